@@ -1,0 +1,90 @@
+"""What a table and a column are: frozen data, from which everything else is derived."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+ColumnType = Literal[
+    "int64", "int32", "uint32", "float32", "float64", "string", "bool", "enum",
+    "list<float32>", "list<int64>",
+]  # fmt: skip
+
+Generation = Literal["2011", "2019"]
+GENERATIONS: tuple[Generation, ...] = ("2011", "2019")
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A column that one generation does not publish, and why."""
+
+    reason: str
+
+
+Source = str | Absent
+"""``"task_usage.6"`` (2011: raw table and 1-based field) or ``"instance_usage.average_usage.cpus"``
+(2019: raw table and path), or the reason why there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    Parameters
+    ----------
+    name
+        snake_case name; booleans start with ``is_``/``has_``, counts with ``n_``
+        (official names such as ``needs_different_machine`` are kept).
+    type
+        One of :data:`ColumnType`; an ``enum`` is stored as its name.
+    unit
+        ``"us"``, ``"s"``, ``"fraction"``, ``"1"`` …; ``"id"`` and ``"enum"`` for what has none.
+    doc
+        One sentence.
+    nullable
+        Whether NULL may be stored.
+    source
+        Where each generation publishes it.
+    enum
+        Name of the enumeration, for ``type="enum"``.
+    length
+        Exact length of a list column, when it has one.
+    """
+
+    name: str
+    type: ColumnType
+    unit: str
+    doc: str
+    nullable: bool = True
+    source: Mapping[str, Source] = field(default_factory=dict, hash=False)
+    enum: str | None = None
+    length: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table: what a row is, what identifies it, and its columns.
+
+    Examples
+    --------
+    >>> Table("t", "pair", ("a",), (Column("a", "int64", "id", "An id.", nullable=False),)).names
+    ('a',)
+    """
+
+    name: str
+    grain: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Column names, in order."""
+        return tuple(column.name for column in self.columns)
+
+    def column(self, name: str) -> Column:
+        """Return the column called `name`; KeyError where there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
