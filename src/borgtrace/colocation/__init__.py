@@ -1,0 +1,1 @@
+"""Instantaneous usage and SLO-aware colocation, after Janus & Rzadca, "Statistical workload modeling" (SoCC'17)."""

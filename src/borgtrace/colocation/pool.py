@@ -1,0 +1,298 @@
+"""The pool: long, well-behaved tasks with every CPU window observed of them.
+
+All questions about colocation start from a pool.  It keeps what was observed (CSR: flat arrays over windows
+and offsets per task) and draws *realizations* from it: independent draws from each task's own empirical
+distribution (Janus & Rzadca, SoCC'17, §3.1), reproducible by seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.errors import UsageError
+from borgtrace.kernels.draws import (
+    draw_quantiles,
+    draw_uniform,
+    draw_weighted,
+    task_keys,
+)
+
+Column = Literal["inst", "avg", "memory"]
+
+LEVELS = np.array([*range(0, 100, 10), *range(91, 101)]) / 100
+"""Levels of `Pool.quantiles`: 0, 10 … 90, 91 … 99, 100 % (2019's two percentile lists, merged)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of the preparation: its name, how many it touched, of how many, in which unit."""
+
+    name: str
+    count: int
+    of: int
+    unit: Literal["tasks", "windows"] = "tasks"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Realizations:
+    """Draws of n tasks: column r of both arrays is the same window of the task.
+
+    Attributes
+    ----------
+    inst, avg
+        float32 arrays of shape (n, R): instantaneous and window-average CPU, in capacity units.
+    """
+
+    inst: NDArray[np.float32]
+    avg: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Pool:
+    """Tasks and their observed windows, ready for Monte Carlo.
+
+    Attributes
+    ----------
+    offsets
+        int64 (n + 1,): windows of task i are ``offsets[i]:offsets[i + 1]``, in time order; never empty.
+    inst, avg
+        float32 (W,): CPU of one random second of the window, and its mean; fractions of the largest machine.
+    collection_id, instance_index
+        int64 (n,): identity of each task; unique together.
+    start, seconds
+        int64 (W,) each, or None: start of the window in seconds of the trace's clock, and its length.
+    is_weighted
+        Whether draws weigh windows by `seconds` (2019) or take all alike (2011).
+    memory
+        float32 (W,) or None: average memory of the window.
+    quantiles
+        float32 (W, 20) or None: CPU of the window at :data:`LEVELS`; when present, `inst` is *drawn* from it.
+    cpu_request, memory_request
+        float32 (n,) or None: last request of the task; NaN where unknown.
+    priority
+        int64 (n,) or None: priority of the task in the store's generation; −1 where unknown.
+    logical_name
+        int64 (n,) or None: code of the task's logical name (tasks with one code share the name); −1 unknown.
+    generation
+        "2011", "2019", or "" where it is unknown.
+    source
+        Where the pool comes from, in words, for captions.
+    is_synthetic
+        Whether pages made from this pool must say "synthetic".
+    steps
+        What the preparation dropped or replaced, in order.
+
+    Examples
+    --------
+    >>> pool = Pool(offsets=np.array([0, 2, 3]), inst=np.float32([0, 0.5, 0.25]),
+    ...             avg=np.float32([0.1, 0.4, 0.25]), collection_id=np.array([7, 7]),
+    ...             instance_index=np.array([0, 1]), source="two tasks")
+    >>> len(pool), pool.job.tolist(), pool.n_windows.tolist()
+    (2, [0, 0], [2, 1])
+    >>> pool.realize(np.array([1]), realizations=3).inst
+    array([[0.25, 0.25, 0.25]], dtype=float32)
+    """
+
+    offsets: NDArray[np.int64]
+    inst: NDArray[np.float32]
+    avg: NDArray[np.float32]
+    collection_id: NDArray[np.int64]
+    instance_index: NDArray[np.int64]
+    start: NDArray[np.int64] | None = None
+    seconds: NDArray[np.int64] | None = None
+    is_weighted: bool = False
+    memory: NDArray[np.float32] | None = None
+    quantiles: NDArray[np.float32] | None = None
+    cpu_request: NDArray[np.float32] | None = None
+    memory_request: NDArray[np.float32] | None = None
+    priority: NDArray[np.int64] | None = None
+    logical_name: NDArray[np.int64] | None = None
+    generation: str = ""
+    source: str = ""
+    is_synthetic: bool = False
+    steps: tuple[Step, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def n_windows(self) -> NDArray[np.int64]:
+        """Number of windows of each task, shape (n,)."""
+        return np.diff(self.offsets)
+
+    @property
+    def job(self) -> NDArray[np.int64]:
+        """Dense index (0, 1, …) of each task's collection, shape (n,)."""
+        return np.unique(self.collection_id, return_inverse=True)[1].astype(np.int64)
+
+    def mean(self, column: Column = "inst") -> NDArray[np.float64]:
+        """Mean of each task's observed windows (weighted where draws are), float64 (n,)."""
+        return (
+            self._weighted_sum(self._values(column).astype(np.float64)) / self._weight()
+        )
+
+    def std(self, column: Column = "inst") -> NDArray[np.float64]:
+        """Standard deviation (ddof 0) of each task's observed windows, float64 (n,)."""
+        deviation = self._values(column).astype(np.float64) - np.repeat(
+            self.mean(column), self.n_windows
+        )
+        return np.sqrt(self._weighted_sum(deviation**2) / self._weight())
+
+    def sample(self, tasks: int, seed: int = 0) -> NDArray[np.int64]:
+        """Draw min(`tasks`, available) tasks without replacement: sorted indices, int64.
+
+        Raises
+        ------
+        UsageError
+            `tasks` is below 1.
+        """
+        if tasks < 1:
+            raise UsageError(
+                "tasks", "not a sample size", expected="at least 1", got=str(tasks)
+            )
+        size = min(tasks, len(self))
+        return np.sort(
+            np.random.default_rng(seed).choice(len(self), size, replace=False)
+        ).astype(np.int64)
+
+    def take(self, tasks: NDArray[np.int64]) -> Pool:
+        """Keep only `tasks`, in the order given; identities (and thus their draws) stay."""
+        tasks = np.asarray(tasks, np.int64)
+        counts = self.n_windows[tasks]
+        offsets = np.concatenate(([0], np.cumsum(counts)))
+        rows = np.arange(offsets[-1]) + np.repeat(
+            self.offsets[tasks] - offsets[:-1], counts
+        )
+        kept: dict[str, Any] = {name: rows for name in _PER_WINDOW} | {
+            name: tasks for name in _PER_TASK
+        }
+        for name, index in kept.items():
+            values = getattr(self, name)
+            kept[name] = None if values is None else values[index]
+        return replace(self, offsets=offsets, **kept)
+
+    def draw(
+        self,
+        tasks: NDArray[np.int64],
+        realizations: int = 10_000,
+        seed: int = 0,
+        column: Column = "inst",
+    ) -> NDArray[np.float32]:
+        """Draw one column: float32 of shape (len(tasks), realizations); see :meth:`realize`."""
+        tasks = self._checked(tasks)
+        if realizations < 1:
+            raise UsageError(
+                "realizations",
+                "not a number of draws",
+                expected="at least 1",
+                got=str(realizations),
+            )
+        out = np.empty((len(tasks), realizations), np.float32)
+        keys = task_keys(seed, self.collection_id[tasks], self.instance_index[tasks])
+        is_histogram = column == "inst" and self.quantiles is not None
+        if not is_histogram and not self.is_weighted:
+            draw_uniform(self._values(column), self.offsets, tasks, keys, out)
+            return out
+        part, every = self.take(tasks), np.arange(len(tasks))
+        if is_histogram and part.quantiles is not None:
+            draw_quantiles(
+                part.quantiles, LEVELS, part.offsets, part._ends(), every, keys, out
+            )
+        else:
+            draw_weighted(
+                part._values(column), part.offsets, part._ends(), every, keys, out
+            )
+        return out
+
+    def realize(
+        self, tasks: NDArray[np.int64], realizations: int = 10_000, seed: int = 0
+    ) -> Realizations:
+        """Draw `realizations` windows of each task with replacement: its empirical distribution.
+
+        Column r of `inst` and `avg` is the *same* window of the task.  The paper draws "each of X_i, Y_i"
+        and uses no joint statistic of the two, so pairing changes none of its numbers; it keeps the one
+        thing known about them together.  Different tasks, and different columns, are independent.
+
+        Parameters
+        ----------
+        tasks
+            Indices into the pool, shape (n,).  A task's draws depend on its identity and `seed` only, so
+            two calls give the same task the same draws, alone or among others, on any number of threads;
+            fewer realizations are a prefix of more.
+        realizations
+            R, the number of columns.
+        seed
+            Seed of the draws.
+
+        Examples
+        --------
+        >>> pool = Pool(offsets=np.array([0, 4]), inst=np.float32([1, 2, 3, 4]),
+        ...             avg=np.float32([10, 20, 30, 40]), collection_id=np.array([1]),
+        ...             instance_index=np.array([0]))
+        >>> drawn = pool.realize(np.array([0]), realizations=1000)
+        >>> bool((drawn.avg == 10 * drawn.inst).all())
+        True
+        """
+        return Realizations(
+            self.draw(tasks, realizations, seed, "inst"),
+            self.draw(tasks, realizations, seed, "avg"),
+        )
+
+    def blocks(
+        self,
+        tasks: NDArray[np.int64],
+        realizations: int = 10_000,
+        seed: int = 0,
+        rows: int = 5_000,
+    ) -> Iterator[tuple[NDArray[np.int64], Realizations]]:
+        """Yield (indices, realizations) for `rows` tasks at a time: memory stays at rows × R × 8 bytes."""
+        for first in range(0, len(tasks), rows):
+            block = np.asarray(tasks[first : first + rows], np.int64)
+            yield block, self.realize(block, realizations, seed)
+
+    def _values(self, column: Column) -> NDArray[np.float32]:
+        values: NDArray[np.float32] | None = getattr(self, column)
+        if values is None:
+            raise UsageError(self.source or "pool", f"no {column} was observed",
+                             way_out="build the pool from a store that has it")  # fmt: skip
+        return values
+
+    def _checked(self, tasks: NDArray[np.int64]) -> NDArray[np.int64]:
+        tasks = np.ascontiguousarray(tasks, np.int64)
+        if tasks.size and not (0 <= tasks.min() and tasks.max() < len(self)):
+            raise UsageError("tasks", "index outside the pool", expected=f"0 … {len(self) - 1}",
+                             got=f"{tasks.min()} … {tasks.max()}")  # fmt: skip
+        return tasks
+
+    def _lengths(self) -> NDArray[np.int64]:
+        if self.is_weighted and self.seconds is not None:
+            return self.seconds
+        return np.ones(len(self.inst), np.int64)
+
+    def _ends(self) -> NDArray[np.int64]:
+        running = np.concatenate(([0], np.cumsum(self._lengths()))).astype(np.int64)
+        ends: NDArray[np.int64] = running[1:] - np.repeat(
+            running[self.offsets[:-1]], self.n_windows
+        )
+        return ends
+
+    def _weight(self) -> NDArray[np.int64]:
+        weight: NDArray[np.int64] = np.add.reduceat(self._lengths(), self.offsets[:-1])
+        return weight
+
+    def _weighted_sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        sums: NDArray[np.float64] = np.add.reduceat(
+            values * self._lengths(), self.offsets[:-1]
+        )
+        return sums
+
+
+_PER_WINDOW = ("inst", "avg", "start", "seconds", "memory", "quantiles")
+_PER_TASK = (
+    "collection_id", "instance_index", "cpu_request", "memory_request", "priority", "logical_name",
+)  # fmt: skip

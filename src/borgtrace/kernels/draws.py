@@ -1,0 +1,148 @@
+"""Reproducible i.i.d. draws from the empirical distributions of many tasks.
+
+Draw `r` of a task is a hash of (key of the task, r) — a counter-based generator — so it depends neither on
+the thread that computes it, nor on which other tasks are drawn, nor on how many draws are asked for: the
+first columns of a longer run are the shorter run.  The hash is SplitMix64 (Steele, Lea & Flood, OOPSLA'14).
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.kernels.compiled import compiled
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2 = np.uint64(0x94D049BB133111EB)
+_S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+
+Keys = NDArray[np.uint64]
+Values = NDArray[np.float32]
+Index = NDArray[np.int64]
+
+
+@compiled(inline=True)
+def _hash(key: np.uint64, counter: np.uint64) -> np.uint64:
+    z = key + counter * _GOLDEN
+    z = (z ^ (z >> _S30)) * _MIX_1
+    z = (z ^ (z >> _S27)) * _MIX_2
+    return z ^ (z >> _S31)
+
+
+@compiled()
+def _mixed(seed: np.uint64, collection: Keys, instance: Keys, keys: Keys) -> None:
+    one = np.uint64(1)
+    for i in range(keys.size):
+        keys[i] = _hash(_hash(_hash(seed, one) ^ collection[i], one) ^ instance[i], one)
+
+
+def task_keys(seed: int, collection_id: Index, instance_index: Index) -> Keys:
+    """Give each task the key of its own random sequence.
+
+    Parameters
+    ----------
+    seed
+        Any int; taken modulo 2⁶⁴.
+    collection_id, instance_index
+        Identity of the tasks, shape (n,).
+
+    Returns
+    -------
+    uint64 array of shape (n,)
+
+    Examples
+    --------
+    >>> ids = np.array([7, 8])
+    >>> bool(task_keys(0, ids, ids)[1] == task_keys(0, ids[1:], ids[1:])[0])
+    True
+    """
+    keys = np.empty(len(collection_id), np.uint64)
+    _mixed(
+        np.uint64(seed % 2**64),
+        collection_id.astype(np.uint64),
+        instance_index.astype(np.uint64),
+        keys,
+    )
+    return keys
+
+
+@compiled(inline=True)
+def _window(ends: Index, ticket: np.uint64) -> int:
+    """Index of the first end beyond `ticket`, by bisection."""
+    low, high = 0, ends.size
+    while low < high:
+        middle = (low + high) // 2
+        if ends[middle] <= np.int64(ticket):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled(parallel=True)
+def draw_uniform(
+    values: Values, offsets: Index, tasks: Index, keys: Keys, out: Values
+) -> None:
+    """Fill row i of `out` with draws from task ``tasks[i]``, all its windows alike.
+
+    `values` and `offsets` are CSR; `keys` comes from :func:`task_keys` (one per row of `out`).  The window of
+    a draw depends on the key and the column only: two calls over two value arrays draw the same windows.
+    The multiply-shift reduction favours no window by more than n/2³².
+    """
+    for i in numba.prange(tasks.size):
+        first = offsets[tasks[i]]
+        windows = np.uint64(offsets[tasks[i] + 1] - first)
+        row, key = values[first : offsets[tasks[i] + 1]], keys[i]
+        for r in range(out.shape[1]):
+            out[i, r] = row[
+                np.int64(((_hash(key, np.uint64(r + 1)) >> _S32) * windows) >> _S32)
+            ]
+
+
+@compiled(parallel=True)
+def draw_weighted(
+    values: Values, offsets: Index, ends: Index, tasks: Index, keys: Keys, out: Values
+) -> None:
+    """Fill row i of `out` with draws from task ``tasks[i]``, windows weighted by their length.
+
+    `ends` holds the running sum of the window lengths within each task (any unit below 2³²): window k is
+    drawn with probability (ends[k] − ends[k−1]) ÷ ends[last].
+    """
+    for i in numba.prange(tasks.size):
+        first, last = offsets[tasks[i]], offsets[tasks[i] + 1]
+        row, end, key = values[first:last], ends[first:last], keys[i]
+        total = np.uint64(end[-1])
+        for r in range(out.shape[1]):
+            out[i, r] = row[
+                _window(end, ((_hash(key, np.uint64(r + 1)) >> _S32) * total) >> _S32)
+            ]
+
+
+@compiled(parallel=True)
+def draw_quantiles(
+    quantiles: Values, levels: NDArray[np.float64], offsets: Index, ends: Index, tasks: Index, keys: Keys,
+    out: Values,
+) -> None:  # fmt: skip
+    """Fill row i of `out` from the windows' own percentiles: a window by length, then a level at random.
+
+    `quantiles` has shape (windows, levels): the usage at each of the `levels` (0 … 1, increasing); between
+    two levels the usage is interpolated linearly.  The window of a draw is the one that
+    :func:`draw_weighted` takes for the same key and column (the level comes from the hash's other half).
+    """
+    for i in numba.prange(tasks.size):
+        first, last = offsets[tasks[i]], offsets[tasks[i] + 1]
+        end, key = ends[first:last], keys[i]
+        total = np.uint64(end[-1])
+        for r in range(out.shape[1]):
+            noise = _hash(key, np.uint64(r + 1))
+            window = first + _window(end, ((noise >> _S32) * total) >> _S32)
+            level = np.float64(noise & _LOW) / 4294967296.0
+            k = 0
+            while levels[k + 1] <= level:
+                k += 1
+            share = (level - levels[k]) / (levels[k + 1] - levels[k])
+            low, high = quantiles[window, k], quantiles[window, k + 1]
+            out[i, r] = np.float32(low + share * (high - low))
