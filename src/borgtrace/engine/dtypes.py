@@ -1,0 +1,35 @@
+"""Ibis types of canonical tables, derived from their declaration: the same on every engine."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import ibis
+
+from borgtrace.schema import Column, Table
+
+_DTYPES: dict[str, str] = {
+    "enum": "string",
+    "bool": "boolean",
+    "list<float32>": "array<float32>",
+    "list<int64>": "array<int64>",
+}
+"""Where Ibis has another word for a column type; elsewhere the words agree."""
+
+
+def ibis_dtype(column: Column) -> str:
+    """Return the Ibis type of a column, in Ibis's own notation."""
+    return _DTYPES.get(column.type, column.type)
+
+
+@cache
+def ibis_schema(table: Table) -> ibis.Schema:
+    """Return the Ibis schema of a table; all columns nullable, as SQL engines see any query.
+
+    Examples
+    --------
+    >>> from borgtrace.schema import TABLES
+    >>> ibis_schema(TABLES["machine_events"])["cpu_capacity"]
+    Float32(nullable=True)
+    """
+    return ibis.schema({column.name: ibis_dtype(column) for column in table.columns})

@@ -1,0 +1,162 @@
+"""The scale-out engine: PySpark, on local threads or on a cluster."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ibis
+import ibis.expr.types as ir
+
+from borgtrace.engine.dtypes import ibis_schema
+from borgtrace.engine.memory import parse_memory
+from borgtrace.errors import EngineError
+from borgtrace.schema import Table
+
+if TYPE_CHECKING:
+    from ibis.backends.pyspark import Backend
+    from pyspark.sql import SparkSession
+
+_INSTALL = "install it with: pip install borgtrace[spark]"
+_JAVA = "install Java 17 or later and set JAVA_HOME"
+_PATTERN = re.compile(r"([*?\[\]{}\\,])")
+
+
+def connect(
+    url: str = "local[2]",
+    memory: str = "4GB",
+    temp_directory: Path | None = None,
+    **conf: str,
+) -> Backend:
+    """Open an Ibis connection on Spark.
+
+    Parameters
+    ----------
+    url
+        A Spark master: ``local[n]`` or ``spark://host:port``.
+    memory
+        Memory of the driver where the master is local, of each executor elsewhere.
+    temp_directory
+        Where Spark spills; the system's temporary directory where None.
+    conf
+        Further Spark properties, dots written as ``__`` (``spark__executor__cores="1"``).
+
+    Raises
+    ------
+    EngineError
+        Without pyspark, without Java, or where the master does not answer.
+
+    Notes
+    -----
+    Spark runs in ANSI mode: what DuckDB answers by NULL or infinity (a division by zero, a cast
+    out of range) is an error here, so expressions guard their divisors with ``nullif(0)``.
+    """
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise EngineError(url, "pyspark is not installed", way_out=_INSTALL) from error
+    builder: Any = SparkSession.builder
+    for key, value in (
+        _configuration(url, memory, temp_directory) | _dotted(conf)
+    ).items():
+        builder = builder.config(key, value)
+    session = _start(builder.master(url).appName("borgtrace"), url)
+    session.sparkContext.setLogLevel("ERROR")
+    return ibis.pyspark.connect(session)
+
+
+def read_table(
+    con: Backend, table: Table, paths: Sequence[str], *, name: str | None = None
+) -> ir.Table:
+    """Register Parquet files as a canonical table; see :func:`borgtrace.engine.duckdb.read_table`.
+
+    On a cluster, every worker must see `paths` under the same names (a shared file system).
+    """
+    from ibis.backends.pyspark.datatypes import PySparkSchema
+
+    name = name or table.name
+    session = spark_session(con)
+    types = PySparkSchema.from_ibis(ibis_schema(table))
+    try:
+        if paths:
+            frame = session.read.schema(types).parquet(*map(_location, paths))
+        else:
+            frame = session.createDataFrame([], types)
+        frame.createOrReplaceTempView(name)
+    except Exception as error:  # pyspark raises classes of its own for each cause
+        raise EngineError(
+            "spark", f"cannot read {table.name}", got=_first_line(error),
+            way_out="check the store with: borgtrace verify STORE",
+        ) from error  # fmt: skip
+    return con.table(name)
+
+
+def spark_session(con: Backend) -> SparkSession:
+    """Return the Spark session under an Ibis connection, which Ibis keeps to itself."""
+    session: SparkSession = con._session
+    return session
+
+
+def _configuration(
+    url: str, memory: str, temp_directory: Path | None
+) -> dict[str, str]:
+    directory = temp_directory or Path(tempfile.gettempdir())
+    megabytes = f"{max(parse_memory(memory) // 2**20, 512)}m"
+    shared = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": str(directory),
+        "spark.sql.warehouse.dir": str(directory / "borgtrace-spark-warehouse"),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.parquet.enableVectorizedReader": "true",
+    }
+    if not url.startswith("local"):
+        return shared | {"spark.executor.memory": megabytes}
+    return shared | {
+        "spark.driver.memory": megabytes,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": str(2 * _local_threads(url)),
+    }
+
+
+def _local_threads(url: str) -> int:
+    match = re.match(r"local\[(\d+)", url)
+    return int(match[1]) if match else os.cpu_count() or 1
+
+
+def _dotted(conf: dict[str, str]) -> dict[str, str]:
+    return {key.replace("__", "."): value for key, value in conf.items()}
+
+
+def _start(builder: Any, url: str) -> SparkSession:
+    try:
+        session: SparkSession = builder.getOrCreate()
+    except Exception as error:  # Py4J and pyspark raise unrelated classes
+        missing = (
+            "JAVA_GATEWAY_EXITED" in str(error)
+            or "Java" in str(error).split("\n", 1)[0]
+        )
+        way_out = (
+            _JAVA if missing else "check the address of the master and that it runs"
+        )
+        raise EngineError(
+            url, "Spark does not start", got=_first_line(error), way_out=way_out
+        ) from error
+    return session
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _location(path: str) -> str:
+    """Name one local file to Hadoop, which would take brackets and braces for a pattern."""
+    if "://" in path:
+        return path
+    return "file://" + _PATTERN.sub(r"\\\1", str(Path(path).absolute()))
