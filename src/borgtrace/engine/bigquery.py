@@ -1,0 +1,168 @@
+"""Google's hosted v3 tables, seen as canonical tables: views in BigQuery's SQL.
+
+Google publishes 2019 in BigQuery with nested records, enumerations as numbers and constants for
+"none" (0 and −1).  The views flatten, name and null exactly as ingest does, so that the compiled
+SQL of any relational stage runs there unchanged.  The hosted tables have no files: ``source_part``
+and ``source_row`` are 0, and ties between equal times fall to the life-cycle order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+import ibis
+import ibis.expr.types as ir
+
+from borgtrace.engine.dtypes import ibis_schema
+from borgtrace.errors import UsageError
+from borgtrace.schema import ENUMS, TRACE_TABLES, Absent, Column, Table
+from borgtrace.schema.raw2019 import (
+    CELLS,
+    DEDICATED_MACHINE,
+    NO_ALLOC_COLLECTION,
+    NO_ALLOC_INDEX,
+    NO_MACHINE,
+)
+
+PROJECT = "google.com:google-cluster-data"
+_TYPES = {
+    "int64": "INT64", "int32": "INT64", "float32": "FLOAT64", "string": "STRING", "bool": "BOOL",
+    "list<float32>": "ARRAY<FLOAT64>", "list<int64>": "ARRAY<INT64>",
+}  # fmt: skip
+_NONE = {
+    "machine_id": (NO_MACHINE, DEDICATED_MACHINE),
+    "alloc_collection_id": (NO_ALLOC_COLLECTION,),
+    "alloc_instance_index": (NO_ALLOC_INDEX,),
+}
+"""Constants of v3 that mean "none" and become NULL."""
+
+
+def view_sql(table: Table, cell: str) -> str:
+    """Return the query that yields a canonical table from Google's hosted table of `cell`.
+
+    Parameters
+    ----------
+    table
+        One of :data:`borgtrace.schema.TRACE_TABLES`.
+    cell
+        ``"a"`` … ``"h"``.
+
+    Raises
+    ------
+    UsageError
+        For a table that is derived at ingest, or an unknown cell.
+
+    Examples
+    --------
+    >>> from borgtrace.schema import TABLES
+    >>> print(view_sql(TABLES["machine_attributes"], "a"))
+    SELECT
+      raw.time AS time,
+      raw.machine_id AS machine_id,
+      raw.name AS name,
+      raw.value AS value,
+      COALESCE(raw.deleted, FALSE) AS is_deleted,
+      0 AS source_part,
+      0 AS source_row
+    FROM `google.com:google-cluster-data.clusterdata_2019_a.machine_attributes` AS raw
+    """
+    if table.name not in TRACE_TABLES:
+        raise UsageError(
+            "table",
+            "not a table of the trace",
+            expected=", ".join(TRACE_TABLES),
+            got=table.name,
+        )
+    if len(cell) != 1 or cell not in CELLS:
+        raise UsageError(
+            "--cell", "unknown cell", expected=", ".join(CELLS), got=repr(cell)
+        )
+    values = ",\n".join(
+        f"  {_value(table, column)} AS {column.name}" for column in table.columns
+    )
+    raw = "instance_events" if table.name == "instance_constraints" else table.name
+    source = f"FROM `{PROJECT}.clusterdata_2019_{cell}.{raw}` AS raw"
+    if raw != table.name:
+        source += " CROSS JOIN UNNEST(raw.constraint) AS item WITH OFFSET AS position"
+    return f"SELECT\n{values}\n{source}"
+
+
+def views_sql(cell: str, dataset: str) -> str:
+    """Return a script that creates all views of one cell in `dataset` (``project.dataset``).
+
+    Examples
+    --------
+    >>> views_sql("a", "my-project.cell_a").count("CREATE OR REPLACE VIEW")
+    6
+    """
+    return "\n\n".join(
+        f"CREATE OR REPLACE VIEW `{dataset}.{name}` AS\n{view_sql(table, cell)};"
+        for name, table in TRACE_TABLES.items()
+    )
+
+
+def unbound_tables() -> dict[str, ir.Table]:
+    """Return the canonical tables without any engine, to write an expression for BigQuery on.
+
+    Examples
+    --------
+    >>> compile_sql(unbound_tables()["machine_events"].count()).split()[0]
+    'SELECT'
+    """
+    return {
+        name: ibis.table(ibis_schema(table), name=name)
+        for name, table in TRACE_TABLES.items()
+    }
+
+
+def compile_sql(expr: ir.Expr) -> str:
+    """Return the BigQuery SQL of an expression over canonical tables, bound or not.
+
+    The tables of the views keep their names; run it with the dataset of :func:`views_sql` as the
+    default dataset.
+    """
+    return str(ibis.to_sql(expr, dialect="bigquery"))
+
+
+def _value(table: Table, column: Column) -> str:
+    """Write how `column` is computed from one raw row."""
+    if column.name in ("source_part", "source_row"):
+        return "0"
+    if column.name == "position":
+        return "position"
+    if column.name == "is_on_dedicated_machine":
+        return f"COALESCE(raw.machine_id = {DEDICATED_MACHINE}, FALSE)"
+    source = column.source["2019"]
+    if isinstance(source, Absent):
+        return f"CAST(NULL AS {_TYPES[column.type]})"
+    path = _path(source)
+    if column.enum:
+        return _named(column, path)
+    if column.name in _NONE and table.name.startswith(("collection", "instance")):
+        return _nulled(path, _NONE[column.name])
+    if column.type == "bool" and not column.nullable:
+        return f"COALESCE({path}, FALSE)"
+    return path
+
+
+def _path(source: str) -> str:
+    """Turn ``table.record.field`` into the field of a raw row, or of an unnested constraint."""
+    _, *fields = source.split(".")
+    if fields[0] == "constraint":
+        return ".".join(["item", *fields[1:]])
+    return ".".join(["raw", *fields])
+
+
+def _named(column: Column, path: str) -> str:
+    """Write a CASE that turns the code of an enumeration into its name."""
+    enum = ENUMS[cast(str, column.enum)]
+    codes: Mapping[int, str] = enum.codes["2019"]
+    cases = " ".join(f"WHEN {code} THEN '{name}'" for code, name in codes.items())
+    return f"CASE {path} {cases} END"
+
+
+def _nulled(path: str, constants: tuple[int, ...]) -> str:
+    for constant in constants:
+        path = f"NULLIF({path}, {constant})"
+    return path

@@ -1,0 +1,213 @@
+"""Questions from strangers: a connection that can only read one store, and a check of each query.
+
+Two walls, because each has a gap.  The connection has external access off, the store as the only
+allowed directory, and its configuration locked; but DuckDB would still let COPY and ATTACH write
+inside the store.  So each query is parsed by DuckDB itself, must be exactly one SELECT, and its
+parse tree may hold no other kind of query and no table function outside a short list.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from borgtrace.engine.duckdb import raw_connection, view_sql
+from borgtrace.errors import EngineError, UsageError
+from borgtrace.schema import Table
+
+_ONLY = "only a query can be answered"
+_PIVOT = (
+    "list the values: PIVOT instance_events ON type IN ('EVICT', 'FAIL') USING count(*)"
+)
+_QUERY_NODES = frozenset(
+    {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
+)
+
+TABLE_FUNCTIONS = frozenset(
+    {
+        "range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree",
+        "histogram", "histogram_values", "summary",
+        "duckdb_columns", "duckdb_functions", "duckdb_tables", "duckdb_types", "duckdb_views",
+        "pragma_table_info", "pragma_version",
+        "read_parquet", "parquet_scan", "parquet_metadata", "parquet_schema", "parquet_file_metadata",
+        "parquet_kv_metadata", "read_json", "read_json_auto", "read_csv", "read_csv_auto", "read_text",
+        "glob",
+    }
+)  # fmt: skip
+"""Table functions a query may call; those that read files reach the store alone."""
+
+
+def open_store(
+    root: Path,
+    tables: Mapping[Table, Sequence[str]],
+    *,
+    memory: str = "4GB",
+    threads: int | None = None,
+    temp_directory: Path | None = None,
+) -> duckdb.DuckDBPyConnection:
+    """Open a connection that sees `tables` as views and can read nothing outside `root`.
+
+    Parameters
+    ----------
+    root
+        Directory of the store.
+    tables
+        Parquet files of each table.
+    memory, threads, temp_directory
+        As for :func:`borgtrace.engine.duckdb.raw_connection`; spilling stays possible.
+
+    Raises
+    ------
+    EngineError
+        Where a file cannot be read.
+    """
+    con = raw_connection(memory, threads, temp_directory)
+    try:
+        for table, paths in tables.items():
+            con.execute(view_sql(table, paths, table.name))
+    except duckdb.Error as error:
+        raise EngineError(
+            str(root), "the store cannot be read", got=_first_line(error)
+        ) from error
+    directory = f"{root.resolve()}/".replace("'", "''")
+    con.execute(f"SET allowed_directories = ['{directory}']")
+    con.execute("SET autoload_known_extensions = false")
+    con.execute("SET enable_external_access = false")
+    con.execute("SET lock_configuration = true")
+    return con
+
+
+def query(con: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+    """Check `sql`, run it on a connection from :func:`open_store`, and return all rows.
+
+    Raises
+    ------
+    UsageError
+        Where `sql` is not one SELECT, calls a table function that is not allowed, or is wrong.
+    EngineError
+        Where DuckDB refuses the work: a file outside the store, memory exhausted.
+    """
+    with refusals():
+        check(con, sql)
+        rows = con.execute(sql).to_arrow_table()
+    return rows
+
+
+def stream(
+    con: duckdb.DuckDBPyConnection, sql: str, batch_rows: int = 100_000
+) -> Iterator[pa.RecordBatch]:
+    """Check `sql` at once, then return its rows in batches, for results larger than memory.
+
+    Raises the errors of :func:`query`, those of the run while the batches are taken.
+    """
+    with refusals():
+        check(con, sql)
+        reader = con.execute(sql).to_arrow_reader(batch_rows)
+    return _batches(reader)
+
+
+def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    with refusals():
+        yield from reader
+
+
+def check(con: duckdb.DuckDBPyConnection, sql: str) -> None:
+    """Raise UsageError unless `sql` is one SELECT that only reads; nothing is run.
+
+    Examples
+    --------
+    >>> check(duckdb.connect(), "select 1")
+    >>> check(duckdb.connect(), "drop table tasks")
+    Traceback (most recent call last):
+    ...
+    borgtrace.errors.UsageError: query: not a SELECT: expected one SELECT, got DROP; only a query can be answered
+    """
+    kinds = [statement.type.name for statement in con.extract_statements(sql)]
+    if len(kinds) != 1:
+        got = f"{len(kinds)} statements"
+        raise UsageError(
+            "query", "not one statement", expected="one SELECT", got=got, way_out=_ONLY
+        )
+    if kinds[0] == "MULTI":
+        raise UsageError("query", "PIVOT without its values", expected="one SELECT",
+                         got="several statements", way_out=_PIVOT)  # fmt: skip
+    if kinds[0] != "SELECT":
+        raise UsageError(
+            "query", "not a SELECT", expected="one SELECT", got=kinds[0], way_out=_ONLY
+        )
+    for node in _nodes(_parse_tree(con, sql)):
+        _check_node(node)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turn DuckDB's errors into UsageError (the query is wrong) or EngineError (the work failed)."""
+    try:
+        yield
+    except duckdb.PermissionException as error:
+        raise EngineError(
+            "query", "only the store can be read", got=_first_line(error)
+        ) from error
+    except duckdb.OutOfMemoryException as error:
+        way_out = "give more with --memory, or ask for less at once"
+        raise EngineError(
+            "query", "memory exhausted", got=_first_line(error), way_out=way_out
+        ) from error
+    except duckdb.Error as error:
+        raise UsageError("query", _first_line(error)) from error
+
+
+def _parse_tree(con: duckdb.DuckDBPyConnection, sql: str) -> Any:
+    row = con.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
+    tree = json.loads(row[0]) if row else {"error": True}
+    if tree["error"]:
+        got = str(tree.get("error_message"))
+        raise UsageError(
+            "query", "cannot be checked", expected="one SELECT", got=got, way_out=_ONLY
+        )
+    return tree["statements"]
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
+    """Walk all objects of a parse tree; a loop, since a query may nest deeper than Python may."""
+    pending = [tree]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            yield item
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+
+
+def _check_node(node: Mapping[str, Any]) -> None:
+    kind = node.get("type")
+    if isinstance(kind, str) and kind.endswith("_NODE") and kind not in _QUERY_NODES:
+        got = kind.removesuffix("_NODE").removesuffix("_QUERY")
+        raise UsageError(
+            "query",
+            "a part of it writes",
+            expected="SELECT only",
+            got=got,
+            way_out=_ONLY,
+        )
+    if kind == "TABLE_FUNCTION":
+        name = str(node["function"]["function_name"]).lower()
+        if name not in TABLE_FUNCTIONS:
+            allowed = ", ".join(sorted(TABLE_FUNCTIONS))
+            raise UsageError(
+                "query",
+                "table function not allowed",
+                expected=f"one of {allowed}",
+                got=name,
+            )
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0]
