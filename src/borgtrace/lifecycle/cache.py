@@ -1,0 +1,91 @@
+"""Derived tables are computed once per store and kept beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import shutil
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+import ibis
+import ibis.expr.types as ir
+
+from borgtrace.engine import read_table
+from borgtrace.schema import Table
+
+_SERIAL = itertools.count()
+
+
+@cache
+def code_version() -> str:
+    """Return the version of the code that defines the derived tables: release and digest of its sources."""
+    sources = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        sources.update(path.read_bytes())
+    return f"{version('borgtrace')}+{sources.hexdigest()[:8]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """Where derived tables are kept: files under a directory, or the engine's memory.
+
+    Parameters
+    ----------
+    directory
+        ``STORE/cache``; None keeps them in the engine's memory, for as long as the connection lives.
+    digest
+        Digest of what they are derived from; together with the code's version it names the folder,
+        so that another store or another definition never meets an old file.
+    """
+
+    directory: Path | None
+    digest: str
+
+    def narrowed(self, predicate: str) -> Cache:
+        """Return the cache of the same store filtered by a predicate."""
+        digest = hashlib.sha256(f"{self.digest}\n{predicate}".encode()).hexdigest()
+        return replace(self, digest=digest)
+
+    def keep(self, expr: ir.Table, table: Table) -> ir.Table:
+        """Compute a derived table unless it is kept already, and return it as read back."""
+        con = ibis.get_backend(expr)
+        target = self._target(table.name, con.name)
+        if target is None:
+            kept: ir.Table = expr.cache()
+            return kept
+        if not target.exists():
+            _write(con, expr, target)
+        paths = sorted(map(str, target.glob("*.parquet"))) if target.is_dir() else [str(target)]
+        return read_table(con, table, paths, name=f"{table.name}_{next(_SERIAL)}")
+
+    def _target(self, name: str, engine: str) -> Path | None:
+        if self.directory is None:
+            return None
+        folder = self.directory / f"{self.digest[:16]}-{code_version()}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:  # a read-only store still answers
+            return None
+        if not os.access(folder, os.W_OK):
+            return None
+        return folder / (f"{name}.spark" if engine == "pyspark" else f"{name}.parquet")
+
+
+def _write(con: ibis.backends.BaseBackend, expr: ir.Table, target: Path) -> None:
+    """Write beside the target, then rename: a killed run leaves nothing that looks whole."""
+    incomplete = target.with_name(f"{target.name}.{os.getpid()}.incomplete")
+    if con.name == "pyspark":
+        from borgtrace.engine.spark import spark_session
+
+        query = con.compile(expr)
+        spark_session(con).sql(query).write.mode("overwrite").parquet(f"file://{incomplete.absolute()}")
+    else:
+        con.to_parquet(expr, str(incomplete), compression="zstd")
+    try:
+        incomplete.rename(target)
+    except OSError:  # somebody else was first; the content is the same
+        shutil.rmtree(incomplete) if incomplete.is_dir() else incomplete.unlink(missing_ok=True)

@@ -1,0 +1,63 @@
+"""How many things are pending, queued and running, as exact step functions of time."""
+
+from __future__ import annotations
+
+import ibis
+import ibis.expr.types as ir
+
+
+def occupancy(attempts: ir.Table, generation: str = "") -> ir.Table:
+    """Return the number of things in each state after every instant at which it changes.
+
+    Parameters
+    ----------
+    attempts
+        Attempts of collections or of instances.
+    generation
+        Not used: attempts are the same for both.
+
+    Returns
+    -------
+    ir.Table
+        ``collection_type``, ``time`` (µs), ``pending`` (submitted and not running), ``queued`` (the part of
+        them that is held back between QUEUE and ENABLE), ``running``; the values hold from `time` on.
+
+    Notes
+    -----
+    What is alive is ``pending + running``, and equals the number of attempts begun minus left: the stock
+    identity holds by construction, whatever the history looks like.
+    """
+    del generation
+    waiting_from = ibis.coalesce(attempts.submit_time, attempts.queue_time, attempts.enable_time)
+    placed = attempts.select(
+        "collection_type", "queue_time", "enable_time", "schedule_time", "left_time",
+        waiting_from=waiting_from,
+    )  # fmt: skip
+    waits, runs = placed.waiting_from.notnull(), placed.schedule_time.notnull()
+    held_until = ibis.coalesce(placed.enable_time, placed.schedule_time, placed.left_time)
+    changes = ibis.union(
+        _change(placed.filter(waits), "waiting_from", pending=1),
+        _change(placed.filter(runs & ~waits), "schedule_time", running=1),
+        _change(placed.filter(runs & waits), "schedule_time", pending=-1, running=1),
+        _change(placed.filter(runs), "left_time", running=-1),
+        _change(placed.filter(waits & ~runs), "left_time", pending=-1),
+        _change(placed.filter(placed.queue_time.notnull()), "queue_time", queued=1),
+        _change(placed.filter(placed.queue_time.notnull()).mutate(held_until=held_until), "held_until", queued=-1),
+    )  # fmt: skip
+    states = ("pending", "queued", "running")
+    summed = changes.group_by("collection_type", "time").aggregate(
+        **{state: changes[state].sum() for state in states}
+    )
+    so_far = ibis.cumulative_window(group_by="collection_type", order_by="time")
+    return summed.mutate(**{state: summed[state].sum().over(so_far) for state in states})
+
+
+def _change(rows: ir.Table, at: str, *, pending: int = 0, queued: int = 0, running: int = 0) -> ir.Table:
+    """Write one change of state per row, at its time `at` (NULL: it never happened)."""
+    return rows.filter(rows[at].notnull()).select(
+        "collection_type",
+        time=rows[at],
+        pending=ibis.literal(pending, "int64"),
+        queued=ibis.literal(queued, "int64"),
+        running=ibis.literal(running, "int64"),
+    )

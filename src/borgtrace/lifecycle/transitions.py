@@ -1,0 +1,38 @@
+"""Which event followed which, how often, when."""
+
+from __future__ import annotations
+
+import ibis
+import ibis.expr.types as ir
+
+from borgtrace.lifecycle.attempts import key_of
+from borgtrace.lifecycle.order import in_order
+from borgtrace.schema.time import WINDOW
+
+
+def transitions(events: ir.Table, generation: str) -> ir.Table:
+    """Count, per grid window of 300 s, the pairs (event, next event) of each thing.
+
+    Parameters
+    ----------
+    events
+        ``collection_events`` or ``instance_events``; UPDATE_* events count like all others.
+    generation
+        ``"2011"`` or ``"2019"``: how equal times are settled.
+
+    Returns
+    -------
+    ir.Table
+        ``collection_type``, ``step_time`` (start of the window of the later event, µs), ``from_type`` (NULL for the first
+        event of a life), ``to_type``, ``n``.
+    """
+    key = key_of(events)
+    columns = (*key, "time", "type", "collection_type", "source_part", "source_row")
+    ordered = in_order(events.select(*columns), key, generation)
+    life = ibis.window(group_by=list(key), order_by=list(ordered.order))
+    pairs = ordered.events.mutate(
+        from_type=ordered.events.type.lag().over(life),
+        step_time=ordered.events.time // WINDOW * WINDOW,
+    )
+    counted = pairs.group_by("collection_type", "step_time", "from_type", to_type=pairs.type)
+    return counted.aggregate(n=pairs.count())

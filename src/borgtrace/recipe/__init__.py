@@ -1,0 +1,26 @@
+"""What one question looks like: tables in, one small checked table out, claims beside it.
+
+A recipe is a module of one of the question packages with a constant ``RECIPE``; the module's docstring
+is the question.  Nothing here knows which recipes there are: :func:`recipes` finds them.
+"""
+
+from __future__ import annotations
+
+from borgtrace.recipe.claims import Claim, Finding
+from borgtrace.recipe.definition import Recipe
+from borgtrace.recipe.notapplicable import NotApplicable
+from borgtrace.recipe.registry import find_recipe, recipes
+from borgtrace.recipe.result import Provenance, Result
+from borgtrace.recipe.tables import Tables
+
+__all__ = [
+    "Claim",
+    "Finding",
+    "NotApplicable",
+    "Provenance",
+    "Recipe",
+    "Result",
+    "Tables",
+    "find_recipe",
+    "recipes",
+]

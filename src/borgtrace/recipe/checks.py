@@ -1,0 +1,89 @@
+"""Does a result look as its recipe declares: names, types, NULLs, key, order."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from borgtrace.errors import SchemaError
+from borgtrace.schema.arrow import arrow_schema
+from borgtrace.schema.types import Table
+
+
+def conform(answer: pa.Table, declared: Table) -> pa.Table:
+    """Return `answer` with the declared types, in the declared column order, sorted by the key.
+
+    Integers may change width and floats may become narrower; nothing else is converted.
+
+    Raises
+    ------
+    SchemaError
+        With every failure at once: missing and surplus columns, wrong types, NULLs, repeated keys.
+    """
+    schema = arrow_schema(declared)
+    failures = _name_failures(answer, schema) or _type_failures(answer, schema)
+    if failures:
+        raise SchemaError(declared.name, "the result is not what its recipe declares: " + "; ".join(failures))
+    table = pa.table({name: _cast(answer[name], schema.field(name)) for name in schema.names}, schema=schema)
+    failures = _null_failures(table) + _key_failures(table, declared)
+    if failures:
+        raise SchemaError(declared.name, "the result is not what its recipe declares: " + "; ".join(failures))
+    return _sorted(table, declared)
+
+
+def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    if pa.types.is_floating(field.type):
+        return pc.cast(column, field.type, safe=False)
+    return pc.cast(column, field.type)
+
+
+def _name_failures(answer: pa.Table, schema: pa.Schema) -> list[str]:
+    have, want = set(answer.column_names), set(schema.names)
+    missing = [f"column {name} is missing" for name in schema.names if name not in have]
+    surplus = [f"column {name} is not declared" for name in answer.column_names if name not in want]
+    return missing + surplus
+
+
+def _type_failures(answer: pa.Table, schema: pa.Schema) -> list[str]:
+    return [
+        f"column {field.name} is {answer.schema.field(field.name).type}, declared {field.type}"
+        for field in schema
+        if not _convertible(answer.schema.field(field.name).type, field.type)
+    ]
+
+
+def _convertible(found: pa.DataType, declared: pa.DataType) -> bool:
+    if pa.types.is_dictionary(found):
+        found = found.value_type
+    kinds = (
+        pa.types.is_integer,
+        pa.types.is_floating,
+        lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
+    )
+    return (
+        found.equals(declared)
+        or pa.types.is_null(found)
+        or any(kind(found) and kind(declared) for kind in kinds)
+    )
+
+
+def _null_failures(table: pa.Table) -> list[str]:
+    return [
+        f"column {field.name} holds {table[field.name].null_count} NULLs"
+        for field in table.schema
+        if not field.nullable and table[field.name].null_count
+    ]
+
+
+def _key_failures(table: pa.Table, declared: Table) -> list[str]:
+    if not declared.key or not table.num_rows:
+        return []
+    distinct = table.select(declared.key).group_by(list(declared.key)).aggregate([]).num_rows
+    repeated = table.num_rows - distinct
+    return [f"{repeated} rows repeat the key ({', '.join(declared.key)})"] if repeated else []
+
+
+def _sorted(table: pa.Table, declared: Table) -> pa.Table:
+    if not declared.key or table.num_rows < 2:
+        return table.combine_chunks()
+    return table.sort_by([(name, "ascending") for name in declared.key]).combine_chunks()

@@ -1,0 +1,13 @@
+"""A question that this store cannot answer is an answer, not a failure."""
+
+from __future__ import annotations
+
+
+class NotApplicable(Exception):
+    """Raised by `compute` or by a claim's `measure` where the data cannot answer; says why.
+
+    Examples
+    --------
+    >>> str(NotApplicable("the trace is shorter than one day"))
+    'the trace is shorter than one day'
+    """

@@ -1,0 +1,69 @@
+"""Finds the recipes: modules of the question packages that have a constant ``RECIPE``.
+
+The packages are named by text and imported on first use, so that this layer depends on none of them
+and neither the command line nor the report names an analysis.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.util import find_spec
+from types import MappingProxyType, ModuleType
+
+from borgtrace.errors import UsageError
+from borgtrace.recipe.definition import Recipe
+
+PACKAGES = ("borgtrace.analyses", "borgtrace.colocation", "borgtrace.datasets")
+"""Packages whose modules (of any depth, names without a leading underscore) may hold a ``RECIPE``."""
+
+
+def _modules(package: str) -> Iterator[ModuleType]:
+    if find_spec(package) is None:
+        return
+    root = importlib.import_module(package)
+    for info in sorted(pkgutil.walk_packages(root.__path__, f"{package}."), key=lambda info: info.name):
+        if not any(part.startswith("_") for part in info.name.split(".")):
+            yield importlib.import_module(info.name)
+
+
+def collect(packages: tuple[str, ...]) -> dict[str, Recipe]:
+    """Return the recipes of some packages by name, in the order (`order`, name).
+
+    Raises
+    ------
+    UsageError
+        Where two modules declare the same name.
+    """
+    found: dict[str, Recipe] = {}
+    for package in packages:
+        for module in _modules(package):
+            recipe = getattr(module, "RECIPE", None)
+            if not isinstance(recipe, Recipe) or recipe.module != module.__name__:
+                continue
+            if recipe.name in found:
+                raise UsageError("recipes", f"two modules declare {recipe.name}", got=module.__name__)
+            found[recipe.name] = recipe
+    return dict(sorted(found.items(), key=lambda item: (item[1].order, item[0])))
+
+
+@cache
+def recipes() -> Mapping[str, Recipe]:
+    """Return all recipes by name."""
+    return MappingProxyType(collect(PACKAGES))
+
+
+def find_recipe(name: str) -> Recipe:
+    """Return one recipe.
+
+    Raises
+    ------
+    UsageError
+        For an unknown name; the message lists the known ones.
+    """
+    known = recipes()
+    if name not in known:
+        raise UsageError("NAME", "no such recipe", expected="one of " + ", ".join(known), got=name)
+    return known[name]

@@ -1,0 +1,110 @@
+"""An answered question: the table, where it comes from, what the papers say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from borgtrace.recipe.claims import Finding
+
+if TYPE_CHECKING:
+    import altair as alt
+
+    from borgtrace.recipe.definition import Recipe
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What a result was computed from and with."""
+
+    store: str
+    digest: str
+    generation: str
+    cell: str
+    is_synthetic: bool
+    where: str
+    engine: str
+    code_version: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        kind = f"{self.generation}{self.cell}{', synthetic' if self.is_synthetic else ''}"
+        where = f", where {self.where}" if self.where else ""
+        parameters = f", parameters {json.dumps(dict(self.parameters))}" if self.parameters else ""
+        return (
+            f"store {self.store} ({kind}, {self.digest[:12]}){where}, borgtrace {self.code_version}, "
+            f"engine {self.engine}, {self.seconds:.2f} s{parameters}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A recipe's answer on one store.
+
+    Attributes
+    ----------
+    table
+        Rows as the recipe declares them, sorted by the key; no rows where the question is not applicable.
+    findings
+        The recipe's claims: published – measured – verdict.
+    not_applicable
+        Why the store cannot answer, or None.
+    """
+
+    recipe: Recipe
+    table: pa.Table
+    provenance: Provenance
+    findings: tuple[Finding, ...] = ()
+    not_applicable: str | None = None
+
+    def plot(self) -> alt.Chart | None:
+        """Draw the result; None where there is nothing to draw."""
+        if self.not_applicable is not None or not self.table.num_rows:
+            return None
+        return self.recipe.plot(self.table)
+
+    def _repr_html_(self) -> str:
+        parts = [f"<h4>{escape(self.recipe.question)}</h4>"]
+        if self.not_applicable is not None:
+            parts.append(f"<p>Not applicable: {escape(self.not_applicable)}</p>")
+        else:
+            parts.append(_html_table(self.table.column_names, _head(self.table), self.table.num_rows))
+        if self.findings:
+            rows = [
+                (
+                    f.id,
+                    f.statement,
+                    f.published,
+                    f.measured,
+                    f"{f.verdict}: {f.reason}" if f.reason else f.verdict,
+                )
+                for f in self.findings
+            ]
+            parts.append(
+                _html_table(["claim", "statement", "published", "measured", "verdict"], rows, len(rows))
+            )
+        parts.append(f"<p><small>{escape(str(self.provenance))}</small></p>")
+        return "\n".join(parts)
+
+
+def _head(table: pa.Table, n: int = 10) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in table.slice(0, n).to_pylist()]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    return escape(f"{value:.6g}" if isinstance(value, float) else str(value))
+
+
+def _html_table(names: list[str], rows: list[tuple[Any, ...]], n_rows: int) -> str:
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    body = "".join("<tr>" + "".join(f"<td>{_cell(v)}</td>" for v in row) + "</tr>" for row in rows)
+    more = f"<caption>first {len(rows)} of {n_rows:,} rows</caption>" if n_rows > len(rows) else ""
+    return f"<table>{more}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

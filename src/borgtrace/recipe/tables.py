@@ -1,0 +1,244 @@
+"""What a question reads: the tables of a store on some engine, and what several questions share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
+
+import borgtrace
+from borgtrace.engine import connect, ibis_schema, read_table, to_arrow
+from borgtrace.errors import BorgtraceError, UsageError
+from borgtrace.lifecycle import DERIVED, Cache, code_version
+from borgtrace.recipe.notapplicable import NotApplicable
+from borgtrace.recipe.result import Provenance
+from borgtrace.schema import TABLES
+
+if TYPE_CHECKING:
+    from borgtrace.store import Store
+
+_PER_INSTANCE = tuple(name for name, table in TABLES.items() if "instance_index" in table.names)
+
+
+class Tables:
+    """The canonical tables as attributes, beside the derived tables that questions share.
+
+    ``tables.instance_events`` … ``tables.tasks`` are Ibis tables; so are the derived
+    ``tables.instance_attempts``, ``collection_attempts``, ``instance_transitions``,
+    ``collection_transitions``, ``instance_occupancy`` and ``collection_occupancy``, which are computed
+    on first use and, for a store, kept beside it.
+
+    Parameters
+    ----------
+    tables
+        Ibis tables by name; a canonical table that is not among them is empty.
+    generation, cell, synthetic
+        What the store says of itself.
+    name, digest
+        Path and digest of the store, for the provenance.
+    engine
+        Name of the engine, for the provenance.
+    cache
+        Where derived tables are kept; in the engine's memory where None.
+    traces
+        The store's access to per-task arrays, or None.
+    n_rows
+        Row counts that are known already.
+    where
+        The predicate the tables were filtered by.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, ir.Table],
+        *,
+        generation: str = "2011",
+        cell: str = "",
+        synthetic: bool = False,
+        name: str = "",
+        digest: str = "",
+        engine: str = "duckdb",
+        cache: Cache | None = None,
+        traces: Any = None,
+        n_rows: Mapping[str, int] | None = None,
+        where: str = "",
+        is_plan: bool = False,
+    ) -> None:
+        self._tables = dict(tables)
+        self._derived: dict[str, ir.Table] = {}
+        self._n_rows = dict(n_rows or {})
+        self._cache = cache if cache is not None else Cache(None, "")
+        self.generation, self.cell, self.synthetic = generation, cell, synthetic
+        self.name, self.digest, self.engine = name, digest, engine
+        self.traces, self.where, self.is_plan = traces, where, is_plan
+        self.stages: dict[str, ir.Table] = {}
+
+    @classmethod
+    def of(
+        cls,
+        store: Store | str | Path,
+        engine: str | None = None,
+        *,
+        where: str = "",
+        memory: str = "4GB",
+        threads: int | None = None,
+    ) -> Tables:
+        """Open the tables of a store on an engine.
+
+        Parameters
+        ----------
+        store
+            An open store or the path of one.
+        engine
+            ``"duckdb"`` (default), ``"local[n]"`` or ``"spark://host:port"``.
+        where
+            SQL predicate over ``tasks``: only the tasks that satisfy it, and what belongs to them.
+        memory, threads
+            Budget of the engine.
+        """
+        opened: Any = borgtrace.open(store) if isinstance(store, str | Path) else store
+        url = engine or "duckdb"
+        con = connect(url, memory=memory, threads=threads)
+        path = Path(opened.path)
+        tables = {
+            name: read_table(con, table, sorted(map(str, path.glob(f"{name}/part-*.parquet"))))
+            for name, table in TABLES.items()
+        }
+        made = cls(
+            tables,
+            generation=opened.manifest.generation,
+            cell=opened.manifest.cell,
+            synthetic=opened.manifest.is_synthetic,
+            name=str(path),
+            digest=opened.digest,
+            engine=url,
+            cache=Cache(path / "cache", opened.digest),
+            traces=opened.traces,
+        )
+        return made.filter(where) if where else made
+
+    @classmethod
+    def plan(cls, generation: str = "2011") -> Tables:
+        """Return unbound tables: `fetch` records the expression in `stages` and returns no rows."""
+        tables = {name: ibis.table(ibis_schema(table), name=name) for name, table in TABLES.items()}
+        return cls(tables, generation=generation, is_plan=True)
+
+    def __getattr__(self, name: str) -> ir.Table:
+        if name in TABLES:
+            return self._canonical(name)
+        if name in DERIVED:
+            return self._shared(name)
+        raise AttributeError(f"no table {name}; there are {', '.join((*TABLES, *DERIVED))}")
+
+    def __getitem__(self, name: str) -> ir.Table:
+        """Return a table by its name; KeyError where there is none."""
+        try:
+            return self.__getattr__(name)
+        except AttributeError as error:
+            raise KeyError(str(error)) from None
+
+    def n_rows(self, name: str) -> int:
+        """Return the number of rows of a table (1 in a plan, which has no rows)."""
+        if self.is_plan:
+            return 1
+        if name not in self._n_rows:
+            self._n_rows[name] = to_arrow(self[name].aggregate(n=self[name].count()))["n"][0].as_py()
+        return self._n_rows[name]
+
+    def has(self, name: str) -> bool:
+        """Whether a table has any row."""
+        return self.n_rows(name) > 0
+
+    def require(self, *names: str) -> None:
+        """Raise :class:`NotApplicable` where one of the tables has no rows."""
+        for name in names:
+            if not self.has(name):
+                raise NotApplicable(f"the store holds no rows of {name}")
+
+    def fetch(self, expr: ir.Table, stage: str | None = None) -> pa.Table:
+        """Run a relational stage and return its rows as an Arrow table.
+
+        In a plan nothing runs: the expression is recorded under `stage` and the table is empty.
+        """
+        if not self.is_plan:
+            return to_arrow(expr)
+        self.stages[stage or f"stage_{len(self.stages) + 1}"] = expr
+        return expr.schema().to_pyarrow().empty_table()
+
+    def filter(self, predicate: str) -> Tables:
+        """Keep the tasks that satisfy an SQL predicate over ``tasks``, and what belongs to them.
+
+        Raises
+        ------
+        UsageError
+            Where the predicate is not SQL over the columns of ``tasks``.
+        """
+        chosen = self._choose(predicate)
+        collections = chosen.select("collection_id").distinct()
+        tables = dict(self._tables)
+        for name in (*_PER_INSTANCE, "collection_events"):
+            table = self._canonical(name)
+            if name == "collection_events":
+                tables[name] = table.semi_join(collections, "collection_id")
+            else:
+                tables[name] = table.semi_join(chosen, ["collection_id", "instance_index"])
+        return Tables(
+            tables,
+            generation=self.generation,
+            cell=self.cell,
+            synthetic=self.synthetic,
+            name=self.name,
+            digest=self.digest,
+            engine=self.engine,
+            cache=self._cache.narrowed(predicate),
+            where=f"({self.where}) and ({predicate})" if self.where else predicate,
+        )
+
+    def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
+        """Say what a result comes from."""
+        return Provenance(
+            store=self.name,
+            digest=self.digest,
+            generation=self.generation,
+            cell=self.cell,
+            is_synthetic=self.synthetic,
+            where=self.where,
+            engine=self.engine,
+            code_version=code_version(),
+            parameters=dict(parameters),
+            seconds=seconds,
+        )
+
+    def _canonical(self, name: str) -> ir.Table:
+        if name not in self._tables:
+            self._tables[name] = ibis.memtable(ibis_schema(TABLES[name]).to_pyarrow().empty_table())
+        return self._tables[name]
+
+    def _shared(self, name: str) -> ir.Table:
+        if name not in self._derived:
+            derived = DERIVED[name]
+            expr = derived.build(self[derived.reads], self.generation)
+            if self.is_plan:
+                self.stages[name] = expr
+                self._derived[name] = ibis.table(ibis_schema(derived.table), name=name)
+            else:
+                self._derived[name] = self._cache.keep(expr, derived.table)
+        return self._derived[name]
+
+    def _choose(self, predicate: str) -> ir.Table:
+        tasks = self._canonical("tasks").alias("tasks_to_choose")
+        query = f"SELECT collection_id, instance_index FROM tasks_to_choose WHERE ({predicate})"
+        try:
+            return tasks.sql(query, dialect="duckdb").cache()
+        except BorgtraceError:
+            raise
+        except Exception as error:
+            reason = str(error).strip().splitlines()[0]
+            raise UsageError(
+                "--where", f"not a predicate over tasks: {reason}", got=predicate,
+                way_out="see `borgtrace info STORE --schema` for its columns",
+            ) from error  # fmt: skip
