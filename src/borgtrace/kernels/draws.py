@@ -25,7 +25,8 @@ Index = NDArray[np.int64]
 
 
 @compiled(inline=True)
-def _hash(key: np.uint64, counter: np.uint64) -> np.uint64:
+def hashed(key: np.uint64, counter: np.uint64) -> np.uint64:
+    """Number `counter` of the random sequence `key`: 64 even bits (SplitMix64)."""
     z = key + counter * _GOLDEN
     z = (z ^ (z >> _S30)) * _MIX_1
     z = (z ^ (z >> _S27)) * _MIX_2
@@ -36,7 +37,9 @@ def _hash(key: np.uint64, counter: np.uint64) -> np.uint64:
 def _mixed(seed: np.uint64, collection: Keys, instance: Keys, keys: Keys) -> None:
     one = np.uint64(1)
     for i in range(keys.size):
-        keys[i] = _hash(_hash(_hash(seed, one) ^ collection[i], one) ^ instance[i], one)
+        keys[i] = hashed(
+            hashed(hashed(seed, one) ^ collection[i], one) ^ instance[i], one
+        )
 
 
 def task_keys(seed: int, collection_id: Index, instance_index: Index) -> Keys:
@@ -98,7 +101,7 @@ def draw_uniform(
         row, key = values[first : offsets[tasks[i] + 1]], keys[i]
         for r in range(out.shape[1]):
             out[i, r] = row[
-                np.int64(((_hash(key, np.uint64(r + 1)) >> _S32) * windows) >> _S32)
+                np.int64(((hashed(key, np.uint64(r + 1)) >> _S32) * windows) >> _S32)
             ]
 
 
@@ -117,7 +120,7 @@ def draw_weighted(
         total = np.uint64(end[-1])
         for r in range(out.shape[1]):
             out[i, r] = row[
-                _window(end, ((_hash(key, np.uint64(r + 1)) >> _S32) * total) >> _S32)
+                _window(end, ((hashed(key, np.uint64(r + 1)) >> _S32) * total) >> _S32)
             ]
 
 
@@ -137,7 +140,7 @@ def draw_quantiles(
         end, key = ends[first:last], keys[i]
         total = np.uint64(end[-1])
         for r in range(out.shape[1]):
-            noise = _hash(key, np.uint64(r + 1))
+            noise = hashed(key, np.uint64(r + 1))
             window = first + _window(end, ((noise >> _S32) * total) >> _S32)
             level = np.float64(noise & _LOW) / 4294967296.0
             k = 0

@@ -1,0 +1,96 @@
+"""Random subsets of tasks, and of a task's windows, without replacement and reproducible."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.draws import Keys, hashed
+
+Index = NDArray[np.int64]
+_S32 = np.uint64(32)
+
+
+@compiled()
+def _fill(n: int, key: np.uint64, samples: Index) -> None:
+    """Floyd's algorithm (CACM 30, 1987), with one stamp per element instead of a set."""
+    stamps = np.full(n, -1, np.int64)
+    size, counter = samples.shape[1], np.uint64(0)
+    for s in range(samples.shape[0]):
+        for k in range(size):
+            highest = n - size + k
+            counter += np.uint64(1)
+            pick = np.int64(
+                ((hashed(key, counter) >> _S32) * np.uint64(highest + 1)) >> _S32
+            )
+            if stamps[pick] == s:
+                pick = highest
+            stamps[pick] = s
+            samples[s, k] = pick
+
+
+def draw_subsets(n: int, size: int, count: int, seed: int) -> Index:
+    """Draw `count` independent subsets of `size` of the numbers 0 … n − 1.
+
+    Parameters
+    ----------
+    n, size
+        How many there are and how many a subset has, size ≤ n < 2³².
+    count
+        Number of subsets.
+    seed
+        Another seed, or another size, gives independent subsets.
+
+    Returns
+    -------
+    int64 array of shape (count, size), no number twice in a row
+
+    Examples
+    --------
+    >>> sorted(draw_subsets(3, 3, 1, seed=0)[0].tolist())
+    [0, 1, 2]
+    """
+    samples = np.empty((count, size), np.int64)
+    base = np.uint64(hashed(np.uint64(seed % 2**64), np.uint64(size)))
+    _fill(n, base, samples)
+    return samples
+
+
+@compiled(parallel=True)
+def prefix_means(
+    values: NDArray[np.float32],
+    offsets: Index,
+    keys: Keys,
+    sizes: Index,
+    means: NDArray[np.float64],
+) -> None:
+    """Mean of a random subset of each task's windows, for growing subsets.
+
+    Parameters
+    ----------
+    values, offsets
+        Windows of the tasks (CSR).
+    keys
+        uint64 (n,): one random sequence per task.
+    sizes
+        int64 (K,), ascending: sizes of the subsets; each contains the ones before.
+    means
+        float64 (n, K), filled; NaN where a task has fewer windows than the size.
+    """
+    for i in numba.prange(keys.size):
+        row = values[offsets[i] : offsets[i + 1]].copy()
+        taken, total = 0, 0.0
+        for k in range(sizes.size):
+            if sizes[k] > row.size:
+                means[i, k] = np.nan
+                continue
+            while taken < sizes[k]:
+                left = np.uint64(row.size - taken)
+                noise = hashed(keys[i], np.uint64(taken + 1)) >> _S32
+                pick = taken + np.int64((noise * left) >> _S32)
+                row[taken], row[pick] = row[pick], row[taken]
+                total += row[taken]
+                taken += 1
+            means[i, k] = total / taken
