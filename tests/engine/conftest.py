@@ -35,7 +35,8 @@ def column_values(column: Column) -> list[object]:
 def sample(name: str) -> pa.Table:
     table = TABLES[name]
     return pa.table(
-        {column.name: column_values(column) for column in table.columns}, schema=arrow_schema(table)
+        {column.name: column_values(column) for column in table.columns},
+        schema=arrow_schema(table),
     )
 
 

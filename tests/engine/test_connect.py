@@ -32,7 +32,14 @@ def test_memory_that_makes_no_sense(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "amount"), [("1B", 1), ("2kb", 2000), ("2KiB", 2048), ("1.5 GB", 1_500_000_000), ("1TiB", 2**40)]
+    ("text", "amount"),
+    [
+        ("1B", 1),
+        ("2kb", 2000),
+        ("2KiB", 2048),
+        ("1.5 GB", 1_500_000_000),
+        ("1TiB", 2**40),
+    ],
 )
 def test_memory(text: str, amount: int) -> None:
     assert parse_memory(text) == amount
@@ -78,7 +85,7 @@ class _Builder:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    def getOrCreate(self) -> None:  # noqa: N802 - Spark's name
+    def getOrCreate(self) -> None:
         raise self.error
 
 
@@ -87,13 +94,17 @@ class _Builder:
     [
         (
             RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."),
-            "local[2]: Spark does not start: got [JAVA_GATEWAY_EXITED] Java gateway process exited before "
-            "sending its port number.; install Java 17 or later and set JAVA_HOME",
+            (
+                "local[2]: Spark does not start: got [JAVA_GATEWAY_EXITED] Java gateway process exited before "
+                "sending its port number.; install Java 17 or later and set JAVA_HOME"
+            ),
         ),
         (
             RuntimeError("All masters are unresponsive!\nmore"),
-            "local[2]: Spark does not start: got All masters are unresponsive!; "
-            "check the address of the master and that it runs",
+            (
+                "local[2]: Spark does not start: got All masters are unresponsive!; "
+                "check the address of the master and that it runs"
+            ),
         ),
     ],
 )

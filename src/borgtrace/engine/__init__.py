@@ -70,9 +70,7 @@ def connect(
     )
 
 
-def read_table(
-    con: SQLBackend, table: Table, paths: Sequence[str], *, name: str | None = None
-) -> ir.Table:
+def read_table(con: SQLBackend, table: Table, paths: Sequence[str], *, name: str | None = None) -> ir.Table:
     """Read Parquet files as a canonical table on any engine from :func:`connect`.
 
     Parameters

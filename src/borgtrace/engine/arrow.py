@@ -32,8 +32,6 @@ def to_arrow(expr: ir.Table) -> pa.Table:
 def _from_spark(backend: SparkBackend, expr: ir.Table) -> pa.Table:
     from borgtrace.engine.spark import spark_session
 
-    backend._run_pre_execute_hooks(
-        expr
-    )  # registers in-memory tables and functions of the expression
+    backend._run_pre_execute_hooks(expr)  # registers in-memory tables and functions of the expression
     rows: pa.Table = spark_session(backend).sql(backend.compile(expr)).toArrow()
     return rows.cast(expr.schema().to_pyarrow())

@@ -75,12 +75,8 @@ def view_sql(table: Table, cell: str) -> str:
             got=table.name,
         )
     if len(cell) != 1 or cell not in CELLS:
-        raise UsageError(
-            "--cell", "unknown cell", expected=", ".join(CELLS), got=repr(cell)
-        )
-    values = ",\n".join(
-        f"  {_value(table, column)} AS {column.name}" for column in table.columns
-    )
+        raise UsageError("--cell", "unknown cell", expected=", ".join(CELLS), got=repr(cell))
+    values = ",\n".join(f"  {_value(table, column)} AS {column.name}" for column in table.columns)
     raw = "instance_events" if table.name == "instance_constraints" else table.name
     source = f"FROM `{PROJECT}.clusterdata_2019_{cell}.{raw}` AS raw"
     if raw != table.name:
@@ -110,10 +106,7 @@ def unbound_tables() -> dict[str, ir.Table]:
     >>> compile_sql(unbound_tables()["machine_events"].count()).split()[0]
     'SELECT'
     """
-    return {
-        name: ibis.table(ibis_schema(table), name=name)
-        for name, table in TRACE_TABLES.items()
-    }
+    return {name: ibis.table(ibis_schema(table), name=name) for name, table in TRACE_TABLES.items()}
 
 
 def compile_sql(expr: ir.Expr) -> str:

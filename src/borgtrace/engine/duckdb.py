@@ -73,9 +73,7 @@ def raw_connection(
     return duckdb.connect(config=config)
 
 
-def connect(
-    memory: str = "4GB", threads: int | None = None, temp_directory: Path | None = None
-) -> Backend:
+def connect(memory: str = "4GB", threads: int | None = None, temp_directory: Path | None = None) -> Backend:
     """Open an Ibis connection on :func:`raw_connection`, with the same parameters.
 
     Examples
@@ -87,9 +85,7 @@ def connect(
     return ibis.duckdb.from_connection(raw_connection(memory, threads, temp_directory))
 
 
-def read_table(
-    con: Backend, table: Table, paths: Sequence[str], *, name: str | None = None
-) -> ir.Table:
+def read_table(con: Backend, table: Table, paths: Sequence[str], *, name: str | None = None) -> ir.Table:
     """Register Parquet files as a canonical table, with exactly its declared types.
 
     Parameters
@@ -120,7 +116,7 @@ def read_table(
     return con.table(name)
 
 
-def view_sql(table: Table, paths: Sequence[str], name: str) -> str:
+def view_sql(table: Table, paths: Sequence[str], name: str, kind: str = "TEMP VIEW") -> str:
     """Write the statement that registers `paths` as the view `name`.
 
     Examples
@@ -129,20 +125,14 @@ def view_sql(table: Table, paths: Sequence[str], name: str) -> str:
     >>> view_sql(Table("t", "x", ("a",), (Column("a", "int64", "id", "An id."),)), [], "t")
     'CREATE OR REPLACE TEMP VIEW "t" AS SELECT CAST(NULL AS BIGINT) AS "a" WHERE false'
     """
-    columns = (
-        (column.name, _SQL_TYPES[ibis_dtype(column)]) for column in table.columns
-    )
+    columns = ((column.name, _SQL_TYPES[ibis_dtype(column)]) for column in table.columns)
     if paths:
-        values = ", ".join(
-            f'CAST("{column}" AS {kind}) AS "{column}"' for column, kind in columns
-        )
+        values = ", ".join(f'CAST("{column}" AS {type_}) AS "{column}"' for column, type_ in columns)
         source = f"FROM read_parquet([{', '.join(map(_literal, paths))}], hive_partitioning = false)"
     else:
-        values = ", ".join(
-            f'CAST(NULL AS {kind}) AS "{column}"' for column, kind in columns
-        )
+        values = ", ".join(f'CAST(NULL AS {type_}) AS "{column}"' for column, type_ in columns)
         source = "WHERE false"
-    return f'CREATE OR REPLACE TEMP VIEW "{name}" AS SELECT {values} {source}'
+    return f'CREATE OR REPLACE {kind} "{name}" AS SELECT {values} {source}'
 
 
 def _literal(path: str) -> str:
@@ -152,6 +142,4 @@ def _literal(path: str) -> str:
 
 def _spill_directory() -> Path:
     """Name a directory that no other connection uses: DuckDB's own file names would collide."""
-    return (
-        Path(tempfile.gettempdir()) / f"borgtrace-spill-{os.getpid()}-{next(_SERIAL)}"
-    )
+    return Path(tempfile.gettempdir()) / f"borgtrace-spill-{os.getpid()}-{next(_SERIAL)}"

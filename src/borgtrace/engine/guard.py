@@ -18,16 +18,12 @@ import duckdb
 import pyarrow as pa
 
 from borgtrace.engine.duckdb import raw_connection, view_sql
-from borgtrace.errors import EngineError, UsageError
+from borgtrace.errors import BorgtraceError, EngineError, UsageError
 from borgtrace.schema import Table
 
 _ONLY = "only a query can be answered"
-_PIVOT = (
-    "list the values: PIVOT instance_events ON type IN ('EVICT', 'FAIL') USING count(*)"
-)
-_QUERY_NODES = frozenset(
-    {"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"}
-)
+_PIVOT = "list the values: PIVOT instance_events ON type IN ('EVICT', 'FAIL') USING count(*)"
+_QUERY_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 
 TABLE_FUNCTIONS = frozenset(
     {
@@ -70,11 +66,9 @@ def open_store(
     con = raw_connection(memory, threads, temp_directory)
     try:
         for table, paths in tables.items():
-            con.execute(view_sql(table, paths, table.name))
+            con.execute(view_sql(table, paths, table.name, "VIEW"))
     except duckdb.Error as error:
-        raise EngineError(
-            str(root), "the store cannot be read", got=_first_line(error)
-        ) from error
+        raise EngineError(str(root), "the store cannot be read", got=_first_line(error)) from error
     directory = f"{root.resolve()}/".replace("'", "''")
     con.execute(f"SET allowed_directories = ['{directory}']")
     con.execute("SET autoload_known_extensions = false")
@@ -95,21 +89,19 @@ def query(con: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     """
     with refusals():
         check(con, sql)
-        rows = con.execute(sql).to_arrow_table()
+        rows = con.cursor().sql(sql).to_arrow_table()
     return rows
 
 
-def stream(
-    con: duckdb.DuckDBPyConnection, sql: str, batch_rows: int = 100_000
-) -> Iterator[pa.RecordBatch]:
+def stream(con: duckdb.DuckDBPyConnection, sql: str, batch_rows: int = 100_000) -> pa.RecordBatchReader:
     """Check `sql` at once, then return its rows in batches, for results larger than memory.
 
     Raises the errors of :func:`query`, those of the run while the batches are taken.
     """
     with refusals():
         check(con, sql)
-        reader = con.execute(sql).to_arrow_reader(batch_rows)
-    return _batches(reader)
+        reader = con.cursor().sql(sql).to_arrow_reader(batch_rows)  # several streams may be open at once
+    return pa.RecordBatchReader.from_batches(reader.schema, _batches(reader))
 
 
 def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -131,46 +123,43 @@ def check(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     kinds = [statement.type.name for statement in con.extract_statements(sql)]
     if len(kinds) != 1:
         got = f"{len(kinds)} statements"
-        raise UsageError(
-            "query", "not one statement", expected="one SELECT", got=got, way_out=_ONLY
-        )
+        raise UsageError("query", "not one statement", expected="one SELECT", got=got, way_out=_ONLY)
     if kinds[0] == "MULTI":
         raise UsageError("query", "PIVOT without its values", expected="one SELECT",
                          got="several statements", way_out=_PIVOT)  # fmt: skip
     if kinds[0] != "SELECT":
-        raise UsageError(
-            "query", "not a SELECT", expected="one SELECT", got=kinds[0], way_out=_ONLY
-        )
+        raise UsageError("query", "not a SELECT", expected="one SELECT", got=kinds[0], way_out=_ONLY)
     for node in _nodes(_parse_tree(con, sql)):
         _check_node(node)
 
 
 @contextmanager
 def refusals() -> Iterator[None]:
-    """Turn DuckDB's errors into UsageError (the query is wrong) or EngineError (the work failed)."""
+    """Turn DuckDB's errors into UsageError (the query is wrong) or EngineError (the work failed).
+
+    An error in the middle of a stream reaches us through Arrow, as an OSError with DuckDB's text.
+    """
     try:
         yield
-    except duckdb.PermissionException as error:
-        raise EngineError(
-            "query", "only the store can be read", got=_first_line(error)
-        ) from error
-    except duckdb.OutOfMemoryException as error:
+    except (duckdb.Error, OSError) as error:
+        raise _refusal(_first_line(error)) from error
+
+
+def _refusal(line: str) -> BorgtraceError:
+    if line.startswith("Permission Error"):
+        return EngineError("query", "only the store can be read", got=line)
+    if line.startswith("Out of Memory Error"):
         way_out = "give more with --memory, or ask for less at once"
-        raise EngineError(
-            "query", "memory exhausted", got=_first_line(error), way_out=way_out
-        ) from error
-    except duckdb.Error as error:
-        raise UsageError("query", _first_line(error)) from error
+        return EngineError("query", "memory exhausted", got=line, way_out=way_out)
+    return UsageError("query", line)
 
 
 def _parse_tree(con: duckdb.DuckDBPyConnection, sql: str) -> Any:
-    row = con.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
-    tree = json.loads(row[0]) if row else {"error": True}
+    ((text,),) = con.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
+    tree = json.loads(text)
     if tree["error"]:
         got = str(tree.get("error_message"))
-        raise UsageError(
-            "query", "cannot be checked", expected="one SELECT", got=got, way_out=_ONLY
-        )
+        raise UsageError("query", "cannot be checked", expected="one SELECT", got=got, way_out=_ONLY)
     return tree["statements"]
 
 

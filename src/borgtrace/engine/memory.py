@@ -29,9 +29,7 @@ def parse_memory(text: str) -> int:
     """
     match = _SHAPE.fullmatch(text)
     amount = (
-        int(float(match[1]) * _FACTORS[match[2].upper()])
-        if match and match[2].upper() in _FACTORS
-        else 0
+        int(float(match[1]) * _FACTORS[match[2].upper()]) if match and match[2].upper() in _FACTORS else 0
     )
     if amount <= 0:
         raise UsageError(

@@ -60,18 +60,14 @@ def connect(
     except ImportError as error:
         raise EngineError(url, "pyspark is not installed", way_out=_INSTALL) from error
     builder: Any = SparkSession.builder
-    for key, value in (
-        _configuration(url, memory, temp_directory) | _dotted(conf)
-    ).items():
+    for key, value in (_configuration(url, memory, temp_directory) | _dotted(conf)).items():
         builder = builder.config(key, value)
     session = _start(builder.master(url).appName("borgtrace"), url)
     session.sparkContext.setLogLevel("ERROR")
     return ibis.pyspark.connect(session)
 
 
-def read_table(
-    con: Backend, table: Table, paths: Sequence[str], *, name: str | None = None
-) -> ir.Table:
+def read_table(con: Backend, table: Table, paths: Sequence[str], *, name: str | None = None) -> ir.Table:
     """Register Parquet files as a canonical table; see :func:`borgtrace.engine.duckdb.read_table`.
 
     On a cluster, every worker must see `paths` under the same names (a shared file system).
@@ -101,9 +97,7 @@ def spark_session(con: Backend) -> SparkSession:
     return session
 
 
-def _configuration(
-    url: str, memory: str, temp_directory: Path | None
-) -> dict[str, str]:
+def _configuration(url: str, memory: str, temp_directory: Path | None) -> dict[str, str]:
     directory = temp_directory or Path(tempfile.gettempdir())
     megabytes = f"{max(parse_memory(memory) // 2**20, 512)}m"
     shared = {
@@ -138,16 +132,9 @@ def _start(builder: Any, url: str) -> SparkSession:
     try:
         session: SparkSession = builder.getOrCreate()
     except Exception as error:  # Py4J and pyspark raise unrelated classes
-        missing = (
-            "JAVA_GATEWAY_EXITED" in str(error)
-            or "Java" in str(error).split("\n", 1)[0]
-        )
-        way_out = (
-            _JAVA if missing else "check the address of the master and that it runs"
-        )
-        raise EngineError(
-            url, "Spark does not start", got=_first_line(error), way_out=way_out
-        ) from error
+        missing = "JAVA_GATEWAY_EXITED" in str(error) or "Java" in str(error).split("\n", 1)[0]
+        way_out = _JAVA if missing else "check the address of the master and that it runs"
+        raise EngineError(url, "Spark does not start", got=_first_line(error), way_out=way_out) from error
     return session
 
 
