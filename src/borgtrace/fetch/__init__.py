@@ -1,0 +1,44 @@
+"""The published buckets → raw files, whole and verified.
+
+Example
+-------
+>>> from pathlib import Path
+>>> from borgtrace import fetch
+>>> with fetch.Session(connections=4) as session:  # doctest: +SKIP
+...     plan = fetch.make_plan(session, fetch.bucket("2011"), Path("raw"), parts=fetch.parse_parts("0-9"))
+...     for outcome in fetch.fetch_files(session, plan):
+...         print(outcome.file.path, outcome.error or "whole")
+"""
+
+from __future__ import annotations
+
+from borgtrace.fetch.backoff import Backoff
+from borgtrace.fetch.bucket import CELLS, Bucket, bucket
+from borgtrace.fetch.faults import Listener, Silence
+from borgtrace.fetch.ledger import Ledger
+from borgtrace.fetch.plan import Plan, RemoteFile, make_plan
+from borgtrace.fetch.run import Outcome, fetch_files
+from borgtrace.fetch.selection import ALL_PARTS, Parts, parse_parts, select_tables
+from borgtrace.fetch.session import Session
+from borgtrace.fetch.version import Version
+
+__all__ = [
+    "ALL_PARTS",
+    "CELLS",
+    "Backoff",
+    "Bucket",
+    "Ledger",
+    "Listener",
+    "Outcome",
+    "Parts",
+    "Plan",
+    "RemoteFile",
+    "Session",
+    "Silence",
+    "Version",
+    "bucket",
+    "fetch_files",
+    "make_plan",
+    "parse_parts",
+    "select_tables",
+]

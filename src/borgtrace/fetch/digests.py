@@ -1,0 +1,90 @@
+"""Checksums: what the publisher states, and what the received bytes have."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Protocol
+
+import google_crc32c
+
+Digests = Mapping[str, str]
+"""Algorithm (``sha256``, ``md5``, ``crc32c``) → digest in lower-case hex."""
+
+STRONGEST_FIRST = ("sha256", "md5", "crc32c")
+_BLOCK = 1 << 20
+_HEX_DIGITS = {"md5": 32, "crc32c": 8}
+
+
+class Hasher(Protocol):
+    """What hashlib and google-crc32c have in common."""
+
+    def update(self, data: bytes, /) -> None:
+        """Add bytes."""
+        ...
+
+    def digest(self) -> bytes:
+        """Return the digest of all bytes so far."""
+        ...
+
+
+def parse_sums(text: str) -> dict[str, str]:
+    """Read a ``SHA256SUM`` file into path → digest; lines that are none are passed over.
+
+    Examples
+    --------
+    >>> parse_sums("0" * 64 + "  ./job_events/part-00000-of-00500.csv.gz")
+    {'job_events/part-00000-of-00500.csv.gz': '0000000000000000000000000000000000000000000000000000000000000000'}
+    """
+    lines = re.finditer(r"^([0-9a-fA-F]{64})[ \t]+\*?(?:\./)?(\S.*?)[ \t\r]*$", text, re.MULTILINE)
+    return {match[2]: match[1].lower() for match in lines}
+
+
+def parse_goog_hash(values: Iterable[str]) -> dict[str, str]:
+    """Read the ``x-goog-hash`` headers of a bucket's answer (base64 in, hex out).
+
+    Examples
+    --------
+    >>> parse_goog_hash(["crc32c=AAAAAA==", "md5=1B2M2Y8AsgTpgAmY7PhCfg=="])
+    {'crc32c': '00000000', 'md5': 'd41d8cd98f00b204e9800998ecf8427e'}
+    """
+    found: dict[str, str] = {}
+    for item in ",".join(values).split(","):
+        algorithm, _, encoded = item.strip().partition("=")
+        try:
+            digest = base64.b64decode(encoded, validate=True).hex()
+        except binascii.Error:
+            continue
+        if len(digest) == _HEX_DIGITS.get(algorithm):
+            found[algorithm] = digest
+    return found
+
+
+def strongest(digests: Digests) -> str | None:
+    """Return the algorithm to check by, or None when nothing was published."""
+    return next((name for name in STRONGEST_FIRST if name in digests), None)
+
+
+def agree(one: Digests, other: Digests) -> bool | None:
+    """Return whether two sets of digests speak of the same bytes; None when they share no algorithm."""
+    shared = [name for name in STRONGEST_FIRST if name in one and name in other]
+    return one[shared[0]] == other[shared[0]] if shared else None
+
+
+def hasher(algorithm: str) -> Hasher:
+    """Return a fresh hash of the named algorithm."""
+    if algorithm != "crc32c":
+        return hashlib.new(algorithm)
+    crc: Hasher = google_crc32c.Checksum()  # type: ignore[no-untyped-call]
+    return crc
+
+
+def feed_file(hash_: Hasher, path: Path) -> None:
+    """Add the bytes of a file to a hash."""
+    with path.open("rb", buffering=0) as file:
+        while block := file.read(_BLOCK):
+            hash_.update(block)

@@ -1,0 +1,116 @@
+"""What a folder of fetched files knows about them: one line of JSON per change, the last one counts."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import threading
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import IO, Literal, Self
+
+from borgtrace.errors import UsageError
+from borgtrace.fetch.version import Version
+
+LEDGER = ".fetch.jsonl"
+State = Literal["started", "done", "staged"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What is known about one file.
+
+    ``started``: its ``.incomplete`` file holds the first bytes of ``version``.  ``done``: it was verified
+    when it had this length and time of change.  ``staged``: a store took it in and it was deleted.
+    """
+
+    state: State
+    version: Version
+    mtime_ns: int = 0
+    store: str = ""
+
+
+@dataclass
+class Ledger:
+    """The entries of a folder, by path; appends are single writes, so a kill loses at most the last.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> with Ledger.open(folder) as ledger:
+    ...     ledger.record("part-00000.csv.gz", Entry("started", Version(10, '"tag"')))
+    >>> Ledger.read(folder).entries["part-00000.csv.gz"].version.size
+    10
+    """
+
+    entries: dict[str, Entry]
+    _file: IO[bytes] | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    @classmethod
+    def read(cls, folder: Path) -> Ledger:
+        """Read the ledger of a folder without locking or making anything."""
+        path = folder / LEDGER
+        return cls(_parse(path.read_bytes()) if path.exists() else {})
+
+    @classmethod
+    def open(cls, folder: Path) -> Ledger:
+        """Open for writing, alone.
+
+        Raises
+        ------
+        UsageError
+            Another fetch is writing to the folder.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        file = (folder / LEDGER).open("ab")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise UsageError(
+                str(folder),
+                "another fetch is writing here",
+                way_out="wait for it, or fetch to another folder",
+            ) from None
+        content = (folder / LEDGER).read_bytes()
+        if content and not content.endswith(b"\n"):  # the last line was cut by a kill
+            file.write(b"\n")
+            file.flush()
+        return cls(_parse(content), file)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._file:
+            self._file.close()
+
+    def record(self, path: str, entry: Entry) -> None:
+        """Write down what is now known about a file."""
+        line = json.dumps({"path": path, **asdict(entry)}, separators=(",", ":"), sort_keys=True)
+        with self._lock:
+            if self._file:
+                self._file.write(line.encode() + b"\n")
+                self._file.flush()
+            self.entries[path] = entry
+
+    def staged(self, path: str, store: Path) -> None:
+        """Write down that a store has taken the file in."""
+        self.record(
+            path,
+            replace(self.entries[path], state="staged", store=str(store.resolve())),
+        )
+
+
+def _parse(content: bytes) -> dict[str, Entry]:
+    entries = {}
+    for line in content.splitlines():
+        try:
+            fields = json.loads(line)
+            path, version = fields.pop("path"), Version(**fields.pop("version"))
+            entries[path] = Entry(version=version, **fields)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue  # cut by a kill: what it said will be found out again
+    return entries

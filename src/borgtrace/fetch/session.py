@@ -1,0 +1,196 @@
+"""Requests to one server: bounded connections, faults told from answers, stoppable at any moment."""
+
+from __future__ import annotations
+
+import email.utils
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Self, TypeVar
+
+import httpx
+
+from borgtrace.errors import UsageError
+from borgtrace.fetch.backoff import Backoff
+from borgtrace.fetch.faults import Absent, Fault, Listener, Silence, Stopped, Tries
+from borgtrace.fetch.version import Version, version_of
+
+T = TypeVar("T")
+
+_ABSENT = {401, 403, 404, 410}
+_NO_HEAD = {405, 501}
+_PASSING = {408, 425, 429}
+_GOOD = {200, 206, 416}
+
+
+class Session:
+    """Connections to a server, shared by the threads of one fetch.
+
+    Parameters
+    ----------
+    connections
+        Most connections open at a time.
+    backoff
+        How repetitions wait.
+    timeout
+        Seconds without a single byte after which a connection counts as dead.
+    listener
+        Who hears of repetitions.
+    """
+
+    def __init__(
+        self,
+        connections: int = 4,
+        *,
+        backoff: Backoff | None = None,
+        timeout: float = 30.0,
+        listener: Listener | None = None,
+    ) -> None:
+        self.backoff = backoff or Backoff()
+        self.listener = listener or Silence()
+        self._stop = threading.Event()
+        self._quiet_until = 0.0
+        self._open: set[socket.socket] = set()
+        # gzip must be "accepted": to a client that does not, the bucket unpacks a file on the way
+        # and then ignores Range.  Bodies are read raw, so that nothing is ever unpacked here.
+        self._client = httpx.Client(
+            limits=httpx.Limits(max_connections=connections),
+            timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0), pool=None),
+            headers={"accept-encoding": "gzip", "user-agent": "borgtrace"},
+            follow_redirects=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self._client.close()
+
+    def stop(self) -> None:
+        """End all waiting and receiving now; every thread gets :class:`Stopped`."""
+        self._stop.set()
+        for open_socket in list(self._open):
+            with suppress(OSError):
+                open_socket.shutdown(socket.SHUT_RDWR)
+
+    def check(self) -> None:
+        """Raise :class:`Stopped` once the session has been stopped."""
+        if self._stop.is_set():
+            raise Stopped
+
+    def wait(self, seconds: float) -> None:
+        """Sleep, but not beyond a stop."""
+        if self._stop.wait(max(0.0, seconds)):
+            raise Stopped
+
+    def repeat(self, name: str, action: Callable[[], T]) -> T:
+        """Do something until it works, waiting in between, as long as the back-off allows."""
+        tries = Tries(name, self.backoff, self.listener)
+        while True:
+            try:
+                return action()
+            except Fault as fault:
+                self.wait(tries.failed(fault))
+
+    def head(self, url: str) -> Version | None:
+        """Return what the server says about a file, None when it says there is none."""
+        try:
+            return self.repeat(url, lambda: self._head(url))
+        except Absent:
+            return None
+
+    def text(self, url: str) -> str | None:
+        """Return a small text file, None when there is none."""
+        try:
+            return self.repeat(url, lambda: self._text(url))
+        except Absent:
+            return None
+
+    @contextmanager
+    def get(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[httpx.Response]:
+        """Open a file for reading; whatever breaks until the block ends is a :class:`Fault`."""
+        self._respect_quiet()
+        with (
+            self._translated(),
+            self._client.stream("GET", url, headers=headers) as response,
+        ):
+            self._judge(response)
+            with self._registered(response):
+                yield response
+
+    def _head(self, url: str) -> Version:
+        self._respect_quiet()
+        with self._translated():
+            response = self._client.head(url)
+        if response.status_code in _NO_HEAD:
+            with self.get(url) as response:
+                return version_of(response)
+        self._judge(response)
+        return version_of(response)
+
+    def _text(self, url: str) -> str:
+        with self.get(url) as response:
+            response.read()
+            return response.text
+
+    def _judge(self, response: httpx.Response) -> None:
+        code = response.status_code
+        if code in _ABSENT:
+            raise Absent(f"{code} {response.reason_phrase}".strip())
+        if code in _PASSING or code >= 500:
+            raise self._busy(response)
+        if code not in _GOOD:
+            raise Fault(f"the server answers {code} {response.reason_phrase}".strip(), cost=4)
+        if response.headers.get("content-type", "").startswith("text/html"):
+            raise Fault("an HTML page came instead of the file (a proxy or a log-in page?)")
+
+    def _busy(self, response: httpx.Response) -> Fault:
+        after = _seconds(response.headers.get("retry-after"))
+        if after is not None:
+            after = min(after, self.backoff.longest_retry_after)
+            self._quiet_until = max(self._quiet_until, time.monotonic() + after)
+        reason = f"the server answers {response.status_code} {response.reason_phrase}".strip()
+        return Fault(reason, retry_after=after)
+
+    def _respect_quiet(self) -> None:
+        self.wait(self._quiet_until - time.monotonic())
+
+    @contextmanager
+    def _registered(self, response: httpx.Response) -> Iterator[None]:
+        stream = response.extensions.get("network_stream")
+        raw = stream.get_extra_info("socket") if stream else None
+        if raw is None:
+            yield
+            return
+        self._open.add(raw)
+        try:
+            self.check()
+            yield
+        finally:
+            self._open.discard(raw)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except httpx.InvalidURL as error:
+            raise UsageError("--base-url", f"not an address ({error})", expected="https://…") from error
+        except httpx.TimeoutException as error:
+            raise Fault("no byte came in time") from error
+        except httpx.RequestError as error:
+            self.check()
+            raise Fault(f"the connection failed ({error})") from error
+
+
+def _seconds(text: str | None) -> float | None:
+    """Read ``Retry-After``: seconds or a date."""
+    if text is None:
+        return None
+    if text.strip().isdigit():
+        return float(text)
+    with suppress(ValueError):
+        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+    return None

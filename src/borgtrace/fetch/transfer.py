@@ -1,0 +1,229 @@
+"""Bring one file here, whole: resume, verify, rename."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+
+import httpx
+
+from borgtrace.errors import SourceError
+from borgtrace.fetch.digests import Hasher, feed_file, hasher, strongest
+from borgtrace.fetch.faults import Absent, Fault, Tries
+from borgtrace.fetch.ledger import Entry, Ledger
+from borgtrace.fetch.plan import RemoteFile
+from borgtrace.fetch.session import Session
+from borgtrace.fetch.version import Version, content_range, version_of
+from borgtrace.fetch.whole import describe, flaw, starts_right
+
+INCOMPLETE = ".incomplete"
+_WRONG_FILE = 3
+_ABSENT_AFTER_ALL = 2
+
+
+class Transfer:
+    """One file on its way from a server to a folder.
+
+    ``<path>.incomplete`` always holds a prefix of one version of the file, which the ledger names; it
+    is renamed to ``<path>`` only when its bytes have been verified.
+    """
+
+    def __init__(self, session: Session, file: RemoteFile, folder: Path, ledger: Ledger) -> None:
+        self._session, self._file, self._ledger = session, file, ledger
+        self._target = folder / file.path
+        self._partial = folder / (file.path + INCOMPLETE)
+        self._listed = {k: v for k, v in file.version.digests.items() if k == "sha256"}
+        self._version = file.version
+        self._said = {file.version.size}
+        self._offset = self._farthest = 0
+        self._hash: Hasher | None = None
+
+    def run(self) -> Path:
+        """Fetch until the file is whole, and return its path.
+
+        Raises
+        ------
+        SourceError
+            The server did not manage, however often it was asked.
+        """
+        self._target.parent.mkdir(parents=True, exist_ok=True)
+        self._adopt()
+        tries = Tries(self._file.path, self._session.backoff, self._session.listener)
+        while True:
+            mark = self._farthest
+            try:
+                self._receive()
+                self._verify()
+                return self._finish()
+            except Fault as fault:
+                self._session.wait(tries.failed(fault, progressed=self._farthest > mark))
+            except Absent as absent:
+                gone = Fault(f"the server answers {absent}", cost=_ABSENT_AFTER_ALL)
+                self._session.wait(tries.failed(gone))
+
+    # What is already here
+
+    def _adopt(self) -> None:
+        """Go on from what an earlier run, or another program, has left."""
+        if self._target.exists():
+            os.replace(self._target, self._partial)
+        if not self._partial.exists():
+            return self._begin()
+        entry = self._ledger.entries.get(self._file.path)
+        known = entry is not None and not entry.version.differs(self._version)
+        whole = self._partial.stat().st_size == self._version.size
+        size = self._partial.stat().st_size
+        if size > (self._version.size or size) or not (known or whole or self._checkable):
+            return self._discard()
+        if entry is not None and known:
+            self._version = entry.version.merged(self._version)
+        self._begin()
+        if self._hash:
+            feed_file(self._hash, self._partial)
+        self._advance(size)
+
+    @property
+    def _checkable(self) -> bool:
+        return strongest(self._version.digests) is not None
+
+    def _begin(self) -> None:
+        algorithm = strongest(self._version.digests)
+        self._hash = hasher(algorithm) if algorithm else None
+        self._offset = 0
+
+    def _discard(self) -> None:
+        self._partial.unlink(missing_ok=True)
+        self._session.listener.received(self._file.path, -self._offset)
+        self._begin()
+
+    # What comes
+
+    def _receive(self) -> None:
+        if self._version.size is not None and self._offset == self._version.size:
+            return
+        with self._session.get(self._file.url, self._range_headers()) as response:
+            if response.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
+                self._past_the_end(response)
+            elif response.status_code == httpx.codes.PARTIAL_CONTENT:
+                self._go_on(response)
+            else:
+                self._start_over(response)
+        self._check_length()
+
+    def _range_headers(self) -> dict[str, str]:
+        if not self._offset:
+            return {}
+        headers = {"range": f"bytes={self._offset}-"}
+        if self._version.validator:
+            headers["if-range"] = self._version.validator
+        elif not self._checkable:  # nothing would tell two versions apart
+            self._discard()
+            return {}
+        return headers
+
+    def _past_the_end(self, response: httpx.Response) -> None:
+        total = content_range(response)[1]
+        if total != self._offset:
+            self._discard()
+            raise Fault("the file on the server is shorter than what has arrived")
+        self._version = self._version.merged(Version(size=total))
+
+    def _go_on(self, response: httpx.Response) -> None:
+        version = version_of(response)
+        if version.differs(self._version) or self._settled_on_another_length(version):
+            self._discard()
+            self._version = self._described(version)
+            self._begin()
+            raise Fault("the file changed on the server")
+        if content_range(response)[0] != self._offset:
+            raise Fault("the server sent another range than was asked for")
+        self._append("ab", response.iter_raw())
+
+    def _start_over(self, response: httpx.Response) -> None:
+        chunks = response.iter_raw()
+        first = next(chunks, b"")
+        if not starts_right(first):  # asked first: an error page with status 200 must not cost a byte
+            raise Fault(f"{describe(first)} came instead of an archive")
+        version = version_of(response)
+        if version.differs(self._version):
+            self._version = self._described(version)
+        else:
+            self._settled_on_another_length(version)
+            self._version = self._version.merged(version)
+        self._session.listener.received(self._file.path, -self._offset)
+        self._begin()
+        self._ledger.record(self._file.path, Entry("started", self._version))
+        self._append("wb", chain([first], chunks))
+
+    def _described(self, version: Version) -> Version:
+        return version.with_digests(self._listed)
+
+    def _settled_on_another_length(self, version: Version) -> bool:
+        """Return whether a new length has to be believed: one that is said for the second time."""
+        if version.size is None or self._version.size in (None, version.size):
+            return False
+        if version.size not in self._said:
+            self._said.add(version.size)
+            raise Fault(f"the server gave two lengths, the last {version.size:,} bytes")
+        return True
+
+    def _append(self, mode: str, chunks: Iterator[bytes]) -> None:
+        with self._partial.open(mode, buffering=0) as file:
+            for chunk in chunks:
+                self._session.check()
+                self._write(file.fileno(), chunk)
+
+    def _write(self, descriptor: int, chunk: bytes) -> None:
+        view = memoryview(chunk)
+        while view:
+            view = view[os.write(descriptor, view) :]
+        if self._hash:
+            self._hash.update(chunk)
+        self._advance(len(chunk))
+
+    def _advance(self, n_bytes: int) -> None:
+        self._offset += n_bytes
+        self._farthest = max(self._farthest, self._offset)
+        self._session.listener.received(self._file.path, n_bytes)
+
+    def _check_length(self) -> None:
+        size = self._version.size
+        if size is not None and self._offset < size:
+            raise Fault(f"the connection ended after {self._offset:,} of {size:,} bytes")
+        if size is not None and self._offset > size:
+            self._discard()
+            raise Fault(f"more than the {size:,} bytes that were announced", cost=_WRONG_FILE)
+
+    # When all is here
+
+    def _verify(self) -> None:
+        algorithm = strongest(self._version.digests)
+        if algorithm and self._hash:
+            if self._hash.digest().hex() == self._version.digests[algorithm]:
+                return
+            wrong: str | None = f"its {algorithm} is not the published one"
+        else:
+            wrong = flaw(self._partial)
+        if wrong:
+            self._discard()
+            raise Fault(wrong, cost=_WRONG_FILE)
+
+    def _finish(self) -> Path:
+        with self._partial.open("rb") as file:
+            os.fsync(file.fileno())
+        os.replace(self._partial, self._target)
+        version = self._version.merged(Version(self._offset))
+        entry = Entry("done", version, self._target.stat().st_mtime_ns)
+        self._ledger.record(self._file.path, entry)
+        return self._target
+
+
+def explain_disk(error: OSError, path: str) -> SourceError:
+    """Turn a failing disk into an error that says what to do."""
+    return SourceError(
+        path,
+        f"cannot be written ({error.strerror or error})",
+        way_out="make room and run the same command again",
+    )

@@ -1,0 +1,266 @@
+"""What there is to fetch is found out by asking, and never more than was wanted."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from borgtrace.errors import SourceError, UsageError
+from borgtrace.fetch import (
+    Backoff,
+    Bucket,
+    Session,
+    bucket,
+    fetch_files,
+    make_plan,
+    parse_parts,
+    select_tables,
+)
+from borgtrace.fetch.digests import parse_goog_hash, parse_sums
+
+CELL_A = Bucket("2019", "a", "json")
+YEAR_2011 = Bucket("2011", "", "csv")
+
+
+def plan_of(session, server, dest, **options):
+    options.setdefault("tables", ["instance_usage"])
+    return make_plan(session, CELL_A, dest, base_url=server.url, **options)
+
+
+def usage(*parts):
+    return [CELL_A.path("instance_usage", part) for part in parts]
+
+
+@pytest.mark.parametrize("n_parts", [1, 2, 3, 4, 5, 9])
+def test_probing_ends_where_the_shards_end(serve, archives, session, tmp_path, n_parts):
+    server = serve(archives(usage(*range(n_parts))))
+    plan = plan_of(session, server, tmp_path)
+    assert [file.path for file in plan.files] == usage(*range(n_parts))
+    assert len(server.requests) <= n_parts + 2 * 8
+    assert {method for method, _, _ in server.requests} == {"HEAD"}
+    assert not list(tmp_path.iterdir()), "a plan writes nothing"
+
+
+def test_a_lonely_hole_is_missing_and_not_the_end(serve, archives, session, tmp_path):
+    server = serve(archives(usage(0, 1, 2, 3, 5, 6)))
+    plan = plan_of(session, server, tmp_path)
+    assert [file.part for file in plan.files] == [0, 1, 2, 3, 5, 6]
+    assert plan.missing == (CELL_A.path("instance_usage", 4),)
+
+
+def test_a_passing_404_does_not_cut_a_table(serve, archives, session, tmp_path):
+    server = serve(archives(usage(*range(6))))
+    said = set()
+
+    def once(method, path):
+        fault = None if path in said else "not_found"
+        said.add(path)
+        return fault
+
+    server.choose = once
+    assert len(plan_of(session, server, tmp_path).files) == 6
+
+
+def test_a_server_without_head_is_asked_with_get(serve, archives, session, tmp_path):
+    server = serve(archives(usage(0, 1)), heads=False)
+    plan = plan_of(session, server, tmp_path)
+    assert [file.version.size for file in plan.files] == [len(content) for content in server.files.values()]
+
+
+def test_parts_limit_the_large_tables_only(serve, archives, session, tmp_path):
+    machines = [CELL_A.path("machine_events", part) for part in range(3)]
+    server = serve(archives([*usage(*range(9)), *machines]))
+    plan = plan_of(
+        session, server, tmp_path, tables=["machine_events", "instance_usage"], parts=parse_parts("1-2,7")
+    )
+    assert sorted(file.path for file in plan.files) == sorted([*usage(1, 2, 7), *machines])
+    assert [file.part for file in plan.files] == sorted(file.part for file in plan.files)
+
+
+def test_a_table_that_is_not_there_is_an_error(serve, archives, session, tmp_path):
+    server = serve(archives(usage(0)))
+    with pytest.raises(SourceError) as caught:
+        plan_of(session, server, tmp_path, parts=parse_parts("5"))
+    assert str(caught.value) == (
+        f"{server.url}/instance_usage-000000000005.json.gz: not found; check --parts, --format and --base-url"
+    )
+
+
+def test_2011_has_its_number_of_parts_and_its_checksums(serve, archives, session, tmp_path):
+    paths = [
+        YEAR_2011.path("machine_events", 0),
+        *(YEAR_2011.path("job_events", part) for part in range(498, 500)),
+    ]
+    files = archives(paths)
+    sums = f"{'ab' * 32}  ./{paths[1]}\n"
+    server = serve({**files, "SHA256SUM": sums.encode()})
+    plan = make_plan(
+        session,
+        YEAR_2011,
+        tmp_path,
+        tables=["machine_events", "job_events"],
+        parts=parse_parts("498-600"),
+        base_url=server.url,
+    )
+    assert [file.path for file in plan.files] == paths
+    assert [file.version.digests.get("sha256") for file in plan.files] == [None, "ab" * 32, None]
+    assert plan.folder == tmp_path / "clusterdata-2011-2"
+    assert plan.total == plan.remaining == sum(map(len, files.values()))
+
+
+def test_2011_parts_beyond_the_last_are_refused(serve, session, tmp_path):
+    server = serve({})
+    with pytest.raises(SourceError) as caught:
+        make_plan(
+            session, YEAR_2011, tmp_path, tables=["job_events"], parts=parse_parts("500"), base_url=server.url
+        )
+    assert str(caught.value) == (f"{server.url}/job_events: has no part 500: expected 0 … 499; check --parts")
+
+
+def test_a_disk_that_is_too_small_is_told_before_the_first_byte(
+    serve, archives, session, tmp_path, monkeypatch
+):
+    server = serve(archives(usage(0)))
+    plan = plan_of(session, server, tmp_path)
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
+    with pytest.raises(UsageError) as caught:
+        plan.check_space()
+    assert str(caught.value) == (
+        f"{tmp_path}: the disk is too small: expected {plan.total:,} bytes, got 10 bytes free; "
+        "choose fewer --parts or --tables, or store part by part: --delete-raw --store STORE"
+    )
+
+
+def test_what_a_store_took_in_is_not_fetched_again(serve, archives, session, tmp_path):
+    from borgtrace.fetch import Ledger
+
+    server = serve(archives(usage(0, 1)))
+    plan = plan_of(session, server, tmp_path)
+    with Ledger.open(plan.folder) as ledger:
+        for outcome in fetch_files(session, plan, ledger=ledger):
+            ledger.staged(outcome.file.path, tmp_path / "store")
+            outcome.path.unlink()
+    assert plan_of(session, server, tmp_path, store=tmp_path / "store").todo == ()
+    assert len(plan_of(session, server, tmp_path, store=tmp_path / "other").todo) == 2
+    assert len(plan_of(session, server, tmp_path).todo) == 2
+
+
+def test_an_address_without_a_server_is_given_up(tmp_path):
+    with (
+        Session(1, backoff=Backoff(base=0.001, attempts=2), timeout=0.4) as session,
+        pytest.raises(SourceError) as e,
+    ):
+        make_plan(session, CELL_A, tmp_path, tables=["machine_events"], base_url="http://127.0.0.1:9")
+    assert str(e.value) == (
+        "http://127.0.0.1:9/machine_events-000000000000.json.gz: given up after 2 tries: "
+        "the connection failed ([Errno 111] Connection refused); "
+        "run the same command again later: what has arrived is kept"
+    )
+
+
+def test_a_base_url_that_is_none_is_refused(session, tmp_path):
+    with pytest.raises(UsageError) as caught:
+        make_plan(session, CELL_A, tmp_path, base_url="ftp://example.org")
+    assert str(caught.value) == (
+        "--base-url: not an address: expected http://… or https://…, got ftp://example.org"
+    )
+
+
+def test_retry_after_holds_up_every_connection(serve, archives, tmp_path, monkeypatch):
+    server = serve(archives(usage(0)))
+    waits = []
+    with Session(1, backoff=Backoff(base=0.001), timeout=1.0) as session:
+        plan = plan_of(session, server, tmp_path)
+        monkeypatch.setattr(session, "wait", lambda seconds: waits.append(seconds))
+        monkeypatch.setattr("borgtrace.fetch.session._seconds", lambda text: 7.0 if text else None)
+        sequence = iter(["busy", None])
+        server.choose = lambda method, path: next(sequence)
+        (outcome,) = fetch_files(session, plan, jobs=1)
+    assert outcome.error is None
+    assert waits[1] == 7.0, "the file that was refused"
+    assert 6.0 < waits[2] <= 7.0, "any later request"
+
+
+NUMBERS = st.integers(0, 40)
+RANGES = st.lists(st.tuples(NUMBERS, NUMBERS).map(sorted), min_size=1, max_size=6)
+
+
+@given(RANGES)
+def test_parts_are_the_union_of_their_ranges(ranges):
+    text = ",".join(f"{low}-{high}" if low != high else str(low) for low, high in ranges)
+    wanted = {part for low, high in ranges for part in range(low, high + 1)}
+    assert parse_parts(text).below(30) == sorted(part for part in wanted if part < 30)
+
+
+@pytest.mark.parametrize("text", ["", "a", "3-1", "1,,2", "-1", "1-", "0x3"])
+def test_what_is_no_set_of_parts_is_refused(text):
+    with pytest.raises(UsageError) as caught:
+        parse_parts(text)
+    assert str(caught.value) == (
+        f"--parts: not a set of part numbers: expected such as 0-9, 0-4,10 or all, got {text or 'nothing'}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("2015",), "GENERATION: no such trace: expected 2011 or 2019, got 2015"),
+        (("2011", "a"), "--cell: 2011 is one cell without a name: expected no --cell, got a"),
+        (("2011", "", "json"), "--format: 2011 is published as CSV only: expected csv, got json"),
+        (("2019",), "--cell: 2019 has eight cells: expected one of a … h, got none; try --cell a"),
+        (("2019", "x"), "--cell: 2019 has eight cells: expected one of a … h, got x; try --cell a"),
+        (("2019", "a", "csv"), "--format: no such format in 2019: expected json or parquet, got csv"),
+    ],
+)
+def test_buckets_that_do_not_exist_are_refused(arguments, message):
+    with pytest.raises(UsageError) as caught:
+        bucket(*arguments)
+    assert str(caught.value) == message
+
+
+def test_addresses_are_the_published_ones():
+    assert f"{YEAR_2011.url}/{YEAR_2011.path('task_usage', 0)}" == (
+        "https://commondatastorage.googleapis.com/clusterdata-2011-2/task_usage/part-00000-of-00500.csv.gz"
+    )
+    assert (
+        f"{bucket('2019', 'h', 'parquet').url}/{bucket('2019', 'h', 'parquet').path('machine_events', 0)}"
+        == ("https://storage.googleapis.com/clusterdata_2019_h/machine_events-000000000000.parquet.gz")
+    )
+
+
+def test_tables_go_by_either_name():
+    assert select_tables(YEAR_2011, ["collection_events", "task_usage"]) == ["job_events", "task_usage"]
+    assert select_tables(CELL_A, ["instance_constraints"]) == ["instance_events"]
+    assert select_tables(CELL_A, []) == [
+        "machine_events", "machine_attributes", "collection_events", "instance_events", "instance_usage",
+    ]  # fmt: skip
+    with pytest.raises(UsageError) as caught:
+        select_tables(CELL_A, ["job_events"])
+    assert str(caught.value) == (
+        "--tables: 2019 has no such table: expected machine_events, machine_attributes, "
+        "collection_events, instance_events, instance_usage, got job_events"
+    )
+
+
+def test_checksums_are_read_as_they_are_published():
+    # The digests of nothing, as every reference lists them; base64 of the bucket, hex of us.
+    assert parse_goog_hash(["crc32c=AAAAAA==,md5=1B2M2Y8AsgTpgAmY7PhCfg==", "sha=x", "md5=short"]) == {
+        "crc32c": "00000000",
+        "md5": "d41d8cd98f00b204e9800998ecf8427e",
+    }
+    assert parse_sums(f"# sums\n{'A1' * 32} *a/b.gz\r\n{'b2' * 32}\tc d.gz\nnonsense\n") == {
+        "a/b.gz": "a1" * 32,
+        "c d.gz": "b2" * 32,
+    }
+
+
+@given(st.integers(0, 2**32), st.integers(1, 30))
+def test_waits_grow_up_to_the_cap_and_are_repeatable(seed, failures):
+    backoff = Backoff(seed=seed, base=1.0, cap=60.0)
+    wait = backoff.delay("x", failures)
+    ceiling = min(60.0, 2.0 ** (failures - 1))
+    assert ceiling / 2 <= wait <= ceiling
+    assert wait == Backoff(seed=seed, base=1.0, cap=60.0).delay("x", failures)
+    assert backoff.delay("x", failures, retry_after=90.0) == 90.0
+    assert backoff.delay("x", failures, retry_after=1e9) == 600.0
