@@ -1,0 +1,102 @@
+"""Step functions of time and their exact mean over every hour.
+
+A change ``(time, delta)`` moves a level; the mean of an hour is the level at its start plus what the
+changes inside it add, each for the rest of the hour.  Deltas are integers in 2⁻²⁴, time is cut to
+whole milliseconds, so the sums are exact and the same on every engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import ibis
+import ibis.expr.types as ir
+
+from borgtrace.analyses._lookup import lookup
+from borgtrace.analyses._windows import fixed
+from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START
+
+LEVEL_BITS = 24
+_MILLISECOND = 1000
+
+
+def span(*times: ir.Table) -> ir.Table:
+    """Return one row: the last instant (``last``, µs) of tables with a single column ``time``."""
+    seen = ibis.union(*times) if len(times) > 1 else times[0]
+    seen = seen.filter((seen.time > TRACE_START) & (seen.time < AFTER_TRACE))
+    return seen.aggregate(last=seen.time.max())
+
+
+def hours(last: ir.Table) -> ir.Table:
+    """Return one row per hour from the start of the trace to ``last``: ``hour``, ``hour_seconds``.
+
+    The last hour is as long as the trace lasts.
+    """
+    known = last.filter(last.last.notnull())
+    count = (known.last - TRACE_START - 1) // HOUR + 1
+    rows = known.select("last", hour=ibis.range(0, count).unnest())
+    start = rows.hour * HOUR + TRACE_START
+    end = ibis.least(start + HOUR, rows.last)
+    return rows.select(hour=rows.hour.cast("int64"), hour_seconds=(end - start) / 1e6, hour_end=end)
+
+
+def hourly(changes: ir.Table, spine: ir.Table, by: str, columns: Sequence[str]) -> ir.Table:
+    """Return the mean level of every hour, per value of `by`.
+
+    Parameters
+    ----------
+    changes
+        ``time`` (µs; what is before the trace counts from its start), `by`, and per name in
+        `columns` the change of the level in 2⁻²⁴.
+    spine
+        Hours from :func:`hours`.
+    by
+        Column that tells the levels apart.
+    columns
+        Names of the deltas; the result holds mean levels under the same names.
+    """
+    changes = changes.filter(changes.time < AFTER_TRACE)
+    inside = changes.mutate(at=ibis.greatest(changes.time, TRACE_START))
+    inside = inside.mutate(hour=((inside.at - TRACE_START) // HOUR).cast("int64"))
+    inside = inside.inner_join(spine, "hour")
+    rest = ibis.greatest(inside.hour_end - inside.at, 0) // _MILLISECOND
+    sums = inside.group_by([by, "hour"]).aggregate(
+        **{f"{name}_step": inside[name].sum().cast("int64") for name in columns},
+        **{f"{name}_area": (inside[name] * rest).sum().cast("int64") for name in columns},
+    )
+    grid = inside.select(by).distinct().cross_join(spine)
+    filled = lookup(grid, sums, [by, "hour"])
+    before = ibis.window(group_by=by, order_by="hour", preceding=(None, 1))
+    return filled.select(
+        by, "hour", "hour_seconds",
+        **{name: _mean(filled, name, before) for name in columns},
+    )  # fmt: skip
+
+
+def _mean(filled: ir.Table, name: str, before: ibis.expr.builders.WindowBuilder) -> ir.FloatingColumn:
+    """Level at the start of the hour, plus the area that changes inside it add."""
+    carried = filled[f"{name}_step"].fill_null(0).sum().over(before).fill_null(0).cast("float64")
+    area = filled[f"{name}_area"].fill_null(0).cast("float64") / 1000.0
+    return (carried + area / filled.hour_seconds) / float(2**LEVEL_BITS)
+
+
+def capacity_changes(machine_events: ir.Table) -> ir.Table:
+    """Return what each machine event changes: ``time``, ``cpu``, ``memory`` in 2⁻²⁴.
+
+    A removed machine has none; a capacity that is not published counts as none.
+    """
+    order = ibis.window(group_by="machine_id", order_by=["time", "source_part", "source_row"])
+    present = machine_events.type != "REMOVE"
+    levels = machine_events.mutate(
+        cpu_level=_level(present, machine_events.cpu_capacity),
+        memory_level=_level(present, machine_events.memory_capacity),
+    )
+    return levels.select(
+        "time",
+        cpu=levels.cpu_level - levels.cpu_level.lag().over(order).fill_null(0),
+        memory=levels.memory_level - levels.memory_level.lag().over(order).fill_null(0),
+    )
+
+
+def _level(applies: ir.BooleanColumn, value: ir.FloatingColumn) -> ir.IntegerColumn:
+    return applies.ifelse(fixed(value.fill_null(0.0), LEVEL_BITS), ibis.literal(0, "int64"))

@@ -1,0 +1,1 @@
+"""Questions, on tables small enough to answer by hand."""

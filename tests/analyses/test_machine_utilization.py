@@ -1,0 +1,40 @@
+"""Distribution of machine utilization, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from borgtrace.analyses import machine_utilization
+from tests.analyses.tiny import answer, at, tiny, window
+
+MACHINES = [
+    {"time": 0, "machine_id": 1, "type": "ADD", "cpu_capacity": 0.5, "memory_capacity": 0.5},
+    {"time": at(300), "machine_id": 2, "type": "ADD", "cpu_capacity": 1.0, "memory_capacity": 1.0},
+    {"time": at(600), "machine_id": 1, "type": "UPDATE", "cpu_capacity": 1.0, "memory_capacity": 0.5},
+    {"time": 0, "machine_id": 3, "type": "ADD"},
+]
+
+
+def test_slots_of_two_machines() -> None:
+    # Slots 0, 1, 2.  Machine 1 is there in all, machine 2 from slot 1: 5 machine-slots.
+    tables = tiny(
+        machine_events=MACHINES,
+        instance_usage=[
+            window(1, 0, 0.125, 0.25),
+            window(2, 0, 0.125, 0.25, length=150),
+            window(1, 600, 0.5, 1.0),
+            window(8, 600, 0.25, 0.25, alloc_collection_id=9),  # already in the alloc's own row
+        ],
+    )
+    rows = {(row["resource"], row["percent"]): row for row in answer(machine_utilization.RECIPE, tables)}
+    # Slot 0: (0.125·300 + 0.125·150)/300 = 0.1875 of 0.5 → 37.5 %; slot 2: 0.5 of 1.0 → 50 %.
+    assert {key: row["n_slots"] for key, row in rows.items() if key[0] == "cpu"} == {
+        ("cpu", 0): 3, ("cpu", 38): 1, ("cpu", 50): 1,
+    }  # fmt: skip
+    # Memory: (0.25·300 + 0.25·150)/300 = 0.375 of 0.5 → 75 %; 1.0 of 0.5 → 200 %, above the last bin.
+    assert {key: row["n_slots"] for key, row in rows.items() if key[0] == "memory"} == {
+        ("memory", 0): 3, ("memory", 75): 1, ("memory", 151): 1,
+    }  # fmt: skip
+    assert rows["cpu", 38]["share"] == pytest.approx(0.8)
+    finding = machine_utilization.RECIPE.run(tables).findings[0]
+    assert (finding.measured, finding.verdict) == ("0", "holds")

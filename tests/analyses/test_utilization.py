@@ -1,0 +1,107 @@
+"""Used, allocated and available, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from borgtrace.analyses import utilization
+from tests.analyses.tiny import answer, at, tiny, window
+
+MACHINES = [
+    {"time": 0, "machine_id": 1, "type": "ADD", "cpu_capacity": 1.0, "memory_capacity": 0.5},
+    {"time": at(1800), "machine_id": 2, "type": "ADD", "cpu_capacity": 0.5, "memory_capacity": 0.5},
+    {"time": at(3600), "machine_id": 1, "type": "REMOVE"},
+]
+
+
+def event(task: int, seconds: float, kind: str, **more: object) -> dict[str, object]:
+    return {"collection_id": task, "time": at(seconds), "type": kind, "priority": 9, **more}
+
+
+def test_two_tiers_over_one_and_a_half_hours() -> None:
+    tables = tiny(
+        machine_events=MACHINES,
+        instance_usage=[
+            window(1, 0, 0.5, 0.25),
+            window(1, 300, 0.25, 0.25, length=150),
+            window(2, 3600, 0.125, None),
+            window(2, 5100, 0.125, 0.5),  # the trace ends at 5400 s
+        ],
+        instance_events=[
+            event(1, 0, "SUBMIT"),
+            event(1, 0, "SCHEDULE", cpu_request=0.75, memory_request=0.5),
+            event(1, 1800, "FINISH"),
+            event(2, 3500, "SUBMIT", priority=0),
+            event(2, 3600, "SCHEDULE", priority=0, cpu_request=0.25, memory_request=None),
+        ],
+        tasks=[{"collection_id": 1, "priority": 9}, {"collection_id": 2, "priority": 0}],
+    )
+    rows = {(row["tier"], row["hour"]): row for row in answer(utilization.RECIPE, tables)}
+    assert set(rows) == {(tier, hour) for tier in ("free", "production") for hour in (0, 1)}
+    first = rows["production", 0]
+    assert first["cpu_used"] == pytest.approx((0.5 * 300 + 0.25 * 150) / 3600, rel=1e-12)
+    assert first["memory_used"] == pytest.approx(0.25 * 450 / 3600, rel=1e-12)
+    assert first["cpu_allocated"] == 0.375
+    assert first["memory_allocated"] == 0.25
+    assert first["cpu_capacity"] == 1.25
+    second = rows["free", 1]
+    assert second["cpu_used"] == pytest.approx(0.125 * 600 / 1800, rel=1e-12)
+    assert second["memory_used"] == pytest.approx(0.5 * 300 / 1800, rel=1e-12)
+    assert second["cpu_allocated"] == 0.25
+    assert second["cpu_capacity"] == 0.5
+    assert rows["production", 1]["cpu_allocated"] == 0.0
+    assert rows["free", 0]["cpu_used"] == 0.0
+
+
+def test_what_runs_in_an_alloc_set_counts_once() -> None:
+    inside = {"alloc_collection_id": 7, "alloc_instance_index": 0}
+    tables = tiny(
+        "2019",
+        machine_events=MACHINES[:1],
+        instance_usage=[
+            window(7, 0, 0.5, 0.25, collection_type="ALLOC_SET"),
+            window(1, 0, 0.125, 0.125, **inside),
+        ],
+        instance_events=[
+            event(7, 0, "SUBMIT", priority=200, collection_type="ALLOC_SET"),
+            event(
+                7,
+                0,
+                "SCHEDULE",
+                priority=200,
+                collection_type="ALLOC_SET",
+                cpu_request=1.0,
+                memory_request=1.0,
+            ),
+            event(1, 0, "SUBMIT", priority=103, alloc_collection_id=7),
+            event(
+                1, 0, "SCHEDULE", priority=103, cpu_request=0.25, memory_request=0.25, alloc_collection_id=7
+            ),
+        ],
+        tasks=[
+            {"collection_id": 7, "priority": 200, "collection_type": "ALLOC_SET"},
+            {"collection_id": 1, "priority": 103},
+        ],
+    )
+    rows = {row["tier"]: row for row in answer(utilization.RECIPE, tables)}
+    assert rows["beb"]["cpu_used"] == 0.125
+    assert rows["production"]["cpu_used"] == 0.375
+    assert rows["beb"]["cpu_allocated"] == 0.25
+    assert rows["production"]["cpu_allocated"] == 0.75
+
+
+def test_claims_without_production_are_not_applicable() -> None:
+    tables = tiny(
+        machine_events=MACHINES[:1],
+        instance_usage=[window(1, 0, 0.5, 0.25)],
+        instance_events=[
+            event(1, 0, "SUBMIT", priority=0),
+            event(1, 0, "SCHEDULE", priority=0, cpu_request=0.5),
+        ],
+        tasks=[{"collection_id": 1, "priority": 0}],
+    )
+    findings = {finding.id: finding for finding in utilization.RECIPE.run(tables).findings}
+    assert findings["S4-fig9-use"].verdict == "not applicable"
+    assert findings["S4-fig9-use"].reason == "no instance of that tier"
+    assert findings["S4-fig9-share-cpu"].verdict == "does not hold"
+    assert findings["TIR-cpu-overcommit"].measured == "0.5"
