@@ -1,0 +1,7 @@
+"""Synthetic traces in both official formats, with known ground truth."""
+
+from __future__ import annotations
+
+from borgtrace.synth.pool import Pool, pool
+
+__all__ = ["Pool", "pool"]

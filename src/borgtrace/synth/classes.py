@@ -1,0 +1,103 @@
+"""The sixteen classes of long tasks: how much CPU they use and in what form.
+
+Shares are those of the sixteen k-means clusters of Janus & Rzadca (SoCC'17, Fig. 4: letters a–p);
+levels and coefficients of variation are calibrated so that a pool reproduces the paper's regression
+of deviation on mean (Fig. 3), its mean sums and its Anderson–Darling rates (Table 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.synth.shapes import Shape, quantiles
+
+LEVEL_LIMIT: Final = 0.25
+"""Largest mean CPU of a task: no task of the packing pool fills half of the smallest machine."""
+
+
+STEADY: Final = 0.4
+"""Share of wandering tasks among the large ones: big services are steadier."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskClass:
+    """One class of tasks.
+
+    Parameters
+    ----------
+    letter
+        The cluster in Fig. 4 whose share it has.
+    share
+        Share of long tasks, percent.
+    median, spread
+        Log-normal distribution of a task's mean CPU (fraction of the largest machine; σ of the log).
+    between
+        Form of the distribution of 5-minute averages.
+    within
+        Form of the distribution of seconds inside a window.
+    drifting
+        Share of tasks whose level wanders over hours.
+    """
+
+    letter: str
+    share: float
+    median: float
+    spread: float
+    between: Shape
+    within: Shape
+    drifting: float = 1.0
+
+    def levels(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn standard-normal numbers into task means, cut at :data:`LEVEL_LIMIT`."""
+        return np.minimum(self.median * np.exp(self.spread * z), LEVEL_LIMIT)
+
+
+def _gamma(cv: float) -> Shape:
+    return Shape("gamma", cv)
+
+
+def _beta(cv: float, top: float = 2.0) -> Shape:
+    return Shape("beta", cv, top=top)
+
+
+def _modes(cv: float, low_share: float, low_level: float) -> Shape:
+    return Shape("mixed", cv, low_share=low_share, low_level=low_level)
+
+
+CLASSES: Final = (
+    # near zero: idle with rare spikes
+    TaskClass("c", 17.62, 0.0053, 0.15, _modes(0.12, 0.875, 0.02), _modes(0.20, 0.33, 0.03)),
+    TaskClass("f", 13.70, 0.0071, 0.15, _modes(0.12, 0.83, 0.02), _modes(0.20, 0.33, 0.03)),
+    TaskClass("k", 15.22, 0.0096, 0.15, _modes(0.12, 0.75, 0.02), _modes(0.20, 0.36, 0.02)),
+    # exponential-like
+    TaskClass("b", 5.47, 0.0180, 0.15, _gamma(0.85), _gamma(0.55)),
+    TaskClass("p", 3.09, 0.0210, 0.15, _gamma(0.82), _gamma(0.45)),
+    # mixed: two modes
+    TaskClass("m", 6.96, 0.028, 0.22, _modes(0.20, 0.44, 0.02), _beta(0.55, 1.36)),
+    TaskClass("j", 3.48, 0.043, 0.20, _modes(0.20, 0.40, 0.05), _beta(0.46, 1.32)),
+    TaskClass("h", 2.27, 0.062, 0.18, _modes(0.20, 0.39, 0.08), _beta(0.40, 1.30)),
+    # unimodal, from small to large
+    TaskClass("o", 6.54, 0.015, 0.20, _beta(0.97), _beta(0.87, 1.80)),
+    TaskClass("n", 5.77, 0.022, 0.20, _beta(0.93, 1.9), _beta(0.77, 1.62)),
+    TaskClass("l", 4.38, 0.031, 0.20, _beta(0.88, 1.82), _beta(0.65, 1.46)),
+    TaskClass("e", 4.27, 0.042, 0.20, _beta(0.78, 1.87), _beta(0.55, 1.37)),
+    TaskClass("g", 3.77, 0.059, 0.20, _beta(0.64, 1.87), _beta(0.43, 1.35), STEADY),
+    TaskClass("d", 3.11, 0.087, 0.20, _beta(0.49, 1.92), _beta(0.31, 1.38), STEADY),
+    TaskClass("i", 2.93, 0.135, 0.16, _beta(0.395, 1.92), _beta(0.21, 1.42), STEADY),
+    TaskClass("a", 1.42, 0.210, 0.10, _beta(0.325, 1.92), _beta(0.17, 1.42), STEADY),
+)
+"""In the order near-zero, exponential-like, mixed, unimodal."""
+
+SHARES: Final = np.array([c.share for c in CLASSES]) / sum(c.share for c in CLASSES)
+
+
+def tables() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the quantile tables between and within windows, one row per class."""
+    return (
+        np.stack([quantiles(c.between) for c in CLASSES]),
+        np.stack([quantiles(c.within) for c in CLASSES]),
+    )

@@ -1,0 +1,157 @@
+"""The CPU process of a task: one number per second, seen through 5-minute windows.
+
+For window w of task i, with z_i(w) a standard-normal process and G, H distributions with mean one,
+
+    average  y = level_i · G(z_i(w))          second  x = y · H(z'),  z' ~ N(0, 1)
+    maximum      y · H(largest of n seconds)  percentile p   y · H(Φ⁻¹(p) + jitter)
+
+so the mean, the random second (column 20 of 2011), the maximum and the percentiles (2019) belong to
+one process.  z_i is a sum of piecewise-constant noises of 1, 4, 18 and 144 windows with a phase of its
+own per task; a part of its variance is shared by the job; services add a day wave.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from borgtrace.synth.classes import tables
+from borgtrace.synth.hashing import mix, unit
+from borgtrace.synth.shapes import STEPS_PER_UNIT, Z_LIMIT, maximum_scores, normal_scores
+
+PERIODS: Final = (1, 4, 18, 144)
+"""Lengths of the constant stretches, in windows of 300 s: 5 min, 20 min, 90 min, 12 h."""
+SPECTRA: Final = np.sqrt(
+    np.array([[0.80, 0.20, 0.0, 0.0], [0.10, 0.08, 0.70, 0.12]], dtype=np.float32)
+)
+"""Amplitude of each stretch for stationary (row 0) and drifting (row 1) tasks."""
+
+_N: Final = normal_scores()
+_MAX: Final = maximum_scores()
+_BETWEEN, _WITHIN = tables()
+_ZERO: Final = np.uint64(0)
+_DAY: Final = 2.0 * math.pi / 288.0
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Parameters of the processes of n tasks; every array has shape (n,).
+
+    Parameters
+    ----------
+    key, job_key
+        64-bit keys of the task's own and of the job's noise.
+    level
+        Mean CPU, fraction of the largest machine.
+    kind
+        Row of :data:`borgtrace.synth.classes.CLASSES`.
+    drifts
+        1 where the level wanders over hours (row of :data:`SPECTRA`).
+    shared
+        Share of the variance that the tasks of a job have in common.
+    wave, phase
+        Amplitude of the day wave in z, and its phase in radians.
+    """
+
+    key: NDArray[np.uint64]
+    job_key: NDArray[np.uint64]
+    level: NDArray[np.float32]
+    kind: NDArray[np.int8]
+    drifts: NDArray[np.int8]
+    shared: NDArray[np.float32]
+    wave: NDArray[np.float32]
+    phase: NDArray[np.float32]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def shape_value(table: NDArray[np.float32], z: float) -> float:
+    """Interpolate a quantile table at normal score `z`."""
+    position = (min(max(z, -Z_LIMIT), Z_LIMIT - 1e-4) + Z_LIMIT) * STEPS_PER_UNIT
+    index = int(position)
+    fraction = position - index
+    return table[index] * (1.0 - fraction) + table[index + 1] * fraction
+
+
+@njit(cache=True, nogil=True)
+def noise(key: np.uint64, window: int, spectrum: NDArray[np.float32], normal: NDArray[np.float32]) -> float:
+    """Return the standard-normal noise of one key at one window."""
+    z = 0.0
+    for component in range(4):
+        if spectrum[component] == 0.0:
+            continue
+        period = PERIODS[component]
+        own = mix(key, np.uint64(component + 1))
+        stretch = (window + int(own % np.uint64(period))) // period
+        z += spectrum[component] * normal[mix(own, np.uint64(stretch)) >> np.uint64(52)]
+    return z
+
+
+@njit(cache=True, nogil=True)
+def average(
+    key: np.uint64, job_key: np.uint64, level: float, drifts: int, shared: float, wave: float,
+    phase: float, window: int, between: NDArray[np.float32], spectra: NDArray[np.float32],
+    normal: NDArray[np.float32],
+) -> float:  # fmt: skip
+    """Return the mean CPU of one window of one task."""
+    z = noise(key, window, spectra[drifts], normal)
+    if shared > 0.0:
+        z = math.sqrt(1.0 - shared) * z + math.sqrt(shared) * noise(job_key, window, spectra[1], normal)
+    if wave > 0.0:
+        z = math.sqrt(1.0 - wave * wave / 2.0) * z + wave * math.sin(_DAY * window + phase)
+    return level * shape_value(between, z)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def second(bits: np.uint64, mean: float, within: NDArray[np.float32], normal: NDArray[np.float32]) -> float:
+    """Return the CPU of a random second of a window with mean `mean`."""
+    return mean * shape_value(within, normal[bits >> np.uint64(52)])
+
+
+@njit(cache=True, nogil=True)
+def _fill(
+    key, job_key, level, kind, drifts, shared, wave, phase, first, offsets, inst, avg,
+    between, within, spectra, normal,
+):  # type: ignore[no-untyped-def]  # fmt: skip
+    for i in range(len(key)):
+        for row in range(offsets[i], offsets[i + 1]):
+            window = first[i] + row - offsets[i]
+            y = average(
+                key[i], job_key[i], level[i], drifts[i], shared[i], wave[i], phase[i], window,
+                between[kind[i]], spectra, normal,
+            )  # fmt: skip
+            bits = mix(mix(key[i], np.uint64(7)), np.uint64(window))
+            avg[row] = min(y, 1.0)
+            inst[row] = min(second(bits, y, within[kind[i]], normal), 1.0)
+
+
+def windows(
+    processes: Processes, first: NDArray[np.int64], offsets: NDArray[np.int64]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return random seconds and averages of consecutive windows of every task.
+
+    Parameters
+    ----------
+    processes
+        n tasks.
+    first
+        Number of the first window of each task: shape (n,).
+    offsets
+        Where each task's windows start in the result: shape (n + 1,).
+
+    Returns
+    -------
+    inst, avg : float32 arrays of shape (offsets[-1],)
+    """
+    inst = np.empty(offsets[-1], dtype=np.float32)
+    avg = np.empty(offsets[-1], dtype=np.float32)
+    p = processes
+    _fill(
+        p.key, p.job_key, p.level, p.kind, p.drifts, p.shared, p.wave, p.phase, first, offsets,
+        inst, avg, _BETWEEN, _WITHIN, SPECTRA, _N,
+    )  # fmt: skip
+    return inst, avg

@@ -1,0 +1,105 @@
+"""Distributions with mean one, as quantile tables over the normal score.
+
+A usage value is ``level × shape(z)`` with z standard normal: z carries the correlation in time and
+between tasks, the table the form of the distribution (a Gaussian copula).  Three families suffice
+for the forms of Janus & Rzadca (SoCC'17, Fig. 4): gamma (near-zero and exponential-like), beta
+(unimodal without a tail) and a mixture of two gammas (mixed).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special, stats
+
+Z_LIMIT: Final = 4.5
+"""Normal scores are clipped here (1 in 150,000)."""
+STEPS_PER_UNIT: Final = 32
+GRID: Final = np.linspace(-Z_LIMIT, Z_LIMIT, int(2 * Z_LIMIT * STEPS_PER_UNIT) + 1)
+
+Family = Literal["gamma", "beta", "mixed"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A distribution on [0, ∞) with mean one.
+
+    Parameters
+    ----------
+    family
+        ``"gamma"``; ``"beta"`` on [0, `top`]; ``"mixed"``: a low and a high mode.
+    cv
+        Coefficient of variation (within a mode, for ``"mixed"``).
+    top
+        For ``"beta"``: the largest value.  2 is symmetric, less leans to the left.
+    low_share, low_level
+        For ``"mixed"``: probability of the low mode and its level as a fraction of the high one.
+    """
+
+    family: Family
+    cv: float
+    top: float = 2.0
+    low_share: float = 0.0
+    low_level: float = 0.0
+
+
+def _gamma(cv: float, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
+    k = cv**-2
+    values: NDArray[np.float64] = special.gammaincinv(k, quantile) / k
+    return values
+
+
+def _beta(cv: float, top: float, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
+    total = (top - 1.0) / cv**2 - 1.0
+    return np.asarray(top * stats.beta.ppf(quantile, total / top, total * (1.0 - 1.0 / top)))
+
+
+def _mixed(shape: Shape, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
+    k = shape.cv**-2
+    x = np.concatenate([[0.0], np.geomspace(1e-6, 8.0, 6000)])
+    low = stats.gamma.cdf(x, k, scale=max(shape.low_level, 1e-4) / k)
+    high = stats.gamma.cdf(x, k, scale=1.0 / k)
+    cdf = shape.low_share * low + (1.0 - shape.low_share) * high
+    return np.interp(quantile, cdf, x)
+
+
+@cache
+def quantiles(shape: Shape) -> NDArray[np.float32]:
+    """Return the quantiles of `shape` at the normal scores :data:`GRID`, scaled to mean one.
+
+    Returns
+    -------
+    float32 array of shape (289,)
+
+    Examples
+    --------
+    >>> table = quantiles(Shape("gamma", 1.0))
+    >>> round(float(table[len(table) // 2]), 2)          # the median of an exponential is ln 2
+    0.69
+    """
+    quantile = np.clip(special.ndtr(GRID), 1e-12, 1.0 - 1e-12)
+    match shape.family:
+        case "gamma":
+            values = _gamma(shape.cv, quantile)
+        case "beta":
+            values = _beta(shape.cv, shape.top, quantile)
+        case "mixed":
+            values = _mixed(shape, quantile)
+    weight = np.exp(-(GRID**2) / 2.0)
+    return (values / np.average(values, weights=weight)).astype(np.float32)
+
+
+def normal_scores(bits: int = 12) -> NDArray[np.float32]:
+    """Return 2^`bits` equally likely standard-normal values, scaled to unit variance."""
+    z = special.ndtri((np.arange(2**bits) + 0.5) / 2**bits)
+    return (z / z.std()).astype(np.float32)
+
+
+def maximum_scores(levels: int = 9, size: int = 256) -> NDArray[np.float32]:
+    """Return normal scores of the largest of 1, 2, 4 … 256 seconds: shape (levels, size)."""
+    u = (np.arange(size) + 0.5) / size
+    return np.stack([special.ndtri(u ** (1.0 / 2**level)) for level in range(levels)]).astype(np.float32)
