@@ -6,7 +6,7 @@ One definition for every engine (DuckDB, Spark, BigQuery): Ibis expressions with
 from __future__ import annotations
 
 from borgtrace.lifecycle.attempts import attempts
-from borgtrace.lifecycle.cache import Cache, code_version
+from borgtrace.lifecycle.cache import Cache, code_version, hold
 from borgtrace.lifecycle.derived import DERIVED, Derived
 from borgtrace.lifecycle.graphs import GRAPHS, Graph, is_legal
 from borgtrace.lifecycle.occupancy import occupancy
@@ -21,6 +21,7 @@ __all__ = [
     "Graph",
     "attempts",
     "code_version",
+    "hold",
     "in_order",
     "is_legal",
     "occupancy",

@@ -15,12 +15,12 @@ import ibis
 import ibis.expr.types as ir
 
 from borgtrace.lifecycle.order import Ordered, in_order
-from borgtrace.schema import UPDATE_EVENTS
+from borgtrace.schema import TERMINAL_EVENTS, UPDATE_EVENTS
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 
-_STEPS = {"SUBMIT": 0, "QUEUE": 1, "ENABLE": 1, "SCHEDULE": 2}
-_END = 3
-_QUEUE = 1
+_STEPS = ("SUBMIT", "QUEUE", "ENABLE", "SCHEDULE", *TERMINAL_EVENTS)
+_SUBMIT, _QUEUE, _ENABLE, _SCHEDULE, _FIRST_END = range(5)
+"""Steps are small integers while events are sorted and grouped: text would cost half the time again."""
 _CARRIED = (
     "collection_type", "priority", "scheduling_class", "cpu_request", "memory_request",
     "alloc_collection_id", "machine_id",
@@ -45,10 +45,15 @@ def attempts(events: ir.Table, generation: str) -> ir.Table:
     """
     key = key_of(events)
     carried = [name for name in _CARRIED if name in events.columns]
-    columns = (*key, "time", "type", "source_part", "source_row", *carried)
-    steps = events.filter(~events.type.isin(UPDATE_EVENTS)).select(*columns)
-    numbered = _number(in_order(steps, key, generation), key)
-    return _durations(_summarise(numbered, key, carried), carried)
+    lives = events.filter(~events.type.isin(UPDATE_EVENTS))
+    steps = in_order(lives, key, generation)
+    columns = dict.fromkeys((*key, *steps.order, *carried))
+    coded = steps.events.select(
+        *(name for name in columns if name != "collection_type"),
+        step=_encode(steps.events.type),
+        is_job=steps.events.collection_type == "JOB",
+    )
+    return _finish(_summarise(_number(coded, key, steps.order), key, carried), carried)
 
 
 def key_of(events: ir.Table) -> tuple[str, ...]:
@@ -57,19 +62,23 @@ def key_of(events: ir.Table) -> tuple[str, ...]:
     return ("collection_id", "instance_index") if is_instance else ("collection_id",)
 
 
-def _step(type_: ir.Value) -> ir.Value:
-    return type_.cases(*_STEPS.items(), else_=_END).cast("int32")
+def _encode(type_: ir.Value) -> ir.Value:
+    return type_.cases(*((name, step) for step, name in enumerate(_STEPS))).cast("int8")
+
+
+def _decode(step: ir.Value) -> ir.Value:
+    return step.cases(*((step, name) for step, name in enumerate(_STEPS)))
 
 
 def _leads_back(step: ir.Value, after: ir.Value) -> ir.Value:
     """Whether the step `after` cannot belong to the same attempt as the step before it."""
-    return (after < step) | ((after == step) & (after != _QUEUE))
+    is_queueing = step.isin((_QUEUE, _ENABLE)) & after.isin((_QUEUE, _ENABLE))
+    return (step >= _FIRST_END) | ((after <= step) & ~is_queueing)
 
 
-def _number(ordered: Ordered, key: Sequence[str]) -> ir.Table:
+def _number(steps: ir.Table, key: Sequence[str], order: Sequence[str]) -> ir.Table:
     """Number the attempts of each life from 1 and look one event ahead."""
-    life = ibis.window(group_by=list(key), order_by=list(ordered.order))
-    steps = ordered.events.mutate(step=_step(ordered.events.type))
+    life = ibis.window(group_by=list(key), order_by=list(order))
     seen = steps.mutate(
         step_before=steps.step.lag().over(life),
         step_after=steps.step.lead().over(life),
@@ -77,44 +86,52 @@ def _number(ordered: Ordered, key: Sequence[str]) -> ir.Table:
     )
     begins = seen.step_before.isnull() | _leads_back(seen.step_before, seen.step)
     begun = seen.mutate(begins=begins.cast("int32"))
-    so_far = ibis.cumulative_window(group_by=list(key), order_by=list(ordered.order))
+    so_far = ibis.cumulative_window(group_by=list(key), order_by=list(order))
     return begun.mutate(attempt=begun.begins.sum().over(so_far).cast("int32"))
 
 
 def _summarise(steps: ir.Table, key: Sequence[str], carried: Sequence[str]) -> ir.Table:
-    is_end = steps.step == _END
-    is_schedule = steps.step == _STEPS["SCHEDULE"]
+    is_end, is_schedule = steps.step >= _FIRST_END, steps.step == _SCHEDULE
     is_cut = ~is_end & _leads_back(steps.step, steps.step_after)
-    values = {name: ibis.coalesce(steps[name].max(where=is_schedule), steps[name].max()) for name in carried}
+    values = {
+        name: ibis.coalesce(steps[name].max(where=is_schedule), steps[name].max())
+        for name in carried
+        if name != "collection_type"
+    }
     return steps.group_by(*key, "attempt").aggregate(
+        is_job=steps.is_job.max(),
         **values,
         begin_time=steps.time.min(),
-        submit_time=steps.time.min(where=steps.type == "SUBMIT"),
-        queue_time=steps.time.min(where=steps.type == "QUEUE"),
-        enable_time=steps.time.max(where=steps.type == "ENABLE"),
+        submit_time=steps.time.min(where=steps.step == _SUBMIT),
+        queue_time=steps.time.min(where=steps.step == _QUEUE),
+        enable_time=steps.time.max(where=steps.step == _ENABLE),
         schedule_time=steps.time.min(where=is_schedule),
         end_time=steps.time.max(where=is_end),
-        end_type=steps.type.max(where=is_end),
+        end=steps.step.max(where=is_end),
         cut_time=steps.next_time.max(where=is_cut),
         next_time=steps.next_time.max(where=is_end),
     )
 
 
-def _durations(rows: ir.Table, carried: Sequence[str]) -> ir.Table:
-    has_end = rows.end_time != AFTER_TRACE
+def _finish(rows: ir.Table, carried: Sequence[str]) -> ir.Table:
+    """Decode, and add what follows from the times."""
     left = ibis.coalesce(rows.end_time, rows.cut_time)
-    started = rows.schedule_time > BEFORE_TRACE
-    waited = (rows.submit_time > BEFORE_TRACE) & (rows.schedule_time != AFTER_TRACE)
+    has_waited = (rows.submit_time > BEFORE_TRACE) & (rows.schedule_time != AFTER_TRACE)
+    has_run = (rows.schedule_time > BEFORE_TRACE) & (rows.end_time != AFTER_TRACE)
     nothing = ibis.null("int64")
-    order = [name for name in rows.columns if name not in (*carried, "cut_time", "next_time")]
-    at = order.index("attempt") + 1
-    return rows.mutate(
-        left_time=left,
-        wait=waited.ifelse(rows.schedule_time - rows.submit_time, nothing),
-        run=(started & has_end).ifelse(rows.end_time - rows.schedule_time, nothing),
-        is_left_censored=rows.begin_time == BEFORE_TRACE,
-        is_right_censored=left.isnull() | (left == AFTER_TRACE),
-    ).select(
-        *order[:at], *carried, *order[at:],
-        "left_time", "next_time", "wait", "run", "is_left_censored", "is_right_censored",
+    key = rows.columns[: rows.columns.index("attempt") + 1]
+    return rows.select(
+        *key,
+        *(
+            rows.is_job.ifelse("JOB", "ALLOC_SET").name(name) if name == "collection_type" else name
+            for name in carried
+        ),
+        "begin_time", "submit_time", "queue_time", "enable_time", "schedule_time", "end_time",
+        _decode(rows.end).name("end_type"),
+        left.name("left_time"),
+        "next_time",
+        has_waited.ifelse(rows.schedule_time - rows.submit_time, nothing).name("wait"),
+        has_run.ifelse(rows.end_time - rows.schedule_time, nothing).name("run"),
+        (rows.begin_time == BEFORE_TRACE).name("is_left_censored"),
+        (left.isnull() | (left == AFTER_TRACE)).name("is_right_censored"),
     )  # fmt: skip

@@ -55,8 +55,7 @@ class Cache:
         con = ibis.get_backend(expr)
         target = self._target(table.name, con.name)
         if target is None:
-            kept: ir.Table = expr.cache()
-            return kept
+            return hold(expr, f"{table.name}_{next(_SERIAL)}")
         if not target.exists():
             _write(con, expr, target)
         paths = sorted(map(str, target.glob("*.parquet"))) if target.is_dir() else [str(target)]
@@ -73,6 +72,22 @@ class Cache:
         if not os.access(folder, os.W_OK):
             return None
         return folder / (f"{name}.spark" if engine == "pyspark" else f"{name}.parquet")
+
+
+def hold(expr: ir.Table, name: str) -> ir.Table:
+    """Compute an expression into the engine's memory, for as long as the connection lives.
+
+    Ibis's own ``cache()`` drops its tables from finalizers, which fail noisily when the interpreter ends.
+    """
+    con = ibis.get_backend(expr)
+    if con.name == "pyspark":
+        from borgtrace.engine.spark import spark_session
+
+        spark_session(con).sql(con.compile(expr)).cache().createOrReplaceTempView(name)
+    else:
+        con._run_pre_execute_hooks(expr)  # registers in-memory tables of the expression
+        con.raw_sql(f'CREATE OR REPLACE TEMP TABLE "{name}" AS {con.compile(expr)}')
+    return con.table(name)
 
 
 def _write(con: ibis.backends.BaseBackend, expr: ir.Table, target: Path) -> None:

@@ -49,7 +49,7 @@ def occupancy(attempts: ir.Table, generation: str = "") -> ir.Table:
         **{state: changes[state].sum() for state in states}
     )
     so_far = ibis.cumulative_window(group_by="collection_type", order_by="time")
-    return summed.mutate(**{state: summed[state].sum().over(so_far) for state in states})
+    return summed.mutate(**{state: summed[state].sum().over(so_far).cast("int64") for state in states})
 
 
 def _change(rows: ir.Table, at: str, *, pending: int = 0, queued: int = 0, running: int = 0) -> ir.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import pyarrow as pa
 import borgtrace
 from borgtrace.engine import connect, ibis_schema, read_table, to_arrow
 from borgtrace.errors import BorgtraceError, UsageError
-from borgtrace.lifecycle import DERIVED, Cache, code_version
+from borgtrace.lifecycle import DERIVED, Cache, code_version, hold
 from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.result import Provenance
 from borgtrace.schema import TABLES
@@ -233,7 +234,9 @@ class Tables:
         tasks = self._canonical("tasks").alias("tasks_to_choose")
         query = f"SELECT collection_id, instance_index FROM tasks_to_choose WHERE ({predicate})"
         try:
-            return tasks.sql(query, dialect="duckdb").cache()
+            return hold(
+                tasks.sql(query, dialect="duckdb"), f"chosen_{sha256(predicate.encode()).hexdigest()[:16]}"
+            )
         except BorgtraceError:
             raise
         except Exception as error:
