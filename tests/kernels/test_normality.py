@@ -24,9 +24,7 @@ LAWS = {
     "uniform": lambda rng, n: rng.random(n),
     "two points": lambda rng, n: rng.integers(0, 2, n).astype(float),
     "cauchy, beyond 30 σ": lambda rng, n: rng.standard_cauchy(n),
-    "one spike at 70 σ": lambda rng, n: np.concatenate(
-        (np.full(n - 1, 0.1) + rng.random(n - 1), [200.0])
-    ),
+    "one spike at 70 σ": lambda rng, n: np.concatenate((np.full(n - 1, 0.1) + rng.random(n - 1), [200.0])),
     "one spike at −70 σ": lambda rng, n: np.concatenate((rng.random(n - 1), [-200.0])),
 }
 
@@ -79,6 +77,4 @@ def test_moments(ddof: int) -> None:
         values.astype(np.float64).mean(),
         values.astype(np.float64).std(ddof=ddof),
     )
-    assert mean_and_std(values, ddof, np.empty(1003)) == pytest.approx(
-        expected, rel=1e-13
-    )
+    assert mean_and_std(values, ddof, np.empty(1003)) == pytest.approx(expected, rel=1e-13)

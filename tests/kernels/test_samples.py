@@ -58,8 +58,6 @@ def test_first_of_a_prefix_is_uniform() -> None:
         np.arange(0, 4 * n + 1, 4),
     )
     means = np.empty((n, 1))
-    prefix_means(
-        values, offsets, task_keys(1, np.arange(n), np.arange(n)), np.array([1]), means
-    )
+    prefix_means(values, offsets, task_keys(1, np.arange(n), np.arange(n)), np.array([1]), means)
     counts = np.bincount(means[:, 0].astype(int), minlength=4)
     assert stats.chisquare(counts).pvalue > 1e-3

@@ -14,11 +14,7 @@ from borgtrace.kernels.sorting import sort_rows
 FLOATS = st.floats(width=32, allow_nan=False)
 
 
-@given(
-    arrays(
-        np.float32, st.tuples(st.integers(1, 3), st.integers(1, 60)), elements=FLOATS
-    )
-)
+@given(arrays(np.float32, st.tuples(st.integers(1, 3), st.integers(1, 60)), elements=FLOATS))
 def test_any_finite_or_infinite_floats_come_out_in_order(values: np.ndarray) -> None:
     expected = np.sort(values, axis=1)
     sort_rows(values)
@@ -32,9 +28,7 @@ def test_any_finite_or_infinite_floats_come_out_in_order(values: np.ndarray) -> 
         lambda rng: rng.integers(-3, 3, (4, 10_000)),
         lambda rng: np.zeros((2, 10_000)),
         # everything within a hair of 1, and a far outlier: the leading bits tell almost nothing apart
-        lambda rng: np.where(
-            rng.random((2, 10_000)) < 1e-3, -1e30, 1 + rng.random((2, 10_000)) * 1e-4
-        ),
+        lambda rng: np.where(rng.random((2, 10_000)) < 1e-3, -1e30, 1 + rng.random((2, 10_000)) * 1e-4),
     ],
     ids=["bell", "ties", "constant", "outlier"],
 )

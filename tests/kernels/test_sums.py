@@ -27,17 +27,13 @@ def test_sums_equal_numpy(size: int, realizations: int) -> None:
     samples = rng.integers(0, 50, (3, size))
     totals = np.empty((3, realizations), np.float32)
     add_samples(rows, samples, totals)
-    np.testing.assert_allclose(
-        totals, rows[samples].sum(1, dtype=np.float64), rtol=4e-7
-    )
+    np.testing.assert_allclose(totals, rows[samples].sum(1, dtype=np.float64), rtol=4e-7)
 
 
 def test_twenty_samples_judged_as_numpy_and_scipy_judge_them() -> None:
     """The independent re-statement: sum, sort, anderson and percentiles of plain NumPy/SciPy."""
     rng = np.random.default_rng(2)
-    rows = (rng.gamma(0.6, 0.05, (400, 3000)) * (rng.random((400, 1)) < 0.7)).astype(
-        np.float32
-    )
+    rows = (rng.gamma(0.6, 0.05, (400, 3000)) * (rng.random((400, 1)) < 0.7)).astype(np.float32)
     samples = np.array([rng.choice(400, 30, replace=False) for _ in range(20)])
     normality, quantiles = judged(rows, samples)
     for s, members in enumerate(samples):
@@ -49,9 +45,7 @@ def test_twenty_samples_judged_as_numpy_and_scipy_judge_them() -> None:
 
 
 def test_a_constant_sum_is_infinitely_far_from_normal() -> None:
-    normality, quantiles = judged(
-        np.full((2, 100), 0.25, np.float32), np.array([[0, 1]])
-    )
+    normality, quantiles = judged(np.full((2, 100), 0.25, np.float32), np.array([[0, 1]]))
     assert normality[0] == np.inf
     np.testing.assert_array_equal(quantiles[0], 0.5)
 

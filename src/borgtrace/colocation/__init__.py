@@ -1,1 +1,1 @@
-"""Instantaneous usage and SLO-aware colocation, after Janus & Rzadca, "Statistical workload modeling" (SoCC'17)."""
+"""Instantaneous usage and SLO-aware colocation, after Janus & Rzadca (SoCC'17)."""

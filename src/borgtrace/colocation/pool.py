@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -132,16 +133,60 @@ class Pool:
 
     def mean(self, column: Column = "inst") -> NDArray[np.float64]:
         """Mean of each task's observed windows (weighted where draws are), float64 (n,)."""
-        return (
-            self._weighted_sum(self._values(column).astype(np.float64)) / self._weight()
-        )
+        return self._weighted_sum(self._values(column).astype(np.float64)) / self._weight()
 
     def std(self, column: Column = "inst") -> NDArray[np.float64]:
         """Standard deviation (ddof 0) of each task's observed windows, float64 (n,)."""
-        deviation = self._values(column).astype(np.float64) - np.repeat(
-            self.mean(column), self.n_windows
-        )
+        deviation = self._values(column).astype(np.float64) - np.repeat(self.mean(column), self.n_windows)
         return np.sqrt(self._weighted_sum(deviation**2) / self._weight())
+
+    @classmethod
+    def from_store(
+        cls,
+        store: Any,
+        *,
+        tasks: int = 100_000,
+        seed: int = 0,
+        instantaneous: Literal["sampled", "histogram"] = "sampled",
+    ) -> Pool:
+        """Prepare the pool of a store (an open one, its path, or its ``recipe.Tables``).
+
+        See :func:`borgtrace.colocation.preparation.prepare` for the steps and the parameters.
+
+        Raises
+        ------
+        UsageError
+            No task of the store can be modelled; the message counts why.
+        """
+        from borgtrace.colocation.preparation import prepare
+        from borgtrace.recipe import NotApplicable, Tables
+
+        tables = store if isinstance(store, Tables) else Tables.of(store)
+        try:
+            return prepare(tables, tasks, seed, instantaneous)
+        except NotApplicable as reason:
+            raise UsageError(tables.name or "store", str(reason),
+                             way_out="colocation needs a longer trace with usage") from reason  # fmt: skip
+
+    @classmethod
+    def from_synth(cls, tasks: int = 100_000, seed: int = 0) -> Pool:
+        """Make a pool of the calibrated synthetic tasks of :func:`borgtrace.synth.pool`, without a store."""
+        from borgtrace.colocation.synthetic import synthetic_pool
+
+        return synthetic_pool(tasks, seed)
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Pool:
+        """Read what :meth:`write` wrote, or any Parquet file with lists ``inst`` and ``avg`` per task."""
+        from borgtrace.colocation.pool_file import read_pool
+
+        return read_pool(path)
+
+    def write(self, path: str | Path) -> None:
+        """Write the pool as one Parquet file: task, list of inst, list of avg, and what else is known."""
+        from borgtrace.colocation.pool_file import write_pool
+
+        write_pool(self, path)
 
     def sample(self, tasks: int, seed: int = 0) -> NDArray[np.int64]:
         """Draw min(`tasks`, available) tasks without replacement: sorted indices, int64.
@@ -152,25 +197,17 @@ class Pool:
             `tasks` is below 1.
         """
         if tasks < 1:
-            raise UsageError(
-                "tasks", "not a sample size", expected="at least 1", got=str(tasks)
-            )
+            raise UsageError("tasks", "not a sample size", expected="at least 1", got=str(tasks))
         size = min(tasks, len(self))
-        return np.sort(
-            np.random.default_rng(seed).choice(len(self), size, replace=False)
-        ).astype(np.int64)
+        return np.sort(np.random.default_rng(seed).choice(len(self), size, replace=False)).astype(np.int64)
 
     def take(self, tasks: NDArray[np.int64]) -> Pool:
         """Keep only `tasks`, in the order given; identities (and thus their draws) stay."""
         tasks = np.asarray(tasks, np.int64)
         counts = self.n_windows[tasks]
         offsets = np.concatenate(([0], np.cumsum(counts)))
-        rows = np.arange(offsets[-1]) + np.repeat(
-            self.offsets[tasks] - offsets[:-1], counts
-        )
-        kept: dict[str, Any] = {name: rows for name in _PER_WINDOW} | {
-            name: tasks for name in _PER_TASK
-        }
+        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[tasks] - offsets[:-1], counts)
+        kept: dict[str, Any] = {name: rows for name in PER_WINDOW} | {name: tasks for name in PER_TASK}
         for name, index in kept.items():
             values = getattr(self, name)
             kept[name] = None if values is None else values[index]
@@ -200,18 +237,12 @@ class Pool:
             return out
         part, every = self.take(tasks), np.arange(len(tasks))
         if is_histogram and part.quantiles is not None:
-            draw_quantiles(
-                part.quantiles, LEVELS, part.offsets, part._ends(), every, keys, out
-            )
+            draw_quantiles(part.quantiles, LEVELS, part.offsets, part._ends(), every, keys, out)
         else:
-            draw_weighted(
-                part._values(column), part.offsets, part._ends(), every, keys, out
-            )
+            draw_weighted(part._values(column), part.offsets, part._ends(), every, keys, out)
         return out
 
-    def realize(
-        self, tasks: NDArray[np.int64], realizations: int = 10_000, seed: int = 0
-    ) -> Realizations:
+    def realize(self, tasks: NDArray[np.int64], realizations: int = 10_000, seed: int = 0) -> Realizations:
         """Draw `realizations` windows of each task with replacement: its empirical distribution.
 
         Column r of `inst` and `avg` is the *same* window of the task.  The paper draws "each of X_i, Y_i"
@@ -264,7 +295,7 @@ class Pool:
 
     def _checked(self, tasks: NDArray[np.int64]) -> NDArray[np.int64]:
         tasks = np.ascontiguousarray(tasks, np.int64)
-        if tasks.size and not (0 <= tasks.min() and tasks.max() < len(self)):
+        if tasks.size and not (tasks.min() >= 0 and tasks.max() < len(self)):
             raise UsageError("tasks", "index outside the pool", expected=f"0 … {len(self) - 1}",
                              got=f"{tasks.min()} … {tasks.max()}")  # fmt: skip
         return tasks
@@ -276,9 +307,7 @@ class Pool:
 
     def _ends(self) -> NDArray[np.int64]:
         running = np.concatenate(([0], np.cumsum(self._lengths()))).astype(np.int64)
-        ends: NDArray[np.int64] = running[1:] - np.repeat(
-            running[self.offsets[:-1]], self.n_windows
-        )
+        ends: NDArray[np.int64] = running[1:] - np.repeat(running[self.offsets[:-1]], self.n_windows)
         return ends
 
     def _weight(self) -> NDArray[np.int64]:
@@ -286,13 +315,11 @@ class Pool:
         return weight
 
     def _weighted_sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        sums: NDArray[np.float64] = np.add.reduceat(
-            values * self._lengths(), self.offsets[:-1]
-        )
+        sums: NDArray[np.float64] = np.add.reduceat(values * self._lengths(), self.offsets[:-1])
         return sums
 
 
-_PER_WINDOW = ("inst", "avg", "start", "seconds", "memory", "quantiles")
-_PER_TASK = (
+PER_WINDOW = ("inst", "avg", "start", "seconds", "memory", "quantiles")
+PER_TASK = (
     "collection_id", "instance_index", "cpu_request", "memory_request", "priority", "logical_name",
 )  # fmt: skip

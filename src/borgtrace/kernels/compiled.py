@@ -13,9 +13,7 @@ import numba
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def compiled(
-    *, parallel: bool = False, inline: bool = False
-) -> Callable[[Function], Function]:
+def compiled(*, parallel: bool = False, inline: bool = False) -> Callable[[Function], Function]:
     """Compile a function with Numba, cached on disk, releasing the GIL; its type is kept.
 
     Parameters

@@ -37,9 +37,7 @@ def hashed(key: np.uint64, counter: np.uint64) -> np.uint64:
 def _mixed(seed: np.uint64, collection: Keys, instance: Keys, keys: Keys) -> None:
     one = np.uint64(1)
     for i in range(keys.size):
-        keys[i] = hashed(
-            hashed(hashed(seed, one) ^ collection[i], one) ^ instance[i], one
-        )
+        keys[i] = hashed(hashed(hashed(seed, one) ^ collection[i], one) ^ instance[i], one)
 
 
 def task_keys(seed: int, collection_id: Index, instance_index: Index) -> Keys:
@@ -86,9 +84,7 @@ def _window(ends: Index, ticket: np.uint64) -> int:
 
 
 @compiled(parallel=True)
-def draw_uniform(
-    values: Values, offsets: Index, tasks: Index, keys: Keys, out: Values
-) -> None:
+def draw_uniform(values: Values, offsets: Index, tasks: Index, keys: Keys, out: Values) -> None:
     """Fill row i of `out` with draws from task ``tasks[i]``, all its windows alike.
 
     `values` and `offsets` are CSR; `keys` comes from :func:`task_keys` (one per row of `out`).  The window of
@@ -100,15 +96,11 @@ def draw_uniform(
         windows = np.uint64(offsets[tasks[i] + 1] - first)
         row, key = values[first : offsets[tasks[i] + 1]], keys[i]
         for r in range(out.shape[1]):
-            out[i, r] = row[
-                np.int64(((hashed(key, np.uint64(r + 1)) >> _S32) * windows) >> _S32)
-            ]
+            out[i, r] = row[np.int64(((hashed(key, np.uint64(r + 1)) >> _S32) * windows) >> _S32)]
 
 
 @compiled(parallel=True)
-def draw_weighted(
-    values: Values, offsets: Index, ends: Index, tasks: Index, keys: Keys, out: Values
-) -> None:
+def draw_weighted(values: Values, offsets: Index, ends: Index, tasks: Index, keys: Keys, out: Values) -> None:
     """Fill row i of `out` with draws from task ``tasks[i]``, windows weighted by their length.
 
     `ends` holds the running sum of the window lengths within each task (any unit below 2³²): window k is
@@ -119,9 +111,7 @@ def draw_weighted(
         row, end, key = values[first:last], ends[first:last], keys[i]
         total = np.uint64(end[-1])
         for r in range(out.shape[1]):
-            out[i, r] = row[
-                _window(end, ((hashed(key, np.uint64(r + 1)) >> _S32) * total) >> _S32)
-            ]
+            out[i, r] = row[_window(end, ((hashed(key, np.uint64(r + 1)) >> _S32) * total) >> _S32)]
 
 
 @compiled(parallel=True)

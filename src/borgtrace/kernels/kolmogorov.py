@@ -47,9 +47,7 @@ def ks_p_value(n: int, steps: int) -> float:
     """
     if steps <= 0:
         return 1.0
-    terms = (
-        (-1) ** (j + 1) * comb(2 * n, n + j * steps) for j in range(1, n // steps + 1)
-    )
+    terms = ((-1) ** (j + 1) * comb(2 * n, n + j * steps) for j in range(1, n // steps + 1))
     return float(2 * sum(terms) / comb(2 * n, n))
 
 
@@ -83,13 +81,8 @@ def window_pairs(
         windows = row.size // spacing
         steps[i] = -1
         if windows >= 2:
-            first = np.int64(
-                ((hashed(keys[i], np.uint64(1)) >> _S32) * np.uint64(windows)) >> _S32
-            )
-            second = np.int64(
-                ((hashed(keys[i], np.uint64(2)) >> _S32) * np.uint64(windows - 1))
-                >> _S32
-            )
+            first = np.int64(((hashed(keys[i], np.uint64(1)) >> _S32) * np.uint64(windows)) >> _S32)
+            second = np.int64(((hashed(keys[i], np.uint64(2)) >> _S32) * np.uint64(windows - 1)) >> _S32)
             second += second >= first
             a = np.sort(row[first * spacing : first * spacing + length])
             b = np.sort(row[second * spacing : second * spacing + length])

@@ -37,9 +37,7 @@ def lane_sum(values: Floats) -> float:
 
 
 @compiled()
-def mean_and_std(
-    values: NDArray[np.float32], ddof: int, scratch: Floats
-) -> tuple[float, float]:
+def mean_and_std(values: NDArray[np.float32], ddof: int, scratch: Floats) -> tuple[float, float]:
     """Mean and standard deviation in float64 (two passes; `scratch` is float64 of the same length).
 
     Examples

@@ -92,19 +92,13 @@ def _cell(
     )
     for j in range(ordered.size):
         t = (ordered[j] - middle) * scale
-        below = p0 + t * (
-            p1 + t * (p2 + t * (p3 + t * (p4 + t * (p5 + t * (p6 + t * p7)))))
-        )
-        above = q0 + t * (
-            q1 + t * (q2 + t * (q3 + t * (q4 + t * (q5 + t * (q6 + t * q7)))))
-        )
+        below = p0 + t * (p1 + t * (p2 + t * (p3 + t * (p4 + t * (p5 + t * (p6 + t * p7))))))
+        above = q0 + t * (q1 + t * (q2 + t * (q3 + t * (q4 + t * (q5 + t * (q6 + t * q7))))))
         terms[j] = (2 * (first + j) + 1) * below + (2 * (n - 1 - first - j) + 1) * above
 
 
 @compiled()
-def anderson_darling(
-    ordered: Values, mean: float, std: float, cells: Floats, terms: Floats
-) -> float:
+def anderson_darling(ordered: Values, mean: float, std: float, cells: Floats, terms: Floats) -> float:
     """A² of sorted values.
 
     Parameters

@@ -22,9 +22,7 @@ def _fill(n: int, key: np.uint64, samples: Index) -> None:
         for k in range(size):
             highest = n - size + k
             counter += np.uint64(1)
-            pick = np.int64(
-                ((hashed(key, counter) >> _S32) * np.uint64(highest + 1)) >> _S32
-            )
+            pick = np.int64(((hashed(key, counter) >> _S32) * np.uint64(highest + 1)) >> _S32)
             if stamps[pick] == s:
                 pick = highest
             stamps[pick] = s

@@ -1,8 +1,8 @@
 """Sort float32 values in place by their bits: a radix sort that compares only neighbours.
 
-Floats, read as sign-corrected integers, sort as integers.  Two stable passes of ten bits over the *leading* twenty
-bits of (key − smallest key) leave the few values that agree on those; an insertion pass settles them.  Where
-too many agree (an outlier far away, the rest close together) the passes start at the last bit instead.
+Floats, read as sign-corrected integers, sort as integers.  Two stable passes of ten bits over the *leading*
+twenty bits of (key − smallest key) leave the few values that agree on those; an insertion pass settles them.
+Where too many agree (an outlier far away, the rest close together) the passes start at the last bit instead.
 Measured on 10,000 values: 2× faster than three passes of eleven bits, 10× faster than ``numpy.sort``.
 """
 

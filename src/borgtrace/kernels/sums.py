@@ -33,9 +33,7 @@ def _add_rows(rows: Rows, members: Index, first: int, total: Rows) -> None:
         e, f = rows[members[k + 4], first:last], rows[members[k + 5], first:last]
         g, h = rows[members[k + 6], first:last], rows[members[k + 7], first:last]
         for r in range(total.size):
-            total[r] += ((a[r] + b[r]) + (c[r] + d[r])) + (
-                (e[r] + f[r]) + (g[r] + h[r])
-            )
+            total[r] += ((a[r] + b[r]) + (c[r] + d[r])) + ((e[r] + f[r]) + (g[r] + h[r]))
         k += 8
     while k + 2 <= members.size:
         a, b = rows[members[k], first:last], rows[members[k + 1], first:last]

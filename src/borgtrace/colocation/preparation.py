@@ -1,0 +1,195 @@
+"""Which tasks may be modelled at all, and what is dropped or mended on the way?
+
+Janus & Rzadca (SoCC'17, §2.2): tasks with a failing event go (EVICT, FAIL, KILL or LOST: their usage says
+more about the failure than about the task), so do tasks that never used CPU; a window whose average is above
+the whole machine takes its instantaneous value; what remains must be long, 2 hours: 24 windows in 2011, and
+7,200 s of windows in 2019, whose windows may be short.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import ibis
+import ibis.expr.types as ir
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from borgtrace.colocation.pool import Pool, Step
+from borgtrace.colocation.windows import Windows, read_windows
+from borgtrace.recipe import NotApplicable
+
+if TYPE_CHECKING:
+    from borgtrace.recipe import Tables
+
+Instantaneous = Literal["sampled", "histogram"]
+
+LONG_WINDOWS = 24
+LONG_SECONDS = 7_200
+FAILING = ("n_evict", "n_fail", "n_kill", "n_lost")
+_ABOUT = ("cpu_request", "memory_request", "priority", "collection_logical_name")
+
+
+@dataclass(frozen=True, slots=True)
+class Eligible:
+    """Tasks that may be modelled, sorted by their key, and how many went at each step."""
+
+    tasks: pa.Table
+    steps: tuple[Step, ...]
+
+
+def eligible(tables: Tables) -> Eligible:
+    """Find the tasks that pass every step; one aggregate and one selection over ``tasks``."""
+    tasks = tables.tasks.filter(tables.tasks.collection_type == "JOB", tables.tasks.n_windows > 0)
+    passes = _passes(tasks, tables.generation)
+    alive: ir.BooleanValue = ibis.literal(True)
+    counts: dict[str, ir.IntegerScalar] = {"total": tasks.count()}
+    for name, passed in passes.items():
+        counts[name] = (alive & ~passed).ifelse(1, 0).sum().fill_null(0)
+        alive = alive & passed
+    measured = tables.fetch(tasks.aggregate(**{f"c{k}": c for k, c in enumerate(counts.values())}), "steps")
+    kept = tables.fetch(
+        tasks.filter(alive).select("collection_id", "instance_index", *_ABOUT),
+        "eligible",
+    )
+    if not measured.num_rows:
+        raise NotApplicable("a plan has no rows")
+    steps, left = [], int(measured["c0"][0].as_py())
+    for k, name in enumerate(passes, 1):
+        dropped = int(measured[f"c{k}"][0].as_py())
+        steps.append(Step(name, dropped, left))
+        left -= dropped
+    order = [("collection_id", "ascending"), ("instance_index", "ascending")]
+    return Eligible(kept.sort_by(order), tuple(steps))
+
+
+def _passes(tasks: ir.Table, generation: str) -> dict[str, ir.BooleanValue]:
+    failing = sum((tasks[name] for name in FAILING[1:]), tasks[FAILING[0]])
+    if generation == "2011":
+        is_long, text = (
+            tasks.n_windows >= LONG_WINDOWS,
+            f"fewer than {LONG_WINDOWS} windows",
+        )
+    else:
+        is_long, text = (
+            tasks.seconds >= LONG_SECONDS,
+            f"windows of less than {LONG_SECONDS:,} s together",
+        )
+    return {
+        "with a failing event (EVICT, FAIL, KILL, LOST)": failing == 0,
+        "without any sampled CPU": tasks.max_sampled_cpu.notnull(),
+        "that never used CPU in any sample": tasks.max_sampled_cpu.fill_null(0.0) > 0,
+        text: is_long,
+    }
+
+
+def prepare(
+    tables: Tables,
+    tasks: int = 100_000,
+    seed: int = 0,
+    instantaneous: Instantaneous = "sampled",
+) -> Pool:
+    """Prepare the pool of a store: at most `tasks` long tasks, drawn without replacement.
+
+    Parameters
+    ----------
+    tables
+        The store's tables on an engine.
+    tasks
+        Size of the sample; all tasks where fewer pass.
+    seed
+        Seed of the sample.
+    instantaneous
+        Where draws of the instantaneous usage come from: one sampled second per window, or (2019) the
+        window's percentiles, which know more of it.
+
+    Raises
+    ------
+    NotApplicable
+        No task passes, or the percentiles are asked for and there are none.
+    """
+    if instantaneous == "histogram" and tables.generation == "2011":
+        raise NotApplicable("2011 publishes no percentiles of CPU usage; take the sampled second")
+    passed = eligible(tables)
+    if not passed.tasks.num_rows:
+        raise NotApplicable(_nothing_left(passed.steps))
+    available = passed.tasks.num_rows
+    size = min(tasks, available)
+    rows = np.sort(np.random.default_rng(seed).choice(available, size, replace=False))
+    chosen = passed.tasks.take(pa.array(rows))
+    windows = read_windows(tables, chosen, instantaneous == "histogram")
+    fewer = "" if size == tasks else f" (all there are; {tasks:,} were asked for)"
+    return _assemble(chosen, windows, passed.steps, fewer, available, tables)
+
+
+def _nothing_left(steps: tuple[Step, ...]) -> str:
+    total = steps[0].of
+    if not total:
+        return "no task has usage"
+    gone = ", ".join(f"{step.count:,} {step.name}" for step in steps if step.count)
+    return f"no long task is left of {total:,}: {gone}"
+
+
+def _assemble(
+    chosen: pa.Table,
+    windows: Windows,
+    steps: tuple[Step, ...],
+    fewer: str,
+    available: int,
+    tables: Tables,
+) -> Pool:
+    """Leave out windows without a value, mend averages above 1, and lay everything out by task."""
+    total = len(windows.task)
+    whole = np.isfinite(windows.inst) & np.isfinite(windows.avg)
+    windows = windows.take(whole)
+    above = windows.avg > 1
+    present, counts = np.unique(windows.task, return_counts=True)
+    about = chosen.take(pa.array(present))
+    mended = (
+        Step(f"tasks left in the pool{fewer}", len(present), available),
+        Step("windows without sampled or average CPU, left out", total - len(windows.task), total, "windows"),
+        Step("averages above the whole machine, replaced by the sampled CPU", int(above.sum()),
+             len(windows.task), "windows"),
+    )  # fmt: skip
+    return Pool(
+        offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        inst=windows.inst,
+        avg=np.where(above, windows.inst, windows.avg),
+        memory=np.nan_to_num(windows.memory),
+        start=windows.start,
+        seconds=windows.seconds,
+        quantiles=_without_gaps(windows),
+        is_weighted=tables.generation != "2011",
+        **_about(about),
+        generation=tables.generation,
+        source=f"{len(present):,} long tasks of {tables.name or 'a store'}{fewer}",
+        is_synthetic=tables.synthetic,
+        steps=(*steps, *mended),
+    )
+
+
+def _without_gaps(windows: Windows) -> NDArray[np.float32] | None:
+    """A window without percentiles counts as constant at its sampled second."""
+    if windows.quantiles is None:
+        return None
+    missing = ~np.isfinite(windows.quantiles).all(axis=1)
+    windows.quantiles[missing] = windows.inst[missing, None]
+    return windows.quantiles
+
+
+def _about(tasks: pa.Table) -> dict[str, Any]:
+    """What the index says of the tasks, as arrays without NULLs."""
+    names = tasks["collection_logical_name"].combine_chunks().dictionary_encode()
+    ranks = np.argsort(np.argsort(names.dictionary.to_numpy(zero_copy_only=False).astype(str), kind="stable"))
+    codes = names.indices.fill_null(-1).to_numpy()
+    known = np.append(ranks, -1).astype(np.int64)
+    return {
+        "collection_id": tasks["collection_id"].to_numpy().astype(np.int64),
+        "instance_index": tasks["instance_index"].to_numpy().astype(np.int64),
+        "cpu_request": tasks["cpu_request"].to_numpy().astype(np.float32),
+        "memory_request": tasks["memory_request"].to_numpy().astype(np.float32),
+        "priority": tasks["priority"].fill_null(-1).to_numpy().astype(np.int64),
+        "logical_name": known[codes],
+    }

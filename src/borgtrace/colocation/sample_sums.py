@@ -1,0 +1,123 @@
+"""Sums of many random samples of tasks: how normal they are, and where their percentiles lie.
+
+The ground of Table 1 and Fig. 6 of Janus & Rzadca (SoCC'17): per size N, random samples of N tasks (without
+replacement within a sample, samples independent of each other), each judged once for both over R realizations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.source import pool_of, shared
+from borgtrace.errors import UsageError
+from borgtrace.kernels.moments import row_moments
+from borgtrace.kernels.normality import LOG_PHI
+from borgtrace.kernels.samples import draw_subsets
+from borgtrace.kernels.sums import sample_statistics
+from borgtrace.recipe import NotApplicable, Tables
+
+Floats = NDArray[np.float64]
+
+SIZES = (10, 20, 30, 50, 100, 250, 500)
+"""Sizes N of Table 1."""
+LEVELS = np.array([0.95, 0.99, 0.999])
+"""Percentiles of Fig. 6."""
+FEWEST_REALIZATIONS = 100
+"""Below, a percentile of 99 % is a guess."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampleSums:
+    """What is known of S sums of N tasks each.
+
+    Attributes
+    ----------
+    size
+        N.
+    mean, std
+        float64 (S,): sum of the tasks' means, and root of the sum of their variances (ddof 0).
+    normality
+        float64 (S,): Anderson–Darling A² of the R realized sums.
+    percentiles
+        float64 (S, 3): realized sums at :data:`LEVELS`.
+    """
+
+    size: int
+    mean: Floats
+    std: Floats
+    normality: Floats
+    percentiles: Floats
+
+
+def judge_samples(
+    realizations: NDArray[np.float32], sizes: tuple[int, ...], samples: int, seed: int
+) -> list[SampleSums]:
+    """Judge `samples` random samples of each size N; sizes above the number of tasks are left out.
+
+    Parameters
+    ----------
+    realizations
+        float32 (n, R).
+    sizes
+        Numbers of tasks per sample.
+    samples
+        Samples per size.
+    seed
+        Seed of the samples.
+
+    Notes
+    -----
+    Reads 4·R·ΣN·samples bytes of realizations (384 GB at the paper's scale); memory beyond them is
+    one sum per thread and the indices of one size.
+    """
+    means, stds = row_moments(realizations)
+    found = []
+    for size in sizes:
+        if size > len(realizations):
+            continue
+        members = draw_subsets(len(realizations), size, samples, seed)
+        normality, percentiles = np.empty(samples), np.empty((samples, len(LEVELS)))
+        sample_statistics(realizations, members, LEVELS, LOG_PHI, normality, percentiles)
+        mean = means[members].sum(axis=1)
+        std = np.sqrt((stds**2)[members].sum(axis=1))
+        found.append(SampleSums(size, mean, std, normality, percentiles))
+    return found
+
+
+def sums_of(tables: Tables, tasks: int, realizations: int, samples: int, seed: int) -> list[SampleSums]:
+    """Draw realizations of the pool behind `tables` and judge samples of every size of Table 1, once.
+
+    Raises
+    ------
+    UsageError
+        Fewer realizations than :data:`FEWEST_REALIZATIONS`, or no sample.
+    NotApplicable
+        The pool has fewer tasks than the smallest size.
+    """
+    check_realizations(realizations)
+    if samples < 1:
+        raise UsageError("--samples", "not a number of samples", expected="at least 1", got=str(samples))
+    return shared(
+        tables,
+        ("sums", tasks, realizations, samples, seed),
+        lambda: _judge(pool_of(tables, tasks, seed), realizations, samples, seed),
+    )
+
+
+def check_realizations(realizations: int) -> None:
+    """Refuse a number of realizations that says nothing of high percentiles."""
+    if realizations < FEWEST_REALIZATIONS:
+        raise UsageError(
+            "--realizations", "too few to see a high percentile",
+            expected=f"at least {FEWEST_REALIZATIONS}", got=str(realizations),
+        )  # fmt: skip
+
+
+def _judge(pool: Pool, realizations: int, samples: int, seed: int) -> list[SampleSums]:
+    if len(pool) < SIZES[0]:
+        raise NotApplicable(f"the pool has {len(pool)} long tasks, the smallest sample needs {SIZES[0]}")
+    return judge_samples(pool.draw(np.arange(len(pool)), realizations, seed), SIZES, samples, seed)

@@ -1,0 +1,43 @@
+"""A pool straight from the generator's CPU model, for experiments larger than any store at hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from borgtrace.colocation.pool import Pool, Step
+from borgtrace.schema.time import SECOND, TRACE_START, WINDOW
+from borgtrace.synth import pool as generate
+
+_PERIOD = WINDOW // SECOND
+
+
+def synthetic_pool(tasks: int, seed: int) -> Pool:
+    """Generate `tasks` long tasks and prepare them like those of a store.
+
+    The tasks were generated long and without failures, so only two steps can touch them: tasks that never
+    used CPU in a sample are dropped, averages above 1 are replaced.  Windows are 300 s each, from the start
+    of the trace, without gaps.
+    """
+    made = generate(tasks, seed)
+    lengths = np.diff(made.offsets)
+    used = np.maximum.reduceat(made.inst, made.offsets[:-1]) > 0
+    above = made.avg > 1
+    within = np.arange(len(made.inst), dtype=np.int64) - np.repeat(made.offsets[:-1], lengths)
+    pool = Pool(
+        offsets=made.offsets,
+        inst=made.inst,
+        avg=np.where(above, made.inst, made.avg),
+        collection_id=made.job.astype(np.int64),
+        instance_index=made.index.astype(np.int64),
+        start=TRACE_START // SECOND + _PERIOD * within,
+        seconds=np.full(len(made.inst), _PERIOD, np.int64),
+        generation="2011",
+        source=f"{tasks:,} synthetic long tasks, seed {seed}",
+        is_synthetic=True,
+        steps=(
+            Step("that never used CPU in any sample", int((~used).sum()), tasks),
+            Step("averages above the whole machine, replaced by the sampled CPU", int(above.sum()),
+                 len(above), "windows"),
+        ),
+    )  # fmt: skip
+    return pool if used.all() else pool.take(np.flatnonzero(used))

@@ -1,0 +1,116 @@
+"""The usage windows of chosen tasks, flat and in time order, wherever the store keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import ibis
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, SECOND
+
+if TYPE_CHECKING:
+    from borgtrace.recipe import Tables
+
+Floats = NDArray[np.float32]
+Index = NDArray[np.int64]
+
+Kind = TypeVar("Kind", bound=np.generic)
+
+_LISTS = ("cpu_usage_distribution", "tail_cpu_usage_distribution")
+_N_MAIN, _N_TAIL = 11, 9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows:
+    """Windows of several tasks.
+
+    Attributes
+    ----------
+    task
+        int64 (W,): position of the task among the chosen ones, ascending; within a task by time.
+    inst, avg, memory
+        float32 (W,): sampled CPU, average CPU, average memory; NaN where NULL.
+    start, seconds
+        int64 (W,): start of the window in seconds of the trace's clock, and its length.
+    quantiles
+        float32 (W, 20) or None: see :data:`borgtrace.colocation.pool.LEVELS`; NaN where NULL.
+    """
+
+    task: Index
+    inst: Floats
+    avg: Floats
+    memory: Floats
+    start: Index
+    seconds: Index
+    quantiles: Floats | None = None
+
+    def take(self, rows: NDArray[np.bool_]) -> Windows:
+        """Keep some windows."""
+        kept: dict[str, Any] = {}
+        for column in fields(self):
+            values = getattr(self, column.name)
+            kept[column.name] = None if values is None else values[rows]
+        return Windows(**kept)
+
+
+def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool) -> Windows:
+    """Read from instance_usage the windows of `chosen` tasks (sorted by collection_id, instance_index).
+
+    Windows that begin before or end after the trace have no length and are left out.
+    """
+    usage = tables.instance_usage
+    keys = chosen.select(["collection_id", "instance_index"])
+    positions = keys.append_column("task", pa.array(np.arange(len(keys), dtype=np.int64)))
+    inside = usage.filter(usage.start_time > BEFORE_TRACE, usage.end_time < AFTER_TRACE)
+    joined = inside.inner_join(ibis.memtable(positions), ["collection_id", "instance_index"])
+    picked = joined.select(
+        "task", "start_time", "end_time", "source_part", "source_row",
+        "sampled_cpu", "average_cpu", "average_memory", *(_LISTS if with_percentiles else ()),
+    )  # fmt: skip
+    order = ("task", "start_time", "source_part", "source_row")
+    return _flat(tables.fetch(picked, "windows").sort_by([(name, "ascending") for name in order]))
+
+
+def _flat(rows: pa.Table) -> Windows:
+    start, end = (
+        _numbers(rows, "start_time", np.int64),
+        _numbers(rows, "end_time", np.int64),
+    )
+    has_lists = _LISTS[0] in rows.column_names
+    return Windows(
+        task=_numbers(rows, "task", np.int64),
+        inst=_numbers(rows, "sampled_cpu", np.float32),
+        avg=_numbers(rows, "average_cpu", np.float32),
+        memory=_numbers(rows, "average_memory", np.float32),
+        start=start // SECOND,
+        seconds=np.maximum((end - start) // SECOND, 1),
+        quantiles=_quantiles(rows) if has_lists else None,
+    )
+
+
+def _numbers(rows: pa.Table, name: str, kind: type[Kind]) -> NDArray[Kind]:
+    values: NDArray[Kind] = rows[name].to_numpy().astype(kind)
+    return values
+
+
+def _quantiles(rows: pa.Table) -> Floats:
+    """Merge 0, 10 … 100 % and 91 … 99 % into the 20 levels; unordered lists are made ascending."""
+    main, tail = (_matrix(rows[name], n) for name, n in zip(_LISTS, (_N_MAIN, _N_TAIL), strict=True))
+    merged = np.concatenate((main[:, :10], tail, main[:, 10:]), axis=1)
+    return np.maximum.accumulate(merged, axis=1)
+
+
+def _matrix(lists: pa.ChunkedArray, n: int) -> Floats:
+    """Lists of length n as rows; NaN for NULL and for any other length."""
+    combined = lists.combine_chunks()
+    out = np.full((len(combined), n), np.nan, np.float32)
+    lengths = combined.value_lengths().fill_null(-1).to_numpy()
+    starts = combined.offsets.to_numpy()[:-1]
+    whole = np.flatnonzero(lengths == n)
+    values = combined.values.to_numpy(zero_copy_only=False).astype(np.float32)
+    out[whole] = values[starts[whole][:, None] + np.arange(n)]
+    return out
