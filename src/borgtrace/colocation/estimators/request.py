@@ -1,0 +1,37 @@
+"""Sizes from what tasks asked for, divided by an overcommit factor: what most schedulers do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from borgtrace.colocation.estimators.estimator import Numbers
+from borgtrace.colocation.estimators.observation import Observation
+from borgtrace.colocation.estimators.registry import register
+from borgtrace.colocation.estimators.sizes import SizeEstimator
+from borgtrace.errors import UsageError
+
+
+@register
+class Request(SizeEstimator):
+    """Every task takes its request ÷ o: o = 1 keeps every promise, o = 1.5 overcommits machines by half.
+
+    A task whose request is unknown takes the highest usage seen of it.
+
+    Examples
+    --------
+    >>> seen = Observation(np.float32([[0.25, 0.5]] * 2), request=np.array([0.75, np.nan]))
+    >>> Request(1.5).sizes(seen)
+    array([0.5, 0.5])
+    """
+
+    name = "request"
+    symbol = "o"
+    about = "the request of every task ÷ the overcommit factor o"
+
+    def sizes(self, observed: Observation) -> Numbers:
+        """Request ÷ o of each task."""
+        if observed.request is None:
+            raise UsageError("estimator request", "no requests are known",
+                             way_out="use a store or a pool file with requests, or another estimator")  # fmt: skip
+        is_known = np.isfinite(observed.request)
+        return np.where(is_known, observed.request / self.parameter, observed.moments[:, 5])

@@ -1,0 +1,78 @@
+"""How good a packing is: m machines against the lower bound, and q, how often machines overflow (§5.1)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.colocation.packing import Packing
+from borgtrace.errors import UsageError
+from borgtrace.kernels.packing_overflow import count_overflow
+
+EVALUATION_HAIR = 1 + 2**-20
+"""Factor on capacities when overflows are counted: sums of some tens of float32 values round that far."""
+
+Index = NDArray[np.int64]
+Values = NDArray[np.float32]
+
+
+def lower_bound(values: Values, capacity: float = 1.0) -> int:
+    """⌈Σ x̄ᵢ ÷ c⌉: machines that the mean usage alone would fill, from all R columns; at least 1.
+
+    Examples
+    --------
+    >>> lower_bound(np.float32([[0.5, 0.75], [0.5, 0.5]]))
+    2
+    """
+    total = float(values.mean(axis=1, dtype=np.float64).sum())
+    return max(1, math.ceil(total / capacity))
+
+
+def overflow_counts(values: Values, packings: Sequence[Packing], first: Sequence[int] | None = None) -> Index:
+    """Count the realizations in which each bin's tasks exceed its capacity, for many packings in one pass.
+
+    Parameters
+    ----------
+    values
+        float32 (n, R): instantaneous usage, one row per task.
+    packings
+        P packings of these n tasks.
+    first
+        Per packing, the first column that counts (those before were for the estimator); default 0.
+
+    Returns
+    -------
+    int64 (P, B), B the largest number of bins
+    """
+    width = max((len(packing.capacities) for packing in packings), default=0)
+    limits = np.full((len(packings), width), np.inf, np.float32)
+    bins = np.empty((len(packings), len(values)), np.int64)
+    for p, packing in enumerate(packings):
+        limits[p, : len(packing.capacities)] = packing.capacities * EVALUATION_HAIR
+        bins[p] = packing.bins
+    counts = np.empty((len(packings), width), np.int64)
+    starts = np.zeros(len(packings), np.int64) if first is None else np.asarray(first, np.int64)
+    if starts.size and starts.max() >= values.shape[1]:
+        raise UsageError("evaluation", "no realizations left to judge by",
+                         expected=f"a first column below {values.shape[1]}", got=str(starts.max()))  # fmt: skip
+    count_overflow(np.ascontiguousarray(values), bins, limits, starts, counts)
+    return counts
+
+
+def quality(values: Values, packing: Packing, first: int = 0) -> float:
+    """q: the share of (machine, realization) pairs in which the machine's tasks exceed it; 0 without machines.
+
+    Examples
+    --------
+    >>> from borgtrace.colocation.packing import Packing
+    >>> together = Packing(np.array([0, 0]), np.ones(1), np.zeros(1, np.int64))
+    >>> quality(np.float32([[0.5, 0.75], [0.5, 0.5]]), together)
+    0.5
+    """
+    if not packing.n_bins:
+        return 0.0
+    counts = overflow_counts(values, [packing], [first])
+    return float(counts.sum() / (packing.n_bins * (values.shape[1] - first)))

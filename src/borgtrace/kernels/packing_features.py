@@ -1,0 +1,139 @@
+"""What estimators read off a task's observed values: moments, quantiles, histograms, generating functions."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.sorting import DIGIT, sort_in_place
+
+Values = NDArray[np.float32]
+Rows = NDArray[np.float64]
+
+
+@compiled()
+def moments(values: Values, out: Rows) -> None:
+    """Write mean, second to fourth central moment (ddof 0), minimum and maximum of each row.
+
+    Parameters
+    ----------
+    values
+        float32 (n, k), k ≥ 1; sums are taken in float64, in two passes.
+    out
+        float64 (n, 6).
+    """
+    n, k = values.shape
+    for i in range(n):
+        total, low, high = 0.0, values[i, 0], values[i, 0]
+        for t in range(k):
+            value = values[i, t]
+            total += value
+            low, high = min(low, value), max(high, value)
+        mean = total / k
+        second, third, fourth = 0.0, 0.0, 0.0
+        for t in range(k):
+            deviation = values[i, t] - mean
+            square = deviation * deviation
+            second += square
+            third += square * deviation
+            fourth += square * square
+        out[i, 0], out[i, 1], out[i, 2], out[i, 3] = mean, second / k, third / k, fourth / k
+        out[i, 4], out[i, 5] = low, high
+
+
+@compiled()
+def sort_each_row(values: Values) -> None:
+    """Sort every row in place, on the calling thread alone."""
+    k = values.shape[1]
+    keys, spare = np.empty(k, np.uint32), np.empty(k, np.uint32)
+    counts = np.empty(1 << DIGIT, np.int32)
+    for i in range(values.shape[0]):
+        sort_in_place(values[i], keys, spare, counts)
+
+
+@compiled()
+def histograms(values: Values, step: float, out: Rows) -> None:
+    """Spread each row over a grid: columns are first cell, last cell, then the probability of each cell.
+
+    A value between two cells is shared between them so that the mean is kept (the variance grows by less
+    than step²/4); a value within a thousandth of a step is put on the cell.  What lies beyond the last cell
+    is left out: the row then sums to less than 1.
+
+    Parameters
+    ----------
+    values
+        float32 (n, k), non-negative.
+    step
+        Width of a cell; cell j stands for the value j · step.
+    out
+        float64 (n, 2 + cells), overwritten.
+    """
+    n, k = values.shape
+    cells = out.shape[1] - 2
+    for i in range(n):
+        out[i] = 0.0
+        for t in range(k):
+            position = values[i, t] / step
+            cell = int(position)
+            share = position - cell
+            if share < 1e-3:
+                share = 0.0
+            elif share > 1 - 1e-3:
+                share, cell = 0.0, cell + 1
+            if cell < cells:
+                out[i, 2 + cell] += 1 - share
+            if share > 0 and cell + 1 < cells:
+                out[i, 3 + cell] += share
+        low, high = 0, cells - 1
+        while low < cells - 1 and out[i, 2 + low] == 0:
+            low += 1
+        while high > low and out[i, 2 + high] == 0:
+            high -= 1
+        out[i, 0], out[i, 1] = low, high
+        for cell in range(low, high + 1):
+            out[i, 2 + cell] /= k
+
+
+@compiled()
+def cumulant_functions(histogram: Rows, step: float, angles: Rows, out: Rows) -> None:
+    """Write K(θ), K′(θ), K″(θ) of each row at every θ: columns 3a, 3a + 1, 3a + 2 for θ number a.
+
+    K(θ) = log E exp(θX) is the cumulant-generating function; it adds up over independent tasks.
+
+    Parameters
+    ----------
+    histogram
+        As written by :func:`histograms` with the same `step`; the mass beyond the grid counts as one cell
+        past its end.
+    angles
+        float64 (a,), θ ≥ 0.
+    out
+        float64 (n, ≥ 3a).
+    """
+    n, cells = histogram.shape[0], histogram.shape[1] - 2
+    for i in range(n):
+        low, high = int(histogram[i, 0]), int(histogram[i, 1])
+        beyond = 1.0
+        for cell in range(low, high + 1):
+            beyond -= histogram[i, 2 + cell]
+        top = cells if beyond > 1e-9 else high
+        for a in range(angles.size):
+            zeroth, first, second = 0.0, 0.0, 0.0
+            for cell in range(low, high + 1):
+                mass = histogram[i, 2 + cell]
+                if mass > 0:
+                    weight = mass * math.exp(angles[a] * (cell - top) * step)
+                    zeroth += weight
+                    first += weight * cell * step
+                    second += weight * (cell * step) ** 2
+            if top == cells:
+                zeroth += beyond
+                first += beyond * cells * step
+                second += beyond * (cells * step) ** 2
+            mean = first / zeroth
+            out[i, 3 * a] = angles[a] * top * step + math.log(zeroth)
+            out[i, 3 * a + 1] = mean
+            out[i, 3 * a + 2] = max(second / zeroth - mean * mean, 0.0)

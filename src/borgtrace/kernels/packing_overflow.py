@@ -1,0 +1,106 @@
+"""How often the tasks put together exceed their machine: the evaluation of many packings at once.
+
+The sums of all packings are taken tile by tile of realizations: a tile of all tasks stays in the cache while
+every packing reads it, so that memory is read once, however many packings are compared.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.kernels.compiled import compiled
+
+TILE = 256
+"""Realizations per tile: 1,000 tasks × 256 × 4 bytes = one megabyte, the size of a common L2 cache."""
+
+Values = NDArray[np.float32]
+Index = NDArray[np.int64]
+
+
+@compiled()
+def _grouped(bins: Index, order: Index, starts: Index) -> None:
+    """Counting sort of the items of one packing by bin, stable."""
+    starts[:] = 0
+    for i in range(bins.size):
+        if bins[i] >= 0:
+            starts[bins[i] + 1] += 1
+    for b in range(starts.size - 1):
+        starts[b + 1] += starts[b]
+    cursor = starts[:-1].copy()
+    for i in range(bins.size):
+        if bins[i] >= 0:
+            order[cursor[bins[i]]] = i
+            cursor[bins[i]] += 1
+
+
+@compiled()
+def _sum_rows(tile: Values, rows: Index, sums: Values) -> None:
+    """Add `rows` of a tile, in their order, four at a pass; float32, whole tiles: constant loops vectorise."""
+    for t in range(TILE):
+        sums[t] = 0
+    k = 0
+    while k + 4 <= rows.size:
+        a, b, c, d = tile[rows[k]], tile[rows[k + 1]], tile[rows[k + 2]], tile[rows[k + 3]]
+        for t in range(TILE):
+            sums[t] = (((sums[t] + a[t]) + b[t]) + c[t]) + d[t]
+        k += 4
+    while k < rows.size:
+        a = tile[rows[k]]
+        for t in range(TILE):
+            sums[t] += a[t]
+        k += 1
+
+
+@compiled()
+def _count(sums: Values, limit: np.float32, low: int, high: int) -> int:
+    above = np.int32(0)
+    if low == 0 and high == TILE:
+        for t in range(TILE):
+            above += np.int32(sums[t] > limit)
+    else:
+        for t in range(low, high):
+            above += np.int32(sums[t] > limit)
+    return above
+
+
+@compiled()
+def count_overflow(
+    values: Values, packings: Index, limits: Values, first: Index, counts: Index
+) -> None:
+    """Count, per packing and bin, the realizations in which the bin's tasks exceed its limit.
+
+    Parameters
+    ----------
+    values
+        float32 (n, R): realization r of task i.
+    packings
+        int64 (P, n): bin of each task, −1 for none.
+    limits
+        float32 (P, B): what each bin may use; B is at least every packing's number of bins.
+    first
+        int64 (P,): a packing is judged on the columns from here on.
+    counts
+        int64 (P, B): the result, overwritten.
+    """
+    n, realizations = values.shape
+    n_packings, n_bins = limits.shape
+    counts[:] = 0
+    order = np.empty((n_packings, n), np.int64)
+    starts = np.empty((n_packings, n_bins + 1), np.int64)
+    for p in range(n_packings):
+        _grouped(packings[p], order[p], starts[p])
+    tile, sums = np.zeros((n, TILE), np.float32), np.zeros(TILE, np.float32)
+    for left in range(0, realizations, TILE):
+        width = min(TILE, realizations - left)
+        for i in range(n):
+            tile[i, :width] = values[i, left : left + width]
+        for p in range(n_packings):
+            low = max(first[p] - left, 0)
+            if low >= width:
+                continue
+            for b in range(n_bins):
+                rows = order[p, starts[p, b] : starts[p, b + 1]]
+                if rows.size:
+                    _sum_rows(tile, rows, sums)
+                    counts[p, b] += _count(sums, limits[p, b], low, width)

@@ -1,0 +1,58 @@
+"""The three small functions a packing is made of, and how they are compiled.
+
+An estimator describes a task by a row of numbers (its *item*) and a machine by a row of the same width
+(its *state*); two compiled functions say what happens when they meet, and a packer may add a third:
+
+- ``slack(state, item, capacity, parameters)``: room left if the item joined; negative: it does not fit;
+- ``add(state, item)``: the item joins, in place;
+- ``score(state, item, capacity, slack)``: among the machines where it fits, the highest score wins.
+
+They have fixed signatures, so the packing kernels take them as first-class arguments: compiled once, whatever
+the estimator, at two nanoseconds a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import numba
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+Row = NDArray[np.float64]
+Slack = Callable[[Row, Row, float, Row], float]
+Add = Callable[[Row, Row], None]
+Score = Callable[[Row, Row, float, float], float]
+
+_ROW = types.float64[::1]
+SLACK_TYPE = types.float64(_ROW, _ROW, types.float64, _ROW)
+ADD_TYPE = types.void(_ROW, _ROW)
+SCORE_TYPE = types.float64(_ROW, _ROW, types.float64, types.float64)
+
+
+def slack_kernel(function: Slack) -> Slack:
+    """Compile a fit test (see the module's docstring)."""
+    return cast(Slack, _compiled(SLACK_TYPE, function))
+
+
+def add_kernel(function: Add) -> Add:
+    """Compile how an item joins a machine's state."""
+    return cast(Add, _compiled(ADD_TYPE, function))
+
+
+def score_kernel(function: Score) -> Score:
+    """Compile a packer's preference among the machines where an item fits."""
+    return cast(Score, _compiled(SCORE_TYPE, function))
+
+
+def _compiled(signature: Any, function: Callable[..., Any]) -> Any:
+    return numba.njit(signature, cache=True, nogil=True, error_model="numpy")(function)
+
+
+@add_kernel
+def add_sums(state: Row, item: Row) -> None:
+    """Join by adding up: the default, for items whose numbers are sums over the tasks."""
+    for k in range(state.size):
+        state[k] += item[k]
