@@ -238,7 +238,7 @@ def test_what_happens_to_files_between_two_runs(serve, archives, session, tmp_pa
 
 def test_a_fetch_that_is_left_early_goes_on_where_it_stopped(serve, archives, tmp_path):
     files = archives(usage_paths(4), size=400_000)
-    server = serve(files, pause=0.2)
+    server = serve(files, pause=0.06)
     server.choose = lambda method, path: "slow" if path != usage_paths(1)[0] else None
     with Session(2) as session:
         outcomes = fetch_files(session, plan_of(session, server, tmp_path), jobs=2)
@@ -246,7 +246,7 @@ def test_a_fetch_that_is_left_early_goes_on_where_it_stopped(serve, archives, tm
         while not any(path.stat().st_size for path in tmp_path.rglob("*.incomplete")):
             time.sleep(0.005)
         outcomes.close()
-    time.sleep(0.1)  # for the server to notice
+    time.sleep(0.4)  # for the server to notice
     sent = server.body_bytes.total()
     assert sent < sum(map(len, files.values()))
     with Session(2) as session:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,7 +26,7 @@ class Outcome:
 
 def fetch_files(
     session: Session, plan: Plan, *, jobs: int = 4, ledger: Ledger | None = None
-) -> Iterator[Outcome]:
+) -> Generator[Outcome, None, None]:
     """Fetch what a plan has to do, and yield each file when it is done.
 
     A file that cannot be had does not hold up the others.  Closing the iterator (Ctrl-C does) stops all
@@ -47,7 +48,7 @@ def fetch_files(
     Outcome
         In the order in which files are finished.
     """
-    with ledger or Ledger.open(plan.folder) as book:
+    with nullcontext(ledger) if ledger else Ledger.open(plan.folder) as book:
         crew = Crew(lambda file: _fetch(session, file, plan.folder, book), plan.todo, jobs)
         finished = False
         try:

@@ -82,7 +82,7 @@ class Transfer:
         self._begin()
         if self._hash:
             feed_file(self._hash, self._partial)
-        self._advance(size)
+        self._offset = self._farthest = size
 
     @property
     def _checkable(self) -> bool:

@@ -1,0 +1,178 @@
+"""What ``borgtrace fetch`` shows while it works, and how fetched files go straight into a store."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.filesize import decimal
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
+from rich.table import Table
+
+from borgtrace.errors import SourceError
+from borgtrace.fetch import Ledger, Outcome, Plan, Session, fetch_files
+
+_SHOWN = 5
+
+
+def show_plan(plan: Plan, *, as_json: bool) -> None:
+    """Print what a fetch would do, table by table."""
+    if as_json:
+        return print(json.dumps(_facts(plan), indent=2))
+    grid = Table("table", box=None, header_style="bold")
+    for heading in ("files", "size", "to come"):
+        grid.add_column(heading, justify="right")
+    for table in dict.fromkeys(file.table for file in plan.files):
+        files = [file for file in plan.files if file.table == table]
+        todo = [file for file in plan.todo if file.table == table]
+        grid.add_row(table, f"{len(files):,}", _size(files), f"{len(todo):,} files")
+    out = Console(highlight=False)
+    out.print(grid)
+    out.print(
+        f"\nAll {decimal(plan.total)}; to come {decimal(plan.remaining)}; free on the disk {decimal(plan.free)}."
+    )
+    for path in plan.missing:
+        out.print(f"Missing on the server: {escape(path)}")
+
+
+def _size(files: list[Any]) -> str:
+    unknown = any(file.version.size is None for file in files)
+    return ("at least " if unknown else "") + decimal(sum(file.version.size or 0 for file in files))
+
+
+def _facts(plan: Plan) -> dict[str, Any]:
+    todo = {file.path for file in plan.todo}
+    return {
+        "trace": plan.bucket.name,
+        "folder": str(plan.folder),
+        "bytes": plan.total,
+        "bytes_to_come": plan.remaining,
+        "bytes_free": plan.free,
+        "missing": list(plan.missing),
+        "files": [
+            {
+                "path": file.path,
+                "table": file.table,
+                "bytes": file.version.size,
+                "is_here": file.path not in todo,
+            }
+            for file in plan.files
+        ],
+    }
+
+
+class Run:
+    """One fetch as the command does it: a progress bar, and a store behind it if wanted."""
+
+    def __init__(
+        self, session: Session, plan: Plan, talk: Console, *, jobs: int, store: Path | None, delete_raw: bool
+    ) -> None:
+        self._session, self._plan, self._talk, self._jobs = session, plan, talk, jobs
+        self._store, self._delete_raw = store, delete_raw
+        self._started = time.monotonic()
+
+    def all(self) -> list[Outcome]:
+        """Fetch (and stage) everything there is to do."""
+        plan = self._plan
+        if not self._delete_raw:
+            plan.check_space()
+        self._talk.print(
+            f"{len(plan.todo):,} of {len(plan.files):,} files to fetch, {decimal(plan.remaining)}; "
+            f"{decimal(plan.free)} free on the disk"
+        )
+        outcomes: list[Outcome] = []
+        with Ledger.open(plan.folder) as ledger, self._progress():
+            arriving = fetch_files(self._session, plan, jobs=self._jobs, ledger=ledger)
+            try:
+                while batch := list(islice(arriving, self._jobs if self._store else 1)):
+                    self._stage(batch, ledger)
+                    outcomes += batch
+            finally:
+                arriving.close()
+        return outcomes
+
+    def finish(self, outcomes: list[Outcome], *, as_json: bool) -> None:
+        """Say how it went.
+
+        Raises
+        ------
+        SourceError
+            Files could not be had.
+        """
+        plan, seconds = self._plan, time.monotonic() - self._started
+        failed = [outcome for outcome in outcomes if outcome.error]
+        if as_json:
+            errors = {outcome.file.path: str(outcome.error) for outcome in failed}
+            print(json.dumps({**_facts(plan), "failed": errors, "seconds": round(seconds, 3)}, indent=2))
+        for outcome in failed[:_SHOWN]:
+            self._talk.print(f"[red]✗[/] {escape(str(outcome.error))}", soft_wrap=True)
+        lost = [*plan.missing, *(outcome.file.path for outcome in failed)]
+        if lost:
+            raise SourceError(
+                str(plan.folder),
+                f"{len(lost)} of {len(plan.files) + len(plan.missing)} files could not be had",
+                got=", ".join(lost[:_SHOWN]) + (" …" if len(lost) > _SHOWN else ""),
+                way_out="run the same command again: what has arrived is kept",
+            )
+        if not as_json:
+            print(plan.folder)
+        self._talk.print(self._next_step(), soft_wrap=True)
+
+    def _next_step(self) -> str:
+        done = f"{len(self._plan.files):,} files are here, whole and verified."
+        if self._store is None:
+            return f"{done} Next: borgtrace ingest {self._plan.folder} --store STORE"
+        return f"{done} They are staged. Next: borgtrace ingest --store {self._store}"
+
+    def _stage(self, batch: list[Outcome], ledger: Ledger) -> None:
+        arrived = [outcome for outcome in batch if not outcome.error]
+        if self._store is None or not arrived:
+            return
+        from borgtrace.ingest import IngestOptions, ingest
+
+        ingest([outcome.path for outcome in arrived], self._store, IngestOptions(stage_only=True))
+        for outcome in arrived if self._delete_raw else []:
+            ledger.staged(outcome.file.path, self._store)
+            outcome.path.unlink()
+
+    @contextmanager
+    def _progress(self) -> Iterator[None]:
+        columns = (
+            TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
+            TextColumn("eta"), TimeRemainingColumn(),
+        )  # fmt: skip
+        with Progress(*columns, console=self._talk) as progress:
+            task = progress.add_task("fetch", total=self._plan.remaining)
+            self._session.listener = _Bar(progress, task, self._talk)
+            yield
+
+
+class _Bar:
+    """Feeds the progress bar from the transfers' threads."""
+
+    def __init__(self, progress: Progress, task: Any, talk: Console) -> None:
+        self._progress, self._task, self._talk = progress, task, talk
+
+    def received(self, path: str, n_bytes: int) -> None:
+        """Move the bar; what has to come again moves it back."""
+        self._progress.advance(self._task, n_bytes)
+
+    def retrying(self, path: str, reason: str, delay: float) -> None:
+        """Say what is tried again."""
+        self._talk.print(
+            f"[yellow]↻[/] {escape(path)}: {escape(reason)}; again in {delay:.1f} s", soft_wrap=True
+        )

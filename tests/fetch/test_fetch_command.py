@@ -1,0 +1,114 @@
+"""``borgtrace fetch`` from the shell: what it prints, how it stops, how it goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from borgtrace.cli.fetch import fetch
+from borgtrace.errors import SourceError, UsageError
+from borgtrace.fetch import Bucket
+
+CELL_A = Bucket("2019", "a", "json")
+PATHS = [CELL_A.path("instance_usage", part) for part in range(4)]
+RUN = "import typer; from borgtrace.cli.fetch import fetch; typer.run(fetch)"
+
+
+@pytest.fixture
+def run():
+    app = typer.Typer()
+    app.command()(fetch)
+    return lambda *words: CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=True)
+
+
+def words(server, dest, *more):
+    return ["2019", dest, "--cell", "a", "--tables", "instance_usage", "--base-url", server.url, *more]
+
+
+def test_a_dry_run_shows_size_and_free_disk_and_writes_nothing(serve, archives, run, tmp_path):
+    files = archives(PATHS, size=250_000)
+    server = serve(files)
+    result = run(*words(server, tmp_path / "raw", "--dry-run"))
+    assert result.exit_code == 0
+    assert "instance_usage      4  1.0 MB  4 files" in result.stdout
+    assert "All 1.0 MB; to come 1.0 MB; free on the disk " in result.stdout
+    assert not (tmp_path / "raw").exists()
+    facts = json.loads(run(*words(server, tmp_path / "raw", "--dry-run", "--json")).stdout)
+    assert facts["bytes_to_come"] == sum(map(len, files.values()))
+    assert [file["path"] for file in facts["files"]] == PATHS
+
+
+def test_a_fetch_prints_where_the_files_are(serve, archives, run, tmp_path):
+    files = archives(PATHS)
+    server = serve(files)
+    result = run(*words(server, tmp_path))
+    folder = tmp_path / "clusterdata_2019_a"
+    assert result.exit_code == 0
+    assert result.stdout == f"{folder}\n"
+    assert (
+        f"4 files are here, whole and verified. Next: borgtrace ingest {folder} --store STORE"
+        in result.stderr
+    )
+    facts = json.loads(run(*words(server, tmp_path, "--json")).stdout)
+    assert facts["bytes_to_come"] == 0
+    assert all(file["is_here"] for file in facts["files"])
+    assert server.body_bytes.total() == sum(map(len, files.values()))
+
+
+def test_files_that_cannot_be_had_are_named(serve, archives, run, tmp_path):
+    server = serve(archives([*PATHS[:2], PATHS[3], CELL_A.path("instance_usage", 4)]))
+    result = run(*words(server, tmp_path))
+    assert isinstance(result.exception, SourceError)
+    assert str(result.exception) == (
+        f"{tmp_path / 'clusterdata_2019_a'}: 1 of 5 files could not be had: got {PATHS[2]}; "
+        "run the same command again: what has arrived is kept"
+    )
+    assert result.exception.exit_code == 3
+
+
+def test_deleting_raw_files_needs_a_store(run, tmp_path):
+    result = run("2011", tmp_path, "--delete-raw")
+    assert isinstance(result.exception, UsageError)
+    assert str(result.exception) == (
+        "--delete-raw: nothing would be left; say where the rows go: --store STORE"
+    )
+
+
+@pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_command_goes_on_where_it_was(serve, archives, run, tmp_path, kill):
+    files = archives(PATHS, size=400_000)
+    server = serve(files, pause=0.3)
+    server.choose = lambda method, path: "slow" if method == "GET" else None
+    command = [sys.executable, "-c", RUN, *map(str, words(server, tmp_path))]
+    process = subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "120"}
+    )
+    while not any(path.stat().st_size for path in tmp_path.rglob("*.incomplete")):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.01)
+    started = time.monotonic()
+    process.send_signal(kill)
+    said = process.communicate(timeout=20)[1]
+    if kill == signal.SIGINT:
+        assert process.returncode == 130
+        assert "Stopped. What has arrived is kept: run the same command again to go on." in said
+        assert time.monotonic() - started < 3
+    kept = {
+        path.name.removesuffix(".incomplete"): path.stat().st_size for path in tmp_path.rglob("*.incomplete")
+    }
+    assert sum(kept.values()) > 0
+    time.sleep(0.7)  # for the server to notice
+    server.choose = lambda method, path: None
+    server.body_bytes.clear()
+    assert run(*words(server, tmp_path)).exit_code == 0
+    for path, content in files.items():
+        assert (tmp_path / "clusterdata_2019_a" / path).read_bytes() == content
+        assert server.body_bytes[path] == len(content) - kept.get(path, 0)
