@@ -25,10 +25,11 @@ _MARGIN = 1e-9  # far above the rounding of the bounds, far below any usage
 def _cannot_fit(node, mean, variance, z, limit):  # type: ignore[no-untyped-def]
     """Whether every bin below `node` would exceed `limit` with the item.
 
-    √(v + x) − √v falls with v, so size + z(√(v_max + x) − √v_max) bounds from below for z ≥ 0.
+    √(v + x) − √v falls with v, so size + z(√(v_max + x) − √v_max) bounds from below for z ≥ 0; for z < 0 (targets
+    above one half), √(v + x) ≤ √v + √x.
     """
     if z < 0:
-        return node[0] + mean + z * math.sqrt(node[3] + variance) > limit
+        return node[2] + mean + z * math.sqrt(variance) > limit
     if node[0] + mean + z * math.sqrt(node[1] + variance) > limit:
         return True
     grown = z * (math.sqrt(node[3] + variance) - math.sqrt(node[3]))
