@@ -1,0 +1,25 @@
+"""Learning datasets: choose traces, divide them, standardize, export for any library, read back."""
+
+from __future__ import annotations
+
+from borgtrace.datasets.batches import Batch
+from borgtrace.datasets.build import Built, build
+from borgtrace.datasets.dataset import Dataset, TraceSet, open
+from borgtrace.datasets.options import Options
+from borgtrace.datasets.scaling import Scaling, inverse_transform
+from borgtrace.datasets.selection import Selection
+from borgtrace.datasets.split import Split
+
+__all__ = [
+    "Batch",
+    "Built",
+    "Dataset",
+    "Options",
+    "Scaling",
+    "Selection",
+    "Split",
+    "TraceSet",
+    "build",
+    "inverse_transform",
+    "open",
+]

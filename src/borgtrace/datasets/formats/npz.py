@@ -1,0 +1,106 @@
+"""NPZ: flat arrays and CSR offsets, stored without compression so that they can be memory-mapped.
+
+Members: ``data`` (points, features; NaN where nothing was measured), ``mask``, ``offsets``, the numbers of
+:data:`~borgtrace.datasets.formats.part.IDENTITY`, static numbers under their own names, words as text arrays.
+``np.load`` reads them; :func:`read` maps them.
+"""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from borgtrace.datasets.formats.part import IDENTITY, Names, Part, joined
+
+SERIES, MASK, OFFSETS = "data", "mask", "offsets"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_ALIGNMENT = 64
+_LOCAL_HEADER, _ZIP64_EXTRA, _EXTRA_HEADER = 30, 20, 4
+_PADDING_ID = 0xB0B0
+Array = NDArray[Any]
+
+
+def write(path: Path, names: Names, parts: Iterable[Part], *, is_compressed: bool = False) -> int:
+    """Write one file; return the number of traces.  A compressed file cannot be mapped."""
+    part = joined(list(parts), names)
+    method = zipfile.ZIP_DEFLATED if is_compressed else zipfile.ZIP_STORED
+    with zipfile.ZipFile(path, "w", method) as archive:
+        for name, array in _members(part, names).items():
+            info = zipfile.ZipInfo(f"{name}.npy", _EPOCH)
+            info.compress_type = method
+            _align(archive, info)
+            with archive.open(info, "w", force_zip64=True) as member:
+                npy.write_array(member, array, version=(1, 0), allow_pickle=False)
+    return len(part)
+
+
+def read(path: Path, names: Names, *, is_verified: bool = True) -> Part:
+    """Map one file; zip's check sums are looked at when a file is compressed, and cannot be when mapped."""
+    with zipfile.ZipFile(path) as archive:
+        arrays = {
+            info.filename.removesuffix(".npy"): _mapped(path, archive, info) for info in archive.infolist()
+        }
+    codes = [_code(arrays[name], words) for name, words in names.words.items()]
+    rows = len(arrays[OFFSETS]) - 1
+    return Part(
+        arrays[OFFSETS], arrays[SERIES], arrays[MASK], np.stack([arrays[name] for name in IDENTITY], axis=1),
+        _stacked([arrays[name] for name in names.numbers], rows, np.float32), _stacked(codes, rows, np.int64),
+    )  # fmt: skip
+
+
+def _members(part: Part, names: Names) -> dict[str, Array]:
+    words = {
+        name: np.array([*words, ""])[part.codes[:, k]] for k, (name, words) in enumerate(names.words.items())
+    }
+    return {
+        SERIES: part.values, MASK: part.mask, OFFSETS: part.offsets,
+        **{name: np.ascontiguousarray(part.identity[:, k]) for k, name in enumerate(IDENTITY)},
+        **{name: np.ascontiguousarray(part.numbers[:, k]) for k, name in enumerate(names.numbers)},
+        **words,
+    }  # fmt: skip
+
+
+def _align(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+    """Pad the local header so that the array, whose own header is a multiple of 64, is aligned in memory."""
+    if archive.fp is None:
+        raise ValueError("the archive is closed")
+    header = _LOCAL_HEADER + len(info.filename.encode()) + _ZIP64_EXTRA + _EXTRA_HEADER
+    padding = -(archive.fp.tell() + header) % _ALIGNMENT
+    info.extra = struct.pack("<HH", _PADDING_ID, padding) + bytes(padding)
+
+
+def _mapped(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
+    with archive.open(info) as member:
+        if info.compress_type != zipfile.ZIP_STORED:
+            return npy.read_array(member, allow_pickle=False)
+        version = npy.read_magic(member)
+        if version != (1, 0):
+            return npy.read_array(member, allow_pickle=False)
+        shape, _, dtype = npy.read_array_header_1_0(member)
+        header = member.tell()
+    if not np.prod(shape, dtype=np.int64):
+        return np.empty(shape, dtype)
+    return np.asarray(np.memmap(path, dtype, "r", _data_start(path, info) + header, shape))
+
+
+def _data_start(path: Path, info: zipfile.ZipInfo) -> int:
+    with path.open("rb") as file:
+        file.seek(info.header_offset)
+        name, extra = struct.unpack("<26xHH", file.read(_LOCAL_HEADER))
+    return int(info.header_offset + _LOCAL_HEADER + name + extra)
+
+
+def _code(values: Array, words: tuple[str, ...]) -> NDArray[np.int64]:
+    number = {word: code for code, word in enumerate(words)}
+    return np.array([number.get(str(value), -1) for value in values], np.int64)
+
+
+def _stacked(columns: list[Array], rows: int, dtype: Any) -> Array:
+    return np.stack(columns, axis=1) if columns else np.empty((rows, 0), dtype)

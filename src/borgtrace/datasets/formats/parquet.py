@@ -1,0 +1,88 @@
+"""Parquet: one row per trace, one list column per series; for HF datasets, polars, pandas, DuckDB.
+
+A value that was not measured is null in its list.  Words are dictionary-encoded strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from borgtrace.datasets.formats.part import IDENTITY, Index, Names, Part
+
+
+def schema(names: Names) -> pa.Schema:
+    """Return the columns of a file."""
+    return pa.schema(
+        [
+            *(pa.field(name, pa.int64(), nullable=False) for name in IDENTITY),
+            *(pa.field(name, pa.list_(pa.float32()), nullable=False) for name in names.features),
+            *(pa.field(name, pa.float32()) for name in names.numbers),
+            *(pa.field(name, pa.string()) for name in names.words),
+        ]
+    )
+
+
+def write(path: Path, names: Names, parts: Iterable[Part], *, is_compressed: bool = False) -> int:
+    """Write one file; return the number of rows.  `is_compressed` chooses zstd; pages are plain without."""
+    count = 0
+    compression = "zstd" if is_compressed else "none"
+    series = [f"{name}.list.element" for name in names.features]
+    with pq.ParquetWriter(
+        path, schema(names), compression=compression, use_dictionary=list(names.words),
+        write_statistics=list(IDENTITY), column_encoding=dict.fromkeys(series, "PLAIN"),
+    ) as writer:  # fmt: skip
+        for part in parts:
+            writer.write_table(_table(part, names))
+            count += len(part)
+    return count
+
+
+def read(path: Path, names: Names, *, is_verified: bool = True) -> Part:
+    """Read one file; Parquet's own check sums are looked at if `is_verified` and the file has them."""
+    table = pq.read_table(path, page_checksum_verification=is_verified, memory_map=True).combine_chunks()
+    lists = [table.column(name).combine_chunks() for name in names.features]
+    offsets = lists[0].offsets.to_numpy().astype(np.int64)
+    values = np.empty((len(lists[0].values), len(lists)), np.float32)
+    for k, column in enumerate(lists):
+        values[:, k] = column.values.to_numpy(zero_copy_only=False)
+    return Part(
+        offsets, values, (~np.isnan(values)).view(np.uint8),
+        np.stack([table.column(name).to_numpy() for name in IDENTITY], axis=1),
+        _stacked([table.column(name).to_numpy() for name in names.numbers], table.num_rows),
+        _codes(table, names),
+    )  # fmt: skip
+
+
+def _table(part: Part, names: Names) -> pa.Table:
+    offsets = pa.array(part.offsets, pa.int32())
+    columns: list[pa.Array] = [pa.array(part.identity[:, k]) for k in range(len(IDENTITY))]
+    for k in range(len(names.features)):
+        column = pa.array(np.ascontiguousarray(part.values[:, k]), mask=part.mask[:, k] == 0)
+        columns.append(pa.ListArray.from_arrays(offsets, column))
+    columns += [
+        pa.array(np.ascontiguousarray(part.numbers[:, k]), from_pandas=True)
+        for k in range(len(names.numbers))
+    ]
+    columns += [
+        pa.array(words, pa.string()).take(pa.array(part.codes[:, k], mask=part.codes[:, k] < 0))
+        for k, words in enumerate(names.words.values())
+    ]
+    return pa.table(columns, schema(names))
+
+
+def _stacked(columns: list[NDArray[np.float32]], rows: int) -> NDArray[np.float32]:
+    return np.stack(columns, axis=1) if columns else np.empty((rows, 0), np.float32)
+
+
+def _codes(table: pa.Table, names: Names) -> Index:
+    codes = np.full((table.num_rows, len(names.words)), -1, np.int64)
+    for k, (name, words) in enumerate(names.words.items()):
+        number = {word: code for code, word in enumerate(words)}
+        codes[:, k] = [number.get(word, -1) for word in table.column(name).to_pylist()]
+    return codes

@@ -1,0 +1,92 @@
+"""Part of a set: what a file holds once it is in memory, whatever its format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+Index = NDArray[np.int64]
+Values = NDArray[np.float32]
+
+IDENTITY = ("collection_id", "instance_index", "length", "first_time")
+"""Whole numbers of each trace, in the order in which files keep them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names of what each trace has.
+
+    Attributes
+    ----------
+    features
+        The series, in the order of the last axis of the values.
+    numbers
+        Static features that are float32 numbers.
+    words
+        Static features that are text, with all words that occur.
+    """
+
+    features: tuple[str, ...]
+    numbers: tuple[str, ...] = ()
+    words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Some traces, side by side.
+
+    Attributes
+    ----------
+    offsets
+        CSR offsets in points, int64 (n + 1,).
+    values
+        Scaled series, float32 (points, features); NaN where nothing was measured.
+    mask
+        uint8 of the shape of `values`: 1 where a value was measured.
+    identity
+        int64 (n, 4), see :data:`IDENTITY`.
+    numbers
+        Static numbers, float32 (n, numbers); NaN where unknown.
+    codes
+        Static words as positions in :attr:`Names.words`, int64 (n, words); −1 where unknown.
+    """
+
+    offsets: Index
+    values: Values
+    mask: NDArray[np.uint8]
+    identity: Index
+    numbers: Values
+    codes: Index
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+def joined(parts: Sequence[Part], names: Names) -> Part:
+    """Put parts one after the other; none gives an empty part."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return empty(names)
+    shifts = np.cumsum([0, *(int(part.offsets[-1]) for part in parts)])
+    offsets = [part.offsets[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
+    return Part(
+        np.concatenate([*offsets, shifts[-1:]]),
+        *(
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("values", "mask", "identity", "numbers", "codes")
+        ),
+    )
+
+
+def empty(names: Names) -> Part:
+    """Return a part without traces."""
+    width = len(names.features)
+    return Part(
+        np.zeros(1, np.int64), np.empty((0, width), np.float32), np.empty((0, width), np.uint8),
+        np.empty((0, len(IDENTITY)), np.int64), np.empty((0, len(names.numbers)), np.float32),
+        np.empty((0, len(names.words)), np.int64),
+    )  # fmt: skip

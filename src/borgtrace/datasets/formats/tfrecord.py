@@ -1,0 +1,160 @@
+"""TFRecord: one ``tf.train.Example`` per trace, in files that TensorFlow reads natively.
+
+Features of an Example: ``data`` (floats, points × features, row by row; NaN where nothing was measured),
+``mask`` (0 or 1 for each of them), the numbers of :data:`~borgtrace.datasets.formats.part.IDENTITY`, and the
+static features under their own names (a word that is unknown is left out).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.datasets.formats.part import IDENTITY, Index, Names, Part
+from borgtrace.errors import StoreError
+from borgtrace.kernels import tfrecord as records
+from borgtrace.kernels import tfrecord_reading as reading
+
+SERIES, MASK = "data", "mask"
+_GZIP = 16 + zlib.MAX_WBITS
+Buffer = NDArray[np.uint8]
+
+
+def write(path: Path, names: Names, parts: Iterable[Part], *, is_compressed: bool = False) -> int:
+    """Write one file; return the number of records."""
+    count = 0
+    entries = _Entries(names)
+    compressor = zlib.compressobj(6, zlib.DEFLATED, _GZIP) if is_compressed else None
+    with path.open("wb", buffering=0) as file:
+        for part in parts:
+            encoded = memoryview(entries.encode(part))
+            _write_all(file, compressor.compress(encoded) if compressor else encoded)
+            count += len(part)
+        if compressor:
+            _write_all(file, compressor.flush())
+    return count
+
+
+def read(path: Path, names: Names, *, is_verified: bool = True) -> Part:
+    """Read one file.
+
+    Raises
+    ------
+    StoreError
+        The file is cut short or damaged.
+    """
+    buffer = _bytes(path)
+    starts = np.empty(buffer.size // records.FRAME + 2, np.int64)
+    count = reading.find_records(buffer, is_verified, starts)
+    if count < 0:
+        raise StoreError(str(path), "damaged", expected="a whole record", got=f"a bad one at {-1 - count}",
+                         way_out="build the dataset again")  # fmt: skip
+    return _decode(buffer, starts[: count + 1], names)
+
+
+def _write_all(file: BinaryIO, data: memoryview | bytes) -> None:
+    view = memoryview(data)
+    while len(view):
+        view = view[file.write(view) :]
+
+
+class _Entries:
+    """Feature names and ready-made word entries of a dataset, as the kernels want them."""
+
+    def __init__(self, names: Names) -> None:
+        self.names, self.name_ends = _packed((SERIES, MASK, *IDENTITY, *names.numbers))
+        words = [_word_entry(name, word) for name, all_words in names.words.items() for word in all_words]
+        self.words = np.frombuffer(b"".join(words), np.uint8)
+        self.word_ends = np.cumsum([0, *map(len, words)]).astype(np.int64)
+        firsts = np.cumsum([0, *map(len, names.words.values())])[: len(names.words)]
+        self.first_word = firsts.astype(np.int64)
+
+    def encode(self, part: Part) -> Buffer:
+        width = part.values.shape[1]
+        offsets = part.offsets * width
+        codes = np.where(part.codes < 0, -1, part.codes + self.first_word)
+        ends = np.empty(len(part) + 1, np.int64)
+        records.measure(
+            np.diff(offsets),
+            self.name_ends,
+            part.identity,
+            part.numbers.shape[1],
+            codes,
+            self.word_ends,
+            ends,
+        )
+        out = np.empty(int(ends[-1]), np.uint8)
+        records.encode(
+            part.values.reshape(-1).view(np.uint8), part.mask.reshape(-1), offsets, self.names,
+            self.name_ends, part.identity, part.numbers.view(np.uint8), codes, self.words, self.word_ends,
+            ends, out,
+        )  # fmt: skip
+        return out
+
+
+def _packed(names: Sequence[str]) -> tuple[Buffer, Index]:
+    encoded = [name.encode() for name in names]
+    return np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([len(name) for name in encoded])
+
+
+def _word_entry(name: str, word: str) -> bytes:
+    """Encode a feature-map entry with a bytes list of one word."""
+    value = _field(1, _field(1, word.encode()))
+    return _field(1, _field(1, name.encode()) + _field(2, value))
+
+
+def _field(number: int, content: bytes) -> bytes:
+    size, rest = bytearray(), len(content)
+    while rest >= 128:
+        size.append(rest & 127 | 128)
+        rest >>= 7
+    return bytes([number << 3 | 2, *size, rest]) + content
+
+
+def _bytes(path: Path) -> Buffer:
+    if path.suffix != ".gz":
+        return np.fromfile(path, np.uint8)
+    return np.frombuffer(zlib.decompress(path.read_bytes(), _GZIP), np.uint8)
+
+
+def _decode(buffer: Buffer, starts: Index, names: Names) -> Part:
+    count, width = len(starts) - 1, len(names.features)
+    wanted = (SERIES, *IDENTITY, *names.numbers, *names.words)
+    position, size = (np.empty((count, len(wanted)), np.int64) for _ in range(2))
+    reading.locate(buffer, starts, *_packed(wanted), position, size)
+    offsets = np.zeros(count + 1, np.int64)
+    np.cumsum(size[:, 0], out=offsets[1:])
+    values = np.empty((int(offsets[-1]) // (4 * width), width), np.float32)
+    reading.copy_lists(
+        buffer, np.ascontiguousarray(position[:, 0]), offsets, values.reshape(-1).view(np.uint8)
+    )
+    identity = np.empty((len(IDENTITY), count), np.int64)
+    for k in range(len(IDENTITY)):
+        reading.read_integers(buffer, np.ascontiguousarray(position[:, 1 + k]), identity[k])
+    first = 1 + len(IDENTITY)
+    return Part(
+        offsets // (4 * width), values, (~np.isnan(values)).view(np.uint8), np.ascontiguousarray(identity.T),
+        _numbers(buffer, position[:, first : first + len(names.numbers)]),
+        _codes(buffer, position[:, first + len(names.numbers) :], size[:, first + len(names.numbers) :], names),
+    )  # fmt: skip
+
+
+def _numbers(buffer: Buffer, position: Index) -> NDArray[np.float32]:
+    numbers = np.empty(position.shape, np.float32)
+    places = np.arange(0, 4 * position.size + 1, 4)
+    reading.copy_lists(buffer, position.reshape(-1), places, numbers.reshape(-1).view(np.uint8))
+    return numbers
+
+
+def _codes(buffer: Buffer, position: Index, size: Index, names: Names) -> Index:
+    codes = np.full(position.shape, -1, np.int64)
+    for k, words in enumerate(names.words.values()):
+        number = {word.encode(): code for code, word in enumerate(words)}
+        for i in np.flatnonzero(size[:, k] >= 0):
+            codes[i, k] = number[buffer[position[i, k] : position[i, k] + size[i, k]].tobytes()]
+    return codes

@@ -1,0 +1,144 @@
+"""Standardization: parameters from the training set alone, kept beside the data, and the way back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from borgtrace.kernels.series import moments, run_moments
+
+Method = Literal["standard", "minmax", "none"]
+Block = NDArray[np.float32]
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """How one feature was scaled: ``(value − offset) ÷ divisor``.
+
+    Attributes
+    ----------
+    feature
+        Name of the usage column.
+    method
+        ``"standard"`` (mean, deviation with ddof 1), ``"minmax"`` (smallest, range) or ``"none"``.
+    offset, divisor
+        The parameters; the divisor is 1 where deviation or range is 0.
+    count, mean, deviation, minimum, maximum
+        What was measured over all values of the training set; missing ones are skipped.
+
+    Examples
+    --------
+    >>> scaling = scaling_of("average_cpu", "standard", np.array([3, 2.0, 2.0, 1.0, 3.0]))
+    >>> scaling.offset, scaling.divisor
+    (2.0, 1.0)
+    """
+
+    feature: str
+    method: Method
+    offset: float
+    divisor: float
+    count: int
+    mean: float
+    deviation: float
+    minimum: float | None
+    maximum: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return a plain dictionary."""
+        return asdict(self)
+
+
+def scaling_of(feature: str, method: Method, measured: Numbers) -> Scaling:
+    """Build the scaling of a feature from (count, mean, sum of squares, smallest, largest)."""
+    count, mean, squares, low, high = (float(number) for number in measured[:5])
+    deviation = math.sqrt(squares / (count - 1)) if count > 1 else 0.0
+    offset, divisor = {
+        "standard": (mean, deviation), "minmax": (low, high - low), "none": (0.0, 1.0)
+    }[method]  # fmt: skip
+    if not count:
+        offset, divisor = 0.0, 1.0
+    return Scaling(
+        feature, method, offset, divisor or 1.0, int(count), mean, deviation,
+        low if count else None, high if count else None,
+    )  # fmt: skip
+
+
+def measure_block(block: Block) -> Numbers:
+    """Measure each feature of a block: shape (features, 5), see :func:`borgtrace.kernels.series.moments`."""
+    measured = np.empty((block.shape[1], 5))
+    for feature in range(block.shape[1]):
+        moments(block, feature, measured[feature])
+    return measured
+
+
+def merge(parts: Iterable[Numbers]) -> Numbers:
+    """Merge measurements of blocks, in their order (Chan, Golub & LeVeque, 1979).
+
+    Examples
+    --------
+    >>> merge([np.array([[1, 2.0, 0.0, 2.0, 2.0]]), np.array([[1, 4.0, 0.0, 4.0, 4.0]])]).tolist()
+    [[2.0, 3.0, 2.0, 2.0, 4.0]]
+    """
+    merged: Numbers | None = None
+    for part in parts:
+        merged = part.copy() if merged is None else _merged(merged, part)
+    return np.zeros((0, 5)) if merged is None else merged
+
+
+def _merged(a: Numbers, b: Numbers) -> Numbers:
+    count = a[:, 0] + b[:, 0]
+    share = b[:, 0] / np.maximum(count, 1)
+    delta = b[:, 1] - a[:, 1]
+    return np.stack(
+        [
+            count, a[:, 1] + delta * share, a[:, 2] + b[:, 2] + delta**2 * a[:, 0] * share,
+            np.minimum(a[:, 3], b[:, 3]), np.maximum(a[:, 4], b[:, 4]),
+        ],
+        axis=1,
+    )  # fmt: skip
+
+
+def measure_running(blocks: Iterable[Block], features: int) -> Numbers:
+    """Measure value by value, as the pipeline of 2017 does: mean = sum ÷ count, deviation by Welford.
+
+    Equal to it in the last bit, where :func:`merge` is equal to rounding.
+    """
+    state = np.tile(np.array([0.0, 0.0, 0.0, 0.0, np.inf, -np.inf]), (features, 1))
+    for block in blocks:
+        for feature in range(features):
+            run_moments(block, feature, state[feature])
+    mean = state[:, 1] / np.maximum(state[:, 0], 1)
+    return np.stack([state[:, 0], mean, state[:, 3], state[:, 4], state[:, 5]], axis=1)
+
+
+def inverse_transform(values: ArrayLike, scalings: Iterable[Scaling]) -> Numbers:
+    """Bring scaled values back to the unit of the trace: ``value · divisor + offset``.
+
+    Parameters
+    ----------
+    values
+        Array whose last axis is the features.
+    scalings
+        One per feature, as kept beside the data.
+
+    Returns
+    -------
+    float64 array of the same shape
+
+    Examples
+    --------
+    >>> scaling = scaling_of("average_cpu", "standard", np.array([2, 3.0, 2.0, 2.0, 4.0]))
+    >>> inverse_transform([[0.0], [2.0]], [scaling]).round(6).tolist()
+    [[3.0], [5.828427]]
+    """
+    kept = tuple(scalings)
+    divisor = np.array([scaling.divisor for scaling in kept])
+    offset = np.array([scaling.offset for scaling in kept])
+    result: Numbers = np.asarray(values, np.float64) * divisor + offset
+    return result

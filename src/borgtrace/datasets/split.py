@@ -1,0 +1,100 @@
+"""Training, validation and testing: by task, by job, by user, or past against future."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.errors import UsageError
+
+By = Literal["task", "job", "user", "time"]
+SETS = ("training", "validation", "testing")
+
+Index = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """How traces are divided among the sets.
+
+    Parameters
+    ----------
+    fractions
+        Share of each of :data:`SETS`, one to three numbers whose sum is at most 1; what remains is dropped.
+    by
+        ``"task"``: each trace for itself.  ``"job"``, ``"user"``: all traces of one fall in one set, so that
+        nothing of a job or user seen in training is met again (sizes are then right to within the last group).
+        ``"time"``: traces that begin earlier come first.
+
+    Examples
+    --------
+    >>> Split((0.5, 0.25)).sizes(10)
+    (5, 2)
+    """
+
+    fractions: tuple[float, ...] = (0.7, 0.1, 0.2)
+    by: By = "task"
+
+    def __post_init__(self) -> None:
+        got = ",".join(f"{fraction:g}" for fraction in self.fractions)
+        if not 1 <= len(self.fractions) <= len(SETS):
+            raise UsageError("--split", "wrong number of fractions", expected=f"1 to {len(SETS)}", got=got)
+        if not all(0 <= fraction <= 1 for fraction in self.fractions) or not self.fractions[0]:
+            raise UsageError("--split", "not a fraction", expected="numbers from 0 to 1, the first above 0",
+                             got=got)  # fmt: skip
+        if sum(self.fractions) > 1 + 1e-9:
+            raise UsageError("--split", "fractions exceed 1", expected="a sum of at most 1", got=got,
+                             way_out="try 0.7,0.1,0.2")  # fmt: skip
+        if self.by not in get_args(By):
+            raise UsageError("--split-by", "unknown way to split", expected=" or ".join(get_args(By)),
+                             got=self.by)  # fmt: skip
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the sets."""
+        return SETS[: len(self.fractions)]
+
+    def sizes(self, n: int) -> tuple[int, ...]:
+        """Traces in each set of n: ``int(fraction · n)``, as the pipeline of 2017 rounds."""
+        return tuple(int(fraction * n) for fraction in self.fractions)
+
+    def divide(self, n: int, groups: NDArray[np.int64] | None, start: NDArray[np.int64]) -> list[Index]:
+        """Divide n traces, given in random order.
+
+        Parameters
+        ----------
+        n
+            Number of traces.
+        groups
+            Dense job or user number of each trace, shape (n,); needed by ``"job"`` and ``"user"``.
+        start
+            Start of each trace, shape (n,); used by ``"time"``.
+
+        Returns
+        -------
+        list of int64 arrays
+            Positions of the traces of each set, in the order that they have in it.
+        """
+        if self.by == "time":
+            order = np.argsort(start, kind="stable")
+        elif self.by == "task" or groups is None:
+            order = np.arange(n)
+        else:
+            return self._divide_groups(groups)
+        ends = np.cumsum(self.sizes(n))
+        return [order[end - size : end] for size, end in zip(self.sizes(n), ends, strict=True)]
+
+    def _divide_groups(self, groups: NDArray[np.int64]) -> list[Index]:
+        """Groups in order of first appearance go to the set in whose share they begin."""
+        _, first, inverse, counts = np.unique(
+            groups, return_index=True, return_inverse=True, return_counts=True
+        )
+        order = np.argsort(first, kind="stable")
+        begin = np.empty(len(order), np.int64)
+        begin[order] = np.cumsum(counts[order]) - counts[order]
+        limits = np.cumsum(self.fractions) * len(groups)
+        chosen = np.searchsorted(limits, begin, side="right")[inverse]
+        return [np.flatnonzero(chosen == k) for k in range(len(self.fractions))]

@@ -1,0 +1,233 @@
+"""The chosen traces: where each begins in the store's columns, how long it is, and what it is part of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from borgtrace.datasets.order import path_order, shuffled
+from borgtrace.datasets.selection import GRID_SECONDS, Selection
+from borgtrace.errors import BorgtraceError, UsageError
+from borgtrace.kernels.series import grid_spans
+
+if TYPE_CHECKING:
+    from borgtrace.store import Store
+
+Index = NDArray[np.int64]
+
+_OWNERS = {"user": '"user"', "logical name": "collection_logical_name"}
+_DETAILS = {
+    "collection_id": "collection_id",
+    "instance_index": "instance_index",
+    "first_time": "coalesce(first_time, 0)",
+    "last_time": "coalesce(last_time, 0)",
+    **{
+        kind: f"case when {column} is null then 0 else hash({column}) end" for kind, column in _OWNERS.items()
+    },
+}
+_CHUNK = 4_000_000
+"""Candidates whose details are fetched at a time: bounds memory whatever the size of the store."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traces:
+    """Traces in the order in which they were drawn; all arrays have shape (n,).
+
+    Attributes
+    ----------
+    first_row, n_windows
+        The rows of the trace in the store's columns.
+    length, slot
+        Points that the trace has in the dataset; on a grid, the number of its first slot.
+    collection_id, instance_index
+        Who it is.
+    first_time, last_time
+        Start of its first window and end of its last, µs.
+    user, logical_name
+        Dense numbers by first appearance, −1 where unknown.
+    columns
+        Static features as they were fetched: numbers as float32, words as Arrow dictionaries.
+    n_matched
+        Traces that fit the selection, before the random subset was taken.
+    """
+
+    first_row: Index
+    n_windows: Index
+    length: Index
+    slot: Index
+    collection_id: Index
+    instance_index: Index
+    first_time: Index
+    last_time: Index
+    user: Index
+    logical_name: Index
+    columns: dict[str, Any] = field(default_factory=dict)
+    n_matched: int = 0
+
+    def __len__(self) -> int:
+        return len(self.first_row)
+
+    @property
+    def job(self) -> Index:
+        """Dense number of each trace's collection."""
+        return dense(self.collection_id)
+
+    def take(self, index: Index) -> Traces:
+        """Return the traces at `index`, in that order."""
+        arrays = {
+            item.name: getattr(self, item.name)[index]
+            for item in fields(self)
+            if isinstance(getattr(self, item.name), np.ndarray)
+        }
+        columns = {
+            name: column[index] if isinstance(column, np.ndarray) else column.take(pa.array(index))
+            for name, column in self.columns.items()
+        }
+        return Traces(**arrays, columns=columns, n_matched=self.n_matched)
+
+
+@dataclass(frozen=True, slots=True)
+class Static:
+    """One static feature: its name, the SQL that yields it, whether it is a word."""
+
+    name: str
+    sql: str
+    is_word: bool
+
+
+def choose(
+    store: Store, selection: Selection, statics: Sequence[Static], seed: int, *, is_original: bool = False
+) -> Traces:
+    """Select, order, shuffle and truncate.
+
+    Parameters
+    ----------
+    store
+        Where from.
+    selection
+        What.
+    statics
+        Columns of ``tasks`` to fetch beside what every dataset needs.
+    seed
+        Seed of the order, from 0 to 2³²−1.
+    is_original
+        Start from the order of paths, as the pipeline of 2017, in place of the order of the store.
+
+    Raises
+    ------
+    UsageError
+        The predicate is not SQL over ``tasks``, or nothing matches.
+    """
+    condition = selection.condition(store.manifest.generation)
+    rows = _candidates(store, selection, condition, is_original)
+    first, windows = _in_order(rows["first_row"], rows["n_windows"])
+    if selection.gaps == "grid":
+        kept, slot, length = _on_grid(store, selection, first, windows)
+    else:
+        kept, slot, length = np.arange(len(first)), np.zeros_like(first), windows
+    if not len(kept):
+        raise UsageError("selection", "no task matches", expected="at least one", got=f"0 where {condition}",
+                         way_out="see borgtrace dataset STORE --histogram")  # fmt: skip
+    order = kept
+    if is_original:
+        order = kept[path_order(rows["collection_id"][kept], rows["instance_index"][kept])]
+    order = shuffled(order, seed)[: selection.sample]
+    details = _fetch(store, condition, statics, first, order)
+    return Traces(
+        first_row=first[order], n_windows=windows[order], length=length[order], slot=slot[order],
+        n_matched=len(kept), **details,
+    )  # fmt: skip
+
+
+def dense(values: NDArray[Any]) -> Index:
+    """Number equal values alike, from 0, by first appearance.
+
+    Examples
+    --------
+    >>> dense(np.array([7, 5, 7])).tolist()
+    [0, 1, 0]
+    """
+    codes = pa.array(values).dictionary_encode().indices
+    return codes.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _candidates(
+    store: Store, selection: Selection, condition: str, is_original: bool
+) -> dict[str, NDArray[Any]]:
+    names = ["first_row", "n_windows", *(["collection_id", "instance_index"] if is_original else [])]
+    try:
+        table = store.sql(f"select {', '.join(names)} from tasks where {condition}")
+    except BorgtraceError as error:
+        if not selection.where:
+            raise
+        raise UsageError("--where", "not a predicate over tasks", got=" ".join(str(error).split()),
+                         way_out="see borgtrace info STORE --schema") from error  # fmt: skip
+    return {name: table.column(name).to_numpy() for name in names}
+
+
+def _in_order(first: NDArray[Any], windows: NDArray[Any]) -> tuple[Index, Index]:
+    """Refuse to go on if the engine did not keep the order of the store."""
+    first, windows = first.astype(np.int64, copy=False), windows.astype(np.int64)
+    if not np.all(first[1:] > first[:-1]):
+        raise AssertionError("the engine returned tasks out of order")
+    return first, windows
+
+
+def _on_grid(store: Store, selection: Selection, first: Index, windows: Index) -> tuple[Index, Index, Index]:
+    slot, slots = np.empty_like(first), np.empty_like(first)
+    grid_spans(np.asarray(store.array("start_time")), first, windows, GRID_SECONDS, slot, slots)
+    longest = selection.max_length or np.iinfo(np.int64).max
+    return np.flatnonzero((slots >= selection.min_length) & (slots <= longest)), slot, slots
+
+
+def _fetch(
+    store: Store, condition: str, statics: Sequence[Static], first: Index, order: Index
+) -> dict[str, Any]:
+    """Fetch what else is told of the chosen tasks, a few million candidates at a time."""
+    wanted = _DETAILS | {f"static {static.name}": static.sql for static in statics}
+    words = {f"static {static.name}" for static in statics if static.is_word}
+    fetched: dict[str, list[Any]] = {name: [] for name in wanted}
+    places = []
+    for low, high in _ranges(len(first)):
+        place = np.flatnonzero((order >= low) & (order < high))
+        bounds = f"first_row between {first[low]} and {first[high - 1]}"
+        expressions = ", ".join(f'{sql} as "{name}"' for name, sql in wanted.items())
+        table = store.sql(f"select {expressions} from tasks where {condition} and {bounds}")
+        for name in wanted:
+            fetched[name].append(_taken(table.column(name), order[place] - low, name in words))
+        places.append(place)
+    return _details(fetched, np.argsort(np.concatenate(places)), words)
+
+
+def _ranges(n: int) -> Iterator[tuple[int, int]]:
+    for low in range(0, n, _CHUNK):
+        yield low, min(low + _CHUNK, n)
+
+
+def _taken(column: pa.ChunkedArray, index: Index, is_word: bool) -> Any:
+    if is_word:
+        return column.cast(pa.string()).take(pa.array(index)).combine_chunks()
+    return column.to_numpy()[index]
+
+
+def _details(fetched: dict[str, list[Any]], back: Index, words: set[str]) -> dict[str, Any]:
+    columns: dict[str, Any] = {}
+    for name, parts in fetched.items():
+        if name in words:
+            columns[name] = pa.concat_arrays(parts).take(pa.array(back)).dictionary_encode()
+        else:
+            columns[name] = np.concatenate(parts)[back]
+    statics = {name.removeprefix("static "): columns.pop(name) for name in list(columns)
+               if name.startswith("static ")}  # fmt: skip
+    owners = {
+        kind.replace(" ", "_"): np.where(columns[kind] == 0, -1, dense(columns.pop(kind))) for kind in _OWNERS
+    }
+    whole = {name: columns[name].astype(np.int64, copy=False) for name in columns}
+    numbers = {name: column.astype(np.float32) if isinstance(column, np.ndarray) else column
+               for name, column in statics.items()}  # fmt: skip
+    return {**whole, **owners, "columns": numbers}

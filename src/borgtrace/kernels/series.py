@@ -1,0 +1,149 @@
+"""Many traces of the store, copied side by side into one block: gathered, put on a grid, measured, scaled.
+
+A *block* holds the windows of n traces one after the other: float32 of shape (windows, features), with int64
+`offsets` of shape (n + 1,).  ``first`` says at which row of the store's columns each trace begins.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.kernels.compiled import compiled
+
+Block = NDArray[np.float32]
+Column = NDArray[Any]
+Index = NDArray[np.int64]
+Numbers = NDArray[np.float64]
+
+_BEFORE, _AFTER = np.int64(0), np.int64(2**32 - 1)
+
+
+@compiled()
+def gather(column: Column, first: Index, offsets: Index, block: Block, feature: int) -> None:
+    """Copy the rows of each trace into ``block[:, feature]``."""
+    for i in range(first.size):
+        shift = first[i] - offsets[i]
+        for row in range(offsets[i], offsets[i + 1]):
+            block[row, feature] = np.float32(column[shift + row])
+
+
+@compiled()
+def gather_elapsed(column: Column, first: Index, offsets: Index, block: Block, feature: int) -> None:
+    """Like :func:`gather`, less the first value of each trace: times since its first window."""
+    for i in range(first.size):
+        shift, origin = first[i] - offsets[i], np.int64(column[first[i]])
+        for row in range(offsets[i], offsets[i + 1]):
+            block[row, feature] = np.float32(np.int64(column[shift + row]) - origin)
+
+
+@compiled()
+def grid_spans(start: Column, first: Index, windows: Index, period: int, slot: Index, slots: Index) -> None:
+    """Find the first slot of each trace on a grid of `period` seconds, and how many slots it spans.
+
+    Windows that start before or after the trace (0, 2³²−1) have no place; a trace of only such has 0 slots.
+    """
+    for i in range(first.size):
+        low, high = np.int64(-1), np.int64(-1)
+        for row in range(first[i], first[i] + windows[i]):
+            time = np.int64(start[row])
+            if time != _BEFORE and time != _AFTER:
+                low = time if low < 0 else min(low, time)
+                high = max(high, time)
+        slot[i] = low // period
+        slots[i] = 0 if low < 0 else high // period - low // period + 1
+
+
+@compiled()
+def gather_grid(
+    column: Column, start: Column, duration: Column, first: Index, windows: Index, period: int, slot: Index,
+    offsets: Index, block: Block, feature: int,
+) -> None:  # fmt: skip
+    """Fill ``block[:, feature]`` slot by slot: the mean of the windows that start there, by their length.
+
+    A slot in which no window with a value starts is NaN; windows of no length count as one second.
+    """
+    for i in range(first.size):
+        size = offsets[i + 1] - offsets[i]
+        total, weight = np.zeros(size), np.zeros(size)
+        for row in range(first[i], first[i] + windows[i]):
+            time, value = np.int64(start[row]), np.float64(column[row])
+            if time != _BEFORE and time != _AFTER and not np.isnan(value):
+                k = time // period - slot[i]
+                length = max(np.float64(duration[row]), 1.0)
+                total[k] += value * length
+                weight[k] += length
+        for k in range(size):
+            block[offsets[i] + k, feature] = np.float32(total[k] / weight[k]) if weight[k] > 0 else np.nan
+
+
+@compiled()
+def moments(block: Block, feature: int, out: Numbers) -> None:
+    """Fill `out` with (count, mean, sum of squared deviations, smallest, largest); NaN is skipped.
+
+    Two passes over values that are in cache: numerically as good as it gets, and of one order.
+    """
+    count, total = 0, 0.0
+    low, high = np.inf, -np.inf
+    for row in range(block.shape[0]):
+        value = np.float64(block[row, feature])
+        if not np.isnan(value):
+            count += 1
+            total += value
+            low, high = min(low, value), max(high, value)
+    mean = total / count if count > 0 else 0.0
+    squares = 0.0
+    for row in range(block.shape[0]):
+        value = np.float64(block[row, feature])
+        if not np.isnan(value):
+            squares += (value - mean) * (value - mean)
+    out[0], out[1], out[2], out[3], out[4] = count, mean, squares, low, high
+
+
+@compiled()
+def run_moments(block: Block, feature: int, state: Numbers) -> None:
+    """Advance (count, sum, running mean, Welford's sum of squares, smallest, largest) value by value."""
+    for row in range(block.shape[0]):
+        value = np.float64(block[row, feature])
+        if not np.isnan(value):
+            state[0] += 1.0
+            state[1] += value
+            delta = value - state[2]
+            state[2] += delta / state[0]
+            state[3] += delta * (value - state[2])
+            state[4], state[5] = min(state[4], value), max(state[5], value)
+
+
+@compiled()
+def scale(block: Block, offset: Numbers, divisor: Numbers, mask: NDArray[np.uint8]) -> None:
+    """Replace each value by (value − offset) ÷ divisor of its feature; `mask` becomes 1 where there is one.
+
+    The arithmetic is float64, the result float32.  `mask` has the shape of `block`.
+    """
+    for row in range(block.shape[0]):
+        for k in range(block.shape[1]):
+            value = block[row, k]
+            mask[row, k] = 0 if np.isnan(value) else 1
+            block[row, k] = np.float32((np.float64(value) - offset[k]) / divisor[k])
+
+
+@compiled()
+def pad(
+    block: Block, offsets: Index, traces: Index, fill: float, out: Block, mask: NDArray[np.bool_]
+) -> None:
+    """Lay `traces` into rows of `out` (n, longest, features); `fill` where nothing was measured.
+
+    `mask`, of the same shape, is True where a value was measured.
+    """
+    nothing = np.float32(fill)
+    for i in range(traces.size):
+        first = offsets[traces[i]]
+        size = offsets[traces[i] + 1] - first
+        for row in range(out.shape[1]):
+            for k in range(out.shape[2]):
+                value = block[first + row, k] if row < size else np.float32(np.nan)
+                is_there = not np.isnan(value)
+                out[i, row, k] = value if is_there else nothing
+                mask[i, row, k] = is_there

@@ -1,0 +1,124 @@
+"""TFRecord files of ``tf.train.Example``, read whole files at a time (format: :mod:`.tfrecord`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.crc32c import Buffer, masked_crc32c
+from borgtrace.kernels.tfrecord import FRAME, Floats, Index
+
+_HEAD, _CRC = 12, 4
+
+
+@compiled(inline=True)
+def _read_size(buffer: Buffer, at: int) -> int:
+    size = np.uint64(0)
+    for k in range(8):
+        size |= np.uint64(buffer[at + k]) << np.uint64(8 * k)
+    return np.int64(size)
+
+
+@compiled(inline=True)
+def _agrees(buffer: Buffer, start: int, stop: int) -> bool:
+    """Whether the four bytes after ``buffer[start:stop]`` are its check sum."""
+    crc = masked_crc32c(buffer, start, stop)
+    for k in range(4):
+        if buffer[stop + k] != np.uint8(crc >> np.uint32(8 * k)):
+            return False
+    return True
+
+
+@compiled()
+def find_records(buffer: Buffer, is_verified: bool, starts: Index) -> int:
+    """Fill `starts` with where each record begins and the last one ends.
+
+    Returns
+    -------
+    int
+        The number of records; −1 − i where record i is cut short or (if `is_verified`) fails its check sum
+        or does not fit into `starts`.
+    """
+    at, count = 0, 0
+    starts[0] = 0
+    while at < buffer.size:
+        if at + FRAME > buffer.size or count + 1 >= starts.size:
+            return -1 - count
+        size = _read_size(buffer, at)
+        if size < 0 or size > buffer.size - at - FRAME:
+            return -1 - count
+        if is_verified and not (
+            _agrees(buffer, at, at + 8) and _agrees(buffer, at + _HEAD, at + _HEAD + size)
+        ):
+            return -1 - count
+        at += FRAME + size
+        count += 1
+        starts[count] = at
+    return count
+
+
+@compiled()
+def _read_varint(buffer: Buffer, at: int) -> tuple[int, int]:
+    value, shift = np.uint64(0), np.uint64(0)
+    while buffer[at] >= 128:
+        value |= np.uint64(buffer[at] & 127) << shift
+        shift += np.uint64(7)
+        at += 1
+    return np.int64(value | np.uint64(buffer[at]) << shift), at + 1
+
+
+@compiled()
+def _name_of(buffer: Buffer, at: int, size: int, names: Buffer, name_ends: Index) -> int:
+    """Which of the names ``buffer[at : at + size]`` is, −1 for none."""
+    first = 0
+    for k in range(name_ends.size):
+        if name_ends[k] - first == size:
+            i = 0
+            while i < size and buffer[at + i] == names[first + i]:
+                i += 1
+            if i == size:
+                return k
+        first = name_ends[k]
+    return -1
+
+
+@compiled()
+def locate(
+    buffer: Buffer, starts: Index, names: Buffer, name_ends: Index, position: Index, size: Index
+) -> None:
+    """Find the packed list (or first word) of each named feature in each record.
+
+    `position` and `size` have shape (records, names); size −1 where a record lacks the feature.
+    """
+    for i in range(position.shape[0]):
+        size[i, :] = -1
+        end = starts[i + 1] - _CRC
+        _, at = _read_varint(buffer, starts[i] + _HEAD + 1)
+        while at < end:
+            entry, at = _read_varint(buffer, at + 1)
+            following = at + entry
+            length, at = _read_varint(buffer, at + 1)
+            k = _name_of(buffer, at, length, names, name_ends)
+            if k >= 0:
+                _, at = _read_varint(buffer, at + length + 1)
+                _, at = _read_varint(buffer, at + 1)
+                size[i, k], position[i, k] = _read_varint(buffer, at + 1)
+            at = following
+
+
+@compiled()
+def copy_lists(buffer: Buffer, position: Index, offsets: Index, out: Buffer) -> None:
+    """Copy bytes ``position[i]`` … of each record to ``out[offsets[i] : offsets[i + 1]]``."""
+    for i in range(position.size):
+        size = offsets[i + 1] - offsets[i]
+        out[offsets[i] : offsets[i + 1]] = buffer[position[i] : position[i] + size]
+
+
+@compiled()
+def read_integers(buffer: Buffer, position: Index, out: Index) -> None:
+    """Decode one varint of each record."""
+    for i in range(position.size):
+        out[i], _ = _read_varint(buffer, position[i])
+
+
+__all__ = ["Buffer", "Floats", "Index", "copy_lists", "find_records", "locate", "read_integers"]
