@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -59,6 +60,8 @@ def connect(
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise EngineError(url, "pyspark is not installed", way_out=_INSTALL) from error
+    # Kernels run inside the workers, which need this environment; pyspark reads only the variable.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder: Any = SparkSession.builder
     for key, value in (_configuration(url, memory, temp_directory) | _dotted(conf)).items():
         builder = builder.config(key, value)

@@ -1,0 +1,128 @@
+"""Kernels over the windows of whole collections: block by block here, inside the workers on Spark.
+
+A block holds all windows of the collections whose id has one remainder, sorted by task and time.  A kernel turns
+a block into integer sums; they are added up, so neither the number of blocks nor the engine shows
+in the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ibis
+import ibis.expr.types as ir
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from borgtrace.analyses._lookup import lookup
+from borgtrace.analyses._windows import UNKNOWN, regular, tier
+from borgtrace.recipe import Tables
+from borgtrace.schema import tiers
+from borgtrace.schema.time import SECOND
+
+ROWS_PER_BLOCK = 8_000_000
+ORDER = ("collection_id", "instance_index", "start_time", "source_part", "source_row")
+Kernel = Callable[[pa.Table], NDArray[np.int64]]
+
+
+def tier_names(generation: str) -> tuple[str, ...]:
+    """Return the tiers of a generation and, last, the unknown one; a row's tier is a position here."""
+    return (*(name for name, _, _ in tiers(generation)), UNKNOWN)
+
+
+def task_windows(tables: Tables, *columns: str, **index: ir.Value) -> ir.Table:
+    """Return the usage windows of jobs with some columns of the usage and some of the task.
+
+    Parameters
+    ----------
+    columns
+        Columns of instance_usage.
+    index
+        Names and expressions over ``tables.tasks``.
+
+    Returns
+    -------
+    ir.Table
+        `ORDER`, ``seconds``, ``slot``, `columns`, ``tier`` (position in :func:`tier_names`), `index`.
+    """
+    usage = regular(tables.instance_usage)
+    usage = usage.filter(usage.collection_type == "JOB")
+    key = ["collection_id", "instance_index"]
+    names = tier_names(tables.generation)
+    named = tier(tables.tasks.priority, tables.generation)
+    code = named.cases(*((name, place) for place, name in enumerate(names)), else_=len(names) - 1)
+    tasks = tables.tasks.select(*key, tier=code.cast("int64"), **index)
+    rows = lookup(usage.select(*ORDER, "seconds", "slot", *columns), tasks, key)
+    return rows.mutate(tier=rows.tier.fill_null(len(names) - 1))
+
+
+def sum_blocks(tables: Tables, rows: ir.Table, kernel: Kernel, stage: str) -> NDArray[np.int64]:
+    """Return the sum of what `kernel` makes of every block of `rows`.
+
+    Parameters
+    ----------
+    rows
+        Windows from :func:`task_windows`.
+    kernel
+        From a sorted block to an array of integers, of the same shape for every block.
+    stage
+        Name of the relational stage.
+    """
+    n_blocks = max(1, -(-tables.n_rows("instance_usage") // ROWS_PER_BLOCK))
+    if tables.is_plan:
+        return kernel(tables.fetch(rows.order_by(*ORDER), stage))
+    if tables.engine != "duckdb":
+        return _in_workers(rows, kernel, n_blocks)
+    total = None
+    for number in range(n_blocks):
+        block = rows.filter(rows.collection_id % n_blocks == number)
+        part = kernel(tables.fetch(block.order_by(*ORDER)))
+        total = part if total is None else total + part
+    assert total is not None  # n_blocks ≥ 1
+    return total
+
+
+def _in_workers(rows: ir.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.int64]:
+    """Let Spark's workers run the kernel over their blocks, and add up what they send back."""
+    from borgtrace.engine.spark import spark_session
+
+    backend: Any = ibis.get_backend(rows)
+    blocks = rows.mutate(block=rows.collection_id % max(n_blocks, 8))
+    frame = spark_session(backend).sql(backend.compile(blocks))
+
+    def work(block: pa.Table) -> pa.Table:
+        flat = kernel(block.sort_by([(name, "ascending") for name in ORDER])).ravel()
+        where = np.flatnonzero(flat)
+        return pa.table({"position": where.astype(np.int64), "value": flat[where]})
+
+    sent = frame.groupBy("block").applyInArrow(work, "position long, value long").toArrow()
+    shape = kernel(rows.schema().to_pyarrow().empty_table())
+    total = np.zeros(shape.size, dtype=np.int64)
+    np.add.at(total, sent["position"].to_numpy(), sent["value"].to_numpy())
+    return total.reshape(shape.shape)
+
+
+def column(block: pa.Table, name: str) -> NDArray[np.float64]:
+    """Return a column as float64, NaN where it is NULL."""
+    return block[name].cast(pa.float64()).fill_null(float("nan")).combine_chunks().to_numpy(zero_copy_only=False)
+
+
+def integers(block: pa.Table, name: str) -> NDArray[np.int64]:
+    """Return a column without NULLs as int64."""
+    return block[name].cast(pa.int64()).combine_chunks().to_numpy(zero_copy_only=False)
+
+
+def task_numbers(block: pa.Table) -> NDArray[np.int64]:
+    """Number the tasks of a sorted block from 0."""
+    ids, index = integers(block, "collection_id"), integers(block, "instance_index")
+    if not ids.size:
+        return ids
+    changes = (np.diff(ids) != 0) | (np.diff(index) != 0)
+    return np.concatenate([[0], np.cumsum(changes)]).astype(np.int64)
+
+
+def seconds_since_start(block: pa.Table) -> NDArray[np.int64]:
+    """Return the start of the windows in whole seconds."""
+    return integers(block, "start_time") // SECOND

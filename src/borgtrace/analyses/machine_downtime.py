@@ -1,0 +1,67 @@
+"""How long are machines away?
+
+Quantiles of the time from a REMOVE to the next ADD of the same machine.  Machines that never come
+back are counted by the question on removals.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import ibis
+import pyarrow as pa
+
+from borgtrace.analyses._quantiles import PERCENTS, counts, fetch_counts, quantiles
+from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.schema import Column, Table
+
+if TYPE_CHECKING:
+    import altair as alt
+
+RESULT = Table(
+    "machine_downtime", "percentile", ("percent",),
+    (
+        Column("percent", "float64", "1", "Percentile; 0 and 100 are the extremes.", nullable=False),
+        Column("seconds", "float64", "s", "Time from REMOVE to ADD.", nullable=False),
+        Column("n", "int64", "count", "Number of absences, the same in every row.", nullable=False),
+    ),
+)  # fmt: skip
+
+
+def compute(tables: Tables) -> pa.Table:
+    """Return quantiles of the absences of machines."""
+    events = tables.machine_events
+    life = ibis.window(group_by="machine_id", order_by=["time", "source_part", "source_row"])
+    seen = events.mutate(before=events.type.lag().over(life), since=events.time.lag().over(life))
+    back = seen.filter((seen.before == "REMOVE") & (seen.type == "ADD"))
+    groups = fetch_counts(tables, counts(back, back.time - back.since), (), "absences")
+    if not groups:
+        raise NotApplicable("no machine was removed and came back")
+    values, n = groups[()]
+    percents = (0.0, *PERCENTS, 100.0)
+    return pa.table(
+        {"percent": percents, "seconds": quantiles(values / 1e6, n, percents), "n": [int(n.sum())] * len(percents)}
+    )
+
+
+def plot(result: pa.Table) -> alt.Chart:
+    """Draw the quantile curve, time on a logarithmic axis."""
+    import altair as alt
+
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
+
+    return (
+        alt.Chart(rows(result), title="How long machines are away", width=WIDTH, height=HEIGHT)
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("seconds:Q", title="seconds from REMOVE to ADD", scale=alt.Scale(type="symlog")),
+            y=alt.Y("percent:Q", title="percent of absences"),
+            tooltip=["percent:Q", "seconds:Q"],
+        )
+    )
+
+
+RECIPE = Recipe(
+    "machine_downtime", compute, plot, RESULT, reads=("machine_events",),
+    reference="2011 format document, machine events", order=12,
+)  # fmt: skip

@@ -1,0 +1,64 @@
+"""How often do machines leave?
+
+One row per number of removals: how many machines left the cell that often.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import ibis.expr.types as ir
+import pyarrow as pa
+
+from borgtrace.recipe import Recipe, Tables
+from borgtrace.schema import Column, Table
+
+if TYPE_CHECKING:
+    import altair as alt
+
+RESULT = Table(
+    "machine_removals", "number of removals", ("n_removals",),
+    (
+        Column("n_removals", "int64", "count", "How often a machine was removed.", nullable=False),
+        Column("n_machines", "int64", "count", "Machines removed that often.", nullable=False),
+        Column("n_gone", "int64", "count", "Of these, machines that were gone at the end.", nullable=False),
+    ),
+)  # fmt: skip
+
+
+def compute(tables: Tables) -> ir.Table:
+    """Return the number of machines by their number of REMOVE events."""
+    events = tables.machine_events
+    is_removal = (events.type == "REMOVE").cast("int64")
+    machines = events.mutate(is_removal=is_removal).group_by("machine_id").aggregate(
+        n_removals=lambda t: t.is_removal.sum(),
+        removed=lambda t: t.time.max(where=t.type == "REMOVE"),
+        there=lambda t: t.time.max(where=t.type != "REMOVE"),
+    )  # fmt: skip
+    gone = machines.removed.notnull() & (machines.there.isnull() | (machines.removed > machines.there))
+    return machines.mutate(gone=gone.cast("int64")).group_by("n_removals").aggregate(
+        n_machines=lambda t: t.count(), n_gone=lambda t: t.gone.sum()
+    )  # fmt: skip
+
+
+def plot(result: pa.Table) -> alt.Chart:
+    """Draw machines against removals, both axes logarithmic."""
+    import altair as alt
+
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
+
+    return (
+        alt.Chart(rows(result), title="Machines by number of removals", width=WIDTH, height=HEIGHT)
+        .mark_point(filled=True)
+        .encode(
+            x=alt.X("n_removals:Q", title="removals", scale=alt.Scale(type="symlog")),
+            y=alt.Y("n_machines:Q", title="machines", scale=alt.Scale(type="symlog")),
+            tooltip=["n_removals:Q", "n_machines:Q", "n_gone:Q"],
+        )
+    )
+
+
+RECIPE = Recipe(
+    "machine_removals", compute, plot, RESULT, reads=("machine_events",),
+    reference="2011 format document, machine events", order=11,
+)  # fmt: skip

@@ -1,0 +1,88 @@
+"""Measure 1 by hand: one task of four windows, limit 1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from borgtrace.analyses import reservation
+from borgtrace.recipe import Tables
+from tests.analyses.tiny import answer, on, tiny, window
+
+USAGE = [window(1, 300 * k, cpu) for k, cpu in enumerate((0.5, 0.5, 0.625, 0.25))]
+TASKS = [{"collection_id": 1, "priority": 9, "cpu_request": 1.0, "memory_request": 0.5}]
+APART = {"instance_usage": [*USAGE, window(2, 0, 0.25)], "tasks": TASKS}  # task 2 has no request
+
+
+def row(tables: Tables, policy: str, setting: float, **params: Any) -> dict[str, Any]:
+    rows = answer(reservation.RECIPE, tables, **params)
+    (found,) = [
+        row for row in rows if (row["tier"], row["policy"], row["setting"]) == ("production", policy, setting)
+    ]
+    return found
+
+
+def test_the_limit_reclaims_nothing() -> None:
+    found = row(tiny(**APART), "limit", 0.0)
+    assert (found["reclaimed"], found["violated"], found["seconds"]) == (0.0, 0.0, 1200)
+
+
+def test_previous_usage_plus_20_percent() -> None:
+    # Reserved: 1, .6, .6, .75; the third window uses .625.
+    found = row(tiny(**APART), "previous", 0.2)
+    assert found["reclaimed"] == pytest.approx(1 - 2.95 / 4, abs=1e-6)
+    assert found["violated"] == 0.25
+    assert found["overload"] == pytest.approx(0.025 / 1.875, abs=1e-6)
+
+
+def test_margin_from_the_increases() -> None:
+    # Increases: 0, 25 %, 0 (it falls): nine tenths of the time grow by at most 25 %.
+    found = row(tiny(**APART), "quantile", 0.9)
+    assert found["margin"] == 0.25
+    assert found["reclaimed"] == pytest.approx(1 - (1 + 0.625 + 0.625 + 0.78125) / 4, abs=1e-6)
+    assert found["violated"] == 0.0
+
+
+def test_borg_decays_after_300_s() -> None:
+    # Half of the distance to the target is left after each window: 1, .75, .625, then the target rises to .625.
+    found = row(tiny(**APART), "borg", 0.0, half_life=300.0)
+    assert found["reclaimed"] == 0.25
+    assert found["violated"] == 0.0
+
+
+@pytest.mark.parametrize(
+    "second", [window(1, 600, 0.25), window(1, 300, 0.25, machine_id=2)], ids=["gap", "machine"]
+)
+def test_a_new_run_starts_at_the_limit(second: dict[str, Any]) -> None:
+    tables = tiny(instance_usage=[window(1, 0, 0.5), second], tasks=TASKS)
+    assert row(tables, "previous", 0.0)["reclaimed"] == 0.0
+
+
+def test_never_more_than_the_limit() -> None:
+    tables = tiny(instance_usage=[window(1, 0, 0.75), window(1, 300, 1.5)], tasks=TASKS)
+    found = row(tables, "previous", 5.0)
+    assert (found["reclaimed"], found["violated"]) == (0.0, 0.5)
+    assert row(tables, "limit", 0.0)["violated"] == 0.5
+
+
+def test_front() -> None:
+    rows = [found for found in answer(reservation.RECIPE, tiny(**APART)) if found["tier"] == "all"]
+    front = {(found["policy"], found["setting"]) for found in rows if found["is_on_front"]}
+    # Without violations the margin of 25 % reclaims most; any smaller one is violated.
+    assert ("quantile", 0.9) in front
+    assert ("previous", 0.0) in front
+    assert ("previous", 0.2) not in front or front >= {("previous", 0.2)}
+    assert ("limit", 0.0) not in front
+
+
+def test_rows_in_any_order_and_workers_on_spark_agree() -> None:
+    expected = reservation.RECIPE.run(tiny(**APART)).table
+    shuffled = {**APART, "instance_usage": APART["instance_usage"][::-1]}
+    assert reservation.RECIPE.run(tiny(**shuffled)).table.equals(expected)
+    assert reservation.RECIPE.run(on("local[2]", "2011", **shuffled)).table.equals(expected)
+
+
+def test_without_requests_it_says_so() -> None:
+    result = reservation.RECIPE.run(tiny(instance_usage=USAGE, tasks=[{"collection_id": 1}]))
+    assert result.not_applicable == "no task has both usage and a request"
