@@ -40,7 +40,11 @@ def compute(tables: Tables) -> pa.Table:
     values, n = groups[()]
     percents = (0.0, *PERCENTS, 100.0)
     return pa.table(
-        {"percent": percents, "seconds": quantiles(values / 1e6, n, percents), "n": [int(n.sum())] * len(percents)}
+        {
+            "percent": percents,
+            "seconds": quantiles(values / 1e6, n, percents),
+            "n": [int(n.sum())] * len(percents),
+        }
     )
 
 

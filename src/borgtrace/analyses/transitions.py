@@ -78,9 +78,7 @@ def plot(result: pa.Table) -> alt.Chart:
 def _count(before: str, after: str) -> Callable[[pa.Table], int]:
     def measure(result: pa.Table) -> int:
         found = [
-            row["n"]
-            for row in result.to_pylist()
-            if row["from_type"] == before and row["to_type"] == after
+            row["n"] for row in result.to_pylist() if row["from_type"] == before and row["to_type"] == after
         ]
         if "SUBMIT" not in result["to_type"].to_pylist():
             raise NotApplicable("nothing was submitted")

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import ibis
 import ibis.expr.types as ir
 
-from borgtrace.lifecycle.order import Ordered, in_order
+from borgtrace.lifecycle.order import in_order
 from borgtrace.schema import TERMINAL_EVENTS, UPDATE_EVENTS
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 
