@@ -300,22 +300,24 @@ class Pool:
                              got=f"{tasks.min()} … {tasks.max()}")  # fmt: skip
         return tasks
 
-    def _lengths(self) -> NDArray[np.int64]:
+    @property
+    def weights(self) -> NDArray[np.int64]:
+        """Weight of each window in draws and moments: its seconds, or 1; int64 (W,)."""
         if self.is_weighted and self.seconds is not None:
             return self.seconds
         return np.ones(len(self.inst), np.int64)
 
     def _ends(self) -> NDArray[np.int64]:
-        running = np.concatenate(([0], np.cumsum(self._lengths()))).astype(np.int64)
+        running = np.concatenate(([0], np.cumsum(self.weights))).astype(np.int64)
         ends: NDArray[np.int64] = running[1:] - np.repeat(running[self.offsets[:-1]], self.n_windows)
         return ends
 
     def _weight(self) -> NDArray[np.int64]:
-        weight: NDArray[np.int64] = np.add.reduceat(self._lengths(), self.offsets[:-1])
+        weight: NDArray[np.int64] = np.add.reduceat(self.weights, self.offsets[:-1])
         return weight
 
     def _weighted_sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        sums: NDArray[np.float64] = np.add.reduceat(values * self._lengths(), self.offsets[:-1])
+        sums: NDArray[np.float64] = np.add.reduceat(values * self.weights, self.offsets[:-1])
         return sums
 
 

@@ -1,7 +1,8 @@
 """Sums of many random samples of tasks: how normal they are, and where their percentiles lie.
 
 The ground of Table 1 and Fig. 6 of Janus & Rzadca (SoCC'17): per size N, random samples of N tasks (without
-replacement within a sample, samples independent of each other), each judged once for both over R realizations.
+replacement within a sample, samples independent of each other), each judged once for both over R
+realizations.
 """
 
 from __future__ import annotations
