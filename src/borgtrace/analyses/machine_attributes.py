@@ -46,7 +46,7 @@ def plot(result: pa.Table) -> alt.Chart:
 
     from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
 
-    return (
+    chart: alt.Chart = (
         alt.Chart(rows(result), title="Attributes of machines", width=WIDTH, height=HEIGHT)
         .mark_point(filled=True)
         .encode(
@@ -55,6 +55,7 @@ def plot(result: pa.Table) -> alt.Chart:
             tooltip=["name:N", "n_machines:Q", "n_values:Q", "n_changes:Q", "n_deletions:Q"],
         )
     )
+    return chart
 
 
 RECIPE = Recipe(

@@ -81,7 +81,7 @@ def plot(result: pa.Table) -> alt.Chart:
     from borgtrace.analyses._charts import HEIGHT, WIDTH, long
 
     series = {"cpu": "CPU there", "cpu_seen": "CPU seen", "memory": "memory there"}
-    return (
+    chart: alt.Chart = (
         alt.Chart(long(result, ["hour"], series), title="Capacity of the cell", width=WIDTH, height=HEIGHT)
         .mark_line()
         .encode(
@@ -91,6 +91,7 @@ def plot(result: pa.Table) -> alt.Chart:
             tooltip=["hour:Q", "series:N", "value:Q"],
         )
     )
+    return chart
 
 
 RECIPE = Recipe(

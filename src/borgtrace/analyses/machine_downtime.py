@@ -54,7 +54,7 @@ def plot(result: pa.Table) -> alt.Chart:
 
     from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
 
-    return (
+    chart: alt.Chart = (
         alt.Chart(rows(result), title="How long machines are away", width=WIDTH, height=HEIGHT)
         .mark_line(point=True)
         .encode(
@@ -63,6 +63,7 @@ def plot(result: pa.Table) -> alt.Chart:
             tooltip=["percent:Q", "seconds:Q"],
         )
     )
+    return chart
 
 
 RECIPE = Recipe(

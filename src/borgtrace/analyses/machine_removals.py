@@ -47,7 +47,7 @@ def plot(result: pa.Table) -> alt.Chart:
 
     from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
 
-    return (
+    chart: alt.Chart = (
         alt.Chart(rows(result), title="Machines by number of removals", width=WIDTH, height=HEIGHT)
         .mark_point(filled=True)
         .encode(
@@ -56,6 +56,7 @@ def plot(result: pa.Table) -> alt.Chart:
             tooltip=["n_removals:Q", "n_machines:Q", "n_gone:Q"],
         )
     )
+    return chart
 
 
 RECIPE = Recipe(

@@ -57,7 +57,7 @@ def plot(result: pa.Table) -> alt.Chart:
 
     from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
 
-    return (
+    chart: alt.Chart = (
         alt.Chart(rows(result), title="Machines by capacity", width=WIDTH, height=HEIGHT)
         .mark_circle(opacity=0.7)
         .encode(
@@ -69,6 +69,7 @@ def plot(result: pa.Table) -> alt.Chart:
                      "n_at_start:Q", "n_first:Q", "n_last:Q"],
         )
     )  # fmt: skip
+    return chart
 
 
 def _last(result: pa.Table) -> str:

@@ -60,7 +60,7 @@ def plot(result: pa.Table) -> alt.Chart:
 
     from borgtrace.analyses._charts import rows
 
-    return (
+    chart: alt.Chart = (
         alt.Chart(rows(result), title="Transitions between events", width=340, height=340)
         .mark_rect(strokeWidth=2)
         .encode(
@@ -73,6 +73,7 @@ def plot(result: pa.Table) -> alt.Chart:
             tooltip=["from_type:N", "to_type:N", "n:Q", *(f"is_legal_{name}:N" for name in GRAPHS)],
         )
     )
+    return chart
 
 
 def _count(before: str, after: str) -> Callable[[pa.Table], int]:

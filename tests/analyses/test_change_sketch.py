@@ -1,0 +1,59 @@
+"""The sketch against sorting, by hand and at random."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from borgtrace.analyses import change_sketch
+from borgtrace.kernels.sketch import buckets, locate, middle, rank
+from tests.analyses.tiny import answer, tiny, window
+
+VALUES = st.lists(st.floats(1e-9, 1e9) | st.just(0.0), min_size=1, max_size=60)
+
+
+@given(VALUES, st.floats(0.0, 1.0), st.sampled_from([0.001, 0.01, 0.1]))
+def test_every_quantile_is_within_the_bound(values: list[float], q: float, alpha: float) -> None:
+    counts = Counter(buckets(np.array(values), alpha).tolist())
+    bucket, _ = locate(np.array(list(counts)), np.array(list(counts.values())), q)
+    exact = sorted(values)[rank(q, len(values)) - 1]
+    assert middle(bucket, alpha) == pytest.approx(exact, rel=alpha * (1 + 1e-9), abs=0.0)
+
+
+@given(VALUES, VALUES)
+def test_sketches_merge_by_adding(left: list[float], right: list[float]) -> None:
+    def sketch(values: list[float]) -> Counter[int]:
+        return Counter(buckets(np.array(values), 0.01).tolist())
+
+    assert sketch(left) + sketch(right) == sketch(left + right)
+
+
+def test_quantiles_of_one_task() -> None:
+    cpu = (0.5, 0.5, 0.625, 0.5, 1.0, 0.0, 0.25)  # changes: 0, 25 %, 20 %, 100 %, 100 %, from nothing
+    tables = tiny(instance_usage=[window(1, 300 * k, value) for k, value in enumerate(cpu)])
+    rows = {
+        row["quantile"]: row
+        for row in answer(change_sketch.RECIPE, tables)
+        if (row["level"], row["resource"]) == ("task", "cpu")
+    }
+    # Six changes in order: 0, .2, .25, 1, 1, ∞; the quantile q is number ⌈6 q⌉.
+    exact = {quantile: row["exact"] for quantile, row in rows.items()}
+    assert exact == {
+        0.1: 0.0, 0.25: pytest.approx(0.2), 0.5: 0.25, 0.75: 1.0, 0.9: None, 0.95: None, 0.99: None,
+    }  # fmt: skip
+    assert rows[0.5]["sketched"] == pytest.approx(0.25, rel=0.01)
+    assert rows[0.5]["n_changes"] == 6
+    assert rows[0.5]["n_buckets"] == 5
+    finding = change_sketch.RECIPE.run(tables).findings[0]
+    assert finding.verdict == "holds"
+
+
+def test_one_window_is_too_short() -> None:
+    result = change_sketch.RECIPE.run(tiny(instance_usage=[window(1, 0, 0.5)]))
+    assert result.not_applicable == "no two consecutive windows"
+    assert math.isfinite(result.provenance.seconds)
