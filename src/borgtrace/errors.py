@@ -16,6 +16,8 @@ Bad rows are data, not exceptions (see :mod:`borgtrace.schema.reasons`).  A mess
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class BorgtraceError(Exception):
     """Base of all errors that borgtrace raises on purpose.
@@ -52,6 +54,21 @@ class BorgtraceError(Exception):
         self.where, self.what = where, what
         self.expected, self.got, self.way_out = expected, got, way_out
         super().__init__(_sentence(where, what, expected, got, way_out))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by parts, so that an error raised in a worker process arrives whole."""
+        return _rebuild, (type(self), self.where, self.what, self.expected, self.got, self.way_out)
+
+
+def _rebuild(
+    kind: type[BorgtraceError],
+    where: str,
+    what: str,
+    expected: str | None,
+    got: str | None,
+    way_out: str | None,
+) -> BorgtraceError:
+    return kind(where, what, expected=expected, got=got, way_out=way_out)
 
 
 def _sentence(

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from borgtrace.engine.arrow import to_arrow
-from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import UsageError
 from borgtrace.schema import Table
 
@@ -19,7 +17,23 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
     from ibis.backends.sql import SQLBackend
 
+    from borgtrace.engine.arrow import to_arrow
+    from borgtrace.engine.dtypes import ibis_schema
+
 __all__ = ["connect", "ibis_schema", "read_table", "to_arrow"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import Ibis only for those who use it: it takes longer than opening a store."""
+    if name == "to_arrow":
+        from borgtrace.engine.arrow import to_arrow
+
+        return to_arrow
+    if name == "ibis_schema":
+        from borgtrace.engine.dtypes import ibis_schema
+
+        return ibis_schema
+    raise AttributeError(name)
 
 
 def connect(

@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from borgtrace.engine.duckdb import raw_connection, view_sql
+from borgtrace.engine.embedded import raw_connection, view_sql
 from borgtrace.errors import BorgtraceError, EngineError, UsageError
 from borgtrace.schema import Table
 
@@ -56,7 +56,7 @@ def open_store(
     tables
         Parquet files of each table.
     memory, threads, temp_directory
-        As for :func:`borgtrace.engine.duckdb.raw_connection`; spilling stays possible.
+        As for :func:`borgtrace.engine.embedded.raw_connection`; spilling stays possible.
 
     Raises
     ------

@@ -1,0 +1,100 @@
+"""DuckDB itself, without Ibis: connections within a memory budget, and tables as views.
+
+Ibis takes half a second to import, so what only needs SQL (ingest, per-task traces, the guard)
+comes through here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+
+from borgtrace.engine.memory import parse_memory
+from borgtrace.schema import Table
+
+_SERIAL = itertools.count()
+SQL_TYPES = {
+    "int64": "BIGINT",
+    "int32": "INTEGER",
+    "uint32": "UINTEGER",
+    "float32": "FLOAT",
+    "float64": "DOUBLE",
+    "string": "VARCHAR",
+    "enum": "VARCHAR",
+    "bool": "BOOLEAN",
+    "list<float32>": "FLOAT[]",
+    "list<int64>": "BIGINT[]",
+}
+"""DuckDB's name of each column type."""
+
+
+def raw_connection(
+    memory: str = "4GB",
+    threads: int | None = None,
+    temp_directory: Path | None = None,
+    *,
+    preserve_insertion_order: bool = True,
+) -> duckdb.DuckDBPyConnection:
+    """Open an in-memory DuckDB database with limits.
+
+    Parameters
+    ----------
+    memory
+        What DuckDB may hold before it spills, such as ``"4GB"``.
+    threads
+        Number of threads; all cores where None.
+    temp_directory
+        Where to spill; a directory of this connection under the system's temporary one where
+        None.  DuckDB creates it when it first spills and removes it when the connection closes.
+    preserve_insertion_order
+        Whether results without ORDER BY keep the order of the files; off, sorts need less memory.
+
+    Examples
+    --------
+    >>> raw_connection("200MB", threads=1).execute("select current_setting('threads')").fetchone()
+    (1,)
+    """
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": f"{parse_memory(memory)}B",
+        "temp_directory": str(temp_directory or _spill_directory()),
+        "preserve_insertion_order": preserve_insertion_order,
+        "autoinstall_known_extensions": False,
+        "python_enable_replacements": False,
+    }
+    if threads is not None:
+        config["threads"] = threads
+    return duckdb.connect(config=config)
+
+
+def view_sql(table: Table, paths: Sequence[str], name: str, kind: str = "TEMP VIEW") -> str:
+    """Write the statement that registers `paths` as the view `name`.
+
+    Examples
+    --------
+    >>> from borgtrace.schema import Column
+    >>> view_sql(Table("t", "x", ("a",), (Column("a", "int64", "id", "An id."),)), [], "t")
+    'CREATE OR REPLACE TEMP VIEW "t" AS SELECT CAST(NULL AS BIGINT) AS "a" WHERE false'
+    """
+    columns = ((column.name, SQL_TYPES[column.type]) for column in table.columns)
+    if paths:
+        values = ", ".join(f'CAST("{column}" AS {type_}) AS "{column}"' for column, type_ in columns)
+        source = f"FROM read_parquet([{', '.join(map(_literal, paths))}], hive_partitioning = false)"
+    else:
+        values = ", ".join(f'CAST(NULL AS {type_}) AS "{column}"' for column, type_ in columns)
+        source = "WHERE false"
+    return f'CREATE OR REPLACE {kind} "{name}" AS SELECT {values} {source}'
+
+
+def _literal(path: str) -> str:
+    escaped = path.replace("'", "''")
+    return f"'{escaped}'"
+
+
+def _spill_directory() -> Path:
+    """Name a directory that no other connection uses: DuckDB's own file names would collide."""
+    return Path(tempfile.gettempdir()) / f"borgtrace-spill-{os.getpid()}-{next(_SERIAL)}"

@@ -1,0 +1,222 @@
+"""Staged parts (and the tables a store has) → the next version of the store."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from borgtrace._version import __version__
+from borgtrace.engine.embedded import raw_connection
+from borgtrace.errors import StoreError
+from borgtrace.ingest.cluster import cluster
+from borgtrace.ingest.crosschecks import count_across
+from borgtrace.ingest.inputs import StagedPart, number_parts, present_relation, staged_relation
+from borgtrace.ingest.progress import Progress
+from borgtrace.ingest.staged import StagedPaths, staged_key
+from borgtrace.ingest.task_index import write_tasks
+from borgtrace.ingest.usage_index import index_usage
+from borgtrace.schema import TABLES, TRACE_TABLES, Generation
+from borgtrace.schema.time import AFTER_TRACE, time_zone
+from borgtrace.store.digest import file_digest, store_digest
+from borgtrace.store.layout import INCOMPLETE, Layout
+from borgtrace.store.manifest import Manifest, SourceEntry
+from borgtrace.store.swap import commit_next
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a build starts from: sources already in the store, and those staged beside it."""
+
+    generation: Generation
+    cell: str
+    held: tuple[SourceEntry, ...]
+    staged: tuple[SourceEntry, ...]
+    synthetic: dict[str, Any] | None
+
+
+def build(layout: Layout, inputs: Inputs, memory: str, threads: int, progress: Progress) -> Manifest:
+    """Cluster all tables that have new rows, rebuild the index, and put the result in place.
+
+    Raises
+    ------
+    StoreError
+        When rows went missing on the way (the law of conservation), which would be our fault.
+    """
+    work = layout.next.with_name(layout.next.name + INCOMPLETE)
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    layout.spill.mkdir(exist_ok=True)
+    with raw_connection(memory, threads, layout.spill) as connection:
+        builder = _Builder(layout, inputs, work, connection, progress)
+        manifest = builder.run()
+    manifest.write(work / layout.manifest.name)
+    commit_next(layout)
+    shutil.rmtree(layout.spill, ignore_errors=True)
+    return manifest
+
+
+@dataclass
+class _Builder:
+    layout: Layout
+    inputs: Inputs
+    work: Path
+    connection: duckdb.DuckDBPyConnection
+    progress: Progress
+
+    def run(self) -> Manifest:
+        files = {name: self._cluster(name) for name in TRACE_TABLES}
+        rows = {name: self._count(files[name]) for name in TRACE_TABLES}
+        self._conserve(rows)
+        quality = self._index(files, rows)
+        tasks = self.work / "tasks" / "part-00000.parquet"
+        rows["tasks"] = self._count([tasks])
+        self._move_quarantine()
+        entries = self.entries
+        return Manifest(
+            generation=self.inputs.generation,
+            cell=self.inputs.cell,
+            time_zone=time_zone(self.inputs.generation, self.inputs.cell),
+            code_version=__version__,
+            digest=self._digest({**files, "tasks": [tasks]}),
+            tables={name: rows[name] for name in TABLES},
+            sources=entries,
+            quality=quality,
+            synthetic=self.inputs.synthetic,
+            time_range=self._time_range(files),
+        )
+
+    @property
+    def entries(self) -> tuple[SourceEntry, ...]:
+        replaced = {entry.name for entry in self.inputs.staged}
+        kept = [entry for entry in self.inputs.held if entry.name not in replaced]
+        return tuple(sorted((*kept, *self.inputs.staged), key=lambda entry: entry.name))
+
+    def _cluster(self, name: str) -> list[Path]:
+        """Return the table's files: new ones where it has new rows, else the present ones."""
+        parts = self._staged_parts(name)
+        present = self.layout.parts(name)
+        if not parts and not self._replaces(name):
+            return present
+        relations = [staged_relation(TABLES[name], parts)] if parts else []
+        if present:
+            relations.append(self._kept(name, present))
+        expected = sum(self._rows_staged(name, entry) for entry in self.inputs.staged)
+        self.progress.begin(f"cluster {name}", expected, "rows")
+        cluster(
+            self.connection, TABLES[name], " UNION ALL ".join(relations), self.work / name,
+            lambda rows: self.progress.advance(f"cluster {name}", rows),
+        )  # fmt: skip
+        return sorted((self.work / name).glob("part-*.parquet"))
+
+    def _kept(self, name: str, present: Sequence[Path]) -> str:
+        """Rows the store holds, without those of replaced sources, numbered as the parts are now."""
+        now, before = number_parts(self.entries), number_parts(self.inputs.held)
+        replaced = {entry.name for entry in self.inputs.staged}
+        moved = {before[e.name]: now[e.name] for e in self._feeding(name, self.inputs.held)
+                 if e.name not in replaced}  # fmt: skip
+        gone = [before[e.name] for e in self._feeding(name, self.inputs.held) if e.name in replaced]
+        relation = present_relation(TABLES[name], present, moved)
+        if not gone:
+            return relation
+        listed = ", ".join(map(str, gone))
+        return f"{relation} WHERE source_part NOT IN ({listed})"
+
+    def _replaces(self, name: str) -> bool:
+        replaced = {entry.name for entry in self.inputs.staged}
+        return any(entry.name in replaced for entry in self._feeding(name, self.inputs.held))
+
+    @staticmethod
+    def _feeding(name: str, entries: Sequence[SourceEntry]) -> list[SourceEntry]:
+        return [entry for entry in entries if entry.table == name or entry.also.get(name)]
+
+    def _staged_parts(self, name: str) -> list[StagedPart]:
+        numbers = number_parts(self.entries)
+        paths = [
+            (StagedPaths(self.layout.staging, staged_key(entry.name)).table(name), numbers[entry.name])
+            for entry in self.inputs.staged
+        ]
+        return [StagedPart(path, number) for path, number in paths if path.exists()]
+
+    @staticmethod
+    def _rows_staged(name: str, entry: SourceEntry) -> int:
+        return entry.stored if entry.table == name else entry.also.get(name, 0)
+
+    def _count(self, files: Sequence[Path]) -> int:
+        if not files:
+            return 0
+        listed = ", ".join(f"'{path}'" for path in files)
+        row = self.connection.execute(
+            f"SELECT sum(num_rows) FROM parquet_file_metadata([{listed}])"
+        ).fetchone()
+        return int(row[0]) if row else 0
+
+    def _conserve(self, rows: Mapping[str, int]) -> None:
+        for entry in self.entries:
+            if not entry.is_conserved:
+                raise _lost(self.layout, entry.name, entry.rows_in, entry.stored + entry.quarantined)
+        for name, found in rows.items():
+            expected = sum(self._rows_staged(name, entry) for entry in self.entries)
+            if found != expected:
+                raise _lost(self.layout, name, expected, found)
+
+    def _index(self, files: Mapping[str, list[Path]], rows: Mapping[str, int]) -> dict[str, dict[str, int]]:
+        traces = self.work / self.layout.traces.name
+        traces.mkdir()
+        self.progress.begin("index tasks", rows["instance_usage"], "rows")
+        usage, repeats = index_usage(
+            files["instance_usage"], rows["instance_usage"], traces,
+            lambda done: self.progress.advance("index tasks", done),
+        )  # fmt: skip
+        write_tasks(self.connection, usage, files, self.inputs.generation, self.work / "tasks")
+        tasks = self.work / "tasks" / "part-00000.parquet"
+        self.progress.begin("cross-check tables", len(TRACE_TABLES), "tables")
+        quality = count_across(self.connection, files, tasks, repeats)
+        self.progress.advance("cross-check tables", len(TRACE_TABLES))
+        return quality
+
+    def _move_quarantine(self) -> None:
+        """Collect refused rows: those the store keeps already, and those of the staged sources."""
+        target = self.work / self.layout.quarantine.name
+        staged = {staged_key(entry.name) for entry in self.inputs.staged}
+        for path in sorted(self.layout.quarantine.glob("*/*.parquet")):
+            if path.stem not in staged:
+                _copy(path, target)
+        for path in sorted((self.layout.staging / "quarantine").glob("*/*.parquet")):
+            _copy(path, target)
+
+    def _digest(self, files: Mapping[str, Sequence[Path]]) -> str:
+        return store_digest(
+            (f"{name}/{path.name}", file_digest(path)) for name, paths in files.items() for path in paths
+        )
+
+    def _time_range(self, files: Mapping[str, Sequence[Path]]) -> dict[str, list[int]]:
+        ranges = {}
+        for name, paths in files.items():
+            first, last = ("start_time", "end_time") if name == "instance_usage" else ("time", "time")
+            listed = ", ".join(f"'{path}'" for path in paths)
+            if listed:
+                row = self.connection.execute(
+                    f"SELECT min({first}), max({last}) FILTER ({last} < {AFTER_TRACE}) "
+                    f"FROM read_parquet([{listed}])"
+                ).fetchone()
+                if row and row[0] is not None and row[1] is not None:
+                    ranges[name] = [int(row[0]), int(row[1])]
+        return ranges
+
+
+def _copy(path: Path, target: Path) -> None:
+    folder = target / path.parent.name
+    folder.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(path, folder / path.name)
+
+
+def _lost(layout: Layout, what: str, expected: int, got: int) -> StoreError:
+    return StoreError(
+        str(layout.root), f"rows of {what} are not conserved", expected=f"{expected} rows", got=f"{got}",
+        way_out="this is a bug of borgtrace: nothing was put in place; please report it",
+    )  # fmt: skip

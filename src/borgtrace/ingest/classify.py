@@ -1,0 +1,160 @@
+"""What a file is, by its first bytes and its first rows; the name only helps where rows cannot.
+
+The bucket calls plain Parquet ``.parquet.gz``, people unpack or rename parts, and copies mix
+folders, so magic bytes and the shape of the first row decide.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from isal import isal_zlib
+
+from borgtrace.errors import SourceError
+from borgtrace.ingest.sources import Format, Source
+from borgtrace.schema import RAW_2011, Generation
+from borgtrace.schema.raw2019 import CELLS, RAW_2019
+
+HEAD = 1 << 16
+_KAGGLE = {"instance_events_type", "collections_events_type", "cluster"}
+_CELL = re.compile(rf"clusterdata_2019_([{CELLS}])(?![a-z])")
+_HASH = re.compile(r"[A-Za-z0-9+/]{43}=")
+_EXPECTED = "a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV"
+
+
+def classify(path: Path, cell: str = "") -> Source:
+    """Tell what a raw file is.
+
+    Parameters
+    ----------
+    path
+        The file.
+    cell
+        The cell, where the caller knows it; else it is taken from a folder named like the bucket.
+
+    Raises
+    ------
+    SourceError
+        When the file is empty, unreadable, damaged at its start or not part of a trace.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+        size = path.stat().st_size
+    except PermissionError as error:
+        raise SourceError(str(path), "permission denied", way_out="make the file readable") from error
+    is_gzip = head[:2] == b"\x1f\x8b"
+    if is_gzip:
+        head = _inflate(path, head)
+    if not head.strip():
+        raise SourceError(str(path), "the file is empty", expected=_EXPECTED, way_out="fetch it again")
+    generation, table, kind = _recognize(path, head, is_gzip)
+    return Source(path, generation, table, kind, is_gzip, size, cell or _cell_of(path, generation))
+
+
+def first_line_width(source: Source) -> int:
+    """Return how many fields a 2011 file has: the width of the first line that has a legal one."""
+    allowed = RAW_2011[source.table].field_counts
+    widths = [len(line.split(",")) for line in _lines(_head_of(source.path, source.is_gzip))]
+    return next((width for width in widths if width in allowed), allowed[-1])
+
+
+def _head_of(path: Path, is_gzip: bool) -> bytes:
+    with path.open("rb") as file:
+        head = file.read(HEAD)
+    return _inflate(path, head) if is_gzip else head
+
+
+def _inflate(path: Path, head: bytes) -> bytes:
+    try:
+        return isal_zlib.decompressobj(wbits=31).decompress(head, 4 * HEAD)
+    except (isal_zlib.error, zlib.error) as error:
+        raise SourceError(
+            str(path), f"gzip data are damaged ({error})", way_out="fetch it again"
+        ) from error
+
+
+def _lines(head: bytes) -> list[str]:
+    """Return the whole lines at the start of a file (its only line even without a newline)."""
+    lines = head.decode("utf-8", "replace").split("\n")
+    return [line.removesuffix("\r") for line in lines[:-1] if line.strip()] or lines[:1]
+
+
+def _recognize(path: Path, head: bytes, is_gzip: bool) -> tuple[Generation, str, Format]:
+    if head[:4] == b"PAR1":
+        return "2019", _v3_table(path, _parquet_columns(path, is_gzip)), "parquet"
+    lines = _lines(head)
+    if lines[0].lstrip().startswith("{"):
+        return "2019", _v3_table(path, _json_keys(lines)), "json"
+    header = next(csv.reader(io.StringIO(lines[0])), [])
+    if set(header) >= _KAGGLE:
+        return "2019", "kaggle", "kaggle"
+    for line in lines[:20]:
+        table = _table_2011(line.split(","))
+        if table:
+            return "2011", table, "csv"
+    raise _not_a_trace(path, lines[0])
+
+
+def _parquet_columns(path: Path, is_gzip: bool) -> list[str]:
+    try:
+        plain = io.BytesIO(gzip.decompress(path.read_bytes())) if is_gzip else path
+        return list(pq.read_schema(plain).names)
+    except Exception as error:  # pyarrow raises OSError, ArrowInvalid … for damaged footers
+        raise SourceError(str(path), "damaged Parquet file", way_out="fetch it again") from error
+
+
+def _json_keys(lines: Sequence[str]) -> list[str]:
+    keys: set[str] = set()
+    for line in lines[:50]:
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue
+        keys |= set(record) if isinstance(record, dict) else set()
+    return sorted(keys)
+
+
+def _v3_table(path: Path, found: Sequence[str]) -> str:
+    """Choose the v3 table whose fields cover the ones found, most specific first."""
+    keys = set(found)
+    fitting = [
+        name
+        for name, table in RAW_2019.items()
+        if set(table.mandatory) <= keys and keys <= {field.name for field in table.fields}
+    ]
+    named = [name for name in fitting if path.name.startswith(name)]
+    if not fitting:
+        raise _not_a_trace(path, ", ".join(found[:6]) or "no records")
+    return (named or fitting)[0]
+
+
+def _table_2011(fields: Sequence[str]) -> str | None:
+    """Name the 2011 table that a row of these fields can only belong to."""
+    if not fields[0].isdecimal() or len(fields) < 5:
+        return None
+    by_width = {5: "machine_attributes", 8: "job_events", 13: "task_events", 19: "task_usage", 20: "task_usage"}
+    if len(fields) == 6:
+        return "task_constraints" if _HASH.fullmatch(fields[4]) else "machine_events"
+    return by_width.get(len(fields))
+
+
+def _cell_of(path: Path, generation: Generation) -> str:
+    found = _CELL.search(str(path.resolve().parent))
+    return found.group(1) if found and generation == "2019" else ""
+
+
+def _not_a_trace(path: Path, got: str) -> SourceError:
+    shown = repr(got if len(got) <= 40 else got[:40] + "…")
+    return SourceError(
+        str(path), "not part of a trace", expected=_EXPECTED, got=shown,
+        way_out="leave it out, or fetch it again",
+    )  # fmt: skip

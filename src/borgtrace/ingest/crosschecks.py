@@ -1,0 +1,101 @@
+"""What only whole tables can tell: repeated rows, unknown machines, orphan instances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import duckdb
+
+from borgtrace.schema import TRACE_TABLES, Table
+
+_NAMES_MACHINES = ("machine_attributes", "instance_events", "instance_usage")
+_NAMES_INSTANCES = ("instance_usage", "instance_constraints")
+
+
+def count_across(
+    connection: duckdb.DuckDBPyConnection,
+    files: Mapping[str, Sequence[Path]],
+    tasks: Path,
+    usage_repeats: int,
+) -> dict[str, dict[str, int]]:
+    """Count, per table and reason, what can be seen only when tables are whole.
+
+    Parameters
+    ----------
+    connection
+        DuckDB with its limits set.
+    files
+        Parquet files of each table.
+    tasks
+        The index, to tell orphans.
+    usage_repeats
+        Windows that share their start with another of the same task; without any, no usage row
+        can be repeated and the costly comparison is spared.
+    """
+    found: dict[str, dict[str, int]] = {name: {} for name in TRACE_TABLES}
+    for name, table in TRACE_TABLES.items():
+        if files.get(name) and (name != "instance_usage" or usage_repeats):
+            found[name]["exact_duplicate"] = sum(_repeated(connection, table, path) for path in files[name])
+    if files.get("machine_events"):
+        for name in _NAMES_MACHINES:
+            if files.get(name):
+                found[name]["unknown_machine"] = _unknown_machines(connection, files, name)
+    if files.get("instance_events"):
+        for name in _NAMES_INSTANCES:
+            if files.get(name):
+                found[name]["orphan_instance"] = _orphans(connection, files, name, tasks)
+    return {name: nonzero for name, counts in found.items() if (nonzero := {k: n for k, n in counts.items() if n})}
+
+
+def _read(paths: Sequence[Path]) -> str:
+    listed = ", ".join(f"'{path}'" for path in paths)
+    return f"read_parquet([{listed}], hive_partitioning = false)"
+
+
+def _number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
+    row = connection.execute(query).fetchone()
+    return int(row[0] or 0) if row else 0
+
+
+def _repeated(connection: duckdb.DuckDBPyConnection, table: Table, path: Path) -> int:
+    """Count rows that repeat an earlier one; equal rows are always in the same file.
+
+    Hashes first: grouping 8 bytes a row is far cheaper than grouping whole rows, and almost
+    always there is nothing left to compare.
+    """
+    names = [name for name in table.names if name not in ("source_part", "source_row")]
+    columns = ", ".join(f'"{name}"' for name in names)
+    suspects = f"SELECT hash({columns}) AS h FROM {_read([path])} GROUP BY h HAVING count(*) > 1"
+    return _number(
+        connection,
+        f"WITH suspects AS ({suspects}), n AS (SELECT count(*) AS n FROM {_read([path])} "
+        f"WHERE hash({columns}) IN (SELECT h FROM suspects) GROUP BY {columns}) SELECT sum(n - 1) FROM n",
+    )
+
+
+def _unknown_machines(
+    connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]], name: str
+) -> int:
+    known = f"SELECT DISTINCT machine_id FROM {_read(files['machine_events'])}"
+    return _number(
+        connection,
+        f"SELECT count(*) FROM {_read(files[name])} WHERE machine_id IS NOT NULL "
+        f"AND machine_id NOT IN ({known})",
+    )
+
+
+def _orphans(
+    connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]], name: str, tasks: Path
+) -> int:
+    has_events = "n_submit + n_schedule + n_evict + n_fail + n_finish + n_kill + n_lost + n_queue + n_enable " \
+                 "+ n_update_pending + n_update_running > 0"
+    if name == "instance_usage":
+        return _number(
+            connection, f"SELECT sum(n_windows) FROM {_read([tasks])} WHERE NOT ({has_events})"
+        )
+    return _number(
+        connection,
+        f"SELECT count(*) FROM {_read(files[name])} c ANTI JOIN (SELECT * FROM {_read([tasks])} "
+        f"WHERE {has_events}) t ON c.collection_id = t.collection_id AND c.instance_index = t.instance_index",
+    )

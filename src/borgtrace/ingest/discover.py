@@ -1,0 +1,137 @@
+"""Finding raw files: folders are walked, files told apart by content, everything else named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from borgtrace.errors import SourceError
+from borgtrace.ingest.classify import classify
+from borgtrace.ingest.schema_csv import check_schema_csv
+from borgtrace.ingest.sources import Source
+
+_BESIDE_DATA = ("README", "MD5SUM", "SHA1SUM", "SHA256SUM", "LICENSE")
+_NOT_DATA_ENDINGS = (".md", ".txt", ".pdf", ".incomplete", ".schema.json", ".part", ".state")
+_SCHEMA = "schema.csv"
+TRUTH = "truth.json"
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What was found: raw files, files that should be data but cannot be used, and what was left out."""
+
+    sources: tuple[Source, ...] = ()
+    faults: tuple[SourceError, ...] = ()
+    ignored: tuple[Path, ...] = ()
+    synthetic: dict[str, Any] | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of all raw files."""
+        return sum(source.size for source in self.sources)
+
+
+@dataclass
+class _Findings:
+    sources: list[Source] = field(default_factory=list)
+    faults: list[SourceError] = field(default_factory=list)
+    ignored: list[Path] = field(default_factory=list)
+    synthetic: list[dict[str, Any]] = field(default_factory=list)
+
+
+def discover(places: Iterable[Path], cell: str = "") -> Discovery:
+    """Find the raw files in files and folders.
+
+    Parameters
+    ----------
+    places
+        Files, or folders that are searched whole.
+    cell
+        Cell of a 2019 trace, where folders do not say it.
+
+    Raises
+    ------
+    SourceError
+        When a place does not exist, nothing usable is found, or generations or cells are mixed.
+    """
+    found = _Findings()
+    for path in _walk(places, found):
+        _take(path, cell, found)
+    if not found.sources:
+        raise found.faults[0] if found.faults else _nothing(places)
+    _agree(found.sources)
+    return Discovery(
+        tuple(sorted(found.sources, key=lambda source: (source.table, source.part or 0, str(source.path)))),
+        tuple(found.faults),
+        tuple(found.ignored),
+        found.synthetic[0] if found.synthetic else None,
+    )
+
+
+def _walk(places: Iterable[Path], found: _Findings) -> Iterator[Path]:
+    for place in places:
+        if not place.exists():
+            raise SourceError(str(place), "no such file or folder", way_out="check the path")
+        if place.is_file():
+            yield place
+            beside = place.parent / TRUTH
+            if beside.is_file() and beside != place:
+                yield beside
+        else:
+            yield from _walk_folder(place, found)
+
+
+def _walk_folder(folder: Path, found: _Findings) -> Iterator[Path]:
+    try:
+        entries = sorted(folder.iterdir())
+    except PermissionError:
+        found.faults.append(
+            SourceError(str(folder), "permission denied", way_out="make the folder readable")
+        )
+        return
+    for entry in entries:
+        if entry.is_dir():
+            yield from _walk_folder(entry, found)
+        elif not entry.name.startswith("."):
+            yield entry
+
+
+def _take(path: Path, cell: str, found: _Findings) -> None:
+    if path.name == TRUTH:
+        truth = json.loads(path.read_text())
+        found.synthetic.append({key: truth.get(key) for key in ("seed", "version", "parameters")})
+    elif path.name == _SCHEMA:
+        check_schema_csv(path)
+        found.ignored.append(path)
+    elif path.name in _BESIDE_DATA or path.name.startswith("truth") or path.name.endswith(_NOT_DATA_ENDINGS):
+        found.ignored.append(path)
+    else:
+        try:
+            found.sources.append(classify(path, cell))
+        except SourceError as fault:
+            found.faults.append(fault)
+
+
+def _nothing(places: Iterable[Path]) -> SourceError:
+    return SourceError(
+        ", ".join(map(str, places)), "no trace files found",
+        expected="2011 CSV parts or 2019 JSON or Parquet shards",
+        way_out="fetch some: borgtrace fetch --help, or make some: borgtrace synth --help",
+    )  # fmt: skip
+
+
+def _agree(sources: Sequence[Source]) -> None:
+    """Refuse a mix of generations or of cells: a store holds one cell of one generation."""
+    for what, kinds in (
+        ("generations", {source.generation: source.path for source in sources}),
+        ("cells", {f"cell {s.cell}": s.path for s in sources if s.generation == "2019" and s.cell}),
+    ):
+        if len(kinds) > 1:
+            listed = "; ".join(f"{kind}: {path}" for kind, path in sorted(kinds.items()))
+            raise SourceError(
+                "sources", f"the files mix {what}", expected="one per store", got=listed,
+                way_out="ingest each into a store of its own",
+            )  # fmt: skip

@@ -1,0 +1,94 @@
+"""The staged parts of a table, and its present files, as one relation with canonical columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from borgtrace.engine.embedded import SQL_TYPES
+from borgtrace.schema import Column, Table
+from borgtrace.store.manifest import SourceEntry
+
+_CONSTANTS = {"collection_type": "'JOB'", "is_on_dedicated_machine": "false", "position": "0"}
+
+
+@dataclass(frozen=True)
+class StagedPart:
+    """One staged file of a table and the source_part its rows get."""
+
+    path: Path
+    part: int
+
+
+def number_parts(entries: Sequence[SourceEntry]) -> dict[str, int]:
+    """Give every source its source_part: the number in its name, else its rank by content digest.
+
+    Ranks begin after the largest number of the same table, so that no two sources share one.
+
+    Examples
+    --------
+    >>> number_parts([])
+    {}
+    """
+    numbers: dict[str, int] = {}
+    for table in sorted({entry.raw_table for entry in entries}):
+        mine = [entry for entry in entries if entry.raw_table == table]
+        numbers |= {entry.name: entry.part for entry in mine if entry.part is not None}
+        first = max((entry.part + 1 for entry in mine if entry.part is not None), default=0)
+        unnamed = sorted((entry for entry in mine if entry.part is None), key=lambda e: e.sha256)
+        numbers |= {entry.name: first + rank for rank, entry in enumerate(unnamed)}
+    return numbers
+
+
+def staged_relation(table: Table, parts: Sequence[StagedPart]) -> str:
+    """Return SQL yielding the canonical columns of `table` over staged parts.
+
+    Parts with the same columns are read together; a column a part lacks is NULL, or what its
+    generation implies.
+    """
+    groups: dict[tuple[str, ...], list[StagedPart]] = {}
+    for part in parts:
+        groups.setdefault(tuple(pq.read_schema(part.path).names), []).append(part)
+    if not groups:
+        return f"SELECT {', '.join(_value(c, ()) for c in table.columns)} WHERE false"
+    return " UNION ALL ".join(_select(table, names, found) for names, found in groups.items())
+
+
+def _select(table: Table, names: tuple[str, ...], parts: Sequence[StagedPart]) -> str:
+    listed = ", ".join(_text(part.path) for part in parts)
+    values = ", ".join(_value(column, names) for column in table.columns)
+    numbers = ", ".join(f"{_text(part.path)}: {part.part}" for part in parts)
+    return (
+        f"SELECT {values} FROM (SELECT *, (MAP {{{numbers}}})[filename] AS part_number "
+        f"FROM read_parquet([{listed}], filename = true, hive_partitioning = false))"
+    )
+
+
+def _value(column: Column, names: Sequence[str]) -> str:
+    if column.name == "source_part":
+        value = "part_number" if names else "NULL"
+    elif column.name in names:
+        value = f'"{column.name}"'
+    else:
+        value = _CONSTANTS.get(column.name, "NULL")
+    return f'CAST({value} AS {SQL_TYPES[column.type]}) AS "{column.name}"'
+
+
+def present_relation(table: Table, paths: Sequence[Path], renumbered: Mapping[int, int]) -> str:
+    """Return SQL yielding the rows a store holds already, with source_part as it is now numbered."""
+    listed = ", ".join(_text(path) for path in paths)
+    changed = " ".join(f"WHEN {old} THEN {new}" for old, new in sorted(renumbered.items()) if old != new)
+    part = f"CASE source_part {changed} ELSE source_part END" if changed else "source_part"
+    values = ", ".join(
+        f'CAST({part} AS INTEGER) AS "source_part"' if column.name == "source_part" else f'"{column.name}"'
+        for column in table.columns
+    )
+    return f"SELECT {values} FROM read_parquet([{listed}], hive_partitioning = false)"
+
+
+def _text(path: Path) -> str:
+    escaped = str(path).replace("'", "''")
+    return f"'{escaped}'"

@@ -1,0 +1,36 @@
+"""What an ingest can be told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class IngestOptions:
+    """Options of an ingest.
+
+    Parameters
+    ----------
+    jobs
+        Worker processes that stage files; each is single-threaded.  None: one per core.
+    memory
+        What DuckDB may hold before it spills while it clusters.
+    strict
+        Fail when any row is refused or anything of severity data_loss or error is counted.
+    replace
+        Take the new content of a source that has changed.
+    stage_only
+        Stop after staging; a later ingest clusters what has accumulated.
+    rebuild
+        Throw away a store of another format version first.
+    cell
+        Cell of a 2019 trace, where the folder's name does not say it; 1 … 8 for the flattened sample.
+    """
+
+    jobs: int | None = None
+    memory: str = "4GB"
+    strict: bool = False
+    replace: bool = False
+    stage_only: bool = False
+    rebuild: bool = False
+    cell: str = ""

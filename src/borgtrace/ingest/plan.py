@@ -1,0 +1,133 @@
+"""What an ingest will take, said before anything is written."""
+
+from __future__ import annotations
+
+import shutil
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+from borgtrace.errors import StoreError
+from borgtrace.ingest.columns2011 import raw_columns
+from borgtrace.ingest.columns2019 import v3_columns
+from borgtrace.ingest.discover import Discovery
+from borgtrace.ingest.sources import Source
+from borgtrace.schema import RAW_2011
+
+_UNPACKED = {"csv": 3.0, "json": 4.5, "parquet": 1.0, "kaggle": 1.0}
+"""Raw bytes per byte of a gzip file (Parquet: as it is)."""
+_STAGED = 0.6
+"""Bytes of Parquet per byte of gzip (measured on usage parts: 72 MB from 135 MB)."""
+_BYTES_PER_ROW = {"task_usage": 40.0, "instance_usage": 200.0}
+_ARRAY_BYTES_PER_ROW = 20
+_SECONDS_PER_BYTE = 1 / 36e6
+"""CPU seconds to stage a byte of gzip CSV on the machine of ``benchmarks/RESULTS.md``."""
+
+
+@dataclass(frozen=True, slots=True)
+class TablePlan:
+    """One raw table of a plan: its files, which parts they are, and the columns they fill."""
+
+    table: str
+    files: int
+    size: int
+    parts: str
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Tables, disk and time of an ingest."""
+
+    generation: str
+    cell: str
+    tables: tuple[TablePlan, ...]
+    disk_needed: int
+    disk_free: int
+    seconds: float
+
+
+def plan(discovery: Discovery, store: Path, jobs: int) -> Plan:
+    """Estimate what an ingest of `discovery` into `store` takes."""
+    groups: dict[str, list[Source]] = defaultdict(list)
+    for source in discovery.sources:
+        groups[source.table].append(source)
+    gzip_size = sum(_gzip_size(source) for source in discovery.sources)
+    usage_rows = sum(_usage_rows(source) for source in discovery.sources)
+    first = discovery.sources[0]
+    return Plan(
+        first.generation,
+        next((source.cell for source in discovery.sources if source.cell), ""),
+        tuple(_table_plan(name, groups[name]) for name in sorted(groups)),
+        int(3 * _STAGED * gzip_size + _ARRAY_BYTES_PER_ROW * usage_rows),
+        shutil.disk_usage(_existing(store)).free,
+        2.5 * gzip_size * _SECONDS_PER_BYTE / jobs,
+    )
+
+
+def require_disk(planned: Plan, store: Path) -> None:
+    """Refuse to begin what cannot end: the disk is too small.
+
+    Raises
+    ------
+    StoreError
+        With both numbers.
+    """
+    if planned.disk_needed > planned.disk_free:
+        raise StoreError(
+            str(store), "not enough free disk",
+            expected=f"about {planned.disk_needed / 1e9:.1f} GB",
+            got=f"{planned.disk_free / 1e9:.1f} GB",
+            way_out="free some, or take part of the trace and ingest --stage-only part by part",
+        )  # fmt: skip
+
+
+def describe_parts(sources: list[Source]) -> str:
+    """Say which parts of a table are there.
+
+    Examples
+    --------
+    >>> describe_parts([])
+    'no numbered parts'
+    """
+    numbers = sorted({source.part for source in sources if source.part is not None})
+    total = next((source.parts for source in sources if source.parts), None)
+    if not numbers:
+        return "no numbered parts"
+    return f"{_spans(numbers)}" + (f" of {total}" if total else "")
+
+
+def _spans(numbers: list[int]) -> str:
+    spans: list[list[int]] = []
+    for number in numbers:
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in spans)
+
+
+def _table_plan(name: str, sources: list[Source]) -> TablePlan:
+    return TablePlan(
+        name, len(sources), sum(source.size for source in sources), describe_parts(sources), _columns(name)
+    )
+
+
+def _columns(raw_table: str) -> tuple[str, ...]:
+    if raw_table in RAW_2011:
+        return tuple(c.column.name for c in raw_columns(raw_table, RAW_2011[raw_table].field_counts[-1]))
+    return () if raw_table == "kaggle" else tuple(v3.column.name for v3 in v3_columns(raw_table))
+
+
+def _gzip_size(source: Source) -> float:
+    return source.size if source.is_gzip else source.size / _UNPACKED[source.format]
+
+
+def _usage_rows(source: Source) -> float:
+    return _gzip_size(source) / _BYTES_PER_ROW[source.table] if source.table in _BYTES_PER_ROW else 0
+
+
+def _existing(path: Path) -> Path:
+    while not path.exists():
+        path = path.parent
+    return path

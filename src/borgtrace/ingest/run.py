@@ -1,0 +1,201 @@
+"""An ingest from beginning to end: discover, plan, stage, cluster, index, put in place."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from borgtrace.errors import BorgtraceError, QualityError, SourceError, StoreError
+from borgtrace.ingest.build import Inputs, build
+from borgtrace.ingest.discover import Discovery, discover
+from borgtrace.ingest.options import IngestOptions
+from borgtrace.ingest.pending import Pending, find_pending, staged_entries
+from borgtrace.ingest.plan import plan, require_disk
+from borgtrace.ingest.progress import Progress, Silence
+from borgtrace.ingest.workers import disk_full, stage_all
+from borgtrace.store.layout import INCOMPLETE, Layout
+from borgtrace.store.lock import writing
+from borgtrace.store.manifest import Manifest, SourceEntry, read_manifest
+from borgtrace.store.swap import finish_swap
+
+
+@dataclass(frozen=True)
+class IngestResult:
+    """What an ingest did.
+
+    ``staged`` are the sources read now, ``known`` those that were in already, ``faults`` the files
+    that could not be used (the others were).  ``manifest`` is None after ``stage_only``.
+    """
+
+    staged: tuple[SourceEntry, ...]
+    known: int
+    faults: tuple[SourceError, ...]
+    manifest: Manifest | None
+
+
+def ingest(
+    sources: Sequence[str | Path],
+    store: str | Path,
+    options: IngestOptions | None = None,
+    progress: Progress | None = None,
+) -> IngestResult:
+    """Ingest raw files into a store.
+
+    Parameters
+    ----------
+    sources
+        Files, or folders that are searched whole.
+    store
+        The store's folder; made, or added to.
+    options
+        See `IngestOptions`.
+    progress
+        Told what is being done; see `borgtrace.ingest.progress`.
+
+    Returns
+    -------
+    IngestResult
+        Its ``faults`` name files that could not be used; all others were kept.
+
+    Raises
+    ------
+    SourceError
+        When no file can be used, generations or cells are mixed, or a source has changed.
+    StoreError
+        When another process writes to the store, the disk is too small, or the store is of another
+        version or trace.
+    QualityError
+        Under ``strict``, when rows were refused; the store is complete all the same.
+
+    Notes
+    -----
+    Idempotent: the same files twice change nothing.  A killed ingest is taken up where it was.
+    """
+    options = options or IngestOptions()
+    layout = Layout(Path(store))
+    found = discover([Path(source) for source in sources], options.cell)
+    with writing(layout):
+        try:
+            result = _ingest(found, layout, options, progress or Silence())
+        except OSError as error:
+            if error.errno in (27, 28, 122):
+                raise disk_full(layout.root) from error
+            raise
+    if options.strict and result.manifest is not None:
+        _be_strict(result.manifest, layout)
+    return result
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _ingest(
+    found: Discovery, layout: Layout, options: IngestOptions, progress: Progress
+) -> IngestResult:
+    jobs = options.jobs or available_cores()
+    if options.rebuild:
+        _clear(layout)
+    _tidy(layout)
+    held = _held(layout)
+    _same_trace(found, held, layout)
+    pending = find_pending(
+        found.sources, held.sources if held else (), layout.staging, replace=options.replace
+    )
+    require_disk(plan(Discovery(pending.new or found.sources[:1]), layout.root, jobs), layout.root)
+    staged, faults = _stage(pending, layout, jobs, progress)
+    faults = [*found.faults, *faults]
+    waiting = tuple(staged_entries(layout.staging))
+    known = len(pending.known)
+    if options.stage_only:
+        return IngestResult(tuple(staged), known, tuple(faults), None)
+    if not waiting:
+        if held is None:
+            raise faults[0]
+        return IngestResult((), known, tuple(faults), held)
+    first = found.sources[0]
+    cell = held.cell if held else next((source.cell for source in found.sources if source.cell), "")
+    synthetic = held.synthetic if held else found.synthetic
+    inputs = Inputs(first.generation, cell, held.sources if held else (), waiting, synthetic)
+    manifest = build(layout, inputs, options.memory, jobs, progress)
+    return IngestResult(tuple(staged), known, tuple(faults), manifest)
+
+
+def _tidy(layout: Layout) -> None:
+    """Finish a swap that was cut off, and remove what a killed ingest left unfinished."""
+    finish_swap(layout)
+    shutil.rmtree(layout.next.with_name(layout.next.name + INCOMPLETE), ignore_errors=True)
+    shutil.rmtree(layout.spill, ignore_errors=True)
+    for path in layout.staging.rglob(f"*{INCOMPLETE}"):
+        path.unlink()
+
+
+def _clear(layout: Layout) -> None:
+    """Remove a store of another version, but never a folder that is no store."""
+    if layout.manifest.exists() or layout.staging.exists():
+        for path in layout.root.iterdir():
+            if path != layout.lock:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _held(layout: Layout) -> Manifest | None:
+    if layout.manifest.exists():
+        return read_manifest(layout.root)
+    others = [path for path in layout.root.iterdir() if path not in (layout.lock, layout.staging)]
+    if others:
+        raise StoreError(
+            str(layout.root), "the folder holds something else", expected="an empty folder or a store",
+            got=others[0].name, way_out="choose another folder for --store",
+        )  # fmt: skip
+    return None
+
+
+def _same_trace(found: Discovery, held: Manifest | None, layout: Layout) -> None:
+    if held is None:
+        return
+    first = found.sources[0]
+    cell = next((source.cell for source in found.sources if source.cell), "")
+    for what, expected, got in (
+        ("generation", held.generation, first.generation),
+        ("cell", held.cell, cell or held.cell),
+        ("origin", _origin(held.synthetic), _origin(found.synthetic)),
+    ):
+        if expected != got:
+            raise StoreError(
+                str(layout.root), f"the store holds another {what}", expected=expected or "none",
+                got=got or "none", way_out="ingest into a store of its own",
+            )  # fmt: skip
+
+
+def _origin(synthetic: dict[str, object] | None) -> str:
+    return f"synthetic, seed {synthetic.get('seed')}" if synthetic else "Google's trace"
+
+
+def _stage(
+    pending: Pending, layout: Layout, jobs: int, progress: Progress
+) -> tuple[list[SourceEntry], list[SourceError]]:
+    staged: list[SourceEntry] = []
+    faults: list[SourceError] = []
+    for table in sorted({source.table for source in pending.new}):
+        size = sum(source.size for source in pending.new if source.table == table)
+        progress.begin(f"stage {table}", size, "bytes")
+    for source, outcome in stage_all(pending.new, layout.staging, jobs):
+        if isinstance(outcome, BorgtraceError):
+            faults.append(outcome)
+        else:
+            staged.append(outcome)
+        progress.advance(f"stage {source.table}", source.size)
+    return staged, faults
+
+
+def _be_strict(manifest: Manifest, layout: Layout) -> None:
+    refused = sum(entry.quarantined for entry in manifest.sources)
+    if refused:
+        raise QualityError(
+            str(layout.root), "rows were refused", expected="none", got=f"{refused}",
+            way_out=f"look at them: {layout.quarantine}, or leave --strict out",
+        )  # fmt: skip

@@ -1,0 +1,51 @@
+"""What a raw file is: which generation and table, in which format, and how it is told apart."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from borgtrace.schema import Generation
+
+Format = Literal["csv", "json", "parquet", "kaggle"]
+
+_PART = re.compile(r"part-(\d+)-of-(\d+)|-(\d{6,})(?=\.)|(?<=usage)(\d{12})(?=\.)")
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One raw file.
+
+    ``table`` is the raw table's name (``task_usage``, ``instance_usage``, ``kaggle``), ``part`` the
+    number in the file's name where there is one, ``parts`` how many the name says there are.
+    """
+
+    path: Path
+    generation: Generation
+    table: str
+    format: Format
+    is_gzip: bool
+    size: int
+    cell: str = ""
+
+    @property
+    def part(self) -> int | None:
+        """Number of the part, from the file's name."""
+        found = _PART.search(self.path.name)
+        return int(next(group for group in found.group(1, 3, 4) if group)) if found else None
+
+    @property
+    def parts(self) -> int | None:
+        """How many parts the table has, as the file's name says."""
+        found = _PART.search(self.path.name)
+        return int(found.group(2)) if found and found.group(2) else None
+
+    @property
+    def name(self) -> str:
+        """Identity of the file within its table: same name, other content = a changed source."""
+        number = self.part
+        if self.format == "kaggle":
+            return f"{self.table}/{self.path.name}#{self.cell}"
+        return f"{self.table}/{self.path.name if number is None else f'part-{number:05d}'}"

@@ -1,0 +1,167 @@
+"""One sequential pass over sorted usage: the trace arrays, and what usage says of each task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from borgtrace.kernels.runs import run_spans, run_starts, run_statistics
+from borgtrace.schema.tables.tasks import STATISTICS_COLUMNS
+from borgtrace.schema.time import AFTER_TRACE, SECOND
+
+_READ = (
+    "collection_id", "instance_index", "start_time", "end_time", "machine_id", "collection_type",
+    *STATISTICS_COLUMNS,
+)  # fmt: skip
+ROWS_PER_BLOCK = 1 << 20
+STATISTICS = ("mean", "std", "max", "weighted_mean")
+LAST_SECOND = np.uint32(2**32 - 1)
+"""Stored in ``start_time`` for "after the trace"."""
+
+
+def index_usage(
+    parts: Sequence[Path],
+    rows: int,
+    folder: Path,
+    progress: Callable[[int], None] = lambda rows: None,
+) -> tuple[pa.Table, int]:
+    """Write the trace arrays of sorted usage and return one row per task.
+
+    Parameters
+    ----------
+    parts
+        The table's files, in order; a task never spans two.
+    rows
+        Rows in all of them.
+    folder
+        Where ``<column>.npy`` go; must exist.
+
+    Returns
+    -------
+    tasks
+        Key, first_row, n_windows, spans and statistics of each task, in order.
+    repeats
+        Windows that start when the window before them of the same task did.
+    """
+    arrays = _Arrays(folder, rows)
+    tables, done, repeats = [], 0, 0
+    for table in _whole_tasks(parts):
+        found, repeated = _index_part(table, done, arrays)
+        tables.append(found)
+        repeats += repeated
+        done += table.num_rows
+        progress(table.num_rows)
+    arrays.flush()
+    return pa.concat_tables(tables) if tables else _index_part(_nothing(), 0, arrays)[0], repeats
+
+
+def _whole_tasks(parts: Sequence[Path]) -> Iterator[pa.Table]:
+    """Yield the rows of sorted files in blocks that end where a task ends."""
+    rest: pa.Table | None = None
+    for part in parts:
+        file = pq.ParquetFile(part, read_dictionary=["collection_type"])
+        for batch in file.iter_batches(ROWS_PER_BLOCK, columns=list(_READ)):
+            block = pa.Table.from_batches([batch])
+            block = block if rest is None else pa.concat_tables([rest, block], promote_options="permissive")
+            last = _last_task(block)
+            if last:
+                yield block.slice(0, last)
+            rest = block.slice(last)
+    if rest is not None and rest.num_rows:
+        yield rest
+
+
+def _last_task(block: pa.Table) -> int:
+    """Return the row at which the last task of a sorted block begins."""
+    collection = block.column("collection_id").to_numpy()
+    instance = block.column("instance_index").to_numpy()
+    low = int(np.searchsorted(collection, collection[-1], "left"))
+    return low + int(np.searchsorted(instance[low:], instance[-1], "left"))
+
+
+class _Arrays:
+    """The memory-mapped columns under construction."""
+
+    def __init__(self, folder: Path, rows: int) -> None:
+        self.rows = rows
+        kinds = {"start_time": np.uint32, "duration": np.float32} | dict.fromkeys(
+            STATISTICS_COLUMNS, np.float32
+        )
+        self.columns = {name: _create(folder / f"{name}.npy", kind, rows) for name, kind in kinds.items()}
+
+    def flush(self) -> None:
+        for array in self.columns.values():
+            if isinstance(array, np.memmap):
+                array.flush()
+
+
+def _create(path: Path, kind: type, rows: int) -> npt.NDArray[np.generic]:
+    """Make an array file; an empty one cannot be mapped and is saved instead."""
+    if rows == 0:
+        np.save(path, np.empty(0, kind))
+        return np.empty(0, kind)
+    return np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=(rows,))
+
+
+def _index_part(table: pa.Table, first: int, arrays: _Arrays) -> tuple[pa.Table, int]:
+    collection, instance = _numbers(table, "collection_id"), _numbers(table, "instance_index")
+    start, end = _numbers(table, "start_time"), _numbers(table, "end_time")
+    machine = pc.fill_null(table.column("machine_id"), -1).to_numpy()
+    starts = run_starts(collection, instance)
+    length = np.where(end == AFTER_TRACE, 0, end - start)
+    spans = run_spans(start, end, length, machine, starts)
+    duration = length / SECOND
+    rows = slice(first, first + len(start))
+    if arrays.rows:
+        arrays.columns["start_time"][rows] = _seconds(start)
+        arrays.columns["duration"][rows] = duration
+    statistics = {}
+    for name in STATISTICS_COLUMNS:
+        values = floats(table.column(name))
+        if arrays.rows:
+            arrays.columns[name][rows] = values
+        found = run_statistics(values, starts, duration)
+        statistics |= {f"{what}_{name}": _or_null(found[i]) for i, what in enumerate(STATISTICS)}
+    heads = starts[:-1]
+    columns = {
+        "collection_id": collection[heads],
+        "instance_index": instance[heads].astype(np.int32),
+        "collection_type": pc.cast(table.column("collection_type").take(pa.array(heads)), pa.string()),
+        "first_row": heads + first,
+        "n_windows": np.diff(starts).astype(np.int32),
+        "n_gaps": spans[3].astype(np.int32),
+        "n_machines": spans[4].astype(np.int32),
+        "seconds": spans[2] / SECOND,
+        "first_time": spans[0],
+        "last_time": spans[1],
+        **statistics,
+    }
+    return pa.table(columns), int(spans[5].sum())
+
+
+def _numbers(table: pa.Table, name: str) -> npt.NDArray[np.int64]:
+    return np.ascontiguousarray(table.column(name).to_numpy(), dtype=np.int64)
+
+
+def floats(column: pa.ChunkedArray) -> npt.NDArray[np.float32]:
+    """Return a column as float32 with NaN for NULL."""
+    return np.ascontiguousarray(pc.fill_null(pc.cast(column, pa.float32()), np.float32(np.nan)).to_numpy())
+
+
+def _seconds(start: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+    return np.where(start == AFTER_TRACE, LAST_SECOND, start // SECOND).astype(np.uint32)
+
+
+def _or_null(values: npt.NDArray[np.float64]) -> pa.Array:
+    return pa.array(values, from_pandas=True)
+
+
+def _nothing() -> pa.Table:
+    kinds = {"collection_type": pa.string()} | dict.fromkeys(STATISTICS_COLUMNS, pa.float32())
+    return pa.table({name: pa.array([], kinds.get(name, pa.int64())) for name in _READ})

@@ -1,0 +1,63 @@
+"""Finding a task in the sorted index, and copying scattered runs into one flat array."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from borgtrace.kernels.compiled import compiled
+
+Longs = npt.NDArray[np.int64]
+
+
+@compiled()
+def find_rows(
+    collections: Longs, instances: npt.NDArray[np.int32], collection: int, instance: int
+) -> int:
+    """Return the row of (collection, instance) in arrays sorted together, −1 where there is none.
+
+    Examples
+    --------
+    >>> find_rows(np.array([1, 1, 4]), np.array([0, 2, 0], np.int32), 1, 2)
+    1
+    """
+    low, high = 0, len(collections)
+    while low < high:
+        middle = (low + high) // 2
+        before = collections[middle] < collection or (
+            collections[middle] == collection and instances[middle] < instance
+        )
+        if before:
+            low = middle + 1
+        else:
+            high = middle
+    if low < len(collections) and collections[low] == collection and instances[low] == instance:
+        return low
+    return -1
+
+
+@compiled()
+def gather_runs(
+    values: npt.NDArray[np.generic], starts: Longs, offsets: Longs
+) -> npt.NDArray[np.generic]:
+    """Copy run i, ``values[starts[i]:]`` of length ``offsets[i+1] - offsets[i]``, to ``offsets[i]``.
+
+    Parameters
+    ----------
+    values
+        Shape (n,), any numeric type.
+    starts
+        Shape (k,).
+    offsets
+        Shape (k + 1,), from 0.
+
+    Examples
+    --------
+    >>> gather_runs(np.arange(9.0), np.array([6, 1]), np.array([0, 2, 3])).tolist()
+    [6.0, 7.0, 1.0]
+    """
+    result = np.empty(offsets[-1], values.dtype)
+    for run in range(len(starts)):
+        for i in range(offsets[run + 1] - offsets[run]):
+            result[offsets[run] + i] = values[starts[run] + i]
+    return result

@@ -1,0 +1,137 @@
+"""Runs of equal keys in sorted arrays, and statistics of the values in each run."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from borgtrace.kernels.compiled import compiled
+
+Floats = npt.NDArray[np.float32]
+Doubles = npt.NDArray[np.float64]
+Longs = npt.NDArray[np.int64]
+
+
+@compiled()
+def run_starts(first: Longs, second: Longs) -> Longs:
+    """Return where runs of equal (first, second) begin, and the length as the last entry.
+
+    Parameters
+    ----------
+    first, second
+        Arrays of shape (n,), sorted together.
+
+    Examples
+    --------
+    >>> run_starts(np.array([1, 1, 2]), np.array([0, 0, 0])).tolist()
+    [0, 2, 3]
+    """
+    starts = np.empty(len(first) + 1, np.int64)
+    count = 0
+    for row in range(len(first)):
+        if row == 0 or first[row] != first[row - 1] or second[row] != second[row - 1]:
+            starts[count] = row
+            count += 1
+    starts[count] = len(first)
+    return starts[: count + 1].copy()
+
+
+@compiled()
+def run_statistics(values: Floats, starts: Longs, weights: Doubles) -> Doubles:
+    """Return mean, deviation (ddof 0), maximum and weighted mean of each run, NaN skipped.
+
+    Parameters
+    ----------
+    values
+        Shape (n,), NaN where there is no value.
+    starts
+        Shape (k + 1,), as `run_starts` gives.
+    weights
+        Shape (n,), ≥ 0; a run whose weights are all 0 has a weighted mean of NaN.
+
+    Returns
+    -------
+    ndarray
+        Shape (4, k), NaN for a run without values.  Two passes in float64, so the order of
+        additions, and with it every bit, is fixed.
+
+    Examples
+    --------
+    >>> run_statistics(np.array([1, 3], np.float32), np.array([0, 2]), np.array([1.0, 3.0]))[:, 0].tolist()
+    [2.0, 1.0, 3.0, 2.5]
+    """
+    runs = len(starts) - 1
+    result = np.full((4, runs), np.nan)
+    for run in range(runs):
+        count, total, largest, weight, weighted = 0, 0.0, -np.inf, 0.0, 0.0
+        for row in range(starts[run], starts[run + 1]):
+            value = np.float64(values[row])
+            if not np.isnan(value):
+                count += 1
+                total += value
+                largest = max(largest, value)
+                weight += weights[row]
+                weighted += weights[row] * value
+        if count == 0:
+            continue
+        mean = total / count
+        squares = 0.0
+        for row in range(starts[run], starts[run + 1]):
+            value = np.float64(values[row])
+            if not np.isnan(value):
+                squares += (value - mean) ** 2
+        result[0, run] = mean
+        result[1, run] = np.sqrt(squares / count)
+        result[2, run] = largest
+        if weight > 0:
+            result[3, run] = weighted / weight
+    return result
+
+
+@compiled()
+def run_spans(start: Longs, end: Longs, length: Longs, machine: Longs, starts: Longs) -> Longs:
+    """Return first start, last end, seconds, gaps, machines and repeats of each run of windows.
+
+    Parameters
+    ----------
+    start, end
+        Times in µs, shape (n,), starts ascending within a run.
+    length
+        Length of each window in µs, as it is to be summed.
+    machine
+        Machine of each window, −1 where unknown.
+    starts
+        Shape (k + 1,), as `run_starts` gives.
+
+    Returns
+    -------
+    ndarray
+        Shape (6, k) of int64: first start, last end, µs in windows, gaps, distinct machines, and
+        windows that start when the window before them did.
+    """
+    runs = len(starts) - 1
+    result = np.zeros((6, runs), np.int64)
+    seen = np.empty(64, np.int64)
+    for run in range(runs):
+        low, high = starts[run], starts[run + 1]
+        latest = end[low]
+        distinct = 0
+        for row in range(low, high):
+            result[2, run] += length[row]
+            if row > low:
+                result[3, run] += start[row] > latest
+                result[5, run] += start[row] == start[row - 1]
+            latest = max(latest, end[row])
+            if machine[row] >= 0 and (row == low or machine[row] != machine[row - 1]):
+                known = False
+                for i in range(distinct):
+                    known = known or seen[i] == machine[row]
+                if not known:
+                    if distinct == len(seen):
+                        larger = np.empty(2 * len(seen), np.int64)
+                        larger[:distinct] = seen
+                        seen = larger
+                    seen[distinct] = machine[row]
+                    distinct += 1
+        result[0, run], result[1, run], result[4, run] = start[low], latest, distinct
+    return result

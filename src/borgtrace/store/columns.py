@@ -1,0 +1,55 @@
+"""Usage columns as arrays: which there are, and building one on its first use."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from borgtrace.errors import StoreError
+from borgtrace.schema import TABLES
+from borgtrace.store.layout import INCOMPLETE, Layout
+
+MEASURED = tuple(
+    column.name for column in TABLES["instance_usage"].columns if column.type == "float32"
+)
+TRACE_COLUMNS = ("start_time", "duration", *MEASURED)
+"""Columns that `Store.traces` can return: two about time (made at ingest), and all measured ones."""
+
+
+def add_array(layout: Layout, column: str) -> None:
+    """Write ``traces/<column>.npy`` from the Parquet table: beside it, then renamed into place.
+
+    Raises
+    ------
+    StoreError
+        When the store cannot be written to.
+    """
+    parts = [pq.ParquetFile(part) for part in layout.parts("instance_usage")]
+    rows = sum(part.metadata.num_rows for part in parts)
+    path = layout.array(column)
+    incomplete = path.with_name(f"{path.stem}.{os.getpid()}{INCOMPLETE}")
+    try:
+        array = np.lib.format.open_memmap(incomplete, mode="w+", dtype=np.float32, shape=(rows,))
+        done = 0
+        for part in parts:
+            for batch in part.iter_batches(1 << 20, columns=[column]):
+                array[done : done + batch.num_rows] = as_floats(batch.column(0))
+                done += batch.num_rows
+        array.flush()
+        incomplete.replace(path)
+    except PermissionError as error:
+        raise StoreError(
+            str(layout.root), f"no array of {column} yet, and the store cannot be written to",
+            way_out="let its owner read that column once",
+        ) from error  # fmt: skip
+
+
+def as_floats(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
+    """Return a numeric column as contiguous float32, NaN for NULL."""
+    filled = pc.fill_null(pc.cast(column, pa.float32()), np.float32(np.nan))
+    return np.ascontiguousarray(filled.to_numpy(zero_copy_only=False) if isinstance(filled, pa.Array)
+                                else filled.to_numpy())  # fmt: skip

@@ -1,0 +1,146 @@
+"""What a store holds, where it came from, and what was wrong with it: ``manifest.json``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from borgtrace.errors import StoreError
+from borgtrace.store.layout import FORMAT_VERSION, INCOMPLETE, Layout
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEntry:
+    """One raw file in the ledger: what went in, what was stored, what was refused.
+
+    ``counters`` are numbers by reason code; ``merged`` counts rows that a flattened source repeats
+    and that were stored once; ``skipped`` counts rows of other cells.
+    """
+
+    name: str
+    file: str
+    table: str
+    raw_table: str
+    format: str
+    size: int
+    sha256: str
+    part: int | None
+    parts: int | None
+    rows_in: int
+    stored: int
+    quarantined: int
+    skipped: int = 0
+    merged: int = 0
+    counters: dict[str, int] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    also: dict[str, int] = field(default_factory=dict)
+    """Rows written to other tables from the same file (2019: constraints unnested from events)."""
+
+    @property
+    def is_conserved(self) -> bool:
+        """The law of conservation: every row that came in is accounted for."""
+        return self.rows_in == self.stored + self.quarantined + self.skipped + self.merged
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The manifest of a store.
+
+    ``quality`` holds counters found over whole tables (``{table: {reason: number}}``), beside those
+    of each source; ``synthetic`` is None for Google's data and describes the generator otherwise.
+    """
+
+    generation: str
+    cell: str
+    time_zone: str
+    code_version: str
+    digest: str
+    tables: dict[str, int]
+    sources: tuple[SourceEntry, ...]
+    quality: dict[str, dict[str, int]] = field(default_factory=dict)
+    synthetic: dict[str, Any] | None = None
+    time_range: dict[str, list[int]] = field(default_factory=dict)
+    resource_basis: str = "fraction of the largest machine of this generation"
+    notes: tuple[str, ...] = ()
+    format_version: str = FORMAT_VERSION
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether a generator made the trace: nothing here is Google's data then."""
+        return self.synthetic is not None
+
+    @property
+    def counters(self) -> dict[str, dict[str, int]]:
+        """All counters by table and reason: those of the sources summed, and the table-wide ones."""
+        total: dict[str, dict[str, int]] = {name: dict(found) for name, found in self.quality.items()}
+        for entry in self.sources:
+            for reason, number in entry.counters.items():
+                table = total.setdefault(entry.table, {})
+                table[reason] = table.get(reason, 0) + number
+        return {name: dict(sorted(found.items())) for name, found in sorted(total.items()) if found}
+
+    def to_json(self) -> str:
+        """Return the manifest as indented JSON."""
+        return json.dumps(asdict(self), indent=1, sort_keys=True) + "\n"
+
+    def write(self, path: Path) -> None:
+        """Write beside `path`, then rename into place."""
+        incomplete = path.with_name(path.name + INCOMPLETE)
+        incomplete.write_text(self.to_json())
+        incomplete.replace(path)
+
+
+def entry_from(data: dict[str, Any]) -> SourceEntry:
+    """Rebuild a ledger entry from its JSON."""
+    return SourceEntry(**{**data, "columns": tuple(data.get("columns", ()))})
+
+
+def read_manifest(root: Path) -> Manifest:
+    """Read the manifest of the store at `root`.
+
+    Raises
+    ------
+    StoreError
+        When there is no store, it is half-built, or of another major version.
+    """
+    layout = Layout(root)
+    if not layout.manifest.is_file():
+        raise _missing(layout)
+    data = json.loads(layout.manifest.read_text())
+    found = str(data.get("format_version", "none"))
+    if found.split(".")[0] != FORMAT_VERSION.split(".")[0]:
+        raise StoreError(
+            str(root),
+            "store of another format version",
+            expected=FORMAT_VERSION,
+            got=found,
+            way_out=f"build it again: borgtrace ingest SRC --store {root} --rebuild",
+        )
+    data["sources"] = tuple(entry_from(entry) for entry in data["sources"])
+    data["notes"] = tuple(data.get("notes", ()))
+    return Manifest(**data)
+
+
+def _missing(layout: Layout) -> StoreError:
+    root = str(layout.root)
+    if layout.staging.exists() or layout.next.exists():
+        return StoreError(
+            root,
+            "the store is half-built",
+            expected="manifest.json",
+            got="an ingest that did not finish",
+            way_out=f"finish it: borgtrace ingest SRC --store {root}",
+        )
+    if not layout.root.exists():
+        return StoreError(
+            root, "there is no such store", way_out=f"make one: borgtrace ingest SRC --store {root}"
+        )
+    return StoreError(
+        root,
+        "not a borgtrace store",
+        expected="a folder with manifest.json",
+        got=f"{sum(1 for _ in layout.root.iterdir())} other entries" if layout.root.is_dir() else "a file",
+        way_out=f"make one: borgtrace ingest SRC --store {root}",
+    )

@@ -1,0 +1,191 @@
+"""A store, open for reading: tables for questions, traces for tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from borgtrace.schema import TABLES
+from borgtrace.store.layout import Layout
+from borgtrace.store.manifest import Manifest, read_manifest
+from borgtrace.store.traces import DEFAULT_COLUMNS, TraceReader, Traces
+
+if TYPE_CHECKING:
+    import duckdb
+    import ibis.expr.types as ir
+    import numpy.typing as npt
+    import pyarrow as pa
+
+    from borgtrace.store.ibis_tables import StoreTables
+
+
+
+def open(path: str | Path, *, memory: str = "4GB") -> Store:  # noqa: A001 - borgtrace.open
+    """Open a store for reading.
+
+    Parameters
+    ----------
+    path
+        The store's folder.
+    memory
+        Budget of the engine that answers questions; it spills beyond.
+
+    Raises
+    ------
+    StoreError
+        When there is no store, it is half-built, or of another major version; the message has the
+        command that mends it.
+
+    Notes
+    -----
+    Takes milliseconds: only the manifest is read.  Any number of processes may read at once.
+    """
+    return Store(Path(path), read_manifest(Path(path)), memory)
+
+
+class Store:
+    """One cell's trace.  Use `borgtrace.open`.
+
+    Attributes
+    ----------
+    path
+        The folder.
+    manifest
+        What it holds: tables, sources, quality counters; see `borgtrace.store.manifest.Manifest`.
+    """
+
+    def __init__(self, path: Path, manifest: Manifest, memory: str = "4GB") -> None:
+        self.path, self.manifest, self.memory = path, manifest, memory
+        self.layout = Layout(path)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the store's tables: same sources, same digest."""
+        return self.manifest.digest
+
+    @cached_property
+    def tables(self) -> StoreTables:
+        """The canonical tables as Ibis tables: ``store.tables.instance_usage``."""
+        from borgtrace.store.ibis_tables import StoreTables
+
+        return StoreTables(self.layout, self.memory)
+
+    @property
+    def tasks(self) -> ir.Table:
+        """The index, one row per instance, as an Ibis table."""
+        return self.tables.tasks
+
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        from borgtrace.engine.guard import open_store
+
+        paths = {table: [str(part) for part in self.layout.parts(name)] for name, table in TABLES.items()}
+        return open_store(self.path, paths, memory=self.memory)
+
+    def sql(self, query: str) -> pa.Table:
+        """Answer one SELECT over the tables.
+
+        Parameters
+        ----------
+        query
+            A single query; it can neither write nor read outside the store.
+
+        Raises
+        ------
+        UsageError
+            When it is not a single query, or names what does not exist.
+        EngineError
+            When the engine refuses the work.
+        """
+        from borgtrace.engine.guard import query as guarded
+
+        return guarded(self._connection, query)
+
+    @cached_property
+    def _reader(self) -> TraceReader:
+        return TraceReader(self.layout)
+
+    @property
+    def offsets(self) -> npt.NDArray[np.int64]:
+        """Row of each task's first window in the arrays, and the number of rows last: (n + 1,)."""
+        return self._reader.offsets
+
+    def array(self, column: str) -> npt.NDArray[np.generic]:
+        """Return one usage column of all tasks in task order, memory-mapped (built on first use)."""
+        return self._reader.array(column)
+
+    def trace(self, collection_id: int, instance_index: int) -> dict[str, npt.NDArray[np.generic]]:
+        """Return one task's windows in time order.
+
+        Returns
+        -------
+        dict
+            Arrays of shape (n,), views of memory maps: ``start_time`` (s), ``duration`` (s),
+            ``average_cpu``, ``sampled_cpu``, ``average_memory`` (NaN for NULL).
+
+        Raises
+        ------
+        UsageError
+            When the store has no such task.
+
+        Notes
+        -----
+        A binary search in the index and five slices: microseconds.
+        """
+        return self._reader.trace(collection_id, instance_index)
+
+    def traces(
+        self,
+        selection: str | Sequence[tuple[int, int]] | npt.NDArray[np.integer[Any]] | None = None,
+        columns: Sequence[str] = DEFAULT_COLUMNS,
+    ) -> Traces:
+        """Return many tasks as flat columns and offsets.
+
+        Parameters
+        ----------
+        selection
+            SQL predicate over ``tasks``; or (collection_id, instance_index) pairs; or positions in
+            ``tasks``; all tasks where None.
+        columns
+            Numeric usage columns, ``start_time`` and ``duration``.
+
+        Raises
+        ------
+        UsageError
+            For an unknown task or column, or a predicate that does not parse.
+        """
+        return self._reader.traces(self._rows(selection), tuple(columns))
+
+    def _rows(self, selection: Any) -> npt.NDArray[np.int64]:
+        if selection is None:
+            return np.arange(len(self._reader.collections))
+        if isinstance(selection, str):
+            rows = self.sql(
+                "SELECT r FROM (SELECT *, row_number() OVER (ORDER BY collection_id, instance_index) - 1 AS r "
+                f"FROM tasks) AS tasks WHERE {selection} ORDER BY r"
+            )
+            return rows.column("r").to_numpy().astype(np.int64)
+        if isinstance(selection, np.ndarray) and selection.ndim == 1:
+            return selection.astype(np.int64, copy=False)
+        return np.array([self._reader.row(int(c), int(i)) for c, i in selection], np.int64)
+
+    def __repr__(self) -> str:
+        """Say what the store is in one line."""
+        made = "synthetic, " if self.manifest.is_synthetic else ""
+        rows = sum(self.manifest.tables.values())
+        cell = f" cell {self.manifest.cell}" if self.manifest.cell else ""
+        return f"<Store {self.path} ({made}{self.manifest.generation}{cell}, {rows:,} rows)>"
+
+    def _repr_html_(self) -> str:
+        """Show the tables in a notebook."""
+        rows = "".join(
+            f"<tr><td>{name}</td><td style='text-align:right'>{count:,}</td></tr>"
+            for name, count in self.manifest.tables.items()
+        )
+        made = " — <b>synthetic</b>" if self.manifest.is_synthetic else ""
+        title = f"Google cluster trace {self.manifest.generation} {self.manifest.cell}{made}"
+        return f"<table><caption>{title}</caption><tr><th>table</th><th>rows</th></tr>{rows}</table>"

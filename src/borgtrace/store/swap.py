@@ -1,0 +1,40 @@
+"""Putting a finished new version in place, in steps that may be repeated after a crash.
+
+``next/`` is complete when it has that name: everything in it, the manifest last, replaces what is
+in the store.  While the manifest is away, readers see a half-built store and say so.
+"""
+
+from __future__ import annotations
+
+import shutil
+
+from borgtrace.store.layout import INCOMPLETE, Layout
+
+
+def commit_next(layout: Layout) -> None:
+    """Declare ``next.incomplete`` complete and put it in place."""
+    layout.next.with_name(layout.next.name + INCOMPLETE).rename(layout.next)
+    finish_swap(layout)
+
+
+def finish_swap(layout: Layout) -> bool:
+    """Finish a swap that was begun, if there is one; return whether there was."""
+    if not layout.next.exists():
+        return False
+    replacement = layout.next / layout.manifest.name
+    if replacement.exists():
+        layout.manifest.unlink(missing_ok=True)
+        for entry in sorted(layout.next.iterdir()):
+            if entry != replacement:
+                _replace(layout, entry.name)
+        replacement.rename(layout.manifest)
+    layout.next.rmdir()
+    shutil.rmtree(layout.staging, ignore_errors=True)
+    return True
+
+
+def _replace(layout: Layout, name: str) -> None:
+    target = layout.root / name
+    if target.exists():
+        shutil.rmtree(target)
+    (layout.next / name).rename(target)

@@ -1,0 +1,149 @@
+"""One task's trace in microseconds: an index look-up and a slice of a memory map."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+
+from borgtrace.errors import UsageError
+from borgtrace.kernels.gather import find_rows, gather_runs
+from borgtrace.store.columns import TRACE_COLUMNS, add_array
+from borgtrace.store.layout import Layout
+
+Array = npt.NDArray[np.generic]
+DEFAULT_COLUMNS = ("start_time", "duration", "average_cpu", "sampled_cpu", "average_memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """Traces of several tasks as flat columns and offsets (CSR).
+
+    Parameters
+    ----------
+    rows
+        Positions of the tasks in the ``tasks`` table, shape (n,).
+    offsets
+        Shape (n + 1,): the i-th trace is ``column[offsets[i]:offsets[i + 1]]``.
+    columns
+        Flat arrays, float32 with NaN for NULL; ``start_time`` in s (uint32; 0 = before, 2³²−1 =
+        after the trace), ``duration`` in s.
+    """
+
+    rows: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.int64]
+    columns: Mapping[str, Array]
+
+    def __len__(self) -> int:
+        """Return the number of tasks."""
+        return len(self.rows)
+
+    def __getitem__(self, i: int) -> dict[str, Array]:
+        """Return the i-th task's arrays (views)."""
+        low, high = self.offsets[i], self.offsets[i + 1]
+        return {name: column[low:high] for name, column in self.columns.items()}
+
+    def __getattr__(self, name: str) -> Array:
+        """Return a flat column by its name."""
+        try:
+            return self.columns[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+
+class TraceReader:
+    """The index and the memory-mapped columns of a store; opened once, read a myriad of times."""
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._arrays: dict[str, Array] = {}
+        parts = layout.parts("tasks")
+        key = pq.read_table(parts, columns=["collection_id", "instance_index", "first_row", "n_windows"])
+        self.collections = _numbers(key, "collection_id", np.int64)
+        self.instances = _numbers(key, "instance_index", np.int32)
+        self.offsets = np.append(_numbers(key, "first_row", np.int64), key_rows(key)).astype(np.int64)
+        self.default = {name: self.array(name) for name in DEFAULT_COLUMNS}
+        self._slices = tuple(self.default.items())
+
+    def array(self, column: str) -> Array:
+        """Return a whole column in task order, memory-mapped; built on first use.
+
+        Raises
+        ------
+        UsageError
+            When there is no such numeric usage column.
+        """
+        if column not in self._arrays:
+            if column not in TRACE_COLUMNS:
+                raise UsageError(
+                    "column", "no such trace column", expected=", ".join(TRACE_COLUMNS), got=repr(column)
+                )
+            path = self._layout.array(column)
+            if not path.exists():
+                add_array(self._layout, column)
+            self._arrays[column] = _map(path)
+        return self._arrays[column]
+
+    def row(self, collection_id: int, instance_index: int) -> int:
+        """Return the position of a task in the index.
+
+        Raises
+        ------
+        UsageError
+            When the store has no such task.
+        """
+        row = int(find_rows(self.collections, self.instances, collection_id, instance_index))
+        if row < 0:
+            raise self._unknown(collection_id, instance_index)
+        return row
+
+    def trace(self, collection_id: int, instance_index: int) -> dict[str, Array]:
+        """Return one task's default columns as views of the memory maps."""
+        row = self.row(collection_id, instance_index)
+        low, high = self.offsets[row], self.offsets[row + 1]
+        return {name: column[low:high] for name, column in self._slices}
+
+    def traces(self, rows: npt.NDArray[np.int64], columns: tuple[str, ...] = DEFAULT_COLUMNS) -> Traces:
+        """Return many tasks as flat columns; zero-copy where they are neighbours, else gathered."""
+        starts, ends = self.offsets[rows], self.offsets[rows + 1]
+        offsets = np.zeros(len(rows) + 1, np.int64)
+        np.cumsum(ends - starts, out=offsets[1:])
+        if len(rows) and np.array_equal(starts[1:], ends[:-1]):
+            flat = {name: self.array(name)[starts[0] : ends[-1]] for name in columns}
+        else:
+            flat = {name: gather_runs(self.array(name), starts, offsets) for name in columns}
+        return Traces(rows, offsets, flat)
+
+    def _unknown(self, collection_id: int, instance_index: int) -> UsageError:
+        low, high = np.searchsorted(self.collections, [collection_id, collection_id + 1])
+        if low == high:
+            near = self.collections[min(low, len(self.collections) - 1)] if len(self.collections) else None
+            got, way_out = f"collection {collection_id}", f"the nearest is {near}" if near is not None else None
+        else:
+            got = f"instance {instance_index}"
+            way_out = f"it has instances {self.instances[low]} to {self.instances[high - 1]}"
+        return UsageError("task", "not in this store", got=got, way_out=way_out)
+
+
+def key_rows(key: object) -> int:
+    """Return the number of usage rows that an index accounts for."""
+    windows = key.column("n_windows").to_numpy()  # type: ignore[attr-defined]
+    return int(windows.sum(dtype=np.int64))
+
+
+def _numbers(key: object, name: str, kind: type) -> Array:
+    return np.ascontiguousarray(key.column(name).to_numpy(), dtype=kind)  # type: ignore[attr-defined]
+
+
+def _map(path: Path) -> Array:
+    try:
+        mapped: Array = np.load(path, mmap_mode="r")
+    except ValueError:
+        mapped = np.load(path)
+    return mapped.view(np.ndarray) if mapped.size else np.asarray(mapped)
+
+
