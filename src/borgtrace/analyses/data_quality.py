@@ -1,0 +1,268 @@
+"""Which of the documented anomalies does this trace have, and how often?
+
+Every anomaly that the format documents, Google's notes or studies of the traces name is counted and put beside what
+is documented: expected – found.  A documented share is met within half of it, or within two standard deviations
+of a Poisson count where the trace is small.  What ingest refuses or flags row by row is in the store's own quality counters
+(`borgtrace info`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
+
+from borgtrace.analyses._anomalies import ANOMALIES, Anomaly
+from borgtrace.analyses._windows import amount, regular
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.schema import Column, Table
+from borgtrace.schema.arrow import arrow_schema
+from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, DAY, SECOND, TRACE_START, WINDOW
+
+if TYPE_CHECKING:
+    import altair as alt
+
+RESULT = Table(
+    "data_quality", "anomaly", ("table", "anomaly"),
+    (
+        Column("table", "string", "id", "Table the anomaly is in.", nullable=False),
+        Column("anomaly", "string", "id", "Short name of the anomaly.", nullable=False),
+        Column("statement", "string", "1", "What was counted.", nullable=False),
+        Column("expected", "string", "1", "What is documented.", nullable=False),
+        Column("n", "int64", "count", "Rows (or seconds) found.", nullable=False),
+        Column("of", "int64", "count", "Rows (or seconds) looked at.", nullable=False),
+        Column("share", "float64", "fraction", "n ÷ of; NULL where there was nothing to look at."),
+        Column("verdict", "string", "1", "as documented, differs, reported or nothing to measure.",
+               nullable=False),
+    ),
+)  # fmt: skip
+Shares = dict[str, tuple[ir.BooleanValue | bool, ir.BooleanValue | bool]]
+LONG_TRACE_DAYS = 14
+
+
+def compute(tables: Tables) -> pa.Table:
+    """Return what is expected and what was found, one row per anomaly of the generation."""
+    found = dict(_found(tables))
+    if not found and not tables.is_plan:
+        raise NotApplicable("the store holds no events and no usage")
+    rows = [
+        _row(anomaly, *found[code])
+        for code, anomaly in ANOMALIES.items()
+        if code in found and tables.generation in anomaly.generations
+    ]
+    return pa.Table.from_pylist(rows, schema=arrow_schema(RESULT))
+
+
+def _row(anomaly: Anomaly, n: int, of: int) -> dict[str, Any]:
+    return {
+        "table": anomaly.table, "anomaly": anomaly.code, "statement": anomaly.statement,
+        "expected": anomaly.expected, "n": n, "of": of, "share": n / of if of else None,
+        "verdict": anomaly.verdict(n, of),
+    }  # fmt: skip
+
+
+def _found(tables: Tables) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Count, table by table; what a store does not hold is left out."""
+    stages: tuple[tuple[Callable[[Tables], ir.Table], tuple[str, ...]], ...] = (
+        (_events, ("instance_events",)),
+        (_attempts, ("instance_events",)),
+        (_collections, ("collection_events",)),
+        (_jobs, ("collection_events", "instance_events")),
+        (_machines, ("machine_events",)),
+        (_windows, ("instance_usage",)),
+        (_coverage, ("instance_usage", "instance_events")),
+        (_allocs, ("instance_usage",)),
+    )
+    for stage, reads in stages:
+        if all(tables.has(name) for name in reads):
+            table = tables.fetch(stage(tables), stage.__name__.strip("_"))
+            row = table.to_pylist()[0] if table.num_rows else {}
+            for name in row:
+                if name.endswith("__n"):
+                    yield name[:-3], (row[name] or 0, row[f"{name[:-3]}__of"] or 0)
+    if tables.has("instance_events"):
+        yield "fail_days", _fail_days(tables)
+
+
+def _count(table: ir.Table, shares: Shares) -> ir.Table:
+    """Count the rows that satisfy each pair of conditions: the anomaly, and what it could befall."""
+    columns = {}
+    for code, (anomaly, among) in shares.items():
+        columns[f"{code}__n"] = table.count(where=(anomaly & among).fill_null(False))
+        columns[f"{code}__of"] = table.count(where=among) if isinstance(among, ir.Value) else table.count()
+    return table.aggregate(**columns)
+
+
+def _events(tables: Tables) -> ir.Table:
+    e = tables.instance_events
+    every = ibis.literal(True)
+    submit, first = e.type == "SUBMIT", e.time == BEFORE_TRACE
+    placed = e.type.isin(("SCHEDULE", "EVICT", "FAIL", "FINISH"))
+    no_request = e.cpu_request.isnull() & e.memory_request.isnull() & e.disk_request.isnull()
+    return _count(e, {
+        "missing_info_instances": (e.missing_type.notnull(), every),
+        "missing_info_is_update": (
+            e.type == "UPDATE_RUNNING", (e.missing_type == "SNAPSHOT_BUT_NO_TRANSITION").fill_null(False)
+        ),
+        "missing_creation_no_request": (
+            no_request, (e.missing_type == "EXISTS_BUT_NO_CREATION").fill_null(False)
+        ),
+        "machine_missing": (e.machine_id.isnull(), placed),
+        "machine_on_kill": (e.machine_id.notnull(), e.type == "KILL"),
+        "machine_on_submit": (e.machine_id.notnull(), submit & ~first),
+        "machine_on_first_submit": (e.machine_id.notnull(), submit & first),
+        "cpu_request_zero": (e.cpu_request == 0.0, e.cpu_request.notnull()),
+        "after_trace": (e.time == AFTER_TRACE, every),
+    })  # fmt: skip
+
+
+def _attempts(tables: Tables) -> ir.Table:
+    a = tables.instance_attempts
+    finished = (a.end_type == "FINISH").fill_null(False)
+    return _count(a, {"schedule_missing": (a.schedule_time.isnull(), finished)})
+
+
+def _fail_days(tables: Tables) -> tuple[int, int]:
+    """Count the days with more than twice the median of FAIL events; too short a trace has none."""
+    e = tables.instance_events
+    inside = e.filter((e.time >= TRACE_START) & (e.time < AFTER_TRACE))
+    inside = inside.mutate(day=((inside.time - TRACE_START) // DAY).cast("int64"))
+    days = inside.group_by("day").aggregate(n=inside.count(where=inside.type == "FAIL"))
+    counts = sorted(tables.fetch(days, "fail_days")["n"].to_pylist())
+    if len(counts) < LONG_TRACE_DAYS:
+        return 0, 0
+    median = counts[len(counts) // 2]
+    return sum(n > 2 * median for n in counts), len(counts)
+
+
+def _collections(tables: Tables) -> ir.Table:
+    c = tables.collection_events
+    attempts = tables.collection_attempts
+    whole = _count(c, {"missing_info_collections": (c.missing_type.notnull(), ibis.literal(True))})
+    again = attempts.aggregate(
+        job_id_reused__n=attempts.count(where=attempts.attempt == 2),
+        job_id_reused__of=attempts.count(where=attempts.attempt == 1),
+    )
+    return whole.cross_join(again)
+
+
+def _jobs(tables: Tables) -> ir.Table:
+    jobs = tables.collection_events.filter(tables.collection_events.collection_type == "JOB")
+    with_tasks = tables.instance_events.select("collection_id").distinct().mutate(has_tasks=True)
+    joined = jobs.select("collection_id").distinct().left_join(with_tasks, "collection_id")
+    return _count(joined, {"jobs_without_tasks": (joined.has_tasks.isnull(), ibis.literal(True))})
+
+
+def _machines(tables: Tables) -> ir.Table:
+    m = tables.machine_events
+    before = m.time.lag().over(ibis.window(group_by="machine_id", order_by=["time", "source_part", "source_row"]))
+    m = m.mutate(is_doubled=(before == m.time).fill_null(False))
+    lacks = m.cpu_capacity.isnull() | m.memory_capacity.isnull()
+    return _count(m, {
+        "capacity_missing": (lacks, m.type == "ADD"),
+        "machine_events_doubled": (m.is_doubled, ibis.literal(True)),
+    })  # fmt: skip
+
+
+def _windows(tables: Tables) -> ir.Table:
+    u = tables.instance_usage
+    every = ibis.literal(True)
+    length = u.end_time - u.start_time
+    late = u.start_time >= TRACE_START + 14 * DAY
+    crosses = (u.start_time - TRACE_START) // WINDOW != (u.end_time - 1 - TRACE_START) // WINDOW
+    inside = (u.start_time >= TRACE_START) & (u.end_time < AFTER_TRACE)
+    cpi, mai = u.cycles_per_instruction, u.memory_accesses_per_instruction
+    single = u.maximum_cpu.notnull() & ~u.aggregation_type.fill_null(False)
+    return _count(u, {
+        "window_over_300s": (length > WINDOW, inside),
+        "window_off_grid": (crosses & (length > 0), inside & (length <= WINDOW)),
+        "window_full": (length == WINDOW, inside),
+        "cpu_over_1": (u.average_cpu > 1.0, u.average_cpu.notnull()),
+        "sampled_cpu_over_1": (u.sampled_cpu > 1.0, u.sampled_cpu.notnull()),
+        "mean_over_maximum": (u.average_cpu > u.maximum_cpu, u.average_cpu.notnull() & single),
+        "sample_over_maximum": (u.sampled_cpu > u.maximum_cpu, u.sampled_cpu.notnull() & single),
+        "disk_io_late": (u.mean_disk_io_time.notnull(), late),
+        "disk_io_null": (u.mean_disk_io_time.isnull(), ~late),
+        "cpi_null": (cpi.isnull(), every),
+        "cpi_impossible": ((cpi < 0.1) | (cpi > 50.0), cpi.notnull()),
+        "mai_impossible": ((mai < 0.0) | (mai > 1.0), mai.notnull()),
+        "assigned_memory_zero": (u.assigned_memory == 0.0, u.assigned_memory.notnull()),
+        "dedicated_usage": (u.is_on_dedicated_machine, every),
+        "percentiles_empty": (u.cpu_usage_distribution.length().fill_null(0) == 0, every),
+    })  # fmt: skip
+
+
+def _coverage(tables: Tables) -> ir.Table:
+    """Compare the time instances ran with the time that usage windows cover, in seconds."""
+    usage = regular(tables.instance_usage)
+    covered = usage.aggregate(covered=usage.seconds.sum().cast("int64"), last=usage.end_time.max())
+    a = tables.instance_attempts
+    ran = a.filter(a.schedule_time.notnull() & (a.schedule_time < AFTER_TRACE)).cross_join(covered.select("last"))
+    since = ibis.greatest(ran.schedule_time, TRACE_START)
+    until = ibis.least(ran.left_time.fill_null(AFTER_TRACE), ran.last)
+    lasted = ran.aggregate(lasted=(ibis.greatest(until - since, 0) // SECOND).sum().cast("int64"))
+    both = lasted.cross_join(covered)
+    missing = ibis.greatest(both.lasted.fill_null(0) - both.covered.fill_null(0), 0)
+    return both.select(usage_missing__n=missing, usage_missing__of=both.lasted.fill_null(0))
+
+
+def _allocs(tables: Tables) -> ir.Table:
+    """Compare the CPU time of tasks inside alloc sets with that of the alloc sets, in seconds."""
+    rows = regular(tables.instance_usage)
+    cpu = amount(rows.average_cpu, rows.seconds, 10)
+    inside, sets = rows.alloc_collection_id.notnull(), rows.collection_type == "ALLOC_SET"
+    return rows.aggregate(
+        alloc_holds_tasks__n=cpu.sum(where=inside).cast("int64") // 1024,
+        alloc_holds_tasks__of=cpu.sum(where=sets).cast("int64") // 1024,
+    )
+
+
+def plot(result: pa.Table) -> alt.Chart:
+    """Draw the share of every anomaly, coloured by the verdict."""
+    import altair as alt
+
+    from borgtrace.analyses._charts import WIDTH, rows
+
+    colours = alt.Scale(
+        domain=["as documented", "differs", "reported", "nothing to measure"],
+        range=["#2ca58d", "#e4572e", "#88a", "#ddd"],
+    )
+    return (
+        alt.Chart(rows(result), title="Documented anomalies: share found")
+        .mark_bar()
+        .encode(
+            x=alt.X("share:Q", scale=alt.Scale(domain=[0, 1], clamp=True), title="share of what was looked at"),
+            y=alt.Y("statement:N", title=None, axis=alt.Axis(labelLimit=420), sort=None),
+            color=alt.Color("verdict:N", scale=colours),
+            tooltip=["statement:N", "expected:N", "n:Q", "of:Q", "share:Q", "verdict:N"],
+        )
+        .properties(width=WIDTH)
+    )
+
+
+def _claim(anomaly: Anomaly) -> Claim:
+    """Judge one anomaly; where documents only say that it occurs, there is nothing to judge."""
+
+    def measure(result: pa.Table) -> str:
+        for row in result.to_pylist():
+            if row["anomaly"] == anomaly.code and row["verdict"] == "reported":
+                raise NotApplicable(f"nothing to compare {row['n']:,} of {row['of']:,} with")
+            if row["anomaly"] == anomaly.code and row["of"]:
+                return f"{row['share']:.4%} ({row['n']:,} of {row['of']:,}, {row['verdict']})"
+        raise NotApplicable("the store has nothing that it could befall")
+
+    def holds(found: str) -> bool:
+        return found.endswith("as documented)")
+
+    return Claim(f"QUALITY-{anomaly.code}", anomaly.statement, anomaly.expected, measure, holds, anomaly.source)
+
+
+CLAIMS = tuple(_claim(anomaly) for anomaly in ANOMALIES.values())
+
+RECIPE = Recipe(
+    "data_quality", compute, plot, RESULT, CLAIMS,
+    reference="format documents, Google's notes on the traces, and counts over the real files", order=10,
+)  # fmt: skip

@@ -1,0 +1,127 @@
+"""Expected – found, by hand, on a trace with one of everything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from borgtrace.analyses import data_quality
+from borgtrace.analyses._anomalies import ANOMALIES
+from tests.analyses.tiny import answer, at, tiny, window
+
+EVENTS = [
+    {"collection_id": 1, "time": 0, "type": "SUBMIT", "machine_id": 4, "cpu_request": 0.5},
+    {"collection_id": 1, "time": 0, "type": "SCHEDULE", "machine_id": 4, "cpu_request": 0.0},
+    {"collection_id": 1, "time": at(600), "type": "FINISH", "machine_id": 4},
+    {"collection_id": 2, "time": 0, "type": "SUBMIT", "missing_type": "EXISTS_BUT_NO_CREATION"},
+    {"collection_id": 2, "time": at(10), "type": "SCHEDULE", "cpu_request": 0.5},
+    {"collection_id": 2, "time": at(20), "type": "UPDATE_RUNNING", "missing_type": "SNAPSHOT_BUT_NO_TRANSITION"},
+    {"collection_id": 2, "time": at(310), "type": "KILL"},
+    {"collection_id": 3, "time": at(5), "type": "SUBMIT"},
+    {"collection_id": 3, "time": at(7), "type": "FINISH", "machine_id": 4},
+]
+TABLES: dict[str, list[dict[str, Any]]] = {
+    "instance_events": EVENTS,
+    "collection_events": [
+        {"collection_id": 1, "time": 0, "type": "SUBMIT"},
+        {"collection_id": 9, "time": at(1), "type": "SUBMIT"},
+        {"collection_id": 9, "time": at(2), "type": "FAIL"},
+        {"collection_id": 9, "time": at(3), "type": "SUBMIT", "missing_type": "SNAPSHOT_BUT_NO_TRANSITION"},
+    ],
+    "machine_events": [
+        {"time": 0, "machine_id": 4, "type": "ADD"},
+        {"time": 0, "machine_id": 5, "type": "ADD", "cpu_capacity": 0.5, "memory_capacity": 0.5},
+        {"time": 0, "machine_id": 5, "type": "UPDATE", "cpu_capacity": 0.5, "memory_capacity": 0.5},
+    ],
+    "instance_usage": [
+        window(1, 0, 0.5, maximum_cpu=0.25, sampled_cpu=0.375, cycles_per_instruction=2.0),
+        window(1, 301, 1.5, length=299, cycles_per_instruction=99.0, mean_disk_io_time=0.0),
+        window(2, 100, 0.5, length=300, maximum_cpu=0.25, aggregation_type=True),
+        window(2, 15 * 86400, 0.5, mean_disk_io_time=0.5, memory_accesses_per_instruction=2.0),
+    ],
+}
+
+
+def found(generation: str = "2011", **tables: list[dict[str, Any]]) -> dict[str, tuple[int, int, str]]:
+    rows = answer(data_quality.RECIPE, tiny(generation, **tables))
+    return {row["anomaly"]: (row["n"], row["of"], row["verdict"]) for row in rows}
+
+
+def test_one_of_everything() -> None:
+    rows = found(**TABLES)
+    assert rows == {
+        "missing_info_instances": (2, 9, "differs"),
+        "missing_info_is_update": (1, 1, "as documented"),
+        "missing_creation_no_request": (1, 1, "as documented"),
+        "machine_missing": (1, 4, "differs"),
+        "machine_on_kill": (0, 1, "as documented"),
+        "machine_on_submit": (0, 1, "as documented"),
+        "machine_on_first_submit": (1, 2, "as documented"),
+        "cpu_request_zero": (1, 3, "reported"),
+        "after_trace": (0, 9, "reported"),
+        "schedule_missing": (1, 2, "differs"),
+        "fail_days": (0, 0, "nothing to measure"),
+        "missing_info_collections": (1, 4, "as documented"),
+        "jobs_without_tasks": (1, 2, "as documented"),
+        "job_id_reused": (1, 2, "as documented"),
+        "capacity_missing": (1, 2, "differs"),
+        "machine_events_doubled": (1, 3, "differs"),
+        # Ran 600 s and 300 s, up to the last window; covered 300 + 299 + 300 + 300 s.
+        "usage_missing": (0, 900, "as documented"),
+        "window_over_300s": (0, 4, "as documented"),
+        "window_off_grid": (1, 4, "differs"),
+        "cpu_over_1": (1, 4, "differs"),
+        "sampled_cpu_over_1": (0, 1, "as documented"),
+        "mean_over_maximum": (1, 1, "reported"),
+        "sample_over_maximum": (1, 1, "reported"),
+        "disk_io_late": (1, 1, "differs"),
+        "disk_io_null": (2, 3, "differs"),
+        "cpi_null": (2, 4, "as documented"),
+        "cpi_impossible": (1, 2, "differs"),
+        "mai_impossible": (1, 1, "differs"),
+    }
+
+
+def test_2019_has_its_own_anomalies() -> None:
+    rows = found(
+        "2019",
+        instance_usage=[
+            window(7, 0, 0.5, collection_type="ALLOC_SET", assigned_memory=0.0),
+            window(1, 0, 0.25, alloc_collection_id=7, assigned_memory=0.5, is_on_dedicated_machine=True),
+        ],
+    )
+    assert rows["alloc_holds_tasks"] == (75, 150, "as documented")
+    assert rows["assigned_memory_zero"] == (1, 2, "as documented")
+    assert rows["dedicated_usage"] == (1, 2, "differs")
+    assert rows["percentiles_empty"] == (2, 2, "reported")
+    assert rows["window_full"][:2] == (2, 2)
+    assert "disk_io_late" not in rows
+
+
+@pytest.mark.parametrize(
+    ("code", "n", "of", "verdict"),
+    [
+        ("missing_info_instances", 130, 1_000_000, "as documented"),
+        ("missing_info_instances", 196, 1_000_000, "differs"),
+        ("missing_info_instances", 0, 1000, "as documented"),  # 0.13 expected
+        ("usage_missing", 10_000, 1_000_000, "as documented"),
+        ("usage_missing", 10_001, 1_000_000, "differs"),
+        ("fail_days", 2, 29, "as documented"),
+        ("fail_days", 5, 29, "differs"),
+    ],
+)
+def test_verdicts(code: str, n: int, of: int, verdict: str) -> None:
+    assert ANOMALIES[code].verdict(n, of) == verdict
+
+
+def test_claims_say_what_was_found() -> None:
+    findings = {finding.id: finding for finding in data_quality.RECIPE.run(tiny(**TABLES)).findings}
+    assert findings["QUALITY-machine_missing"].measured == "25.0000% (1 of 4, differs)"
+    assert findings["QUALITY-machine_missing"].verdict == "does not hold"
+    assert findings["QUALITY-cpu_request_zero"].reason == "nothing to compare 1 of 3 with"
+    assert findings["QUALITY-window_full"].reason == "the store has nothing that it could befall"
+
+
+def test_nothing_at_all() -> None:
+    assert data_quality.RECIPE.run(tiny()).not_applicable == "the store holds no events and no usage"
