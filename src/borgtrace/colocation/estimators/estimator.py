@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -15,6 +15,7 @@ from borgtrace.errors import UsageError
 from borgtrace.kernels.packing_types import Add, Slack, add_sums
 
 Numbers = NDArray[np.float64]
+Qualities = Callable[[Sequence["Estimator"]], list[float]]
 
 
 @dataclass(frozen=True)
@@ -78,8 +79,8 @@ class Estimator(ABC):
         """State of a machine without tasks, float64 (w,)."""
         return np.zeros(items.shape[1])
 
-    def prepared(self, quality: Callable[[Estimator], float]) -> Estimator:
-        """Learn from held-out tasks, where `quality` measures the overflow of any estimator; default: nothing."""
+    def prepared(self, qualities: Qualities) -> Estimator:
+        """Learn from held-out tasks, where `qualities` measures the overflow of estimators; default: nothing."""
         return self
 
     @property

@@ -1,0 +1,90 @@
+"""The charts of the packing experiments: machines against overflow, and their spread over instances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from borgtrace.colocation.experiments._outcomes import Summary, summaries
+
+if TYPE_CHECKING:
+    import altair as alt
+
+WIDTH, HEIGHT = 460, 320
+HUES = {
+    "average": "#4c78a8", "percentile": "#72b7b2", "cantelli": "#b279a2", "gpa": "#e45756",
+    "gpa-calibrated": "#ff9da6", "convolution": "#54a24b", "saddlepoint": "#eeca3b", "chernoff": "#9d755d",
+    "bernstein": "#bab0ac", "hoeffding": "#888888", "cornish-fisher": "#f58518", "request": "#222222",
+}  # fmt: skip
+"""One colour per estimator in every chart."""
+
+
+def with_floor(rows: Sequence[Summary]) -> list[Summary]:
+    """Rows that a logarithmic axis can show: q of 0 becomes half an overflow, marked as ``none seen``."""
+    shown = []
+    for row in rows:
+        least = 0.5 / max(row["trials"], 1)
+        shown.append(row | {"shown_q": max(row["q"], least), "seen": "none seen" if row["q"] == 0 else "overflow seen"})
+    return shown
+
+
+def m_q_chart(rows: Sequence[Summary], *, title: str = "", target: float | None = None, **channels: Any) -> alt.LayerChart:
+    """Mean machines against mean overflow, one point per cell; `channels` add encodings."""
+    import altair as alt
+
+    data = alt.Data(values=with_floor(rows))
+    present = [name for name in HUES if any(row["estimator"] == name for row in rows)]
+    colour = alt.Color("estimator:N", scale=alt.Scale(domain=present, range=[HUES[n] for n in present]))
+    base = alt.Chart(data).encode(
+        x=alt.X("m:Q", title="machines ÷ lower bound (m)", scale=alt.Scale(zero=False)),
+        y=alt.Y("shown_q:Q", title="overflow probability (q)", scale=alt.Scale(type="log"), axis=alt.Axis(format=".0e")),
+    )
+    tooltip = ["label:N", "packer:N", "data:N", "capacity:Q", "clairvoyance:Q", "m_abs:Q", "m:Q",
+               alt.Tooltip("q:Q", format=".2e"), "n_unplaceable:Q"]  # fmt: skip
+    points = base.mark_point(size=70, filled=True).encode(
+        color=colour, opacity=alt.Opacity("seen:N", scale=alt.Scale(domain=["overflow seen", "none seen"], range=[1, 0.35])),
+        tooltip=tooltip, **channels,
+    )  # fmt: skip
+    names = base.mark_text(align="left", dx=7, fontSize=9).encode(text="label:N", color=colour)
+    layers = [points, names]
+    if target is not None:
+        promise = alt.Chart(alt.Data(values=[{"q": target}])).mark_rule(strokeDash=[4, 4]).encode(y="q:Q")
+        layers.append(promise)
+    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=title)
+
+
+def spread_chart(result: pa.Table, column: str, title: str) -> alt.LayerChart:
+    """Mean and extremes over the instances of ``m`` or ``q``, one line per cell."""
+    import altair as alt
+
+    rows = with_floor(summaries(result))
+    for row in rows:
+        least = 0.5 / max(row["trials"], 1)
+        row["low"] = max(row[f"{column}_low"], least) if column == "q" else row["m_low"]
+        row["high"] = max(row[f"{column}_high"], least) if column == "q" else row["m_high"]
+        row["middle"] = row["shown_q"] if column == "q" else row["m"]
+    scale = alt.Scale(type="log") if column == "q" else alt.Scale(zero=False)
+    base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("label:N", title=None, sort=None))
+    axis = alt.Axis(format=".0e") if column == "q" else alt.Axis()
+    bars = base.mark_rule().encode(
+        x=alt.X("low:Q", scale=scale, title=title, axis=axis), x2="high:Q", color="packer:N", yOffset="packer:N"
+    )
+    means = base.mark_point(filled=True).encode(x=alt.X("middle:Q", scale=scale), color="packer:N", yOffset="packer:N")
+    return alt.layer(bars, means).properties(width=300)
+
+
+def lines(rows: Sequence[Summary], x: str, title: str, *, log_x: bool = True, dash: str = "estimator") -> alt.LayerChart:
+    """q against one axis of the experiment, one line per estimator and parameter."""
+    import altair as alt
+
+    base = alt.Chart(alt.Data(values=with_floor(rows))).encode(
+        x=alt.X(f"{x}:Q", title=title, scale=alt.Scale(type="log" if log_x else "linear")),
+        y=alt.Y("shown_q:Q", title="overflow probability (q)", scale=alt.Scale(type="log"), axis=alt.Axis(format=".0e")),
+        color=alt.Color("label:N", title="estimator"),
+        tooltip=["label:N", f"{x}:Q", "m:Q", alt.Tooltip("q:Q", format=".2e")],
+    )
+    return alt.layer(base.mark_line().encode(strokeDash=f"{dash}:N"), base.mark_point(filled=True)).properties(
+        width=WIDTH, height=HEIGHT
+    )

@@ -1,0 +1,147 @@
+"""How many machines does each estimator need, and how often do they overflow?
+
+Fig. 7, 8 and 9 of Janus & Rzadca (SoCC'17): random instances of 1,000 tasks, machines of capacity 1, all realizations
+seen (O = E = R), First Fit and Best Fit, rebalanced.  m is machines ÷ ⌈Σ mean usage⌉; q the share of (machine,
+realization) pairs whose tasks exceed the machine.  A task that fails the test alone is unplaceable: it is counted
+apart, and left out of m's lower bound.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.colocation.experiments._charts import m_q_chart, spread_chart
+from borgtrace.colocation.experiments._outcomes import (
+    Scale,
+    find,
+    outcome_table,
+    paper_estimators,
+    run_cells,
+    summaries,
+    value,
+)
+from borgtrace.colocation.grid import Cell
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+
+if TYPE_CHECKING:
+    import altair as alt
+
+RESULT = outcome_table("packing_base")
+
+
+def cells() -> list[Cell]:
+    """Every estimator of the paper, with both packers."""
+    return [Cell(e, packer=p) for e in paper_estimators() for p in ("best-fit", "first-fit")]
+
+
+def compute(
+    tables: Tables,
+    *,
+    tasks: int = 100_000,
+    realizations: int = 10_000,
+    instances: int = 50,
+    size: int = 1_000,
+    seed: int = 0,
+) -> pa.Table:
+    """Pack every instance with every estimator and both packers."""
+    return run_cells(tables, cells(), RESULT, Scale(tasks, realizations, instances, size, seed))
+
+
+def plot(result: pa.Table) -> alt.HConcatChart:
+    """Draw m against q, and the spread of both over the instances."""
+    import altair as alt
+
+    best = [row for row in summaries(result) if row["packer"] == "best-fit"]
+    return alt.hconcat(
+        m_q_chart(best, title="Fig. 7: Best Fit"),
+        spread_chart(result, "m", "machines ÷ lower bound (Fig. 8)"),
+        spread_chart(result, "q", "overflow probability (Fig. 9)"),
+    )
+
+
+def _best(result: pa.Table, column: str, estimator: str, parameter: float) -> float:
+    return value(result, column, estimator=estimator, parameter=parameter, packer="best-fit")
+
+
+def _of_a_thousand(result: pa.Table, column: str, estimator: str, parameter: float) -> float:
+    if find(result)[0]["n_tasks"] != 1_000:
+        raise NotApplicable("instances have fewer than 1,000 tasks")
+    return _best(result, column, estimator, parameter)
+
+
+def packer_difference(result: pa.Table) -> float:
+    """Largest difference in machines between First Fit and Best Fit, over estimators and instances."""
+    machines: dict[tuple[str, float, int], list[int]] = {}
+    for row in result.to_pylist():
+        machines.setdefault((row["estimator"], row["parameter"], row["instance"]), []).append(row["m_abs"])
+    return float(max(max(pair) - min(pair) for pair in machines.values()))
+
+
+def dominators(result: pa.Table) -> str:
+    """Estimator that needs fewest machines *and* overflows least of all, or ``none``."""
+    rows = find(result, packer="best-fit")
+    for row in rows:
+        if all(row["m"] <= other["m"] and row["q"] <= other["q"] for other in rows):
+            return str(row["label"])
+    return "none"
+
+
+def linearity(result: pa.Table) -> float:
+    """R² of log q against m over the estimators that overflowed at all."""
+    rows = [row for row in find(result, packer="best-fit") if row["q"] > 0]
+    if len(rows) < 3:
+        raise NotApplicable("fewer than three estimators overflowed")
+    return float(np.corrcoef([row["m"] for row in rows], np.log([row["q"] for row in rows]))[0, 1] ** 2)
+
+
+def _near(published: float, share: float):  # type: ignore[no-untyped-def]
+    return lambda found: abs(found / published - 1) <= share
+
+
+def _within_factor(published: float, factor: float):  # type: ignore[no-untyped-def]
+    return lambda found: published / factor <= found <= published * factor
+
+
+def _claim_m(estimator: str, parameter: float, published: float) -> Claim:
+    return Claim(
+        f"S1-m-{estimator}-{parameter:g}", f"m of {estimator} {parameter:g}", published,
+        lambda r: _best(r, "m", estimator, parameter), _near(published, 0.03), "Janus & Rzadca, Fig. 8",
+    )  # fmt: skip
+
+
+def _claim_q(estimator: str, parameter: float, published: float) -> Claim:
+    return Claim(
+        f"S1-q-{estimator}-{parameter:g}", f"q of {estimator} {parameter:g}, within a factor of 5", published,
+        lambda r: _best(r, "q", estimator, parameter), _within_factor(published, 5), "Janus & Rzadca, Fig. 9", ".1e",
+    )  # fmt: skip
+
+
+CLAIMS = (
+    Claim("S1-av-machines", "average 1.0 packs 1,000 tasks into 28 machines", 28.0,
+          lambda r: _of_a_thousand(r, "m_abs", "average", 1.0), lambda v: 27 <= v <= 29, "Janus & Rzadca, §5.2"),
+    Claim("S1-gpa-0.1-machines", "median machines of gpa 0.1", 35.0,
+          lambda r: _of_a_thousand(r, "m_abs_median", "gpa", 0.1), lambda v: 34 <= v <= 36, "Janus & Rzadca, §5.2"),
+    Claim("S1-gpa-0.001-machines", "median machines of gpa 0.001", 47.0,
+          lambda r: _of_a_thousand(r, "m_abs_median", "gpa", 0.001), lambda v: 45.6 <= v <= 48.4,
+          "Janus & Rzadca, §5.2"),
+    *(_claim_m("gpa", rho, m) for rho, m in ((0.1, 1.25), (0.05, 1.34), (0.001, 1.68))),
+    *(_claim_m("cantelli", b, m) for b, m in ((4.4, 4.95), (1.7, 2.52), (1.0, 1.90))),
+    Claim("S1-gpa-0.001-q", "gpa 0.001 overflows 60 % more often than promised", "1.6e-3",
+          lambda r: _best(r, "q", "gpa", 0.001), lambda v: 1.1e-3 <= v <= 1.8e-3, "Janus & Rzadca, §5.2", ".2e"),
+    *(_claim_q("cantelli", b, q) for b, q in ((1.7, 2e-6), (1.0, 3e-4))),
+    *(_claim_q("percentile", p, q) for p, q in ((90.0, 7e-5), (95.0, 5e-6), (99.0, 2e-8))),
+    Claim("S1-ff-bf", "First Fit and Best Fit differ by at most one machine", "≤ 1",
+          packer_difference, lambda v: v <= 1, "Janus & Rzadca, §5.2"),
+    Claim("S1-dominance", "no estimator is best in both m and q", "none", dominators, lambda v: v == "none",
+          "Janus & Rzadca, §5.2"),
+    Claim("S1-linear", "log q falls linearly with m (R²)", "linear", linearity, lambda v: v >= 0.9,
+          "Janus & Rzadca, Fig. 7"),
+)  # fmt: skip
+
+RECIPE = Recipe(
+    "packing_base", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
+    reference="Janus & Rzadca, SoCC'17, Fig. 7–9", order=320,
+)  # fmt: skip

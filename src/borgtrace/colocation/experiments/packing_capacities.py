@@ -1,0 +1,94 @@
+"""Do the estimators keep their promise on smaller and larger machines?
+
+Fig. 11 of Janus & Rzadca (SoCC'17): capacities from half to five times the largest machine of the trace, with and
+without rebalancing.  Large machines hold more tasks, whose sum is closer to a Gaussian; on small ones some tasks fit
+nowhere.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from borgtrace.colocation.experiments._charts import lines
+from borgtrace.colocation.experiments._outcomes import (
+    Scale,
+    find,
+    outcome_table,
+    paper_estimators,
+    run_cells,
+    summaries,
+    value,
+)
+from borgtrace.colocation.grid import Cell
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+
+if TYPE_CHECKING:
+    import altair as alt
+
+RESULT = outcome_table("packing_capacities")
+CAPACITIES = (0.5, 0.8, 1.0, 2.0, 5.0)
+
+
+def cells() -> list[Cell]:
+    """Every estimator of the paper at every capacity, rebalanced and not."""
+    return [
+        Cell(e, capacity=c, is_rebalanced=r)
+        for e in paper_estimators()
+        for c in CAPACITIES
+        for r in (False, True)
+    ]
+
+
+def compute(
+    tables: Tables,
+    *,
+    tasks: int = 100_000,
+    realizations: int = 10_000,
+    instances: int = 50,
+    size: int = 1_000,
+    seed: int = 0,
+) -> pa.Table:
+    """Pack every instance with every estimator at every capacity."""
+    return run_cells(tables, cells(), RESULT, Scale(tasks, realizations, instances, size, seed))
+
+
+def plot(result: pa.Table) -> alt.LayerChart:
+    """Draw q against the capacity, per estimator, rebalanced."""
+    rows = [
+        row for row in summaries(result) if row["is_rebalanced"] and row["estimator"] in ("gpa", "average")
+    ]
+    return lines(rows, "capacity", "capacity of a machine").properties(title="Fig. 11")
+
+
+def spread(result: pa.Table, estimator: str, parameter: float) -> float:
+    """Largest ÷ smallest q over the capacities."""
+    rows = find(result, estimator=estimator, parameter=parameter, is_rebalanced=True)
+    q = [row["q"] for row in rows]
+    if min(q) == 0:
+        raise NotApplicable("no overflow at some capacity")
+    return float(max(q) / min(q))
+
+
+def worst_promise(result: pa.Table) -> float:
+    """Largest q ÷ ρ of gpa at ρ ≥ .01 over the capacities."""
+    rows = find(result, estimator="gpa", is_rebalanced=True)
+    return float(max(row["q"] / row["parameter"] for row in rows if row["parameter"] >= 0.01))
+
+
+CLAIMS = (
+    Claim("S1-capacity-gpa", "q of gpa (ρ ≥ .01) stays near ρ at every capacity (largest q ÷ ρ)", "≈ 1",
+          worst_promise, lambda v: v <= 1.6, "Janus & Rzadca, §5.4"),
+    Claim("S1-capacity-trend", "q of gpa .001 is higher on small machines than on large ones", "c = .5 over c = 5",
+          lambda r: value(r, "q", estimator="gpa", parameter=0.001, capacity=0.5, is_rebalanced=True)
+          / max(value(r, "q", estimator="gpa", parameter=0.001, capacity=5.0, is_rebalanced=True), 1e-12),
+          lambda v: v > 1, "Janus & Rzadca, §5.4"),
+    Claim("S1-capacity-average", "q of average 1.25 varies strongly with the capacity (largest ÷ smallest)", "≫ 1",
+          lambda r: spread(r, "average", 1.25), lambda v: v > 5, "Janus & Rzadca, §5.4"),
+)  # fmt: skip
+
+RECIPE = Recipe(
+    "packing_capacities", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
+    reference="Janus & Rzadca, SoCC'17, Fig. 11", order=340,
+)  # fmt: skip

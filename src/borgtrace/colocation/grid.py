@@ -1,0 +1,217 @@
+"""The experiment grid: every cell (estimator, data, packer, rebalancing, capacity, clairvoyance) on every instance.
+
+One pass over the instances answers any number of cells: what they share is computed once (realizations, sorted
+values, items, placements), and all packings of an instance are judged in one pass over its realizations.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Literal
+
+import numpy as np
+
+from borgtrace.colocation.estimators.estimator import Estimator
+from borgtrace.colocation.estimators.observation import Observation
+from borgtrace.colocation.instances import Instance, Instances
+from borgtrace.colocation.packers.packer import parse_packer
+from borgtrace.colocation.packing import (
+    Fitted,
+    Packing,
+    fit,
+    pack_fitted,
+    predicted_overflow,
+    rebalanced,
+)
+from borgtrace.colocation.quality import lower_bound, overflow_counts
+from borgtrace.errors import UsageError
+
+Data = Literal["inst", "avg"]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One way to pack an instance.
+
+    Attributes
+    ----------
+    estimator
+        The fit test.
+    packer
+        Name of the packer.
+    is_rebalanced
+        Whether the last machine is filled up afterwards.
+    data
+        What the estimator sees: instantaneous usage or window averages.  The evaluation always uses the former.
+    capacity
+        Of every machine.
+    clairvoyance
+        Share of the R realizations the estimator sees: the first ones.  The rest judge, or all R at 1.
+    """
+
+    estimator: Estimator
+    packer: str = "best-fit"
+    is_rebalanced: bool = True
+    data: Data = "inst"
+    capacity: float = 1.0
+    clairvoyance: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.clairvoyance <= 1:
+            raise UsageError("clairvoyance", "not a share of the realizations", expected="above 0 and at most 1",
+                             got=f"{self.clairvoyance:g}")  # fmt: skip
+        if not 0 < self.capacity < np.inf:
+            raise UsageError("capacity", "not the capacity of a machine", expected="a number above 0",
+                             got=f"{self.capacity:g}")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one cell on one instance.
+
+    Attributes
+    ----------
+    m_abs, lower_bound, m
+        Machines in use, ⌈Σ x̄ᵢ ÷ c⌉ of the placed tasks (§5.1; all tasks where all are placed), and their ratio.
+    overflows, trials
+        Pairs (machine, realization) with an overflow, and all of them.
+    predicted
+        Mean probability of overflow the estimator predicts for its machines *before* rebalancing, or None.
+    """
+
+    cell: Cell
+    instance: int
+    m_abs: int
+    lower_bound: int
+    overflows: int
+    trials: int
+    n_tasks: int
+    n_unplaceable: int
+    n_moved: int
+    predicted: float | None = None
+
+    @property
+    def m(self) -> float:
+        """Machines in use ÷ lower bound; 0 where nothing could be placed."""
+        return self.m_abs / self.lower_bound
+
+    @property
+    def q(self) -> float:
+        """Share of overflows; 0 without machines."""
+        return self.overflows / self.trials if self.trials else 0.0
+
+
+def judge_instance(instance: Instance, cells: Sequence[Cell]) -> list[Outcome]:
+    """Pack and judge one instance in every way of `cells`; outcomes in their order."""
+    packings: dict[Cell, Packing] = {}
+    predicted: dict[Cell, float] = {}
+    for observed, group in _by_observation(instance, cells):
+        for fitted, members in _by_items(observed, group):
+            _pack_all(fitted, members, packings, predicted)
+    seen = {cell: _n_seen(instance, cell) for cell in cells}
+    full = instance.inst.shape[1]
+    first = [0 if seen[cell] == full else seen[cell] for cell in cells]
+    counts = overflow_counts(instance.inst, [packings[cell] for cell in cells], first).sum(axis=1)
+    means = instance.inst.mean(axis=1, dtype=np.float64)
+    outcomes = []
+    for cell, start, overflows in zip(cells, first, counts, strict=True):
+        packing = packings[cell]
+        bound = lower_bound(means[packing.bins >= 0, None], cell.capacity)
+        outcomes.append(
+            Outcome(cell, instance.number, packing.n_bins, bound, int(overflows),
+                    packing.n_bins * (full - start), len(instance.tasks), len(packing.unplaceable),
+                    packing.moved, predicted.get(cell))
+        )  # fmt: skip
+    return outcomes
+
+
+def _n_seen(instance: Instance, cell: Cell) -> int:
+    return max(1, round(cell.clairvoyance * instance.inst.shape[1]))
+
+
+def _by_observation(
+    instance: Instance, cells: Iterable[Cell]
+) -> Iterable[tuple[Observation, list[Cell]]]:
+    def key(cell: Cell) -> tuple[str, int]:
+        return cell.data, _n_seen(instance, cell)
+
+    for (data, seen), group in groupby(sorted(cells, key=key), key):
+        values = instance.inst if data == "inst" else instance.avg
+        yield Observation(values[:, :seen], request=instance.request), list(group)
+
+
+def _by_items(observed: Observation, cells: Iterable[Cell]) -> Iterable[tuple[Fitted, list[Cell]]]:
+    def key(cell: Cell) -> tuple[str, float]:
+        return repr(cell.estimator), cell.capacity
+
+    for _, group in groupby(sorted(cells, key=key), key):
+        members = list(group)
+        yield fit(members[0].estimator, observed, members[0].capacity), members
+
+
+def _pack_all(
+    fitted: Fitted, cells: list[Cell], packings: dict[Cell, Packing], predicted: dict[Cell, float]
+) -> None:
+    """Place once per packer; rebalance a copy where asked for."""
+    placed: dict[str, Packing] = {}
+    promises: dict[str, float] = {}
+    for cell in cells:
+        if cell.packer not in placed:
+            plain = placed[cell.packer] = pack_fitted(fitted, packer=parse_packer(cell.packer))
+            if fitted.estimator.predicts and len(plain.capacities):
+                promises[cell.packer] = float(predicted_overflow(plain, fitted).mean())
+        plain = placed[cell.packer]
+        packings[cell] = rebalanced(plain, fitted) if cell.is_rebalanced else plain
+        if cell.packer in promises:
+            predicted[cell] = promises[cell.packer]
+
+
+@dataclass(eq=False)
+class Grid:
+    """Outcomes of cells over instances, each computed once.
+
+    Attributes
+    ----------
+    instances
+        The instances every cell is judged on.
+    threads
+        Instances worked on at a time (default: one per core, at most 4; each takes about 200 MB at paper scale).
+    """
+
+    instances: Instances
+    threads: int = field(default_factory=lambda: min(os.cpu_count() or 1, 4))
+    progress: Callable[[int], None] | None = None
+    _known: dict[Cell, list[Outcome]] = field(default_factory=dict, repr=False)
+
+    def outcomes(self, cells: Sequence[Cell]) -> list[Outcome]:
+        """Outcomes of `cells`, cell by cell, instance by instance; unknown ones are computed in one pass."""
+        missing = list(dict.fromkeys(cell for cell in cells if cell not in self._known))
+        if missing:
+            found: dict[Cell, list[Outcome]] = {cell: [] for cell in missing}
+            for answers in self.instances.map(lambda i: judge_instance(i, missing), self.threads):
+                for outcome in answers:
+                    found[outcome.cell].append(outcome)
+                if self.progress is not None:
+                    self.progress(1)
+            self._known |= found
+        return [outcome for cell in dict.fromkeys(cells) for outcome in self._known[cell]]
+
+    def mean_quality(self, cell: Cell) -> float:
+        """q over all machines of all instances together."""
+        outcomes = self.outcomes([cell])
+        trials = sum(outcome.trials for outcome in outcomes)
+        return sum(outcome.overflows for outcome in outcomes) / trials if trials else 0.0
+
+    def prepared(self, estimator: Estimator, cell: Cell) -> Estimator:
+        """Let an estimator learn on these (held-out) instances, in the setting of `cell` without rebalancing."""
+        setting = replace(cell, is_rebalanced=False)
+
+        def qualities(tried: Sequence[Estimator]) -> list[float]:
+            cells = [replace(setting, estimator=each) for each in tried]
+            self.outcomes(cells)  # all in one pass over the instances
+            return [self.mean_quality(each) for each in cells]
+
+        return estimator.prepared(qualities)
