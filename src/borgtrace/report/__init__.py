@@ -1,0 +1,93 @@
+"""Charts to one self-contained HTML page: what a store holds, every question, every claim.
+
+The page carries its drawing library and its data, asks no network for anything, and is the same byte for
+byte for the same store and version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from borgtrace.errors import BorgtraceError
+from borgtrace.recipe import Recipe, Tables, find_recipe, recipes
+from borgtrace.report.page import report_html, write_page
+from borgtrace.report.sections import Section, refused, section
+
+if TYPE_CHECKING:
+    from borgtrace.store import Store
+
+__all__ = ["Summary", "write"]
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What was written: how many questions and charts, and which questions were refused and why."""
+
+    path: Path
+    n_questions: int
+    n_charts: int
+    size: int
+    refused: dict[str, BorgtraceError]
+
+
+def write(
+    store: Store,
+    path: str | Path,
+    names: Sequence[str] = (),
+    *,
+    engine: str = "duckdb",
+    memory: str = "4GB",
+    progress: Callable[[str, int, int], None] | None = None,
+) -> Summary:
+    """Answer questions on `store` and write them as one page.
+
+    Parameters
+    ----------
+    store
+        An open store.
+    path
+        The HTML file; replaced at the very end.
+    names
+        Recipes; all of them where empty.
+    engine, memory
+        Where relational work runs, and its budget.
+    progress
+        Called before each question with its name, its number from 0 and the number of questions.
+
+    Raises
+    ------
+    UsageError
+        For an unknown recipe.
+
+    Notes
+    -----
+    A question that a :class:`BorgtraceError` stops has a section that says so; the others go on.
+    """
+    chosen = [find_recipe(name) for name in names] or list(recipes().values())
+    tables = Tables.of(store, engine, memory=memory)
+    failures: dict[str, BorgtraceError] = {}
+    pairs = list(_answers(chosen, tables, failures, progress))
+    html = report_html(store.manifest, Path(tables.name).name, pairs)
+    path = Path(path)
+    write_page(path, html)
+    n_charts = sum(item.figure is not None for _, item in pairs)
+    return Summary(path, len(pairs), n_charts, path.stat().st_size, failures)
+
+
+def _answers(
+    chosen: Sequence[Recipe],
+    tables: Tables,
+    failures: dict[str, BorgtraceError],
+    progress: Callable[[str, int, int], None] | None,
+) -> Iterator[tuple[Recipe, Section]]:
+    for number, recipe in enumerate(chosen):
+        if progress:
+            progress(recipe.name, number, len(chosen))
+        try:
+            yield recipe, section(recipe.run(tables))
+        except BorgtraceError as error:
+            failures[recipe.name] = error
+            yield recipe, refused(recipe, str(error))

@@ -1,0 +1,61 @@
+"""Says in words what a chart shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from borgtrace.report.views import View, datasets, unit_views
+
+_MARKS = {
+    "line": "line chart", "area": "area chart", "bar": "bar chart", "point": "scatter plot",
+    "circle": "scatter plot", "square": "scatter plot", "rect": "heat map", "tick": "strip of marks",
+    "boxplot": "box plot", "errorband": "band", "errorbar": "intervals", "trail": "line chart",
+}  # fmt: skip
+
+
+def describe(spec: dict[str, Any], title: str) -> str:
+    """Return a sentence or two: kind of chart, what is on which axis, over which range.
+
+    Examples
+    --------
+    >>> describe({"mark": "line", "data": {"values": [{"t": 1, "n": 2.5}, {"t": 4, "n": 3}]},
+    ...           "encoding": {"x": {"field": "t", "title": "hour"}, "y": {"field": "n"}}}, "How many?")
+    'How many? Line chart of n (2.5 to 3) over hour (1 to 4).'
+    """
+    rows = {key: values for key, values, _ in datasets(spec)}
+    sentences = []
+    for view in unit_views(spec):
+        sentence = _sentence(view, rows.get(view.data or "", []))
+        if sentence and sentence not in sentences:
+            sentences.append(sentence)
+    return " ".join([title, *sentences[:4]])
+
+
+def _sentence(view: View, rows: list[dict[str, Any]]) -> str:
+    kind = _MARKS.get(view.mark)
+    x, y = _axis(view, "x", rows), _axis(view, "y", rows)
+    if kind is None or not (x or y):
+        return ""
+    axes = f"{y} over {x}" if x and y else x or y
+    colour = _axis(view, "color", rows)
+    return f"{kind.capitalize()} of {axes}{f', by {colour}' if colour else ''}."
+
+
+def _axis(view: View, channel: str, rows: list[dict[str, Any]]) -> str:
+    encoding = view.encoding.get(channel)
+    if not isinstance(encoding, dict) or not ("field" in encoding or "aggregate" in encoding):
+        return ""
+    name = str(encoding.get("field", ""))
+    title = encoding.get("title") or " ".join(filter(None, (str(encoding.get("aggregate") or ""), name)))
+    extent = "" if encoding.get("aggregate") else _extent(row.get(name) for row in rows)
+    return f"{title}{extent}"
+
+
+def _extent(values: Iterable[Any]) -> str:
+    known = [value for value in values if value is not None]
+    numbers = [value for value in known if isinstance(value, int | float) and not isinstance(value, bool)]
+    if numbers:
+        return f" ({min(numbers):.4g} to {max(numbers):.4g})"
+    names = list(dict.fromkeys(str(value) for value in known))
+    return f" ({', '.join(names)})" if 0 < len(names) <= 8 else ""

@@ -1,0 +1,138 @@
+"""From a recipe's chart to a figure of the page: themed, zoomable, light, with a text for those who cannot see it."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from borgtrace.report.alttext import describe
+from borgtrace.report.reduction import reduce_rows
+from borgtrace.report.theme import themed
+from borgtrace.report.views import View, datasets, unit_views
+
+if TYPE_CHECKING:
+    import altair as alt
+
+ROWS = 4000
+"""Rows that a dataset is reduced to."""
+MAXIMUM_ROWS = 20_000
+"""A dataset that cannot be reduced and is larger than this is not drawn."""
+
+_ZOOM = "wheel![event.ctrlKey || event.metaKey]"
+_PAN = "[pointerdown[event.pointerType !== 'touch'], window:pointerup] > window:pointermove!"
+_ZOOMED = ("line", "area", "trail", "point", "circle", "square")
+_CONTINUOUS = ("quantitative", "temporal")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A chart as the page embeds it: Vega-Lite as JSON, its text, and how many points it has."""
+
+    spec: str
+    alt: str
+    n_rows: int
+
+
+class TooManyPoints(Exception):
+    """A chart's data cannot be made small enough for a browser."""
+
+
+def figure(chart: alt.TopLevelMixin, title: str) -> Figure:
+    """Prepare a chart for the page.
+
+    Parameters
+    ----------
+    chart
+        What a recipe's ``plot`` returned.
+    title
+        The question it answers, for the alternative text.
+
+    Raises
+    ------
+    TooManyPoints
+        Where more than 20,000 rows are left that cannot be reduced.
+    """
+    spec = themed(_specification(chart))
+    spec.pop("$schema", None)
+    _reduce(spec)
+    text = describe(spec, title)
+    spec["description"] = text
+    for view in unit_views(spec):
+        _show_values(view)
+    _make_zoomable(spec)
+    n_rows = sum(len(rows) for _, rows, _ in datasets(spec))
+    return Figure(json.dumps(_compact(spec), ensure_ascii=False, separators=(",", ":")), text, n_rows)
+
+
+def _specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
+    import altair as alt
+
+    with alt.data_transformers.enable("default", max_rows=None):
+        spec: dict[str, Any] = chart.to_dict()
+    return spec
+
+
+def _reduce(spec: dict[str, Any]) -> None:
+    """Reduce each large dataset by all views that draw it."""
+    views = list(unit_views(spec))
+    for key, rows, holder in datasets(spec):
+        if len(rows) <= ROWS:
+            continue
+        users = [view for view in views if view.data == key]
+        kept = _reduced(rows, users)
+        if len(kept) > MAXIMUM_ROWS:
+            raise TooManyPoints(f"{len(kept):,} points cannot be drawn")
+        holder["values" if key.startswith("#") else key] = kept
+
+
+def _reduced(rows: list[dict[str, Any]], users: list[View]) -> list[Any]:
+    x = sorted({name for view in users for name in view.fields("x")})
+    if any(view.is_derived for view in users) or len(x) != 1:
+        return list(rows)
+    ys = sorted({name for view in users for name in view.fields("y", "y2")})
+    by = sorted({name for view in users for name in view.groups()})
+    return list(reduce_rows(rows, x[0], ys, by, budget=ROWS))
+
+
+def _show_values(view: View) -> None:
+    """Put transparent points on lines and areas: a tooltip there tells the value under the pointer."""
+    if view.mark in ("line", "area", "trail"):
+        mark = view.spec["mark"]
+        view.spec["mark"] = {"point": "transparent", **(mark if isinstance(mark, dict) else {"type": mark})}
+
+
+def _make_zoomable(spec: dict[str, Any]) -> None:
+    """Bind scales to wheel (with Ctrl, so that the page still scrolls) and drag (not on touch screens)."""
+    views = list(unit_views(spec))
+    own = [param for part in [spec, *(view.spec for view in views)] for param in part.get("params", [])]
+    bound = [param for param in own if param.get("bind") == "scales"]
+    for param in bound:
+        select = param["select"] if isinstance(param["select"], dict) else {"type": param["select"]}
+        param["select"] = {**select, "zoom": _ZOOM, "translate": _PAN}
+    for number, view in enumerate(views if not bound else []):
+        channels = [name for name in ("x", "y") if _is_continuous(view.encoding.get(name))]
+        if channels and view.is_first and view.mark in _ZOOMED:
+            select = {"type": "interval", "encodings": channels, "zoom": _ZOOM, "translate": _PAN}
+            zoom = {"name": f"zoom_{number}", "select": select, "bind": "scales"}
+            view.spec["params"] = [*view.spec.get("params", []), zoom]
+
+
+def _is_continuous(channel: Any) -> bool:
+    return (
+        isinstance(channel, dict)
+        and channel.get("type") in _CONTINUOUS
+        and not (channel.get("bin") or channel.get("aggregate"))
+    )
+
+
+def _compact(value: Any) -> Any:
+    """Round floats to seven digits, which a chart cannot show more of; what is not finite becomes null."""
+    if isinstance(value, float):
+        return float(f"{value:.7g}") if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {key: _compact(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_compact(item) for item in value]
+    return value

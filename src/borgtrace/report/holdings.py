@@ -1,0 +1,129 @@
+"""What the store holds and what was wrong with its sources, for the head of the page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from borgtrace.report.values import integer
+from borgtrace.schema import TABLES
+from borgtrace.schema.reasons import REASONS, SEVERITIES
+from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR, to_wall_clock
+from borgtrace.store.manifest import Manifest
+
+_RANK = {severity: rank for rank, severity in enumerate(SEVERITIES)}
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """One table of the store."""
+
+    name: str
+    grain: str
+    rows: str
+    sources: str
+    span: str
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """One quality counter: how often a reason occurred in a table."""
+
+    table: str
+    severity: str
+    number: str
+    sentence: str
+    is_refused: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Conservation:
+    """Rows that came in, and what became of them."""
+
+    came: str
+    stored: str
+    refused: str
+    skipped: str
+    merged: str
+    is_kept: bool
+
+
+def trace_name(manifest: Manifest) -> str:
+    """Name the trace.
+
+    >>> from borgtrace.store.manifest import Manifest
+    >>> trace_name(Manifest("2019", "a", "America/New_York", "0", "", {}, ()))
+    'Google cluster trace 2019, cell a'
+    """
+    cell = f", cell {manifest.cell}" if manifest.cell else ""
+    return f"Google cluster trace {manifest.generation}{cell}"
+
+
+def holdings(manifest: Manifest) -> list[Holding]:
+    """Describe each table that has rows."""
+    return [
+        Holding(
+            name,
+            f"one row per {table.grain}",
+            integer(manifest.tables[name]),
+            _sources(manifest, name),
+            _span(manifest, name),
+        )
+        for name, table in TABLES.items()
+        if manifest.tables.get(name)
+    ]
+
+
+def missing_tables(manifest: Manifest) -> list[str]:
+    """Return the tables without rows."""
+    return [name for name in TABLES if not manifest.tables.get(name)]
+
+
+def counters(manifest: Manifest) -> list[Counter]:
+    """Return all quality counters, the worst first."""
+    found = [
+        (reason, table, number)
+        for table, numbers in manifest.counters.items()
+        for reason, number in numbers.items()
+        if number
+    ]
+    found.sort(key=lambda item: (-_RANK[REASONS[item[0]].severity], item[1], -item[2], item[0]))
+    return [
+        Counter(table, REASONS[code].severity.replace("_", " "), integer(number), REASONS[code].sentence,
+                REASONS[code].quarantines)
+        for code, table, number in found
+    ]  # fmt: skip
+
+
+def conservation(manifest: Manifest) -> Conservation:
+    """Sum the ledger."""
+
+    def total(column: str) -> str:
+        return integer(sum(getattr(entry, column) for entry in manifest.sources))
+
+    return Conservation(
+        came=total("rows_in"),
+        stored=total("stored"),
+        refused=total("quarantined"),
+        skipped=total("skipped"),
+        merged=total("merged"),
+        is_kept=all(entry.is_conserved for entry in manifest.sources),
+    )
+
+
+def _sources(manifest: Manifest, table: str) -> str:
+    entries = [entry for entry in manifest.sources if entry.table == table or table in entry.also]
+    if not entries:
+        return "derived at ingest"
+    parts = {entry.parts for entry in entries if entry.parts}
+    of = f" of {parts.pop()}" if len(parts) == 1 else ""
+    return f"{len(entries)}{of} {'file' if len(entries) == 1 and not of else 'files'}"
+
+
+def _span(manifest: Manifest, table: str) -> str:
+    """Write the first and the last time, as wall clock of the cell and as hours of the trace."""
+    bounds = [t for t in manifest.time_range.get(table, ()) if t not in (BEFORE_TRACE, AFTER_TRACE)]
+    if not bounds:
+        return ""
+    first, last = min(bounds), max(bounds)
+    start = to_wall_clock(first, manifest.generation, manifest.cell)
+    return f"{start:%-d %b %Y %H:%M %Z}, {(last - first) / HOUR:.1f} h"

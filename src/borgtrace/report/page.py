@@ -1,0 +1,98 @@
+"""The page itself: sections, holdings and citations through one template into one file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from borgtrace.recipe import Recipe
+from borgtrace.report import holdings
+from borgtrace.report.bundle import inline_script, javascript
+from borgtrace.report.citations import LICENCE, TRACES, papers_cited
+from borgtrace.report.sections import VERDICTS, Section, grouped
+from borgtrace.report.values import integer
+from borgtrace.store.manifest import Manifest
+
+INCOMPLETE = ".incomplete"
+
+
+def report_html(manifest: Manifest, store_name: str, answered: Iterable[tuple[Recipe, Section]]) -> str:
+    """Return the report page.
+
+    Parameters
+    ----------
+    manifest
+        Of the store: what it holds, counters, digest.
+    store_name
+        Name of the store, as commands on the page call it.
+    answered
+        Recipes with their sections, in the order of the page.
+    """
+    pairs = list(answered)
+    sections = [item for _, item in pairs]
+    references = " ".join(
+        [item.reference for item in sections] + [f.source for item in sections for f in item.findings]
+    )
+    return render(
+        "report.html.j2",
+        title=holdings.trace_name(manifest),
+        store=store_name,
+        manifest=manifest,
+        groups=grouped(pairs),
+        sections=sections,
+        verdicts={verdict: sum(item.count(verdict) for item in sections) for verdict in VERDICTS},
+        holdings=holdings.holdings(manifest),
+        missing=holdings.missing_tables(manifest),
+        counters=holdings.counters(manifest),
+        conservation=holdings.conservation(manifest),
+        trace_citations=TRACES.get(manifest.generation, ()),
+        papers=papers_cited(references),
+        licence=LICENCE,
+    )
+
+
+def render(template: str, **values: Any) -> str:
+    """Fill a template of this package, with the page's style and scripts at hand."""
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_resource),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(json_script=json_script, integer=integer)
+    page = environment.get_template(template)
+    return page.render(
+        style=Markup(_resource("style.css")),
+        script=Markup(inline_script(_resource("page.js"))),
+        library=Markup(javascript()),
+        **values,
+    )
+
+
+def json_script(text: str) -> Markup:
+    """Make JSON safe inside ``<script type="application/json">``.
+
+    Examples
+    --------
+    >>> json_script('{"a": "</script>"}')
+    Markup('{"a": "\\\\u003c/script>"}')
+    """
+    return Markup(text.replace("<", "\\u003c"))
+
+
+def write_page(path: Path, html: str) -> None:
+    """Write beside `path`, then rename into place."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    incomplete = path.with_name(path.name + INCOMPLETE)
+    incomplete.write_text(html, encoding="utf-8")
+    incomplete.replace(path)
+
+
+def _resource(name: str) -> str:
+    return (files("borgtrace.report") / "templates" / name).read_text(encoding="utf-8")

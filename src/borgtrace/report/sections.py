@@ -1,0 +1,110 @@
+"""One question as a section of the page."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from borgtrace.recipe import Finding, Recipe, Result
+from borgtrace.report.charts import Figure, TooManyPoints, figure
+from borgtrace.report.prose import inline, paragraphs
+from borgtrace.report.values import ShownTable, shown_table
+
+VERDICTS = ("holds", "does not hold", "not applicable")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """All that the page says on one question.
+
+    ``figure`` and ``table`` are None where there is nothing to show; ``note`` says why.
+    """
+
+    anchor: str
+    question: Markup
+    figure: Figure | None
+    table: ShownTable | None
+    note: str
+    findings: Sequence[Finding]
+    method: Markup
+    reference: str
+    parameters: str
+    engine: str
+    code_version: str
+
+    def count(self, verdict: str) -> int:
+        """Return how many claims got a verdict."""
+        return sum(finding.verdict == verdict for finding in self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Questions of one package, under its heading."""
+
+    title: Markup
+    anchor: str
+    sections: tuple[Section, ...]
+
+
+def section(result: Result) -> Section:
+    """Turn a result into a section.
+
+    A chart that cannot be made small enough for a browser is left out, and the section says so.
+    """
+    recipe, provenance = result.recipe, result.provenance
+    drawn, note = _figure(result)
+    return Section(
+        anchor=recipe.name.replace("_", "-"),
+        question=inline(recipe.question),
+        figure=drawn,
+        table=shown_table(result.table, recipe.result) if result.table.num_rows else None,
+        note=note,
+        findings=result.findings,
+        method=paragraphs(recipe.method),
+        reference=recipe.reference,
+        parameters=", ".join(f"{k} = {json.dumps(v, default=str)}" for k, v in provenance.parameters.items()),
+        engine=provenance.engine,
+        code_version=provenance.code_version,
+    )
+
+
+def refused(recipe: Recipe, reason: str) -> Section:
+    """Return the section of a question whose computation was refused."""
+    return Section(
+        recipe.name.replace("_", "-"), inline(recipe.question), None, None, f"Not answered: {reason}",
+        (), paragraphs(recipe.method), recipe.reference, "", "", "",
+    )  # fmt: skip
+
+
+def grouped(sections: Iterable[tuple[Recipe, Section]]) -> list[Group]:
+    """Gather sections by the package of their recipes, in order of first appearance."""
+    packages: dict[str, list[Section]] = {}
+    for recipe, item in sections:
+        packages.setdefault(".".join(recipe.module.split(".")[:2]), []).append(item)
+    return [
+        Group(_title(name), f"group-{name.rpartition('.')[2]}", tuple(items))
+        for name, items in packages.items()
+    ]
+
+
+def _title(package: str) -> Markup:
+    module = sys.modules.get(package) or importlib.import_module(package)
+    text = (module.__doc__ or package).strip().splitlines()[0].rstrip(".")
+    return inline(text.split(":")[0])
+
+
+def _figure(result: Result) -> tuple[Figure | None, str]:
+    if result.not_applicable is not None:
+        return None, f"Not applicable to this store: {result.not_applicable}."
+    chart = result.plot()
+    if chart is None:
+        return None, "The answer has no rows on this store."
+    try:
+        return figure(chart, result.recipe.question), ""
+    except TooManyPoints as error:
+        return None, f"No chart: {error}; the table has them all."

@@ -1,0 +1,114 @@
+"""How the page writes numbers, times and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from borgtrace.schema import Column, Table
+from borgtrace.schema.time import AFTER_TRACE
+
+NOTHING = "–"
+_UNITS = {
+    "us": "µs",
+    "fraction": "",
+    "1": "",
+    "id": "",
+    "enum": "",
+    "count": "",
+    "rank": "",
+    "class": "",
+    "row": "",
+}
+SHOWN_ROWS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """Heading of a column: name, unit, what it says, and whether its cells are numbers."""
+
+    name: str
+    unit: str
+    doc: str
+    is_number: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTable:
+    """The first rows of a table as text."""
+
+    headings: tuple[Heading, ...]
+    rows: tuple[tuple[str, ...], ...]
+    n_rows: int
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether rows are left out."""
+        return self.n_rows > len(self.rows)
+
+
+def shown_table(table: pa.Table, declared: Table, limit: int = SHOWN_ROWS) -> ShownTable:
+    """Write the first `limit` rows of a result."""
+    columns = declared.columns
+    rows = (
+        tuple(cell(row[column.name], column) for column in columns)
+        for row in table.slice(0, limit).to_pylist()
+    )
+    return ShownTable(tuple(map(_heading, columns)), tuple(rows), table.num_rows)
+
+
+def cell(value: Any, column: Column) -> str:
+    """Write one value.
+
+    Examples
+    --------
+    >>> cell(1234567, Column("n", "int64", "count", "A count.")), cell(0.123456789, Column("x", "float64", "1", "X."))
+    ('1\u202f234\u202f567', '0.123457')
+    >>> cell(6251812952, Column("job", "int64", "id", "An id.")), cell(None, Column("x", "float64", "1", "X."))
+    ('6251812952', '–')
+    """
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return str(value) if column.unit in ("id", "rank", "class", "h") else integer(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list):
+        return ", ".join(cell(item, column) for item in value)
+    return str(value)
+
+
+def integer(value: int) -> str:
+    """Write an integer with narrow spaces between thousands.
+
+    Examples
+    --------
+    >>> integer(144648288)
+    '144\u202f648\u202f288'
+    """
+    if value == AFTER_TRACE:
+        return "after the trace"
+    return f"{value:,}".replace(",", "\u202f") if abs(value) >= 10_000 else str(value)
+
+
+def _heading(column: Column) -> Heading:
+    is_number = column.type.startswith(("int", "uint", "float")) and column.unit != "id"
+    return Heading(column.name, _UNITS.get(column.unit, column.unit), column.doc, is_number)
+
+
+def joined(names: Sequence[str]) -> str:
+    """Join names as in a sentence.
+
+    Examples
+    --------
+    >>> joined(["a", "b", "c"]), joined([])
+    ('a, b and c', '–')
+    """
+    if not names:
+        return NOTHING
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

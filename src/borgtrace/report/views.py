@@ -1,0 +1,109 @@
+"""Walks a Vega-Lite specification: its unit views, with the data and encodings they inherit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+_CHILDREN = ("layer", "hconcat", "vconcat", "concat")
+_GROUPING = ("color", "fill", "stroke", "strokeDash", "detail", "facet", "row", "column", "shape", "opacity")
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A unit view: its own specification and what it inherits from the views around it.
+
+    ``data`` is the key of its dataset (see :func:`datasets`); ``is_derived`` says that rows are
+    transformed, aggregated or binned before they are drawn; ``is_first`` is false for all layers of a
+    layered view but the first.
+    """
+
+    spec: dict[str, Any]
+    data: str | None
+    encoding: dict[str, Any]
+    is_derived: bool
+    facets: tuple[str, ...] = ()
+    is_first: bool = True
+
+    @property
+    def mark(self) -> str:
+        """Type of the mark."""
+        mark = self.spec["mark"]
+        return str(mark["type"] if isinstance(mark, dict) else mark)
+
+    def fields(self, *channels: str) -> list[str]:
+        """Return the fields that some channels show."""
+        found = (self.encoding.get(channel) for channel in channels)
+        return [str(item["field"]) for item in found if isinstance(item, dict) and "field" in item]
+
+    def groups(self) -> list[str]:
+        """Return the fields that tell one line from another."""
+        return [*self.fields(*_GROUPING), *self.facets]
+
+
+def unit_views(spec: dict[str, Any]) -> Iterator[View]:
+    """Yield all unit views of a specification.
+
+    Examples
+    --------
+    >>> layered = {"encoding": {"x": {"field": "t"}}, "layer": [{"mark": "line"}, {"mark": "point"}]}
+    >>> [(view.mark, view.fields("x")) for view in unit_views(layered)]
+    [('line', ['t']), ('point', ['t'])]
+    """
+    yield from _walk(spec, View({}, None, {}, False))
+
+
+def datasets(spec: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]], dict[str, Any]]]:
+    """Yield (key, rows, holder) of each inlined dataset; ``holder[key or "values"]`` may be replaced."""
+    for name, rows in spec.get("datasets", {}).items():
+        yield name, rows, spec["datasets"]
+    for data in _inline(spec):
+        yield f"#{id(data)}", data["values"], data
+
+
+def _walk(spec: dict[str, Any], around: View) -> Iterator[View]:
+    encoding = {**around.encoding, **spec.get("encoding", {})}
+    derived = around.is_derived or bool(spec.get("transform")) or _computes(encoding)
+    facets = around.facets + _facet_fields(spec)
+    inside = View(spec, _data_key(spec) or around.data, encoding, derived, facets, around.is_first)
+    if "mark" in spec:
+        yield inside
+    for number, child in enumerate(_children(spec)):
+        is_first = inside.is_first and (number == 0 or "layer" not in spec)
+        yield from _walk(child, replace(inside, is_first=is_first))
+
+
+def _children(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    children = [child for key in _CHILDREN for child in spec.get(key, ())]
+    return [*children, spec["spec"]] if isinstance(spec.get("spec"), dict) else children
+
+
+def _inline(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    data = spec.get("data")
+    if isinstance(data, dict) and isinstance(data.get("values"), list):
+        yield data
+    for child in _children(spec):
+        yield from _inline(child)
+
+
+def _data_key(spec: dict[str, Any]) -> str | None:
+    data = spec.get("data")
+    if not isinstance(data, dict):
+        return None
+    return str(data["name"]) if "name" in data else f"#{id(data)}"
+
+
+def _facet_fields(spec: dict[str, Any]) -> tuple[str, ...]:
+    facet = spec.get("facet")
+    if not isinstance(facet, dict):
+        return ()
+    parts = [facet] if "field" in facet else list(facet.values())
+    return tuple(str(part["field"]) for part in parts if isinstance(part, dict) and "field" in part)
+
+
+def _computes(encoding: dict[str, Any]) -> bool:
+    channels = (channel for channel in encoding.values() if isinstance(channel, dict))
+    return any(
+        channel.get("aggregate") or channel.get("bin") or channel.get("timeUnit") for channel in channels
+    )

@@ -1,0 +1,77 @@
+"""A page with every shape of chart, and a browser to look at it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from borgtrace.recipe import Tables
+from borgtrace.report.page import report_html, write_page
+from borgtrace.report.sections import section
+from borgtrace.store.manifest import Manifest, SourceEntry
+
+from . import recipes
+
+
+def manifest(**changes: Any) -> Manifest:
+    """A small manifest, written by hand."""
+    source = SourceEntry(
+        name="task_events/part-00000-of-00500.csv.gz", file="/x/part.csv.gz", table="instance_events",
+        raw_table="task_events", format="csv", size=1, sha256="0" * 64, part=0, parts=500, rows_in=450_146,
+        stored=450_140, quarantined=6, counters={"unparsable_value": 6, "time_out_of_order": 2},
+    )  # fmt: skip
+    values: dict[str, Any] = {
+        "generation": "2011", "cell": "", "time_zone": "America/New_York", "code_version": "0.1.0",
+        "digest": "ab" * 32, "tables": {"instance_events": 450_140, "tasks": 140_000}, "sources": (source,),
+        "time_range": {"instance_events": [0, 4_200_000_000, 2**63 - 1]},
+    }  # fmt: skip
+    return Manifest(**{**values, **changes})
+
+
+@pytest.fixture(scope="session")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of the test recipes."""
+    tables = Tables({}, name="store", digest="ab" * 32)
+    pairs = [(recipe, section(recipe.run(tables))) for recipe in recipes.RECIPES]
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    write_page(path, report_html(manifest(synthetic={"seed": 0}), "store", pairs))
+    return path
+
+
+Browser = Callable[..., Any]
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """Opens pages in headless Chromium: ``browser(path, width=…, dark=…)`` returns the driver."""
+    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    programs = [shutil.which("chromium"), shutil.which("chromedriver")]
+    if None in programs:
+        pytest.skip("no browser: chromium and chromedriver are not on the PATH")
+    options = webdriver.ChromeOptions()
+    options.binary_location = programs[0]
+    flags = (
+        "headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
+        "disable-component-update", "disable-sync", "disable-dev-shm-usage", "hide-scrollbars",
+        f"user-data-dir={tmp_path_factory.mktemp('chromium')}",
+    )  # fmt: skip
+    for flag in flags:
+        options.add_argument(f"--{flag}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(programs[1]))
+
+    def open_page(path: Path, width: int = 1280, height: int = 900, *, dark: bool = False, paper: bool = False) -> Any:
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        media = {"media": "print" if paper else "screen", "features": [scheme]}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+        driver.get(path.as_uri())
+        return driver
+
+    yield open_page
+    driver.quit()

@@ -1,0 +1,103 @@
+"""How large is the queue, and which shapes can a chart have?
+
+Recipes made for these tests: *one* for each shape of chart, with ``code`` and <angle brackets>.
+
+- a list
+- of two items
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import altair as alt
+import pyarrow as pa
+
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.schema import Column, Table
+
+N_STEPS = 120_000
+PEAK = 77_777
+
+
+def _table(name: str) -> Table:
+    return Table(name, "step of a series", ("series", "hour"), (
+        Column("series", "string", "id", "Name of the series.", nullable=False),
+        Column("hour", "float64", "h", "Hours since the trace began.", nullable=False),
+        Column("n", "int64", "count", "Number of tasks."),
+        Column("cpu", "float64", "fraction", "CPU used."),
+    ))  # fmt: skip
+
+
+def rows(n: int) -> pa.Table:
+    """Two step functions; one of them has a single peak."""
+    data = [
+        {"series": series, "hour": i / 60, "n": PEAK if i == n // 3 and series == "a" else i % 50 + k * 60,
+         "cpu": 0.5 + 0.4 * math.sin(i / n * 20 + k)}
+        for k, series in enumerate("ab") for i in range(n)
+    ]  # fmt: skip
+    return pa.Table.from_pylist(data)
+
+
+def step_line(result: pa.Table) -> Any:
+    return alt.Chart(result).mark_line(interpolate="step-after").encode(
+        x=alt.X("hour:Q", title="hour of the trace"), y=alt.Y("n:Q", title="tasks in the queue"), color="series:N"
+    )  # fmt: skip
+
+
+def side_by_side(result: pa.Table) -> Any:
+    base = alt.Chart(result).encode(x=alt.X("hour:Q", title="hour"))
+    area = base.mark_area(opacity=0.7).encode(y=alt.Y("cpu:Q", title="CPU", stack=True), color="series:N")
+    rule = alt.Chart(pa.table({"level": [1.0]})).mark_rule(color="black").encode(y="level:Q")
+    line = base.mark_line(color="black", strokeDash=[4, 2]).encode(y="sum(cpu):Q")
+    return alt.hconcat(area + rule, line)
+
+
+def facets(result: pa.Table) -> Any:
+    return alt.Chart(result).mark_bar().encode(
+        x=alt.X("cpu:Q", bin=alt.Bin(maxbins=12), title="CPU"), y=alt.Y("count()", title="windows"),
+        facet=alt.Facet("series:N", columns=2, title=None),
+    )  # fmt: skip
+
+
+def heat_map(result: pa.Table) -> Any:
+    return alt.Chart(result).mark_rect().encode(
+        x=alt.X("hour:Q", bin=alt.Bin(maxbins=20)), y=alt.Y("series:N"), color=alt.Color("mean(cpu):Q", title="CPU")
+    )  # fmt: skip
+
+
+def interactive(result: pa.Table) -> Any:
+    return alt.Chart(result).mark_circle(size=20).encode(
+        x=alt.X("hour:Q"), y="n:Q", color=alt.value("#222"), column="series:N").interactive()  # fmt: skip
+
+
+def answer(n: int) -> Callable[..., pa.Table]:
+    def compute(tables: Tables, *, step: int = 60) -> pa.Table:  # noqa: ARG001 - the shape of a recipe
+        return rows(n)
+
+    compute.__module__ = __name__
+    return compute
+
+
+def no_answer(tables: Tables) -> pa.Table:  # noqa: ARG001 - the shape of a recipe
+    raise NotApplicable("the trace has <no> usage & is short")
+
+
+CLAIMS = (
+    Claim("T-1", "the queue has a peak", "> 1 000", lambda t: max(t["n"].to_pylist()), lambda n: n > 1000,
+          "Zhu et al., Fig. 4"),
+    Claim("T-2", "CPU stays below a half", "< 0.5", lambda t: max(t["cpu"].to_pylist()), lambda x: x < 0.5,
+          "Reiss et al., section 4"),
+    Claim("T-3", "memory is full", "100 %", lambda t: None, lambda x: True, ""),
+)  # fmt: skip
+
+RECIPES = [
+    Recipe("queue_length", answer(N_STEPS // 2), step_line, _table("queue_length"), CLAIMS, reference="Zhu et al., Method 3-2"),
+    Recipe("side_by_side", answer(300), side_by_side, _table("side_by_side"), CLAIMS[1:2]),
+    Recipe("facets", answer(200), facets, _table("facets")),
+    Recipe("heat_map", answer(200), heat_map, _table("heat_map")),
+    Recipe("interactive", answer(150), interactive, _table("interactive")),
+    Recipe("no_answer", no_answer, step_line, _table("no_answer"), CLAIMS[:1]),
+]  # fmt: skip
