@@ -13,6 +13,7 @@ from borgtrace.ingest.columns2019 import v3_columns
 from borgtrace.ingest.discover import Discovery
 from borgtrace.ingest.sources import Source
 from borgtrace.schema import RAW_2011
+from borgtrace.store.parts import describe_numbers
 
 _UNPACKED = {"csv": 3.0, "json": 4.5, "parquet": 1.0, "kaggle": 1.0}
 """Raw bytes per byte of a gzip file (Parquet: as it is)."""
@@ -82,34 +83,13 @@ def require_disk(planned: Plan, store: Path) -> None:
         )  # fmt: skip
 
 
-def describe_parts(sources: list[Source]) -> str:
-    """Say which parts of a table are there.
-
-    Examples
-    --------
-    >>> describe_parts([])
-    'no numbered parts'
-    """
-    numbers = sorted({source.part for source in sources if source.part is not None})
-    total = next((source.parts for source in sources if source.parts), None)
-    if not numbers:
-        return "no numbered parts"
-    return f"{_spans(numbers)}" + (f" of {total}" if total else "")
-
-
-def _spans(numbers: list[int]) -> str:
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in spans)
-
-
 def _table_plan(name: str, sources: list[Source]) -> TablePlan:
     return TablePlan(
-        name, len(sources), sum(source.size for source in sources), describe_parts(sources), _columns(name)
+        name,
+        len(sources),
+        sum(source.size for source in sources),
+        describe_numbers((s.part for s in sources), next((s.parts for s in sources if s.parts), None)),
+        _columns(name),
     )
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from borgtrace.errors import BorgtraceError, QualityError, SourceError, StoreError
 from borgtrace.ingest.build import Inputs, build
 from borgtrace.ingest.discover import Discovery, discover
+from borgtrace.ingest.identity import identify
 from borgtrace.ingest.options import IngestOptions
 from borgtrace.ingest.pending import Pending, find_pending, staged_entries
 from borgtrace.ingest.plan import plan, require_disk
@@ -47,7 +48,7 @@ def ingest(
     Parameters
     ----------
     sources
-        Files, or folders that are searched whole.
+        Files, or folders that are searched whole; none at all clusters what is staged already.
     store
         The store's folder; made, or added to.
     options
@@ -76,7 +77,7 @@ def ingest(
     """
     options = options or IngestOptions()
     layout = Layout(Path(store))
-    found = discover([Path(source) for source in sources], options.cell)
+    found = discover([Path(source) for source in sources], options.cell) if sources else Discovery()
     with writing(layout):
         try:
             result = _ingest(found, layout, options, progress or Silence())
@@ -102,11 +103,14 @@ def _ingest(
         _clear(layout)
     _tidy(layout)
     held = _held(layout)
-    _same_trace(found, held, layout)
+    identity = identify(found, held, layout)
     pending = find_pending(
         found.sources, held.sources if held else (), layout.staging, replace=options.replace
     )
-    require_disk(plan(Discovery(pending.new or found.sources[:1]), layout.root, jobs), layout.root)
+    if pending.new:
+        identity.write(layout)
+    if found.sources:
+        require_disk(plan(Discovery(pending.new or found.sources[:1]), layout.root, jobs), layout.root)
     staged, faults = _stage(pending, layout, jobs, progress)
     faults = [*found.faults, *faults]
     waiting = tuple(staged_entries(layout.staging))
@@ -117,10 +121,9 @@ def _ingest(
         if held is None:
             raise faults[0]
         return IngestResult((), known, tuple(faults), held)
-    first = found.sources[0]
-    cell = held.cell if held else next((source.cell for source in found.sources if source.cell), "")
-    synthetic = held.synthetic if held else found.synthetic
-    inputs = Inputs(first.generation, cell, held.sources if held else (), waiting, synthetic)
+    inputs = Inputs(
+        identity.generation, identity.cell, held.sources if held else (), waiting, identity.synthetic
+    )
     manifest = build(layout, inputs, options.memory, jobs, progress)
     return IngestResult(tuple(staged), known, tuple(faults), manifest)
 
@@ -152,27 +155,6 @@ def _held(layout: Layout) -> Manifest | None:
             got=others[0].name, way_out="choose another folder for --store",
         )  # fmt: skip
     return None
-
-
-def _same_trace(found: Discovery, held: Manifest | None, layout: Layout) -> None:
-    if held is None:
-        return
-    first = found.sources[0]
-    cell = next((source.cell for source in found.sources if source.cell), "")
-    for what, expected, got in (
-        ("generation", held.generation, first.generation),
-        ("cell", held.cell, cell or held.cell),
-        ("origin", _origin(held.synthetic), _origin(found.synthetic)),
-    ):
-        if expected != got:
-            raise StoreError(
-                str(layout.root), f"the store holds another {what}", expected=expected or "none",
-                got=got or "none", way_out="ingest into a store of its own",
-            )  # fmt: skip
-
-
-def _origin(synthetic: dict[str, object] | None) -> str:
-    return f"synthetic, seed {synthetic.get('seed')}" if synthetic else "Google's trace"
 
 
 def _stage(

@@ -1,0 +1,18 @@
+"""The command line: one file per command.  stdout is data, stderr is talk."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line.
+
+    Raises
+    ------
+    SystemExit
+        Always: 0, 2 for wrong options, the exit code of a `BorgtraceError`, 130 after Ctrl-C.
+    """
+    from borgtrace.cli.app import app
+
+    app(args=None if arguments is None else list(arguments), prog_name="borgtrace")

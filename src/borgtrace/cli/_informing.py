@@ -1,0 +1,92 @@
+"""What ``borgtrace info`` prints."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import asdict
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table as Grid
+
+from borgtrace.schema import TABLES, Absent
+from borgtrace.schema.reasons import REASONS
+from borgtrace.schema.time import AFTER_TRACE, to_wall_clock
+from borgtrace.store.manifest import Manifest, SourceEntry
+from borgtrace.store.parts import describe_numbers
+
+
+def print_manifest(manifest: Manifest, store: Path) -> None:
+    """Print a store's manifest for people."""
+    out = Console(highlight=False, width=None)
+    cell = f" cell {manifest.cell}" if manifest.cell else ""
+    out.print(f"[bold]{store}[/]: {_origin(manifest)}, {manifest.generation}{cell}, {manifest.time_zone}")
+    out.print(_tables(manifest))
+    for line in _sources(manifest):
+        out.print(line)
+    refused = sum(entry.quarantined for entry in manifest.sources)
+    rows_in = sum(entry.rows_in for entry in manifest.sources)
+    out.print(f"rows in {rows_in:,}, quarantined {refused:,}")
+    for table, counters in manifest.counters.items():
+        for reason, number in counters.items():
+            known = REASONS[reason]
+            out.print(f"{known.severity:<9} {table}: {number:,} × {reason}: {known.sentence}")
+    out.print(f"digest {manifest.digest}, borgtrace {manifest.code_version}, format {manifest.format_version}")
+
+
+def _origin(manifest: Manifest) -> str:
+    if not manifest.is_synthetic:
+        return "Google's trace"
+    made = manifest.synthetic or {}
+    return f"[bold]SYNTHETIC[/] trace (seed {made.get('seed')}, generator {made.get('version')})"
+
+
+def _tables(manifest: Manifest) -> Grid:
+    grid = Grid(box=None, pad_edge=False)
+    for name, side in (("table", "left"), ("rows", "right"), ("from", "left"), ("to", "left")):
+        grid.add_column(name, justify=side)  # type: ignore[arg-type]
+    for name, rows in manifest.tables.items():
+        first, last = manifest.time_range.get(name, (None, None))
+        grid.add_row(name, f"{rows:,}", _instant(first, manifest), _instant(last, manifest))
+    return grid
+
+
+def _instant(time: int | None, manifest: Manifest) -> str:
+    if time is None:
+        return ""
+    if time in (0, AFTER_TRACE):
+        return "before the trace" if time == 0 else "after the trace"
+    return to_wall_clock(time, manifest.generation, manifest.cell).strftime("%Y-%m-%d %H:%M:%S %Z")
+
+
+def _sources(manifest: Manifest) -> list[str]:
+    groups: dict[str, list[SourceEntry]] = defaultdict(list)
+    for entry in manifest.sources:
+        groups[entry.raw_table].append(entry)
+    return [
+        f"{name}: {len(entries)} files, parts "
+        + describe_numbers([e.part for e in entries], next((e.parts for e in entries if e.parts), None))
+        for name, entries in sorted(groups.items())
+    ]
+
+
+def print_schema(*, as_json: bool) -> None:
+    """Print every table and column."""
+    if as_json:
+        print(json.dumps({name: _plain(asdict(table)) for name, table in TABLES.items()}, indent=1))
+        return
+    out = Console(highlight=False)
+    for table in TABLES.values():
+        out.print(f"[bold]{table.name}[/]: one row per {table.grain}; key {', '.join(table.key)}")
+        for column in table.columns:
+            null = "" if column.nullable else ", never NULL"
+            out.print(f"  {column.name} ({column.type}, {column.unit}{null}): {column.doc}")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Absent):
+        return f"absent: {value.reason}"
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value

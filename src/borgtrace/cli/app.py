@@ -1,0 +1,90 @@
+"""The command group: finds commands by name, imports one when it is called, ends all the same way."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module, util
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from borgtrace._version import __version__
+from borgtrace.errors import BorgtraceError
+
+COMMANDS = (
+    "demo", "fetch", "synth", "ingest", "info", "sql", "trace", "machine", "analyze",
+    "dataset", "export", "colocate", "report", "subset", "verify",
+)  # fmt: skip
+"""Commands in the order a user meets them; each is the module of its name in this package."""
+INTERRUPTED = 130
+
+
+class LazyGroup(TyperGroup):
+    """Commands are modules; only those that are asked for are imported."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        return [name for name in COMMANDS if util.find_spec(f"borgtrace.cli.{name}")]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import one command; None for an unknown name."""
+        return _load(cmd_name) if cmd_name in self.list_commands(ctx) else None
+
+
+def _load(name: str) -> Any:
+    function = getattr(import_module(f"borgtrace.cli.{name}"), name)
+    one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+    one.command(name)(ending_well(function))
+    return typer.main.get_command(one)
+
+
+def ending_well(function: Callable[..., None]) -> Callable[..., None]:
+    """Turn a command's errors into one line and an exit code: the only place that catches them."""
+
+    @functools.wraps(function)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            function(*arguments, **options)
+            sys.stdout.flush()
+        except BorgtraceError as error:
+            print(f"borgtrace: {error}", file=sys.stderr)
+            raise typer.Exit(error.exit_code) from error
+        except KeyboardInterrupt:
+            print("borgtrace: interrupted; run the same command again to go on", file=sys.stderr)
+            raise typer.Exit(INTERRUPTED) from None
+        except BrokenPipeError:
+            # Whoever read our output has had enough (``| head``); that is no failure.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+    return run
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"borgtrace {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Google's cluster traces, from raw archives to answers.
+
+    Start with: borgtrace demo DIR
+    """

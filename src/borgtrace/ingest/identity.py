@@ -1,0 +1,88 @@
+"""Whose rows a store holds: one trace, also while they are only staged."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from borgtrace.errors import SourceError, StoreError
+from borgtrace.ingest.discover import Discovery
+from borgtrace.ingest.pending import staged_entries
+from borgtrace.schema import Generation
+from borgtrace.store.layout import INCOMPLETE, Layout
+from borgtrace.store.manifest import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which trace rows belong to; kept beside staged parts, whose raw files may be deleted."""
+
+    generation: Generation
+    cell: str
+    synthetic: dict[str, Any] | None
+
+    def write(self, layout: Layout) -> None:
+        """Leave the identity beside the staged parts."""
+        target = _file(layout)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft = target.with_name(target.name + INCOMPLETE)
+        draft.write_text(json.dumps(asdict(self)))
+        draft.replace(target)
+
+
+def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identity:
+    """Return which trace this ingest is about, and refuse to mix two.
+
+    Raises
+    ------
+    StoreError
+        The store, or what is staged in it, is of another generation, cell or origin.
+    SourceError
+        There are neither sources nor staged parts.
+    """
+    known = _known(held, layout)
+    if not found.sources:
+        if known is None or not (held or staged_entries(layout.staging)):
+            raise SourceError(
+                str(layout.root),
+                "nothing is staged here",
+                way_out="name raw files: borgtrace ingest SRC --store …",
+            )
+        return known
+    new = _found(found)
+    if known is None:
+        return new
+    cell = known.cell or new.cell
+    for what, expected, got in (
+        ("generation", known.generation, new.generation),
+        ("cell", cell, new.cell or cell),
+        ("origin", _origin(known.synthetic), _origin(new.synthetic)),
+    ):
+        if expected != got:
+            raise StoreError(
+                str(layout.root), f"the store holds another {what}", expected=expected or "none",
+                got=got or "none", way_out="ingest into a store of its own",
+            )  # fmt: skip
+    return Identity(known.generation, cell, known.synthetic)
+
+
+def _found(found: Discovery) -> Identity:
+    cell = next((source.cell for source in found.sources if source.cell), "")
+    return Identity(found.sources[0].generation, cell, found.synthetic)
+
+
+def _known(held: Manifest | None, layout: Layout) -> Identity | None:
+    if held is not None:
+        return Identity("2011" if held.generation == "2011" else "2019", held.cell, held.synthetic)
+    path = _file(layout)
+    return Identity(**json.loads(path.read_text())) if path.exists() else None
+
+
+def _file(layout: Layout) -> Path:
+    return layout.staging / "trace.json"
+
+
+def _origin(synthetic: dict[str, object] | None) -> str:
+    return f"synthetic, seed {synthetic.get('seed')}" if synthetic else "Google's trace"
