@@ -105,7 +105,8 @@ def _narrowing(result: pa.Table) -> float:
 _SOURCE = "Janus & Rzadca, SoCC'17, §3.2, Fig. 1"
 CLAIMS = (
     Claim("S1-fig1-symmetric", "with 15 samples the quartiles lie symmetrically about 0 (distance of their"
-          " middle from 0, over their range)", "≈ 0", lambda r: _asymmetry(r, 15), lambda v: v <= 0.25, _SOURCE),
+          " middle from 0, over their range)", "≈ 0", lambda r: _asymmetry(r, 15),
+          lambda v: v <= 0.25, _SOURCE),
     Claim("S1-fig1-narrows", "1,000 samples narrow the quartile range of one sample to a small part", "≪ 1",
           _narrowing, lambda v: v <= 0.2, _SOURCE),
 )  # fmt: skip

@@ -98,7 +98,7 @@ def _rejected(result: pa.Table, spacing: int, length: int) -> float:
 def _about_a_third(spacing: int, length: int, reading: str) -> Claim:
     return Claim(
         f"S1-ks-{spacing}-{length}",
-        f"two windows of {spacing} samples ({reading}) differ for about 30 % of tasks (holds within 10 points)",
+        f"two windows of {spacing} samples ({reading}) differ for about 30 % of tasks (holds if 20 to 40 %)",
         0.30, lambda r: _rejected(r, spacing, length), lambda v: 0.20 <= v <= 0.40,
         "Janus & Rzadca, SoCC'17, §3.4",
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +23,8 @@ Kind = TypeVar("Kind", bound=np.generic)
 
 _LISTS = ("cpu_usage_distribution", "tail_cpu_usage_distribution")
 _N_MAIN, _N_TAIL = 11, 9
+_AFTER = 2**32 - 1  # a start after the trace, in the store's arrays
+_ENDLESS = 1e9  # seconds: a window that ends after the trace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,10 +61,14 @@ class Windows:
 
 
 def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool) -> Windows:
-    """Read from instance_usage the windows of `chosen` tasks (sorted by collection_id, instance_index).
+    """Read the windows of `chosen` tasks (sorted by collection_id, instance_index).
 
-    Windows that begin before or end after the trace have no length and are left out.
+    The store's per-task arrays are gathered where they hold all that is asked for; percentiles, and tables
+    without a store behind them, take one join over instance_usage.  Windows that begin before or end after
+    the trace have no length and are left out.
     """
+    if tables.traces is not None and not with_percentiles:
+        return _gathered(tables.traces, chosen)
     usage = tables.instance_usage
     keys = chosen.select(["collection_id", "instance_index"])
     positions = keys.append_column("task", pa.array(np.arange(len(keys), dtype=np.int64)))
@@ -73,6 +80,22 @@ def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool) -> Wi
     )  # fmt: skip
     order = ("task", "start_time", "source_part", "source_row")
     return _flat(tables.fetch(picked, "windows").sort_by([(name, "ascending") for name in order]))
+
+
+def _gathered(traces: Callable[[list[tuple[int, int]]], Any], chosen: pa.Table) -> Windows:
+    """Windows from the store's arrays, which are sorted as `_flat` sorts."""
+    keys = zip(*(chosen[name].to_pylist() for name in ("collection_id", "instance_index")), strict=True)
+    found = traces(list(keys))
+    start, duration = np.asarray(found.start_time, np.int64), np.asarray(found.duration)
+    windows = Windows(
+        task=np.repeat(np.arange(len(found), dtype=np.int64), np.diff(found.offsets)),
+        inst=np.asarray(found.sampled_cpu),
+        avg=np.asarray(found.average_cpu),
+        memory=np.asarray(found.average_memory),
+        start=start,
+        seconds=np.maximum(np.rint(np.minimum(duration, _ENDLESS)).astype(np.int64), 1),
+    )
+    return windows.take((start > 0) & (start < _AFTER) & (duration < _ENDLESS))
 
 
 def _flat(rows: pa.Table) -> Windows:
@@ -87,7 +110,7 @@ def _flat(rows: pa.Table) -> Windows:
         avg=_numbers(rows, "average_cpu", np.float32),
         memory=_numbers(rows, "average_memory", np.float32),
         start=start // SECOND,
-        seconds=np.maximum((end - start) // SECOND, 1),
+        seconds=np.maximum(np.rint((end - start) / SECOND).astype(np.int64), 1),
         quantiles=_quantiles(rows) if has_lists else None,
     )
 
