@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.datasets.features import Feature
+from borgtrace.datasets.scratch import scratch
 from borgtrace.datasets.selection import GRID_SECONDS, Gaps
 from borgtrace.datasets.traces import Traces
 from borgtrace.kernels.series import gather, gather_elapsed, gather_grid
@@ -35,12 +36,11 @@ class Gatherer:
     arrays
         Column of each feature, shape (rows of the store,).
     start, duration
-        Start and length of all windows, seconds; only used on a grid.
+        Start and length of all windows, seconds; given where traces are put on a grid.
     """
 
     features: tuple[Feature, ...]
     arrays: tuple[NDArray[Any], ...]
-    gaps: Gaps
     start: NDArray[Any] | None = None
     duration: NDArray[Any] | None = None
 
@@ -49,32 +49,42 @@ class Gatherer:
         """Open the columns; one that has no array yet gets it now."""
         arrays = tuple(np.asarray(store.array(feature.column)) for feature in features)
         times = (np.asarray(store.array(name)) for name in ("start_time", "duration"))
-        return cls(tuple(features), arrays, gaps, *(times if gaps == "grid" else ()))
+        return cls(tuple(features), arrays, *(times if gaps == "grid" else ()))
 
-    def gather(self, traces: Traces) -> tuple[Index, Values]:
-        """Return CSR offsets, shape (n + 1,), and values, shape (points, features); missing is NaN."""
-        offsets = np.zeros(len(traces) + 1, np.int64)
-        np.cumsum(traces.length, out=offsets[1:])
-        values = np.empty((int(offsets[-1]), len(self.features)), np.float32)
+    def gather(self, traces: Traces, index: Index) -> tuple[Index, list[Values]]:
+        """Copy the traces at `index` into this thread's scratch memory.
+
+        Returns
+        -------
+        offsets, series
+            CSR offsets, shape (n + 1,); one float32 array of shape (points,) for each feature, missing is NaN.
+            Both are overwritten by the next call from the same thread.
+        """
+        offsets = scratch("offsets", len(index) + 1, np.int64)
+        offsets[0] = 0
+        np.cumsum(traces.length[index], out=offsets[1:])
+        first = traces.first_row[index]
+        gathered = []
         for k, (feature, array) in enumerate(zip(self.features, self.arrays, strict=True)):
-            if self.gaps == "grid":
-                self._grid(feature, array, traces, offsets, values, k)
-            elif feature.is_elapsed:
-                gather_elapsed(array, traces.first_row, offsets, values, k)
+            series = scratch(f"series {k}", int(offsets[-1]), np.float32)
+            if self.start is not None and self.duration is not None:
+                self._grid(feature, array, traces, index, offsets, series)
             else:
-                gather(array, traces.first_row, offsets, values, k)
-        return offsets, values
+                (gather_elapsed if feature.is_elapsed else gather)(array, first, offsets, series)
+            gathered.append(series)
+        return offsets, gathered
 
     def _grid(
-        self, feature: Feature, array: NDArray[Any], traces: Traces, offsets: Index, values: Values, k: int
+        self, feature: Feature, array: NDArray[Any], traces: Traces, index: Index, offsets: Index, series: Values
     ) -> None:
         if feature.is_elapsed:
-            slots = np.arange(offsets[-1]) - np.repeat(offsets[:-1], traces.length)
-            values[:, k] = slots * GRID_SECONDS
+            slots = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
+            series[:] = slots * GRID_SECONDS
             return
+        assert self.start is not None and self.duration is not None
         gather_grid(
-            array, self.start, self.duration, traces.first_row, traces.n_windows, GRID_SECONDS, traces.slot,
-            offsets, values, k,
+            array, self.start, self.duration, traces.first_row[index], traces.n_windows[index], GRID_SECONDS,
+            traces.slot[index], offsets, series,
         )  # fmt: skip
 
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.datasets import meta
@@ -23,11 +22,12 @@ from borgtrace.datasets.options import Options
 from borgtrace.datasets.scaling import (
     Numbers,
     Scaling,
-    measure_block,
     measure_running,
+    measure_series,
     merge,
     scaling_of,
 )
+from borgtrace.datasets.scratch import scratch
 from borgtrace.datasets.shards import default_shards, shard_name, shard_numbers, shard_prefixes
 from borgtrace.datasets.traces import Traces, choose
 from borgtrace.errors import UsageError
@@ -158,25 +158,25 @@ class _Work:
         """Measure the training set in one pass."""
         training = self.sets[self.options.split.names[0]]
         if self.options.is_original:
-            measured = measure_running(self._values(self.traces.take(training)), len(self.options.features))
+            blocks = (self.gatherer.gather(self.traces, run)[1] for run in self._runs(training, POINTS))
+            measured = measure_running(blocks, len(self.options.features))
         else:
-            measured = self._measure(self.traces.take(np.sort(training)))
+            measured = self._measure(np.sort(training))
         return tuple(
             scaling_of(name, self.options.scale, row)
             for name, row in zip(self.options.features, measured, strict=True)
         )
 
-    def _values(self, traces: Traces) -> Iterator[NDArray[np.float32]]:
-        for first, last in spans(traces.length):
-            yield self.gatherer.gather(traces.take(np.arange(first, last)))[1]
+    def _runs(self, index: Index, points: int) -> Iterator[Index]:
+        """Cut traces into runs of so many points."""
+        for first, last in spans(self.traces.length[index], points):
+            yield index[first:last]
 
-    def _measure(self, traces: Traces) -> Numbers:
-        runs = list(spans(traces.length, POINTS // 8))
+    def _measure(self, index: Index) -> Numbers:
+        def measure(run: Index) -> Numbers:
+            return measure_series(self.gatherer.gather(self.traces, run)[1])
 
-        def measure(run: tuple[int, int]) -> Numbers:
-            return measure_block(self.gatherer.gather(traces.take(np.arange(*run)))[1])
-
-        return merge(self._mapped("measure", measure, runs))
+        return merge(self._mapped("measure", measure, list(self._runs(index, POINTS // 8))))
 
     def write(self, folder: Path, scalings: tuple[Scaling, ...]) -> dict[str, list[meta.File]]:
         """Write all files of all sets."""
@@ -211,14 +211,14 @@ class _Work:
                 yield _File(name, path, index[order[end - size : end]])
 
     def _parts(self, index: Index, scalings: tuple[Scaling, ...]) -> Iterator[Part]:
-        offset = np.array([scaling.offset for scaling in scalings])
-        divisor = np.array([scaling.divisor for scaling in scalings])
-        for first, last in spans(self.traces.length[index]):
-            traces = self.traces.take(index[first:last])
-            offsets, values = self.gatherer.gather(traces)
-            mask = np.empty(values.shape, np.uint8)
-            scale(values, offset, divisor, mask)
-            yield Part(offsets, values, mask, *_about(traces, self.names))
+        """Gather and scale; each part is overwritten by the next."""
+        for run in self._runs(index, POINTS):
+            offsets, series = self.gatherer.gather(self.traces, run)
+            masks = []
+            for k, (values, scaling) in enumerate(zip(series, scalings, strict=True)):
+                masks.append(scratch(f"mask {k}", len(values), np.uint8))
+                scale(values, scaling.offset, scaling.divisor, masks[k])
+            yield Part(offsets, _side_by_side(series), _side_by_side(masks), *_about(self.traces, run, self.names))
 
     def _mapped(self, step: str, function: Callable[[Job], Result], jobs: list[Job]) -> Iterator[Result]:
         """Run over threads, in order, reporting."""
@@ -259,21 +259,23 @@ def _leakage(options: Options, traces: Traces, sets: dict[str, Index]) -> meta.L
 
 def _names(options: Options, traces: Traces) -> Names:
     words = {
-        name: tuple(traces.columns[name].dictionary.to_pylist())
-        for name in options.statics
-        if isinstance(traces.columns[name], pa.DictionaryArray)
+        name: column[1] for name in options.statics if isinstance(column := traces.columns[name], tuple)
     }
-    numbers = tuple(name for name in options.statics if name not in words and name not in ALWAYS)
-    return Names(options.features, numbers, words)
+    return Names(options.features, tuple(name for name in options.statics if name not in words), words)
 
 
-def _about(traces: Traces, names: Names) -> tuple[Index, NDArray[np.float32], Index]:
+def _side_by_side(series: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return series of shape (points,) as one array of shape (points, features)."""
+    return series[0][:, np.newaxis] if len(series) == 1 else np.stack(series, axis=1)
+
+
+def _about(traces: Traces, index: Index, names: Names) -> tuple[Index, NDArray[np.float32], Index]:
     """Identity, static numbers and codes of static words of some traces."""
-    identity = np.stack([getattr(traces, name) for name in ALWAYS], axis=1)
-    numbers = np.empty((len(traces), len(names.numbers)), np.float32)
+    identity = np.stack([getattr(traces, name)[index] for name in ALWAYS], axis=1)
+    numbers = np.empty((len(index), len(names.numbers)), np.float32)
     for k, name in enumerate(names.numbers):
-        numbers[:, k] = traces.columns[name]
-    codes = np.empty((len(traces), len(names.words)), np.int64)
+        numbers[:, k] = traces.columns[name][index]
+    codes = np.empty((len(index), len(names.words)), np.int64)
     for k, name in enumerate(names.words):
-        codes[:, k] = traces.columns[name].indices.fill_null(-1).to_numpy(zero_copy_only=False)
+        codes[:, k] = traces.columns[name][0][index]
     return identity, numbers, codes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from borgtrace.kernels.series import moments, run_moments
 
 Method = Literal["standard", "minmax", "none"]
-Block = NDArray[np.float32]
+Series = NDArray[np.float32]
 Numbers = NDArray[np.float64]
 
 
@@ -69,11 +69,11 @@ def scaling_of(feature: str, method: Method, measured: Numbers) -> Scaling:
     )  # fmt: skip
 
 
-def measure_block(block: Block) -> Numbers:
-    """Measure each feature of a block: shape (features, 5), see :func:`borgtrace.kernels.series.moments`."""
-    measured = np.empty((block.shape[1], 5))
-    for feature in range(block.shape[1]):
-        moments(block, feature, measured[feature])
+def measure_series(series: Sequence[Series]) -> Numbers:
+    """Measure each feature: shape (features, 5), see :func:`borgtrace.kernels.series.moments`."""
+    measured = np.empty((len(series), 5))
+    for values, row in zip(series, measured, strict=True):
+        moments(values, row)
     return measured
 
 
@@ -104,15 +104,15 @@ def _merged(a: Numbers, b: Numbers) -> Numbers:
     )  # fmt: skip
 
 
-def measure_running(blocks: Iterable[Block], features: int) -> Numbers:
+def measure_running(blocks: Iterable[Sequence[Series]], features: int) -> Numbers:
     """Measure value by value, as the pipeline of 2017 does: mean = sum ÷ count, deviation by Welford.
 
     Equal to it in the last bit, where :func:`merge` is equal to rounding.
     """
     state = np.tile(np.array([0.0, 0.0, 0.0, 0.0, np.inf, -np.inf]), (features, 1))
     for block in blocks:
-        for feature in range(features):
-            run_moments(block, feature, state[feature])
+        for series, row in zip(block, state, strict=True):
+            run_moments(series, row)
     mean = state[:, 1] / np.maximum(state[:, 0], 1)
     return np.stack([state[:, 0], mean, state[:, 3], state[:, 4], state[:, 5]], axis=1)
 

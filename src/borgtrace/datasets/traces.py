@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +51,7 @@ class Traces:
     user, logical_name
         Dense numbers by first appearance, −1 where unknown.
     columns
-        Static features as they were fetched: numbers as float32, words as Arrow dictionaries.
+        Static features: float32 numbers of shape (n,), or (codes, words) where −1 is an unknown word.
     n_matched
         Traces that fit the selection, before the random subset was taken.
     """
@@ -76,19 +76,6 @@ class Traces:
     def job(self) -> Index:
         """Dense number of each trace's collection."""
         return dense(self.collection_id)
-
-    def take(self, index: Index) -> Traces:
-        """Return the traces at `index`, in that order."""
-        arrays = {
-            item.name: getattr(self, item.name)[index]
-            for item in fields(self)
-            if isinstance(getattr(self, item.name), np.ndarray)
-        }
-        columns = {
-            name: column[index] if isinstance(column, np.ndarray) else column.take(pa.array(index))
-            for name, column in self.columns.items()
-        }
-        return Traces(**arrays, columns=columns, n_matched=self.n_matched)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,15 +206,26 @@ def _details(fetched: dict[str, list[Any]], back: Index, words: set[str]) -> dic
     columns: dict[str, Any] = {}
     for name, parts in fetched.items():
         if name in words:
-            columns[name] = pa.concat_arrays(parts).take(pa.array(back)).dictionary_encode()
+            columns[name] = _coded(pa.concat_arrays(parts).take(pa.array(back)))
         else:
-            columns[name] = np.concatenate(parts)[back]
+            columns[name] = parts[0] if len(parts) == 1 else np.concatenate(parts)[back]
     statics = {name.removeprefix("static "): columns.pop(name) for name in list(columns)
                if name.startswith("static ")}  # fmt: skip
-    owners = {
-        kind.replace(" ", "_"): np.where(columns[kind] == 0, -1, dense(columns.pop(kind))) for kind in _OWNERS
-    }
+    owners = {kind.replace(" ", "_"): _owner_codes(columns.pop(kind)) for kind in _OWNERS}
     whole = {name: columns[name].astype(np.int64, copy=False) for name in columns}
-    numbers = {name: column.astype(np.float32) if isinstance(column, np.ndarray) else column
+    numbers = {name: column if isinstance(column, tuple) else column.astype(np.float32)
                for name, column in statics.items()}  # fmt: skip
     return {**whole, **owners, "columns": numbers}
+
+
+def _owner_codes(hashes: NDArray[np.uint64]) -> Index:
+    codes = dense(hashes)
+    codes[hashes == 0] = -1
+    return codes
+
+
+def _coded(words: pa.Array) -> tuple[Index, tuple[str, ...]]:
+    """Return the position of each word among the words that occur, and these, by first appearance."""
+    encoded = words.dictionary_encode()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, tuple(encoded.dictionary.to_pylist())

@@ -23,8 +23,9 @@ _WORD = np.concatenate(
 _START = np.array([0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476], np.uint32)
 _EXTENSION = np.frombuffer(b".sqlite3,", np.uint8)
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
-_COMMA, _ZERO, _SLASH, _STOP = 44, 48, 47, 0x80
-_BLOCK, _LENGTH_AT = 64, 56
+_COMMA, _ZERO, _SLASH, _STOP = np.frombuffer(b",0/\x80", np.uint8)
+_BLOCK, _LANES = 64, 16
+_TEN = np.uint64(10)
 
 Identifiers = NDArray[np.int64]
 Prefixes = NDArray[np.uint32]
@@ -56,6 +57,16 @@ def _absorb(words: NDArray[np.uint32], first: int, state: NDArray[np.uint32]) ->
     state[3] += d
 
 
+@compiled(inline=True)
+def _big_endian(a: np.uint32) -> np.uint32:
+    return np.uint32(
+        np.uint32(a << np.uint32(24))
+        | np.uint32(np.uint32(a & np.uint32(0xFF00)) << np.uint32(8))
+        | np.uint32(np.uint32(a >> np.uint32(8)) & np.uint32(0xFF00))
+        | np.uint32(a >> np.uint32(24))
+    )
+
+
 @compiled()
 def _prefix(
     text: NDArray[np.uint8], words: NDArray[np.uint32], length: int, state: NDArray[np.uint32]
@@ -68,26 +79,21 @@ def _prefix(
     state[:] = _START
     for block in range(blocks):
         _absorb(words, block * 16, state)
-    a = state[0]
-    return np.uint32(
-        np.uint32(a << np.uint32(24))
-        | np.uint32(np.uint32(a & np.uint32(0xFF00)) << np.uint32(8))
-        | np.uint32(np.uint32(a >> np.uint32(8)) & np.uint32(0xFF00))
-        | np.uint32(a >> np.uint32(24))
-    )
+    return _big_endian(state[0])
 
 
 @compiled()
 def _write_number(text: NDArray[np.uint8], at: int, number: int) -> int:
     """Write a non-negative number as decimal text at `at`; return where it ends."""
-    digits, rest = 1, number // 10
+    digits, rest = 1, np.uint64(number) // _TEN
     while rest > 0:
         digits += 1
-        rest //= 10
-    rest = number
-    for i in range(at + digits - 1, at - 1, -1):
-        text[i] = _ZERO + rest % 10
-        rest //= 10
+        rest //= _TEN
+    rest = np.uint64(number)
+    for k in range(digits):
+        quotient = rest // _TEN
+        text[at + digits - 1 - k] = np.uint8(rest - quotient * _TEN) + _ZERO
+        rest = quotient
     return at + digits
 
 
@@ -101,14 +107,51 @@ def job_prefixes(jobs: Identifiers, out: Prefixes) -> None:
 
 
 @compiled()
+def _absorb_lanes(words: NDArray[np.uint32], state: NDArray[np.uint32]) -> None:
+    """Mix one block each of `_LANES` messages: words (16, lanes), state (4, lanes), all lanes in step."""
+    for i in range(64):
+        a, b, c, d = state[-i % 4], state[(1 - i) % 4], state[(2 - i) % 4], state[(3 - i) % 4]
+        word, sine, turn = words[_WORD[i]], _SINES[i], _TURNS[i]
+        back = np.uint32(np.uint32(32) - turn)
+        for k in range(_LANES):
+            if i < 16:
+                f = np.uint32((b[k] & c[k]) | (~b[k] & d[k]))
+            elif i < 32:
+                f = np.uint32((d[k] & b[k]) | (~d[k] & c[k]))
+            elif i < 48:
+                f = np.uint32(b[k] ^ c[k] ^ d[k])
+            else:
+                f = np.uint32(c[k] ^ (b[k] | np.uint32(~d[k])))
+            total = np.uint32(np.uint32(np.uint32(a[k] + f) + sine) + word[k])
+            a[k] = np.uint32(b[k] + np.uint32(np.uint32(total << turn) | np.uint32(total >> back)))
+
+
+@compiled()
 def task_prefixes(jobs: Identifiers, tasks: Identifiers, out: Prefixes) -> None:
-    """Fill `out` with the first 32 bits of the MD5 of ``"job,task"``; all of shape (n,)."""
-    text = np.zeros(2 * _BLOCK, np.uint8)
-    words, state = text.view(np.uint32), np.empty(4, np.uint32)
-    for i in range(jobs.size):
-        end = _write_number(text, 0, jobs[i])
-        text[end] = _COMMA
-        out[i] = _prefix(text, words, _write_number(text, end + 1, tasks[i]), state)
+    """Fill `out` with the first 32 bits of the MD5 of ``"job,task"``; all of shape (n,).
+
+    Sixteen messages go through the rounds side by side: each is one block, and there are many.
+    """
+    text = np.zeros((_LANES, _BLOCK), np.uint8)
+    by_lane, words = text.view(np.uint32), np.empty((16, _LANES), np.uint32)
+    state = np.empty((4, _LANES), np.uint32)
+    for first in range(0, jobs.size, _LANES):
+        text[:] = 0
+        lanes = min(_LANES, jobs.size - first)
+        for k in range(lanes):
+            end = _write_number(text[k], 0, jobs[first + k])
+            text[k, end] = _COMMA
+            end = _write_number(text[k], end + 1, tasks[first + k])
+            text[k, end] = _STOP
+            by_lane[k, 14] = np.uint32(8 * end)
+        for i in range(16):
+            for k in range(_LANES):
+                words[i, k] = by_lane[k, i]
+        for i in range(4):
+            state[i, :] = _START[i]
+        _absorb_lanes(words, state)
+        for k in range(lanes):
+            out[first + k] = _big_endian(np.uint32(state[0, k] + _START[0]))
 
 
 @compiled()

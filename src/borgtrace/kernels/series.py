@@ -1,7 +1,7 @@
-"""Many traces of the store, copied side by side into one block: gathered, put on a grid, measured, scaled.
+"""Many traces of the store, copied side by side: gathered, put on a grid, measured, scaled, padded.
 
-A *block* holds the windows of n traces one after the other: float32 of shape (windows, features), with int64
-`offsets` of shape (n + 1,).  ``first`` says at which row of the store's columns each trace begins.
+A *series* holds the windows of n traces one after the other: float32 of shape (points,), with int64 `offsets`
+of shape (n + 1,).  ``first`` says at which row of the store's columns each trace begins.
 """
 
 from __future__ import annotations
@@ -13,30 +13,40 @@ from numpy.typing import NDArray
 
 from borgtrace.kernels.compiled import compiled
 
-Block = NDArray[np.float32]
+Series = NDArray[np.float32]
 Column = NDArray[Any]
 Index = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 
 _BEFORE, _AFTER = np.int64(0), np.int64(2**32 - 1)
+_AHEAD = 12
 
 
 @compiled()
-def gather(column: Column, first: Index, offsets: Index, block: Block, feature: int) -> None:
-    """Copy the rows of each trace into ``block[:, feature]``."""
+def gather(column: Column, first: Index, offsets: Index, series: Series) -> float:
+    """Copy the rows of each trace into `series`.
+
+    Traces lie anywhere in a column larger than the caches, so the first values of those to come are read
+    ahead; the sum of what was read ahead is returned lest the compiler drop the reading.
+    """
+    ahead = 0.0
     for i in range(first.size):
-        shift = first[i] - offsets[i]
-        for row in range(offsets[i], offsets[i + 1]):
-            block[row, feature] = np.float32(column[shift + row])
+        if i + _AHEAD < first.size:
+            ahead += column[first[i + _AHEAD]]
+        target = series[offsets[i] : offsets[i + 1]]
+        source = column[first[i] : first[i] + target.size]
+        for k in range(target.size):
+            target[k] = np.float32(source[k])
+    return ahead
 
 
 @compiled()
-def gather_elapsed(column: Column, first: Index, offsets: Index, block: Block, feature: int) -> None:
+def gather_elapsed(column: Column, first: Index, offsets: Index, series: Series) -> None:
     """Like :func:`gather`, less the first value of each trace: times since its first window."""
     for i in range(first.size):
         shift, origin = first[i] - offsets[i], np.int64(column[first[i]])
         for row in range(offsets[i], offsets[i + 1]):
-            block[row, feature] = np.float32(np.int64(column[shift + row]) - origin)
+            series[row] = np.float32(np.int64(column[shift + row]) - origin)
 
 
 @compiled()
@@ -59,9 +69,9 @@ def grid_spans(start: Column, first: Index, windows: Index, period: int, slot: I
 @compiled()
 def gather_grid(
     column: Column, start: Column, duration: Column, first: Index, windows: Index, period: int, slot: Index,
-    offsets: Index, block: Block, feature: int,
+    offsets: Index, series: Series,
 ) -> None:  # fmt: skip
-    """Fill ``block[:, feature]`` slot by slot: the mean of the windows that start there, by their length.
+    """Fill `series` slot by slot: the mean of the windows that start there, by their length.
 
     A slot in which no window with a value starts is NaN; windows of no length count as one second.
     """
@@ -76,37 +86,35 @@ def gather_grid(
                 total[k] += value * length
                 weight[k] += length
         for k in range(size):
-            block[offsets[i] + k, feature] = np.float32(total[k] / weight[k]) if weight[k] > 0 else np.nan
+            series[offsets[i] + k] = np.float32(total[k] / weight[k]) if weight[k] > 0 else np.float32(np.nan)
 
 
 @compiled()
-def moments(block: Block, feature: int, out: Numbers) -> None:
+def moments(series: Series, out: Numbers) -> None:
     """Fill `out` with (count, mean, sum of squared deviations, smallest, largest); NaN is skipped.
 
     Two passes over values that are in cache: numerically as good as it gets, and of one order.
     """
     count, total = 0, 0.0
-    low, high = np.inf, -np.inf
-    for row in range(block.shape[0]):
-        value = np.float64(block[row, feature])
+    low, high = np.float32(np.inf), np.float32(-np.inf)
+    for value in series:
         if not np.isnan(value):
             count += 1
-            total += value
+            total += np.float64(value)
             low, high = min(low, value), max(high, value)
     mean = total / count if count > 0 else 0.0
     squares = 0.0
-    for row in range(block.shape[0]):
-        value = np.float64(block[row, feature])
+    for value in series:
         if not np.isnan(value):
-            squares += (value - mean) * (value - mean)
+            squares += (np.float64(value) - mean) * (np.float64(value) - mean)
     out[0], out[1], out[2], out[3], out[4] = count, mean, squares, low, high
 
 
 @compiled()
-def run_moments(block: Block, feature: int, state: Numbers) -> None:
+def run_moments(series: Series, state: Numbers) -> None:
     """Advance (count, sum, running mean, Welford's sum of squares, smallest, largest) value by value."""
-    for row in range(block.shape[0]):
-        value = np.float64(block[row, feature])
+    for number in series:
+        value = np.float64(number)
         if not np.isnan(value):
             state[0] += 1.0
             state[1] += value
@@ -117,21 +125,20 @@ def run_moments(block: Block, feature: int, state: Numbers) -> None:
 
 
 @compiled()
-def scale(block: Block, offset: Numbers, divisor: Numbers, mask: NDArray[np.uint8]) -> None:
-    """Replace each value by (value − offset) ÷ divisor of its feature; `mask` becomes 1 where there is one.
+def scale(series: Series, offset: float, divisor: float, mask: NDArray[np.uint8]) -> None:
+    """Replace each value by (value − offset) ÷ divisor; `mask` becomes 1 where there is one, else 0.
 
-    The arithmetic is float64, the result float32.  `mask` has the shape of `block`.
+    The arithmetic is float64, the result float32.
     """
-    for row in range(block.shape[0]):
-        for k in range(block.shape[1]):
-            value = block[row, k]
-            mask[row, k] = 0 if np.isnan(value) else 1
-            block[row, k] = np.float32((np.float64(value) - offset[k]) / divisor[k])
+    for i in range(series.size):
+        value = series[i]
+        mask[i] = np.uint8(value == value)  # noqa: PLR0124 - NaN is not equal to itself
+        series[i] = np.float32((np.float64(value) - offset) / divisor)
 
 
 @compiled()
 def pad(
-    block: Block, offsets: Index, traces: Index, fill: float, out: Block, mask: NDArray[np.bool_]
+    values: Series, offsets: Index, traces: Index, fill: float, out: Series, mask: NDArray[np.bool_]
 ) -> None:
     """Lay `traces` into rows of `out` (n, longest, features); `fill` where nothing was measured.
 
@@ -143,7 +150,7 @@ def pad(
         size = offsets[traces[i] + 1] - first
         for row in range(out.shape[1]):
             for k in range(out.shape[2]):
-                value = block[first + row, k] if row < size else np.float32(np.nan)
+                value = values[first + row, k] if row < size else np.float32(np.nan)
                 is_there = not np.isnan(value)
                 out[i, row, k] = value if is_there else nothing
                 mask[i, row, k] = is_there

@@ -57,6 +57,15 @@ def _nested(size: int) -> int:
     return 1 + _varint_size(size) + size
 
 
+@compiled(inline=True)
+def _copy(out: Buffer, at: int, source: Buffer, first: int, last: int) -> int:
+    """Copy ``source[first:last]``: a loop over views, which becomes a block move without a check for overlap."""
+    target, view = out[at : at + last - first], source[first:last]
+    for k in range(view.size):
+        target[k] = view[k]
+    return at + last - first
+
+
 @compiled()
 def _entry_size(name: int, payload: int) -> int:
     """Bytes of one entry of the feature map: a name of `name` bytes and a packed list of `payload` bytes."""
@@ -73,9 +82,7 @@ def _write_entry(out: Buffer, at: int, names: Buffer, first: int, last: int, kin
     at = _write_varint(out, at + 1, _nested(name) + _nested(feature))
     out[at] = _FIELD_1
     at = _write_varint(out, at + 1, name)
-    for i in range(first, last):
-        out[at] = names[i]
-        at += 1
+    at = _copy(out, at, names, first, last)
     out[at] = _FIELD_2
     at = _write_varint(out, at + 1, feature)
     out[at] = kind
@@ -178,11 +185,9 @@ def encode(
             whole -= 1
         at = _write_varint(out, at, whole)
         at = _write_entry(out, at, names, 0, name_ends[0], _FIELD_2, 4 * (last - first))
-        out[at : at + 4 * (last - first)] = series[4 * first : 4 * last]
-        at += 4 * (last - first)
+        at = _copy(out, at, series, 4 * first, 4 * last)
         at = _write_entry(out, at, names, name_ends[0], name_ends[1], _FIELD_3, last - first)
-        out[at : at + last - first] = mask[first:last]
-        at += last - first
+        at = _copy(out, at, mask, first, last)
         name = 1
         for k in range(integers.shape[1]):
             value = integers[i, k]
@@ -193,12 +198,11 @@ def encode(
             name += 1
         for k in range(floats.shape[1] // 4):
             at = _write_entry(out, at, names, name_ends[name], name_ends[name + 1], _FIELD_2, 4)
-            out[at : at + 4] = floats[i, 4 * k : 4 * k + 4]
-            at += 4
+            for byte in range(4 * k, 4 * k + 4):
+                out[at] = floats[i, byte]
+                at += 1
             name += 1
         for k in range(codes.shape[1]):
             if codes[i, k] >= 0:
-                size = word_ends[codes[i, k] + 1] - word_ends[codes[i, k]]
-                out[at : at + size] = words[word_ends[codes[i, k]] : word_ends[codes[i, k] + 1]]
-                at += size
+                at = _copy(out, at, words, word_ends[codes[i, k]], word_ends[codes[i, k] + 1])
         frame(out, start, end)

@@ -110,8 +110,10 @@ def locate(
 def copy_lists(buffer: Buffer, position: Index, offsets: Index, out: Buffer) -> None:
     """Copy bytes ``position[i]`` … of each record to ``out[offsets[i] : offsets[i + 1]]``."""
     for i in range(position.size):
-        size = offsets[i + 1] - offsets[i]
-        out[offsets[i] : offsets[i + 1]] = buffer[position[i] : position[i] + size]
+        target = out[offsets[i] : offsets[i + 1]]
+        source = buffer[position[i] : position[i] + target.size]
+        for k in range(target.size):
+            target[k] = source[k]
 
 
 @compiled()

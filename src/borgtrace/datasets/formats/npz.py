@@ -29,7 +29,7 @@ Array = NDArray[Any]
 
 def write(path: Path, names: Names, parts: Iterable[Part], *, is_compressed: bool = False) -> int:
     """Write one file; return the number of traces.  A compressed file cannot be mapped."""
-    part = joined(list(parts), names)
+    part = joined([part.copy() for part in parts], names)
     method = zipfile.ZIP_DEFLATED if is_compressed else zipfile.ZIP_STORED
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, array in _members(part, names).items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,10 @@ class Part:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def copy(self) -> Part:
+        """Return a part with memory of its own."""
+        return Part(*(getattr(self, item.name).copy() for item in fields(self)))
 
 
 def joined(parts: Sequence[Part], names: Names) -> Part:

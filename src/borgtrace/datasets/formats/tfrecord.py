@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.datasets.formats.part import IDENTITY, Index, Names, Part
+from borgtrace.datasets.scratch import scratch
 from borgtrace.errors import StoreError
 from borgtrace.kernels import tfrecord as records
 from borgtrace.kernels import tfrecord_reading as reading
@@ -32,7 +33,7 @@ def write(path: Path, names: Names, parts: Iterable[Part], *, is_compressed: boo
     compressor = zlib.compressobj(6, zlib.DEFLATED, _GZIP) if is_compressed else None
     with path.open("wb", buffering=0) as file:
         for part in parts:
-            encoded = memoryview(entries.encode(part))
+            encoded = entries.encode(part).data
             _write_all(file, compressor.compress(encoded) if compressor else encoded)
             count += len(part)
         if compressor:
@@ -88,7 +89,7 @@ class _Entries:
             self.word_ends,
             ends,
         )
-        out = np.empty(int(ends[-1]), np.uint8)
+        out = scratch("records", int(ends[-1]), np.uint8)
         records.encode(
             part.values.reshape(-1).view(np.uint8), part.mask.reshape(-1), offsets, self.names,
             self.name_ends, part.identity, part.numbers.view(np.uint8), codes, self.words, self.word_ends,
