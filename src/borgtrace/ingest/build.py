@@ -152,8 +152,8 @@ class _Builder:
         listed = ", ".join(f"'{path}'" for path in files)
         row = self.connection.execute(
             f"SELECT sum(num_rows) FROM parquet_file_metadata([{listed}])"
-        ).fetchone()
-        return int(row[0]) if row else 0
+        ).fetchall()
+        return int(row[0][0]) if row else 0
 
     def _conserve(self, rows: Mapping[str, int]) -> None:
         for entry in self.entries:

@@ -92,5 +92,5 @@ def _sort(connection: duckdb.DuckDBPyConnection, table: Table, source: str, path
     written = connection.execute(
         f"COPY (SELECT {names} FROM ({source}) ORDER BY {order}) TO '{path}' "
         f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE {ROW_GROUP})"
-    ).fetchone()
-    return int(written[0]) if written else 0
+    ).fetchall()  # to the end: an open result bars other work on the connection
+    return int(written[0][0]) if written else 0
