@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from borgtrace.synth.generate import generate
 from borgtrace.synth.pool import Pool, pool
 
-__all__ = ["Pool", "pool"]
+__all__ = ["Pool", "generate", "pool"]

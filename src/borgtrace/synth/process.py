@@ -129,6 +129,13 @@ def _fill(
             inst[row] = min(second(bits, y, within[kind[i]], normal), 1.0)
 
 
+def model_tables() -> tuple[
+    NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]
+]:
+    """Return the tables the kernels need: shapes between and within, normal scores, maxima."""
+    return _BETWEEN, _WITHIN, _N, _MAX
+
+
 def windows(
     processes: Processes, first: NDArray[np.int64], offsets: NDArray[np.int64]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

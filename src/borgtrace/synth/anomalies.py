@@ -1,0 +1,54 @@
+"""The documented faults of the published traces, planted at documented rates.
+
+Each fault is decided by hashing, so that it falls on the same row whatever the number of processes,
+and is counted for the ground truth.  Sources: ClusterData2011_2.md (known anomalies), Janus & Rzadca
+(averages above 1), and the shares found in the real event files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from borgtrace.schema.time import DAY, TRACE_START
+
+
+@dataclass(frozen=True, slots=True)
+class Anomalies:
+    """Rates of planted faults; all zero means none is planted.
+
+    Parameters
+    ----------
+    missing_usage
+        Share of usage records that are absent (published: < 1 %).
+    no_counters
+        Share of runs without CPI and MAI (published: 14–53 % of the rows lack them).
+    bad_counters
+        Share of usage records with impossible CPI and MAI.
+    above_one
+        Share of usage records with an average above 1.
+    no_requests
+        Share of snapshot tasks with missing info EXISTS_BUT_NO_CREATION and no requests (291 of 144,339).
+    made_up
+        Share of events with missing info SNAPSHOT_BUT_NO_TRANSITION (.013 %).
+    no_tasks
+        Share of jobs without task events (about 70 of 672,074).
+    no_capacity
+        Share of machine ADD rows without capacity (32 of 21,443).
+    disk_io_until
+        After this time (µs) the disk I/O fields are empty.
+    """
+
+    missing_usage: float = 0.004
+    no_counters: float = 0.15
+    bad_counters: float = 1e-4
+    above_one: float = 1e-5
+    no_requests: float = 291 / 144339
+    made_up: float = 1.3e-4
+    no_tasks: float = 70 / 672074
+    no_capacity: float = 32 / 21443
+    disk_io_until: int = TRACE_START + 14 * DAY
+
+
+PUBLISHED: Final = Anomalies()
+NONE: Final = Anomalies(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2**62)

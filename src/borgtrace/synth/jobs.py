@@ -1,0 +1,267 @@
+"""Jobs and tasks: when they arrive, how large they are, what they ask for and how they use it."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from borgtrace.schema.time import HOUR, TRACE_START
+from borgtrace.synth.classes import CLASSES, SHARES
+from borgtrace.synth.hashing import generator
+from borgtrace.synth.machines import MODES, Machines, hashed
+from borgtrace.synth.profiles import Profile, Tier
+
+BURST: Final = 0.4
+"""Share of arrivals that follow the one before within 12 ms."""
+SIZE_ATOMS: Final = (2, 11, 50, 15, 9, 110, 100, 14)
+"""Frequent sizes of jobs with several tasks."""
+TAIL: Final = 0.585
+"""Pareto exponent of tasks per job from 10 on."""
+USERS: Final = 933
+NAMES: Final = 39_730
+CONSTRAINED: Final = 0.25
+"""Share of jobs with constraints; with 2.4 rows each this gives .197 rows per task event."""
+LOOPING: Final = (0.0, 0.02)
+"""Share of jobs of up to three tasks in a crash loop, outside and inside production."""
+SMALL: Final = 0.75
+"""Share of jobs whose short tasks hardly use any CPU (58.7 % of tasks peak below 5 % of the request)."""
+
+_ORDER: Final = tuple(np.argsort([c.median for c in CLASSES], kind="stable"))
+_ORDERED_SHARES: Final = np.cumsum(SHARES[list(_ORDER)])
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """One collection.
+
+    Parameters
+    ----------
+    id, number
+        Collection id, and its rank in the trace.
+    tier
+        The tier it belongs to.
+    size
+        Number of tasks.
+    cpu, memory, disk
+        Requests of every task.
+    kind
+        Row of :data:`borgtrace.synth.classes.CLASSES`.
+    level, memory_level
+        Mean CPU and memory of each task, shape (size,).
+    constraints
+        (attribute, operator, value) triples.
+    allowed
+        Machines that satisfy the constraints, or None for all.
+    """
+
+    id: int
+    number: int
+    tier: Tier
+    priority: int
+    scheduling_class: int
+    user: int
+    name: int
+    size: int
+    cpu: float
+    memory: float
+    disk: float
+    different: bool
+    kind: int
+    level: NDArray[np.float32]
+    memory_level: NDArray[np.float32]
+    wave: float
+    phase: float
+    small: bool
+    looping: bool
+    constraints: tuple[tuple[int, int, int], ...] = ()
+    allowed: NDArray[np.bool_] | None = None
+    is_alloc_set: bool = False
+    host: Job | None = None
+    guest: Job | None = None
+    parent: Job | None = None
+    after: Job | None = None
+    batch: bool = False
+    alive: int = 0
+    is_scheduled: bool = False
+    worst: int = 0
+    machines: set[int] = field(default_factory=set)
+    tasks: list[Task] = field(default_factory=list)
+
+    @property
+    def user_hash(self) -> str:
+        """The user as published."""
+        return hashed("user", self.user)
+
+
+@dataclass(slots=True, eq=False)
+class Task:
+    """One instance, its present run and its past."""
+
+    job: Job
+    index: int
+    serial: int
+    attempt: int = 0
+    machine: int = -1
+    start: int = -1
+    state: str = ""
+    is_idle: bool = False
+
+
+class Workload:
+    """Draws jobs; every draw comes from one seeded stream, in arrival order."""
+
+    def __init__(self, profile: Profile, machines: Machines, hours: float, seed: int) -> None:
+        self.profile, self.machines = profile, machines
+        self.random = random.Random(int(generator(seed, "jobs").integers(2**62)))
+        self.rng = generator(seed, "tasks")
+        self.largest = max(10, 10 * len(machines))
+        self._hourly = generator(seed, "hours").gamma(12.0, 1.0 / 12.0, size=int(hours) + 2)
+        self._id = 3_418_309 if profile.generation == "2011" else 330_587_000_000
+        self._number = 0
+        self._tasks = 0
+
+    def next_arrival(self, now: int) -> int:
+        """Return the time (µs) of the arrival after `now`: a burst or an exponential gap."""
+        if self.random.random() < BURST:
+            return now + 1 + int(self.random.lognormvariate(math.log(2500.0), 1.0))
+        hour = (now - TRACE_START) / HOUR
+        rate = self.profile.jobs_per_hour * len(self.machines) * self._season(hour)
+        return now + 1 + int(self.random.expovariate(rate * (1.0 - BURST)) * HOUR)
+
+    def _season(self, hour: float) -> float:
+        day = 1.0 + 0.15 * math.cos(2 * math.pi * (hour - 5.0) / 24.0)
+        week = 1.0 + 0.10 * math.cos(2 * math.pi * (hour - 60.0) / 174.0)
+        return day * week * float(self._hourly[min(int(max(hour, 0.0)), len(self._hourly) - 1)])
+
+    def tier(self) -> Tier:
+        """Draw the tier of a new job."""
+        return self.random.choices(self.profile.tiers, [t.jobs for t in self.profile.tiers])[0]
+
+    def new_size(self, tier: Tier) -> int:
+        """Draw the number of tasks of a new job."""
+        u = self.random.random()
+        if u < tier.single:
+            return 1
+        u = (u - tier.single) / (1.0 - tier.single)
+        if u < 0.18:
+            return min(self.random.choices(SIZE_ATOMS, (8, 6, 5, 4, 3, 3, 3, 2))[0], self.largest)
+        if u < 0.38:
+            return min(self.random.randint(2, 10), self.largest)
+        low, high = 10.0**-TAIL, (self.largest + 1.0) ** -TAIL
+        return min(self.largest, int((low - self.random.random() * (low - high)) ** (-1.0 / TAIL)))
+
+    def new_job(self, tier: Tier, size: int) -> Job:
+        """Draw a job that arrives inside the trace: requests per job are log-normal (FACTS §4.4)."""
+        z = self.random.gauss(0.0, 1.0)
+        y = 0.5 * z + math.sqrt(0.75) * self.random.gauss(0.0, 1.0)
+        cpu = min(0.5, math.exp(-4.03 + 1.01 * z))
+        memory = min(0.5, math.exp(-5.14 + 1.6 * y))
+        priority = self.random.choices(tier.priorities, tier.priority_weights)[0]
+        scheduling_class = self.random.choices(range(4), tier.classes)[0]
+        different = size > 1 and self.random.random() < tier.different_machines
+        return self._job(tier, size, cpu, memory, priority, scheduling_class, different)
+
+    def snapshot_jobs(self, tier: Tier, tasks: int) -> list[Job]:
+        """Draw the jobs of the tasks alive at the start.
+
+        Requests are spread evenly over tasks (systematic sampling), so that the published quantiles
+        hold for any seed although a few jobs own most tasks.
+        """
+        sizes: list[int] = []
+        while sum(sizes) < tasks:
+            size = round(tier.snapshot_sizes.at(self.random.random()))
+            sizes.append(min(size, self.largest, max(1, tasks // 4), tasks - sum(sizes)))
+        cpu = self._systematic(sizes, [self.random.random() for _ in sizes])
+        memory = self._systematic(sizes, [0.5 * u + 0.5 * self.random.random() for u in cpu])
+        rank = self._systematic(sizes, [self.random.random() for _ in sizes])
+        order = self._systematic(sizes, [self.random.random() for _ in sizes])
+        different = self._systematic(sizes, [self.random.random() for _ in sizes])
+        jobs = []
+        for i, size in enumerate(sizes):
+            jobs.append(self._job(
+                tier, size, tier.cpu.at(cpu[i]), tier.memory.at(memory[i]),
+                _pick(tier.snapshot_priorities, tier.snapshot_weights, rank[i]),
+                _pick(range(4), tier.snapshot_classes, order[i]),
+                size > 1 and different[i] < tier.snapshot_different,
+            ))  # fmt: skip
+        return jobs
+
+    @staticmethod
+    def _systematic(sizes: list[int], keys: list[float]) -> list[float]:
+        """Return per job its mid position among all tasks when jobs are sorted by key."""
+        total, before = float(sum(sizes)), 0.0
+        places = [0.0] * len(sizes)
+        for i in sorted(range(len(sizes)), key=lambda j: (keys[j], j)):
+            places[i] = (before + 0.5 * sizes[i]) / total
+            before += sizes[i]
+        return places
+
+    def _job(
+        self, tier: Tier, size: int, cpu: float, memory: float, priority: int, scheduling_class: int,
+        different: bool,
+    ) -> Job:  # fmt: skip
+        draw = self.random.random
+        self._id += 1 + int(draw() * 9_000 * 2)
+        self._number += 1
+        kind = self._kind(cpu)
+        levels = CLASSES[kind].levels(
+            self.random.gauss(0.0, 1.0) * math.sqrt(0.8) + self.rng.standard_normal(size) * math.sqrt(0.2)
+        )
+        ratio = np.clip(0.62 * np.exp(0.45 * self.random.gauss(0, 1) + 0.1 * self.rng.standard_normal(size)), 0.02, 1.05)
+        is_service = tier.name in ("production", "monitoring") and scheduling_class >= 2
+        job = Job(
+            self._id, self._number, tier, priority, scheduling_class,
+            user=_zipf(draw(), 1.67, USERS, shift=2.0), name=_zipf(draw(), 0.925, NAMES), size=size,
+            cpu=cpu, memory=memory, disk=math.exp(-8.6 + 1.3 * self.random.gauss(0, 1)), different=different,
+            kind=kind, level=levels.astype(np.float32), memory_level=(ratio * memory).astype(np.float32),
+            wave=0.5 * draw() if is_service else 0.0, phase=1.0 + draw(),
+            small=draw() < SMALL, looping=draw() < LOOPING[tier.name in ("production", "monitoring")] and size <= 3, alive=size,
+        )  # fmt: skip
+        job.tasks = [Task(job, i, self._tasks + i) for i in range(size)]
+        self._tasks += size
+        if draw() < CONSTRAINED:
+            self._constrain(job)
+        return job
+
+    def _kind(self, cpu: float) -> int:
+        """Draw a class: tasks that ask for much tend to use much."""
+        z = (math.log(max(cpu, 1e-4)) - math.log(0.03)) / 1.2
+        u = float(special.ndtr(0.6 * z + 0.8 * self.random.gauss(0.0, 1.0)))
+        return int(_ORDER[min(int(np.searchsorted(_ORDERED_SHARES, u)), len(_ORDER) - 1)])
+
+    def _constrain(self, job: Job) -> None:
+        """Give a job one to five constraints that at least a quarter of the machines satisfy."""
+        allowed = np.ones(len(self.machines), dtype=bool)
+        constraints: list[tuple[int, int, int]] = []
+        for attribute in self.random.sample(range(len(MODES)), self.random.choice((1, 2, 2, 3, 3, 4))):
+            operator = self.random.choice((0, 1, 1, 1, 2, 3))
+            value = self.random.randint(1, MODES[attribute])
+            column = self.machines.attributes[:, attribute]
+            mask = (column == value, column != value, column < value, column > value)[operator]
+            if (allowed & mask).sum() * 4 >= len(self.machines):
+                allowed &= mask
+                constraints.append((attribute, operator, value))
+        if constraints:
+            job.constraints, job.allowed = tuple(constraints), allowed
+
+
+def _zipf(u: float, exponent: float, count: int, shift: float = 0.0) -> int:
+    """Draw a rank 1 … `count` with probability ∝ (rank + shift)^−exponent, by inversion."""
+    power = 1.0 - exponent
+    low, high = (1.0 + shift) ** power, (count + 1.0 + shift) ** power
+    return min(count, int((low + u * (high - low)) ** (1.0 / power) - shift))
+
+
+def _pick(values: range | tuple[int, ...], weights: tuple[float, ...], u: float) -> int:
+    threshold = u * sum(weights)
+    for value, weight in zip(values, weights, strict=True):
+        threshold -= weight
+        if threshold < 0.0:
+            return value
+    return values[-1]

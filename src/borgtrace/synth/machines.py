@@ -1,0 +1,174 @@
+"""Machines: shapes, churn and attributes.
+
+Shapes, churn rate and downtimes are those of the real machine_events table of 2011; attributes those
+of its first 40 machines (42 attributes each, most with one value, a few that change).
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.schema.time import SECOND, TRACE_START
+from borgtrace.synth.hashing import generator
+from borgtrace.synth.profiles import Profile
+from borgtrace.synth.quantile import Curve
+
+REMOVALS_PER_HOUR: Final = 3600.0 / 279.7 / 12583.0
+UPDATES_PER_HOUR: Final = 7380 / 12583.0 / 696.0
+DOWNTIME: Final = Curve(
+    (0.0, 0.01, 0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 1.0),
+    (2.0, 13.3, 42.0, 98.0, 398.0, 998.0, 7138.0, 31161.0, 94522.0, 328656.0, 1044366.0),
+)
+"""Seconds from REMOVE to ADD."""
+NEVER_BACK: Final = 97 / 8957
+MODES: Final = (2, 2, 3, 2, 4, 5, 2, 3)
+"""Values of the attributes that constraints may name; they never change while a trace runs."""
+FIXED: Final = 34
+"""Further attributes with one value on every machine."""
+CHANGES_PER_HOUR: Final = 1.2
+"""Attribute rows per machine and hour."""
+
+
+def hashed(*words: str | int) -> str:
+    """Return what the trace prints for a name: base64 of a SHA-256, 44 characters.
+
+    Examples
+    --------
+    >>> len(hashed("user", 7)), hashed("user", 7).endswith("=")
+    (44, True)
+    """
+    digest = hashlib.sha256("\\x1f".join(map(str, words)).encode()).digest()
+    return base64.b64encode(digest).decode()
+
+
+@dataclass(frozen=True, slots=True)
+class MachineEvent:
+    """One row of machine_events; `type` is ADD, REMOVE or UPDATE; unknown means without capacity."""
+
+    time: int
+    machine: int
+    type: str
+    is_unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeEvent:
+    """One row of machine_attributes; `value` None means deleted."""
+
+    time: int
+    machine: int
+    name: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """The machines of a cell.
+
+    Parameters
+    ----------
+    ids
+        Machine ids, shape (m,).
+    platform
+        Names of platforms, length m.
+    cpu, memory
+        Capacities, shape (m,).
+    switch
+        Number of the network switch, shape (m,).
+    attributes
+        Values 1, 2 … of the attributes that constraints may name: shape (m, len(MODES)).
+    """
+
+    ids: NDArray[np.int64]
+    platform: tuple[str, ...]
+    cpu: NDArray[np.float64]
+    memory: NDArray[np.float64]
+    switch: NDArray[np.int64]
+    attributes: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def draw_machines(profile: Profile, count: int, seed: int) -> Machines:
+    """Draw the machines of a cell: shapes in the published proportions, largest remainder first."""
+    rng = generator(seed, "machines")
+    shares = np.array([shape[3] for shape in profile.shapes], dtype=float)
+    exact = shares / shares.sum() * count
+    numbers = np.floor(exact).astype(int)
+    for i in np.argsort(-(exact - numbers), kind="stable")[: count - numbers.sum()]:
+        numbers[i] += 1
+    shape = rng.permutation(np.repeat(np.arange(len(numbers)), numbers))
+    ids = np.sort(rng.choice(np.arange(5, 5 + 517_000 * 12), size=count, replace=False)) * 1037 + 5
+    values = np.stack([rng.integers(1, modes + 1, size=count) for modes in MODES], axis=1)
+    return Machines(
+        ids.astype(np.int64),
+        tuple(profile.shapes[i][0] for i in shape),
+        np.array([profile.shapes[i][1] for i in shape]),
+        np.array([profile.shapes[i][2] for i in shape]),
+        rng.integers(0, max(1, count // 20), size=count),
+        values,
+    )
+
+
+def machine_events(count: int, end: int, seed: int) -> list[MachineEvent]:
+    """Return ADDs at time 0 and the churn until `end` (µs): REMOVE, ADD and UPDATE, in time order."""
+    events = [MachineEvent(0, machine, "ADD") for machine in range(count)]
+    hours = (end - TRACE_START) / SECOND / 3600.0
+    for machine in range(count):
+        rng = generator(seed, "churn", machine)
+        events += _life(machine, hours, end, rng)
+    return sorted(events, key=lambda event: (event.time, event.machine))
+
+
+def _life(machine: int, hours: float, end: int, rng: np.random.Generator) -> list[MachineEvent]:
+    times = [(t, "REMOVE") for t in rng.random(rng.poisson(REMOVALS_PER_HOUR * hours)) * hours]
+    times += [(t, "UPDATE") for t in rng.random(rng.poisson(UPDATES_PER_HOUR * hours)) * hours]
+    events: list[MachineEvent] = []
+    back = 0
+    for hour, kind in sorted(times):
+        time = TRACE_START + round(hour * 3600 * SECOND)
+        if time <= back:
+            continue
+        events.append(MachineEvent(time, machine, kind))
+        if kind == "REMOVE":
+            if rng.random() < NEVER_BACK:
+                break
+            back = time + round(DOWNTIME.at(rng.random()) * SECOND)
+            if back >= end:
+                break
+            events.append(MachineEvent(back, machine, "ADD"))
+    return events
+
+
+def attribute_name(number: int) -> str:
+    """Return the published form of the name of attribute `number`."""
+    return hashed("attribute", number)
+
+
+def attribute_events(machines: Machines, end: int, seed: int) -> list[AttributeEvent]:
+    """Return all attributes at time 0 and the changes until `end` (µs), in time order."""
+    names = [attribute_name(i) for i in range(len(MODES) + FIXED)]
+    events = [
+        AttributeEvent(0, machine, names[i], str(machines.attributes[machine, i] if i < len(MODES) else 1))
+        for machine in range(len(machines))
+        for i in range(len(names))
+    ]
+    moving = [hashed("moving attribute", i) for i in range(6)]
+    hours = (end - TRACE_START) / SECOND / 3600.0
+    changes: list[AttributeEvent] = []
+    for machine in range(len(machines)):
+        rng = generator(seed, "attributes", machine)
+        for hour in np.sort(rng.random(rng.poisson(CHANGES_PER_HOUR * hours)) * hours):
+            name = moving[int(rng.integers(len(moving)))]
+            value = None if rng.random() < 0.1 else hashed("value", int(rng.integers(60)))
+            time = TRACE_START + math.floor(hour * 3600 * SECOND)
+            changes.append(AttributeEvent(time, machine, name, value))
+    return events + sorted(changes, key=lambda event: (event.time, event.machine))

@@ -1,0 +1,115 @@
+"""Which machine a task goes to: one with room by request, overcommitted as in the real cell."""
+
+from __future__ import annotations
+
+import random
+from typing import Final
+
+from borgtrace.synth.jobs import Task
+from borgtrace.synth.machines import Machines
+
+CPU_LIMIT: Final = 1.9
+"""Requested CPU per capacity up to which a machine takes tasks (the mean of the real cell is 1.135)."""
+MEMORY_LIMIT: Final = 1.4
+"""The same for memory (mean .933)."""
+CHOICES: Final = 3
+"""Random candidates per placement; the least requested takes the task."""
+
+
+class Placement:
+    """Requested resources per machine, and the search for room."""
+
+    def __init__(self, machines: Machines, rng: random.Random) -> None:
+        count = len(machines)
+        self.random = rng
+        self.cpu_limit = (machines.cpu * CPU_LIMIT).tolist()
+        self.memory_limit = (machines.memory * MEMORY_LIMIT).tolist()
+        self.cpu = [0.0] * count
+        self.memory = [0.0] * count
+        self.is_up = [True] * count
+        self.count = count
+        self._tasks: list[dict[int, Task]] = [{} for _ in range(count)]
+
+    def fits(self, task: Task, machine: int) -> bool:
+        """Return whether the machine is up, allowed and has room."""
+        job = task.job
+        return (
+            self.is_up[machine]
+            and self.cpu[machine] + job.cpu <= self.cpu_limit[machine]
+            and self.memory[machine] + job.memory <= self.memory_limit[machine]
+            and (job.allowed is None or bool(job.allowed[machine]))
+            and not (job.different and machine in job.machines)
+        )
+
+    def _load(self, machine: int) -> float:
+        return max(
+            self.cpu[machine] / self.cpu_limit[machine], self.memory[machine] / self.memory_limit[machine]
+        )
+
+    def choose(self, task: Task, insist: bool = False) -> int:
+        """Return the least loaded of a few random machines with room, −1 if there is none.
+
+        With `insist` the least loaded machine of all is returned when none has room.
+        """
+        best, found = -1, 0
+        for _ in range(4 * CHOICES):
+            machine = int(self.random.random() * self.count)
+            if self.fits(task, machine):
+                found += 1
+                if best < 0 or self._load(machine) < self._load(best):
+                    best = machine
+                if found == CHOICES:
+                    return best
+        if best >= 0:
+            return best
+        open_machines = [m for m in range(self.count) if self.fits(task, m)]
+        if open_machines:
+            return min(open_machines, key=self._load)
+        return min(range(self.count), key=self._load) if insist else -1
+
+    def choose_victim(self, task: Task) -> int:
+        """Return a machine where evicting lower priorities makes room, −1 if there is none."""
+        for _ in range(50):
+            machine = int(self.random.random() * self.count)
+            if self.is_up[machine] and (task.job.allowed is None or task.job.allowed[machine]):
+                lower = [t for t in self._tasks[machine].values() if t.job.priority < task.job.priority]
+                cpu = self.cpu[machine] - sum(t.job.cpu for t in lower)
+                memory = self.memory[machine] - sum(t.job.memory for t in lower)
+                if (
+                    cpu + task.job.cpu <= self.cpu_limit[machine]
+                    and memory + task.job.memory <= self.memory_limit[machine]
+                ):
+                    return machine
+        return -1
+
+    def victims(self, task: Task, machine: int) -> list[Task]:
+        """Return the tasks to evict so that `task` fits: lowest priority first, then the youngest."""
+        cpu = self.cpu[machine] + task.job.cpu - self.cpu_limit[machine]
+        memory = self.memory[machine] + task.job.memory - self.memory_limit[machine]
+        chosen: list[Task] = []
+        for other in sorted(self._tasks[machine].values(), key=lambda t: (t.job.priority, -t.start, t.serial)):
+            if cpu <= 0.0 and memory <= 0.0:
+                break
+            chosen.append(other)
+            cpu -= other.job.cpu
+            memory -= other.job.memory
+        return chosen
+
+    def add(self, task: Task) -> None:
+        """Book a task on its machine."""
+        self.cpu[task.machine] += task.job.cpu
+        self.memory[task.machine] += task.job.memory
+        self._tasks[task.machine][task.serial] = task
+        if task.job.different:
+            task.job.machines.add(task.machine)
+
+    def remove(self, task: Task) -> None:
+        """Release a task's resources."""
+        self.cpu[task.machine] -= task.job.cpu
+        self.memory[task.machine] -= task.job.memory
+        del self._tasks[task.machine][task.serial]
+        task.job.machines.discard(task.machine)
+
+    def tasks_on(self, machine: int) -> list[Task]:
+        """Return the tasks of a machine, in order of age."""
+        return list(self._tasks[machine].values())

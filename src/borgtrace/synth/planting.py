@@ -1,0 +1,157 @@
+"""Plants the documented faults in the events of a trace, and remembers where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+
+from borgtrace.schema.time import HOUR, SECOND, TRACE_START
+from borgtrace.synth.anomalies import Anomalies
+from borgtrace.synth.hashing import generator
+from borgtrace.synth.jobs import Workload
+from borgtrace.synth.records import CollectionEvent, InstanceEvent, Stretch
+
+REUSED_ID: Final = 6_253_771_429
+"""The job id that the real trace uses twice."""
+_LIVES: Final = (("SUBMIT", 0.0), ("SCHEDULE", 1.7), ("FAIL", 43.9), ("SUBMIT", 251.4), ("SCHEDULE", 253.0),
+                 ("FINISH", 349.7))  # fmt: skip
+"""Events of the reused job, s after its first: two lives."""
+
+
+@dataclass(slots=True)
+class Planted:
+    """What was planted: lists of places, counts where there are many.
+
+    Attributes
+    ----------
+    jobs_without_tasks, reused_job
+        Collection ids.
+    machines_without_capacity
+        Machine ids, one entry per row.
+    tasks_without_requests, made_up_events
+        (collection id, instance index, time) of each row.
+    missing_usage, above_one, bad_counters
+        Usage records.
+    """
+
+    jobs_without_tasks: list[int] = field(default_factory=list)
+    reused_job: list[int] = field(default_factory=list)
+    machines_without_capacity: list[int] = field(default_factory=list)
+    tasks_without_requests: list[tuple[int, int, int]] = field(default_factory=list)
+    made_up_events: list[tuple[int, int, int]] = field(default_factory=list)
+    missing_usage: int = 0
+    above_one: int = 0
+    bad_counters: int = 0
+
+
+class Planter:
+    """Changes stretches on their way to the writer.
+
+    Small traces get at least one fault of each kind that is rarer than one in a hundred jobs.
+    """
+
+    def __init__(
+        self, anomalies: Anomalies, workload: Workload, bounds: list[int], seed: int
+    ) -> None:
+        self.anomalies, self.workload = anomalies, workload
+        self.rng = generator(seed, "planting")
+        self.planted = Planted()
+        self._extra: list[tuple[int, CollectionEvent | InstanceEvent]] = []
+        if anomalies.no_tasks > 0.0:
+            self._plan(bounds)
+
+    def _plan(self, bounds: list[int]) -> None:
+        start, end = bounds[0], bounds[-1]
+        hours = (end - start) / HOUR
+        jobs = self.workload.profile.jobs_per_hour * len(self.workload.machines) * hours
+        for _ in range(max(1, round(self.anomalies.no_tasks * jobs))):
+            begin = start + int(self.rng.random() * (end - start) * 0.5)
+            self._ghost(begin, begin + int(self.rng.random() * (end - begin)))
+        if self.workload.profile.generation == "2011" and end - start > 400 * SECOND:
+            begin = min(TRACE_START + 33_312 * SECOND, start + (end - start - 360 * SECOND) // 2)
+            self._reuse(begin)
+        self._extra.sort(key=lambda item: item[0])
+
+    def _ghost(self, begin: int, end: int) -> None:
+        """A job with events of its own but none of its task."""
+        job = self.workload.new_job(self.workload.profile.tiers[0], 1)
+        self.planted.jobs_without_tasks.append(job.id)
+        for time, kind in ((begin, "SUBMIT"), (begin, "SCHEDULE"), (end, "KILL")):
+            self._extra.append((time, CollectionEvent(time, kind, job)))
+
+    def _reuse(self, begin: int) -> None:
+        job = self.workload.new_job(self.workload.profile.tiers[0], 1)
+        job.id = REUSED_ID
+        self.planted.reused_job.append(job.id)
+        before = ""
+        machine = int(self.rng.integers(len(self.workload.machines)))
+        for kind, seconds in _LIVES:
+            time = begin + int(seconds * SECOND)
+            where = -1 if kind == "SUBMIT" else machine
+            self._extra.append((time, CollectionEvent(time, kind, job)))
+            self._extra.append((time, InstanceEvent(time, kind, job.tasks[0], before, where)))
+            before = kind
+
+    def plant(self, stretches: Iterator[Stretch]) -> Iterator[Stretch]:
+        """Yield the stretches with faults."""
+        rates = self.anomalies
+        for stretch in stretches:
+            self._insert(stretch)
+            if rates.no_requests > 0.0 and stretch.number == 0:
+                self._forget_requests(stretch)
+            if rates.no_capacity > 0.0:
+                self._forget_capacity(stretch)
+            if rates.made_up > 0.0:
+                self._make_up(stretch)
+            yield stretch
+
+    def _insert(self, stretch: Stretch) -> None:
+        mine = [item for item in self._extra if item[0] < stretch.end]
+        if not mine:
+            return
+        self._extra = self._extra[len(mine) :]
+        for _, event in mine:
+            if isinstance(event, CollectionEvent):
+                stretch.collections.append(event)
+            else:
+                stretch.instances.append(event)
+        stretch.collections.sort(key=lambda e: e.time)
+        stretch.instances.sort(key=lambda e: e.time)
+
+    def _forget_requests(self, stretch: Stretch) -> None:
+        rows = [i for i, e in enumerate(stretch.instances) if e.time == 0 and e.type == "SUBMIT"]
+        count = max(1, round(self.anomalies.no_requests * len(rows)))
+        chosen = {stretch.instances[rows[i]].task for i in self._choose(len(rows), count)}
+        for i, event in enumerate(stretch.instances):
+            if event.time == 0 and event.task in chosen:
+                missing = "EXISTS_BUT_NO_CREATION"
+                stretch.instances[i] = replace(event, missing=missing, has_request=False)
+                self.planted.tasks_without_requests.append(_place(event))
+
+    def _forget_capacity(self, stretch: Stretch) -> None:
+        rows = [i for i, e in enumerate(stretch.machines) if e.type == "ADD"]
+        count = round(self.anomalies.no_capacity * len(rows)) or int(stretch.number == 0)
+        for i in self._choose(len(rows), count):
+            event = stretch.machines[rows[i]]
+            stretch.machines[rows[i]] = replace(event, is_unknown=True)
+            self.planted.machines_without_capacity.append(int(self.workload.machines.ids[event.machine]))
+
+    def _make_up(self, stretch: Stretch) -> None:
+        rows = [i for i, e in enumerate(stretch.instances) if e.time > 0 and e.missing is None]
+        for i in self._choose(len(rows), int(self.rng.poisson(self.anomalies.made_up * len(rows)))):
+            event = stretch.instances[rows[i]]
+            stretch.instances[rows[i]] = replace(event, missing="SNAPSHOT_BUT_NO_TRANSITION")
+            self.planted.made_up_events.append(_place(event))
+
+    def _choose(self, total: int, count: int) -> list[int]:
+        chosen = self.rng.choice(total, size=min(count, total), replace=False) if total else np.array([])
+        return sorted(int(i) for i in chosen)
+
+
+def _place(event: InstanceEvent) -> tuple[int, int, int]:
+    return event.task.job.id, event.task.index, event.time
+
+

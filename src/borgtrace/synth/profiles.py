@@ -1,0 +1,214 @@
+"""What a cell of each generation looks like: rates, mixes and curves per tier, as data.
+
+2011: the first hours of the real trace (task and job events; machine events over the month).  Curves
+of run lengths, endings, waits and residual lives are those of its first 12.6 and 19.65 hours.
+2019: Tirmazi et al. (EuroSys'20) for rates and mixes; run lengths are taken over from 2011, because no
+per-tier curves are published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from borgtrace.schema.types import Generation
+from borgtrace.synth.quantile import Atoms, Curve, Endings
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """One tier of a cell.
+
+    Parameters
+    ----------
+    name
+        As in :mod:`borgtrace.schema.tiers`.
+    priorities, priority_weights
+        Priorities of new jobs and their shares.
+    snapshot_priorities, snapshot_weights
+        The same for tasks alive at the start.
+    classes
+        Shares of scheduling classes 0–3 among new jobs.
+    snapshot_classes
+        The same among tasks alive at the start.
+    jobs
+        Share of new jobs.
+    running, pending
+        Tasks per machine at the start.
+    single
+        Share of new jobs with one task.
+    snapshot_sizes
+        Curve of tasks per job at the start.
+    cpu, memory
+        Requests of tasks alive at the start.
+    run, endings
+        Length of a run (s) and how it ends.
+    residual, residual_endings
+        The same for runs that began before the trace.
+    delay
+        From SUBMIT to SCHEDULE, s.
+    different_machines, snapshot_different
+        Share of jobs (of tasks alive at the start) that want different machines.
+    """
+
+    name: str
+    priorities: tuple[int, ...]
+    priority_weights: tuple[float, ...]
+    snapshot_priorities: tuple[int, ...]
+    snapshot_weights: tuple[float, ...]
+    classes: tuple[float, float, float, float]
+    snapshot_classes: tuple[float, float, float, float]
+    jobs: float
+    running: float
+    pending: float
+    single: float
+    snapshot_sizes: Curve
+    cpu: Atoms
+    memory: Atoms
+    run: Curve
+    endings: Endings
+    residual: Curve
+    residual_endings: Endings
+    delay: Curve
+    different_machines: float
+    snapshot_different: float
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One generation: its tiers and what they share.
+
+    Parameters
+    ----------
+    generation
+        ``"2011"`` or ``"2019"``.
+    tiers
+        Shares of jobs over the tiers sum to one.
+    jobs_per_hour
+        Arrivals per hour and machine.
+    shapes
+        Machine shapes: (platform, CPU, memory, share).
+    resubmitted
+        Probability that EVICT, FAIL, KILL, FINISH is followed by SUBMIT.
+    evicting
+        Lowest priority that may evict others.
+    alloc_jobs
+        Share of jobs that run inside alloc sets.
+    """
+
+    generation: Generation
+    tiers: tuple[Tier, ...]
+    jobs_per_hour: float
+    shapes: tuple[tuple[str, float, float, float], ...]
+    resubmitted: dict[str, float]
+    evicting: int
+    alloc_jobs: float = 0.0
+
+
+RUN_FREE: Final = Curve(
+    (0.0, 0.005, 0.12, 0.19, 0.235, 0.318, 0.39, 0.512, 0.61, 0.755, 0.86, 0.885, 0.945, 0.965, 0.992, 1.0),
+    (1.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 14400.0, 18000.0, 28800.0, 36000.0,
+     1e5, 4e5),
+)  # fmt: skip
+RUN_OTHER: Final = Curve(
+    (0.0, 0.0005, 0.026, 0.07, 0.15, 0.372, 0.54, 0.754, 0.86, 0.918, 0.945, 0.953, 0.968, 0.975, 0.99, 1.0),
+    (1.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 14400.0, 18000.0, 28800.0, 36000.0,
+     1e5, 6e5),
+)  # fmt: skip
+RUN_PRODUCTION: Final = Curve(
+    (0.0, 0.0005, 0.195, 0.263, 0.313, 0.427, 0.545, 0.587, 0.61, 0.69, 0.735, 0.741, 0.75, 0.754, 0.80, 1.0),
+    (1.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 14400.0, 18000.0, 28800.0, 36000.0,
+     1e5, 2.5e6),
+)  # fmt: skip
+BINS: Final = (60.0, 300.0, 1800.0, 7200.0, 20000.0)
+END_FREE: Final = Endings(BINS, (
+    (0.006, 0.024, 0.031, 0.939), (0.121, 0.423, 0.273, 0.183), (0.280, 0.008, 0.318, 0.394),
+    (0.335, 0.023, 0.298, 0.344), (0.627, 0.007, 0.190, 0.176), (0.938, 0.001, 0.032, 0.029),
+))  # fmt: skip
+END_OTHER: Final = Endings(BINS, (
+    (0.001, 0.049, 0.749, 0.201), (0.0005, 0.004, 0.848, 0.1475), (0.001, 0.014, 0.884, 0.101),
+    (0.003, 0.007, 0.843, 0.147), (0.024, 0.005, 0.690, 0.281), (0.065, 0.020, 0.090, 0.825),
+))  # fmt: skip
+END_PRODUCTION: Final = Endings(BINS, (
+    (0.0005, 0.56, 0.4395, 0.0), (0.0005, 0.461, 0.364, 0.1745), (0.001, 0.759, 0.123, 0.117),
+    (0.009, 0.121, 0.029, 0.841), (0.003, 0.101, 0.041, 0.855), (0.05, 0.55, 0.05, 0.35),
+))  # fmt: skip
+LEFT_FREE: Final = Curve(
+    (0.0, 0.004, 0.05, 0.087, 0.102, 0.261, 0.335, 0.486, 0.671, 0.86, 0.95, 1.0),
+    (200.0, 1200.0, 2400.0, 4200.0, 7800.0, 15000.0, 22000.0, 36000.0, 45000.0, 86400.0, 172800.0, 2.5e6),
+)  # fmt: skip
+LEFT_OTHER: Final = Curve(
+    (0.0, 0.098, 0.165, 0.183, 0.197, 0.236, 0.248, 0.426, 0.458, 0.60, 0.75, 1.0),
+    (60.0, 1200.0, 2400.0, 4200.0, 7800.0, 15000.0, 22000.0, 36000.0, 45000.0, 86400.0, 172800.0, 2.5e6),
+)  # fmt: skip
+LEFT_PRODUCTION: Final = Curve(
+    (0.0, 0.001, 0.002, 0.009, 0.013, 0.017, 0.026, 0.036, 0.07, 0.13, 0.35, 1.0),
+    (300.0, 1200.0, 4200.0, 7800.0, 15000.0, 22000.0, 36000.0, 45000.0, 86400.0, 172800.0, 6e5, 1e7),
+)  # fmt: skip
+DELAY_FREE: Final = Curve(
+    (0.0, 0.25, 0.5, 0.65, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.5, 3.4, 15.0, 60.0, 720.0, 1700.0, 5600.0, 2e4)
+)
+DELAY_OTHER: Final = Curve(
+    (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.4, 2.7, 12.0, 58.9, 200.0, 1500.0, 1e4)
+)
+DELAY_PRODUCTION: Final = Curve(
+    (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.2, 1.73, 5.0, 30.0, 45.0, 150.0, 2e3)
+)
+
+FREE: Final = Tier(
+    "free", (0, 1), (3897, 3028), (0, 1), (38040, 16571),
+    (0.50, 0.31, 0.185, 0.005), (0.6153, 0.1497, 0.2004, 0.0346),
+    jobs=0.457, running=4.3770, pending=0.65, single=0.81,
+    snapshot_sizes=Curve((0.0, 0.55, 0.75, 0.9, 0.95, 0.99, 1.0), (1.0, 1.0, 2.0, 10.0, 45.0, 716.0, 2e4)),
+    cpu=Atoms(
+        (0.0006247, 0.006248, 0.0125, 0.01874, 0.03125, 0.04065, 0.05627, 0.0625, 0.06873, 0.125, 0.25, 0.4375),
+        (0.080, 0.040, 0.420, 0.146, 0.036, 0.025, 0.023, 0.174, 0.032, 0.013, 0.0005, 0.0003)),
+    memory=Atoms(
+        (0.001553, 0.003109, 0.003181, 0.003887, 0.007767, 0.0159, 0.02069, 0.03516, 0.03961, 0.06677, 0.1272),
+        (0.03, 0.05, 0.08, 0.08, 0.14, 0.36, 0.12, 0.07, 0.04, 0.022, 0.012)),
+    run=RUN_FREE, endings=END_FREE, residual=LEFT_FREE,
+    residual_endings=Endings((), ((0.79, 0.004, 0.123, 0.083),)),
+    delay=DELAY_FREE, different_machines=0.01, snapshot_different=0.053,
+)  # fmt: skip
+OTHER: Final = Tier(
+    "other", (2, 3, 4, 6, 8), (3909, 5, 513, 214, 2386), (2, 8), (19210, 3108),
+    (0.31, 0.35, 0.335, 0.005), (0.3691, 0.1795, 0.4062, 0.0452),
+    jobs=0.463, running=1.7887, pending=0.20, single=0.75,
+    snapshot_sizes=Curve((0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0), (1.0, 1.0, 30.0, 100.0, 263.0, 792.0, 4408.0)),
+    cpu=Atoms(
+        (0.006248, 0.0125, 0.02499, 0.03064, 0.03748, 0.05109, 0.0625, 0.07812, 0.09998, 0.125, 0.1868, 0.25, 0.4375),
+        (0.025, 0.060, 0.150, 0.200, 0.040, 0.012, 0.360, 0.027, 0.045, 0.060, 0.010, 0.008, 0.003)),
+    memory=Atoms(
+        (0.00544, 0.009796, 0.01317, 0.02545, 0.03339, 0.04773, 0.06061, 0.09412, 0.1184, 0.2544),
+        (0.09, 0.06, 0.17, 0.14, 0.12, 0.11, 0.10, 0.08, 0.12, 0.019)),
+    run=RUN_OTHER, endings=END_OTHER, residual=LEFT_OTHER,
+    residual_endings=Endings((), ((0.031, 0.013, 0.53, 0.426),)),
+    delay=DELAY_OTHER, different_machines=0.25, snapshot_different=0.253,
+)  # fmt: skip
+PRODUCTION: Final = Tier(
+    "production", (9, 10, 11), (1217, 1, 1), (9, 10, 11), (48702, 811, 6540),
+    (0.08, 0.18, 0.68, 0.06), (0.0079, 0.2329, 0.3130, 0.4462),
+    jobs=0.080, running=4.4925, pending=0.06, single=0.92,
+    snapshot_sizes=Curve((0.0, 0.6, 0.75, 0.9, 0.95, 0.99, 1.0), (1.0, 1.0, 5.0, 30.0, 100.0, 340.0, 3879.0)),
+    cpu=Atoms(
+        (0.004982, 0.006248, 0.01562, 0.01874, 0.03125, 0.04999, 0.0625, 0.07629, 0.09375, 0.125, 0.1514, 0.1875,
+         0.2188, 0.25, 0.3125, 0.5),
+        (0.03, 0.05, 0.07, 0.05, 0.11, 0.06, 0.25, 0.07, 0.07, 0.09, 0.04, 0.045, 0.020, 0.012, 0.029, 0.013)),
+    memory=Atoms(
+        (0.003109, 0.006218, 0.01605, 0.0256, 0.0318, 0.03821, 0.0636, 0.07642, 0.08569, 0.1272, 0.1528, 0.2004,
+         0.2327, 0.3179),
+        (0.07, 0.11, 0.12, 0.10, 0.09, 0.11, 0.12, 0.08, 0.08, 0.07, 0.07, 0.03, 0.02, 0.006)),
+    run=RUN_PRODUCTION, endings=END_PRODUCTION, residual=LEFT_PRODUCTION,
+    residual_endings=Endings((), ((0.11, 0.25, 0.0, 0.64),)),
+    delay=DELAY_PRODUCTION, different_machines=0.10, snapshot_different=0.466,
+)  # fmt: skip
+
+PROFILE_2011: Final = Profile(
+    "2011", (FREE, OTHER, PRODUCTION), jobs_per_hour=959.9 / 12500.0,
+    shapes=(
+        ("B", 0.5, 0.4995, 6732), ("B", 0.5, 0.2493, 3863), ("B", 0.5, 0.749, 1001), ("C", 1.0, 1.0, 795),
+        ("A", 0.25, 0.2498, 126), ("B", 0.5, 0.1241, 52), ("B", 0.5, 0.03085, 5), ("B", 0.5, 0.9678, 5),
+        ("C", 1.0, 0.5, 3), ("B", 0.5, 0.06158, 1)),
+    resubmitted={"EVICT": 0.9998, "FAIL": 0.948, "KILL": 0.351, "FINISH": 0.0296, "LOST": 0.0},
+    evicting=9,
+)  # fmt: skip

@@ -1,0 +1,119 @@
+"""Ground truth of a synthetic trace: what was written, counted while it was written.
+
+``truth.json`` holds counts, transitions and planted faults; ``truth.parquet`` one row per task with usage,
+with sums over the very values that a reader of the files gets.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+import borgtrace
+from borgtrace.synth.classes import CLASSES
+from borgtrace.synth.options import Options
+from borgtrace.synth.planting import Planted
+from borgtrace.synth.records import Stretch
+
+_PART: Final = "truth-parts.parquet"
+
+
+class Truth:
+    """Counts events as they are written and collects per-task sums of usage."""
+
+    def __init__(self, out: Path, options: Options, bounds: list[int]) -> None:
+        self.out, self.options, self.bounds = out, options, bounds
+        self._collections: Counter[str] = Counter()
+        self._instances: Counter[tuple[int, str]] = Counter()
+        self._transitions: Counter[tuple[str, str]] = Counter()
+        self._machines: Counter[str] = Counter()
+        self._tasks = 0
+        self._usage_rows = 0
+        self._faults: Counter[str] = Counter()
+        self._writer = pq.ParquetWriter(out / _PART, _SCHEMA)
+
+    def events(self, stretch: Stretch) -> None:
+        """Count the events of one stretch."""
+        self._collections.update(e.type for e in stretch.collections)
+        self._machines.update(e.type for e in stretch.machines)
+        for event in stretch.instances:
+            self._instances[event.task.job.priority, event.type] += 1
+            self._transitions[event.before, event.type] += 1
+
+    def usage(self, runs: NDArray[np.void], tally: NDArray[np.float64], faults: dict[str, int]) -> None:
+        """Add the sums of one part: `tally` has the columns n, Σy, Σy², Σx, Σx², Σmemory per run."""
+        self._faults.update(faults)
+        self._usage_rows += int(tally[:, 0].sum())
+        columns = [runs["job"], runs["index"].astype(np.int32), runs["kind"], runs["level"], *tally.T]
+        self._writer.write_batch(pa.record_batch([pa.array(c) for c in columns], schema=_SCHEMA))
+
+    def close(self, rows: dict[str, int], planted: Planted) -> None:
+        """Write both files."""
+        self._writer.close()
+        self._write_tasks()
+        for name, count in self._faults.items():
+            setattr(planted, name, count)
+        document = {
+            "synthetic": True,
+            "generator": "borgtrace synth",
+            "version": borgtrace.__version__,
+            "seed": self.options.seed,
+            "parameters": self.options.parameters(),
+            "bounds": self.bounds,
+            "rows": rows,
+            "machine_events": dict(sorted(self._machines.items())),
+            "collection_events": dict(sorted(self._collections.items())),
+            "instance_events": _by_priority(self._instances),
+            "transitions": {f"{a or 'START'}>{b}": n for (a, b), n in sorted(self._transitions.items())},
+            "usage_rows": self._usage_rows,
+            "planted": asdict(planted),
+        }
+        (self.out / "truth.json").write_text(json.dumps(document, indent=1) + "\n")
+
+    def _write_tasks(self) -> None:
+        """Merge the runs of each task; one thread, so that sums are added in one order."""
+        part, final = self.out / _PART, self.out / "truth.parquet"
+        letters = "".join(c.letter for c in CLASSES)
+        with duckdb.connect(config={"threads": 1, "memory_limit": "400MB"}) as connection:
+            connection.execute(f"""
+                COPY (
+                    SELECT collection_id, instance_index,
+                        substr('{letters}', 1 + any_value(kind), 1) AS class, max(level)::FLOAT AS level,
+                        sum(n)::BIGINT AS n_windows,
+                        sum(sum_average) / sum(n) AS mean_average_cpu,
+                        sqrt(greatest(sum(sum2_average) / sum(n) - (sum(sum_average) / sum(n)) ** 2, 0))
+                            AS std_average_cpu,
+                        sum(sum_sampled) / sum(n) AS mean_sampled_cpu,
+                        sqrt(greatest(sum(sum2_sampled) / sum(n) - (sum(sum_sampled) / sum(n)) ** 2, 0))
+                            AS std_sampled_cpu,
+                        sum(sum_memory) / sum(n) AS mean_average_memory
+                    FROM read_parquet('{part}') WHERE n > 0
+                    GROUP BY ALL ORDER BY collection_id, instance_index
+                ) TO '{final}' (FORMAT parquet, COMPRESSION zstd)""")  # noqa: S608
+        part.unlink()
+
+
+_SCHEMA: Final = pa.schema(
+    [
+        ("collection_id", pa.int64()), ("instance_index", pa.int32()), ("kind", pa.int8()),
+        ("level", pa.float32()), ("n", pa.float64()), ("sum_average", pa.float64()),
+        ("sum2_average", pa.float64()), ("sum_sampled", pa.float64()), ("sum2_sampled", pa.float64()),
+        ("sum_memory", pa.float64()),
+    ]
+)  # fmt: skip
+
+
+def _by_priority(counts: Counter[tuple[int, str]]) -> dict[str, dict[str, int]]:
+    table: dict[str, dict[str, int]] = {}
+    for (priority, kind), number in sorted(counts.items()):
+        table.setdefault(str(priority), {})[kind] = number
+    return table

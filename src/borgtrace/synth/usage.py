@@ -1,0 +1,100 @@
+"""Which usage windows a part of the trace has: runs cut at the 300 s grid, in the order of the files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from borgtrace.schema.time import SECOND, TRACE_START
+from borgtrace.synth.records import Run, Stretch
+
+WINDOW_SECONDS: Final = 300
+FIELDS: Final = np.dtype(
+    [
+        ("job", "i8"), ("index", "i8"), ("serial", "i8"), ("machine", "i8"), ("start", "i8"), ("end", "i8"),
+        ("level", "f4"), ("memory", "f4"), ("kind", "i1"), ("wave", "f4"), ("phase", "f4"), ("alloc", "i8"),
+        ("alloc_index", "i8"), ("is_alloc_set", "i1"), ("twin_job", "i8"), ("twin_index", "i8"),
+    ]
+)  # fmt: skip
+"""One run: ids, machine id, [start, end) in s, and the parameters of its process.
+
+``twin_job``, ``twin_index`` name the process it follows: its own, or, for an alloc instance, that of
+the task inside it, whose usage it includes."""
+
+IDLE: Final = 0.03
+"""What is left of the CPU of a short task that hardly does anything."""
+OVERUSE: Final = 1.5
+"""Largest mean CPU as a multiple of the request (a task takes up to twice its request)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Usage windows of one part, sorted by start, job and index.
+
+    Attributes
+    ----------
+    runs
+        Structured array with :data:`FIELDS`, one entry per run, sorted by job and index.
+    run
+        Entry of `runs` per window, shape (w,).
+    start, end
+        Limits of the windows, s, shape (w,).
+    """
+
+    runs: NDArray[np.void]
+    run: NDArray[np.int32]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.run)
+
+
+def windows_of(stretch: Stretch, machine_ids: NDArray[np.int64]) -> Windows:
+    """Cut the runs of a stretch into windows."""
+    runs = _table(stretch.runs, machine_ids, stretch.start)
+    first = np.maximum(runs["start"], stretch.start // SECOND)
+    last = np.minimum(runs["end"], -(-stretch.end // SECOND))
+    count = np.maximum(-(-last // WINDOW_SECONDS) - first // WINDOW_SECONDS, 0)
+    count[last <= first] = 0
+    offsets = np.concatenate([[0], np.cumsum(count)])
+    run, start, end = _cut(offsets, first, runs["end"].copy())
+    order = np.argsort((start - stretch.start // SECOND).astype(np.uint16), kind="stable")
+    return Windows(runs, run[order], start[order], end[order])
+
+
+def _table(runs: Sequence[Run], machine_ids: NDArray[np.int64], since: int) -> NDArray[np.void]:
+    rows = sorted((r for r in runs if r.usage_end > since), key=lambda r: (r.task.job.id, r.task.index, r.start))
+    table = np.zeros(len(rows), dtype=FIELDS)
+    for i, r in enumerate(rows):
+        task, job = r.task, r.task.job
+        level = min(float(job.level[task.index]), OVERUSE * job.cpu)
+        twin, host = job.guest or job, job.host
+        table[i] = (
+            job.id, task.index, task.serial, machine_ids[r.machine], max(r.start, TRACE_START) // SECOND,
+            -(-r.usage_end // SECOND), level * IDLE if task.is_idle else level,
+            job.memory_level[task.index], job.kind, job.wave, job.phase,
+            host.id if host else 0, task.index if host else -1, job.is_alloc_set, twin.id, task.index,
+        )  # fmt: skip
+    return table
+
+
+@njit(cache=True, nogil=True)
+def _cut(offsets, first, last):  # type: ignore[no-untyped-def]
+    total = offsets[-1]
+    run = np.empty(total, dtype=np.int32)
+    start = np.empty(total, dtype=np.int64)
+    end = np.empty(total, dtype=np.int64)
+    for i in range(len(first)):
+        window = first[i] // WINDOW_SECONDS
+        for row in range(offsets[i], offsets[i + 1]):
+            run[row] = i
+            start[row] = max(first[i], window * WINDOW_SECONDS)
+            window += 1
+            end[row] = min(last[i], window * WINDOW_SECONDS)
+    return run, start, end
