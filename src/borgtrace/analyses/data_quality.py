@@ -264,5 +264,5 @@ CLAIMS = tuple(_claim(anomaly) for anomaly in ANOMALIES.values())
 
 RECIPE = Recipe(
     "data_quality", compute, plot, RESULT, CLAIMS,
-    reference="format documents, Google's notes on the traces, and counts over the real files", order=10,
+    reference="format documents, Google's notes on the traces, and counts over the real files", order=5,
 )  # fmt: skip

@@ -15,10 +15,11 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._levels import span
-from borgtrace.analyses._windows import SLOT_SECONDS, amount, level, outermost, regular
+from borgtrace.analyses._presence import machine_slots, present_intervals
+from borgtrace.analyses._windows import SLOT_SECONDS, level, outermost, regular
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
-from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
+from borgtrace.schema.time import TRACE_START, WINDOW
 
 if TYPE_CHECKING:
     import altair as alt
@@ -38,27 +39,11 @@ RESULT = Table(
 def compute(tables: Tables, *, highest: int = 150) -> ir.Table:
     """Return the distribution of machine utilization, in percent up to `highest`."""
     usage = regular(outermost(tables.instance_usage))
-    present = _present(tables.machine_events)
+    present = present_intervals(tables.machine_events)
     last = span(usage.select(time="end_time"))
-    pairs = usage.filter(usage.machine_id.notnull()).group_by(["machine_id", "slot"]).aggregate(
-        cpu=amount(usage.average_cpu, usage.seconds).sum().cast("int64"),
-        memory=amount(usage.average_memory, usage.seconds).sum().cast("int64"),
-    )  # fmt: skip
-    instant = pairs.slot * WINDOW + TRACE_START
-    held = pairs.mutate(at=instant).inner_join(
-        present,
-        [pairs.machine_id == present.machine_id, instant >= present.start, instant < present.end],
-    )
+    held = machine_slots(usage, present)
     n_present = _n_slots(present, last)
     return ibis.union(*(_curve(held, n_present, name, highest) for name in ("cpu", "memory")))
-
-
-def _present(machine_events: ir.Table) -> ir.Table:
-    """Return the intervals in which a machine has a known capacity."""
-    order = ibis.window(group_by="machine_id", order_by=["time", "source_part", "source_row"])
-    rows = machine_events.mutate(end=machine_events.time.lead().over(order).fill_null(AFTER_TRACE))
-    rows = rows.filter((rows.type != "REMOVE") & (rows.cpu_capacity > 0) & (rows.memory_capacity > 0))
-    return rows.select("machine_id", "end", "cpu_capacity", "memory_capacity", start="time")
 
 
 def _n_slots(present: ir.Table, last: ir.Table) -> ir.Table:

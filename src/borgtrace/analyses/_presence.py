@@ -1,0 +1,46 @@
+"""When machines are there, with which capacity, and what ran on them slot by slot."""
+
+from __future__ import annotations
+
+import ibis
+import ibis.expr.types as ir
+
+from borgtrace.analyses._windows import RESOURCES, amount
+from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
+
+
+def present_intervals(machine_events: ir.Table) -> ir.Table:
+    """Return ``machine_id``, ``start``, ``end`` (µs) and the capacities that hold from start to end.
+
+    A machine whose capacity is not published, or is zero, is left out.
+    """
+    order = ibis.window(group_by="machine_id", order_by=["time", "source_part", "source_row"])
+    rows = machine_events.mutate(end=machine_events.time.lead().over(order).fill_null(AFTER_TRACE))
+    rows = rows.filter((rows.type != "REMOVE") & (rows.cpu_capacity > 0) & (rows.memory_capacity > 0))
+    return rows.select("machine_id", "end", "cpu_capacity", "memory_capacity", start="time")
+
+
+def machine_slots(usage: ir.Table, present: ir.Table) -> ir.Table:
+    """Return what ran on each machine in each 300 s slot, with the capacity at its start.
+
+    Parameters
+    ----------
+    usage
+        Windows from :func:`borgtrace.analyses._windows.regular`, alloc sets counted once.
+    present
+        Intervals from :func:`present_intervals`.
+
+    Returns
+    -------
+    ir.Table
+        ``machine_id``, ``slot``, amounts ``cpu`` and ``memory``, ``cpu_capacity``, ``memory_capacity``.
+    """
+    on_machine = usage.filter(usage.machine_id.notnull())
+    sums = on_machine.group_by(["machine_id", "slot"]).aggregate(
+        **{name: amount(on_machine[f"average_{name}"], on_machine.seconds).sum().cast("int64") for name in RESOURCES}
+    )
+    sums = sums.mutate(at=sums.slot * WINDOW + TRACE_START)
+    held = sums.inner_join(
+        present, [sums.machine_id == present.machine_id, sums.at >= present.start, sums.at < present.end]
+    )
+    return held.select("machine_id", "slot", *RESOURCES, "cpu_capacity", "memory_capacity")

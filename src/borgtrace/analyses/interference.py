@@ -1,0 +1,127 @@
+"""Do tasks run slower where more run beside them?
+
+Cycles (CPI) and memory accesses (MAI) per instruction of every window, against two things: how many tasks the machine held in
+that 300 s slot (summed window time ÷ 300 s, rounded), and how much of its CPU was used.  Means are weighted by the
+length of the windows; impossible values (CPI outside 0.1 … 50, MAI outside 0 … 1) are left out.  A slope says how things go
+together in this trace, not what causes what: large machines hold more tasks and run other programs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
+
+from borgtrace.analyses._presence import machine_slots, present_intervals
+from borgtrace.analyses._windows import SLOT_SECONDS, amount, level, outermost, regular
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.schema import Column, Table
+
+if TYPE_CHECKING:
+    import altair as alt
+
+METRICS = {
+    "cpi": ("cycles_per_instruction", 0.1, 50.0, 14),
+    "mai": ("memory_accesses_per_instruction", 0.0, 1.0, 24),
+}
+"""Name: column, least and largest possible value, binary digits of its sums."""
+
+RESULT = Table(
+    "interference", "metric, condition and bin", ("metric", "condition", "bin"),
+    (
+        Column("metric", "string", "id", "cpi or mai.", nullable=False),
+        Column("condition", "string", "id", "tasks on the machine, or percent of its CPU in use.",
+               nullable=False),
+        Column("bin", "int64", "1", "Number of tasks; or upper end of five percentage points.", nullable=False),
+        Column("seconds", "int64", "s", "Task time measured under this condition.", nullable=False),
+        Column("mean", "float64", "1", "Mean of the metric, weighted by time.", nullable=False),
+        Column("deviation", "float64", "1", "Standard deviation of the metric.", nullable=False),
+    ),
+)  # fmt: skip
+
+
+def compute(tables: Tables, *, most_tasks: int = 60) -> ir.Table:
+    """Return mean and deviation of CPI and MAI per number of tasks and per CPU use of the machine."""
+    usage = regular(tables.instance_usage)
+    slots = machine_slots(outermost(usage), present_intervals(tables.machine_events))
+    used = level(slots.cpu, SLOT_SECONDS) / slots.cpu_capacity.cast("float64")
+    slots = slots.select("machine_id", "slot", used=ibis.least((used * 20.0).ceil().cast("int64") * 5, 150))
+    tasks = usage.filter((usage.collection_type == "JOB") & usage.machine_id.notnull())
+    held = tasks.group_by(["machine_id", "slot"]).aggregate(held=tasks.seconds.sum().cast("int64"))
+    held = held.mutate(held=ibis.least((held.held + SLOT_SECONDS // 2) // SLOT_SECONDS, most_tasks))
+    rows = tasks.inner_join(slots, ["machine_id", "slot"]).inner_join(held, ["machine_id", "slot"])
+    return ibis.union(
+        *(_curve(rows, metric, condition) for metric in METRICS for condition in ("held", "used"))
+    )
+
+
+def _curve(rows: ir.Table, metric: str, condition: str) -> ir.Table:
+    name, least, largest, bits = METRICS[metric]
+    possible = rows.filter((rows[name] >= least) & (rows[name] <= largest))
+    value = possible[name].cast("float64")
+    sums = possible.group_by(bin=possible[condition].cast("int64")).aggregate(
+        seconds=possible.seconds.sum().cast("int64"),
+        first=amount(value, possible.seconds, bits).sum().cast("int64"),
+        second=amount(value * value, possible.seconds, bits).sum().cast("int64"),
+    )
+    mean, square = level(sums["first"], sums.seconds, bits), level(sums.second, sums.seconds, bits)
+    return sums.select(
+        metric=ibis.literal(metric),
+        condition=ibis.literal("tasks" if condition == "held" else "cpu percent"),
+        bin="bin", seconds="seconds", mean=mean,
+        deviation=ibis.greatest(square - mean * mean, 0.0).sqrt(),
+    )  # fmt: skip
+
+
+def plot(result: pa.Table) -> alt.Chart:
+    """Draw the means with a band of one deviation."""
+    import altair as alt
+
+    from borgtrace.analyses._charts import WIDTH, rows
+
+    base = (
+        alt.Chart(rows(result))
+        .transform_calculate(low="max(0, datum.mean - datum.deviation)", high="datum.mean + datum.deviation")
+        .encode(x=alt.X("bin:Q", title=None))
+    )
+    band = base.mark_area(opacity=0.2).encode(y=alt.Y("low:Q", title=None), y2="high:Q")
+    line = base.mark_line(point=True).encode(
+        y="mean:Q", tooltip=["metric:N", "condition:N", "bin:Q", "mean:Q", "deviation:Q", "seconds:Q"]
+    )
+    chart: alt.Chart = (
+        (band + line)
+        .properties(width=WIDTH * 3 // 4, height=170)
+        .facet(row=alt.Row("metric:N", title=None), column=alt.Column("condition:N", title=None))
+        .resolve_scale(x="independent", y="independent")
+        .properties(title="Instructions on crowded machines (band: one standard deviation)")
+    )
+    return chart
+
+
+def _slope(result: pa.Table, metric: str, condition: str) -> float:
+    """Return the weighted least-squares slope, relative to the mean, per unit of the condition."""
+    kept = [row for row in result.to_pylist() if (row["metric"], row["condition"]) == (metric, condition)]
+    weight = sum(row["seconds"] for row in kept)
+    if not weight:
+        raise NotApplicable(f"no window has a {metric}")
+    x = sum(row["seconds"] * row["bin"] for row in kept) / weight
+    y = sum(row["seconds"] * row["mean"] for row in kept) / weight
+    spread = sum(row["seconds"] * (row["bin"] - x) ** 2 for row in kept)
+    if not spread or not y:
+        raise NotApplicable("every window was measured under the same condition")
+    return float(sum(row["seconds"] * (row["bin"] - x) * (row["mean"] - y) for row in kept) / spread / y)
+
+
+CLAIMS = (
+    Claim("VERMA-cpi-task", "CPI grows by about 0.3 % with every task on the machine", 0.003,
+          lambda r: _slope(r, "cpi", "tasks"), lambda v: 0.0 < v <= 0.006, "Verma et al., EuroSys'15, §5.2"),
+    Claim("VERMA-cpi-cpu", "CPI grows by less than 2 % with every 10 % of the machine's CPU", "< 0.02",
+          lambda r: 10.0 * _slope(r, "cpi", "cpu percent"), lambda v: v < 0.02, "Verma et al., EuroSys'15, §5.2"),
+)  # fmt: skip
+
+RECIPE = Recipe(
+    "interference", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "machine_events"),
+    reference="Verma et al., EuroSys'15, §5.2; the caveat of Zhu et al., Measure 1", order=110,
+)  # fmt: skip

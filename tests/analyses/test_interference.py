@@ -1,0 +1,56 @@
+"""CPI beside other tasks, and tasks over their request, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from borgtrace.analyses import interference, over_request
+from tests.analyses.tiny import answer, tiny, window
+
+MACHINE = [{"time": 0, "machine_id": 1, "type": "ADD", "cpu_capacity": 0.5, "memory_capacity": 0.5}]
+
+
+def test_cpi_by_tasks_and_by_cpu() -> None:
+    tables = tiny(
+        machine_events=MACHINE,
+        instance_usage=[
+            window(1, 0, 0.046875, cycles_per_instruction=1.0),  # alone, 9.4 % of the machine
+            window(1, 300, 0.25, cycles_per_instruction=1.5),  # two tasks, 75 %
+            window(2, 300, 0.125, cycles_per_instruction=3.0, memory_accesses_per_instruction=0.25),
+            window(3, 600, 0.125, cycles_per_instruction=99.0),  # impossible
+        ],
+    )
+    rows = {(row["metric"], row["condition"], row["bin"]): row for row in answer(interference.RECIPE, tables)}
+    assert set(rows) == {
+        ("cpi", "tasks", 1), ("cpi", "tasks", 2), ("cpi", "cpu percent", 10), ("cpi", "cpu percent", 75),
+        ("mai", "tasks", 2), ("mai", "cpu percent", 75),
+    }  # fmt: skip
+    crowded = rows["cpi", "tasks", 2]
+    assert (crowded["seconds"], crowded["mean"], crowded["deviation"]) == (600, 2.25, 0.75)
+    assert rows["cpi", "tasks", 1]["mean"] == 1.0
+    # Slope 1.25 per task over a mean of (1 + 2 · 2.25)/3.
+    finding = interference.RECIPE.run(tables).findings[0]
+    assert float(finding.measured) == pytest.approx(1.25 / (5.5 / 3), rel=1e-3)
+    assert finding.verdict == "does not hold"
+
+
+def test_tasks_over_their_request() -> None:
+    tables = tiny(
+        instance_usage=[
+            window(1, 0, 0.25, 0.25, maximum_cpu=0.5, maximum_memory=0.5),
+            window(1, 300, 0.75, 0.25, length=100, maximum_cpu=1.0, maximum_memory=0.25),
+            window(2, 0, 0.25, None, maximum_cpu=0.625),
+            window(3, 0, 0.25),
+        ],
+        tasks=[
+            {"collection_id": 1, "priority": 9, "cpu_request": 0.25, "memory_request": 0.25},
+            {"collection_id": 2, "priority": 9, "cpu_request": 0.5, "memory_request": 0.25},
+            {"collection_id": 3, "priority": 9, "cpu_request": 0.0},
+        ],
+    )
+    rows = {row["resource"]: row for row in answer(over_request.RECIPE, tables)}
+    assert rows["cpu"] == {
+        "tier": "production", "resource": "cpu", "n_tasks": 2, "n_over": 1, "n_over_150": 1, "n_over_200": 1,
+        "n_peak_over": 2, "seconds": 700, "seconds_over": 100, "largest": 3.0,
+    }  # fmt: skip
+    assert (rows["memory"]["n_tasks"], rows["memory"]["n_over"], rows["memory"]["n_peak_over"]) == (1, 0, 1)
