@@ -1,0 +1,128 @@
+"""Pools as files: what is written comes back; foreign files; what is refused, in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from borgtrace.colocation.pool import PER_TASK, PER_WINDOW, Pool, Step
+from borgtrace.errors import SourceError
+
+WAY_OUT = "; write one with `borgtrace colocate STORE --export-pool FILE`"
+
+
+def full() -> Pool:
+    """A pool that knows everything a pool can know."""
+    return Pool(
+        offsets=np.array([0, 2, 5]),
+        inst=np.float32([0, 0.5, 0.25, 0.25, 1]),
+        avg=np.float32([0.1, 0.4, 0.25, 0.2, 0.9]),
+        collection_id=np.array([2**62, 9]),
+        instance_index=np.array([3, 0]),
+        start=np.array([600, 900, 600, 900, 1200]),
+        seconds=np.array([300, 300, 10, 20, 30]),
+        is_weighted=True,
+        memory=np.float32([0.1, 0.2, 0.3, 0.4, 0.5]),
+        quantiles=np.arange(100, dtype=np.float32).reshape(5, 20) / 100,
+        cpu_request=np.float32([0.5, np.nan]),
+        memory_request=np.float32([0.25, 0.125]),
+        priority=np.array([200, -1]),
+        logical_name=np.array([1, 0]),
+        generation="2019",
+        source="two tasks",
+        is_synthetic=True,
+        steps=(Step("dropped", 3, 5), Step("mended", 1, 9, "windows")),
+    )
+
+
+def test_round_trip(tmp_path: Path) -> None:
+    pool = full()
+    pool.write(tmp_path / "pool.parquet")
+    back = Pool.from_file(tmp_path / "pool.parquet")
+    for name in ("offsets", *PER_WINDOW, *PER_TASK):
+        expected, got = getattr(pool, name), getattr(back, name)
+        assert got.dtype == expected.dtype, name
+        np.testing.assert_array_equal(got, expected, err_msg=name)
+    for name in ("is_weighted", "generation", "source", "is_synthetic", "steps"):
+        assert getattr(back, name) == getattr(pool, name)
+    assert [path.name for path in tmp_path.iterdir()] == ["pool.parquet"]
+
+
+def test_same_pool_same_bytes(tmp_path: Path) -> None:
+    full().write(tmp_path / "a")
+    full().write(tmp_path / "b")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def foreign(path: Path, **columns: Any) -> Path:
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def test_two_lists_are_enough(tmp_path: Path) -> None:
+    path = foreign(tmp_path / "p", inst=[[0.5, 0.25], [1.0]], avg=[[0.5, 0.5], [1.0]])
+    pool = Pool.from_file(path)
+    assert pool.offsets.tolist() == [0, 2, 3]
+    assert pool.inst.tolist() == [0.5, 0.25, 1]
+    assert pool.collection_id.tolist() == [0, 1]
+    assert pool.source == "p"
+    assert not pool.is_weighted
+    assert pool.start is None
+
+
+def test_a_task_column_is_the_identity(tmp_path: Path) -> None:
+    path = foreign(tmp_path / "p", task=[70, 60], inst=[[0.5], [1.0]], avg=[[0.5], [1.0]])
+    assert Pool.from_file(path).collection_id.tolist() == [70, 60]
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"avg": [[1.0]]}, "no column inst: expected lists inst and avg" + WAY_OUT),
+        ({"inst": [[1.0]]}, "no column avg: expected lists inst and avg" + WAY_OUT),
+        ({"inst": [1.0], "avg": [[1.0]]}, "column inst is not a list: got double" + WAY_OUT),
+        ({"inst": [["a"]], "avg": [[1.0]]}, "column inst is not a list of numbers: got object"),
+        ({"inst": [[1.0], None], "avg": [[1.0], [1.0]]}, "column inst holds NULLs" + WAY_OUT),
+        ({"inst": [[1.0], []], "avg": [[1.0], []]}, "row 1: a task without windows" + WAY_OUT),
+        (
+            {"inst": [[1.0], [1.0, 2.0]], "avg": [[1.0], [1.0]]},
+            "row 1: avg and inst differ in length: expected 2, got 1",
+        ),
+        (
+            {"inst": [[1.0], [1.0, -2.0]], "avg": [[1.0], [1.0, 1.0]]},
+            "row 1: column inst: expected numbers ≥ 0, got -2.0",
+        ),
+        (
+            {"inst": [[1.0], [1.0]], "avg": [[1.0], [float("nan")]]},
+            "row 1: column avg: expected numbers ≥ 0, got nan",
+        ),
+        (
+            {"task": [1, 1], "inst": [[1.0], [1.0]], "avg": [[1.0], [1.0]]},
+            "two rows are the same task: expected unique (task, instance_index)",
+        ),
+    ],
+)
+def test_refuses(tmp_path: Path, columns: dict[str, Any], message: str) -> None:
+    path = foreign(tmp_path / "p", **columns)
+    with pytest.raises(SourceError) as error:
+        Pool.from_file(path)
+    assert str(error.value) == f"{path}: {message}"
+
+
+def test_refuses_what_is_no_pool_at_all(tmp_path: Path) -> None:
+    missing, text = tmp_path / "missing", tmp_path / "text"
+    text.write_text("task,inst,avg")
+    empty = foreign(tmp_path / "empty", inst=pa.array([], pa.list_(pa.float32())))
+    for path, message in (
+        (missing, "no such file"),
+        (text, "not a Parquet file"),
+        (empty, "a pool without tasks"),
+    ):
+        with pytest.raises(SourceError) as error:
+            Pool.from_file(path)
+        assert str(error.value) == f"{path}: {message}{WAY_OUT}"
