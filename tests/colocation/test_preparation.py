@@ -1,0 +1,199 @@
+"""Preparation: each step by hand, both generations, both readers, and what cannot be prepared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.preparation import prepare
+from borgtrace.errors import UsageError
+from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.store.traces import Traces
+from tests.analyses.tiny import at, tiny
+
+DECILES = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]
+TAIL = [0.91, 0.92, 0.93, 0.94, 0.95, 0.96, 0.97, 0.98, 0.99]
+
+
+def task(number: int, windows: int, **more: Any) -> dict[str, Any]:
+    """A row of ``tasks``: `windows` of 300 s, nothing failed."""
+    counts = dict.fromkeys(("n_evict", "n_fail", "n_kill", "n_lost"), 0)
+    known = {"n_windows": windows, "seconds": 300.0 * windows, "max_sampled_cpu": 0.5}
+    return {"collection_id": number, "collection_type": "JOB", **counts, **known, **more}
+
+
+def usage(
+    number: int, sampled: Sequence[float | None], length: int = 300, **more: Any
+) -> list[dict[str, Any]]:
+    """Consecutive windows of task `number`; the average is .25 unless given."""
+    return [
+        {
+            "collection_id": number, "start_time": at(300 * k), "end_time": at(300 * k + length),
+            "sampled_cpu": cpu, "average_cpu": 0.25, "average_memory": 0.125, **more,
+        }
+        for k, cpu in enumerate(sampled)
+    ]  # fmt: skip
+
+
+def cell(generation: str = "2011") -> Tables:
+    """One task per fate: dropped at each step, or kept (tasks 1 and 2)."""
+    return tiny(
+        generation,
+        tasks=[
+            task(1, 24, priority=9, cpu_request=0.5, collection_logical_name="b"),
+            task(2, 30, collection_logical_name="a"),
+            task(3, 50, n_kill=1),
+            task(4, 50, n_lost=2, max_sampled_cpu=0.0),
+            task(5, 50, max_sampled_cpu=0.0),
+            task(6, 23, seconds=6900.0),
+            task(7, 50, max_sampled_cpu=None),
+            task(8, 50, collection_type="ALLOC_SET"),
+            task(9, 0),
+        ],
+        instance_usage=[
+            *usage(2, [0.0, 0.5] * 15, average_cpu=1.5),
+            *usage(1, [0.5] * 23 + [None]),
+            *usage(3, [0.5] * 50),
+        ],
+    )
+
+
+def test_each_step_by_hand() -> None:
+    pool = prepare(cell())
+    assert [(step.name, step.count, step.of, step.unit) for step in pool.steps] == [
+        ("with a failing event (EVICT, FAIL, KILL, LOST)", 2, 7, "tasks"),
+        ("without any sampled CPU", 1, 5, "tasks"),
+        ("that never used CPU in any sample", 1, 4, "tasks"),
+        ("fewer than 24 windows", 1, 3, "tasks"),
+        ("tasks left in the pool (all there are; 100,000 were asked for)", 2, 2, "tasks"),
+        ("windows without sampled or average CPU, left out", 1, 54, "windows"),
+        ("averages above the whole machine, replaced by the sampled CPU", 30, 53, "windows"),
+    ]
+    assert pool.collection_id.tolist() == [1, 2]
+    assert pool.offsets.tolist() == [0, 23, 53]
+    assert pool.inst[23:27].tolist() == [0, 0.5, 0, 0.5]
+    assert pool.avg[21:27].tolist() == [0.25, 0.25, 0, 0.5, 0, 0.5]
+    assert pool.start is not None
+    assert pool.start[:3].tolist() == [600, 900, 1200]
+    assert pool.seconds is not None
+    assert set(pool.seconds.tolist()) == {300}
+    assert not pool.is_weighted
+    assert pool.source == "2 long tasks of a store (all there are; 100,000 were asked for)"
+
+
+def test_what_the_index_says_comes_along() -> None:
+    pool = prepare(cell())
+    assert pool.priority is not None
+    assert pool.priority.tolist() == [9, -1]
+    assert pool.cpu_request is not None
+    np.testing.assert_array_equal(pool.cpu_request, np.float32([0.5, np.nan]))
+    assert pool.logical_name is not None
+    assert pool.logical_name.tolist() == [1, 0]
+    assert pool.memory is not None
+    assert set(pool.memory.tolist()) == {0.125}
+
+
+def test_fewer_are_drawn_when_fewer_are_asked_for() -> None:
+    drawn = {tuple(prepare(cell(), tasks=1, seed=seed).collection_id.tolist()) for seed in range(8)}
+    assert drawn == {(1,), (2,)}
+    assert prepare(cell(), tasks=1).steps[4].name == "tasks left in the pool"
+
+
+def test_2019_asks_for_two_hours_and_weighs_windows() -> None:
+    tables = tiny(
+        "2019",
+        tasks=[task(1, 2, seconds=7200.0), task(2, 500, seconds=7199.0)],
+        instance_usage=[*usage(1, [1.0], length=300), *usage(1, [0.0], length=100)],
+    )
+    pool = prepare(tables)
+    assert pool.collection_id.tolist() == [1]
+    assert pool.is_weighted
+    assert pool.mean().tolist() == [0.75]
+    assert pool.steps[3].name == "windows of less than 7,200 s together"
+
+
+def test_2019_percentiles() -> None:
+    lists = {"cpu_usage_distribution": DECILES, "tail_cpu_usage_distribution": TAIL}
+    tables = tiny("2019", tasks=[task(1, 24)],
+                  instance_usage=[*usage(1, [0.5] * 23, **lists), *usage(1, [0.125])])  # fmt: skip
+    pool = prepare(tables, instantaneous="histogram")
+    assert pool.quantiles is not None
+    np.testing.assert_allclose(pool.quantiles[-1], [*DECILES[:10], *TAIL, 1.0], rtol=1e-6)
+    rows = pool.quantiles[(pool.quantiles == 0.125).all(axis=1)]
+    assert len(rows) == 1  # the window without percentiles: constant at its sampled second
+    drawn = pool.realize(np.array([0]), 4000).inst[0]
+    assert 0.45 < drawn.mean() < 0.52
+    assert len(np.unique(drawn)) > 3000
+
+
+def test_windows_across_the_ends_of_the_trace_are_left_out() -> None:
+    ends = [
+        {**usage(1, [0.5])[0], "start_time": 0},
+        {**usage(1, [0.5])[0], "end_time": 2**63 - 1},
+        *usage(1, [0.75] * 24),
+    ]
+    assert prepare(tiny(tasks=[task(1, 26)], instance_usage=ends)).inst.tolist() == [0.75] * 24
+
+
+def test_the_stores_arrays_give_the_same_pool() -> None:
+    """Gathered from flat arrays as a store keeps them, sentinels included, or joined: one pool."""
+    tables = cell()
+
+    def traces(keys: list[tuple[int, int]]) -> Traces:
+        sampled = [np.float32([0.5] * 23 + [np.nan]), np.float32([0.0, 0.5] * 15)]
+        lengths = [24, 30]
+        assert keys == [(1, 0), (2, 0)]
+        return Traces(
+            np.array([0, 1]),
+            np.cumsum([0, *lengths]),
+            {
+                "start_time": np.concatenate([600 + 300 * np.arange(n, dtype=np.uint32) for n in lengths]),
+                "duration": np.full(54, 300, np.float32),
+                "sampled_cpu": np.concatenate(sampled),
+                "average_cpu": np.repeat(np.float32([0.25, 1.5]), lengths),
+                "average_memory": np.full(54, 0.125, np.float32),
+            },
+        )
+
+    joined = prepare(tables)
+    tables.traces = traces
+    gathered = prepare(tables)
+    assert gathered.steps == joined.steps
+    for name in ("offsets", "inst", "avg", "memory", "start", "seconds", "collection_id"):
+        np.testing.assert_array_equal(getattr(gathered, name), getattr(joined, name), err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("tables", "message"),
+    [
+        (lambda: tiny(), "no task has usage"),
+        (lambda: tiny(tasks=[task(1, 0)]), "no task has usage"),
+        (
+            lambda: tiny(tasks=[task(1, 23, seconds=6900.0), task(2, 30, n_fail=1)]),
+            "no long task is left of 2: 1 with a failing event (EVICT, FAIL, KILL, LOST), "
+            "1 fewer than 24 windows",
+        ),
+        (
+            lambda: tiny(tasks=[task(1, 30, max_sampled_cpu=None)]),
+            "no long task is left of 1: 1 without any sampled CPU",
+        ),
+    ],
+    ids=["empty", "no usage", "short or failing", "v2.0 without samples"],
+)
+def test_says_why_there_is_no_pool(tables, message: str) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(NotApplicable) as reason:
+        prepare(tables())
+    assert str(reason.value) == message
+    with pytest.raises(UsageError) as error:
+        Pool.from_store(tables())
+    assert str(error.value) == f"store: {message}; colocation needs a longer trace with usage"
+
+
+def test_2011_has_no_percentiles() -> None:
+    with pytest.raises(NotApplicable) as reason:
+        prepare(cell(), instantaneous="histogram")
+    assert str(reason.value) == "2011 publishes no percentiles of CPU usage; take the sampled second"
