@@ -1,4 +1,4 @@
-"""How fast does ``borgtrace fetch`` take files from a server that is not the bottleneck?
+"""Fetching: how fast ``borgtrace fetch`` takes files from a server that is not the bottleneck.
 
 A server process on the loopback sends files with ``sendfile``.  Measured in the same run: the limit (a bare
 socket reading the same bytes), httpx alone, and the fetch as users get it: checksummed, written to disk,
@@ -29,12 +29,15 @@ TRACE = Bucket("2011", "", "csv")
 
 
 class Handler(SimpleHTTPRequestHandler):
+    """Sends files without touching their bytes."""
+
     protocol_version = "HTTP/1.1"
 
     def log_message(self, *_):
-        pass
+        """Say nothing."""
 
     def copyfile(self, source, outputfile):
+        """Let the kernel send the file."""
         outputfile.flush()
         self.connection.sendfile(source)
 

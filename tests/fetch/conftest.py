@@ -84,20 +84,25 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, method: str) -> None:
         path = self.path.lstrip("/")
+        plain = {"not_found": 404, "forbidden": 403, "broken": 500, "busy": 429}
+        fault = self._fault(method, path)
         if method == "HEAD" and not self.bucket.heads:
-            return self._plain(path, 501)
-        if path not in self.bucket.files:
-            return self._plain(path, 404)
+            self._plain(path, 501)
+        elif path not in self.bucket.files:
+            self._plain(path, 404)
+        elif fault in plain:
+            self._plain(path, plain[fault])
+        elif fault == "html":
+            self._html(path)
+        else:
+            self._file(method, path, fault)
+
+    def _fault(self, method: str, path: str) -> str | None:
         with self.bucket.lock:
-            fault = self.bucket.choose(method, path)
+            fault = self.bucket.choose(method, path) if path in self.bucket.files else None
             if fault:
                 self.bucket.faults.append((fault, path))
-        plain = {"not_found": 404, "forbidden": 403, "broken": 500, "busy": 429}
-        if fault in plain:
-            return self._plain(path, plain[fault])
-        if fault == "html":
-            return self._html(path)
-        self._file(method, path, fault)
+            return fault
 
     def _plain(self, path: str, status: int) -> None:
         self.bucket.requests.append((self.command, path, status))
@@ -122,7 +127,8 @@ class _Handler(BaseHTTPRequestHandler):
         whole = self.bucket.files[path]
         start = self._start(path, fault)
         if start is not None and start >= len(whole):
-            return self._past_the_end(path, len(whole))
+            self._past_the_end(path, len(whole))
+            return
         body = whole[start or 0 :]
         status = 200 if start is None else 206
         if fault == "other_range" and start:

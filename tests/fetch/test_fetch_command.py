@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import borgtrace
 from borgtrace.cli.fetch import fetch
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.fetch import Bucket
@@ -112,3 +114,49 @@ def test_a_stopped_command_goes_on_where_it_was(serve, archives, run, tmp_path, 
     for path, content in files.items():
         assert (tmp_path / "clusterdata_2019_a" / path).read_bytes() == content
         assert server.body_bytes[path] == len(content) - kept.get(path, 0)
+
+
+@pytest.fixture
+def rows_2011(serve):
+    """Serve two parts of job_events with one event each, and the machines."""
+    year = Bucket("2011", "", "csv")
+    files = {year.path("machine_events", 0): b"0,5,0,platform,0.5,0.25\n"}
+    for part in range(2):
+        files[year.path("job_events", part)] = f"{part}00000000,,{part + 1},0,user,1,name,logical\n".encode()
+    return serve({path: gzip.compress(text, mtime=0) for path, text in files.items()})
+
+
+def words_2011(server, dest, *more):
+    tables = "machine_events,job_events"
+    return ["2011", dest, "--tables", tables, "--parts", "0-1", "--base-url", server.url, *more]
+
+
+def test_part_by_part_into_a_store_leaves_no_raw_file_and_the_same_store(rows_2011, run, tmp_path):
+    thin, whole = tmp_path / "thin", tmp_path / "whole"
+    result = run(*words_2011(rows_2011, tmp_path / "a", "--store", thin, "--delete-raw", "--jobs", "1"))
+    assert result.exit_code == 0, result.exception
+    assert result.stdout == f"{thin}\n"
+    assert f"3 files are in the store. Next: borgtrace info {thin}" in result.stderr
+    assert not list((tmp_path / "a").rglob("*.gz"))
+    assert run(*words_2011(rows_2011, tmp_path / "b")).exit_code == 0
+    assert run(*words_2011(rows_2011, tmp_path / "b", "--store", whole)).exit_code == 0
+    assert len(list((tmp_path / "b").rglob("*.gz"))) == 3
+    manifests = [borgtrace.open(store).manifest for store in (thin, whole)]
+    assert manifests[0].tables["collection_events"] == 2
+    assert manifests[0].digest == manifests[1].digest
+    before = rows_2011.body_bytes.total()
+    again = run(*words_2011(rows_2011, tmp_path / "a", "--store", thin, "--delete-raw"))
+    assert again.exit_code == 0, again.exception
+    assert rows_2011.body_bytes.total() == before, "what the store has is not fetched again"
+
+
+def test_a_file_that_cannot_be_staged_is_kept_and_named(rows_2011, run, tmp_path):
+    path = Bucket("2011", "", "csv").path("job_events", 1)
+    rows_2011.files[path] = gzip.compress(b"this,is,no,trace\n", mtime=0)
+    store = tmp_path / "store"
+    result = run(*words_2011(rows_2011, tmp_path, "--store", store, "--delete-raw"))
+    assert isinstance(result.exception, SourceError)
+    assert str(result.exception).startswith(
+        f"{tmp_path / 'clusterdata-2011-2'}: 1 of 3 files could not be had: got {path}"
+    )
+    assert [file.name for file in tmp_path.rglob("*.csv.gz")] == ["part-00001-of-00500.csv.gz"]

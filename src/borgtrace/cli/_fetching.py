@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ _SHOWN = 5
 def show_plan(plan: Plan, *, as_json: bool) -> None:
     """Print what a fetch would do, table by table."""
     if as_json:
-        return print(json.dumps(_facts(plan), indent=2))
+        print(json.dumps(_facts(plan), indent=2))
+        return
     grid = Table("table", box=None, header_style="bold")
     for heading in ("files", "size", "to come"):
         grid.add_column(heading, justify="right")
@@ -42,9 +44,8 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
         grid.add_row(table, f"{len(files):,}", _size(files), f"{len(todo):,} files")
     out = Console(highlight=False)
     out.print(grid)
-    out.print(
-        f"\nAll {decimal(plan.total)}; to come {decimal(plan.remaining)}; free on the disk {decimal(plan.free)}."
-    )
+    sizes = {"All": plan.total, "to come": plan.remaining, "free on the disk": plan.free}
+    out.print("\n" + "; ".join(f"{what} {decimal(size)}" for what, size in sizes.items()) + ".")
     for path in plan.missing:
         out.print(f"Missing on the server: {escape(path)}")
 
@@ -96,14 +97,44 @@ class Run:
         )
         outcomes: list[Outcome] = []
         with Ledger.open(plan.folder) as ledger, self._progress():
+            self._stage(self._already_here(), ledger)
             arriving = fetch_files(self._session, plan, jobs=self._jobs, ledger=ledger)
             try:
                 while batch := list(islice(arriving, self._jobs if self._store else 1)):
-                    self._stage(batch, ledger)
-                    outcomes += batch
+                    outcomes += self._stage(batch, ledger)
             finally:
                 arriving.close()
         return outcomes
+
+    def _already_here(self) -> list[Outcome]:
+        todo = {file.path for file in self._plan.todo}
+        here = (
+            Outcome(file, self._plan.folder / file.path) for file in self._plan.files if file.path not in todo
+        )
+        return [outcome for outcome in here if outcome.path.exists()]
+
+    def _stage(self, batch: list[Outcome], ledger: Ledger) -> list[Outcome]:
+        """Stage what has arrived, delete it if wanted, and return the batch with what went wrong."""
+        arrived = [outcome for outcome in batch if not outcome.error]
+        if self._store is None or not arrived:
+            return batch
+        from borgtrace.ingest import IngestOptions, ingest
+
+        options = IngestOptions(stage_only=True, cell=self._plan.bucket.cell)
+        faults = ingest([outcome.path for outcome in arrived], self._store, options).faults
+        judged = [replace(outcome, error=_fault_of(outcome, faults) or outcome.error) for outcome in batch]
+        for outcome in judged if self._delete_raw else []:
+            if not outcome.error:
+                ledger.staged(outcome.file.path, self._store)
+                outcome.path.unlink()
+        return judged
+
+    def _cluster(self) -> None:
+        if self._store is not None:
+            from borgtrace.ingest import IngestOptions, ingest
+
+            with self._talk.status(f"Sorting {self._store} by task …"):
+                ingest([], self._store, IngestOptions(cell=self._plan.bucket.cell))
 
     def finish(self, outcomes: list[Outcome], *, as_json: bool) -> None:
         """Say how it went.
@@ -128,26 +159,17 @@ class Run:
                 got=", ".join(lost[:_SHOWN]) + (" …" if len(lost) > _SHOWN else ""),
                 way_out="run the same command again: what has arrived is kept",
             )
+        self._cluster()
         if not as_json:
-            print(plan.folder)
+            print(self._store or plan.folder)
         self._talk.print(self._next_step(), soft_wrap=True)
 
     def _next_step(self) -> str:
-        done = f"{len(self._plan.files):,} files are here, whole and verified."
+        n_files = len(self._plan.files)
         if self._store is None:
-            return f"{done} Next: borgtrace ingest {self._plan.folder} --store STORE"
-        return f"{done} They are staged. Next: borgtrace ingest --store {self._store}"
-
-    def _stage(self, batch: list[Outcome], ledger: Ledger) -> None:
-        arrived = [outcome for outcome in batch if not outcome.error]
-        if self._store is None or not arrived:
-            return
-        from borgtrace.ingest import IngestOptions, ingest
-
-        ingest([outcome.path for outcome in arrived], self._store, IngestOptions(stage_only=True))
-        for outcome in arrived if self._delete_raw else []:
-            ledger.staged(outcome.file.path, self._store)
-            outcome.path.unlink()
+            here = f"{n_files:,} files are here, whole and verified."
+            return f"{here} Next: borgtrace ingest {self._plan.folder} --store STORE"
+        return f"{n_files:,} files are in the store. Next: borgtrace info {self._store}"
 
     @contextmanager
     def _progress(self) -> Iterator[None]:
@@ -159,6 +181,10 @@ class Run:
             task = progress.add_task("fetch", total=self._plan.remaining)
             self._session.listener = _Bar(progress, task, self._talk)
             yield
+
+
+def _fault_of(outcome: Outcome, faults: tuple[SourceError, ...]) -> SourceError | None:
+    return next((fault for fault in faults if fault.where.startswith(str(outcome.path))), None)
 
 
 class _Bar:

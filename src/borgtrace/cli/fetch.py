@@ -28,9 +28,16 @@ def fetch(
     ] = None,
     base_url: Annotated[
         str | None,
-        typer.Option(help="A mirror: the address under which the trace's files lie.", metavar="URL"),
+        typer.Option(
+            help="A mirror: the address under which the trace's files lie.",
+            metavar="URL",
+            envvar="BORGTRACE_BASE_URL",
+            show_envvar=True,
+        ),
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Files, and connections, at a time.", min=1, max=64)] = 4,
+    jobs: Annotated[
+        int, typer.Option(help="Files, and connections, at a time.", min=1, max=64, metavar="N")
+    ] = 4,
     store: Annotated[
         Path | None,
         typer.Option(help="Stage every file into this store once it has arrived.", metavar="STORE"),
@@ -42,7 +49,7 @@ def fetch(
         bool, typer.Option("--dry-run", help="Show what would come, and the free disk.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the jitter in waiting times.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the jitter in waiting times.", metavar="N")] = 0,
 ) -> None:
     """Fetch a published trace over HTTPS, without an account.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Generic, NoReturn, TypeVar
 
 from borgtrace.fetch.faults import Stopped
@@ -69,10 +70,9 @@ class Crew(Generic[T, R]):
 
     def _hand_over(self, result: Callable[[], R] | None) -> None:
         while not self._stop.is_set():
-            try:
-                return self._results.put(result, timeout=_TICK)
-            except queue.Full:
-                continue
+            with suppress(queue.Full):
+                self._results.put(result, timeout=_TICK)
+                return
 
 
 def _outcome(work: Callable[[T], R], item: T) -> Callable[[], R]:
@@ -80,7 +80,7 @@ def _outcome(work: Callable[[T], R], item: T) -> Callable[[], R]:
         value = work(item)
     except Stopped:
         raise
-    except Exception as error:  # noqa: BLE001 - raised again in the thread that asked
+    except Exception as error:
         return _raiser(error)
     return lambda: value
 

@@ -8,7 +8,7 @@ from borgtrace.errors import SourceError
 from borgtrace.fetch.backoff import Backoff
 
 
-class Fault(Exception):
+class Fault(Exception):  # noqa: N818 - a signal between threads, not an error of the user's
     """Something that another try may mend: a cut connection, a busy server, a wrong length.
 
     ``cost`` is how many vain tries it counts for: a whole file that turns out wrong is dearer than a
@@ -20,11 +20,11 @@ class Fault(Exception):
         self.reason, self.retry_after, self.cost = reason, retry_after, cost
 
 
-class Absent(Exception):
+class Absent(Exception):  # noqa: N818 - as above
     """The server says that there is no such file (404, 410, or 403: buckets hide what is missing)."""
 
 
-class Stopped(Exception):
+class Stopped(Exception):  # noqa: N818 - as above
     """Work was asked to end; what has been received is kept."""
 
 

@@ -68,21 +68,23 @@ class Transfer:
     def _adopt(self) -> None:
         """Go on from what an earlier run, or another program, has left."""
         if self._target.exists():
-            os.replace(self._target, self._partial)
-        if not self._partial.exists():
-            return self._begin()
-        entry = self._ledger.entries.get(self._file.path)
-        known = entry is not None and not entry.version.differs(self._version)
-        whole = self._partial.stat().st_size == self._version.size
-        size = self._partial.stat().st_size
-        if size > (self._version.size or size) or not (known or whole or self._checkable):
-            return self._discard()
-        if entry is not None and known:
-            self._version = entry.version.merged(self._version)
+            self._target.replace(self._partial)
+        if not self._partial.exists() or not self._is_prefix(self._partial.stat().st_size):
+            self._discard()
+            return
         self._begin()
         if self._hash:
             feed_file(self._hash, self._partial)
-        self._offset = self._farthest = size
+        self._offset = self._farthest = self._partial.stat().st_size
+
+    def _is_prefix(self, size: int) -> bool:
+        """Return whether what is here may be the beginning of the wanted version."""
+        entry = self._ledger.entries.get(self._file.path)
+        known = entry is not None and not entry.version.differs(self._version)
+        if entry is not None and known:
+            self._version = entry.version.merged(self._version)
+        total = self._version.size
+        return size <= (total or size) and (known or size == total or self._checkable)
 
     @property
     def _checkable(self) -> bool:
@@ -213,7 +215,7 @@ class Transfer:
     def _finish(self) -> Path:
         with self._partial.open("rb") as file:
             os.fsync(file.fileno())
-        os.replace(self._partial, self._target)
+        self._partial.replace(self._target)
         version = self._version.merged(Version(self._offset))
         entry = Entry("done", version, self._target.stat().st_mtime_ns)
         self._ledger.record(self._file.path, entry)

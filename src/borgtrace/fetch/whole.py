@@ -1,4 +1,4 @@
-"""Is this really the start, and really the end, of a gzip or Parquet file?"""
+"""Tell the real start and the real end of a gzip or Parquet file from something else."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def flaw(path: Path) -> str | None:
 
 def _gzip_flaw(path: Path) -> str | None:
     try:
-        with igzip.open(path, "rb") as file:  # type: ignore[no-untyped-call]
+        with igzip.open(path, "rb") as file:
             while file.read(_BLOCK):
                 pass
     except EOFError:
