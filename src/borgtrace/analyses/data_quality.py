@@ -158,7 +158,9 @@ def _jobs(tables: Tables) -> ir.Table:
 
 def _machines(tables: Tables) -> ir.Table:
     m = tables.machine_events
-    before = m.time.lag().over(ibis.window(group_by="machine_id", order_by=["time", "source_part", "source_row"]))
+    before = m.time.lag().over(
+        ibis.window(group_by="machine_id", order_by=["time", "source_part", "source_row"])
+    )
     m = m.mutate(is_doubled=(before == m.time).fill_null(False))
     lacks = m.cpu_capacity.isnull() | m.memory_capacity.isnull()
     return _count(m, {
@@ -200,7 +202,9 @@ def _coverage(tables: Tables) -> ir.Table:
     usage = regular(tables.instance_usage)
     covered = usage.aggregate(covered=usage.seconds.sum().cast("int64"), last=usage.end_time.max())
     a = tables.instance_attempts
-    ran = a.filter(a.schedule_time.notnull() & (a.schedule_time < AFTER_TRACE)).cross_join(covered.select("last"))
+    ran = a.filter(a.schedule_time.notnull() & (a.schedule_time < AFTER_TRACE)).cross_join(
+        covered.select("last")
+    )
     since = ibis.greatest(ran.schedule_time, TRACE_START)
     until = ibis.least(ran.left_time.fill_null(AFTER_TRACE), ran.last)
     lasted = ran.aggregate(lasted=(ibis.greatest(until - since, 0) // SECOND).sum().cast("int64"))
@@ -234,7 +238,9 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(rows(result), title="Documented anomalies: share found")
         .mark_bar()
         .encode(
-            x=alt.X("share:Q", scale=alt.Scale(domain=[0, 1], clamp=True), title="share of what was looked at"),
+            x=alt.X(
+                "share:Q", scale=alt.Scale(domain=[0, 1], clamp=True), title="share of what was looked at"
+            ),
             y=alt.Y("statement:N", title=None, axis=alt.Axis(labelLimit=420), sort=None),
             color=alt.Color("verdict:N", scale=colours),
             tooltip=["statement:N", "expected:N", "n:Q", "of:Q", "share:Q", "verdict:N"],
@@ -257,7 +263,9 @@ def _claim(anomaly: Anomaly) -> Claim:
     def holds(found: str) -> bool:
         return found.endswith("as documented)")
 
-    return Claim(f"QUALITY-{anomaly.code}", anomaly.statement, anomaly.expected, measure, holds, anomaly.source)
+    return Claim(
+        f"QUALITY-{anomaly.code}", anomaly.statement, anomaly.expected, measure, holds, anomaly.source
+    )
 
 
 CLAIMS = tuple(_claim(anomaly) for anomaly in ANOMALIES.values())

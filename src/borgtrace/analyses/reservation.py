@@ -92,10 +92,18 @@ def _replayed(tables: Tables, resource: str, half_life: float) -> list[dict[str,
     learnt = _increases(tables, windows, resource, len(names))
     settings = [("limit", 0.0), *((name, m) for name in ("previous", "borg") for m in MARGINS)]
     settings += [("quantile", q) for q in QUANTILES]
-    codes = {"limit": kernel.LIMIT, "previous": kernel.PREVIOUS, "quantile": kernel.PREVIOUS, "borg": kernel.BORG}
+    codes = {
+        "limit": kernel.LIMIT,
+        "previous": kernel.PREVIOUS,
+        "quantile": kernel.PREVIOUS,
+        "borg": kernel.BORG,
+    }
     policy = np.array([codes[name] for name, _ in settings])
     margins = np.array(
-        [learnt[:, QUANTILES.index(x)] if name == "quantile" else np.full(len(names), x) for name, x in settings]
+        [
+            learnt[:, QUANTILES.index(x)] if name == "quantile" else np.full(len(names), x)
+            for name, x in settings
+        ]
     )
 
     def replay(block: pa.Table) -> NDArray[np.int64]:

@@ -16,7 +16,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.analyses._blocks import ORDER, column, integers, sum_blocks, task_numbers, task_windows, tier_names
+from borgtrace.analyses._blocks import (
+    ORDER,
+    column,
+    integers,
+    sum_blocks,
+    task_numbers,
+    task_windows,
+    tier_names,
+)
 from borgtrace.analyses._windows import SLOT_SECONDS
 from borgtrace.kernels.margins import margin_for, needed_margins
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
@@ -105,7 +113,9 @@ def _percentiles(block: pa.Table) -> NDArray[np.float64]:
     return np.where(np.isnan(values).any(axis=1, keepdims=True), np.nan, values)
 
 
-def _rows(counts: NDArray[np.int64], names: tuple[str, ...], periods: tuple[int, ...]) -> list[dict[str, Any]]:
+def _rows(
+    counts: NDArray[np.int64], names: tuple[str, ...], periods: tuple[int, ...]
+) -> list[dict[str, Any]]:
     """Turn counts of shape (demands, periods + 1, tiers, durations, bins) into rows."""
     per_tier = {name: counts[:, :, place] for place, name in enumerate(names)} | {"all": counts.sum(axis=2)}
     rows = []
@@ -119,7 +129,9 @@ def _rows(counts: NDArray[np.int64], names: tuple[str, ...], periods: tuple[int,
     return rows
 
 
-def _margins(counts: NDArray[np.int64], tier: str, duration: str, demand: str, period: int) -> list[dict[str, Any]]:
+def _margins(
+    counts: NDArray[np.int64], tier: str, duration: str, demand: str, period: int
+) -> list[dict[str, Any]]:
     if not counts.any():
         return []
     key = {"tier": tier, "duration": duration, "demand": demand, "period": period}
