@@ -9,7 +9,7 @@ from __future__ import annotations
 import ibis
 import ibis.expr.types as ir
 
-from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
+from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, TRACE_START
 
 PROCESSES = ("new", "submitted", "scheduled", "completed")
 
@@ -17,6 +17,13 @@ PROCESSES = ("new", "submitted", "scheduled", "completed")
 def jobs_only(attempts: ir.Table) -> ir.Table:
     """Keep attempts of tasks: instances of jobs, not of alloc sets."""
     return attempts.filter(attempts.collection_type == "JOB")
+
+
+def new_jobs(attempts: ir.Table) -> ir.Table:
+    """Keep the first attempts of jobs that are submitted within the trace."""
+    firsts = jobs_only(attempts)
+    inside = (firsts.submit_time >= TRACE_START) & (firsts.submit_time < AFTER_TRACE)
+    return firsts.filter((firsts.attempt == 1) & inside)
 
 
 def moments(attempts: ir.Table) -> ir.Table:

@@ -59,8 +59,8 @@ def rank_correlation(
 ) -> Interval:
     """Return Spearman's correlation of two series with a block-bootstrap 95 % interval.
 
-    Blocks of `block` neighbouring values are drawn together (circular block bootstrap), so that the dependence
-    within a block stays.
+    Blocks of `block` neighbouring values are drawn together (circular block bootstrap), so that the
+    dependence within a block stays.
 
     Examples
     --------

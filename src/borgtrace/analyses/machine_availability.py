@@ -1,7 +1,7 @@
 """How many machines, and how much capacity, are there over time?
 
-Hourly means, exact to the millisecond.  *Seen* counts every machine from its first ADD on, whether it is away or
-not; what is seen and not there is lost to absences.
+Hourly means, exact to the millisecond.  *Seen* counts every machine from its first ADD on, whether it
+is away or not; what is seen and not there is lost to absences.
 """
 
 from __future__ import annotations

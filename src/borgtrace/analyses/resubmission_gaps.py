@@ -1,7 +1,7 @@
 """What happens after an attempt ends: is the task submitted again, and how soon?
 
-One row per way to end and tier: attempts that ended, those that were followed by another attempt, and quantiles of the
-gap between the two.
+One row per way to end and tier: attempts that ended, those that were followed by another attempt, and
+quantiles of the gap between the two.
 """
 
 from __future__ import annotations
@@ -66,11 +66,13 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw the share that is submitted again."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, tier_colour
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows, tier_colour
 
     values = [{**row, "share": row["n_again"] / row["n"]} for row in result.to_pylist()]
     chart: alt.Chart = (
-        alt.Chart(alt.Data(values=values), title="Attempts that are repeated", width=WIDTH, height=HEIGHT)
+        alt.Chart(
+            rows(pa.Table.from_pylist(values)), title="Attempts that are repeated", width=WIDTH, height=HEIGHT
+        )
         .mark_bar()
         .encode(
             x=alt.X("end_type:N", title="end of the attempt"),

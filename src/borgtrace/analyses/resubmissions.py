@@ -1,7 +1,7 @@
 """When are tasks submitted again?
 
-New and repeated submissions per hour.  A *lump* is a run of days each of which sees more than twice the resubmissions
-of the median day (a run that spans neighbouring days is one lump).
+New and repeated submissions per hour.  A *lump* is a run of days each of which sees more than twice the
+resubmissions of the median day (a run that spans neighbouring days is one lump).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """How straight are the curves of submission and completion, and which coincide?
 
-Sup distances between CDFs, exact to the microsecond: of each process to its chord (the straight line from the first
-counted event of any process to the last), and of each pair.  A curve is called linear where
-the distance to the chord is at most .05; new tasks and completions coincide up to .05, submissions and
-schedulings up to .01.
+Sup distances between CDFs, exact to the microsecond: of each process to its chord (the straight line
+from the first counted event of any process to the last), and of each pair.  A curve is called linear
+where the distance to the chord is at most .05; new tasks and completions coincide up to .05,
+submissions and schedulings up to .01.
 """
 
 from __future__ import annotations
@@ -92,11 +92,13 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw the distances as bars."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
 
     values = [{**row, "pair": f"{row['process']} – {row['other']}"} for row in result.to_pylist()]
     chart: alt.Chart = (
-        alt.Chart(alt.Data(values=values), title="Distances between curves", width=WIDTH, height=HEIGHT)
+        alt.Chart(
+            rows(pa.Table.from_pylist(values)), title="Distances between curves", width=WIDTH, height=HEIGHT
+        )
         .mark_bar()
         .encode(
             x=alt.X("distance:Q", title="largest distance of the CDFs"),

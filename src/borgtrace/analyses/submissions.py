@@ -1,8 +1,8 @@
 """How fast are tasks submitted, scheduled and completed?
 
-Cumulative numbers of new tasks, submissions (resubmissions included), schedulings and completions, at the end of
-every step; what happened before the trace is left out.  A curve divided by its last value is the
-CDF of Zhu et al., Fig. 2; divided by the last value of *new*, the weighted one of Fig. 3.
+Cumulative numbers of new tasks, submissions (resubmissions included), schedulings and completions, at
+the end of every step; what happened before the trace is left out.  A curve divided by its last value is
+the CDF of Zhu et al., Fig. 2; divided by the last value of *new*, the weighted one of Fig. 3.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def compute(tables: Tables, *, step: int = WINDOW) -> pa.Table:
     return pa.table(columns)
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> alt.HConcatChart:
     """Draw the CDFs (left) and the weighted CDFs (right)."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
 
     total_new = max(result["new"][-1].as_py(), 1)
     panels = []
@@ -68,7 +68,7 @@ def plot(result: pa.Table) -> alt.Chart:
             for row in _thin(result).to_pylist() for name in PROCESSES
         ]  # fmt: skip
         panels.append(
-            alt.Chart(alt.Data(values=values), title=title, width=WIDTH, height=HEIGHT)
+            alt.Chart(rows(pa.Table.from_pylist(values)), title=title, width=WIDTH, height=HEIGHT)
             .mark_line()
             .encode(
                 x=alt.X("hour:Q", title="hour of the trace"),

@@ -1,8 +1,8 @@
 """Which event follows which in the life of a task, and who says that it may?
 
 One row per pair of neighbouring events of an instance, in the order of the raw files (2011) or of the
-life cycle (2019), UPDATE_* events included.  The last columns say in whose picture the pair is legal: the 2011 format
-document, Fig. 2 of the Borg paper, Fig. 1 of Zhu et al., the 2019 format document.
+life cycle (2019), UPDATE_* events included.  The last columns say in whose picture the pair is legal:
+the 2011 format document, Fig. 2 of the Borg paper, Fig. 1 of Zhu et al., the 2019 format document.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """One row per attempt: a thing's life from one SUBMIT to its end.
 
 A life is a sequence of attempts; an attempt runs through the steps *submit*, *queue* (QUEUE, ENABLE),
-*schedule*, *end* (EVICT, FAIL, FINISH, KILL, LOST), each at most once except *queue*.  An event that does not lead
-further begins the next attempt, so that a lost SUBMIT or a lost end costs a time, never a task.
+*schedule*, *end* (EVICT, FAIL, FINISH, KILL, LOST), each at most once except *queue*.  An event that does
+not lead further begins the next attempt, so that a lost SUBMIT or a lost end costs a time, never a task.
 UPDATE_* events are left out here: the step before an update stays the predecessor of the event
 after it.
 """

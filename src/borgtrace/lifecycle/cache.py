@@ -86,7 +86,12 @@ def hold(expr: ir.Table, name: str) -> ir.Table:
         spark_session(con).sql(con.compile(expr)).cache().createOrReplaceTempView(name)
     else:
         con._run_pre_execute_hooks(expr)  # registers in-memory tables of the expression
-        con.raw_sql(f'CREATE OR REPLACE TEMP TABLE "{name}" AS {con.compile(expr)}')
+        types = con.compiler.type_mapper
+        values = ", ".join(
+            f'CAST("{column}" AS {types.to_string(dtype)}) AS "{column}"'
+            for column, dtype in expr.schema().items()
+        )  # DuckDB adds integers up as HUGEINT
+        con.raw_sql(f'CREATE OR REPLACE TEMP TABLE "{name}" AS SELECT {values} FROM ({con.compile(expr)})')
     return con.table(name)
 
 

@@ -29,20 +29,20 @@ def occupancy(attempts: ir.Table, generation: str = "") -> ir.Table:
     """
     del generation
     waiting_from = ibis.coalesce(attempts.submit_time, attempts.queue_time, attempts.enable_time)
+    held_until = ibis.coalesce(attempts.enable_time, attempts.schedule_time, attempts.left_time)
     placed = attempts.select(
-        "collection_type", "queue_time", "enable_time", "schedule_time", "left_time",
-        waiting_from=waiting_from,
+        "collection_type", "queue_time", "schedule_time", "left_time",
+        waiting_from=waiting_from, held_until=held_until,
     )  # fmt: skip
     waits, runs = placed.waiting_from.notnull(), placed.schedule_time.notnull()
-    held_until = ibis.coalesce(placed.enable_time, placed.schedule_time, placed.left_time)
     changes = ibis.union(
         _change(placed.filter(waits), "waiting_from", pending=1),
         _change(placed.filter(runs & ~waits), "schedule_time", running=1),
         _change(placed.filter(runs & waits), "schedule_time", pending=-1, running=1),
         _change(placed.filter(runs), "left_time", running=-1),
         _change(placed.filter(waits & ~runs), "left_time", pending=-1),
-        _change(placed.filter(placed.queue_time.notnull()), "queue_time", queued=1),
-        _change(placed.filter(placed.queue_time.notnull()).mutate(held_until=held_until), "held_until", queued=-1),
+        _change(placed, "queue_time", queued=1),
+        _change(placed.filter(placed.queue_time.notnull()), "held_until", queued=-1),
     )  # fmt: skip
     states = ("pending", "queued", "running")
     summed = changes.group_by("collection_type", "time").aggregate(

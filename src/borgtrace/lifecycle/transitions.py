@@ -23,8 +23,8 @@ def transitions(events: ir.Table, generation: str) -> ir.Table:
     Returns
     -------
     ir.Table
-        ``collection_type``, ``step_time`` (start of the window of the later event, µs), ``from_type`` (NULL for the first
-        event of a life), ``to_type``, ``n``.
+        ``collection_type``, ``step_time`` (start of the window of the later event, µs), ``from_type``
+        (NULL for the first event of a life), ``to_type``, ``n``.
     """
     key = key_of(events)
     columns = (*key, "time", "type", "collection_type", "source_part", "source_row")

@@ -38,7 +38,7 @@ class Recipe:
         expression, or an Arrow table computed from what ``tables.fetch`` returned).  No clock, no global
         random state, no drawing.  Raises :class:`NotApplicable` where the store cannot answer.
     plot
-        ``plot(result) -> alt.Chart``: sees only the result; imports altair itself.
+        ``plot(result) -> alt.Chart`` (or a concatenation): sees only the result; imports altair itself.
     result
         Declaration of the result, of the type of the store's tables.
     claims
@@ -59,7 +59,7 @@ class Recipe:
 
     name: str
     compute: Callable[..., ir.Table | pa.Table]
-    plot: Callable[[pa.Table], alt.Chart]
+    plot: Callable[[pa.Table], alt.TopLevelMixin]
     result: Table
     claims: tuple[Claim, ...] = ()
     reads: tuple[str, ...] = ()

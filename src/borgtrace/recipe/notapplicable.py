@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class NotApplicable(Exception):
+class NotApplicable(Exception):  # noqa: N818 - an answer, not an error: "too short", "no usage"
     """Raised by `compute` or by a claim's `measure` where the data cannot answer; says why.
 
     Examples

@@ -63,7 +63,7 @@ class Result:
     findings: tuple[Finding, ...] = ()
     not_applicable: str | None = None
 
-    def plot(self) -> alt.Chart | None:
+    def plot(self) -> alt.TopLevelMixin | None:
         """Draw the result; None where there is nothing to draw."""
         if self.not_applicable is not None or not self.table.num_rows:
             return None

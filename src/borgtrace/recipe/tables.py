@@ -116,6 +116,7 @@ class Tables:
             synthetic=opened.manifest.is_synthetic,
             name=str(path),
             digest=opened.digest,
+            n_rows=opened.manifest.tables,
             engine=url,
             cache=Cache(path / "cache", opened.digest),
             traces=opened.traces,

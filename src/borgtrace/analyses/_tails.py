@@ -1,0 +1,46 @@
+"""Power-law tails by maximum likelihood."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy import optimize, special
+
+
+def continuous_exponent(values: npt.NDArray[np.float64], n: npt.NDArray[np.int64], x_min: float) -> float:
+    """Return the Pareto exponent α of P(X > x) = (x ÷ x_min)^−α above `x_min` (Hill's estimator).
+
+    NaN where nothing lies above `x_min`.
+
+    Examples
+    --------
+    >>> float(continuous_exponent(np.array([np.e, np.e**3]), np.array([1, 1]), 1.0))
+    0.5
+    """
+    tail = values > x_min
+    if not tail.any():
+        return float("nan")
+    return float(n[tail].sum() / (n[tail] * np.log(values[tail] / x_min)).sum())
+
+
+def discrete_exponent(values: npt.NDArray[np.int64], n: npt.NDArray[np.int64], x_min: int) -> float:
+    """Return α of the zeta law P(X = x) ∝ x^−(α+1) for x ≥ `x_min`.
+
+    Clauset, Shalizi and Newman, SIAM Review 51 (2009), eq. 3.4–3.5; NaN with fewer than two values.
+
+    Examples
+    --------
+    >>> x = np.arange(1, 4000); n = np.round(1e9 * x ** -2.5).astype(int)
+    >>> round(discrete_exponent(x, n, 1), 2)
+    1.5
+    """
+    tail = values >= x_min
+    if len(np.unique(values[tail])) < 2:
+        return float("nan")
+    total, logs = float(n[tail].sum()), float((n[tail] * np.log(values[tail])).sum())
+
+    def loss(alpha: float) -> float:
+        return total * float(np.log(special.zeta(alpha + 1.0, x_min))) + (alpha + 1.0) * logs
+
+    found = optimize.minimize_scalar(loss, bounds=(0.01, 10.0), method="bounded", options={"xatol": 1e-8})
+    return float(found.x)

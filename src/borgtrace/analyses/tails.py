@@ -1,0 +1,91 @@
+"""How heavy are the tails?
+
+Exponents α of P(X > x) ∝ x^−α above a threshold, by maximum likelihood (counts by the zeta law, times by
+Hill's estimator), with the standard error α ÷ √n.  Below α = 1 a law has no mean, below 2 no variance.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import ibis.expr.types as ir
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.analyses._processes import jobs_only
+from borgtrace.analyses._quantiles import counts
+from borgtrace.analyses._tails import continuous_exponent, discrete_exponent
+from borgtrace.analyses.jobs_per_owner import owners
+from borgtrace.analyses.tasks_per_job import sizes
+from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.schema import Column, Table
+from borgtrace.schema.time import SECOND
+
+if TYPE_CHECKING:
+    import altair as alt
+
+RESULT = Table(
+    "tails", "quantity", ("quantity",),
+    (
+        Column("quantity", "string", "id", "What is distributed.", nullable=False),
+        Column("threshold", "float64", "1", "Where the tail begins (a count, or s).", nullable=False),
+        Column("alpha", "float64", "1", "Tail exponent.", nullable=False),
+        Column("error", "float64", "1", "Its standard error.", nullable=False),
+        Column("n", "int64", "count", "Values in the tail.", nullable=False),
+    ),
+)  # fmt: skip
+
+
+def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seconds: int = 3600) -> pa.Table:
+    """Return the tail exponents above the thresholds."""
+    tasks = jobs_only(tables.instance_attempts)
+    events = tables.collection_events
+    discrete: dict[str, tuple[ir.Table, str, str, int]] = {
+        "tasks per job": (sizes(tables.instance_attempts), "n_tasks", "n_jobs", min_tasks),
+        "jobs per user": (owners(events, "user"), "n_jobs", "n_owners", min_jobs),
+        "jobs per logical name": (owners(events, "collection_logical_name"), "n_jobs", "n_owners", min_jobs),
+    }
+    rows = []
+    for name, (expr, value, number, threshold) in discrete.items():
+        found = tables.fetch(expr, name.replace(" ", "_"))
+        values, n = found[value].to_numpy(), found[number].to_numpy()
+        alpha = discrete_exponent(values, n, threshold) if len(values) else np.nan
+        rows.append(_row(name, threshold, alpha, int(n[values >= threshold].sum())))
+    runs = tables.fetch(counts(tasks, (tasks.run // SECOND).cast("int64")), "runs")
+    values, n = runs["value"].to_numpy().astype(float), runs["n"].to_numpy()
+    alpha = continuous_exponent(values, n, float(min_seconds))
+    rows.append(_row("run time of a task", min_seconds, alpha, int(n[values > min_seconds].sum())))
+    known = [row for row in rows if not np.isnan(float(row["alpha"]))]
+    if not known:
+        raise NotApplicable("nothing lies above the thresholds")
+    return pa.Table.from_pylist(known)
+
+
+def _row(name: str, threshold: int, alpha: float, n: int) -> dict[str, float | int | str]:
+    return {"quantity": name, "threshold": float(threshold), "alpha": alpha,
+            "error": alpha / float(np.sqrt(max(n, 1))), "n": n}  # fmt: skip
+
+
+def plot(result: pa.Table) -> alt.TopLevelMixin:
+    """Draw the exponents with two standard errors."""
+    import altair as alt
+
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
+
+    alpha, error = result["alpha"].to_numpy(), result["error"].to_numpy()
+    bars = result.append_column("low", pa.array(alpha - 2 * error)).append_column(
+        "high", pa.array(alpha + 2 * error)
+    )
+    base = alt.Chart(rows(bars), title="Tail exponents", width=WIDTH, height=HEIGHT).encode(
+        y=alt.Y("quantity:N", title=None), tooltip=["quantity:N", "alpha:Q", "error:Q", "threshold:Q", "n:Q"]
+    )
+    return alt.layer(
+        base.mark_rule().encode(x=alt.X("low:Q", title="α"), x2="high:Q"),
+        base.mark_point(filled=True, size=60).encode(x="alpha:Q"),
+    )
+
+
+RECIPE = Recipe(
+    "tails", compute, plot, RESULT, reads=("instance_events",),
+    reference="Clauset, Shalizi and Newman, SIAM Review 51 (2009)", order=56,
+)  # fmt: skip
