@@ -1,11 +1,11 @@
-"""Table 1 and Fig. 6 at the paper's scale: how near to the machine's limit, how much faster than NumPy and SciPy?
+"""Table 1 and Fig. 6 at the paper's scale: how near to the machine's limit, how much faster than SciPy?
 
-100,000 tasks of the calibrated pool × 10,000 realizations; per size N = 10 … 500, 10,000 independent random samples
-of N tasks are summed over all realizations, sorted, tested for normality and read at three percentiles.
+100,000 tasks of the calibrated pool × 10,000 realizations; per size N = 10 … 500, 10,000 independent random
+samples of N tasks are summed over all realizations, sorted, tested for normality and read at three percentiles.
 
-Floor: bytes of rows that independent samples gather ÷ the bandwidth of reading the realizations with two threads,
-plus sorting every sum with two threads.  Peer: ``rows[sample].sum(axis=0)``, ``scipy.stats.anderson`` and
-``numpy.percentile`` on one thread, timed on a few samples of each size.
+Floor: bytes of rows that independent samples gather ÷ the bandwidth of reading the realizations with two
+threads, plus sorting every sum with two threads.  Peer: ``rows[sample].sum(axis=0)``, ``scipy.stats.anderson``
+and ``numpy.percentile`` on one thread, timed on a few samples of each size.
 
     python benchmarks/colocation_sums.py [--tasks 100000] [--realizations 10000] [--samples 10000] [--peer 12]
 """
@@ -101,31 +101,44 @@ def report(pool, rows, args):
     sort = sorting(rows, args.samples)
     numpy = plain(rows, args.samples, args.peer)
     floor = gathered / speed + sort
-    print("\n| × floor | × plain | ours s | floor s | = reading + sorting s | plain s | read GB/s | gathered GB "
-          "| peak GB beyond the realizations |")
+    print(
+        "\n| × floor | × plain | ours s | floor s | = reading + sorting s | plain s | read GB/s | gathered GB "
+        "| peak GB beyond the realizations |"
+    )
     print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-    print(f"| {ours / floor:.2f} | {numpy / ours:.1f} | {ours:.1f} | {floor:.1f} "
-          f"| {gathered / speed:.1f} + {sort:.1f} | {numpy:.0f} | {speed / 1e9:.1f} | {gathered / 1e9:.0f} "
-          f"| {memory - rows.nbytes / 1e9:.2f} |")
+    print(
+        f"| {ours / floor:.2f} | {numpy / ours:.1f} | {ours:.1f} | {floor:.1f} "
+        f"| {gathered / speed:.1f} + {sort:.1f} | {numpy:.0f} | {speed / 1e9:.1f} | {gathered / 1e9:.0f} "
+        f"| {memory - rows.nbytes / 1e9:.2f} |"
+    )
     paper(pool, args, found)
 
 
 def paper(pool, args, found):
     """Print what was measured beside what the paper printed."""
     tables = PoolTables(pool)
-    parameters = {"tasks": args.tasks, "realizations": args.realizations, "samples": args.samples, "seed": SEED}
+    parameters = {
+        "tasks": args.tasks,
+        "realizations": args.realizations,
+        "samples": args.samples,
+        "seed": SEED,
+    }
     shared(tables, ("sums", *parameters.values()), lambda: found)
     table, figure = TABLE_1.run(tables, **parameters), FIGURE_6.run(tables, **parameters)
     print("\n| N | rejected | published | rejected, critical value 0.787 | mean total | published |")
     print("|--:|--:|--:|--:|--:|--:|")
     for row in table.table.to_pylist():
         size = row["size"]
-        print(f"| {size} | {row['rejected']:.3f} | {PUBLISHED[size]:.3f} | {row['rejected_1974']:.3f} "
-              f"| {row['mean_usage']:.2f} | {PUBLISHED_MEAN[size]:.2f} |")
+        print(
+            f"| {size} | {row['rejected']:.3f} | {PUBLISHED[size]:.3f} | {row['rejected_1974']:.3f} "
+            f"| {row['mean_usage']:.2f} | {PUBLISHED_MEAN[size]:.2f} |"
+        )
     print("\n| N | percentile | median error | quartiles |\n|--:|--:|--:|--:|")
     for row in figure.table.to_pylist():
-        print(f"| {row['size']} | {row['percentile']:g} | {row['median']:+.4f} "
-              f"| {row['p25']:+.4f} … {row['p75']:+.4f} |")
+        print(
+            f"| {row['size']} | {row['percentile']:g} | {row['median']:+.4f} "
+            f"| {row['p25']:+.4f} … {row['p75']:+.4f} |"
+        )
     for finding in (*table.findings, *figure.findings):
         print(f"- {finding}")
 
@@ -140,8 +153,10 @@ def main(argv=None):
     start = time.perf_counter()
     rows = pool.draw(np.arange(len(pool)), args.realizations, SEED)
     drawn = time.perf_counter() - start
-    print(f"{len(pool):,} tasks × {args.realizations:,} realizations drawn in {drawn:.1f} s "
-          f"({rows.nbytes / 1e9:.1f} GB), {args.samples:,} samples per size, {numba.get_num_threads()} threads")
+    print(
+        f"{len(pool):,} tasks × {args.realizations:,} realizations drawn in {drawn:.1f} s "
+        f"({rows.nbytes / 1e9:.1f} GB), {args.samples:,} samples per size, {numba.get_num_threads()} threads"
+    )
     report(pool, rows, args)
 
 

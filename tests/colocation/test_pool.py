@@ -13,7 +13,7 @@ from borgtrace.errors import UsageError
 
 def make(windows: list[list[float]], **more: object) -> Pool:
     """A pool of tasks (7, 0), (7, 1), … with these instantaneous usages; averages are ten times as large."""
-    flat = np.float32(sum(windows, []))
+    flat = np.float32([value for task in windows for value in task])
     n = len(windows)
     return Pool(
         offsets=np.cumsum([0, *map(len, windows)]),

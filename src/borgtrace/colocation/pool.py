@@ -207,7 +207,7 @@ class Pool:
         counts = self.n_windows[tasks]
         offsets = np.concatenate(([0], np.cumsum(counts)))
         rows = np.arange(offsets[-1]) + np.repeat(self.offsets[tasks] - offsets[:-1], counts)
-        kept: dict[str, Any] = {name: rows for name in PER_WINDOW} | {name: tasks for name in PER_TASK}
+        kept: dict[str, Any] = dict.fromkeys(PER_WINDOW, rows) | dict.fromkeys(PER_TASK, tasks)
         for name, index in kept.items():
             values = getattr(self, name)
             kept[name] = None if values is None else values[index]

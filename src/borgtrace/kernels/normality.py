@@ -51,7 +51,7 @@ LOG_PHI: Final = _log_phi_cells()
 
 @compiled()
 def _tail(w: float) -> float:
-    """ln Φ(w) for w < −9."""
+    """Logarithm of Φ(w) for w < −9."""
     if w > _SERIES:
         return math.log(0.5 * math.erfc(-w / math.sqrt(2.0)))
     s = 1.0 / (w * w)
