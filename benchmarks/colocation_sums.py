@@ -1,11 +1,11 @@
 """Table 1 and Fig. 6 at the paper's scale: how near to the machine's limit, how much faster than SciPy?
 
 100,000 tasks of the calibrated pool × 10,000 realizations; per size N = 10 … 500, 10,000 independent random
-samples of N tasks are summed over all realizations, sorted, tested for normality and read at three percentiles.
+samples of N tasks are summed over all realizations, sorted, tested for normality, read at three percentiles.
 
 Floor: bytes of rows that independent samples gather ÷ the bandwidth of reading the realizations with two
-threads, plus sorting every sum with two threads.  Peer: ``rows[sample].sum(axis=0)``, ``scipy.stats.anderson``
-and ``numpy.percentile`` on one thread, timed on a few samples of each size.
+threads, plus sorting every sum with two threads.  Peer: ``rows[sample].sum(axis=0)``,
+``scipy.stats.anderson`` and ``numpy.percentile`` on one thread, timed on a few samples of each size.
 
     python benchmarks/colocation_sums.py [--tasks 100000] [--realizations 10000] [--samples 10000] [--peer 12]
 """
@@ -102,8 +102,8 @@ def report(pool, rows, args):
     numpy = plain(rows, args.samples, args.peer)
     floor = gathered / speed + sort
     print(
-        "\n| × floor | × plain | ours s | floor s | = reading + sorting s | plain s | read GB/s | gathered GB "
-        "| peak GB beyond the realizations |"
+        "\n| × floor | × plain | ours s | floor s | = reading + sorting s | plain s | read GB/s "
+        "| gathered GB | peak GB beyond the realizations |"
     )
     print("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     print(

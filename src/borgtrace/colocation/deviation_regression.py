@@ -117,7 +117,8 @@ _SOURCE = "Janus & Rzadca, SoCC'17, §3.3, Fig. 3"
 
 def _near(claim: str, series: str, name: str, published: float) -> Claim:
     return Claim(
-        claim, f"the regression of deviation on mean has this {name} ({series}; holds within 20 %)", published,
+        claim, f"the regression of deviation on mean has this {name} ({series}; holds within 20 %)",
+        published,
         lambda r: _coefficient(r, series, name), lambda v: abs(v - published) <= 0.2 * published, _SOURCE,
     )  # fmt: skip
 
