@@ -39,7 +39,7 @@ class Bars:
 
     def begin(self, label: str, total: int, unit: str) -> None:
         """Draw one more bar."""
-        self._tasks[label] = self._bars.add_task(label, total=total, unit=unit)
+        self._tasks[label] = self._bars.add_task(label, total=total or 1, completed=not total, unit=unit)
 
     def advance(self, label: str, amount: int) -> None:
         """Move a bar on."""
@@ -84,9 +84,7 @@ def announce(talk: Console, sources: Sequence[Path], store: Path, cell: str, job
         talk.print(f"  {table.table}: {table.files} files, parts {table.parts}", style="dim")
 
 
-def print_plan(
-    sources: Sequence[Path], store: Path, cell: str, jobs: int | None, *, as_json: bool
-) -> None:
+def print_plan(sources: Sequence[Path], store: Path, cell: str, jobs: int | None, *, as_json: bool) -> None:
     """Print what an ingest would do; nothing is written."""
     planned = plan(discover(sources, cell), store, jobs or available_cores())
     if as_json:

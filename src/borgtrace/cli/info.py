@@ -26,7 +26,9 @@ def info(
         _informing.print_schema(as_json=as_json)
         return
     if store is None:
-        raise UsageError("STORE", "no store named", way_out="borgtrace info STORE, or borgtrace info --schema")
+        raise UsageError(
+            "STORE", "no store named", way_out="borgtrace info STORE, or borgtrace info --schema"
+        )
     from borgtrace.store.manifest import read_manifest
 
     manifest = read_manifest(store)

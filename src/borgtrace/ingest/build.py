@@ -14,15 +14,12 @@ from borgtrace._version import __version__
 from borgtrace.engine.embedded import raw_connection
 from borgtrace.errors import StoreError
 from borgtrace.ingest.cluster import cluster
-from borgtrace.ingest.crosschecks import count_across
+from borgtrace.ingest.finish import count_rows, finish
 from borgtrace.ingest.inputs import StagedPart, number_parts, present_relation, staged_relation
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staged import StagedPaths, staged_key
-from borgtrace.ingest.task_index import write_tasks
-from borgtrace.ingest.usage_index import index_usage
 from borgtrace.schema import TABLES, TRACE_TABLES, Generation
-from borgtrace.schema.time import AFTER_TRACE, time_zone
-from borgtrace.store.digest import file_digest, store_digest
+from borgtrace.schema.time import time_zone
 from borgtrace.store.layout import INCOMPLETE, Layout
 from borgtrace.store.manifest import Manifest, SourceEntry
 from borgtrace.store.swap import commit_next
@@ -70,24 +67,20 @@ class _Builder:
 
     def run(self) -> Manifest:
         files = {name: self._cluster(name) for name in TRACE_TABLES}
-        rows = {name: self._count(files[name]) for name in TRACE_TABLES}
-        self._conserve(rows)
-        quality = self._index(files, rows)
-        tasks = self.work / "tasks" / "part-00000.parquet"
-        rows["tasks"] = self._count([tasks])
+        self._conserve({name: count_rows(paths) for name, paths in files.items()})
+        finished = finish(self.connection, files, self.inputs.generation, self.work, self.progress)
         self._move_quarantine()
-        entries = self.entries
         return Manifest(
             generation=self.inputs.generation,
             cell=self.inputs.cell,
             time_zone=time_zone(self.inputs.generation, self.inputs.cell),
             code_version=__version__,
-            digest=self._digest({**files, "tasks": [tasks]}),
-            tables={name: rows[name] for name in TABLES},
-            sources=entries,
-            quality=quality,
+            digest=finished.digest,
+            tables=finished.rows,
+            sources=self.entries,
+            quality=finished.quality,
             synthetic=self.inputs.synthetic,
-            time_range=self._time_range(files),
+            time_range=finished.time_range,
         )
 
     @property
@@ -146,15 +139,6 @@ class _Builder:
     def _rows_staged(name: str, entry: SourceEntry) -> int:
         return entry.stored if entry.table == name else entry.also.get(name, 0)
 
-    def _count(self, files: Sequence[Path]) -> int:
-        if not files:
-            return 0
-        listed = ", ".join(f"'{path}'" for path in files)
-        row = self.connection.execute(
-            f"SELECT sum(num_rows) FROM parquet_file_metadata([{listed}])"
-        ).fetchall()
-        return int(row[0][0]) if row else 0
-
     def _conserve(self, rows: Mapping[str, int]) -> None:
         for entry in self.entries:
             if not entry.is_conserved:
@@ -163,21 +147,6 @@ class _Builder:
             expected = sum(self._rows_staged(name, entry) for entry in self.entries)
             if found != expected:
                 raise _lost(self.layout, name, expected, found)
-
-    def _index(self, files: Mapping[str, list[Path]], rows: Mapping[str, int]) -> dict[str, dict[str, int]]:
-        traces = self.work / self.layout.traces.name
-        traces.mkdir()
-        self.progress.begin("index tasks", rows["instance_usage"], "rows")
-        usage, repeats = index_usage(
-            files["instance_usage"], rows["instance_usage"], traces,
-            lambda done: self.progress.advance("index tasks", done),
-        )  # fmt: skip
-        write_tasks(self.connection, usage, files, self.inputs.generation, self.work / "tasks")
-        tasks = self.work / "tasks" / "part-00000.parquet"
-        self.progress.begin("cross-check tables", len(TRACE_TABLES), "tables")
-        quality = count_across(self.connection, files, tasks, repeats)
-        self.progress.advance("cross-check tables", len(TRACE_TABLES))
-        return quality
 
     def _move_quarantine(self) -> None:
         """Collect refused rows: those the store keeps already, and those of the staged sources."""
@@ -188,25 +157,6 @@ class _Builder:
                 _copy(path, target)
         for path in sorted((self.layout.staging / "quarantine").glob("*/*.parquet")):
             _copy(path, target)
-
-    def _digest(self, files: Mapping[str, Sequence[Path]]) -> str:
-        return store_digest(
-            (f"{name}/{path.name}", file_digest(path)) for name, paths in files.items() for path in paths
-        )
-
-    def _time_range(self, files: Mapping[str, Sequence[Path]]) -> dict[str, list[int]]:
-        ranges = {}
-        for name, paths in files.items():
-            first, last = ("start_time", "end_time") if name == "instance_usage" else ("time", "time")
-            listed = ", ".join(f"'{path}'" for path in paths)
-            if listed:
-                row = self.connection.execute(
-                    f"SELECT min({first}), max({last}) FILTER ({last} < {AFTER_TRACE}) "
-                    f"FROM read_parquet([{listed}])"
-                ).fetchone()
-                if row and row[0] is not None and row[1] is not None:
-                    ranges[name] = [int(row[0]), int(row[1])]
-        return ranges
 
 
 def _copy(path: Path, target: Path) -> None:

@@ -40,9 +40,7 @@ def sift_shard(source: Source) -> Iterator[tuple[Sifted, pa.ChunkedArray]]:
         yield from sift_records(source.table, line_blocks(stream))
 
 
-def sift_records(
-    table: str, blocks: Iterable[pa.Table]
-) -> Iterator[tuple[Sifted, pa.ChunkedArray]]:
+def sift_records(table: str, blocks: Iterable[pa.Table]) -> Iterator[tuple[Sifted, pa.ChunkedArray]]:
     """Sift records of a v3 table, given as tables of (source_row, line of JSON)."""
     columns = v3_columns(table)
     fields = [_field(v3, position) for position, v3 in enumerate(columns, 1)]

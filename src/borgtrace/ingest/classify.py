@@ -24,6 +24,7 @@ from borgtrace.schema import RAW_2011, Generation
 from borgtrace.schema.raw2019 import CELLS, RAW_2019
 
 HEAD = 1 << 16
+_DAMAGE: tuple[type[Exception], ...] = (isal_zlib.error, zlib.error)
 _KAGGLE = {"instance_events_type", "collections_events_type", "cluster"}
 _CELL = re.compile(rf"clusterdata_2019_([{CELLS}])(?![a-z])")
 _HASH = re.compile(r"[A-Za-z0-9+/]{43}=")
@@ -76,10 +77,8 @@ def _head_of(path: Path, is_gzip: bool) -> bytes:
 def _inflate(path: Path, head: bytes) -> bytes:
     try:
         return isal_zlib.decompressobj(wbits=31).decompress(head, 4 * HEAD)
-    except (isal_zlib.error, zlib.error) as error:
-        raise SourceError(
-            str(path), f"gzip data are damaged ({error})", way_out="fetch it again"
-        ) from error
+    except _DAMAGE as error:
+        raise SourceError(str(path), f"gzip data are damaged ({error})", way_out="fetch it again") from error
 
 
 def _lines(head: bytes) -> list[str]:
@@ -129,7 +128,7 @@ def _v3_table(path: Path, found: Sequence[str]) -> str:
     fitting = [
         name
         for name, table in RAW_2019.items()
-        if set(table.mandatory) <= keys and keys <= {field.name for field in table.fields}
+        if set(table.mandatory) <= keys <= {field.name for field in table.fields}
     ]
     named = [name for name in fitting if path.name.startswith(name)]
     if not fitting:
@@ -141,7 +140,13 @@ def _table_2011(fields: Sequence[str]) -> str | None:
     """Name the 2011 table that a row of these fields can only belong to."""
     if not fields[0].isdecimal() or len(fields) < 5:
         return None
-    by_width = {5: "machine_attributes", 8: "job_events", 13: "task_events", 19: "task_usage", 20: "task_usage"}
+    by_width = {
+        5: "machine_attributes",
+        8: "job_events",
+        13: "task_events",
+        19: "task_usage",
+        20: "task_usage",
+    }
     if len(fields) == 6:
         return "task_constraints" if _HASH.fullmatch(fields[4]) else "machine_events"
     return by_width.get(len(fields))

@@ -45,7 +45,9 @@ def count_across(
         for name in _NAMES_INSTANCES:
             if files.get(name):
                 found[name]["orphan_instance"] = _orphans(connection, files, name, tasks)
-    return {name: nonzero for name, counts in found.items() if (nonzero := {k: n for k, n in counts.items() if n})}
+    return {
+        name: nonzero for name, counts in found.items() if (nonzero := {k: n for k, n in counts.items() if n})
+    }
 
 
 def _read(paths: Sequence[Path]) -> str:
@@ -88,12 +90,12 @@ def _unknown_machines(
 def _orphans(
     connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]], name: str, tasks: Path
 ) -> int:
-    has_events = "n_submit + n_schedule + n_evict + n_fail + n_finish + n_kill + n_lost + n_queue + n_enable " \
-                 "+ n_update_pending + n_update_running > 0"
+    has_events = (
+        "n_submit + n_schedule + n_evict + n_fail + n_finish + n_kill + n_lost + n_queue + n_enable "
+        "+ n_update_pending + n_update_running > 0"
+    )
     if name == "instance_usage":
-        return _number(
-            connection, f"SELECT sum(n_windows) FROM {_read([tasks])} WHERE NOT ({has_events})"
-        )
+        return _number(connection, f"SELECT sum(n_windows) FROM {_read([tasks])} WHERE NOT ({has_events})")
     return _number(
         connection,
         f"SELECT count(*) FROM {_read(files[name])} c ANTI JOIN (SELECT * FROM {_read([tasks])} "

@@ -88,9 +88,7 @@ def _walk_folder(folder: Path, found: _Findings) -> Iterator[Path]:
     try:
         entries = sorted(folder.iterdir())
     except PermissionError:
-        found.faults.append(
-            SourceError(str(folder), "permission denied", way_out="make the folder readable")
-        )
+        found.faults.append(SourceError(str(folder), "permission denied", way_out="make the folder readable"))
         return
     for entry in entries:
         if entry.is_dir():

@@ -29,9 +29,7 @@ class Tripped(Exception):  # noqa: N818 - a signal between two readers, not an e
     """The fast path met something it does not handle."""
 
 
-def read_chunks(
-    stream: BinaryIO, columns: tuple[RawColumn, ...]
-) -> Iterator[tuple[pa.Table, Counter[str]]]:
+def read_chunks(stream: BinaryIO, columns: tuple[RawColumn, ...]) -> Iterator[tuple[pa.Table, Counter[str]]]:
     """Yield checked tables of canonical columns and what was counted in them.
 
     Raises

@@ -31,9 +31,7 @@ def csv_field(raw: RawColumn, position: int) -> TextField:
     return text_field(raw.column, text, "2011", is_mandatory=raw.is_mandatory and not raw.keeps_empty)
 
 
-def text_field(
-    column: Column, text: str, generation: Generation, *, is_mandatory: bool
-) -> TextField:
+def text_field(column: Column, text: str, generation: Generation, *, is_mandatory: bool) -> TextField:
     """Return how a column is read from the SQL text `text`."""
     found = f'"text_{column.name}"'
     value, tests = _reading(column, found, generation)

@@ -95,9 +95,7 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _ingest(
-    found: Discovery, layout: Layout, options: IngestOptions, progress: Progress
-) -> IngestResult:
+def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: Progress) -> IngestResult:
     jobs = options.jobs or available_cores()
     if options.rebuild:
         _clear(layout)

@@ -45,9 +45,7 @@ def stage_csv(source: Source, paths: StagedPaths, width: int) -> SourceEntry:
     return make_entry(source, table, sha256, rows_in, writer, refused, counters)
 
 
-def _fast(
-    source: Source, columns: tuple[RawColumn, ...], writer: StagedWriter
-) -> tuple[str, Counter[str]]:
+def _fast(source: Source, columns: tuple[RawColumn, ...], writer: StagedWriter) -> tuple[str, Counter[str]]:
     counters: Counter[str] = Counter()
     with open_stream(source.path, is_gzip=source.is_gzip) as (stream, raw):
         for table, found in read_chunks(stream, columns):

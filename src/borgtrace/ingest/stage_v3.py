@@ -163,7 +163,9 @@ def _flat_query(reader: str, table: str, present: list[str] | None) -> str:
 
 
 def _records(table: str) -> list[str]:
-    return [name for name, kind in read_types(table).items() if kind.startswith("STRUCT") and "[]" not in kind]
+    return [
+        name for name, kind in read_types(table).items() if kind.startswith("STRUCT") and "[]" not in kind
+    ]
 
 
 def _count_values(flat: pa.Table, table: str) -> int:
@@ -196,5 +198,3 @@ def _careful(source: Source, output: _Output) -> str:
         output.quarantine.write(sifted.refused)
         output.refused.update(sifted.refused.column("reason").to_pylist())
     return sha256_of(source.path)
-
-

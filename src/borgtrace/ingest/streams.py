@@ -15,6 +15,7 @@ from isal import igzip, isal_zlib
 from borgtrace.errors import SourceError
 
 READ_SIZE = 1 << 18
+_DAMAGE: tuple[type[Exception], ...] = (igzip.BadGzipFile, isal_zlib.error, zlib.error)
 
 
 class HashingReader(io.RawIOBase):
@@ -60,7 +61,7 @@ def open_stream(path: Path, *, is_gzip: bool) -> Iterator[tuple[BinaryIO, Hashin
         buffered = io.BufferedReader(raw, READ_SIZE)
         stream = igzip.GzipFile(fileobj=buffered, mode="rb") if is_gzip else buffered
         try:
-            yield stream, raw  # type: ignore[misc]
+            yield stream, raw
         finally:
             stream.close()
             raw.close()
@@ -74,10 +75,8 @@ def _as_source_error(path: Path) -> Iterator[None]:
         raise SourceError(
             str(path), "gzip data end early: the file is truncated", way_out="fetch it again"
         ) from error
-    except (igzip.BadGzipFile, isal_zlib.error, zlib.error) as error:
-        raise SourceError(
-            str(path), f"gzip data are damaged ({error})", way_out="fetch it again"
-        ) from error
+    except _DAMAGE as error:
+        raise SourceError(str(path), f"gzip data are damaged ({error})", way_out="fetch it again") from error
     except PermissionError as error:
         raise SourceError(str(path), "permission denied", way_out="make the file readable") from error
 

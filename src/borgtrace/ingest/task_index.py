@@ -64,9 +64,7 @@ def _view(connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path
         )
         return
     connection.register(f"no_{name}", arrow_schema(TABLES[name]).empty_table())
-    connection.execute(
-        f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT *, 0 AS file_row_number FROM no_{name}"
-    )
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT *, 0 AS file_row_number FROM no_{name}")
 
 
 def _query(generation: Generation) -> str:
@@ -110,9 +108,7 @@ def _columns() -> str:
 def _told(generation: Generation) -> str:
     """SQL: per instance, the last known requests, counts of events, and how it ended."""
     known = ", ".join(_last_known(name) for name in _LAST_KNOWN)
-    counts = ", ".join(
-        f"count(*) FILTER (type = '{name}') AS {_count(name)}" for name in EVENT_TYPE.names
-    )
+    counts = ", ".join(f"count(*) FILTER (type = '{name}') AS {_count(name)}" for name in EVENT_TYPE.names)
     ended = _ended_2011() if generation == "2011" else _ended_2019()
     return f"""
         SELECT collection_id, instance_index, arg_max(collection_type, {ORDER}) AS collection_type,

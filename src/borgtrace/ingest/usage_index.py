@@ -121,7 +121,7 @@ def _index_part(table: pa.Table, first: int, arrays: _Arrays) -> tuple[pa.Table,
     if arrays.rows:
         arrays.columns["start_time"][rows] = _seconds(start)
         arrays.columns["duration"][rows] = duration
-    statistics = {}
+    statistics: dict[str, pa.Array] = {}
     for name in STATISTICS_COLUMNS:
         values = floats(table.column(name))
         if arrays.rows:

@@ -25,9 +25,7 @@ _DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 Outcome = SourceEntry | SourceError
 
 
-def stage_all(
-    sources: Sequence[Source], staging: Path, jobs: int
-) -> Iterator[tuple[Source, Outcome]]:
+def stage_all(sources: Sequence[Source], staging: Path, jobs: int) -> Iterator[tuple[Source, Outcome]]:
     """Stage files and yield each, as it is done, with its ledger entry or the error that names it.
 
     Raises

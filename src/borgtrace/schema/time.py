@@ -5,6 +5,7 @@ Sources: 2011 format document ("Time"); ClusterData2019.md (time zones of the ce
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -71,3 +72,31 @@ def to_wall_clock(time: int, generation: str, cell: str = "") -> datetime:
         )
     instant = _ORIGIN[generation].astimezone(UTC) + timedelta(microseconds=time - TRACE_START)
     return instant.astimezone(ZoneInfo(time_zone(generation, cell)))
+
+
+_UNITS = {"us": 1, "s": SECOND, "m": MINUTE, "min": MINUTE, "h": HOUR, "d": DAY}
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(us|s|min|m|h|d)")
+
+
+def parse_time(text: str) -> int:
+    """Return the trace time in µs that `text` means: ``5h``, ``2d3h``, or µs without a unit.
+
+    Raises
+    ------
+    UsageError
+        When it is neither.
+
+    Examples
+    --------
+    >>> parse_time("1h30m"), parse_time("600000000")
+    (5400000000, 600000000)
+    """
+    stripped = text.strip()
+    if stripped.isdecimal():
+        return int(stripped)
+    found = _AMOUNT.findall(stripped)
+    if not found or _AMOUNT.sub("", stripped).strip():
+        raise UsageError(
+            "time", "not a time", expected="µs, or amounts such as 600s, 12h or 2d3h", got=repr(text)
+        )
+    return round(sum(float(number) * _UNITS[unit] for number, unit in found))

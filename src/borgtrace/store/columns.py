@@ -13,9 +13,7 @@ from borgtrace.errors import StoreError
 from borgtrace.schema import TABLES
 from borgtrace.store.layout import INCOMPLETE, Layout
 
-MEASURED = tuple(
-    column.name for column in TABLES["instance_usage"].columns if column.type == "float32"
-)
+MEASURED = tuple(column.name for column in TABLES["instance_usage"].columns if column.type == "float32")
 TRACE_COLUMNS = ("start_time", "duration", *MEASURED)
 """Columns that `Store.traces` can return: two about time (made at ingest), and all measured ones."""
 

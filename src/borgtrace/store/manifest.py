@@ -110,7 +110,7 @@ def read_manifest(root: Path) -> Manifest:
         raise _missing(layout)
     data = json.loads(layout.manifest.read_text())
     found = str(data.get("format_version", "none"))
-    if found.split(".")[0] != FORMAT_VERSION.split(".")[0]:
+    if found.split(".", maxsplit=1)[0] != FORMAT_VERSION.split(".")[0]:
         raise StoreError(
             str(root),
             "store of another format version",

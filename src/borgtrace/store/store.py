@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from borgtrace.store.ibis_tables import StoreTables
 
 
-
-def open(path: str | Path, *, memory: str = "4GB") -> Store:  # noqa: A001 - borgtrace.open
+def open(path: str | Path, *, memory: str = "4GB") -> Store:
     """Open a store for reading.
 
     Parameters

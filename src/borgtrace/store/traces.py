@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.errors import UsageError
@@ -63,9 +65,9 @@ class TraceReader:
         self._arrays: dict[str, Array] = {}
         parts = layout.parts("tasks")
         key = pq.read_table(parts, columns=["collection_id", "instance_index", "first_row", "n_windows"])
-        self.collections = _numbers(key, "collection_id", np.int64)
-        self.instances = _numbers(key, "instance_index", np.int32)
-        self.offsets = np.append(_numbers(key, "first_row", np.int64), key_rows(key)).astype(np.int64)
+        self.collections: npt.NDArray[np.int64] = _numbers(key, "collection_id", np.int64)
+        self.instances: npt.NDArray[np.int32] = _numbers(key, "instance_index", np.int32)
+        self.offsets = np.append(_numbers(key, "first_row", np.int64), _total_windows(key)).astype(np.int64)
         self.default = {name: self.array(name) for name in DEFAULT_COLUMNS}
         self._slices = tuple(self.default.items())
 
@@ -122,21 +124,22 @@ class TraceReader:
         low, high = np.searchsorted(self.collections, [collection_id, collection_id + 1])
         if low == high:
             near = self.collections[min(low, len(self.collections) - 1)] if len(self.collections) else None
-            got, way_out = f"collection {collection_id}", f"the nearest is {near}" if near is not None else None
+            got, way_out = (
+                f"collection {collection_id}",
+                f"the nearest is {near}" if near is not None else None,
+            )
         else:
             got = f"instance {instance_index}"
             way_out = f"it has instances {self.instances[low]} to {self.instances[high - 1]}"
         return UsageError("task", "not in this store", got=got, way_out=way_out)
 
 
-def key_rows(key: object) -> int:
-    """Return the number of usage rows that an index accounts for."""
-    windows = key.column("n_windows").to_numpy()  # type: ignore[attr-defined]
-    return int(windows.sum(dtype=np.int64))
+def _total_windows(key: pa.Table) -> int:
+    return int(key.column("n_windows").to_numpy().sum(dtype=np.int64))
 
 
-def _numbers(key: object, name: str, kind: type) -> Array:
-    return np.ascontiguousarray(key.column(name).to_numpy(), dtype=kind)  # type: ignore[attr-defined]
+def _numbers(key: pa.Table, name: str, kind: type) -> Any:
+    return np.ascontiguousarray(key.column(name).to_numpy(), dtype=kind)
 
 
 def _map(path: Path) -> Array:
@@ -145,5 +148,3 @@ def _map(path: Path) -> Array:
     except ValueError:
         mapped = np.load(path)
     return mapped.view(np.ndarray) if mapped.size else np.asarray(mapped)
-
-

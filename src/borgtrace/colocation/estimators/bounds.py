@@ -15,10 +15,10 @@ from borgtrace.kernels.packing_types import Row, add_kernel, slack_kernel
 
 
 @slack_kernel
-def hoeffding_slack(state: Row, item: Row, capacity: float, parameters: Row) -> float:
+def hoeffding_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
     """Capacity less mean less √(½ ln(1/ρ) Σ range²)."""
     margin = math.sqrt(0.5 * parameters[0] * (state[1] + item[1]))
-    return capacity - state[0] - item[0] - margin
+    return capacity[0] - state[0] - item[0] - margin
 
 
 @register
@@ -47,11 +47,11 @@ class Hoeffding(Estimator):
 
 
 @slack_kernel
-def bernstein_slack(state: Row, item: Row, capacity: float, parameters: Row) -> float:
+def bernstein_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
     """Capacity less mean less the t at which Bernstein's bound equals ρ."""
     third = parameters[0] * max(state[2], item[2]) / 3
     margin = third + math.sqrt(third * third + 2 * parameters[0] * (state[1] + item[1]))
-    return capacity - state[0] - item[0] - margin
+    return capacity[0] - state[0] - item[0] - margin
 
 
 @add_kernel
@@ -89,11 +89,11 @@ class Bernstein(Estimator):
 
 
 @slack_kernel
-def chernoff_slack(state: Row, item: Row, capacity: float, parameters: Row) -> float:
+def chernoff_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
     """ρ less the lowest of exp(K(θ) − θc); `parameters` holds ρ and every θ."""
     lowest = 0.0
     for a in range(1, parameters.size):
-        lowest = min(lowest, state[a] + item[a] - parameters[a] * capacity)
+        lowest = min(lowest, state[a] + item[a] - parameters[a] * capacity[0])
     return parameters[0] - math.exp(lowest)
 
 

@@ -12,13 +12,13 @@ from borgtrace.kernels.packing_types import Row, add_kernel, slack_kernel
 
 
 @slack_kernel
-def convolution_slack(state: Row, item: Row, capacity: float, parameters: Row) -> float:
+def convolution_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
     """ρ less P(S + X > c) = 1 − Σ P(X = x) P(S ≤ c − x); `parameters` holds ρ and the grid's step.
 
     A row is mean, first and last cell, then per cell: a probability in an item, a cumulative one in a state.
     """
     target = parameters[0]
-    limit = min(int(capacity / parameters[1] + 1e-3), state.size - 4)
+    limit = min(int(capacity[0] / parameters[1] + 1e-3), state.size - 4)
     low, high = int(item[1]), min(int(item[2]), limit)
     if low > limit or state[3 + limit - low] < 1 - target:
         return target - 1  # the machine would overflow even if the item took its least usage

@@ -13,9 +13,9 @@ from borgtrace.kernels.packing_types import Row, slack_kernel
 
 
 @slack_kernel
-def gaussian_slack(state: Row, item: Row, capacity: float, parameters: Row) -> float:
+def gaussian_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
     """FitBin of the paper: ρ − (1 − Φ((c − μ) / σ)) of the machine with the item."""
-    room = capacity - state[0] - item[0]
+    room = capacity[0] - state[0] - item[0]
     variance = state[1] + item[1]
     if variance <= 0:
         return parameters[0] if room >= 0 else parameters[0] - 1
@@ -33,7 +33,7 @@ class Gpa(Estimator):
     Examples
     --------
     >>> fits = Gpa(0.05).slack
-    >>> fits(np.array([0.5, 0.04]), np.array([0.1, 0.0]), 1.0, np.array([0.05])) > 0  # Φ(2) = .977
+    >>> fits(np.array([0.5, 0.04]), np.array([0.1, 0.0]), np.ones(1), np.array([0.05])) > 0  # Φ(2) = .977
     True
     """
 

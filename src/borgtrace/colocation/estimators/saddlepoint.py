@@ -15,22 +15,22 @@ from borgtrace.kernels.packing_types import Row, slack_kernel
 
 
 @slack_kernel
-def saddlepoint_slack(state: Row, item: Row, capacity: float, parameters: Row) -> float:
+def saddlepoint_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
     """ρ less the Lugannani–Rice tail.
 
     K′ is kept on a grid of θ and interpolated by a cubic that also matches K″; the saddle K′(θ) = c is found by
     bisection, K by integrating the cubic.
     """
     target, last = parameters[0], parameters.size - 2
-    if state[2] + item[2] >= capacity:
+    if state[2] + item[2] >= capacity[0]:
         return target - 1
-    if state[2 + 3 * last] + item[2 + 3 * last] <= capacity:
+    if state[2 + 3 * last] + item[2 + 3 * last] <= capacity[0]:
         k = state[1 + 3 * last] + item[1 + 3 * last]
-        return target - math.exp(min(0.0, k - parameters[1 + last] * capacity))
+        return target - math.exp(min(0.0, k - parameters[1 + last] * capacity[0]))
     left, right = 0, last
     while right - left > 1:
         middle = (left + right) // 2
-        if state[2 + 3 * middle] + item[2 + 3 * middle] <= capacity:
+        if state[2 + 3 * middle] + item[2 + 3 * middle] <= capacity[0]:
             left = middle
         else:
             right = middle
@@ -42,7 +42,7 @@ def saddlepoint_slack(state: Row, item: Row, capacity: float, parameters: Row) -
     low, high = 0.0, 1.0
     for _ in range(40):
         t = 0.5 * (low + high)
-        if f0 + t * (d0 + t * (c2 + t * c3)) <= capacity:
+        if f0 + t * (d0 + t * (c2 + t * c3)) <= capacity[0]:
             low = t
         else:
             high = t
@@ -51,7 +51,7 @@ def saddlepoint_slack(state: Row, item: Row, capacity: float, parameters: Row) -
     area = t * (f0 + t * (d0 / 2 + t * (c2 / 3 + t * c3 / 4)))
     k = state[1 + 3 * left] + item[1 + 3 * left] + width * area
     curvature = (d0 + t * (2 * c2 + t * 3 * c3)) / width
-    w = math.sqrt(max(2 * (theta * capacity - k), 0.0))
+    w = math.sqrt(max(2 * (theta * capacity[0] - k), 0.0))
     tail = 0.5 * math.erfc(w / math.sqrt(2.0))
     if w > 1e-3 and curvature > 0:
         density = math.exp(-0.5 * w * w) / math.sqrt(2 * math.pi)

@@ -10,9 +10,9 @@ from borgtrace.kernels.packing_types import Row, slack_kernel
 
 
 @slack_kernel
-def size_slack(state: Row, item: Row, capacity: float, parameters: Row) -> float:
+def size_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
     """Capacity left when the item has joined."""
-    return capacity - state[0] - item[0]
+    return capacity[0] - state[0] - item[0]
 
 
 class SizeEstimator(Estimator):

@@ -7,7 +7,7 @@ from borgtrace.kernels.packing_types import Row, score_kernel
 
 
 @score_kernel
-def least_room(state: Row, item: Row, capacity: float, slack: float) -> float:
+def least_room(state: Row, item: Row, capacity: Row, slack: float) -> float:
     """The smallest non-negative slack (for GPA: the smallest positive FitBin)."""
     return -slack
 

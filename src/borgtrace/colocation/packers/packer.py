@@ -12,7 +12,7 @@ from borgtrace.kernels.packing_types import Row, Score, score_kernel
 
 
 @score_kernel
-def no_preference(state: Row, item: Row, capacity: float, slack: float) -> float:
+def no_preference(state: Row, item: Row, capacity: Row, slack: float) -> float:
     """All machines alike."""
     return 0.0
 

@@ -7,7 +7,7 @@ from borgtrace.kernels.packing_types import Row, score_kernel
 
 
 @score_kernel
-def most_room(state: Row, item: Row, capacity: float, slack: float) -> float:
+def most_room(state: Row, item: Row, capacity: Row, slack: float) -> float:
     """The largest slack."""
     return slack
 

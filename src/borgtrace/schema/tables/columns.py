@@ -13,7 +13,7 @@ FLAG = Absent("derived: true where the raw machine id is −1")
 
 def column(
     name: str,
-    type: ColumnType,  # noqa: A002 - the word the schema uses
+    type: ColumnType,
     unit: str,
     doc: str,
     in_2011: Source,
@@ -27,7 +27,7 @@ def column(
     return Column(name, type, unit, doc, nullable, {"2011": in_2011, "2019": in_2019}, enum, length)
 
 
-def key(name: str, type: ColumnType, unit: str, doc: str, in_2011: Source, in_2019: Source) -> Column:  # noqa: A002
+def key(name: str, type: ColumnType, unit: str, doc: str, in_2011: Source, in_2019: Source) -> Column:
     """Declare a column that may not be NULL."""
     return column(name, type, unit, doc, in_2011, in_2019, nullable=False)
 

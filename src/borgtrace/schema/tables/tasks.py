@@ -12,7 +12,7 @@ STATISTICS_COLUMNS = ("average_cpu", "sampled_cpu", "average_memory")
 
 def _column(
     name: str,
-    type: ColumnType,  # noqa: A002 - the word the schema uses
+    type: ColumnType,
     unit: str,
     doc: str,
     *,

@@ -1,0 +1,97 @@
+"""From clustered tables to a finished store: index, arrays, cross-checks, digest, time range."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+
+from borgtrace.ingest.crosschecks import count_across
+from borgtrace.ingest.progress import Progress
+from borgtrace.ingest.task_index import write_tasks
+from borgtrace.ingest.usage_index import index_usage
+from borgtrace.schema import TABLES, TRACE_TABLES, Generation
+from borgtrace.schema.time import AFTER_TRACE
+from borgtrace.store.digest import file_digest, store_digest
+from borgtrace.store.layout import Layout, part_name
+
+
+@dataclass(frozen=True)
+class Finished:
+    """What the manifest says of finished tables."""
+
+    rows: dict[str, int]
+    quality: dict[str, dict[str, int]]
+    digest: str
+    time_range: dict[str, list[int]]
+
+
+def finish(
+    connection: duckdb.DuckDBPyConnection,
+    files: Mapping[str, Sequence[Path]],
+    generation: Generation,
+    work: Path,
+    progress: Progress,
+) -> Finished:
+    """Write ``tasks`` and ``traces`` into `work` and say what the tables hold.
+
+    Parameters
+    ----------
+    connection
+        DuckDB with its limits set.
+    files
+        Clustered Parquet files of every trace table.
+    generation
+        Decides how ties in time are broken.
+    work
+        The new version of the store.
+    """
+    rows = {name: count_rows(files[name]) for name in TRACE_TABLES}
+    traces = Layout(work).traces
+    traces.mkdir()
+    progress.begin("index tasks", rows["instance_usage"], "rows")
+    usage, repeats = index_usage(
+        files["instance_usage"], rows["instance_usage"], traces,
+        lambda done: progress.advance("index tasks", done),
+    )  # fmt: skip
+    rows["tasks"] = write_tasks(connection, usage, files, generation, work / "tasks")
+    tasks = work / "tasks" / part_name(0)
+    progress.begin("cross-check tables", len(TRACE_TABLES), "tables")
+    quality = count_across(connection, files, tasks, repeats)
+    progress.advance("cross-check tables", len(TRACE_TABLES))
+    return Finished(
+        {name: rows[name] for name in TABLES},
+        quality,
+        _digest({**files, "tasks": [tasks]}),
+        _time_range(connection, files),
+    )
+
+
+def count_rows(files: Sequence[Path]) -> int:
+    """Return the rows of Parquet files, from their footers."""
+    return sum(pq.read_metadata(path).num_rows for path in files)
+
+
+def _digest(files: Mapping[str, Sequence[Path]]) -> str:
+    return store_digest(
+        (f"{name}/{path.name}", file_digest(path)) for name, paths in files.items() for path in paths
+    )
+
+
+def _time_range(
+    connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]]
+) -> dict[str, list[int]]:
+    ranges = {}
+    for name, paths in files.items():
+        first, last = ("start_time", "end_time") if name == "instance_usage" else ("time", "time")
+        listed = ", ".join(f"'{path}'" for path in paths)
+        row = connection.execute(
+            f"SELECT min({first}), max({last}) FILTER ({last} < {AFTER_TRACE}) "
+            f"FROM read_parquet([{listed}])"
+        ).fetchone() if listed else None  # fmt: skip
+        if row and row[0] is not None and row[1] is not None:
+            ranges[name] = [int(row[0]), int(row[1])]
+    return ranges

@@ -1,0 +1,192 @@
+"""A smaller store that is consistent over its tables."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import duckdb
+
+from borgtrace._version import __version__
+from borgtrace.engine.embedded import raw_connection
+from borgtrace.errors import StoreError, UsageError
+from borgtrace.ingest.cluster import cluster
+from borgtrace.ingest.finish import finish
+from borgtrace.ingest.progress import Progress, Silence
+from borgtrace.schema import TABLES, TRACE_TABLES
+from borgtrace.store.layout import INCOMPLETE, Layout
+from borgtrace.store.lock import writing
+from borgtrace.store.manifest import Manifest, read_manifest
+from borgtrace.store.swap import commit_next
+
+_MACHINE_TABLES = ("machine_events", "machine_attributes")
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What to keep: exactly one of the four.
+
+    Parameters
+    ----------
+    jobs
+        Collections, with everything that belongs to them.
+    machines
+        All instances that ever were on one of these machines, whole.
+    time
+        Times in µs, [from, to): usage windows and events that begin there, with the earlier events
+        of the instances they belong to, so that every life begins at its beginning.
+    fraction
+        This share of collections, chosen by the MD5 of seed and id.
+    seed
+        Chooses another share.
+
+    Machine tables are kept whole (up to the end of ``time``): capacity belongs to the cell.
+    """
+
+    jobs: tuple[int, ...] = ()
+    machines: tuple[int, ...] = ()
+    time: tuple[int, int] | None = None
+    fraction: float | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse none or several of the four, and values that make no sense."""
+        given = [bool(self.jobs), bool(self.machines), self.time is not None, self.fraction is not None]
+        if sum(given) != 1:
+            raise UsageError(
+                "subset", "one thing to keep must be named",
+                expected="one of --jobs, --machines, --time, --fraction", got=str(sum(given)),
+            )  # fmt: skip
+        if self.fraction is not None and not 0 < self.fraction <= 1:
+            raise UsageError("--fraction", "not a share", expected="0 < F ≤ 1", got=str(self.fraction))
+        if self.time is not None and self.time[0] >= self.time[1]:
+            raise UsageError("--time", "the end is not after the start", expected="A..B with A < B",
+                             got=f"{self.time[0]}..{self.time[1]}")  # fmt: skip
+
+
+def subset(
+    store: str | Path,
+    out: str | Path,
+    cut: Cut,
+    *,
+    memory: str = "4GB",
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Manifest:
+    """Copy part of a store into a new one.
+
+    Raises
+    ------
+    UsageError
+        When nothing is left.
+    StoreError
+        When `out` exists already, or `store` is not a finished store.
+    """
+    source, target = Layout(Path(store)), Layout(Path(out))
+    held = read_manifest(source.root)
+    if target.root.exists() and any(target.root.iterdir()):
+        raise StoreError(str(target.root), "the folder is not empty", way_out="choose another folder")
+    was_there = target.root.exists()
+    with writing(target), raw_connection(memory, threads, target.spill) as connection:
+        work = target.next.with_name(target.next.name + INCOMPLETE)
+        try:
+            manifest = _copy(connection, source, held, cut, work, progress or Silence())
+        except BaseException:
+            shutil.rmtree(work if was_there else target.root, ignore_errors=True)
+            raise
+        manifest.write(work / target.manifest.name)
+        commit_next(target)
+    shutil.rmtree(target.spill, ignore_errors=True)
+    return manifest
+
+
+def _copy(
+    connection: duckdb.DuckDBPyConnection,
+    source: Layout,
+    held: Manifest,
+    cut: Cut,
+    work: Path,
+    progress: Progress,
+) -> Manifest:
+    work.mkdir(parents=True)
+    paths = {name: source.parts(name) for name in TRACE_TABLES}
+    _choose(connection, paths, cut)
+    files: dict[str, list[Path]] = {}
+    for name in TRACE_TABLES:
+        progress.begin(f"copy {name}", held.tables[name], "rows")
+        if paths[name]:
+            relation = f"SELECT * FROM {_read(paths[name])} AS t WHERE {_condition(name, cut)}"
+            cluster(connection, TABLES[name], relation, work / name)
+        progress.advance(f"copy {name}", held.tables[name])
+        files[name] = sorted((work / name).glob("part-*.parquet"))
+    done = finish(connection, files, held.generation, work, progress)  # type: ignore[arg-type]
+    if not done.rows["tasks"] and not done.rows["collection_events"]:
+        raise UsageError("subset", "nothing is left", way_out="look at what there is: borgtrace info STORE")
+    return replace(
+        held, code_version=__version__, digest=done.digest, tables=done.rows, sources=(),
+        quality=done.quality, time_range=done.time_range,
+        notes=(*held.notes, f"subset of {held.digest} by {_describe(cut)}"),
+    )  # fmt: skip
+
+
+def _choose(connection: duckdb.DuckDBPyConnection, paths: Mapping[str, Sequence[Path]], cut: Cut) -> None:
+    """Make the table ``chosen`` of (collection_id, instance_index), instance NULL for all of them."""
+    if cut.jobs or cut.fraction is not None:
+        ids = " UNION ".join(
+            f"SELECT collection_id FROM {_read(paths[name])}"
+            for name in ("collection_events", "instance_events", "instance_usage")
+            if paths[name]
+        )
+        keep = (
+            f"collection_id IN ({', '.join(map(str, cut.jobs))})" if cut.jobs
+            else f"md5_number_lower('{cut.seed}:' || collection_id) / 18446744073709551616.0 < {cut.fraction}"
+        )  # fmt: skip
+        query = f"SELECT DISTINCT collection_id FROM ({ids}) WHERE {keep}"
+    else:
+        query = " UNION ".join(
+            f"SELECT collection_id, instance_index FROM {_read(paths[name])} WHERE {_touches(name, cut)}"
+            for name in ("instance_events", "instance_usage")
+            if paths[name]
+        )
+    connection.execute(f"CREATE TEMP TABLE chosen AS {query}")
+
+
+def _touches(name: str, cut: Cut) -> str:
+    if cut.machines:
+        return f"machine_id IN ({', '.join(map(str, cut.machines))})"
+    low, high = cut.time or (0, 0)
+    return f"{_time_of(name)} >= {low} AND {_time_of(name)} < {high}"
+
+
+def _time_of(name: str) -> str:
+    return "start_time" if name == "instance_usage" else "time"
+
+
+def _condition(name: str, cut: Cut) -> str:
+    low, high = cut.time or (0, 0)
+    until = f"{_time_of(name)} < {high}" if cut.time else "true"
+    if name in _MACHINE_TABLES:
+        return until
+    if name == "instance_usage" and cut.time:
+        until = f"start_time >= {low} AND start_time < {high}"
+    by_collection = bool(cut.jobs) or cut.fraction is not None or name == "collection_events"
+    key = "collection_id" if by_collection else "(collection_id, instance_index)"
+    columns = "collection_id" if by_collection else "collection_id, instance_index"
+    return f"{until} AND {key} IN (SELECT {columns} FROM chosen)"
+
+
+def _describe(cut: Cut) -> str:
+    if cut.jobs:
+        return f"{len(cut.jobs)} jobs"
+    if cut.machines:
+        return f"{len(cut.machines)} machines"
+    if cut.time:
+        return f"time {cut.time[0]}..{cut.time[1]}"
+    return f"fraction {cut.fraction}, seed {cut.seed}"
+
+
+def _read(paths: Sequence[Path]) -> str:
+    listed = ", ".join(f"'{path}'" for path in paths)
+    return f"read_parquet([{listed}], hive_partitioning = false)"

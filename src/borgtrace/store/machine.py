@@ -1,0 +1,102 @@
+"""What ran on one machine, and how full it was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from borgtrace.errors import UsageError
+from borgtrace.schema import TERMINAL_EVENTS
+from borgtrace.schema.time import HOUR
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from borgtrace.store.store import Store
+
+_ENDED = ", ".join(f"'{name}'" for name in TERMINAL_EVENTS)
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What a machine was at one time: capacities as fractions of the largest, None where unknown."""
+
+    is_up: bool
+    cpu: float | None
+    memory: float | None
+    platform: str | None
+
+
+def capacity_at(store: Store, machine: int, time: int | None = None) -> Capacity:
+    """Return a machine's state at `time` (µs), or at the end of the trace.
+
+    Raises
+    ------
+    UsageError
+        When machine_events does not know the machine (by then).
+    """
+    until = "true" if time is None else f"time <= {time}"
+    rows = store.sql(
+        f"SELECT type, cpu_capacity, memory_capacity, platform_id FROM machine_events "
+        f"WHERE machine_id = {machine} AND {until} ORDER BY time DESC, source_part DESC, source_row DESC LIMIT 1"
+    ).to_pylist()
+    if not rows:
+        raise UsageError(
+            "machine", "machine_events does not know it" + ("" if time is None else " by then"),
+            got=str(machine),
+            way_out='list some: borgtrace sql STORE "select distinct machine_id from machine_events limit 9"',
+        )  # fmt: skip
+    row = rows[0]
+    return Capacity(row["type"] != "REMOVE", row["cpu_capacity"], row["memory_capacity"], row["platform_id"])
+
+
+def running_on(store: Store, machine: int, time: int) -> pa.Table:
+    """Return the instances that ran on a machine at `time`, largest request first.
+
+    Columns: collection_id, instance_index, since (µs), priority, scheduling_class, requests, and the
+    usage of the window that covers `time` (NULL where none does).  An instance runs from its
+    SCHEDULE on this machine until its next terminal event.
+    """
+    return store.sql(f"""
+        WITH here AS (
+            SELECT collection_id, instance_index, type, time, machine_id, source_part, source_row,
+                   row_number() OVER (PARTITION BY collection_id, instance_index
+                                      ORDER BY time DESC, source_part DESC, source_row DESC) AS back
+            FROM instance_events
+            WHERE time <= {time} AND type IN ('SCHEDULE', {_ENDED})
+              AND (collection_id, instance_index) IN (
+                  SELECT (collection_id, instance_index) FROM instance_events
+                  WHERE machine_id = {machine} AND type = 'SCHEDULE' AND time <= {time})
+        ), running AS (
+            SELECT collection_id, instance_index, time AS since FROM here
+            WHERE back = 1 AND type = 'SCHEDULE' AND machine_id = {machine}
+        ), used AS (
+            SELECT collection_id, instance_index, average_cpu, maximum_cpu, average_memory
+            FROM instance_usage
+            WHERE machine_id = {machine} AND start_time <= {time} AND end_time > {time}
+        )
+        SELECT coalesce(r.collection_id, u.collection_id) AS collection_id,
+               coalesce(r.instance_index, u.instance_index) AS instance_index,
+               since, t.priority, t.scheduling_class, t.cpu_request, t.memory_request,
+               average_cpu, maximum_cpu, average_memory
+        FROM running r FULL JOIN used u
+             ON r.collection_id = u.collection_id AND r.instance_index = u.instance_index
+        LEFT JOIN tasks t ON t.collection_id = coalesce(r.collection_id, u.collection_id)
+                         AND t.instance_index = coalesce(r.instance_index, u.instance_index)
+        ORDER BY cpu_request DESC NULLS LAST, 1, 2
+    """)
+
+
+def hourly_load(store: Store, machine: int) -> pa.Table:
+    """Return, per hour of the trace, what the machine's tasks used (means over the hour).
+
+    Columns: hour (from 0), n_tasks, cpu, memory.  Windows are weighted by the time they cover;
+    tasks inside an alloc are counted, the alloc's own rows are not.
+    """
+    return store.sql(f"""
+        SELECT start_time // {HOUR} AS hour, count(DISTINCT (collection_id, instance_index)) AS n_tasks,
+               sum(average_cpu * (end_time - start_time)) / {HOUR} AS cpu,
+               sum(average_memory * (end_time - start_time)) / {HOUR} AS memory
+        FROM instance_usage WHERE machine_id = {machine} AND collection_type = 'JOB'
+        GROUP BY hour ORDER BY hour
+    """)
