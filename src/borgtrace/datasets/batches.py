@@ -56,8 +56,8 @@ class Batch:
 
 
 def batches(
-    traces: TraceSet, size: int, *, seed: int | None = None, epoch: int = 0, fill: float = 0.0, threads: int = 2,
-    is_verified: bool = False,
+    traces: TraceSet, size: int, *, seed: int | None = None, epoch: int = 0, fill: float = 0.0,
+    threads: int = 2, is_verified: bool = False,
 ) -> Iterator[Batch]:  # fmt: skip
     """Yield batches; see :meth:`borgtrace.datasets.dataset.TraceSet.batches`."""
     if size < 1:

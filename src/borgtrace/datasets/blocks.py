@@ -57,7 +57,7 @@ class Gatherer:
         Returns
         -------
         offsets, series
-            CSR offsets, shape (n + 1,); one float32 array of shape (points,) for each feature, missing is NaN.
+            CSR offsets, shape (n + 1,); a float32 array of shape (points,) per feature, missing is NaN.
             Both are overwritten by the next call from the same thread.
         """
         offsets = scratch("offsets", len(index) + 1, np.int64)
@@ -75,13 +75,20 @@ class Gatherer:
         return offsets, gathered
 
     def _grid(
-        self, feature: Feature, array: NDArray[Any], traces: Traces, index: Index, offsets: Index, series: Values
+        self,
+        feature: Feature,
+        array: NDArray[Any],
+        traces: Traces,
+        index: Index,
+        offsets: Index,
+        series: Values,
     ) -> None:
         if feature.is_elapsed:
             slots = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
             series[:] = slots * GRID_SECONDS
             return
-        assert self.start is not None and self.duration is not None
+        if self.start is None or self.duration is None:
+            raise ValueError("a grid needs the times of windows")
         gather_grid(
             array, self.start, self.duration, traces.first_row[index], traces.n_windows[index], GRID_SECONDS,
             traces.slot[index], offsets, series,

@@ -218,7 +218,9 @@ class _Work:
             for k, (values, scaling) in enumerate(zip(series, scalings, strict=True)):
                 masks.append(scratch(f"mask {k}", len(values), np.uint8))
                 scale(values, scaling.offset, scaling.divisor, masks[k])
-            yield Part(offsets, _side_by_side(series), _side_by_side(masks), *_about(self.traces, run, self.names))
+            yield Part(
+                offsets, _side_by_side(series), _side_by_side(masks), *_about(self.traces, run, self.names)
+            )
 
     def _mapped(self, step: str, function: Callable[[Job], Result], jobs: list[Job]) -> Iterator[Result]:
         """Run over threads, in order, reporting."""
@@ -258,9 +260,7 @@ def _leakage(options: Options, traces: Traces, sets: dict[str, Index]) -> meta.L
 
 
 def _names(options: Options, traces: Traces) -> Names:
-    words = {
-        name: column[1] for name in options.statics if isinstance(column := traces.columns[name], tuple)
-    }
+    words = {name: column[1] for name in options.statics if isinstance(column := traces.columns[name], tuple)}
     return Names(options.features, tuple(name for name in options.statics if name not in words), words)
 
 

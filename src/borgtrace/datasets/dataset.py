@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from borgtrace.datasets import meta, scaling
+from borgtrace.datasets import scaling
 from borgtrace.datasets.batches import Batch, batches
 from borgtrace.datasets.formats import FORMATS, Part, joined
+from borgtrace.datasets.meta import File, Meta, read
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -33,7 +34,7 @@ class Dataset(Mapping[str, "TraceSet"]):
     """
 
     path: Path
-    meta: meta.Meta
+    meta: Meta
 
     def __getitem__(self, name: str) -> TraceSet:
         return TraceSet(self.path / name, self.meta, self.meta.files[name])
@@ -69,8 +70,8 @@ class TraceSet:
     """
 
     path: Path
-    meta: meta.Meta
-    files: tuple[meta.File, ...]
+    meta: Meta
+    files: tuple[File, ...]
 
     def __len__(self) -> int:
         return sum(file.records for file in self.files)
@@ -126,7 +127,7 @@ class TraceSet:
         return dataset_of(self, **options)
 
 
-def open(path: Path | str) -> Dataset:  # noqa: A001 - the word for it, as in borgtrace.open
+def open(path: Path | str) -> Dataset:  # noqa: A001 - as in borgtrace.open
     """Open a dataset that :func:`~borgtrace.datasets.build` has built.
 
     Raises
@@ -134,4 +135,4 @@ def open(path: Path | str) -> Dataset:  # noqa: A001 - the word for it, as in bo
     StoreError
         There is none, or it is damaged or of another format version.
     """
-    return Dataset(Path(path), meta.read(Path(path)))
+    return Dataset(Path(path), read(Path(path)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import glob
 import os
 import shutil
 from collections.abc import Iterator
@@ -18,7 +19,8 @@ INCOMPLETE = ".incomplete"
 def building(out: Path) -> Iterator[Path]:
     """Yield an empty folder beside `out` that takes its name when the block ends without an error.
 
-    What a killed process left is removed first; whatever goes wrong inside the block is cleaned up.
+    What a killed process left is removed first; whatever goes wrong inside the block is cleaned up.  The
+    folder carries the number of the process, so that helpers which outlive a killed one write nowhere.
 
     Raises
     ------
@@ -30,8 +32,9 @@ def building(out: Path) -> Iterator[Path]:
     out.parent.mkdir(parents=True, exist_ok=True)
     with _locked(out):
         check_free(out)
-        incomplete = out.with_name(out.name + INCOMPLETE)
-        shutil.rmtree(incomplete, ignore_errors=True)
+        for left in out.parent.glob(f"{glob.escape(out.name)}.*{INCOMPLETE}"):
+            shutil.rmtree(left, ignore_errors=True)
+        incomplete = out.with_name(f"{out.name}.{os.getpid()}{INCOMPLETE}")
         incomplete.mkdir()
         try:
             yield incomplete
@@ -80,7 +83,8 @@ def _lock(path: Path, out: Path) -> int:
             holder = os.read(descriptor, 32).decode() or "unknown"
             os.close(descriptor)
             raise StoreError(str(out), "another process is writing here", expected="one writer",
-                             got=f"process {holder}", way_out="wait until it has finished") from error  # fmt: skip
+                             got=f"process {holder}",
+                             way_out="wait until it has finished") from error  # fmt: skip
         if _is_current(descriptor, path):
             os.ftruncate(descriptor, 0)
             os.write(descriptor, str(os.getpid()).encode())

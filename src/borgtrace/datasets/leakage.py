@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,7 +79,7 @@ def running_on(sets: Mapping[str, Index], start: NDArray[np.int64], end: NDArray
     names = [name for name in sets if len(sets[name])]
     return {
         f"{earlier} → {later}": int(np.count_nonzero(end[sets[earlier]] > start[sets[later]].min()))
-        for earlier, later in zip(names, names[1:], strict=False)
+        for earlier, later in pairwise(names)
     }
 
 

@@ -171,7 +171,7 @@ def _load(folder: Path) -> dict[str, Any]:
                          way_out=f"build one: borgtrace dataset STORE {folder}")  # fmt: skip
     raw: dict[str, Any] = json.loads(path.read_text())
     found = str(raw.get("format_version", "none"))
-    if found.split(".")[0] != FORMAT_VERSION.split(".")[0]:
+    if found.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
         raise StoreError(str(folder), "dataset of another format version", expected=FORMAT_VERSION, got=found,
                          way_out=f"build it again: borgtrace dataset STORE {folder}")  # fmt: skip
     return raw

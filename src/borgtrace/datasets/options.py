@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
 from borgtrace.datasets.formats import FORMATS
@@ -50,8 +50,8 @@ class Options:
     False
     """
 
-    selection: Selection = Selection()
-    split: Split = Split()
+    selection: Selection = field(default_factory=Selection)
+    split: Split = field(default_factory=Split)
     features: tuple[str, ...] = ("average_cpu",)
     statics: tuple[str, ...] = ()
     scale: Method = "standard"

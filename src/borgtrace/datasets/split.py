@@ -26,7 +26,7 @@ class Split:
         Share of each of :data:`SETS`, one to three numbers whose sum is at most 1; what remains is dropped.
     by
         ``"task"``: each trace for itself.  ``"job"``, ``"user"``: all traces of one fall in one set, so that
-        nothing of a job or user seen in training is met again (sizes are then right to within the last group).
+        nothing of a job or user seen in training is met again (sizes are right to within one group).
         ``"time"``: traces that begin earlier come first.
 
     Examples

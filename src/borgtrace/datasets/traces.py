@@ -122,7 +122,7 @@ def choose(
                          way_out="see borgtrace dataset STORE --histogram")  # fmt: skip
     order = kept
     if is_original:
-        order = kept[path_order(rows["collection_id"][kept], rows["instance_index"][kept])]
+        order = kept[path_order(*_identities(rows, kept))]
     order = shuffled(order, seed)[: selection.sample]
     details = _fetch(store, condition, statics, first, order)
     return Traces(
@@ -155,6 +155,10 @@ def _candidates(
         raise UsageError("--where", "not a predicate over tasks", got=" ".join(str(error).split()),
                          way_out="see borgtrace info STORE --schema") from error  # fmt: skip
     return {name: table.column(name).to_numpy() for name in names}
+
+
+def _identities(rows: dict[str, NDArray[Any]], kept: Index) -> tuple[Index, Index]:
+    return tuple(rows[name][kept].astype(np.int64) for name in ("collection_id", "instance_index"))  # type: ignore[return-value]
 
 
 def _in_order(first: NDArray[Any], windows: NDArray[Any]) -> tuple[Index, Index]:

@@ -59,7 +59,7 @@ def grid_spans(start: Column, first: Index, windows: Index, period: int, slot: I
         low, high = np.int64(-1), np.int64(-1)
         for row in range(first[i], first[i] + windows[i]):
             time = np.int64(start[row])
-            if time != _BEFORE and time != _AFTER:
+            if _BEFORE < time < _AFTER:
                 low = time if low < 0 else min(low, time)
                 high = max(high, time)
         slot[i] = low // period
@@ -80,7 +80,7 @@ def gather_grid(
         total, weight = np.zeros(size), np.zeros(size)
         for row in range(first[i], first[i] + windows[i]):
             time, value = np.int64(start[row]), np.float64(column[row])
-            if time != _BEFORE and time != _AFTER and not np.isnan(value):
+            if _BEFORE < time < _AFTER and not np.isnan(value):
                 k = time // period - slot[i]
                 length = max(np.float64(duration[row]), 1.0)
                 total[k] += value * length

@@ -59,7 +59,7 @@ def _nested(size: int) -> int:
 
 @compiled(inline=True)
 def _copy(out: Buffer, at: int, source: Buffer, first: int, last: int) -> int:
-    """Copy ``source[first:last]``: a loop over views, which becomes a block move without a check for overlap."""
+    """Copy ``source[first:last]``: a loop over views becomes a block move without a check for overlap."""
     target, view = out[at : at + last - first], source[first:last]
     for k in range(view.size):
         target[k] = view[k]

@@ -23,10 +23,10 @@ def _read_size(buffer: Buffer, at: int) -> int:
 def _agrees(buffer: Buffer, start: int, stop: int) -> bool:
     """Whether the four bytes after ``buffer[start:stop]`` are its check sum."""
     crc = masked_crc32c(buffer, start, stop)
+    stored = np.uint32(0)
     for k in range(4):
-        if buffer[stop + k] != np.uint8(crc >> np.uint32(8 * k)):
-            return False
-    return True
+        stored |= np.uint32(buffer[stop + k]) << np.uint32(8 * k)
+    return crc == stored
 
 
 @compiled()

@@ -15,13 +15,11 @@ __all__ = ["FORMATS", "IDENTITY", "Format", "Names", "Part", "empty", "joined", 
 class Format(Protocol):
     """What a module of this package offers."""
 
-    @staticmethod
-    def write(path: Path, names: Names, parts: Iterable[Part], *, is_compressed: bool = False) -> int:
+    def write(self, path: Path, names: Names, parts: Iterable[Part], *, is_compressed: bool = False) -> int:
         """Write one file; return the number of traces."""
         ...
 
-    @staticmethod
-    def read(path: Path, names: Names, *, is_verified: bool = True) -> Part:
+    def read(self, path: Path, names: Names, *, is_verified: bool = True) -> Part:
         """Read one file."""
         ...
 

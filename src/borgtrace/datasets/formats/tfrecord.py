@@ -60,7 +60,7 @@ def read(path: Path, names: Names, *, is_verified: bool = True) -> Part:
 
 def _write_all(file: BinaryIO, data: memoryview | bytes) -> None:
     view = memoryview(data)
-    while len(view):
+    while view.nbytes:
         view = view[file.write(view) :]
 
 
@@ -137,11 +137,11 @@ def _decode(buffer: Buffer, starts: Index, names: Names) -> Part:
     identity = np.empty((len(IDENTITY), count), np.int64)
     for k in range(len(IDENTITY)):
         reading.read_integers(buffer, np.ascontiguousarray(position[:, 1 + k]), identity[k])
-    first = 1 + len(IDENTITY)
+    first, last = 1 + len(IDENTITY), 1 + len(IDENTITY) + len(names.numbers)
     return Part(
         offsets // (4 * width), values, (~np.isnan(values)).view(np.uint8), np.ascontiguousarray(identity.T),
-        _numbers(buffer, position[:, first : first + len(names.numbers)]),
-        _codes(buffer, position[:, first + len(names.numbers) :], size[:, first + len(names.numbers) :], names),
+        _numbers(buffer, position[:, first:last]),
+        _codes(buffer, position[:, last:], size[:, last:], names),
     )  # fmt: skip
 
 
