@@ -203,7 +203,8 @@ def test_different_machines_of_2011() -> None:
             *life(1, 5, None, "", machine_id=2, instance_index=1, **flag),
             *life(1, 9, None, "", machine_id=1, instance_index=2, **flag),
             *life(1, 9, None, "", machine_id=2, instance_index=3, priority=2),  # carries no flag itself
-            *life(2, 0, None, "", machine_id=1, priority=2), *life(2, 0, None, "", machine_id=1, instance_index=1),
+            *life(2, 0, None, "", machine_id=1, priority=2), *life(2, 0, None, "", machine_id=1,
+            instance_index=1),
         ],
     )  # fmt: skip
     (row,) = answer(placement_limits.RECIPE, tables)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from borgtrace.analyses import sampling_period
-from tests.analyses.tiny import answer, on, tiny, window
+from tests.analyses.tiny import answer, tiny, window
 
 CPU = (0.5, 0.625, 0.5, 0.75)
 SECOND = (0.5, 1.0, 0.5, 0.75)
@@ -66,8 +66,3 @@ def test_from_nothing_no_margin_suffices() -> None:
     usage = [window(1, 0, 0.0), window(1, 300, 0.5)]
     rows = answer(sampling_period.RECIPE, tiny(instance_usage=usage, tasks=TABLES["tasks"]), periods=(1,))
     assert set(margins(rows, "window", 300).values()) == {None}
-
-
-def test_spark_agrees() -> None:
-    expected = sampling_period.RECIPE.run(tiny(**TABLES)).table
-    assert sampling_period.RECIPE.run(on("local[2]", "2011", **TABLES)).table.equals(expected)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ibis
 import ibis.expr.types as ir
 
 from borgtrace.analyses._levels import LEVEL_BITS

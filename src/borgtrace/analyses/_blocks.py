@@ -1,8 +1,8 @@
 """Kernels over the windows of whole collections: block by block here, inside the workers on Spark.
 
-A block holds all windows of the collections whose id has one remainder, sorted by task and time.  A kernel turns
-a block into integer sums; they are added up, so neither the number of blocks nor the engine shows
-in the result.
+A block holds all windows of the collections whose id has one remainder, sorted by task and time. A
+kernel turns a block into integer sums; they are added up, so neither the number of blocks nor the
+engine shows in the result.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def sum_blocks(tables: Tables, rows: ir.Table, kernel: Kernel, stage: str) -> ND
 
 def _in_workers(rows: ir.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.int64]:
     """Let Spark's workers run the kernel over their blocks, and add up what they send back."""
-    from borgtrace.engine.spark import spark_session
+    from borgtrace.engine.spark import frame_to_arrow, spark_session
 
     backend: Any = ibis.get_backend(rows)
     blocks = rows.mutate(block=rows.collection_id % max(n_blocks, 8))
@@ -97,7 +97,7 @@ def _in_workers(rows: ir.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.int
         where = np.flatnonzero(flat)
         return pa.table({"position": where.astype(np.int64), "value": flat[where]})
 
-    sent = frame.groupBy("block").applyInArrow(work, "position long, value long").toArrow()
+    sent = frame_to_arrow(frame.groupBy("block").applyInArrow(work, "position long, value long"))
     shape = kernel(rows.schema().to_pyarrow().empty_table())
     total = np.zeros(shape.size, dtype=np.int64)
     np.add.at(total, sent["position"].to_numpy(), sent["value"].to_numpy())

@@ -20,7 +20,8 @@ HIGHEST = 200
 
 CURVE_COLUMNS = (
     Column("resource", "string", "id", "cpu or memory.", nullable=False),
-    Column("percent", "int64", "%", "Size of the change, rounded up; 0 is none, the last bin all above 200 %.",
+    Column("percent", "int64", "%",
+           "Size of the change, rounded up; 0 is none, the last bin all above 200 %.",
            nullable=False),
     Column("n_pairs", "int64", "count", "Pairs of consecutive periods with this change.", nullable=False),
     Column("seconds", "int64", "s", "Time these pairs last: both periods together.", nullable=False),

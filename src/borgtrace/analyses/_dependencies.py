@@ -18,7 +18,10 @@ def require_2019(tables: Tables, what: str) -> None:
 
 
 def last_ends(attempts: ir.Table) -> ir.Table:
-    """Return ``collection_id``, ``schedule_time`` of the first attempt, ``end_time``, ``end_type`` of the last."""
+    """Return one row per collection: ``schedule_time`` of its first attempt, end of its last.
+
+    Columns: ``collection_id``, ``end_time``, ``end_type``, ``schedule_time``.
+    """
     life = ibis.window(group_by="collection_id", order_by=ibis.desc("attempt"))
     numbered = attempts.mutate(
         place=ibis.row_number().over(life),

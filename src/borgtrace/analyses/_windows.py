@@ -126,7 +126,8 @@ def task_means(usage: ir.Table, period: str) -> ir.Table:
     )
     return sums.select(
         "collection_id", "instance_index", period, "seconds",
-        **{name: level(sums[f"{name}_amount"], sums[f"{name}_weight"].nullif(0), _FINE_BITS) for name in RESOURCES},
+        **{name: level(sums[f"{name}_amount"], sums[f"{name}_weight"].nullif(0),
+        _FINE_BITS) for name in RESOURCES},
     )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """What are alloc sets used for?
 
-Shares, each as n of: alloc sets among collections, jobs that run in one, production among these, requests held by alloc
-instances (request × time, over all outermost requests), and how much of its memory request a task uses inside and
-outside (time-weighted, over tasks with usage and a request).
+Shares, each as n of: alloc sets among collections, jobs that run in one, production among these,
+requests held by alloc instances (request × time, over all outermost requests), and how much of its
+memory request a task uses inside and outside (time-weighted, over tasks with usage and a request).
 """
 
 from __future__ import annotations

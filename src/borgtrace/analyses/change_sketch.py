@@ -1,9 +1,10 @@
 """How far can a sketch that every machine fills for itself tell the change of usage?
 
-The distribution of |change| from one 300 s slot to the next (as in *window_change*) is kept as counts in buckets that
-grow by two percent; sketches of machines, hours or files merge by adding their counts.  Beside each quantile of the
-merged sketch stands the exact one, found by a second pass over the single bucket that holds it.  The error is at
-most a share alpha of the exact value, whatever the data.
+The distribution of |change| from one 300 s slot to the next (as in *window_change*) is kept as
+counts in buckets that grow by two percent; sketches of machines, hours or files merge by adding
+their counts. Beside each quantile of the merged sketch stands the exact one, found by a second pass
+over the single bucket that holds it. The error is at most a share alpha of the exact value,
+whatever the data.
 """
 
 from __future__ import annotations
@@ -36,7 +37,8 @@ RESULT = Table(
         Column("resource", "string", "id", "cpu or memory.", nullable=False),
         Column("quantile", "float64", "fraction", "Share of the changes that are smaller or equal.",
                nullable=False),
-        Column("sketched", "float64", "fraction", "Quantile by the sketch; NULL for from nothing to something."),
+        Column("sketched", "float64", "fraction",
+               "Quantile by the sketch; NULL for from nothing to something."),
         Column("exact", "float64", "fraction", "Quantile by sorting; NULL for from nothing to something."),
         Column("relative_error", "float64", "fraction", "Distance of the two, relative to the exact one."),
         Column("bound", "float64", "fraction", "Largest error the sketch can make.", nullable=False),

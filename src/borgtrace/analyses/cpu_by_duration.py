@@ -1,8 +1,8 @@
 """Who uses the CPU: the many short tasks or the few long ones?
 
-The duration of a task is the summed length of its usage windows; its CPU is the window-weighted mean of
-``average_cpu`` times that.  Bins double from one minute.  Only tasks of jobs: what runs in an alloc set is a task,
-the alloc itself is not.
+The duration of a task is the summed length of its usage windows; its CPU is the window-weighted
+mean of ``average_cpu`` times that. Bins double from one minute. Only tasks of jobs: what runs in an
+alloc set is a task, the alloc itself is not.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Which of the documented anomalies does this trace have, and how often?
 
-Every anomaly that the format documents, Google's notes or studies of the traces name is counted and put beside what
-is documented: expected – found.  A documented share is met within half of it, or within two standard deviations
-of a Poisson count where the trace is small.  What ingest refuses or flags row by row is in the store's own quality counters
-(`borgtrace info`).
+Every anomaly that the format documents, Google's notes or studies of the traces name is counted and
+put beside what is documented: expected – found. A documented share is met within half of it, or
+within two standard deviations of a Poisson count where the trace is small. What ingest refuses or
+flags row by row is in the store's own quality counters (`borgtrace info`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ RESULT = Table(
                nullable=False),
     ),
 )  # fmt: skip
-Shares = dict[str, tuple[ir.BooleanValue | bool, ir.BooleanValue | bool]]
+Shares = dict[str, tuple[ir.BooleanValue, ir.BooleanValue]]
 LONG_TRACE_DAYS = 14
 
 
@@ -92,7 +92,7 @@ def _count(table: ir.Table, shares: Shares) -> ir.Table:
     columns = {}
     for code, (anomaly, among) in shares.items():
         columns[f"{code}__n"] = table.count(where=(anomaly & among).fill_null(False))
-        columns[f"{code}__of"] = table.count(where=among) if isinstance(among, ir.Value) else table.count()
+        columns[f"{code}__of"] = table.count(where=among)
     return table.aggregate(**columns)
 
 

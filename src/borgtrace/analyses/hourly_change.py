@@ -1,7 +1,7 @@
 """How much does a task's usage change from hour to hour?
 
-The usage of a task in an hour is the mean over its windows, weighted by their length.  Every pair of neighbouring
-hours counts with the time measured in both, so long tasks weigh by their duration.
+The usage of a task in an hour is the mean over its windows, weighted by their length. Every pair of
+neighbouring hours counts with the time measured in both, so long tasks weigh by their duration.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def _within(result: pa.Table, resource: str, percent: int) -> float:
 
 
 CLAIMS = (
-    Claim("REISS-hourly-cpu", "from hour to hour the CPU of 60 % of the tasks, by duration, changes by less than 15 %",
+    Claim("REISS-hourly-cpu",
+          "from hour to hour the CPU of 60 % of the tasks, by duration, changes by less than 15 %",
           "≈ 0.6", lambda r: _within(r, "cpu", 15), lambda v: 0.5 <= v <= 0.7,
           "Reiss et al., SoCC'12, as quoted by Janus & Rzadca"),
 )  # fmt: skip

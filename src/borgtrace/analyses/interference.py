@@ -1,9 +1,10 @@
 """Do tasks run slower where more run beside them?
 
-Cycles (CPI) and memory accesses (MAI) per instruction of every window, against two things: how many tasks the machine held in
-that 300 s slot (summed window time ÷ 300 s, rounded), and how much of its CPU was used.  Means are weighted by the
-length of the windows; impossible values (CPI outside 0.1 … 50, MAI outside 0 … 1) are left out.  A slope says how things go
-together in this trace, not what causes what: large machines hold more tasks and run other programs.
+Cycles (CPI) and memory accesses (MAI) per instruction of every window, against two things: how many
+tasks the machine held in that 300 s slot (summed window time ÷ 300 s, rounded), and how much of its
+CPU was used. Means are weighted by the length of the windows; impossible values (CPI outside 0.1 …
+50, MAI outside 0 … 1) are left out. A slope says how things go together in this trace, not what
+causes what: large machines hold more tasks and run other programs.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ RESULT = Table(
         Column("metric", "string", "id", "cpi or mai.", nullable=False),
         Column("condition", "string", "id", "tasks on the machine, or percent of its CPU in use.",
                nullable=False),
-        Column("bin", "int64", "1", "Number of tasks; or upper end of five percentage points.", nullable=False),
+        Column("bin", "int64", "1", "Number of tasks; or upper end of five percentage points.",
+               nullable=False),
         Column("seconds", "int64", "s", "Task time measured under this condition.", nullable=False),
         Column("mean", "float64", "1", "Mean of the metric, weighted by time.", nullable=False),
         Column("deviation", "float64", "1", "Standard deviation of the metric.", nullable=False),
@@ -118,7 +120,8 @@ CLAIMS = (
     Claim("VERMA-cpi-task", "CPI grows by about 0.3 % with every task on the machine", 0.003,
           lambda r: _slope(r, "cpi", "tasks"), lambda v: 0.0 < v <= 0.006, "Verma et al., EuroSys'15, §5.2"),
     Claim("VERMA-cpi-cpu", "CPI grows by less than 2 % with every 10 % of the machine's CPU", "< 0.02",
-          lambda r: 10.0 * _slope(r, "cpi", "cpu percent"), lambda v: v < 0.02, "Verma et al., EuroSys'15, §5.2"),
+          lambda r: 10.0 * _slope(r, "cpi", "cpu percent"), lambda v: v < 0.02,
+          "Verma et al., EuroSys'15, §5.2"),
 )  # fmt: skip
 
 RECIPE = Recipe(

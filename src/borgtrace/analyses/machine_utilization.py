@@ -1,9 +1,9 @@
 """How full are the machines?
 
 Per machine and 300 s slot: what its instances used (``average_cpu``, ``average_memory``, windows
-weighted by their length; what runs inside an alloc set is already in the alloc's row), divided by the
-machine's capacity at the start of the slot.  A slot in which a machine is present and nothing ran counts as 0.
-The curve is cumulative, in steps of one percent of the machine.
+weighted by their length; what runs inside an alloc set is already in the alloc's row), divided by
+the machine's capacity at the start of the slot. A slot in which a machine is present and nothing
+ran counts as 0. The curve is cumulative, in steps of one percent of the machine.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ RESULT = Table(
     "machine_utilization", "resource and percent", ("resource", "percent"),
     (
         Column("resource", "string", "id", "cpu or memory.", nullable=False),
-        Column("percent", "int64", "%", "Used share of the machine, rounded up; the last row holds all above.",
+        Column("percent", "int64", "%",
+               "Used share of the machine, rounded up; the last row holds all above.",
                nullable=False),
         Column("n_slots", "int64", "count", "Machine-slots with this utilization.", nullable=False),
         Column("share", "float64", "fraction", "Share of machine-slots at most this full.", nullable=False),
@@ -69,9 +70,10 @@ def _curve(held: ir.Table, n_present: ir.Table, resource: str, highest: int) -> 
     counts = counts.filter(counts.n_slots > 0)
     upto = ibis.cumulative_window(order_by="percent")
     everything = ibis.window()
+    total = counts.n_slots.sum().over(everything).cast("float64")
     return counts.select(
         resource=ibis.literal(resource), percent="percent", n_slots="n_slots",
-        share=counts.n_slots.sum().over(upto).cast("float64") / counts.n_slots.sum().over(everything).cast("float64"),
+        share=counts.n_slots.sum().over(upto).cast("float64") / total,
     )  # fmt: skip
 
 
@@ -104,7 +106,8 @@ def _above(result: pa.Table, resource: str, percent: int) -> float:
 
 
 CLAIMS = (
-    Claim("TIR-machines-cpu-80", "few machines use more than 80 % of their CPU", "few (2019, fewer than in 2011)",
+    Claim("TIR-machines-cpu-80", "few machines use more than 80 % of their CPU",
+          "few (2019, fewer than in 2011)",
           lambda r: _above(r, "cpu", 80), lambda v: v < 0.1, "Tirmazi et al., EuroSys'20"),
 )  # fmt: skip
 

@@ -1,14 +1,14 @@
 """Does a job die with its parent?
 
-A collection may name a parent whose end also ends it.  Jobs are counted by how their last attempt ended, with and without a
-parent; of those with one, *after parent* counts the ends within `delay` seconds after an end of the parent.
+A collection may name a parent whose end also ends it. Jobs are counted by how their last attempt
+ended, with and without a parent; of those with one, *after parent* counts the ends within `delay`
+seconds after an end of the parent.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
@@ -27,7 +27,8 @@ RESULT = Table(
         Column("end_type", "string", "enum", "How the job ended, NONE where it was alive at the end.",
                nullable=False),
         Column("n_jobs", "int64", "count", "Jobs.", nullable=False),
-        Column("n_after_parent", "int64", "count", "Jobs that ended just after their parent.", nullable=False),
+        Column("n_after_parent", "int64", "count", "Jobs that ended just after their parent.",
+               nullable=False),
     ),
 )  # fmt: skip
 

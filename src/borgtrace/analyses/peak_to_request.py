@@ -1,8 +1,9 @@
 """How much of what a task asked for does it ever use?
 
-The peak of a task is the largest ``maximum_cpu`` (``maximum_memory``) of its windows, divided by its request
-(on its last SCHEDULE).  Tasks of jobs only; one without usage, maximum or request has no ratio.  A second count
-keeps to the tasks whose CPU *and* memory stayed within the request, as the published histogram does.
+The peak of a task is the largest ``maximum_cpu`` (``maximum_memory``) of its windows, divided by
+its request (on its last SCHEDULE). Tasks of jobs only; one without usage, maximum or request has no
+ratio. A second count keeps to the tasks whose CPU *and* memory stayed within the request, as the
+published histogram does.
 """
 
 from __future__ import annotations
@@ -105,7 +106,8 @@ def _mean(result: pa.Table, resource: str) -> float:
 CLAIMS = (
     Claim("KOR-first-bin-cpu", "more than half of the tasks peak at 5 % of their CPU request or less", 0.587,
           lambda r: _first_bin(r, "cpu"), lambda v: v > 0.5, "full-trace Spark run over 2011"),
-    Claim("KOR-first-bin-memory", "nearly half of the tasks peak at 5 % of their memory request or less", 0.466,
+    Claim("KOR-first-bin-memory", "nearly half of the tasks peak at 5 % of their memory request or less",
+          0.466,
           lambda r: _first_bin(r, "memory"), lambda v: 0.4 <= v <= 0.55, "full-trace Spark run over 2011"),
     Claim("KOR-mean-cpu", "the mean CPU peak is below a tenth of the request", 0.086,
           lambda r: _mean(r, "cpu"), lambda v: v < 0.1, "full-trace Spark run over 2011"),

@@ -1,13 +1,15 @@
 """Are the limits on tasks per machine and per switch kept?
 
-Three limits: ``max_per_machine`` and ``max_per_switch`` of a collection, and the 2011 flag of a task that it must run on another
-machine than all other tasks of its job (a limit of one for its own start).  Every start is replayed against the tasks of
-the same collection that run there at that instant; ends come before starts at one time.  A start above the limit breaks it.
-Starts without a known machine (or switch) are not judged.
+Three limits: ``max_per_machine`` and ``max_per_switch`` of a collection, and the 2011 flag of a
+task that it must run on another machine than all other tasks of its job (a limit of one for its own
+start). Every start is replayed against the tasks of the same collection that run there at that
+instant; ends come before starts at one time. A start above the limit breaks it. Starts without a
+known machine (or switch) are not judged.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import ibis
@@ -25,7 +27,8 @@ LIMITS = ("max_per_machine", "max_per_switch", "different_machine")
 RESULT = Table(
     "placement_limits", "limit", ("kind",),
     (
-        Column("kind", "string", "id", "max_per_machine, max_per_switch or different_machine.", nullable=False),
+        Column("kind", "string", "id", "max_per_machine, max_per_switch or different_machine.",
+               nullable=False),
         Column("n_collections", "int64", "count", "Collections with the limit whose starts were judged.",
                nullable=False),
         Column("n_starts", "int64", "count", "Starts that were judged.", nullable=False),
@@ -136,7 +139,7 @@ def _broken(result: pa.Table, kind: str) -> float:
 
 CLAIMS = tuple(
     Claim(f"LIMIT-{kind}", f"{kind.replace('_', ' ')} is kept", "always",
-          lambda r, kind=kind: _broken(r, kind), lambda v: v == 0.0, source)
+          partial(_broken, kind=kind), lambda v: v == 0.0, source)
     for kind, source in zip(LIMITS, ("2019 format document",) * 2 + ("2011 format document",), strict=True)
 )  # fmt: skip
 

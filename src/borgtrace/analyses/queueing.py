@@ -1,7 +1,7 @@
 """How long does the batch queue hold jobs back?
 
-From the first QUEUE to the last ENABLE of an attempt of a job.  Bins double from one second; the first also holds
-what was enabled at once.
+From the first QUEUE to the last ENABLE of an attempt of a job. Bins double from one second; the
+first also holds what was enabled at once.
 """
 
 from __future__ import annotations

@@ -1,12 +1,14 @@
 """How much can be reclaimed from what tasks reserve, and how often would that be too little?
 
-Every task of a job is replayed window by window under several policies: *limit* (its request, always),
-*previous* (usage of the window before × (1 + margin)), *quantile* (the same with the margin that a quantile of the tier's own
-increases from window to window gives) and *borg* (the request for 300 s, then sinking with a half-life towards
-previous usage × (1 + margin), rising to it at once).  No policy reserves more than the request.  The first window
-after a start, a gap of 300 s or a change of machine reserves the request.  *Reclaimed* is the part of the requests
-that is not reserved, *violated* the share of time in windows whose usage exceeds the reservation, *overload* by how
-much, as a share of usage.  A policy is on the front where no other reclaims more and violates less.
+Every task of a job is replayed window by window under several policies: *limit* (its request,
+always), *previous* (usage of the window before × (1 + margin)), *quantile* (the same with the
+margin that a quantile of the tier's own increases from window to window gives) and *borg* (the
+request for 300 s, then sinking with a half-life towards previous usage × (1 + margin), rising to it
+at once). No policy reserves more than the request. The first window after a start, a gap of 300 s
+or a change of machine reserves the request. *Reclaimed* is the part of the requests that is not
+reserved, *violated* the share of time in windows whose usage exceeds the reservation, *overload* by
+how much, as a share of usage. A policy is on the front where no other reclaims more and violates
+less.
 """
 
 from __future__ import annotations
@@ -109,7 +111,8 @@ def _replayed(tables: Tables, resource: str, half_life: float) -> list[dict[str,
     def replay(block: pa.Table) -> NDArray[np.int64]:
         start, seconds = seconds_since_start(block), integers(block, "seconds")
         return kernel.replay(
-            _continues(block, start, seconds), start, seconds, column(block, "usage"), column(block, "request"),
+            _continues(block, start, seconds), start, seconds, column(block, "usage"), column(block,
+            "request"),
             integers(block, "tier"), len(names), policy, margins, half_life,
         )  # fmt: skip
 
@@ -165,7 +168,8 @@ def _increases(tables: Tables, windows: ir.Table, resource: str, n_tiers: int) -
     counts = np.zeros((n_tiers, _HIGHEST + 1), dtype=np.int64)
     np.add.at(counts, (integers(counted, "tier"), integers(counted, "percent")), integers(counted, "seconds"))
     totals = counts.sum(axis=1, keepdims=True)
-    reached = np.cumsum(counts, axis=1)[:, :, None] >= totals[:, :, None] * np.array(QUANTILES)
+    upto = np.cumsum(counts, axis=1)[:, :, None]
+    reached = np.asarray(upto >= totals[:, :, None] * np.array(QUANTILES))
     return reached.argmax(axis=1) / 100.0
 
 
@@ -182,7 +186,7 @@ def _rows(
     used = sums[0, kernel.USED]
     better = (reclaimed[None] >= reclaimed[:, None]) & (violated[None] <= violated[:, None])
     strictly = (reclaimed[None] > reclaimed[:, None]) | (violated[None] < violated[:, None])
-    dominated = (better & strictly).any(axis=1)
+    dominated = np.asarray(better & strictly).any(axis=1)
     return [
         {
             "resource": resource, "tier": tier, "policy": name, "setting": setting,
@@ -231,7 +235,8 @@ CLAIMS = (
     Claim("S4-measure1-violated-cpu", "20 % above the previous CPU usage is enough in over 90 % of the time",
           "< 0.1 violated", lambda r: _value(r, "violated", resource="cpu", **_TWENTY), lambda v: v < 0.1,
           "Zhu et al., Measure 1"),
-    Claim("S4-measure1-violated-memory", "20 % above the previous memory usage is enough in over 90 % of the time",
+    Claim("S4-measure1-violated-memory",
+          "20 % above the previous memory usage is enough in over 90 % of the time",
           "< 0.1 violated", lambda r: _value(r, "violated", resource="memory", **_TWENTY), lambda v: v < 0.1,
           "Zhu et al., Measure 1"),
     Claim("S4-measure1-reclaimed", "production leaves about half of its CPU to be reclaimed", "≈ 0.5",

@@ -1,10 +1,11 @@
 """What margin does a sampling period need, and what would finer sampling buy?
 
-A reservation for one period is the mean usage of the period before, plus a margin; the margin for a violation rate is
-the smallest that all but that share of the task time stays within.  Demand is taken twice: the mean of every 300 s
-window, and single seconds (2011: the sampled second, column 20; 2019: the percentiles of the window).  Period 0 stands
-for sampling so fine that the mean of the running window itself is known: what is left is variation inside
-five minutes.  Margins are upper edges of bins that are 1 percentage point wide up to 128 %, and 1.6 % wide above.
+A reservation for one period is the mean usage of the period before, plus a margin; the margin for a
+violation rate is the smallest that all but that share of the task time stays within. Demand is
+taken twice: the mean of every 300 s window, and single seconds (2011: the sampled second, column
+20; 2019: the percentiles of the window). Period 0 stands for sampling so fine that the mean of the
+running window itself is known: what is left is variation inside five minutes. Margins are upper
+edges of bins that are 1 percentage point wide up to 128 %, and 1.6 % wide above.
 """
 
 from __future__ import annotations
@@ -186,7 +187,8 @@ CLAIMS = (
           _growth, lambda v: v > 0.0, "Zhu et al., Measure 2"),
     Claim("S4-measure1-margin", "at 5 minutes a margin of 20 % covers 90 % of the time", "≤ 0.2",
           lambda r: _margin(r, "window", 300, 0.1), lambda v: v <= 0.2, "Zhu et al., Measure 1"),
-    Claim("S4-measure2-below", "variation inside five minutes needs a margin too, which finer sampling could follow",
+    Claim("S4-measure2-below",
+          "variation inside five minutes needs a margin too, which finer sampling could follow",
           "> 0", lambda r: _margin(r, "second", 0, 0.1), lambda v: v > 0.0, "Zhu et al., Measure 2"),
 )  # fmt: skip
 

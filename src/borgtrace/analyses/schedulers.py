@@ -1,7 +1,7 @@
 """Which scheduler handles what?
 
-Collections by scheduler, tier and type; how many were held in the batch queue, and how many have ended by themselves
-(FINISH).  Scheduler and priority are the last ones known.
+Collections by scheduler, tier and type; how many were held in the batch queue, and how many have
+ended by themselves (FINISH). Scheduler and priority are the last ones known.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How long are the chains of jobs that wait for each other, and is the order kept?
 
-A collection may name others that must finish before it starts.  Its depth is the longest chain of such names that leads to it.
-The order is kept where it is first scheduled at or after the last end of everything it names; unknown where one
-of these times is not in the trace.
+A collection may name others that must finish before it starts. Its depth is the longest chain of
+such names that leads to it. The order is kept where it is first scheduled at or after the last end
+of everything it names; unknown where one of these times is not in the trace.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ RESULT = Table(
                nullable=False),
         Column("n_collections", "int64", "count", "Collections of this depth.", nullable=False),
         Column("n_kept", "int64", "count", "Scheduled after everything they name had ended.", nullable=False),
-        Column("n_broken", "int64", "count", "Scheduled while something they name had not ended.", nullable=False),
+        Column("n_broken", "int64", "count", "Scheduled while something they name had not ended.",
+               nullable=False),
         Column("n_unknown", "int64", "count", "A time is not in the trace.", nullable=False),
     ),
 )  # fmt: skip

@@ -1,11 +1,13 @@
 """How many measurements does a task have?
 
-The trace of a task is all its usage rows, over all its attempts; its length is their number.  Lengths from 1 to
-100 are counted one by one, longer ones by powers of two.  Tasks without usage have no trace.
+The trace of a task is all its usage rows, over all its attempts; its length is their number.
+Lengths from 1 to 100 are counted one by one, longer ones by powers of two. Tasks without usage have
+no trace.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import ibis
@@ -39,7 +41,7 @@ def compute(tables: Tables) -> ir.Table:
     bounds = [SINGLE + 1, *(2**k for k in range(7, 31))]
     bins = [
         (length < above, (ibis.literal(low, "int64"), ibis.literal(above - 1, "int64")))
-        for low, above in zip(bounds[:-1], bounds[1:], strict=True)
+        for low, above in pairwise(bounds)
     ]
     single = length <= SINGLE
     rows = tasks.select(
@@ -90,7 +92,8 @@ def _share(result: pa.Table, low: int, high: int) -> float:
 
 CLAIMS = (
     Claim("S0-5-50", "traces of 5 to 50 points are about 74 % of all", 0.74,
-          lambda r: _share(r, 5, 50), lambda v: 0.69 <= v <= 0.79, "data pipeline description (section on data)"),
+          lambda r: _share(r, 5, 50), lambda v: 0.69 <= v <= 0.79,
+          "data pipeline description (section on data)"),
     Claim("S1-short", "95 % of the tasks have fewer than 24 points", 0.95,
           lambda r: _share(r, 1, 23), lambda v: 0.93 <= v <= 0.97, "Janus & Rzadca, SoCC'17, §3"),
 )  # fmt: skip

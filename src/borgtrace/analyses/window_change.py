@@ -1,9 +1,9 @@
 """How much does usage change from one measurement to the next?
 
-Consecutive means neighbouring 300 s slots.  *Cell*: the summed usage of all slots; *machine*: the same per machine;
-*task*: each task alone.  Within a slot usage is the mean over its windows, weighted by their length; at cell
-and machine level what runs inside an alloc set counts once.  A change from zero to something is larger than
-any percentage.
+Consecutive means neighbouring 300 s slots. *Cell*: the summed usage of all slots; *machine*: the
+same per machine; *task*: each task alone. Within a slot usage is the mean over its windows,
+weighted by their length; at cell and machine level what runs inside an alloc set counts once. A
+change from zero to something is larger than any percentage.
 """
 
 from __future__ import annotations
@@ -60,14 +60,18 @@ def plot(result: pa.Table) -> alt.Chart:
 
 
 CLAIMS = (
-    Claim("S4-fig10-cpu", "the cell's CPU usage changes by less than 20 % in over 90 % of the moments", "> 0.9",
-          lambda r: share_within(r, 20, level="cell", resource="cpu"), lambda v: v > 0.9, "Zhu et al., Fig. 10"),
+    Claim("S4-fig10-cpu", "the cell's CPU usage changes by less than 20 % in over 90 % of the moments",
+          "> 0.9",
+          lambda r: share_within(r, 20, level="cell", resource="cpu"), lambda v: v > 0.9,
+          "Zhu et al., Fig. 10"),
     Claim("S4-fig10-memory", "the cell's memory usage changes by less than 20 % in over 90 % of the moments",
           "> 0.9", lambda r: share_within(r, 20, level="cell", resource="memory"), lambda v: v > 0.9,
           "Zhu et al., Fig. 10"),
-    Claim("S4-measure1-task", "a task's CPU usage, too, changes by less than 20 % in over 90 % of the moments",
+    Claim("S4-measure1-task",
+          "a task's CPU usage, too, changes by less than 20 % in over 90 % of the moments",
           "implied by a margin of 20 % per task",
-          lambda r: share_within(r, 20, level="task", resource="cpu"), lambda v: v > 0.9, "Zhu et al., Measure 1"),
+          lambda r: share_within(r, 20, level="task", resource="cpu"), lambda v: v > 0.9,
+          "Zhu et al., Measure 1"),
 )  # fmt: skip
 
 RECIPE = Recipe(

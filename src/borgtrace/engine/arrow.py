@@ -30,8 +30,8 @@ def to_arrow(expr: ir.Table) -> pa.Table:
 
 
 def _from_spark(backend: SparkBackend, expr: ir.Table) -> pa.Table:
-    from borgtrace.engine.spark import spark_session
+    from borgtrace.engine.spark import frame_to_arrow, spark_session
 
     backend._run_pre_execute_hooks(expr)  # registers in-memory tables and functions of the expression
-    rows: pa.Table = spark_session(backend).sql(backend.compile(expr)).toArrow()
+    rows = frame_to_arrow(spark_session(backend).sql(backend.compile(expr)))
     return rows.cast(expr.schema().to_pyarrow())

@@ -6,12 +6,14 @@ import os
 import re
 import sys
 import tempfile
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ibis
 import ibis.expr.types as ir
+import pyarrow as pa
 
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.engine.memory import parse_memory
@@ -98,6 +100,13 @@ def spark_session(con: Backend) -> SparkSession:
     """Return the Spark session under an Ibis connection, which Ibis keeps to itself."""
     session: SparkSession = con._session
     return session
+
+
+def frame_to_arrow(frame: Any) -> pa.Table:
+    """Collect a Spark data frame; pyspark leaves its socket to the garbage collector, which complains."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        return frame.toArrow()
 
 
 def _configuration(url: str, memory: str, temp_directory: Path | None) -> dict[str, str]:

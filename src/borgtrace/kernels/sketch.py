@@ -1,8 +1,9 @@
 """A sketch of a distribution that parts of a cluster fill alone and that merges by adding counts.
 
-Values fall into buckets whose edges grow by γ = (1 + α)/(1 − α), so that the middle of the bucket that holds a quantile is
-at most a share α away from it (Masson, Rim, Lee: DDSketch, VLDB 2019).  Zero and infinity have buckets of
-their own.  The number of buckets does not depend on the number of values.
+Values fall into buckets whose edges grow by γ = (1 + α)/(1 − α), so that the middle of the bucket
+that holds a quantile is at most a share α away from it (Masson, Rim, Lee: DDSketch, VLDB 2019).
+Zero and infinity have buckets of their own. The number of buckets does not depend on the number of
+values.
 """
 
 from __future__ import annotations

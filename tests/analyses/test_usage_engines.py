@@ -1,0 +1,183 @@
+"""Questions of utilization, change, measures, quality and dependencies: equal on DuckDB and on Spark."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import ibis
+import pyarrow as pa
+import pytest
+import sqlglot
+
+from borgtrace.analyses import (
+    alloc_sets,
+    change_sketch,
+    cpu_by_duration,
+    data_quality,
+    hourly_change,
+    interference,
+    machine_utilization,
+    over_request,
+    parents,
+    peak_to_request,
+    placement_limits,
+    queueing,
+    reservation,
+    sampling_period,
+    schedulers,
+    start_after,
+    trace_lengths,
+    utilization,
+    vertical_scaling,
+    window_change,
+)
+from borgtrace.recipe import Recipe, Tables
+from tests.analyses.tiny import at, on, tiny, window
+
+RECIPES: tuple[Recipe, ...] = tuple(
+    module.RECIPE
+    for module in (
+        alloc_sets, change_sketch, cpu_by_duration, data_quality, hourly_change, interference,
+        machine_utilization, over_request, parents, peak_to_request, placement_limits, queueing, reservation,
+        sampling_period, schedulers, start_after, trace_lengths, utilization, vertical_scaling, window_change,
+    )
+)  # fmt: skip
+PRIORITIES = {"2011": (0, 2, 9), "2019": (25, 103, 200, 360)}
+NULLS = (None, 0.0, 0.1, 0.2, 0.3, 0.5, 0.7)
+
+
+def cell(generation: str, seed: int = 1) -> dict[str, list[dict[str, Any]]]:
+    """Return a small cell with a bit of everything: NULLs, ties, gaps, alloc sets, dependencies."""
+    rng = random.Random(seed)
+    is_new = generation == "2019"
+    tables: dict[str, list[dict[str, Any]]] = {
+        "machine_events": [
+            {"time": 0, "machine_id": m, "type": "ADD", "switch_id": str(m % 2),
+             "cpu_capacity": 0.5 + 0.25 * (m % 3), "memory_capacity": rng.choice((0.5, None, 1.0))}
+            for m in range(1, 5)
+        ],
+        "collection_events": [], "instance_events": [], "instance_usage": [], "tasks": [],
+    }  # fmt: skip
+    for job in range(1, 25):
+        is_set = is_new and job in (1, 2)
+        inside = {"alloc_collection_id": rng.choice((1, 2))} if is_new and job in (5, 6, 7) else {}
+        kind = {"collection_type": "ALLOC_SET" if is_set else "JOB", **inside}
+        priority, machine = rng.choice(PRIORITIES[generation]), rng.randint(1, 4)
+        requests = {"cpu_request": rng.choice((0.125, 0.25, None)), "memory_request": rng.choice((0.25, 0.5))}
+        first = rng.choice((-600, 0, 300, 3000))
+        about = {"collection_id": job, "priority": priority, **kind}
+        new = {
+            "max_per_machine": rng.choice((None, 1)), "max_per_switch": rng.choice((None, 1, 2)),
+            "parent_collection_id": rng.choice((None, job - 1)), "vertical_scaling": rng.choice(("OFF", None)),
+            "scheduler": rng.choice(("DEFAULT", "BATCH")), "start_after_collection_ids": rng.choice(([], [job - 1])),
+        } if is_new else {}  # fmt: skip
+        steps = ("SUBMIT", *(("QUEUE", "ENABLE") if is_new else ()), "SCHEDULE")
+        end = rng.choice(("FINISH", "KILL", "FAIL", ""))
+        length = rng.randint(1, 20) * 300 + rng.choice((0, 0, 100))
+        for number, step in enumerate((*steps, end)):
+            when = max(0, at(first)) if number < len(steps) else at(max(first, 0) + length)
+            if step:
+                tables["collection_events"].append({**about, **new, "time": when, "type": step})
+        for index in range(rng.choice((1, 2))):
+            task = {**about, "instance_index": index}
+            flag = {} if is_new else {"needs_different_machine": rng.choice((True, None))}
+            for number, step in enumerate((*steps, end)):
+                when = max(0, at(first)) if number < len(steps) else at(max(first, 0) + length)
+                where = {"machine_id": machine} if number >= len(steps) - 1 else {}
+                if step:
+                    tables["instance_events"].append(
+                        {**task, **requests, **flag, **where, "time": when, "type": step}
+                    )
+            starts = range(max(0, first), max(0, first) + length, 300)
+            for start in starts:
+                usage = {
+                    "collection_type": kind["collection_type"], **inside, "instance_index": index,
+                    "machine_id": rng.choice((machine, machine, None)), "maximum_cpu": rng.choice(NULLS),
+                    "maximum_memory": rng.choice(NULLS), "sampled_cpu": rng.choice(NULLS),
+                    "cycles_per_instruction": rng.choice((None, 1.0, 1.7, 99.0)),
+                    "memory_accesses_per_instruction": rng.choice((None, 0.01, 0.02)),
+                    "length": rng.choice((300, 300, 75)),
+                }  # fmt: skip
+                if is_new and rng.random() < 0.5:
+                    usage["cpu_usage_distribution"] = sorted(rng.random() for _ in range(11))
+                    usage["tail_cpu_usage_distribution"] = sorted(rng.random() for _ in range(9))
+                tables["instance_usage"].append(
+                    {**window(job, start, rng.choice(NULLS), rng.choice(NULLS), **usage)}
+                )
+            tables["tasks"].append({
+                **{name: task[name] for name in ("collection_id", "instance_index", "priority")}, **requests,
+                "collection_type": kind["collection_type"], "n_windows": len(starts), "seconds": float(length),
+                "weighted_mean_average_cpu": rng.choice((None, 0.3)),
+            })  # fmt: skip
+    return tables
+
+
+def close(left: pa.Table, right: pa.Table) -> bool:
+    """Whether two answers agree: exactly, and floats within 1e-9 of each other."""
+    if left.schema != right.schema or left.num_rows != right.num_rows:
+        return False
+    return all(
+        a == b or (isinstance(a, float) and isinstance(b, float) and a == pytest.approx(b, rel=1e-9))
+        for x, y in zip(left.to_pylist(), right.to_pylist(), strict=True)
+        for a, b in zip(x.values(), y.values(), strict=True)
+    )
+
+
+@pytest.fixture(scope="module", params=["2011", "2019"])
+def engines(request: pytest.FixtureRequest) -> Iterator[tuple[Tables, Tables]]:
+    pytest.importorskip("pyspark", reason="pyspark is not installed")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java, which is not on the PATH")
+    tables = cell(request.param)
+    spark = on("local[2]", request.param, **tables)
+    yield on("duckdb", request.param, **tables), spark
+    ibis.get_backend(spark.instance_usage).disconnect()
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+def test_spark_gives_the_same_answer(recipe: Recipe, engines: tuple[Tables, Tables]) -> None:
+    here, there = (recipe.run(tables) for tables in engines)
+    assert here.not_applicable == there.not_applicable
+    assert close(here.table, there.table)
+    assert here.not_applicable or here.table.num_rows > 0
+
+
+@pytest.mark.parametrize("generation", ["2011", "2019"])
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+def test_rows_in_any_order_give_the_same_bytes(recipe: Recipe, generation: str) -> None:
+    tables = cell(generation)
+    for rows in tables.values():
+        for number, row in enumerate(rows):
+            row["source_row"] = number
+    for row in tables["tasks"]:
+        del row["source_row"]
+    shuffled = {name: random.Random(7).sample(rows, len(rows)) for name, rows in tables.items()}
+    assert recipe.run(tiny(generation, **shuffled)).table.equals(recipe.run(tiny(generation, **tables)).table)
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+def test_stages_compile_to_bigquery(recipe: Recipe) -> None:
+    stages = recipe.stages()
+    assert stages
+    for stage in stages.values():
+        sqlglot.parse_one(str(ibis.to_sql(stage, dialect="bigquery")), dialect="bigquery")
+
+
+@pytest.mark.parametrize("generation", ["2011", "2019"])
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+@pytest.mark.parametrize(
+    "kept",
+    [(), ("machine_events", "collection_events", "instance_events", "tasks"), ("instance_usage",)],
+    ids=["nothing", "no usage", "usage alone"],
+)
+def test_a_poor_store_is_answered_or_not_applicable(
+    recipe: Recipe, generation: str, kept: tuple[str, ...]
+) -> None:
+    tables = cell(generation)
+    result = recipe.run(tiny(generation, **{name: tables[name] for name in kept}))
+    assert (result.not_applicable is None) == (result.table.num_rows > 0)
+    assert result.not_applicable != ""
+    assert all(finding.reason for finding in result.findings if finding.verdict == "not applicable")
