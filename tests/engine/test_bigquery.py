@@ -31,7 +31,8 @@ RAW = {
     "instance_events": """
         SELECT 9 AS time, 4 AS type, 100 AS collection_id, 1 AS scheduling_class, 5 AS missing_type,
                0 AS collection_type, 103 AS priority, 200 AS alloc_collection_id, 3 AS instance_index,
-               -1 AS machine_id, -1 AS alloc_instance_index, {'cpus': 0.5, 'memory': 0.25} AS resource_request,
+               -1 AS machine_id, -1 AS alloc_instance_index,
+               {'cpus': 0.5, 'memory': 0.25} AS resource_request,
                [{'name': 'a', 'value': '', 'relation': 1}, {'name': 'b', 'value': '4', 'relation': 5}]
                    AS "constraint"
         UNION ALL SELECT 10, 0, 100, 1, NULL, 0, 103, NULL, 3, 0, 8, NULL, []""",

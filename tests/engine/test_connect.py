@@ -95,8 +95,8 @@ class _Builder:
         (
             RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."),
             (
-                "local[2]: Spark does not start: got [JAVA_GATEWAY_EXITED] Java gateway process exited before "
-                "sending its port number.; install Java 17 or later and set JAVA_HOME"
+                "local[2]: Spark does not start: got [JAVA_GATEWAY_EXITED] Java gateway process exited "
+                "before sending its port number.; install Java 17 or later and set JAVA_HOME"
             ),
         ),
         (

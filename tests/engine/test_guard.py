@@ -121,7 +121,7 @@ SELECT * FROM glob('/*')
 SELECT * FROM 'secret.txt'
 SELECT * FROM 'http://127.0.0.1:9/x.parquet'
 SELECT * FROM 's3://bucket/x.parquet'
-SELECT count(*) FROM machine_events WHERE platform_id IN (SELECT content FROM read_text('{outside}/secret.txt'))
+SELECT 1 FROM machine_events WHERE platform_id IN (SELECT content FROM read_text('{outside}/secret.txt'))
 """.strip().splitlines()
 
 QUESTIONS = [
@@ -300,8 +300,8 @@ def test_stream_checks_before_anything_runs(con: duckdb.DuckDBPyConnection) -> N
         (
             "PIVOT machine_events ON type USING count(*)",
             (
-                "query: PIVOT without its values: expected one SELECT, got several statements; list the values: "
-                "PIVOT instance_events ON type IN ('EVICT', 'FAIL') USING count(*)"
+                "query: PIVOT without its values: expected one SELECT, got several statements; list the "
+                "values: PIVOT instance_events ON type IN ('EVICT', 'FAIL') USING count(*)"
             ),
         ),
         ("SELEC 1", 'query: Parser Error: syntax error at or near "SELEC"'),
@@ -312,11 +312,12 @@ def test_stream_checks_before_anything_runs(con: duckdb.DuckDBPyConnection) -> N
         (
             "SELECT * FROM checkpoint()",
             (
-                "query: table function not allowed: expected one of duckdb_columns, duckdb_functions, duckdb_tables, "
-                "duckdb_types, duckdb_views, generate_series, glob, histogram, histogram_values, json_each, "
-                "json_tree, parquet_file_metadata, parquet_kv_metadata, parquet_metadata, parquet_scan, "
-                "parquet_schema, pragma_table_info, pragma_version, range, read_csv, read_csv_auto, read_json, "
-                "read_json_auto, read_parquet, read_text, repeat, repeat_row, summary, unnest, got checkpoint"
+                "query: table function not allowed: expected one of duckdb_columns, duckdb_functions, "
+                "duckdb_tables, duckdb_types, duckdb_views, generate_series, glob, histogram, "
+                "histogram_values, json_each, json_tree, parquet_file_metadata, parquet_kv_metadata, "
+                "parquet_metadata, parquet_scan, parquet_schema, pragma_table_info, pragma_version, "
+                "range, read_csv, read_csv_auto, read_json, read_json_auto, read_parquet, read_text, "
+                "repeat, repeat_row, summary, unnest, got checkpoint"
             ),
         ),
     ],

@@ -55,8 +55,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     options = webdriver.ChromeOptions()
     options.binary_location = programs[0]
     flags = (
-        "headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking",
-        "disable-component-update", "disable-sync", "disable-dev-shm-usage", "hide-scrollbars",
+        "headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-sync",
+        "hide-scrollbars", "disable-background-networking", "disable-component-update",
+        "disable-dev-shm-usage",
         f"user-data-dir={tmp_path_factory.mktemp('chromium')}",
     )  # fmt: skip
     for flag in flags:
@@ -64,8 +65,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(programs[1]))
 
-    def open_page(path: Path, width: int = 1280, height: int = 900, *, dark: bool = False, paper: bool = False) -> Any:
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+    def open_page(path: Path, width: int = 1280, *, dark: bool = False, paper: bool = False) -> Any:
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         media = {"media": "print" if paper else "screen", "features": [scheme]}
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)

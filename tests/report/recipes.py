@@ -43,7 +43,8 @@ def rows(n: int) -> pa.Table:
 
 def step_line(result: pa.Table) -> Any:
     return alt.Chart(result).mark_line(interpolate="step-after").encode(
-        x=alt.X("hour:Q", title="hour of the trace"), y=alt.Y("n:Q", title="tasks in the queue"), color="series:N"
+        x=alt.X("hour:Q", title="hour of the trace"), y=alt.Y("n:Q", title="tasks in the queue"),
+        color="series:N",
     )  # fmt: skip
 
 
@@ -64,7 +65,8 @@ def facets(result: pa.Table) -> Any:
 
 def heat_map(result: pa.Table) -> Any:
     return alt.Chart(result).mark_rect().encode(
-        x=alt.X("hour:Q", bin=alt.Bin(maxbins=20)), y=alt.Y("series:N"), color=alt.Color("mean(cpu):Q", title="CPU")
+        x=alt.X("hour:Q", bin=alt.Bin(maxbins=20)), y=alt.Y("series:N"),
+        color=alt.Color("mean(cpu):Q", title="CPU"),
     )  # fmt: skip
 
 
@@ -74,14 +76,14 @@ def interactive(result: pa.Table) -> Any:
 
 
 def answer(n: int) -> Callable[..., pa.Table]:
-    def compute(tables: Tables, *, step: int = 60) -> pa.Table:  # noqa: ARG001 - the shape of a recipe
+    def compute(tables: Tables, *, step: int = 60) -> pa.Table:
         return rows(n)
 
     compute.__module__ = __name__
     return compute
 
 
-def no_answer(tables: Tables) -> pa.Table:  # noqa: ARG001 - the shape of a recipe
+def no_answer(tables: Tables) -> pa.Table:
     raise NotApplicable("the trace has <no> usage & is short")
 
 
@@ -94,7 +96,8 @@ CLAIMS = (
 )  # fmt: skip
 
 RECIPES = [
-    Recipe("queue_length", answer(N_STEPS // 2), step_line, _table("queue_length"), CLAIMS, reference="Zhu et al., Method 3-2"),
+    Recipe("queue_length", answer(N_STEPS // 2), step_line, _table("queue_length"), CLAIMS,
+           reference="Zhu et al., Method 3-2"),
     Recipe("side_by_side", answer(300), side_by_side, _table("side_by_side"), CLAIMS[1:2]),
     Recipe("facets", answer(200), facets, _table("facets")),
     Recipe("heat_map", answer(200), heat_map, _table("heat_map")),

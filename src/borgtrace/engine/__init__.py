@@ -100,6 +100,7 @@ def read_table(con: SQLBackend, table: Table, paths: Sequence[str], *, name: str
 
     Examples
     --------
+    >>> from borgtrace.engine import to_arrow
     >>> from borgtrace.schema import TABLES
     >>> to_arrow(read_table(connect(memory="200MB"), TABLES["machine_events"], [])).num_rows
     0

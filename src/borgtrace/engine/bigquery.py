@@ -36,6 +36,13 @@ _NONE = {
     "alloc_instance_index": (NO_ALLOC_INDEX,),
 }
 """Constants of v3 that mean "none" and become NULL."""
+_GIVEN = {
+    "source_part": "0",
+    "source_row": "0",
+    "position": "position",
+    "is_on_dedicated_machine": f"COALESCE(raw.machine_id = {DEDICATED_MACHINE}, FALSE)",
+}
+"""Columns that ingest derives."""
 
 
 def view_sql(table: Table, cell: str) -> str:
@@ -120,12 +127,8 @@ def compile_sql(expr: ir.Expr) -> str:
 
 def _value(table: Table, column: Column) -> str:
     """Write how `column` is computed from one raw row."""
-    if column.name in ("source_part", "source_row"):
-        return "0"
-    if column.name == "position":
-        return "position"
-    if column.name == "is_on_dedicated_machine":
-        return f"COALESCE(raw.machine_id = {DEDICATED_MACHINE}, FALSE)"
+    if column.name in _GIVEN:
+        return _GIVEN[column.name]
     source = column.source["2019"]
     if isinstance(source, Absent):
         return f"CAST(NULL AS {_TYPES[column.type]})"

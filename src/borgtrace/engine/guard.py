@@ -89,8 +89,8 @@ def query(con: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     """
     with refusals():
         check(con, sql)
-        rows = con.cursor().sql(sql).to_arrow_table()
-    return rows
+        answer = con.cursor().sql(sql).to_arrow_table()
+    return answer.combine_chunks()
 
 
 def stream(con: duckdb.DuckDBPyConnection, sql: str, batch_rows: int = 100_000) -> pa.RecordBatchReader:
@@ -118,7 +118,7 @@ def check(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     >>> check(duckdb.connect(), "drop table tasks")
     Traceback (most recent call last):
     ...
-    borgtrace.errors.UsageError: query: not a SELECT: expected one SELECT, got DROP; only a query can be answered
+    borgtrace.errors.UsageError: query: not a SELECT: expected one SELECT, got DROP; ...
     """
     kinds = [statement.type.name for statement in con.extract_statements(sql)]
     if len(kinds) != 1:

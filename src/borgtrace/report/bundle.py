@@ -20,16 +20,16 @@ def javascript() -> str:
     import vl_convert
 
     version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    script: str = vl_convert.javascript_bundle(None, vl_version=version)
+    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
     return inline_script(script)
 
 
 def inline_script(text: str) -> str:
-    """Make a script safe inside ``<script>``: the page's parser must not see an end tag or a comment.
+    r"""Make a script safe inside ``<script>``: the page's parser must not see an end tag or a comment.
 
     Examples
     --------
     >>> inline_script("'</script>'")
-    "'<\\\\/script>'"
+    "'<\\/script>'"
     """
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")

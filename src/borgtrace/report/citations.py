@@ -44,14 +44,15 @@ PAPERS: tuple[Citation, ...] = (
     Citation("A. Verma, L. Pedrosa, M. Korupolu, D. Oppenheimer, E. Tune, J. Wilkes: Large-scale cluster "
              "management at Google with Borg. EuroSys 2015.",
              "https://doi.org/10.1145/2741948.2741964", ("Verma", "Borg paper")),
-    Citation("P. Janus, K. Rzadca: SLO-aware Colocation of Data Center Tasks Based on Instantaneous Processor "
-             "Requirements. SoCC 2017.", "https://doi.org/10.1145/3127479.3132244", ("Janus", "Rzadca")),
+    Citation("P. Janus, K. Rzadca: SLO-aware Colocation of Data Center Tasks Based on "
+             "Instantaneous Processor Requirements. SoCC 2017.",
+             "https://doi.org/10.1145/3127479.3132244", ("Janus", "Rzadca")),
     Citation("M. Tirmazi et al.: Borg: the Next Generation. EuroSys 2020.",
              "https://doi.org/10.1145/3342195.3387517", ("Tirmazi",)),
     Citation("N. Bashir, N. Deng, K. Rzadca, D. Irwin, S. Kodak, R. Jnagal: Take it to the Limit: Peak "
              "Prediction-driven Resource Overcommitment in Datacenters. EuroSys 2021.",
              "https://doi.org/10.1145/3447786.3456259", ("Bashir",)),
-    Citation("Zhu et al.: an analysis of the Google cluster trace of 2011 in ten observations and two "
+    Citation("Zhu et al.: an analysis of the Google cluster trace of 2011: ten observations, two "
              "measures.", "", ("Zhu",)),
 )  # fmt: skip
 

@@ -76,12 +76,12 @@ def render(template: str, **values: Any) -> str:
 
 
 def json_script(text: str) -> Markup:
-    """Make JSON safe inside ``<script type="application/json">``.
+    r"""Make JSON safe inside ``<script type="application/json">``.
 
     Examples
     --------
     >>> json_script('{"a": "</script>"}')
-    Markup('{"a": "\\\\u003c/script>"}')
+    Markup('{"a": "\\u003c/script>"}')
     """
     return Markup(text.replace("<", "\\u003c"))
 

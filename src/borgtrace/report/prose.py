@@ -30,12 +30,12 @@ def inline(text: str) -> Markup:
 
 
 def paragraphs(text: str) -> Markup:
-    """Return a text as HTML paragraphs; lines that start with ``-`` or ``*`` become a list.
+    r"""Return a text as HTML paragraphs; lines that start with ``-`` or ``*`` become a list.
 
     Examples
     --------
-    >>> paragraphs("One.\\n\\n- a\\n- b")
-    Markup('<p>One.</p>\\n<ul><li>a</li><li>b</li></ul>')
+    >>> paragraphs("One.\n\n- a\n- b")
+    Markup('<p>One.</p>\n<ul><li>a</li><li>b</li></ul>')
     """
     blocks = [block.strip() for block in re.split(r"\n\s*\n", text.strip()) if block.strip()]
     return Markup("\n").join(_block(block) for block in blocks)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from borgtrace.recipe import Finding, Recipe, Result
-from borgtrace.report.charts import Figure, TooManyPoints, figure
+from borgtrace.report.charts import Figure, TooManyPointsError, figure
 from borgtrace.report.prose import inline, paragraphs
 from borgtrace.report.values import ShownTable, shown_table
 
@@ -106,5 +106,5 @@ def _figure(result: Result) -> tuple[Figure | None, str]:
         return None, "The answer has no rows on this store."
     try:
         return figure(chart, result.recipe.question), ""
-    except TooManyPoints as error:
+    except TooManyPointsError as error:
         return None, f"No chart: {error}; the table has them all."

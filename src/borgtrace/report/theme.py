@@ -1,4 +1,4 @@
-"""How charts look on the page: colours are CSS variables, so that one drawing serves light, dark and print."""
+"""How charts look on the page: colours are CSS variables, so one drawing serves light, dark and print."""
 
 from __future__ import annotations
 
@@ -6,25 +6,14 @@ from typing import Any
 
 _INK, _MUTED, _PAPER = "var(--ink)", "var(--muted)", "var(--paper)"
 
+_INKS = ("black", "#000", "#000000", "#111", "#222", "#222222", "#333", "#333333", "#444")
+_GREYS = (
+    "grey", "gray", "darkgrey", "darkgray", "lightgrey", "lightgray", "silver", "#666", "#777", "#888",
+    "#888888", "#999", "#999999", "#aaa", "#bbb", "#bbbbbb", "#ccc", "#cccccc",
+)  # fmt: skip
 _FIXED_COLOURS = {
-    **dict.fromkeys(("black", "#000", "#000000", "#111", "#222", "#222222", "#333", "#333333", "#444"), _INK),
-    **dict.fromkeys(
-        ("grey", "gray", "darkgrey", "darkgray", "lightgrey", "lightgray", "silver")
-        + (
-            "#666",
-            "#777",
-            "#888",
-            "#888888",
-            "#999",
-            "#999999",
-            "#aaa",
-            "#bbb",
-            "#bbbbbb",
-            "#ccc",
-            "#cccccc",
-        ),
-        _MUTED,
-    ),
+    **dict.fromkeys(_INKS, _INK),
+    **dict.fromkeys(_GREYS, _MUTED),
     **dict.fromkeys(("white", "#fff", "#ffffff"), _PAPER),
 }
 """Ink and greys that a recipe may have fixed, and that would vanish on the other background."""

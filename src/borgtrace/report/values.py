@@ -65,10 +65,12 @@ def cell(value: Any, column: Column) -> str:
 
     Examples
     --------
-    >>> cell(1234567, Column("n", "int64", "count", "A count.")), cell(0.123456789, Column("x", "float64", "1", "X."))
-    ('1\u202f234\u202f567', '0.123457')
-    >>> cell(6251812952, Column("job", "int64", "id", "An id.")), cell(None, Column("x", "float64", "1", "X."))
-    ('6251812952', '–')
+    >>> cell(1234567, Column("n", "int64", "count", "A count."))
+    '1\u202f234\u202f567'
+    >>> cell(0.123456789, Column("x", "float64", "1", "X.")), cell(None, Column("x", "float64", "1", "X."))
+    ('0.123457', '–')
+    >>> cell(6251812952, Column("job", "int64", "id", "An id."))
+    '6251812952'
     """
     if value is None:
         return NOTHING

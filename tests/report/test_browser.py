@@ -1,0 +1,207 @@
+"""The page in a real browser."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from . import recipes
+
+STATES = "return [...document.querySelectorAll('[data-chart]')].map(chart => chart.dataset.state)"
+N_CHARTS = len(recipes.RECIPES) - 1
+Browser = Callable[..., Any]
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 20) -> Any:
+    """Wait until `condition` is true; fail with its last value where it never is."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert value
+    return value
+
+
+def drawn(driver: Any) -> list[str]:
+    states: list[str] = wait_for(
+        lambda: (found := driver.execute_script(STATES)) and not {"waiting", "drawing"} & set(found) and found
+    )
+    return states
+
+
+def errors(driver: Any) -> list[Any]:
+    return [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_chart_is_drawn_without_an_error(browser: Browser, page: Path, width: int, dark: bool) -> None:
+    driver = browser(page, width, dark=dark)
+    assert drawn(driver) == ["drawn"] * N_CHARTS
+    assert errors(driver) == []
+    sizes = driver.execute_script(
+        "return [...document.querySelectorAll('.chart svg')].map(svg => svg.getBoundingClientRect().toJSON())"
+    )
+    assert len(sizes) == N_CHARTS
+    assert all(size["width"] > 200 and size["height"] > 40 for size in sizes)
+    marks = driver.execute_script(
+        "return [...document.querySelectorAll('.chart')].map(chart => "
+        "chart.querySelectorAll('.mark-line path, .mark-rect path, .mark-symbol path').length)"
+    )
+    assert all(n > 0 for n in marks)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_page_never_scrolls_sideways(browser: Browser, page: Path, width: int) -> None:
+    driver = browser(page, width)
+    drawn(driver)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_contents_links_lead_to_their_sections(browser: Browser, page: Path) -> None:
+    driver = browser(page)
+    drawn(driver)
+    links = driver.find_elements("css selector", "nav a")
+    assert len(links) == 4 + len(recipes.RECIPES)
+    for link in links:
+        link.click()
+        target = link.get_attribute("href").partition("#")[2]
+        top, at_end = driver.execute_script(
+            "const t = document.getElementById(arguments[0]).getBoundingClientRect().top;"
+            "return [t, innerHeight + scrollY >= document.documentElement.scrollHeight - 2]",
+            target,
+        )
+        assert -2 <= top < 60 or (at_end and 0 <= top < 900)
+
+
+def test_contents_are_folded_on_a_phone_and_open_on_tap(browser: Browser, page: Path) -> None:
+    driver = browser(page, 390)
+    contents = driver.find_element("id", "contents")
+    assert not contents.get_property("open")
+    contents.find_element("tag name", "summary").click()
+    assert contents.get_property("open")
+
+
+def test_a_tooltip_shows_a_value(browser: Browser, page: Path) -> None:
+    from selenium.webdriver import ActionChains
+
+    driver = browser(page)
+    drawn(driver)
+    chart = driver.find_element("css selector", "[data-chart=side-by-side]")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
+    point = chart.find_elements("css selector", ".mark-symbol path")[150]
+    ActionChains(driver).move_to_element(point).perform()
+    text = wait_for(lambda: driver.execute_script(
+        "const tip = document.querySelector('#vg-tooltip-element.visible'); return tip && tip.textContent"
+    ))  # fmt: skip
+    assert "hour" in text
+    assert "CPU" in text
+    assert any(char.isdigit() for char in text)
+
+
+def test_dragging_moves_the_axes_and_double_click_resets(browser: Browser, page: Path) -> None:
+    from selenium.webdriver import ActionChains
+
+    driver = browser(page)
+    drawn(driver)
+    chart = driver.find_element("css selector", "[data-chart=queue-length]")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
+
+    def labels() -> str:
+        script = "return [...arguments[0].querySelectorAll('.mark-text text')].map(t => t.textContent).join()"
+        return str(driver.execute_script(script, chart))
+
+    before = labels()
+    ActionChains(driver).move_to_element_with_offset(chart, -60, 30).click_and_hold().move_by_offset(
+        120, 0
+    ).release().perform()
+    wait_for(lambda: labels() != before)
+    ActionChains(driver).move_to_element_with_offset(chart, -60, 30).double_click().perform()
+    wait_for(lambda: labels() == before)
+
+
+def test_the_plain_wheel_scrolls_the_page_and_not_the_chart(browser: Browser, page: Path) -> None:
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.actions.wheel_input import ScrollOrigin
+
+    driver = browser(page)
+    drawn(driver)
+    chart = driver.find_element("css selector", "[data-chart=queue-length]")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
+    before = driver.execute_script("return scrollY")
+    ActionChains(driver).scroll_from_origin(ScrollOrigin.from_element(chart), 0, 200).perform()
+    assert wait_for(lambda: driver.execute_script("return scrollY") > before)
+
+
+def test_charts_follow_the_window(browser: Browser, page: Path) -> None:
+    driver = browser(page, 1280)
+    drawn(driver)
+    driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 700, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+    )
+    wait_for(lambda: driver.execute_script(
+        "return [...document.querySelectorAll('.chart')].every(chart => "
+        "Math.abs(Number(chart.dataset.width) - chart.clientWidth) < 9 && chart.dataset.state === 'drawn')"
+    ))  # fmt: skip
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= 700
+
+
+CONTRAST = """
+const channels = (text) => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
+const light = (text) => {
+  const linear = v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+  const [r, g, b] = channels(text).map(v => linear(v / 255));
+  return .2126 * r + .7152 * g + .0722 * b;
+};
+const ground = (element) => {
+  for (let e = element; e; e = e.parentElement) {
+    const colour = getComputedStyle(e).backgroundColor;
+    if (!/^rgba.*, 0\\)$/.test(colour)) return colour;
+  }
+  return "rgb(255, 255, 255)";
+};
+const result = [];
+const texts = document.querySelectorAll("main *, nav *, .synthetic, .chart text");
+for (const element of texts) {
+  if (![...element.childNodes].some(n => n.nodeType === 3 && n.textContent.trim())) continue;
+  const style = getComputedStyle(element);
+  if (element.closest("script, style, noscript, .hidden, .anchor")) continue;
+  const ink = element.closest("svg") ? style.fill : style.color;
+  const [a, b] = [light(ink), light(ground(element))];
+  const ratio = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
+  if (ratio < 4.5) result.push([element.tagName, element.textContent.slice(0, 40), ink, ratio]);
+}
+return result;
+"""
+
+
+@pytest.mark.parametrize("look", ["light", "dark", "paper"])
+def test_all_text_stands_out_from_its_background(browser: Browser, page: Path, look: str) -> None:
+    """At least 4.5 : 1, as WCAG 2 level AA asks."""
+    driver = browser(page, dark=look == "dark", paper=look == "paper")
+    drawn(driver)
+    assert driver.execute_script(CONTRAST) == []
+
+
+def test_charts_have_a_name_for_screen_readers(browser: Browser, page: Path) -> None:
+    driver = browser(page)
+    drawn(driver)
+    names = driver.execute_script(
+        "return [...document.querySelectorAll('.chart')].map(chart => chart.getAttribute('aria-label'))"
+    )
+    assert all((name and "chart" in name) or "map" in name or "plot" in name for name in names)
+
+
+def test_print_opens_all_folds(browser: Browser, page: Path) -> None:
+    driver = browser(page)
+    drawn(driver)
+    opened = "return [...document.querySelectorAll('main details')].filter(item => item.open).length"
+    assert driver.execute_script(opened) == 0
+    driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert driver.execute_script(opened) == len(driver.find_elements("css selector", "main details"))
+    driver.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert driver.execute_script(opened) == 0

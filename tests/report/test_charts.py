@@ -1,0 +1,98 @@
+"""What happens to a chart on its way to the page."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import altair as alt
+import pyarrow as pa
+import pytest
+
+from borgtrace.report.charts import ROWS, TooManyPointsError, figure
+from borgtrace.report.theme import CONFIG, themed
+from borgtrace.report.views import unit_views
+
+from . import recipes
+
+
+def spec_of(chart: Any) -> dict[str, Any]:
+    spec: dict[str, Any] = json.loads(figure(chart, "Why?").spec)
+    return spec
+
+
+def test_long_step_function_is_reduced_and_keeps_its_peak() -> None:
+    made = figure(recipes.step_line(recipes.rows(recipes.N_STEPS // 2)), "Why?")
+    (data,) = json.loads(made.spec)["datasets"].values()
+    assert made.n_rows == len(data) <= ROWS
+    assert max(row["n"] for row in data) == recipes.PEAK
+    assert {row["series"] for row in data} == {"a", "b"}
+
+
+def test_inline_values_are_reduced_too() -> None:
+    values = [{"t": i, "n": i % 3} for i in range(50_000)]
+    made = figure(alt.Chart(alt.Data(values=values)).mark_line().encode(x="t:Q", y="n:Q"), "Why?")
+    assert made.n_rows <= ROWS
+
+
+def test_aggregated_data_is_left_alone_up_to_a_limit() -> None:
+    def histogram(n: int) -> Any:
+        table = pa.table({"t": list(range(n))})
+        return alt.Chart(table).mark_bar().encode(x=alt.X("t:Q", bin=True), y="count()")
+
+    assert figure(histogram(10_000), "Why?").n_rows == 10_000
+    with pytest.raises(TooManyPointsError) as caught:
+        figure(histogram(25_000), "Why?")
+    assert str(caught.value) == "25,000 points cannot be drawn"
+
+
+def test_lines_and_areas_show_values_everywhere() -> None:
+    marks = [view.spec["mark"] for view in unit_views(spec_of(recipes.side_by_side(recipes.rows(10))))]
+    assert [mark.get("point") for mark in marks] == ["transparent", None, "transparent"]
+    assert CONFIG["mark"]["tooltip"] is True
+
+
+def test_one_zoom_per_view_on_continuous_axes_only() -> None:
+    views = list(unit_views(spec_of(recipes.side_by_side(recipes.rows(10)))))
+    encodings = [[p["select"]["encodings"] for p in view.spec.get("params", [])] for view in views]
+    assert encodings == [[["x", "y"]], [], [["x"]]]
+    assert not any("params" in view.spec for view in unit_views(spec_of(recipes.facets(recipes.rows(10)))))
+
+
+def test_a_recipes_own_zoom_leaves_wheel_and_touch_to_the_page() -> None:
+    spec = spec_of(recipes.interactive(recipes.rows(10)))
+    (param,) = spec["params"]
+    assert param["bind"] == "scales"
+    assert param["select"]["zoom"] == "wheel![event.ctrlKey || event.metaKey]"
+    assert "touch" in param["select"]["translate"]
+
+
+def test_fixed_inks_follow_the_background() -> None:
+    spec = spec_of(recipes.side_by_side(recipes.rows(10)))
+    assert spec["hconcat"][0]["layer"][1]["mark"]["color"] == "var(--ink)"
+    assert spec_of(recipes.interactive(recipes.rows(10)))["encoding"]["color"] == {"value": "var(--ink)"}
+
+
+def test_data_is_never_recoloured_and_own_configuration_wins() -> None:
+    spec = themed(
+        {"data": {"values": [{"color": "black"}]}, "mark": "bar", "config": {"axis": {"grid": False}}}
+    )
+    assert spec["data"]["values"] == [{"color": "black"}]
+    assert spec["config"]["axis"]["grid"] is False
+    assert spec["config"]["axis"]["labelColor"] == "var(--ink)"
+
+
+def test_numbers_are_short_and_finite() -> None:
+    table = pa.table({"x": [1.23456789012345, float("nan"), float("inf")], "y": [1, 2, 3]})
+    spec = spec_of(alt.Chart(alt.Data(values=table.to_pylist())).mark_point().encode(x="x:Q", y="y:Q"))
+    (rows,) = spec["datasets"].values() if "datasets" in spec else (spec["data"]["values"],)
+    assert [row["x"] for row in rows] == [1.234568, None, None]
+
+
+def test_text_for_those_who_cannot_see() -> None:
+    made = figure(recipes.step_line(recipes.rows(120)), "How long?")
+    assert made.alt == (
+        "How long? Line chart of tasks in the queue (0 to 7.778e+04) over hour of the trace (0 to 1.983), "
+        "by series (a, b)."
+    )
+    assert json.loads(made.spec)["description"] == made.alt

@@ -1,0 +1,126 @@
+"""The page as text: complete, self-contained, the same every time."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from borgtrace.recipe import Tables
+from borgtrace.report.citations import papers_cited
+from borgtrace.report.holdings import conservation, counters, holdings, trace_name
+from borgtrace.report.page import report_html
+from borgtrace.report.sections import refused, section
+
+from . import recipes
+from .conftest import manifest
+
+
+class _Elements(HTMLParser):
+    """Collects what a page refers to and names."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.fetched: list[str] = []
+        self.links: list[str] = []
+        self.ids: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        if "id" in values:
+            self.ids.append(values["id"])
+        if tag == "a":
+            self.links.append(values.get("href", ""))
+        else:
+            self.fetched += [values[name] for name in ("src", "href", "srcset", "data") if name in values]
+
+
+@pytest.fixture(scope="module")
+def html(page: Path) -> str:
+    return page.read_text(encoding="utf-8")
+
+
+def test_nothing_is_fetched(html: str) -> None:
+    assert _Elements(html).fetched == ["data:,"]
+    assert "url(" not in re.sub(r"<script.*?</script>", "", html, flags=re.DOTALL)
+    assert "default-src 'none'" in html
+
+
+def test_links_inside_the_page_have_targets_and_ids_are_unique(html: str) -> None:
+    page = _Elements(html)
+    assert len(page.ids) == len(set(page.ids))
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+
+
+def test_size(page: Path) -> None:
+    assert page.stat().st_size < 8_000_000
+
+
+def test_synthetic_is_said_aloud(html: str) -> None:
+    assert "<strong>SYNTHETIC</strong>" in html
+    assert "SYNTHETIC" not in report_html(manifest(), "store", [])
+
+
+def test_text_is_escaped(html: str) -> None:
+    assert "the trace has &lt;no&gt; usage &amp; is short" in html
+    assert "<angle brackets>" not in html
+    assert "&lt;angle brackets&gt;" in html
+    assert "<em>one</em> for each shape of chart, with <code>code</code>" in html
+
+
+def test_claims_are_tallied(html: str) -> None:
+    assert "Of 5 published claims, <strong>1 hold</strong> here, <strong>2 do not</strong>, and 2" in html
+
+
+def test_same_input_same_bytes(html: str) -> None:
+    tables = Tables({}, name="store", digest="ab" * 32)
+    pairs = [(recipe, section(recipe.run(tables))) for recipe in recipes.RECIPES]
+    assert report_html(manifest(synthetic={"seed": 0}), "store", pairs) == html
+
+
+def test_refused_question_says_why() -> None:
+    recipe = recipes.RECIPES[0]
+    html = report_html(manifest(), "store", [(recipe, refused(recipe, "query: memory <exhausted>"))])
+    assert "Not answered: query: memory &lt;exhausted&gt;" in html
+
+
+def test_empty_store_makes_a_page() -> None:
+    html = report_html(manifest(tables={}, sources=(), time_range={}), "store", [])
+    assert "No table has any row." in html
+    assert "Nothing was found wrong with any row." in html
+
+
+def test_holdings_of_the_manifest() -> None:
+    events, tasks = holdings(manifest())
+    assert (events.rows, events.sources) == ("450\u202f140", "1 of 500 files")
+    assert events.span == "1 May 2011 20:00 EDT, 0.0 h"  # 4,200 s: an hour after the trace began
+    assert (tasks.sources, tasks.span) == ("derived at ingest", "")
+
+
+def test_counters_come_worst_first() -> None:
+    assert [(c.severity, c.number, c.is_refused) for c in counters(manifest())] == [
+        ("data loss", "6", True),
+        ("notice", "2", False),
+    ]
+
+
+def test_conservation() -> None:
+    kept = conservation(manifest())
+    assert (kept.came, kept.stored, kept.refused, kept.is_kept) == ("450\u202f146", "450\u202f140", "6", True)
+
+
+@pytest.mark.parametrize(
+    ("generation", "cell", "name"),
+    [("2011", "", "Google cluster trace 2011"), ("2019", "c", "Google cluster trace 2019, cell c")],
+)
+def test_trace_name(generation: str, cell: str, name: str) -> None:
+    assert trace_name(manifest(generation=generation, cell=cell)) == name
+
+
+def test_papers_are_found_by_author() -> None:
+    text = "Zhu et al., Observation 7; Verma et al., section 5; Janus & Rzadca; Tirmazi et al., Fig. 2"
+    assert [paper.marks[0] for paper in papers_cited(text)] == ["Verma", "Janus", "Tirmazi", "Zhu"]
+    assert papers_cited("") == []
