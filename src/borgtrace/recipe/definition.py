@@ -122,13 +122,14 @@ class Recipe:
             findings = tuple(claim.not_applicable(reason) for claim in self.claims)
         return Result(self, answer, provenance, findings, reason)
 
-    def stages(self, **params: Any) -> dict[str, ir.Table]:
+    def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, ir.Table]:
         """Return the relational stages over the canonical tables, computing nothing.
 
         The expressions are unbound: compile them for any engine, e.g. with
-        ``ibis.to_sql(stage, dialect="bigquery")``.
+        ``borgtrace.engine.bigquery.compile_sql``.  A stage that bears the name of a derived table
+        (``instance_attempts`` …) defines the table that the stages after it read.
         """
-        tables = Tables.plan()
+        tables = Tables.plan(generation)
         try:
             answer = self.compute(tables, **self._parameters(params))
             if isinstance(answer, ir.Table):

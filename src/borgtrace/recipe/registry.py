@@ -11,6 +11,7 @@ import pkgutil
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from types import MappingProxyType, ModuleType
 
 from borgtrace.errors import UsageError
@@ -25,8 +26,15 @@ def _modules(package: str) -> Iterator[ModuleType]:
         return
     root = importlib.import_module(package)
     for info in sorted(pkgutil.walk_packages(root.__path__, f"{package}."), key=lambda info: info.name):
-        if not any(part.startswith("_") for part in info.name.split(".")):
+        hidden = any(part.startswith("_") for part in info.name.split("."))
+        if not hidden and _mentions_recipe(info.name):
             yield importlib.import_module(info.name)
+
+
+def _mentions_recipe(module: str) -> bool:
+    """Whether a module's source has the constant: others (some import PyTorch) are not imported."""
+    spec = find_spec(module)
+    return spec is not None and spec.origin is not None and "\nRECIPE" in Path(spec.origin).read_text("utf-8")
 
 
 def collect(packages: tuple[str, ...]) -> dict[str, Recipe]:

@@ -1,0 +1,205 @@
+"""What ``borgtrace analyze`` does: runs questions, writes their files, prints their claims."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv
+import pyarrow.parquet
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from borgtrace.errors import UsageError
+from borgtrace.recipe import Finding, Recipe, Result, Tables
+
+_CLAIM_COLUMNS = ("recipe", "id", "statement", "published", "measured", "verdict", "reason", "source")
+
+
+def parse_settings(settings: Sequence[str], chosen: Sequence[Recipe]) -> dict[str, Any]:
+    """Turn NAME=VALUE into parameters, of the type of their default.
+
+    Raises
+    ------
+    UsageError
+        For a name that none of the chosen questions has, or a value of another type.
+    """
+    known = {name: default for recipe in chosen for name, default in recipe.parameters.items()}
+    found: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or name not in known:
+            expected = ("one of " + ", ".join(sorted(known))) if known else "none: no question here has one"
+            raise UsageError("--set", "no such parameter", expected=expected, got=setting)
+        found[name] = _parse(name, text, known[name])
+    return found
+
+
+def _parse(name: str, text: str, default: Any) -> Any:
+    try:
+        if isinstance(default, str):
+            return text
+        value = json.loads(text)
+    except json.JSONDecodeError:
+        value = None
+    if isinstance(default, tuple) and isinstance(value, list):
+        return tuple(value)
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if type(value) is not type(default):
+        raise UsageError(f"--set {name}", "wrong kind of value", expected=f"like {default}", got=text)
+    return value
+
+
+def open_tables(store: Path, engine: str, *, where: str, memory: str) -> Tables:
+    """Open the store's tables on an engine."""
+    return Tables.of(store, engine, where=where, memory=memory)
+
+
+def print_list(chosen: Sequence[Recipe]) -> None:
+    """Print names and questions."""
+    width = max(len(recipe.name) for recipe in chosen)
+    for recipe in chosen:
+        print(f"{recipe.name:<{width}}  {recipe.question}")
+
+
+def print_sql(store: Path, chosen: Sequence[Recipe], parameters: Mapping[str, Any]) -> None:
+    """Print the BigQuery SQL of every relational stage, shared tables first and once."""
+    from borgtrace.engine.bigquery import compile_sql
+    from borgtrace.lifecycle import DERIVED
+    from borgtrace.store.manifest import read_manifest
+
+    generation = read_manifest(store).generation
+    printed: set[str] = set()
+    for recipe in chosen:
+        for name, stage in recipe.stages(generation, **_own(recipe, parameters)).items():
+            if name in DERIVED:
+                if name not in printed:
+                    print(f"CREATE TEMP TABLE {name} AS\n{compile_sql(stage)};\n")
+                printed.add(name)
+            else:
+                print(f"-- {recipe.name}: {name}\n{compile_sql(stage)};\n")
+
+
+def _own(recipe: Recipe, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in parameters.items() if name in recipe.parameters}
+
+
+def answer(
+    chosen: Sequence[Recipe],
+    tables: Tables,
+    parameters: Mapping[str, Any],
+    *,
+    out: Path | None,
+    png: bool,
+    as_json: bool,
+) -> None:
+    """Run the questions; write files under `out`; print tables or claims."""
+    results = []
+    for result in _run(chosen, tables, parameters):
+        results.append(result)
+        if out is not None:
+            write(result, out, png=png)
+        if as_json:
+            print(_json(result), flush=True)
+    claims = [(result.recipe.name, finding) for result in results for finding in result.findings]
+    if out is not None:
+        _replace(out / "claims.csv", claims_csv(claims).encode())
+    if as_json:
+        return
+    if len(results) == 1 and out is None:
+        _print_one(results[0])
+    else:
+        print(claims_csv(claims), end="")
+
+
+def _run(chosen: Sequence[Recipe], tables: Tables, parameters: Mapping[str, Any]) -> Iterator[Result]:
+    talk = Console(stderr=True, highlight=False)
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=talk, transient=True, disable=not talk.is_terminal) as progress:
+        task = progress.add_task("", total=len(chosen))
+        for recipe in chosen:
+            progress.update(task, description=recipe.name)
+            result = recipe.run(tables, **_own(recipe, parameters))
+            seconds = result.provenance.seconds
+            said = (
+                f"not applicable: {result.not_applicable}"
+                if result.not_applicable
+                else f"{result.table.num_rows:,} rows"
+            )
+            talk.print(f"{recipe.name}: {said} ({seconds:.1f} s)", markup=False, soft_wrap=True)
+            progress.advance(task)
+            yield result
+
+
+def _print_one(result: Result) -> None:
+    """Print the table as data, the claims as talk."""
+    if result.not_applicable is None:
+        sys.stdout.flush()
+        pyarrow.csv.write_csv(result.table, sys.stdout.buffer)
+    for finding in result.findings:
+        print(finding, file=sys.stderr)
+
+
+def write(result: Result, out: Path, *, png: bool) -> None:
+    """Write one result's files into `out`; each appears whole or not at all."""
+    import vl_convert
+
+    out.mkdir(parents=True, exist_ok=True)
+    name = result.recipe.name
+    parquet, text = pyarrow.BufferOutputStream(), pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(_described(result), parquet, compression="zstd")
+    pyarrow.csv.write_csv(result.table, text)
+    _replace(out / f"{name}.parquet", parquet.getvalue().to_pybytes())
+    _replace(out / f"{name}.csv", text.getvalue().to_pybytes())
+    chart = result.plot()
+    if chart is None:
+        return
+    spec = chart.to_json(indent=None)
+    _replace(out / f"{name}.vl.json", spec.encode())
+    _replace(out / f"{name}.svg", vl_convert.vegalite_to_svg(spec).encode())
+    if png:
+        _replace(out / f"{name}.png", vl_convert.vegalite_to_png(spec, scale=2))
+
+
+def _described(result: Result) -> Any:
+    """Return the table with its provenance in the file's metadata, run time aside."""
+    facts = {**asdict(result.provenance), "parameters": dict(result.provenance.parameters)}
+    facts.pop("seconds")
+    if result.not_applicable is not None:
+        facts["not_applicable"] = result.not_applicable
+    return result.table.replace_schema_metadata({"borgtrace": json.dumps(facts, sort_keys=True)})
+
+
+def _replace(path: Path, content: bytes) -> None:
+    incomplete = path.with_name(f"{path.name}.incomplete")
+    incomplete.write_bytes(content)
+    incomplete.replace(path)
+
+
+def claims_csv(claims: Sequence[tuple[str, Finding]]) -> str:
+    """Return claims as CSV: recipe, id, statement, published, measured, verdict, reason, source."""
+    text = StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(_CLAIM_COLUMNS)
+    for name, finding in claims:
+        writer.writerow([name, *(getattr(finding, column) for column in _CLAIM_COLUMNS[1:])])
+    return text.getvalue()
+
+
+def _json(result: Result) -> str:
+    facts = {
+        "recipe": result.recipe.name,
+        "question": result.recipe.question,
+        "not_applicable": result.not_applicable,
+        "rows": result.table.to_pylist(),
+        "claims": [asdict(finding) for finding in result.findings],
+        "provenance": {**asdict(result.provenance), "parameters": dict(result.provenance.parameters)},
+    }
+    return json.dumps(facts)
