@@ -1,0 +1,204 @@
+"""Which machines may run a task: its constraints against the attributes of machines.
+
+A *set* is what one event of a task demands: its constraints together.  Sets repeat millions of times,
+so they are counted by a fingerprint (the sum of a hash of each constraint, the same on every engine)
+and evaluated once.
+
+Semantics (2011 format document; 2019 proto): equality compares text, an absent attribute is ``""``
+there; order compares whole numbers strictly (or with equality where the name says so), an absent
+attribute is 0 there; PRESENT and NOT_PRESENT ask whether the machine has the attribute.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import ibis
+import ibis.expr.types as ir
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
+
+Constraint = tuple[str, str, str | None]
+"""(attribute name, relation, value)."""
+Flags = npt.NDArray[np.bool_]
+
+_KEY = ("collection_id", "instance_index", "time")
+_HASH_BITS = 44
+"""Sums of up to 2¹⁹ hashes fit into an int64."""
+
+
+def fingerprints(tables: Tables) -> tuple[ir.Table, dict[int, tuple[Constraint, ...]]]:
+    """Return the constrained events (`_KEY`, ``fingerprint``) and the set behind each fingerprint."""
+    rows = tables.instance_constraints.select(*_KEY, "name", "relation", value=_text(tables))
+    distinct = tables.fetch(rows.select("name", "relation", "value").distinct(), "constraints")
+    known = [(row["name"], row["relation"], row["value"]) for row in distinct.to_pylist()]
+    weights = ibis.memtable(
+        pa.table(
+            {
+                "name": pa.array([name for name, _, _ in known], pa.string()),
+                "relation": pa.array([relation for _, relation, _ in known], pa.string()),
+                "value": pa.array([value for _, _, value in known], pa.string()),
+                "weight": pa.array([_weight(constraint) for constraint in known], pa.int64()),
+            }
+        )
+    )
+    weighed = rows.distinct().inner_join(weights, ["name", "relation", "value"])
+    events = weighed.group_by(list(_KEY)).aggregate(fingerprint=weighed.weight.sum().cast("int64"))
+    return events, _sets(tables, rows, events)
+
+
+def _text(tables: Tables) -> ir.Value:
+    """NULL and the empty text are the same value of a constraint."""
+    return tables.instance_constraints.value.fill_null("")
+
+
+def _weight(constraint: tuple[str, str, str]) -> int:
+    digest = hashlib.sha256("\0".join(constraint).encode()).digest()
+    return int.from_bytes(digest[:8], "big") >> (64 - _HASH_BITS)
+
+
+def _sets(tables: Tables, rows: ir.Table, events: ir.Table) -> dict[int, tuple[Constraint, ...]]:
+    """Read the constraints of one event (the first by key) per fingerprint."""
+    order = ibis.window(group_by="fingerprint", order_by=list(_KEY))
+    first = events.mutate(place=ibis.row_number().over(order))
+    first = first.filter(first.place == 0).drop("place")
+    found = tables.fetch(first.inner_join(rows.distinct(), list(_KEY)), "sets")
+    sets: dict[int, set[Constraint]] = {}
+    for row in found.to_pylist():
+        sets.setdefault(row["fingerprint"], set()).add((row["name"], row["relation"], row["value"]))
+    return {fingerprint: tuple(sorted(members)) for fingerprint, members in sorted(sets.items())}
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """Machines at one instant: which attributes each has, and their values."""
+
+    ids: npt.NDArray[np.int64]
+    values: Mapping[str, Mapping[int, str]]
+
+    def eligible(self, constraint: Constraint) -> Flags:
+        """Say for each machine whether it meets a constraint."""
+        name, relation, value = constraint
+        found = self.values.get(name, {})
+        return np.fromiter(
+            (meets(found.get(machine), relation, value) for machine in self.ids.tolist()), bool, len(self.ids)
+        )
+
+
+def meets(found: str | None, relation: str, value: str | None) -> bool:
+    """Say whether an attribute value (None: absent) meets a relation with a constraint's value.
+
+    Examples
+    --------
+    >>> meets(None, "NOT_EQUAL", "x"), meets(None, "LESS_THAN", "1"), meets("3", "GREATER_THAN", "3")
+    (True, True, False)
+    >>> meets("", "PRESENT", None), meets(None, "EQUAL", "")
+    (True, True)
+    """
+    if relation in ("PRESENT", "NOT_PRESENT"):
+        return (found is not None) == (relation == "PRESENT")
+    if relation in ("EQUAL", "NOT_EQUAL"):
+        return ((found or "") == (value or "")) == (relation == "EQUAL")
+    left, right = number(found), number(value)
+    if left is None or right is None:
+        return False
+    return {
+        "LESS_THAN": left < right,
+        "GREATER_THAN": left > right,
+        "LESS_THAN_EQUAL": left <= right,
+        "GREATER_THAN_EQUAL": left >= right,
+    }[relation]
+
+
+def number(text: str | None) -> int | None:
+    """Read a value as a whole number; absent or empty is 0, other text none."""
+    if not text:
+        return 0
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def machines_by_day(tables: Tables, names: Sequence[str]) -> dict[int, Machines]:
+    """Return the machines present, with the named attributes, at the end of each day of the trace.
+
+    Day −1 is the state at the start of the trace.
+    """
+    changes = _daily(tables, names)
+    presence = _presence(tables)
+    if not presence.num_rows:
+        if tables.is_plan:
+            return {}
+        raise NotApplicable("the store holds no machine")
+    there: set[int] = set()
+    values: dict[str, dict[int, str]] = {name: {} for name in names}
+    moves, sets = _by_day(presence), _by_day(changes)
+    states = {}
+    for day in range(-1, max([*moves, *sets]) + 1):
+        for row in moves.get(day, []):
+            (there.discard if row["type"] == "REMOVE" else there.add)(row["machine_id"])
+        for row in sets.get(day, []):
+            if row["is_deleted"]:
+                values[row["name"]].pop(row["machine_id"], None)
+            else:
+                values[row["name"]][row["machine_id"]] = row["value"] or ""
+        ids = np.array(sorted(there), np.int64)
+        states[day] = Machines(ids, {name: dict(of) for name, of in values.items()})
+    return states
+
+
+def _by_day(rows: pa.Table) -> dict[int, list[dict[str, Any]]]:
+    days: dict[int, list[dict[str, Any]]] = {}
+    for row in rows.to_pylist():
+        days.setdefault(row["day"], []).append(row)
+    return days
+
+
+def _last_of_day(rows: ir.Table, key: list[str]) -> ir.Table:
+    """Keep the last row per key and day; day −1 is what is before the trace."""
+    inside = rows.filter(rows.time < AFTER_TRACE)
+    since = (ibis.greatest(inside.time, TRACE_START) - TRACE_START) // DAY
+    day = (inside.time < TRACE_START).ifelse(ibis.literal(-1, "int64"), since.cast("int64"))
+    dated = inside.mutate(day=day)
+    latest = ibis.window(
+        group_by=[*key, "day"],
+        order_by=[dated.time.desc(), dated.source_part.desc(), dated.source_row.desc()],
+    )
+    placed = dated.mutate(place=ibis.row_number().over(latest))
+    return placed.filter(placed.place == 0)
+
+
+def _daily(tables: Tables, names: Sequence[str]) -> pa.Table:
+    attributes = tables.machine_attributes
+    wanted = attributes.filter(attributes.name.isin(list(names) or [""]))
+    last = _last_of_day(wanted, ["machine_id", "name"])
+    return tables.fetch(last.select("day", "machine_id", "name", "value", "is_deleted"), "attributes")
+
+
+def _presence(tables: Tables) -> pa.Table:
+    last = _last_of_day(tables.machine_events, ["machine_id"])
+    return tables.fetch(last.select("day", "machine_id", "type"), "machines")
+
+
+def shares(sets: Mapping[int, Sequence[Constraint]], machines: Machines) -> dict[int, float]:
+    """Return the share of the machines that meet each set; machines without constraints in question meet all."""
+    if not len(machines.ids):
+        return {}
+    flags: dict[Constraint, Flags] = {}
+    found = {}
+    for fingerprint, constraints in sets.items():
+        eligible = np.ones(len(machines.ids), bool)
+        for constraint in constraints:
+            if constraint not in flags:
+                flags[constraint] = machines.eligible(constraint)
+            eligible &= flags[constraint]
+        found[fingerprint] = float(eligible.mean())
+    return found

@@ -1,0 +1,130 @@
+"""Do tasks wait longer where fewer machines may run them?
+
+Waits of attempts by the share of machines that meet their constraints (at the end of the day of
+submission), in bands; tasks without constraints are the last band.  Observation 9 suspects this and not
+the load behind long waits.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.analyses._placement import fingerprints, machines_by_day, shares
+from borgtrace.analyses._processes import jobs_only
+from borgtrace.analyses._quantiles import quantiles
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.schema import Column, Table
+from borgtrace.schema.time import DAY, TRACE_START
+
+if TYPE_CHECKING:
+    import altair as alt
+
+BANDS = (0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0)
+"""Upper ends of the bands of eligible share."""
+FREE = 2.0
+"""Stands for "no constraint" in the column ``share_below``."""
+_PERCENTS = (50.0, 90.0, 99.0)
+_HUNDREDTH = 10_000
+
+RESULT = Table(
+    "delay_by_eligibility", "band of eligible share", ("share_below",),
+    (
+        Column("share_below", "float64", "1", "Upper end of the band; 2 for tasks without constraints.",
+               nullable=False),
+        Column("n", "int64", "count", "Attempts with a wait.", nullable=False),
+        Column("mean", "float64", "s", "Mean wait.", nullable=False),
+        *(Column(f"wait_p{percent:g}", "float64", "s", f"Wait, {percent:g}th percentile.", nullable=False)
+          for percent in _PERCENTS),
+    ),
+)  # fmt: skip
+
+
+def compute(tables: Tables) -> pa.Table:
+    """Return quantiles of the waits per band."""
+    events, sets = fingerprints(tables)
+    tasks = jobs_only(tables.instance_attempts)
+    waited = tasks.filter(tasks.wait.notnull())
+    dated = waited.select(
+        "collection_id", "instance_index", time="submit_time",
+        day=((waited.submit_time - TRACE_START) // DAY).cast("int64"),
+        wait=(waited.wait // _HUNDREDTH).cast("int64"),
+    )  # fmt: skip
+    joined = dated.left_join(events, ["collection_id", "instance_index", "time"])
+    found = tables.fetch(joined.group_by(["day", "fingerprint", "wait"]).aggregate(n=joined.count()), "waits")
+    names = sorted({name for constraints in sets.values() for name, _, _ in constraints})
+    states = machines_by_day(tables, names)
+    if not found.num_rows:
+        raise NotApplicable("no wait lies within the trace")
+    share = {day: shares(sets, machines) for day, machines in states.items()}
+    last = max(states)
+    bands: dict[float, list[tuple[int, int]]] = {}
+    for row in found.to_pylist():
+        if row["fingerprint"] is None:
+            band = FREE
+        else:
+            of_day = share[min(row["day"], last)]
+            if row["fingerprint"] not in of_day:
+                continue
+            band = BANDS[int(np.searchsorted(BANDS, of_day[row["fingerprint"]]))]
+        bands.setdefault(band, []).append((row["wait"], row["n"]))
+    return pa.Table.from_pylist([_row(band, np.array(pairs)) for band, pairs in sorted(bands.items())])
+
+
+def _row(band: float, pairs: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> dict[str, float | int]:
+    seconds, n = pairs[:, 0] / 100.0, pairs[:, 1]
+    points = quantiles(seconds, n, _PERCENTS)
+    return {
+        "share_below": band,
+        "n": int(n.sum()),
+        "mean": float((seconds * n).sum() / n.sum()),
+        **{f"wait_p{percent:g}": float(value) for percent, value in zip(_PERCENTS, points, strict=True)},
+    }
+
+
+def plot(result: pa.Table) -> alt.Chart:
+    """Draw waits by band."""
+    import altair as alt
+
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
+
+    names = [
+        "no constraint" if row["share_below"] == FREE else f"≤ {row['share_below']:g}"
+        for row in result.to_pylist()
+    ]
+    data = result.append_column("band", pa.array(names))
+    chart: alt.Chart = (
+        alt.Chart(rows(data), title="Waits by share of eligible machines", width=WIDTH, height=HEIGHT)
+        .mark_bar()
+        .encode(
+            x=alt.X("band:N", sort=names, title="share of the machines that may run it"),
+            y=alt.Y("wait_p90:Q", title="90th percentile of the wait, s"),
+            tooltip=["band:N", "n:Q", "mean:Q", *(f"wait_p{percent:g}:Q" for percent in _PERCENTS)],
+        )
+    )
+    return chart
+
+
+def _ratio(result: pa.Table) -> float:
+    """Return the mean wait of tasks that under 10 % of the machines may run, over that of free tasks."""
+    found = result.to_pylist()
+    tight = [row for row in found if row["share_below"] <= BANDS[2]]
+    free = [row for row in found if row["share_below"] == FREE]
+    if not tight or not free or not free[0]["mean"]:
+        raise NotApplicable("no task is so constrained, or none is free")
+    n = sum(row["n"] for row in tight)
+    return float(sum(row["mean"] * row["n"] for row in tight) / n / free[0]["mean"])
+
+
+CLAIMS = (
+    Claim("S4-obs9-constraints", "long waits come from constraints", "tightly constrained ÷ free waits > 2",
+          _ratio, lambda v: v > 2.0, "Zhu et al., Observation 9; Sharma et al., SoCC'11 (2 to 6 times)"),
+)  # fmt: skip
+
+RECIPE = Recipe(
+    "delay_by_eligibility", compute, plot, RESULT, CLAIMS,
+    reads=("instance_constraints", "instance_events", "machine_events", "machine_attributes"),
+    reference="Zhu et al., Observation 9; Sharma et al., SoCC'11", order=91,
+)  # fmt: skip
