@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import math
 import random
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -28,8 +29,18 @@ GAP: Final = {"EVICT": 7, "FAIL": 12, "KILL": 3}
 KILLED_PENDING: Final = 0.0367
 """Submissions that are killed before they run."""
 EVICTED_PENDING: Final = 3.1e-4
+FIRST_EVICTED: Final = 300
+"""This wait ends in an eviction in any case, so that small traces have one too."""
+PARENTS: Final = 0.35
+"""Jobs of 2019 with a parent."""
+HELD: Final = 0.5
+"""Batch jobs that wait in the batch queue (a tenth of all collections of cell a)."""
+REMEMBERED: Final = 60
+"""Recent jobs among which parents and predecessors are chosen."""
 UPDATED: Final = 3e-4
 """Runs (and waits, a hundredth as often) with an update."""
+SCALED: Final = 0.1
+"""The same where requests are fully automated."""
 LOST: Final = 1.8e-4
 LOOPING: Final = 0.985
 """Chance that a task in a crash loop comes back after it failed."""
@@ -64,6 +75,8 @@ class Cluster:
         self._heap: list[tuple[int, int, Callable[..., None], tuple[object, ...]]] = []
         self._count = 0
         self._now = 0
+        self._waits = 0
+        self._recent: deque[Job] = deque(maxlen=REMEMBERED)
         self._running: dict[int, Task] = {}
         self._stretch = Stretch(0, bounds[0], bounds[1])
 
@@ -93,16 +106,15 @@ class Cluster:
                 change = next(attributes)
             stretch.is_last = limit == self.end
             stretch.runs += [
-                Run(t, t.machine, t.start, AFTER_TRACE, AFTER_TRACE)
-                for t in self._running.values()
+                Run(t, t.machine, t.start, AFTER_TRACE, AFTER_TRACE) for t in self._running.values()
             ]
             self._stretch = Stretch(number + 1, limit, self.bounds[min(number + 2, len(self.bounds) - 1)])
             yield stretch
 
     # -- what is written down -------------------------------------------------------------------
 
-    def _emit(self, kind: str, task: Task, machine: int = -1, scale: float = 1.0) -> None:
-        event = InstanceEvent(self._now, kind, task, task.state, machine, scale=scale)
+    def _emit(self, kind: str, task: Task, machine: int = -1) -> None:
+        event = InstanceEvent(self._now, kind, task, task.state, machine, scale=task.scale)
         self._stretch.instances.append(event)
         task.state = kind
 
@@ -123,41 +135,117 @@ class Cluster:
                 drawn = self.workload.snapshot_jobs(tier, max(1, round(share * count)))
                 jobs += drawn
                 tasks += [task for job in drawn for task in job.tasks]
+        self._relate_snapshot(jobs, running)
         for job in jobs:
-            self._emit_job("SUBMIT", job)
-        for task in sorted(running, key=lambda t: (-t.job.cpu, t.serial)):
+            self._announce(job)
+        for task in sorted(running, key=lambda t: (t.job.host is not None, -t.job.cpu, t.serial)):
             task.machine = self.placement.choose(task, insist=True)
             self.placement.add(task)
         for task in running:
             hint = task.machine if self.random.random() < 0.602 else -1
             self._emit("SUBMIT", task, hint)
+            if self.profile.has_queue:
+                self._emit("ENABLE", task)
         for task in waiting:
             self._emit("SUBMIT", task)
-        for task in running:
+        for task in sorted(running, key=lambda t: (t.job.host is not None, t.serial)):
+            task.attempt = 1
             self._begin(task, residual=True)
         for task in waiting:
             self._queue(task, TRACE_START)
+
+    def _relate_snapshot(self, jobs: list[Job], running: list[Task]) -> None:
+        """Put some production jobs into alloc sets (2019); appends the alloc instances to `running`."""
+        if self.profile.alloc_jobs == 0.0:
+            return
+        inside = {task.job.number for task in running}
+        for job in list(jobs):
+            if job.number in inside and self._wants_host(job):
+                host = self.workload.alloc_set(job)
+                jobs.append(host)
+                running += host.tasks
+
+    def _wants_host(self, job: Job) -> bool:
+        return job.priority >= self.profile.evicting and self.random.random() < self.profile.alloc_jobs
 
     # -- life of a task -------------------------------------------------------------------------
 
     def _arrive(self) -> None:
         tier = self.workload.tier()
         job = self.workload.new_job(tier, self.workload.new_size(tier))
-        self._emit_job("SUBMIT", job)
+        if self.profile.has_queue:
+            self._relate(job)
+        self._announce(job)
         for i, task in enumerate(job.tasks):
             self._at(self._now + 3 * i, self._submit, task)
         self._at(self.workload.next_arrival(self._now), self._arrive)
 
+    def _announce(self, job: Job) -> None:
+        """Write the first events of a job: SUBMIT, and in 2019 QUEUE or ENABLE."""
+        self._emit_job("SUBMIT", job)
+        if self.profile.has_queue:
+            self._emit_job("QUEUE" if job.is_held else "ENABLE", job)
+
+    def _relate(self, job: Job) -> None:
+        """Give a new job of 2019 a parent, a predecessor, a wait in the batch queue, an alloc set."""
+        job.scaling = self.random.choices((1, 2, 3), (0.55, 0.15, 0.30))[0]
+        job.is_batch = job.tier.name == "beb" and self.random.random() < 0.5
+        others = [other for other in self._recent if other.alive > 0 and not other.is_cancelled]
+        if others and self.random.random() < PARENTS:
+            job.parent = self.random.choice(others)
+            job.parent.children.append(job)
+        if job.is_batch and self.random.random() < HELD:
+            job.is_held = True
+            if others and self.random.random() < 0.2:
+                job.after = self.random.choice(others)
+                job.after.followers.append(job)
+            else:
+                hold = self.random.lognormvariate(math.log(120.0), 1.5)
+                self._at(self._now + round(hold * SECOND), self._release, job)
+        if self._wants_host(job):
+            host = self.workload.alloc_set(job)
+            self._announce(host)
+            for i, task in enumerate(host.tasks):
+                self._at(self._now + i, self._submit, task)
+        self._recent.append(job)
+
+    def _release(self, job: Job) -> None:
+        """Let a job out of the batch queue."""
+        if job.is_cancelled or not job.is_held:
+            return
+        job.is_held = False
+        self._emit_job("ENABLE", job)
+        for task in job.tasks:
+            if task.state == "QUEUE":
+                self._emit("ENABLE", task)
+                self._wait(task, self._now)
+
     def _submit(self, task: Task) -> None:
+        if task.job.is_cancelled:
+            self._bury(task.job, "KILL")
+            return
         self._emit("SUBMIT", task)
         self._queue(task, self._now)
 
     def _queue(self, task: Task, since: int) -> None:
-        """Decide how a wait ends: scheduled, killed, evicted."""
+        """Begin a wait: in 2019 eligible at once or held back, else just pending."""
         task.attempt += 1
+        if self.profile.has_queue:
+            self._emit("QUEUE" if task.job.is_held else "ENABLE", task)
+            if task.job.is_held:
+                return
+        self._wait(task, since)
+
+    def _wait(self, task: Task, since: int) -> None:
+        """Decide how a wait ends: scheduled, killed, evicted."""
+        self._waits += 1
         u = self.random.random()
         wait = round(task.job.tier.delay.at(self.random.random()) * SECOND)
-        if u < KILLED_PENDING:
+        if task.job.is_alloc_set:
+            self._at(since + wait, self._try, task, task.attempt, 0)
+        elif self._waits == FIRST_EVICTED:
+            self._at(since + wait, self._leave, task, task.attempt, "EVICT")
+        elif u < KILLED_PENDING:
             patience = round(math.exp(8.9 + 1.2 * self.random.gauss(0.0, 1.0)) * SECOND)
             self._at(since + patience, self._leave, task, task.attempt, "KILL")
         elif u < KILLED_PENDING + EVICTED_PENDING:
@@ -174,12 +262,15 @@ class Cluster:
     def _update(self, task: Task, attempt: int, kind: str) -> None:
         is_running = task.machine >= 0
         if task.attempt == attempt and is_running == (kind == "UPDATE_RUNNING"):
-            self._emit(kind, task, task.machine, 1.25)
+            task.scale = 0.7 + 0.6 * self.random.random()
+            self._emit(kind, task, task.machine)
 
     def _try(self, task: Task, attempt: int, tries: int) -> None:
         """Place a task, if need be by evicting others of lower priority; else wait and try again."""
+        if task.attempt != attempt or task.machine >= 0:
+            return
         machine = self.placement.choose(task)
-        if machine < 0 and task.job.priority >= self.profile.evicting:
+        if machine < 0 and task.job.host is None and task.job.priority >= self.profile.evicting:
             machine = self.placement.choose_victim(task)
             if machine >= 0:
                 for victim in self.placement.victims(task, machine):
@@ -203,15 +294,18 @@ class Cluster:
         seconds, kind = self._fate(job, tier, residual)
         since = TRACE_START if residual else self._now
         self._at(since + round(seconds * SECOND), self._finish, task, task.attempt, kind)
-        if task.attempt <= 1 and not residual and job.small and seconds < 7200.0:
+        if task.attempt <= 1 and not residual and job.is_idle and seconds < 7200.0:
             task.is_idle = True
-        if self.random.random() < UPDATED:
+        updated = SCALED if job.scaling == 3 else UPDATED
+        if self.random.random() < updated:
             self._at(since + round(seconds * SECOND / 2), self._update, task, task.attempt, "UPDATE_RUNNING")
 
     def _fate(self, job: Job, tier: Tier, residual: bool) -> tuple[float, str]:
         """Draw how long a run lasts (s) and how it ends."""
         u, v = self.random.random(), self.random.random()
-        if job.looping and not residual:
+        if job.is_alloc_set:
+            return tier.residual.at(0.05 + 0.95 * u), "KILL"
+        if job.is_looping and not residual:
             return 30.0 + 300.0 * u, "FAIL"
         if v < LOST:
             return (tier.residual if residual else tier.run).at(u), "LOST"
@@ -226,6 +320,9 @@ class Cluster:
         if task.attempt != attempt or task.machine < 0:
             return
         machine = task.machine
+        if task.job.is_alloc_set and task.job.guest is not None:
+            inside = task.job.guest.tasks[task.index]
+            self._finish(inside, inside.attempt, kind)
         self.placement.remove(task)
         del self._running[task.serial]
         self._stretch.runs.append(Run(task, machine, task.start, self._now, self._usage_end()))
@@ -243,8 +340,8 @@ class Cluster:
         else:
             self._emit(kind, task, machine)
         task.attempt += 1
-        chance = LOOPING if task.job.looping and kind == "FAIL" else self.profile.resubmitted[kind]
-        if self.random.random() < chance:
+        chance = LOOPING if task.job.is_looping and kind == "FAIL" else self.profile.resubmitted[kind]
+        if self.random.random() < chance and not task.job.is_cancelled:
             self._at(self._now + self._pause(kind), self._submit, task)
         else:
             self._bury(task.job, kind)
@@ -260,6 +357,25 @@ class Cluster:
         if job.alive == 0:
             ending = next(name for name, rank in _RANK.items() if rank == job.worst)
             self._emit_job(ending, job)
+            self._after(job)
+
+    def _after(self, job: Job) -> None:
+        """What the end of a job of 2019 brings: followers start, children are killed."""
+        for follower in job.followers:
+            self._release(follower)
+        for child in job.children:
+            if child.alive > 0:
+                self._cancel(child)
+        job.followers, job.children = [], []
+
+    def _cancel(self, job: Job) -> None:
+        """Kill what is left of a job."""
+        job.is_cancelled = True
+        for task in job.tasks:
+            if task.machine >= 0:
+                self._finish(task, task.attempt, "KILL")
+            elif task.state in ("SUBMIT", "QUEUE", "ENABLE", "UPDATE_PENDING"):
+                self._over(task, "KILL", -1)
 
     # -- machines -------------------------------------------------------------------------------
 

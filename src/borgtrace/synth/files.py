@@ -1,20 +1,50 @@
-"""Compressed output files: gzip without a time stamp, so that equal content gives equal bytes."""
+"""Compressed output files: gzip without a time stamp, so that equal content gives equal bytes.
+
+A file may be made of segments that were compressed apart, by several threads: each ends on a byte
+boundary (full flush), and their checksums combine, so the result is one ordinary gzip member.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from isal import isal_zlib
 
 LEVEL: Final = 1
-_GZIP: Final = 31
+_RAW: Final = -15
+_HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+_END: Final = b"\x03\x00"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Compressed bytes that end on a byte boundary, with checksum and size of what they stand for."""
+
+    data: bytes
+    crc: int
+    size: int
+
+
+def deflate(blocks: Iterable[Any]) -> Segment:
+    """Compress blocks of bytes (anything with the buffer protocol) to one segment."""
+    stream = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, _RAW)
+    pieces, crc, size = [], 0, 0
+    for block in blocks:
+        view = memoryview(block)
+        pieces.append(stream.compress(view))
+        crc = isal_zlib.crc32(view, crc)
+        size += view.nbytes
+    pieces.append(stream.flush(isal_zlib.Z_FULL_FLUSH))
+    return Segment(b"".join(pieces), crc, size)
 
 
 class GzipFile:
-    """A gzip file that is written once, in pieces; closes with its SHA-256 known.
+    """A gzip file that is written once, segment by segment.
 
     Parameters
     ----------
@@ -25,28 +55,43 @@ class GzipFile:
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
-        self.digest = hashlib.sha256()
+        self._digest = hashlib.sha256()
         self._file = path.open("wb")
-        self._stream = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, _GZIP)
+        self._crc = self._size = 0
+        self._put(_HEADER)
 
-    def write(self, data: bytes | memoryview) -> None:
+    def append(self, segment: Segment) -> None:
+        """Append one segment."""
+        self._put(segment.data)
+        self._crc = isal_zlib.crc32_combine(self._crc, segment.crc, segment.size)
+        self._size += segment.size
+
+    def write(self, data: bytes) -> None:
         """Compress and append `data`."""
-        self._put(self._stream.compress(data))
+        self.append(deflate([data]))
 
     def _put(self, data: bytes) -> None:
-        self.digest.update(data)
+        self._digest.update(data)
         self._file.write(data)
 
     def close(self) -> str:
         """Finish the file and return its SHA-256 as hex."""
-        self._put(self._stream.flush())
+        self._put(_END + struct.pack("<II", self._crc, self._size & 0xFFFFFFFF))
         self._file.close()
-        return self.digest.hexdigest()
+        return self._digest.hexdigest()
 
 
-def write_gzip(path: Path, blocks: Iterable[bytes | memoryview]) -> str:
-    """Write a whole gzip file from blocks; return its SHA-256 as hex."""
+def write_gzip(path: Path, blocks: Iterable[Any]) -> str:
+    """Write a whole gzip file from blocks; return its SHA-256 as hex.
+
+    Examples
+    --------
+    >>> import gzip, tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.gz"
+    >>> _ = write_gzip(path, [b"one,", b"two"])
+    >>> gzip.decompress(path.read_bytes())
+    b'one,two'
+    """
     file = GzipFile(path)
-    for block in blocks:
-        file.write(block)
+    file.append(deflate(blocks))
     return file.close()

@@ -3,25 +3,50 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.synth.anomalies import NONE, PUBLISHED, Anomalies
+from borgtrace.schema.time import HOUR
+from borgtrace.synth.anomalies import NONE, PUBLISHED
 from borgtrace.synth.cluster import Cluster, part_bounds
-from borgtrace.synth.files import write_gzip
-from borgtrace.synth.machines import Machines, draw_machines
-from borgtrace.synth.options import Options, close_output, open_output
+from borgtrace.synth.files import deflate
+from borgtrace.synth.machines import draw_machines
+from borgtrace.synth.options import TABLES_2019, Options, close_output, open_output
 from borgtrace.synth.planting import Planter
-from borgtrace.synth.profiles import PROFILE_2011
+from borgtrace.synth.profiles import PROFILE_2011, PROFILE_2019
 from borgtrace.synth.raw2011 import Writer2011
+from borgtrace.synth.raw2019 import Writer2019
 from borgtrace.synth.records import Stretch
 from borgtrace.synth.truth import Truth
-from borgtrace.synth.usage import windows_of
+from borgtrace.synth.usage import Windows, windows_of
 from borgtrace.synth.usage2011 import FAULTS, TALLY, usage_text
+from borgtrace.synth.usage2019 import usage_columns, usage_json
+
+SHARD_ROWS: Final = 300_000
+"""Usage rows that one shard of 2019 is meant to hold (the real ones: about three million)."""
+ROWS_PER_MACHINE_HOUR: Final = 190
+Progress = Callable[[float, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class UsagePart:
+    """Usage of one stretch, compressed: pieces by file number, and what was counted on the way."""
+
+    pieces: dict[int, Any]
+    runs: NDArray[np.void]
+    tally: NDArray[np.float64]
+    faults: dict[str, int]
+
+
+def _silent(hours: float, rows: int) -> None:
+    """Take note of nothing."""
 
 
 def generate(
@@ -35,8 +60,9 @@ def generate(
     tables: tuple[str, ...] = (),
     jobs: int = 2,
     anomalies: bool = True,
-    format: str = "json",
+    file_format: str = "json",
     parts: int | None = None,
+    progress: Progress = _silent,
 ) -> Path:
     """Write a synthetic trace in the raw format of one generation.
 
@@ -51,17 +77,19 @@ def generate(
     seed
         The same seed gives the same bytes, with any `jobs`.
     cell
-        2019 only: the cell, a letter from a to h (its time zone).
+        2019 only: the cell, a letter from a to h; it names the cell and changes the draws.
     tables
         Raw tables to write; all when empty.
     jobs
         Threads that make and compress usage.
     anomalies
         Plant the documented faults at their documented rates.
-    format
+    file_format
         2019 only: ``"json"`` or ``"parquet"``.
     parts
-        Files per table; by default as many as the real trace has in that time.
+        Files per table of 2011, stretches of 2019; by default as many as the real trace has in that time.
+    progress
+        Called after every part with the hours and the rows of usage written so far.
 
     Returns
     -------
@@ -81,56 +109,80 @@ def generate(
     >>> json.loads((folder / "truth.json").read_text())["synthetic"]
     True
     """
-    options = Options(generation, machines, hours, seed, cell, tables, jobs, anomalies, format, parts)
+    options = Options(generation, machines, hours, seed, cell, tables, jobs, anomalies, file_format, parts)
     target = Path(out)
     work = open_output(target)
-    _write_2011(work, options)
+    _write(work, options, progress)
     close_output(work, target)
     return target
 
 
-def _write_2011(work: Path, options: Options) -> None:
+def _write(work: Path, options: Options, progress: Progress) -> None:
+    profile = PROFILE_2011 if options.generation == "2011" else PROFILE_2019
     bounds = part_bounds(options.hours, options.parts)
-    machines = draw_machines(PROFILE_2011, options.machines, options.seed)
-    cluster = Cluster(PROFILE_2011, machines, options.hours, options.seed, bounds)
-    faults = PUBLISHED if options.anomalies else NONE
-    planter = Planter(faults, cluster.workload, bounds, options.seed)
-    writer = Writer2011(work, machines, len(bounds) - 1, options.chosen_tables)
+    machines = draw_machines(profile, options.machines, options.draw_seed)
+    cluster = Cluster(profile, machines, options.hours, options.draw_seed, bounds)
+    planter = Planter(PUBLISHED if options.anomalies else NONE, cluster.workload, bounds, options.draw_seed)
+    tables = options.chosen_tables
+    writer: Writer2011 | Writer2019
+    if options.generation == "2011":
+        writer = Writer2011(work, machines, len(bounds) - 1, tables)
+    else:
+        is_parquet = options.file_format == "parquet"
+        writer = Writer2019(work, machines, _shard_counts(options), tables, options.draw_seed, is_parquet)
     truth = Truth(work, options, bounds)
-    for usage in _usage_ahead(planter.plant(cluster.stretches()), writer, truth, options, faults, machines):
-        truth.usage(*usage.result())
+    has_usage = bool(tables & {"task_usage", "instance_usage"})
+    parts = _usage_ahead(planter.plant(cluster.stretches()), writer, truth, options, has_usage, machines.ids)
+    for number, part in enumerate(parts):
+        if part is not None:
+            writer.add_usage(number, part.pieces, int(part.tally[:, 0].sum()))
+            truth.usage(part.runs, part.tally, part.faults)
+        progress((bounds[number + 1] - bounds[0]) / HOUR, truth.usage_rows)
     writer.close()
     truth.close(writer.rows, planter.planted)
 
 
-Usage = tuple[NDArray[np.void], NDArray[np.float64], dict[str, int]]
+def _shard_counts(options: Options) -> dict[str, int]:
+    rows = options.machines * options.hours * ROWS_PER_MACHINE_HOUR
+    usage = max(2, round(rows / SHARD_ROWS))
+    counts = dict.fromkeys(TABLES_2019, 1)
+    return counts | {"instance_usage": usage, "instance_events": max(2, usage // 4)}
 
 
 def _usage_ahead(
-    stretches: Iterator[Stretch], writer: Writer2011, truth: Truth, options: Options, faults: Anomalies,
-    machines: Machines,
-) -> Iterator[Future[Usage]]:  # fmt: skip
+    stretches: Iterator[Stretch], writer: Writer2011 | Writer2019, truth: Truth, options: Options,
+    has_usage: bool, machine_ids: NDArray[np.int64],
+) -> Iterator[UsagePart | None]:  # fmt: skip
     """Write events in this thread and usage in others; yield the parts of usage in order."""
     with ThreadPoolExecutor(options.jobs) as pool:
-        waiting: deque[Future[Usage]] = deque()
+        waiting: deque[Future[UsagePart]] = deque()
         for stretch in stretches:
             writer.write(stretch)
             truth.events(stretch)
-            if "task_usage" in options.chosen_tables:
-                waiting.append(pool.submit(_usage_part, stretch, writer, options, faults, machines))
+            if not has_usage:
+                yield None
+                continue
+            waiting.append(pool.submit(_usage_part, windows_of(stretch, machine_ids), options))
             if len(waiting) > options.jobs:
-                yield waiting.popleft()
-        yield from waiting
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
-def _usage_part(
-    stretch: Stretch, writer: Writer2011, options: Options, faults: Anomalies, machines: Machines
-) -> Usage:
-    windows = windows_of(stretch, machines.ids)
-    tally = np.zeros((len(windows.runs), len(TALLY)))
-    found = np.zeros(len(FAULTS), dtype=np.int64)
-    name = writer.path("task_usage", stretch.number)
-    blocks = (memoryview(b) for b in usage_text(windows, options.seed, faults, tally, found))
-    writer.digests[name] = write_gzip(writer.out / name, blocks)
-    writer.rows["task_usage"] += int(tally[:, 0].sum())
-    return windows.runs, tally, dict(zip(FAULTS, map(int, found), strict=True))
+def _usage_part(windows: Windows, options: Options) -> UsagePart:
+    """Make and compress the usage of one stretch."""
+    faults = PUBLISHED if options.anomalies else NONE
+    tally, found = np.zeros((len(windows.runs), len(TALLY))), np.zeros(len(FAULTS), dtype=np.int64)
+    seed, shards = options.draw_seed, _shard_counts(options)["instance_usage"]
+    pieces: dict[int, Any] = {}
+    if options.generation == "2011":
+        pieces[0] = deflate(usage_text(windows, seed, faults, tally, found))
+    elif options.file_format == "parquet":
+        for number, table in usage_columns(windows, seed, shards, faults, tally, found):
+            pieces[number] = pa.concat_tables([pieces[number], table]) if number in pieces else table
+    else:
+        lines: dict[int, list[NDArray[np.uint8]]] = {}
+        for number, block in usage_json(windows, seed, shards, faults, tally, found):
+            lines.setdefault(number, []).append(block)
+        pieces = {number: deflate(blocks) for number, blocks in lines.items()}
+    return UsagePart(pieces, windows.runs, tally, dict(zip(FAULTS, map(int, found), strict=True)))

@@ -27,8 +27,8 @@ USERS: Final = 933
 NAMES: Final = 39_730
 CONSTRAINED: Final = 0.25
 """Share of jobs with constraints; with 2.4 rows each this gives .197 rows per task event."""
-LOOPING: Final = (0.0, 0.02)
-"""Share of jobs of up to three tasks in a crash loop, outside and inside production."""
+LOOPING: Final = 0.02
+"""Share of production jobs of up to three tasks that are in a crash loop."""
 SMALL: Final = 0.75
 """Share of jobs whose short tasks hardly use any CPU (58.7 % of tasks peak below 5 % of the request)."""
 
@@ -58,6 +58,14 @@ class Job:
         (attribute, operator, value) triples.
     allowed
         Machines that satisfy the constraints, or None for all.
+    host, guest
+        2019: the alloc set it runs in, and for an alloc set the job inside.
+    parent, after
+        2019: the job whose end kills it, and the job whose end lets it start.
+    is_batch, is_held
+        2019: handled by the batch scheduler, and held back by it.
+    scaling
+        2019: vertical scaling (1 off, 2 constrained, 3 fully automated).
     """
 
     id: int
@@ -77,8 +85,8 @@ class Job:
     memory_level: NDArray[np.float32]
     wave: float
     phase: float
-    small: bool
-    looping: bool
+    is_idle: bool
+    is_looping: bool
     constraints: tuple[tuple[int, int, int], ...] = ()
     allowed: NDArray[np.bool_] | None = None
     is_alloc_set: bool = False
@@ -86,7 +94,12 @@ class Job:
     guest: Job | None = None
     parent: Job | None = None
     after: Job | None = None
-    batch: bool = False
+    is_batch: bool = False
+    is_held: bool = False
+    is_cancelled: bool = False
+    scaling: int = 1
+    children: list[Job] = field(default_factory=list)
+    followers: list[Job] = field(default_factory=list)
     alive: int = 0
     is_scheduled: bool = False
     worst: int = 0
@@ -107,6 +120,7 @@ class Task:
     index: int
     serial: int
     attempt: int = 0
+    scale: float = 1.0
     machine: int = -1
     start: int = -1
     state: str = ""
@@ -149,23 +163,40 @@ class Workload:
         if u < tier.single:
             return 1
         u = (u - tier.single) / (1.0 - tier.single)
-        if u < 0.18:
-            return min(self.random.choices(SIZE_ATOMS, (8, 6, 5, 4, 3, 3, 3, 2))[0], self.largest)
-        if u < 0.38:
-            return min(self.random.randint(2, 10), self.largest)
-        low, high = 10.0**-TAIL, (self.largest + 1.0) ** -TAIL
-        return min(self.largest, int((low - self.random.random() * (low - high)) ** (-1.0 / TAIL)))
+        largest = min(self.largest, tier.largest)
+        if u < 0.20:
+            return min(self.random.choices(SIZE_ATOMS, (8, 6, 5, 4, 3, 3, 3, 2))[0], largest)
+        if u < 0.45:
+            return min(self.random.randint(2, 10), largest)
+        low, high = 10.0**-TAIL, (largest + 1.0) ** -TAIL
+        return min(largest, int((low - self.random.random() * (low - high)) ** (-1.0 / TAIL)))
 
     def new_job(self, tier: Tier, size: int) -> Job:
         """Draw a job that arrives inside the trace: requests per job are log-normal (FACTS §4.4)."""
         z = self.random.gauss(0.0, 1.0)
         y = 0.5 * z + math.sqrt(0.75) * self.random.gauss(0.0, 1.0)
-        cpu = min(0.5, math.exp(-4.03 + 1.01 * z))
-        memory = min(0.5, math.exp(-5.14 + 1.6 * y))
+        cpu_scale, memory_scale = self.profile.request_scale
+        cpu = min(0.5, math.exp(-4.03 + 1.01 * z)) * cpu_scale
+        memory = min(0.5, math.exp(-5.14 + 1.6 * y)) * memory_scale
         priority = self.random.choices(tier.priorities, tier.priority_weights)[0]
         scheduling_class = self.random.choices(range(4), tier.classes)[0]
         different = size > 1 and self.random.random() < tier.different_machines
         return self._job(tier, size, cpu, memory, priority, scheduling_class, different)
+
+    def alloc_set(self, guest: Job) -> Job:
+        """Draw the alloc set around a job: one alloc instance per task, somewhat larger than it."""
+        host = self._job(
+            guest.tier, guest.size, min(1.0, guest.cpu * 1.3), min(1.0, guest.memory * 1.4), guest.priority,
+            guest.scheduling_class, guest.different,
+        )  # fmt: skip
+        host.is_alloc_set, host.guest, guest.host = True, guest, host
+        host.kind, host.wave, host.phase = guest.kind, guest.wave, guest.phase
+        host.level = np.minimum(guest.level * np.float32(1.08), np.float32(0.5))
+        host.memory_level = guest.memory_level * np.float32(1.15)
+        host.user, host.is_looping, host.constraints, host.allowed = guest.user, False, (), None
+        guest.constraints, guest.allowed, guest.different = (), None, False
+        guest.is_idle = host.is_idle = False
+        return host
 
     def snapshot_jobs(self, tier: Tier, tasks: int) -> list[Job]:
         """Draw the jobs of the tasks alive at the start.
@@ -182,10 +213,11 @@ class Workload:
         rank = self._systematic(sizes, [self.random.random() for _ in sizes])
         order = self._systematic(sizes, [self.random.random() for _ in sizes])
         different = self._systematic(sizes, [self.random.random() for _ in sizes])
+        cpu_scale, memory_scale = self.profile.request_scale
         jobs = []
         for i, size in enumerate(sizes):
             jobs.append(self._job(
-                tier, size, tier.cpu.at(cpu[i]), tier.memory.at(memory[i]),
+                tier, size, tier.cpu.at(cpu[i]) * cpu_scale, tier.memory.at(memory[i]) * memory_scale,
                 _pick(tier.snapshot_priorities, tier.snapshot_weights, rank[i]),
                 _pick(range(4), tier.snapshot_classes, order[i]),
                 size > 1 and different[i] < tier.snapshot_different,
@@ -213,15 +245,18 @@ class Workload:
         levels = CLASSES[kind].levels(
             self.random.gauss(0.0, 1.0) * math.sqrt(0.8) + self.rng.standard_normal(size) * math.sqrt(0.2)
         )
-        ratio = np.clip(0.62 * np.exp(0.45 * self.random.gauss(0, 1) + 0.1 * self.rng.standard_normal(size)), 0.02, 1.05)
-        is_service = tier.name in ("production", "monitoring") and scheduling_class >= 2
+        ratio = np.clip(
+            0.62 * np.exp(0.45 * self.random.gauss(0, 1) + 0.1 * self.rng.standard_normal(size)), 0.02, 1.05
+        )
+        is_production = tier.name in ("production", "monitoring")
+        is_service, looping = is_production and scheduling_class >= 2, LOOPING * is_production
         job = Job(
             self._id, self._number, tier, priority, scheduling_class,
             user=_zipf(draw(), 1.67, USERS, shift=2.0), name=_zipf(draw(), 0.925, NAMES), size=size,
             cpu=cpu, memory=memory, disk=math.exp(-8.6 + 1.3 * self.random.gauss(0, 1)), different=different,
             kind=kind, level=levels.astype(np.float32), memory_level=(ratio * memory).astype(np.float32),
             wave=0.5 * draw() if is_service else 0.0, phase=1.0 + draw(),
-            small=draw() < SMALL, looping=draw() < LOOPING[tier.name in ("production", "monitoring")] and size <= 3, alive=size,
+            is_idle=draw() < SMALL, is_looping=draw() < looping and size <= 3, alive=size,
         )  # fmt: skip
         job.tasks = [Task(job, i, self._tasks + i) for i in range(size)]
         self._tasks += size

@@ -10,6 +10,7 @@ from typing import Final
 
 from borgtrace.errors import UsageError
 from borgtrace.schema.raw2011 import RAW_2011
+from borgtrace.synth.hashing import key
 
 CELLS: Final = "abcdefgh"
 TABLES_2019: Final = (
@@ -31,20 +32,22 @@ class Options:
     tables: tuple[str, ...] = ()
     jobs: int = 2
     anomalies: bool = True
-    format: str = "json"
+    file_format: str = "json"
     parts: int | None = None
 
     def __post_init__(self) -> None:
         _one_of("--generation", self.generation, ("2011", "2019"))
         _at_least("--machines", self.machines, 1)
         if not (math.isfinite(self.hours) and self.hours >= 1 / 12):
-            raise UsageError("--hours", "too short", expected="at least one window (0.0834)", got=f"{self.hours:g}")
+            raise UsageError(
+                "--hours", "too short", expected="at least one window (0.0834)", got=f"{self.hours:g}"
+            )
         _at_least("--seed", self.seed, 0)
         _at_least("--jobs", self.jobs, 1)
         if self.parts is not None:
             _at_least("--parts", self.parts, 1)
         _one_of("--cell", self.cell, tuple(CELLS))
-        _one_of("--format", self.format, ("json", "parquet"))
+        _one_of("--format", self.file_format, ("json", "parquet"))
         known = tuple(RAW_2011) if self.generation == "2011" else TABLES_2019
         for name in self.tables:
             _one_of("--tables", name, known)
@@ -55,6 +58,11 @@ class Options:
         known = tuple(RAW_2011) if self.generation == "2011" else TABLES_2019
         return frozenset(self.tables or known)
 
+    @property
+    def draw_seed(self) -> int:
+        """The seed of all draws: another cell is another trace."""
+        return self.seed if self.generation == "2011" else key(self.seed, "cell", self.cell)
+
     def parameters(self) -> dict[str, object]:
         """Return what identifies the trace: everything that changes its bytes."""
         fields: dict[str, object] = {
@@ -62,7 +70,7 @@ class Options:
             "anomalies": self.anomalies, "tables": sorted(self.chosen_tables), "parts": self.parts,
         }  # fmt: skip
         if self.generation == "2019":
-            fields |= {"cell": self.cell, "format": self.format}
+            fields |= {"cell": self.cell, "format": self.file_format}
         return fields
 
 

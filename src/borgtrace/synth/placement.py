@@ -49,8 +49,12 @@ class Placement:
     def choose(self, task: Task, insist: bool = False) -> int:
         """Return the least loaded of a few random machines with room, −1 if there is none.
 
+        A task inside an alloc set goes where its alloc instance is.
+
         With `insist` the least loaded machine of all is returned when none has room.
         """
+        if task.job.host is not None:
+            return task.job.host.tasks[task.index].machine
         best, found = -1, 0
         for _ in range(4 * CHOICES):
             machine = int(self.random.random() * self.count)
@@ -72,7 +76,7 @@ class Placement:
         for _ in range(50):
             machine = int(self.random.random() * self.count)
             if self.is_up[machine] and (task.job.allowed is None or task.job.allowed[machine]):
-                lower = [t for t in self._tasks[machine].values() if t.job.priority < task.job.priority]
+                lower = [t for t in self._tasks[machine].values() if t.job.host is None and t.job.priority < task.job.priority]
                 cpu = self.cpu[machine] - sum(t.job.cpu for t in lower)
                 memory = self.memory[machine] - sum(t.job.memory for t in lower)
                 if (
@@ -87,9 +91,13 @@ class Placement:
         cpu = self.cpu[machine] + task.job.cpu - self.cpu_limit[machine]
         memory = self.memory[machine] + task.job.memory - self.memory_limit[machine]
         chosen: list[Task] = []
-        for other in sorted(self._tasks[machine].values(), key=lambda t: (t.job.priority, -t.start, t.serial)):
+        for other in sorted(
+            self._tasks[machine].values(), key=lambda t: (t.job.priority, -t.start, t.serial)
+        ):
             if cpu <= 0.0 and memory <= 0.0:
                 break
+            if other.job.host is not None or other.job.priority >= task.job.priority:
+                continue
             chosen.append(other)
             cpu -= other.job.cpu
             memory -= other.job.memory
@@ -97,16 +105,18 @@ class Placement:
 
     def add(self, task: Task) -> None:
         """Book a task on its machine."""
-        self.cpu[task.machine] += task.job.cpu
-        self.memory[task.machine] += task.job.memory
+        if task.job.host is None:
+            self.cpu[task.machine] += task.job.cpu
+            self.memory[task.machine] += task.job.memory
         self._tasks[task.machine][task.serial] = task
         if task.job.different:
             task.job.machines.add(task.machine)
 
     def remove(self, task: Task) -> None:
         """Release a task's resources."""
-        self.cpu[task.machine] -= task.job.cpu
-        self.memory[task.machine] -= task.job.memory
+        if task.job.host is None:
+            self.cpu[task.machine] -= task.job.cpu
+            self.memory[task.machine] -= task.job.memory
         del self._tasks[task.machine][task.serial]
         task.job.machines.discard(task.machine)
 

@@ -53,9 +53,7 @@ class Planter:
     Small traces get at least one fault of each kind that is rarer than one in a hundred jobs.
     """
 
-    def __init__(
-        self, anomalies: Anomalies, workload: Workload, bounds: list[int], seed: int
-    ) -> None:
+    def __init__(self, anomalies: Anomalies, workload: Workload, bounds: list[int], seed: int) -> None:
         self.anomalies, self.workload = anomalies, workload
         self.rng = generator(seed, "planting")
         self.planted = Planted()
@@ -153,5 +151,3 @@ class Planter:
 
 def _place(event: InstanceEvent) -> tuple[int, int, int]:
     return event.task.job.id, event.task.index, event.time
-
-

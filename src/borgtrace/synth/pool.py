@@ -85,9 +85,7 @@ class Pool:
         _draw(rows, self.offsets, self.inst, self.avg, np.uint64(key(self.seed, "draw")), inst, avg)
         return inst, avg
 
-    def blocks(
-        self, size: int = 1000
-    ) -> Iterator[tuple[slice, NDArray[np.float32], NDArray[np.float32]]]:
+    def blocks(self, size: int = 1000) -> Iterator[tuple[slice, NDArray[np.float32], NDArray[np.float32]]]:
         """Yield (rows, inst, avg) for consecutive blocks of at most `size` tasks (80 MB at 1,000)."""
         for start in range(0, len(self), size):
             rows = slice(start, min(start + size, len(self)))

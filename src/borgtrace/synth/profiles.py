@@ -8,7 +8,7 @@ per-tier curves are published.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from borgtrace.schema.types import Generation
@@ -49,6 +49,8 @@ class Tier:
         From SUBMIT to SCHEDULE, s.
     different_machines, snapshot_different
         Share of jobs (of tasks alive at the start) that want different machines.
+    largest
+        Largest new job, tasks.
     """
 
     name: str
@@ -72,6 +74,7 @@ class Tier:
     delay: Curve
     different_machines: float
     snapshot_different: float
+    largest: int = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +95,12 @@ class Profile:
         Probability that EVICT, FAIL, KILL, FINISH is followed by SUBMIT.
     evicting
         Lowest priority that may evict others.
+    request_scale
+        Factors on CPU and memory requests.
+    has_queue
+        Whether collections pass QUEUE and ENABLE, have parents, alloc sets and vertical scaling.
     alloc_jobs
-        Share of jobs that run inside alloc sets.
+        Share of production jobs that run inside alloc sets.
     """
 
     generation: Generation
@@ -102,6 +109,8 @@ class Profile:
     shapes: tuple[tuple[str, float, float, float], ...]
     resubmitted: dict[str, float]
     evicting: int
+    request_scale: tuple[float, float] = (1.0, 1.0)
+    has_queue: bool = False
     alloc_jobs: float = 0.0
 
 
@@ -146,7 +155,8 @@ LEFT_PRODUCTION: Final = Curve(
     (300.0, 1200.0, 4200.0, 7800.0, 15000.0, 22000.0, 36000.0, 45000.0, 86400.0, 172800.0, 6e5, 1e7),
 )  # fmt: skip
 DELAY_FREE: Final = Curve(
-    (0.0, 0.25, 0.5, 0.65, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.5, 3.4, 15.0, 60.0, 720.0, 1700.0, 5600.0, 2e4)
+    (0.0, 0.25, 0.5, 0.65, 0.75, 0.9, 0.95, 0.99, 1.0),
+    (0.3, 1.5, 3.4, 15.0, 60.0, 720.0, 1700.0, 5600.0, 2e4),
 )
 DELAY_OTHER: Final = Curve(
     (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.4, 2.7, 12.0, 58.9, 200.0, 1500.0, 1e4)
@@ -158,7 +168,7 @@ DELAY_PRODUCTION: Final = Curve(
 FREE: Final = Tier(
     "free", (0, 1), (3897, 3028), (0, 1), (38040, 16571),
     (0.50, 0.31, 0.185, 0.005), (0.6153, 0.1497, 0.2004, 0.0346),
-    jobs=0.457, running=4.3770, pending=0.65, single=0.81,
+    jobs=0.457, running=4.3770, pending=0.65, single=0.84,
     snapshot_sizes=Curve((0.0, 0.55, 0.75, 0.9, 0.95, 0.99, 1.0), (1.0, 1.0, 2.0, 10.0, 45.0, 716.0, 2e4)),
     cpu=Atoms(
         (0.0006247, 0.006248, 0.0125, 0.01874, 0.03125, 0.04065, 0.05627, 0.0625, 0.06873, 0.125, 0.25, 0.4375),
@@ -173,7 +183,7 @@ FREE: Final = Tier(
 OTHER: Final = Tier(
     "other", (2, 3, 4, 6, 8), (3909, 5, 513, 214, 2386), (2, 8), (19210, 3108),
     (0.31, 0.35, 0.335, 0.005), (0.3691, 0.1795, 0.4062, 0.0452),
-    jobs=0.463, running=1.7887, pending=0.20, single=0.75,
+    jobs=0.463, running=1.7887, pending=0.20, single=0.72,
     snapshot_sizes=Curve((0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0), (1.0, 1.0, 30.0, 100.0, 263.0, 792.0, 4408.0)),
     cpu=Atoms(
         (0.006248, 0.0125, 0.02499, 0.03064, 0.03748, 0.05109, 0.0625, 0.07812, 0.09998, 0.125, 0.1868, 0.25, 0.4375),
@@ -200,7 +210,7 @@ PRODUCTION: Final = Tier(
         (0.07, 0.11, 0.12, 0.10, 0.09, 0.11, 0.12, 0.08, 0.08, 0.07, 0.07, 0.03, 0.02, 0.006)),
     run=RUN_PRODUCTION, endings=END_PRODUCTION, residual=LEFT_PRODUCTION,
     residual_endings=Endings((), ((0.11, 0.25, 0.0, 0.64),)),
-    delay=DELAY_PRODUCTION, different_machines=0.10, snapshot_different=0.466,
+    delay=DELAY_PRODUCTION, different_machines=0.10, snapshot_different=0.466, largest=100,
 )  # fmt: skip
 
 PROFILE_2011: Final = Profile(
@@ -212,3 +222,43 @@ PROFILE_2011: Final = Profile(
     resubmitted={"EVICT": 0.9998, "FAIL": 0.948, "KILL": 0.351, "FINISH": 0.0296, "LOST": 0.0},
     evicting=9,
 )  # fmt: skip
+
+BEB: Final = replace(
+    OTHER, name="beb", priorities=(100, 103, 105, 107, 112, 114, 115),
+    priority_weights=(5, 45, 18, 10, 12, 5, 5), snapshot_priorities=(103, 105, 107, 114),
+    snapshot_weights=(60, 20, 10, 10), jobs=0.42, running=4.0, pending=0.8, single=0.72,
+)  # fmt: skip
+MID: Final = replace(
+    OTHER, name="mid", priorities=(116, 117, 118, 119), priority_weights=(50, 20, 15, 15),
+    snapshot_priorities=(116, 118, 119), snapshot_weights=(50, 25, 25), jobs=0.10, running=1.2,
+    pending=0.1, single=0.85,
+)  # fmt: skip
+PROFILE_2019: Final = Profile(
+    "2019",
+    (
+        replace(FREE, priorities=(0, 25), snapshot_priorities=(0, 25), jobs=0.33, running=3.0, pending=0.5),
+        BEB,
+        MID,
+        replace(
+            PRODUCTION, priorities=(120, 200, 214), priority_weights=(10, 85, 5),
+            snapshot_priorities=(120, 200, 214), snapshot_weights=(10, 85, 5), jobs=0.14, running=4.5,
+        ),
+        replace(
+            PRODUCTION, name="monitoring", priorities=(360, 450), priority_weights=(80, 20),
+            snapshot_priorities=(360, 450), snapshot_weights=(80, 20), jobs=0.01, running=0.6,
+        ),
+    ),
+    jobs_per_hour=3360.0 / 12_000.0,
+    shapes=(
+        ("P1", 0.591796875, 0.33349609375, 3346), ("P2", 1.0, 0.5, 1672),
+        ("P3", 0.708984375, 0.33349609375, 1417), ("P4", 0.38671875, 0.33349609375, 1104),
+        ("P4", 0.38671875, 0.166748046875, 670), ("P2", 1.0, 1.0, 643),
+        ("P3", 0.708984375, 0.6669921875, 480), ("P1", 0.591796875, 0.166748046875, 364),
+        ("P5", 0.958984375, 0.5, 179), ("P5", 0.958984375, 1.0, 73), ("P2", 1.0, 0.25, 52)),
+    resubmitted={"EVICT": 0.9998, "FAIL": 0.948, "KILL": 0.351, "FINISH": 0.0296, "LOST": 0.0},
+    evicting=120,
+    request_scale=(0.9, 0.6),
+    has_queue=True,
+    alloc_jobs=0.25,
+)  # fmt: skip
+"""Machine shapes: cell a.  Jobs per hour and tiers: Tirmazi et al. (EuroSys'20), §4 and §6."""

@@ -9,7 +9,7 @@ from typing import Final
 
 from borgtrace.schema.enums import EVENT_TYPE, MACHINE_EVENT_TYPE, MISSING_TYPE, Enum
 from borgtrace.schema.raw2011 import RAW_2011
-from borgtrace.synth.files import GzipFile, write_gzip
+from borgtrace.synth.files import GzipFile, Segment, write_gzip
 from borgtrace.synth.machines import AttributeEvent, MachineEvent, Machines, attribute_name, hashed
 from borgtrace.synth.records import CollectionEvent, InstanceEvent, Stretch
 from borgtrace.synth.text import printed
@@ -73,9 +73,7 @@ def machine_row(event: MachineEvent, machines: Machines) -> str:
 
 def attribute_row(event: AttributeEvent, machines: Machines) -> str:
     """Return one line of machine_attributes."""
-    return (
-        f"{event.time},{machines.ids[event.machine]},{event.name},{event.value or ''},{int(event.value is None)}\n"
-    )
+    return f"{event.time},{machines.ids[event.machine]},{event.name},{event.value or ''},{int(event.value is None)}\n"
 
 
 def schema_text() -> str:
@@ -87,7 +85,14 @@ def schema_text() -> str:
     'file pattern,field number,content,format,mandatory'
     """
     lines = ["file pattern,field number,content,format,mandatory"]
-    order = ("job_events", "task_events", "machine_events", "machine_attributes", "task_constraints", "task_usage")
+    order = (
+        "job_events",
+        "task_events",
+        "machine_events",
+        "machine_attributes",
+        "task_constraints",
+        "task_usage",
+    )
     for name in order:
         raw = RAW_2011[name]
         single = "part-00000-of-00001" if raw.parts == 1 else "part-?????-of-?????"
@@ -137,6 +142,15 @@ class Writer2011:
             self.digests[name] = write_gzip(self.out / name, [text.encode()])
             self.rows[table] += text.count("\n")
 
+    def add_usage(self, number: int, pieces: dict[int, Segment], rows: int) -> None:
+        """Write part `number` of task_usage."""
+        self.rows["task_usage"] += rows
+        name = self.path("task_usage", number)
+        file = GzipFile(self.out / name)
+        for piece in pieces.values():
+            file.append(piece)
+        self.digests[name] = file.close()
+
     def close(self) -> None:
         """Finish the single files and write ``schema.csv`` and ``SHA256SUM``."""
         for name, file in self._single.items():
@@ -144,5 +158,3 @@ class Writer2011:
         (self.out / "schema.csv").write_text(schema_text())
         lines: Iterable[str] = (f"{digest}  {name}\n" for name, digest in sorted(self.digests.items()))
         (self.out / "SHA256SUM").write_text("".join(lines))
-
-

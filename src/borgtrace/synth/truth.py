@@ -37,7 +37,7 @@ class Truth:
         self._transitions: Counter[tuple[str, str]] = Counter()
         self._machines: Counter[str] = Counter()
         self._tasks = 0
-        self._usage_rows = 0
+        self.usage_rows = 0
         self._faults: Counter[str] = Counter()
         self._writer = pq.ParquetWriter(out / _PART, _SCHEMA)
 
@@ -52,7 +52,7 @@ class Truth:
     def usage(self, runs: NDArray[np.void], tally: NDArray[np.float64], faults: dict[str, int]) -> None:
         """Add the sums of one part: `tally` has the columns n, Σy, Σy², Σx, Σx², Σmemory per run."""
         self._faults.update(faults)
-        self._usage_rows += int(tally[:, 0].sum())
+        self.usage_rows += int(tally[:, 0].sum())
         columns = [runs["job"], runs["index"].astype(np.int32), runs["kind"], runs["level"], *tally.T]
         self._writer.write_batch(pa.record_batch([pa.array(c) for c in columns], schema=_SCHEMA))
 
@@ -74,7 +74,7 @@ class Truth:
             "collection_events": dict(sorted(self._collections.items())),
             "instance_events": _by_priority(self._instances),
             "transitions": {f"{a or 'START'}>{b}": n for (a, b), n in sorted(self._transitions.items())},
-            "usage_rows": self._usage_rows,
+            "usage_rows": self.usage_rows,
             "planted": asdict(planted),
         }
         (self.out / "truth.json").write_text(json.dumps(document, indent=1) + "\n")

@@ -69,7 +69,9 @@ def windows_of(stretch: Stretch, machine_ids: NDArray[np.int64]) -> Windows:
 
 
 def _table(runs: Sequence[Run], machine_ids: NDArray[np.int64], since: int) -> NDArray[np.void]:
-    rows = sorted((r for r in runs if r.usage_end > since), key=lambda r: (r.task.job.id, r.task.index, r.start))
+    rows = sorted(
+        (r for r in runs if r.usage_end > since), key=lambda r: (r.task.job.id, r.task.index, r.start)
+    )
     table = np.zeros(len(rows), dtype=FIELDS)
     for i, r in enumerate(rows):
         task, job = r.task, r.task.job
