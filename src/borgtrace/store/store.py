@@ -104,6 +104,12 @@ class Store:
 
         return guarded(self._connection, query)
 
+    def stream(self, query: str) -> pa.RecordBatchReader:
+        """Answer one SELECT in batches, for answers larger than memory; refuses what `sql` refuses."""
+        from borgtrace.engine.guard import stream
+
+        return stream(self._connection, query)
+
     @cached_property
     def _reader(self) -> TraceReader:
         return TraceReader(self.layout)

@@ -1,0 +1,118 @@
+"""How ``borgtrace sql`` writes rows: as they come, so that an answer may be larger than memory."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from itertools import islice
+from typing import IO, Any
+
+import pyarrow as pa
+from rich.console import Console
+from rich.table import Table as Grid
+
+NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+
+
+def print_table(answer: pa.RecordBatchReader, rows: int) -> None:
+    """Print the first `rows` rows for people; what is left out is counted on stderr."""
+    head = list(islice(_records(answer), rows))
+    grid = Grid(box=None, pad_edge=False, header_style="bold")
+    for field in answer.schema:
+        is_number = any(kind(field.type) for kind in NUMBERS)
+        grid.add_column(field.name, justify="right" if is_number else "left", overflow="fold")
+    for record in head:
+        grid.add_row(*(_text(record[i]) for i in range(len(answer.schema))))
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = 10_000  # a pipe has no edge to wrap at
+    console.print(grid)
+    more = sum(1 for _ in _records(answer))
+    if more:
+        print(f"{more:,} more rows; --rows N shows more, --format csv all", file=sys.stderr)
+
+
+def write(answer: pa.RecordBatchReader, format: str, out: IO[bytes]) -> None:
+    """Write all rows as csv, json lines or parquet."""
+    if format == "csv":
+        _write_csv(answer, out)
+    elif format == "json":
+        for batch in answer:
+            out.writelines(_json_line(row) for row in _shortest(batch).to_pylist())
+    else:
+        _write_parquet(answer, out)
+    out.flush()
+
+
+def _write_csv(answer: pa.RecordBatchReader, out: IO[bytes]) -> None:
+    from pyarrow import csv
+
+    flat = pa.schema([pa.field(field.name, _flat(field.type)) for field in answer.schema])
+    with csv.CSVWriter(out, flat, write_options=csv.WriteOptions(quoting_style="needed")) as writer:
+        for batch in answer:
+            columns = [
+                _flattened(column, field.type) for column, field in zip(batch.columns, flat, strict=True)
+            ]
+            writer.write_batch(pa.record_batch(columns, schema=flat))
+
+
+def _flat(kind: pa.DataType) -> pa.DataType:
+    return pa.string() if pa.types.is_nested(kind) else kind
+
+
+def _flattened(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Write lists and records, which CSV cannot hold, as JSON."""
+    if not pa.types.is_nested(column.type):
+        return column
+    return pa.array(
+        [None if v is None else json.dumps(_plain(v)) for v in _widened(column).to_pylist()], kind
+    )
+
+
+def _write_parquet(answer: pa.RecordBatchReader, out: IO[bytes]) -> None:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetWriter(out, answer.schema, compression="zstd") as writer:
+        for batch in answer:
+            writer.write_batch(batch)
+
+
+def _json_line(row: dict[str, Any]) -> bytes:
+    return (json.dumps(_plain(row), ensure_ascii=False) + "\n").encode()
+
+
+def _plain(value: Any) -> Any:
+    """Turn a value into what JSON knows; what is not finite becomes null."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def _records(answer: pa.RecordBatchReader) -> Any:
+    for batch in answer:
+        yield from zip(*(column.to_pylist() for column in _shortest(batch).columns), strict=True)
+
+
+def _shortest(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Widen float32 by its shortest decimal form, as it was published: 0.2493, not 0.24930000305."""
+    columns = [_widened(column) for column in batch.columns]
+    return pa.record_batch(columns, names=batch.schema.names)
+
+
+def _widened(column: pa.Array) -> pa.Array:
+    if column.type == pa.float32():
+        return column.cast(pa.string()).cast(pa.float64())
+    if column.type == pa.list_(pa.float32()):
+        return column.cast(pa.list_(pa.string())).cast(pa.list_(pa.float64()))
+    return column
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
