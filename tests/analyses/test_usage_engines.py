@@ -137,7 +137,17 @@ def engines(request: pytest.FixtureRequest) -> Iterator[tuple[Tables, Tables]]:
     ibis.get_backend(spark.instance_usage).disconnect()
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
+IN_WORKERS = ("reservation", "sampling_period")
+"""Recipes whose kernels run inside Spark's workers."""
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        pytest.param(recipe, id=recipe.name, marks=[] if recipe.name in IN_WORKERS else pytest.mark.scale)
+        for recipe in RECIPES
+    ],
+)
 def test_spark_gives_the_same_answer(recipe: Recipe, engines: tuple[Tables, Tables]) -> None:
     here, there = (recipe.run(tables) for tables in engines)
     assert here.not_applicable == there.not_applicable

@@ -186,7 +186,7 @@ def _rows(
     used = sums[0, kernel.USED]
     better = (reclaimed[None] >= reclaimed[:, None]) & (violated[None] <= violated[:, None])
     strictly = (reclaimed[None] > reclaimed[:, None]) | (violated[None] < violated[:, None])
-    dominated = np.asarray(better & strictly).any(axis=1)
+    dominated = np.asarray((better & strictly).any(axis=1))
     return [
         {
             "resource": resource, "tier": tier, "policy": name, "setting": setting,
