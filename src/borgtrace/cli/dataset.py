@@ -84,7 +84,8 @@ def dataset(
     )  # fmt: skip
     options = Options(
         selection=selection, split=Split(line.fractions(split), free["split_by"]),
-        features=line.words(features), statics=line.words(static), scale=free["scale"], format=output_format, shards=shards,
+        features=line.words(features), statics=line.words(static), scale=free["scale"],
+        format=output_format, shards=shards,
         is_compressed=gzip, seed=seed, compat=free["compat"],
     )  # fmt: skip
     if out is None and not histogram:

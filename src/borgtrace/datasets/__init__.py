@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from borgtrace.datasets.batches import Batch
 from borgtrace.datasets.build import Built, build
-from borgtrace.datasets.dataset import Dataset, TraceSet, open  # noqa: A004 - as in borgtrace.open
+from borgtrace.datasets.dataset import Dataset, TraceSet, open
 from borgtrace.datasets.options import Options
 from borgtrace.datasets.scaling import Scaling, inverse_transform
 from borgtrace.datasets.selection import Selection

@@ -127,7 +127,7 @@ class TraceSet:
         return dataset_of(self, **options)
 
 
-def open(path: Path | str) -> Dataset:  # noqa: A001 - as in borgtrace.open
+def open(path: Path | str) -> Dataset:
     """Open a dataset that :func:`~borgtrace.datasets.build` has built.
 
     Raises

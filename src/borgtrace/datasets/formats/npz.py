@@ -1,8 +1,8 @@
 """NPZ: flat arrays and CSR offsets, stored without compression so that they can be memory-mapped.
 
 Members: ``data`` (points, features; NaN where nothing was measured), ``mask``, ``offsets``, the numbers of
-:data:`~borgtrace.datasets.formats.part.IDENTITY`, static numbers under their own names, words as text arrays.
-``np.load`` reads them; :func:`read` maps them.
+:data:`~borgtrace.datasets.formats.part.IDENTITY`, static numbers under their own names, static words as
+positions in ``<name>_words`` (−1: unknown).  ``np.load`` reads them; :func:`read` maps them.
 """
 
 from __future__ import annotations
@@ -47,18 +47,17 @@ def read(path: Path, names: Names, *, is_verified: bool = True) -> Part:
         arrays = {
             info.filename.removesuffix(".npy"): _mapped(path, archive, info) for info in archive.infolist()
         }
-    codes = [_code(arrays[name], words) for name, words in names.words.items()]
     rows = len(arrays[OFFSETS]) - 1
     return Part(
         arrays[OFFSETS], arrays[SERIES], arrays[MASK], np.stack([arrays[name] for name in IDENTITY], axis=1),
-        _stacked([arrays[name] for name in names.numbers], rows, np.float32), _stacked(codes, rows, np.int64),
+        _stacked([arrays[name] for name in names.numbers], rows, np.float32), _stacked([arrays[name] for name in names.words], rows, np.int64),
     )  # fmt: skip
 
 
 def _members(part: Part, names: Names) -> dict[str, Array]:
-    words = {
-        name: np.array([*words, ""])[part.codes[:, k]] for k, (name, words) in enumerate(names.words.items())
-    }
+    words: dict[str, Array] = {}
+    for k, (name, known) in enumerate(names.words.items()):
+        words |= {name: np.ascontiguousarray(part.codes[:, k]), f"{name}_words": np.array(known, np.str_)}
     return {
         SERIES: part.values, MASK: part.mask, OFFSETS: part.offsets,
         **{name: np.ascontiguousarray(part.identity[:, k]) for k, name in enumerate(IDENTITY)},
@@ -95,11 +94,6 @@ def _data_start(path: Path, info: zipfile.ZipInfo) -> int:
         file.seek(info.header_offset)
         name, extra = struct.unpack("<26xHH", file.read(_LOCAL_HEADER))
     return int(info.header_offset + _LOCAL_HEADER + name + extra)
-
-
-def _code(values: Array, words: tuple[str, ...]) -> NDArray[np.int64]:
-    number = {word: code for code, word in enumerate(words)}
-    return np.array([number.get(str(value), -1) for value in values], np.int64)
 
 
 def _stacked(columns: list[Array], rows: int, dtype: Any) -> Array:

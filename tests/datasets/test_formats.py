@@ -1,0 +1,104 @@
+"""Every format gives back what was written, bit for bit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from borgtrace.datasets.formats import FORMATS, Names, Part, empty, suffix_of
+from borgtrace.errors import StoreError
+
+NAMES = Names(("cpu", "memory"), ("request",), {"tier": ("free", "production"), "user": ("ü", "")})
+
+
+def _part(lengths: list[int], seed: int) -> Part:
+    rng = np.random.default_rng(seed)
+    offsets = np.cumsum([0, *lengths])
+    values = rng.normal(size=(offsets[-1], 2)).astype(np.float32)
+    values[rng.random(values.shape) < 0.2] = np.nan
+    n = len(lengths)
+    identity = np.stack(
+        [rng.integers(0, 2**62, n), rng.integers(0, 2**31, n), np.array(lengths), rng.integers(0, 2**62, n)],
+        axis=1,
+    )
+    numbers = rng.normal(size=(n, 1)).astype(np.float32)
+    numbers[rng.random(numbers.shape) < 0.3] = np.nan
+    codes = np.stack([rng.integers(-1, 2, n), rng.integers(-1, 1, n)], axis=1)
+    return Part(offsets, values, (~np.isnan(values)).view(np.uint8), identity, numbers, codes)
+
+
+def _equal(a: Part, b: Part) -> None:
+    for name in ("offsets", "values", "mask", "identity", "numbers", "codes"):
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+@pytest.mark.parametrize("name", list(FORMATS))
+@settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    blocks=st.lists(st.lists(st.integers(1, 300), min_size=1, max_size=8), min_size=1, max_size=3),
+    seed=st.integers(0, 100),
+)
+def test_what_is_written_is_read(
+    tmp_path: Path, name: str, is_compressed: bool, blocks: list[list[int]], seed: int
+) -> None:
+    path = tmp_path / f"x{suffix_of(name, is_compressed=is_compressed)}"
+    whole = _part([length for block in blocks for length in block], seed)
+    cuts = np.cumsum([0, *map(len, blocks)])
+    parts = (
+        Part(
+            whole.offsets[a : b + 1] - whole.offsets[a],
+            whole.values[whole.offsets[a] : whole.offsets[b]],
+            whole.mask[whole.offsets[a] : whole.offsets[b]],
+            whole.identity[a:b], whole.numbers[a:b], whole.codes[a:b],
+        )
+        for a, b in zip(cuts, cuts[1:], strict=False)
+    )  # fmt: skip
+    assert FORMATS[name].write(path, NAMES, parts, is_compressed=is_compressed) == len(whole)
+    _equal(FORMATS[name].read(path, NAMES), whole)
+
+
+@pytest.mark.parametrize("name", list(FORMATS))
+def test_a_file_without_traces_is_a_file(tmp_path: Path, name: str) -> None:
+    path = tmp_path / f"x.{name}"
+    assert FORMATS[name].write(path, NAMES, []) == 0
+    _equal(FORMATS[name].read(path, NAMES), empty(NAMES))
+
+
+def test_npz_is_mapped_and_numpy_reads_it(tmp_path: Path) -> None:
+    path, part = tmp_path / "x.npz", _part([3, 2], 0)
+    FORMATS["npz"].write(path, NAMES, [part])
+    mapped = FORMATS["npz"].read(path, NAMES).values
+    base = mapped.base
+    while base is not None and not isinstance(base, np.memmap):
+        base = base.base
+    assert isinstance(base, np.memmap)
+    assert mapped.ctypes.data % 64 == 0
+    with np.load(path) as arrays:
+        np.testing.assert_array_equal(arrays["data"], part.values)
+        assert set(arrays) == {
+            "data", "mask", "offsets", "collection_id", "instance_index", "length", "first_time", "request", "tier",
+            "tier_words", "user", "user_words",
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip length", "flip data"])
+def test_a_damaged_tfrecord_is_named(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "x.tfrecord"
+    FORMATS["tfrecord"].write(path, NAMES, [_part([4, 4, 4], 0)])
+    data = bytearray(path.read_bytes())
+    second = 16 + int.from_bytes(data[:8], "little")
+    if damage == "cut":
+        data = data[:-1]
+    else:
+        data[second + (1 if damage == "flip length" else 20)] ^= 4
+    path.write_bytes(data)
+    record = 2 if damage == "cut" else 1
+    with pytest.raises(StoreError) as caught:
+        FORMATS["tfrecord"].read(path, NAMES)
+    expected = f"{path}: damaged: expected a whole record, got a bad one at {record}; build the dataset again"
+    assert str(caught.value) == expected

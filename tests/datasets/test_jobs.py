@@ -1,0 +1,186 @@
+"""One file per job: the layout of 2017, row by row, whatever the cuts between batches and processes."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import sqlite3
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from borgtrace.datasets.jobs import JobsLayout, export_jobs, files
+from borgtrace.datasets.jobs.files import Run, write_run
+from borgtrace.errors import StoreError, UsageError
+from borgtrace.store import Store
+
+from .test_build import digest
+
+Row = tuple[object, ...]
+
+
+def _rows(store: Store, columns: str = "start_time, collection_id, instance_index, average_cpu") -> list[Row]:
+    table = store.sql(f"select {columns} from instance_usage order by collection_id, instance_index, start_time, "
+                      "source_part, source_row")  # fmt: skip
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def _hh(text: object) -> str:
+    return hashlib.md5(str(text).encode()).hexdigest()[:2]
+
+
+def test_sqlite_files_have_schema_rows_and_index_of_2017(store: Store, tmp_path: Path) -> None:
+    exported = export_jobs(store, tmp_path / "out", JobsLayout("sqlite"), workers=1)
+    by_job: dict[object, list[Row]] = defaultdict(list)
+    for row in _rows(store):
+        by_job[row[1]].append(row)
+    assert exported.files == len(by_job)
+    for job, rows in by_job.items():
+        with sqlite3.connect(tmp_path / "out" / _hh(job) / f"{job}.sqlite3") as connection:
+            assert connection.execute("SELECT * FROM `task_usage`").fetchall() == rows
+            assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+            schema = dict(connection.execute("SELECT type, sql FROM sqlite_schema"))
+            assert connection.execute("PRAGMA table_info(`task_usage`)").fetchall() == [
+                (0, "start time", "INTEGER", 1, None, 0), (1, "job ID", "INTEGER", 1, None, 0),
+                (2, "task index", "INTEGER", 1, None, 0), (3, "CPU rate", "REAL", 0, None, 0),
+            ]  # fmt: skip
+            assert schema["index"].endswith("(`task index`, `start time`)")
+
+
+def test_csv_files_hold_the_rows_without_header(store: Store, tmp_path: Path) -> None:
+    export_jobs(store, tmp_path / "out", JobsLayout("csv"), workers=1)
+    by_job: dict[object, list[Row]] = defaultdict(list)
+    for row in _rows(store):
+        by_job[row[1]].append(row)
+    for job, rows in by_job.items():
+        with (tmp_path / "out" / _hh(job) / f"{job}.csv").open() as file:
+            read = [(int(a), int(b), int(c), float(d) if d else None) for a, b, c, d in csv.reader(file)]
+        assert [row[:3] for row in read] == [row[:3] for row in rows]
+        assert [row[3] for row in read] == [
+            None if row[3] is None else pytest.approx(row[3], rel=1e-7) for row in rows
+        ]
+
+
+def test_the_index_is_that_of_2017(store: Store, tmp_path: Path) -> None:
+    export_jobs(store, tmp_path / "out", JobsLayout("sqlite"), has_header=False, workers=1)
+    with (tmp_path / "out" / "index.csv").open() as file:
+        index = list(csv.reader(file))
+    submits = store.sql(
+        'select collection_id as job, "user", collection_logical_name as app from collection_events '
+        "where type = 'SUBMIT' order by collection_id, time"
+    ).to_pylist()
+    users, apps, owner = {}, {}, {}
+    for row in submits:
+        numbers = (users.setdefault(row["user"], len(users)), apps.setdefault(row["app"], len(apps)))
+        owner.setdefault(row["job"], numbers)
+    expected = []
+    for path in sorted((tmp_path / "out").glob("*/*.sqlite3")):
+        with sqlite3.connect(path) as connection:
+            counted = connection.execute(
+                "SELECT `job ID`, `task index`, COUNT(*), MAX(`CPU rate`) FROM `task_usage` GROUP BY 1, 2 ORDER BY 1, 2"
+            ).fetchall()
+        for job, task, length, maximum in counted:
+            expected.append([f"{path.parent.name}/{path.name}", owner.get(job), job, task, length, maximum])
+    assert len(index) == len(expected) > 200
+    for found, (path, numbers, job, task, length, maximum) in zip(index, expected, strict=True):
+        assert [found[0], *map(int, found[3:6])] == [path, job, task, length]
+        assert numbers is None or (int(found[1]), int(found[2])) == numbers
+        assert (float(found[6]) if found[6] else None) == (
+            None if maximum is None else pytest.approx(maximum, rel=1e-7)
+        )
+
+
+def test_a_file_for_each_task(store: Store, tmp_path: Path) -> None:
+    exported = export_jobs(store, tmp_path / "out", JobsLayout("csv", key="task", granularity=1), workers=1)
+    with (tmp_path / "out" / "index.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert exported.files == exported.tasks == len(rows)
+    paths = [row["path"] for row in rows]
+    assert paths == sorted(paths)
+    for row in rows:
+        assert row["path"] == f"{_hh(row['job'] + ',' + row['task'])[0]}/{row['job']}-{row['task']}.csv"
+        assert len((tmp_path / "out" / row["path"]).read_text().splitlines()) == int(row["length"])
+
+
+@pytest.mark.parametrize("output_format", ["csv", "sqlite"])
+def test_neither_processes_nor_batches_change_a_byte(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output_format: str
+) -> None:
+    layout = JobsLayout(output_format)  # type: ignore[arg-type]
+    export_jobs(store, tmp_path / "a", layout, workers=1)
+    monkeypatch.setattr("borgtrace.datasets.jobs._RUN", 1000)
+    export_jobs(store, tmp_path / "b", layout, workers=2)
+    assert digest(tmp_path / "a") == digest(tmp_path / "b")
+    monkeypatch.setattr(files, "ROWS", 7)
+    export_jobs(store, tmp_path / "c", layout, workers=1)
+    assert _texts(tmp_path / "a", output_format) == _texts(tmp_path / "c", output_format)
+
+
+def test_a_run_writes_its_own_jobs_only(store: Store, tmp_path: Path) -> None:
+    parts = [str(part) for part in store.layout.parts("instance_usage")]
+    first = _rows(store)[0][1]
+    rows = sum(row[1] == first for row in _rows(store))
+    assert write_run(parts, Run(0, rows), tmp_path, JobsLayout()) == 1
+    assert [path.name for path in tmp_path.glob("*/*")] == [f"{first}.csv"]
+
+
+def test_columns_are_chosen_and_named(store: Store, tmp_path: Path) -> None:
+    layout = JobsLayout("sqlite", ("collection_id", "machine_id", "maximum_cpu", "source_row"))
+    export_jobs(store, tmp_path / "out", layout, workers=1)
+    path = next((tmp_path / "out").glob("*/*.sqlite3"))
+    with sqlite3.connect(path) as connection:
+        cursor = connection.execute("SELECT * FROM `task_usage`")
+        assert [entry[0] for entry in cursor.description] == [
+            "job ID",
+            "machine ID",
+            "maximum CPU rate",
+            "source row",
+        ]
+        rows = cursor.fetchall()
+    assert rows == [row for row in _rows(store, "collection_id, machine_id, maximum_cpu, source_row")
+                    if str(row[0]) == path.stem]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: JobsLayout("tsv"), "--format: unknown name: expected csv or sqlite, got tsv"),
+        (lambda: JobsLayout(key="user"), "--key: unknown name: expected job or task, got user"),
+        (lambda: JobsLayout(granularity=9), "--granularity: not a number of hex digits: expected 0 to 8, got 9"),
+        (lambda: JobsLayout(columns=("average_cpu", "average_cpu")),
+         "--columns: a column is missing or given twice: got average_cpu,average_cpu"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused(make: object, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        make()  # type: ignore[operator]
+    assert str(caught.value) == message
+
+
+def test_an_unknown_column_is_named() -> None:
+    with pytest.raises(UsageError, match=r"^--columns: unknown column: expected .*average_cpu.*, got speed$"):
+        JobsLayout(columns=("speed",))
+
+
+def test_a_second_export_into_one_folder_refuses(store: Store, tmp_path: Path) -> None:
+    export_jobs(store, tmp_path / "out", workers=1)
+    with pytest.raises(UsageError, match=r"holds something else: expected a new folder"):
+        export_jobs(store, tmp_path / "out", workers=1)
+    import fcntl
+
+    with (tmp_path / ".new.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(StoreError, match="another process is writing here"):
+            export_jobs(store, tmp_path / "new", workers=1)
+
+
+def _texts(folder: Path, output_format: str) -> dict[str, object]:
+    """Content of all files, below the level of pages: SQLite fills them by transaction."""
+    if output_format == "csv":
+        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.csv")}
+    contents: dict[str, object] = {}
+    for path in folder.rglob("*.sqlite3"):
+        with sqlite3.connect(path) as connection:
+            contents[str(path.relative_to(folder))] = list(connection.iterdump())
+    return contents
