@@ -31,7 +31,9 @@ def lower_bound(values: Values, capacity: float = 1.0) -> int:
     return max(1, math.ceil(total / capacity))
 
 
-def overflow_counts(values: Values, packings: Sequence[Packing], first: Sequence[int] | None = None) -> Index:
+def overflow_counts(
+    values: Values, packings: Sequence[Packing], first: Sequence[int] | None = None, resource: int = 0
+) -> Index:
     """Count the realizations in which each bin's tasks exceed its capacity, for many packings in one pass.
 
     Parameters
@@ -42,6 +44,8 @@ def overflow_counts(values: Values, packings: Sequence[Packing], first: Sequence
         P packings of these n tasks.
     first
         Per packing, the first column that counts (those before were for the estimator); default 0.
+    resource
+        Which of the machines' capacities: 0 is the CPU.
 
     Returns
     -------
@@ -51,7 +55,7 @@ def overflow_counts(values: Values, packings: Sequence[Packing], first: Sequence
     limits = np.full((len(packings), width), np.inf, np.float32)
     bins = np.empty((len(packings), len(values)), np.int64)
     for p, packing in enumerate(packings):
-        limits[p, : len(packing.capacities)] = packing.capacities * EVALUATION_HAIR
+        limits[p, : len(packing.capacities)] = packing.rows[:, resource] * EVALUATION_HAIR
         bins[p] = packing.bins
     counts = np.empty((len(packings), width), np.int64)
     starts = np.zeros(len(packings), np.int64) if first is None else np.asarray(first, np.int64)
@@ -62,17 +66,17 @@ def overflow_counts(values: Values, packings: Sequence[Packing], first: Sequence
     return counts
 
 
-def quality(values: Values, packing: Packing, first: int = 0) -> float:
+def quality(values: Values, packing: Packing, first: int = 0, resource: int = 0) -> float:
     """q: the share of (machine, realization) pairs in which the machine's tasks exceed it; 0 without machines.
 
     Examples
     --------
     >>> from borgtrace.colocation.packing import Packing
-    >>> together = Packing(np.array([0, 0]), np.ones(1), np.zeros(1, np.int64))
+    >>> together = Packing(np.array([0, 0]), np.ones((1, 1)), np.zeros(1, np.int64))
     >>> quality(np.float32([[0.5, 0.75], [0.5, 0.5]]), together)
     0.5
     """
     if not packing.n_bins:
         return 0.0
-    counts = overflow_counts(values, [packing], [first])
+    counts = overflow_counts(values, [packing], [first], resource)
     return float(counts.sum() / (packing.n_bins * (values.shape[1] - first)))

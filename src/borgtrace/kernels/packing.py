@@ -40,55 +40,68 @@ def _bar(i, groups, last_of_group, previous, bins, barred):  # type: ignore[no-u
         j = previous[j]
 
 
-@_kernel(types.int64(_SLACK, types.int64, _ROW, _ROW, _ROW, _ROW, types.boolean[::1]))
+@_kernel(types.int64(_SLACK, types.int64, _ROW, _ROW, _ROWS, _ROW, types.boolean[::1]))
 def _opened(slack, used, item, empty, capacities, parameters, is_open):  # type: ignore[no-untyped-def]
     """First machine not in use where `item` fits alone, or −1."""
-    too_small = -np.inf
-    for machine in range(used, capacities.size):
-        if not is_open[machine] and capacities[machine] > too_small:
-            if slack(empty, item, capacities[machine], parameters) >= 0:
-                return machine
-            too_small = capacities[machine]
+    too_small = -1
+    for machine in range(used, capacities.shape[0]):
+        if is_open[machine]:
+            continue
+        if too_small >= 0 and (capacities[machine] == capacities[too_small]).all():
+            continue
+        if slack(empty, item, capacities[machine], parameters) >= 0:
+            return machine
+        too_small = machine
     return -1
 
 
 @_kernel(
     types.int64(
-        _SLACK, _ADD, _SCORE, types.boolean, _ROWS, _ROW, _ROW, _ROW, _INDEX, _INDEX, _INDEX
+        _SLACK, _SCORE, types.boolean, _ROWS, types.int64, _ROW, _ROWS, _ROW, _INDEX, types.int64
+    )
+)
+def _chosen(slack, score, stops, states, m, item, capacities, parameters, barred, mark):  # type: ignore[no-untyped-def]
+    """The bin an item goes to among the first m (those barred under `mark` excepted), or −1."""
+    best, best_score = -1, -np.inf
+    for b in range(m):
+        if barred[b] == mark:
+            continue
+        room = slack(states[b], item, capacities[b], parameters)
+        if room >= 0:
+            if stops:
+                return b
+            preference = score(states[b], item, capacities[b], room)
+            if best < 0 or preference > best_score:
+                best, best_score = b, preference
+    return best
+
+
+@_kernel(
+    types.int64(
+        _SLACK, _ADD, _SCORE, types.boolean, _ROWS, _ROW, _ROWS, _ROW, _INDEX, _INDEX, _INDEX
     )
 )
 def _place(slack, add, score, stops, items, empty, capacities, parameters, groups, bins, machines):  # type: ignore[no-untyped-def]
     n = items.shape[0]
-    states = np.empty((min(n, capacities.size), items.shape[1]))
-    is_open = np.zeros(capacities.size, np.bool_)
+    states = np.empty((machines.size, items.shape[1]))
+    opened = np.empty((machines.size, capacities.shape[1]))
+    is_open = np.zeros(capacities.shape[0], np.bool_)
     previous, barred = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     last_of_group = np.full(groups.max() + 2 if n else 1, -1, np.int64)
     m, used = 0, 0
     for i in range(n):
         _bar(i, groups, last_of_group, previous, bins, barred)
-        best, best_score = -1, -np.inf
-        for b in range(m):
-            if barred[b] == i:
-                continue
-            capacity = capacities[machines[b]]
-            room = slack(states[b], items[i], capacity, parameters)
-            if room >= 0:
-                if stops:
-                    best = b
-                    break
-                preference = score(states[b], items[i], capacity, room)
-                if best < 0 or preference > best_score:
-                    best, best_score = b, preference
+        best = _chosen(slack, score, stops, states, m, items[i], opened, parameters, barred, i)
         if best < 0:
             machine = _opened(slack, used, items[i], empty, capacities, parameters, is_open)
             if machine < 0:
                 continue
             best = m
             machines[m] = machine
-            states[m] = empty
+            states[m], opened[m] = empty, capacities[machine]
             is_open[machine] = True
             m += 1
-            while used < capacities.size and is_open[used]:
+            while used < capacities.shape[0] and is_open[used]:
                 used += 1
         add(states[best], items[i])
         bins[i] = best
@@ -102,7 +115,7 @@ def place(
     stops: bool,
     items: Rows,
     empty: Row,
-    capacities: Row,
+    capacities: Rows,
     parameters: Row,
     groups: Index,
 ) -> tuple[Index, Index]:
@@ -120,7 +133,7 @@ def place(
     empty
         float64 (w,): state of an empty machine.
     capacities
-        float64 (M,): the inventory, opened from the front; a machine too small for the item is left for later.
+        float64 (M, resources): the inventory, opened from the front; a machine too small for the item is left for later.
     parameters
         Handed to `slack`.
     groups
@@ -143,7 +156,7 @@ def place(
 
 @_kernel(
     types.int64(
-        _SLACK, _ADD, _ROWS, _ROW, types.float64, _ROW, _INDEX, _INDEX, types.int64, types.int64
+        _SLACK, _ADD, _ROWS, _ROW, _ROW, _ROW, _INDEX, _INDEX, types.int64, types.int64
     )
 )
 def _rebalance(slack, add, items, empty, capacity, parameters, groups, bins, m, max_failures):  # type: ignore[no-untyped-def]
@@ -187,7 +200,7 @@ def rebalance(
     add: Add,
     items: Rows,
     empty: Row,
-    capacity: float,
+    capacity: Row,
     parameters: Row,
     groups: Index,
     bins: Index,
@@ -221,4 +234,33 @@ def rebalance(
         _rebalance(
             slack, add, items, empty, capacity, parameters, groups, bins, n_bins, max_failures
         ),
+    )
+
+
+@_kernel(types.void(_ADD, _ROWS, _INDEX, _ROW, _ROW))
+def _sum_up(add, items, members, empty, state):  # type: ignore[no-untyped-def]
+    state[:] = empty
+    for i in members:
+        add(state, items[i])
+
+
+def sum_up(add: Add, items: Rows, members: Index, empty: Row, state: Row) -> None:
+    """Write the state of a machine that holds `members`, in their order, into `state`."""
+    _sum_up(add, items, members, empty, state)
+
+
+def choose(
+    slack: Slack,
+    score: Score,
+    stops: bool,
+    states: Rows,
+    item: Row,
+    capacities: Rows,
+    parameters: Row,
+    barred: Index,
+) -> int:
+    """The machine one item goes to, as in :func:`place`, or −1; `barred` holds 1 for machines left out."""
+    return cast(
+        int,
+        _chosen(slack, score, stops, states, len(states), item, capacities, parameters, barred, 1),
     )

@@ -7,6 +7,8 @@ An estimator describes a task by a row of numbers (its *item*) and a machine by 
 - ``add(state, item)``: the item joins, in place;
 - ``score(state, item, capacity, slack)``: among the machines where it fits, the highest score wins.
 
+A capacity is a row too, one number per resource, CPU first.
+
 They have fixed signatures, so the packing kernels take them as first-class arguments: compiled once, whatever
 the estimator, at two nanoseconds a call.
 """
@@ -22,33 +24,33 @@ from numba import types
 from numpy.typing import NDArray
 
 Row = NDArray[np.float64]
-Slack = Callable[[Row, Row, float, Row], float]
+Slack = Callable[[Row, Row, Row, Row], float]
 Add = Callable[[Row, Row], None]
-Score = Callable[[Row, Row, float, float], float]
+Score = Callable[[Row, Row, Row, float], float]
 
 _ROW = types.float64[::1]
-SLACK_TYPE = types.float64(_ROW, _ROW, types.float64, _ROW)
+SLACK_TYPE = types.float64(_ROW, _ROW, _ROW, _ROW)
 ADD_TYPE = types.void(_ROW, _ROW)
-SCORE_TYPE = types.float64(_ROW, _ROW, types.float64, types.float64)
+SCORE_TYPE = types.float64(_ROW, _ROW, _ROW, types.float64)
 
 
-def slack_kernel(function: Slack) -> Slack:
-    """Compile a fit test (see the module's docstring)."""
-    return cast(Slack, _compiled(SLACK_TYPE, function))
+def slack_kernel(function: Slack, *, cached: bool = True) -> Slack:
+    """Compile a fit test (see the module's docstring); functions made at run time cannot be cached on disk."""
+    return cast(Slack, _compiled(SLACK_TYPE, function, cached))
 
 
-def add_kernel(function: Add) -> Add:
+def add_kernel(function: Add, *, cached: bool = True) -> Add:
     """Compile how an item joins a machine's state."""
-    return cast(Add, _compiled(ADD_TYPE, function))
+    return cast(Add, _compiled(ADD_TYPE, function, cached))
 
 
 def score_kernel(function: Score) -> Score:
     """Compile a packer's preference among the machines where an item fits."""
-    return cast(Score, _compiled(SCORE_TYPE, function))
+    return cast(Score, _compiled(SCORE_TYPE, function, True))
 
 
-def _compiled(signature: Any, function: Callable[..., Any]) -> Any:
-    return numba.njit(signature, cache=True, nogil=True, error_model="numpy")(function)
+def _compiled(signature: Any, function: Callable[..., Any], cached: bool) -> Any:
+    return numba.njit(signature, cache=cached, nogil=True, error_model="numpy")(function)
 
 
 @add_kernel

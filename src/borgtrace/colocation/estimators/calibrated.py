@@ -56,7 +56,7 @@ def told_target(wanted: float, qualities: Callable[[list[float]], list[float]]) 
     """Find the largest target at which GPA's measured overflow is at most `wanted`.
 
     The overflow is a step function of the target (packings are discrete) that grows with it; the search refines a
-    ladder of targets three times, down to a billionth of `wanted` where it must.
+    ladder of targets three times, down to a tiny part of `wanted` where it must.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def told_target(wanted: float, qualities: Callable[[list[float]], list[float]]) 
     >>> round(told_target(0.001, lambda told: [1.6 * t for t in told]), 5)
     0.00062
     """
-    low, high = np.log(wanted * 1e-9), np.log(min(2 * wanted, 0.999))
+    low, high = np.log(wanted * 1e-13), np.log(min(2 * wanted, 0.999))
     for _ in range(ROUNDS):
         ladder = np.linspace(low, high, RUNGS)
         kept = [q <= wanted for q in qualities(np.exp(ladder).tolist())]

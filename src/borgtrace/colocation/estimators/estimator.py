@@ -40,6 +40,8 @@ class Estimator(ABC):
         Whether the parameter is the tolerated probability of overflow.
     predicts
         Whether ``slack`` is the target less the predicted probability of overflow.
+    needs_more
+        Whether it shows its worth only with more than observed values: requests, series, classes.
     slack, add
         See :mod:`borgtrace.kernels.packing_types`.
     """
@@ -55,6 +57,7 @@ class Estimator(ABC):
     paper: ClassVar[tuple[float, ...]] = ()
     targets: ClassVar[bool] = False
     predicts: ClassVar[bool] = False
+    needs_more: ClassVar[bool] = False
     slack: ClassVar[Slack]
     add: ClassVar[Add] = staticmethod(add_sums)
 
@@ -74,6 +77,10 @@ class Estimator(ABC):
     def parameters(self, capacity: float) -> Numbers:
         """Numbers handed to `slack` at every call; `capacity` as in :meth:`items`."""
         return np.array([self.parameter])
+
+    def row(self, capacity: float) -> Numbers:
+        """Capacities of a machine per resource: here the CPU alone."""
+        return np.array([capacity])
 
     def empty(self, items: Numbers) -> Numbers:
         """State of a machine without tasks, float64 (w,)."""

@@ -28,10 +28,12 @@ class Observation:
         float32 (n, k): k observations of each task, in capacity units.
     request
         float64 (n,) or None: what each task asked for.
+    memory
+        The same tasks' memory, or None.
     series
         float32 (n, T) or None: usage of all tasks at the same T moments, for covariances.
     is_production
-        bool (n,) or None: tasks with the stricter of two targets.
+        bool (n,) or None: tasks that have the stricter of two targets.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class Observation:
 
     values: Values
     request: Numbers | None = None
+    memory: Observation | None = None
     series: Values | None = None
     is_production: NDArray[np.bool_] | None = None
     _histograms: dict[float, Numbers] = field(default_factory=dict, repr=False)

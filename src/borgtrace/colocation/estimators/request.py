@@ -27,6 +27,7 @@ class Request(SizeEstimator):
     name = "request"
     symbol = "o"
     about = "the request of every task ÷ the overcommit factor o"
+    needs_more = True
 
     def sizes(self, observed: Observation) -> Numbers:
         """Request ÷ o of each task."""

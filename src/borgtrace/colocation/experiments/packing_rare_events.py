@@ -54,7 +54,7 @@ RESULT = Table(
 
 def candidates(target: float) -> list[Estimator]:
     """Every estimator with a target, at that target."""
-    return [kind(target) for kind in estimators().values() if kind.targets]
+    return [kind(target) for kind in estimators().values() if kind.targets and not kind.needs_more]
 
 
 def compute(
@@ -96,7 +96,7 @@ def _rows(name: str, pool: Pool, scale: Scale, target: float) -> list[dict[str, 
 
 def _gpa_curve(grid: Grid, target: float) -> tuple[np.ndarray, np.ndarray]:
     """log q and mean machines of GPA, not rebalanced, over a fine range of targets around `target`."""
-    told = target * np.geomspace(1e-9, 3, 80)
+    told = target * np.geomspace(1e-14, 3, 100)
     cells = [Cell(Gpa(float(t)), is_rebalanced=False) for t in told]
     grid.outcomes(cells)
     q = np.array([grid.mean_quality(cell) for cell in cells])

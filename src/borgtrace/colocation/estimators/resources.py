@@ -1,0 +1,119 @@
+"""Two resources at once: a task fits where its CPU fits and its memory fits, each by its own test."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from borgtrace.colocation.estimators.estimator import Estimator, Numbers
+from borgtrace.colocation.estimators.observation import Observation
+from borgtrace.errors import UsageError
+from borgtrace.kernels.packing_types import Add, Row, Slack, add_kernel, slack_kernel
+
+LOADS = 2
+"""A row starts with the mean load of each resource, which packers compare."""
+
+
+@cache
+def _both_fit(cpu: Slack, memory: Slack, width: int, n_parameters: int) -> Slack:
+    """The smaller of two slacks; the CPU's part of a row is `width` numbers after the loads."""
+    end = LOADS + width
+
+    def slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+        of_cpu = cpu(state[LOADS:end], item[LOADS:end], capacity[:1], parameters[:n_parameters])
+        if of_cpu < 0:
+            return of_cpu
+        of_memory = memory(state[end:], item[end:], capacity[1:], parameters[n_parameters:])
+        return min(of_cpu, of_memory)
+
+    return slack_kernel(slack, cached=False)
+
+
+@cache
+def _both_join(cpu: Add, memory: Add, width: int) -> Add:
+    end = LOADS + width
+
+    def add(state: Row, item: Row) -> None:
+        for k in range(LOADS):
+            state[k] += item[k]
+        cpu(state[LOADS:end], item[LOADS:end])
+        memory(state[end:], item[end:])
+
+    return add_kernel(add, cached=False)
+
+
+@dataclass(frozen=True)
+class Together(Estimator):
+    """Fit tests for CPU and memory together, each with its own target.
+
+    CPU above the capacity slows tasks down for a moment: a probability may be promised.  Memory above the capacity
+    kills: its test usually is the maximum (``Percentile(100)``) or a far stricter target.
+
+    Attributes
+    ----------
+    parameter
+        That of the CPU's test.
+    cpu, memory
+        The two tests.
+    memory_capacity
+        Of every machine, where no inventory says otherwise.
+    """
+
+    cpu: Estimator
+    memory: Estimator
+    memory_capacity: float = 1.0
+
+    name = "together"
+    symbol = "ρ"
+    about = "one test for CPU and one for memory"
+
+    @classmethod
+    def of(cls, cpu: Estimator, memory: Estimator, memory_capacity: float = 1.0) -> Together:
+        """Put two tests together."""
+        return cls(cpu.parameter, cpu, memory, memory_capacity)
+
+    @property
+    def slack(self) -> Slack:  # type: ignore[override]
+        """Compiled once per pair of tests."""
+        one = Observation(np.zeros((1, 1), np.float32))
+        width = self.cpu.items(one, 1.0).shape[1]
+        return _both_fit(self.cpu.slack, self.memory.slack, width, len(self.cpu.parameters(1.0)))
+
+    @property
+    def add(self) -> Add:  # type: ignore[override]
+        """Compiled once per pair of tests."""
+        one = Observation(np.zeros((1, 1), np.float32))
+        return _both_join(self.cpu.add, self.memory.add, self.cpu.items(one, 1.0).shape[1])
+
+    def items(self, observed: Observation, capacity: float) -> Numbers:
+        """Both loads, then what each test says of the task."""
+        if observed.memory is None:
+            raise UsageError("estimator together", "no memory was observed",
+                             way_out="build the pool from a store that has memory")  # fmt: skip
+        return np.column_stack([
+            observed.mean, observed.memory.mean, self.cpu.items(observed, capacity),
+            self.memory.items(observed.memory, self.memory_capacity),
+        ])  # fmt: skip
+
+    def parameters(self, capacity: float) -> Numbers:
+        """The parameters of both tests."""
+        both = (self.cpu.parameters(capacity), self.memory.parameters(self.memory_capacity))
+        return np.concatenate(both).astype(np.float64)
+
+    def row(self, capacity: float) -> Numbers:
+        """CPU and memory capacity."""
+        return np.array([capacity, self.memory_capacity])
+
+    def empty(self, items: Numbers) -> Numbers:
+        """A machine without tasks, for both tests."""
+        one = Observation(np.zeros((1, 1), np.float32))
+        end = LOADS + self.cpu.items(one, 1.0).shape[1]
+        parts = (np.zeros(LOADS), self.cpu.empty(items[:, LOADS:end]), self.memory.empty(items[:, end:]))
+        return np.concatenate(parts)
+
+    @property
+    def label(self) -> str:
+        """Both labels."""
+        return f"{self.cpu.label} + memory {self.memory.label}"

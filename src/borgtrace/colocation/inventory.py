@@ -1,0 +1,57 @@
+"""Machines of unequal size: the capacity table of a cell, and sequences of machines drawn from it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.recipe import Tables
+
+Numbers = NDArray[np.float64]
+
+PUBLISHED = (
+    (0.5, 0.5, 6_732), (0.5, 0.25, 3_863), (0.5, 0.75, 1_001), (1.0, 1.0, 795), (0.25, 0.25, 126),
+    (0.5, 0.12, 52), (0.5, 0.03, 5), (0.5, 0.97, 5), (1.0, 0.5, 3), (0.5, 0.06, 1),
+)  # fmt: skip
+"""CPU, memory and number of machines of the cell of 2011 (Reiss et al., SoCC'12, Table 1)."""
+
+
+def capacity_table(tables: Tables) -> tuple[Numbers, str]:
+    """Kinds of machines: float64 (k, 3) of CPU, memory, number, most frequent first; and where they come from.
+
+    Each machine counts with its last known capacity; a store without machines yields the published table of 2011.
+    """
+    events = tables.machine_events
+    if not tables.is_plan and tables.generation and _has_machines(tables):
+        rows = tables.fetch(
+            events.filter(events.cpu_capacity.notnull(), events.memory_capacity.notnull()).select(
+                "machine_id", "time", "cpu_capacity", "memory_capacity"
+            ),
+            "capacities",
+        ).sort_by([("machine_id", "ascending"), ("time", "ascending")])
+        machine = rows["machine_id"].to_numpy()
+        is_last = np.append(machine[1:] != machine[:-1], True)
+        both = np.column_stack([rows["cpu_capacity"].to_numpy(), rows["memory_capacity"].to_numpy()])
+        kinds, counts = np.unique(np.round(both[is_last].astype(np.float64), 4), axis=0, return_counts=True)
+        table = np.column_stack([kinds, counts])[np.argsort(-counts, kind="stable")]
+        return table[(table[:, 0] > 0) & (table[:, 1] > 0)], "the cell's machines"
+    return np.array(PUBLISHED), "the machines of the cell of 2011"
+
+
+def _has_machines(tables: Tables) -> bool:
+    from borgtrace.colocation.source import PoolTables
+
+    return not isinstance(tables, PoolTables) and tables.has("machine_events")
+
+
+def machines(table: Numbers, count: int, seed: int) -> Numbers:
+    """Draw `count` machines from a capacity table, each kind by its number: float64 (count, 2).
+
+    Examples
+    --------
+    >>> machines(np.array([[1.0, 0.5, 3.0]]), 2, seed=0)
+    array([[1. , 0.5],
+           [1. , 0.5]])
+    """
+    rng = np.random.default_rng([seed, 3])
+    return table[rng.choice(len(table), count, p=table[:, 2] / table[:, 2].sum()), :2]

@@ -1,0 +1,125 @@
+"""The raw series of tasks on one clock: what really ran at the same time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.colocation.pool import Column, Pool
+from borgtrace.recipe import NotApplicable
+
+SLOT = 300
+"""Seconds per slot: the trace's measurement period."""
+
+Index = NDArray[np.int64]
+Values = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """An interval and the tasks that ran through it.
+
+    Attributes
+    ----------
+    first, slots
+        First slot (of 300 s, on the trace's clock), and their number T.
+    tasks
+        int64 (n,): tasks of the pool with windows before, after or at both ends, and in at least 90 % of the slots.
+    """
+
+    first: int
+    slots: int
+    tasks: Index
+
+
+def busiest_span(pool: Pool, slots: int, most: int | None = None, seed: int = 0) -> Span:
+    """Find the interval of `slots` slots that most tasks run through, the earliest of equals.
+
+    Parameters
+    ----------
+    most
+        Keep only so many tasks, drawn by `seed`.
+
+    Raises
+    ------
+    NotApplicable
+        The pool has no clock, or fewer than two tasks run through any such interval.
+    """
+    if pool.start is None:
+        raise NotApplicable("the pool has no time stamps")
+    slot = pool.start // SLOT
+    begin, end = slot[pool.offsets[:-1]], slot[pool.offsets[1:] - 1] + 1
+    is_long = end - begin >= slots
+    starts = np.unique(begin[is_long])
+    if not len(starts):
+        raise NotApplicable(f"no task runs for {slots * SLOT / 3600:g} hours")
+    ordered_begin, latest = np.sort(begin[is_long]), np.sort(end[is_long] - slots)
+    alive = np.searchsorted(ordered_begin, starts, "right") - np.searchsorted(latest, starts, "left")
+    first = int(starts[np.argmax(alive)])
+    candidates = np.flatnonzero((begin <= first) & (end >= first + slots))
+    present = np.array([_n_present(slot[pool.offsets[i] : pool.offsets[i + 1]], first, slots) for i in candidates])
+    tasks = candidates[present >= 0.9 * slots] if len(candidates) else candidates
+    if len(tasks) < 2:
+        raise NotApplicable(f"fewer than two tasks run through the same {slots * SLOT / 3600:g} hours")
+    if most is not None and len(tasks) > most:
+        tasks = np.random.default_rng([seed, 4]).permutation(tasks)[:most]
+    return Span(first, slots, tasks.astype(np.int64))
+
+
+def longest_busy_span(
+    pool: Pool, hours: int, enough: int, most: int | None = None, seed: int = 0
+) -> Span:
+    """The busiest span of `hours`, or of half, a quarter … of it, until `enough` tasks run through it.
+
+    Where even one hour has fewer, the span with most tasks.
+    """
+    best, reason = None, NotApplicable("")
+    slots = hours * 3600 // SLOT
+    while slots >= 3600 // SLOT:
+        try:
+            span = busiest_span(pool, slots, most, seed)
+        except NotApplicable as refused:
+            reason = refused
+        else:
+            if best is None or len(span.tasks) > len(best.tasks):
+                best = span
+            if len(span.tasks) >= enough:
+                return span
+        slots //= 2
+    if best is None:
+        raise reason
+    return best
+
+
+def _n_present(slots_of_task: Index, first: int, slots: int) -> int:
+    inside = slots_of_task[(slots_of_task >= first) & (slots_of_task < first + slots)]
+    return len(np.unique(inside))
+
+
+def series(pool: Pool, span: Span, column: Column = "inst") -> Values:
+    """Usage of the span's tasks in its slots: float32 (n, T); several windows of a slot are averaged by length.
+
+    A slot without a window repeats the slot before (the first one after, at the start).
+    """
+    values = np.asarray(getattr(pool, column), np.float64)
+    start, seconds = pool.start, pool.seconds
+    assert start is not None
+    out = np.zeros((len(span.tasks), span.slots), np.float32)
+    for row, task in enumerate(span.tasks):
+        window = slice(pool.offsets[task], pool.offsets[task + 1])
+        slot = start[window] // SLOT - span.first
+        is_inside = (slot >= 0) & (slot < span.slots)
+        weight = np.ones(is_inside.sum()) if seconds is None else seconds[window][is_inside].astype(np.float64)
+        total = np.bincount(slot[is_inside], weight * values[window][is_inside], span.slots)
+        length = np.bincount(slot[is_inside], weight, span.slots)
+        known = np.flatnonzero(length)
+        mean = np.divide(total, length, out=np.zeros(span.slots), where=length > 0)
+        out[row] = mean[known[np.maximum(np.searchsorted(known, np.arange(span.slots), "right") - 1, 0)]]
+    return out
+
+
+def shuffled(values: Values, seed: int) -> Values:
+    """Every row in an order of its own: the same values, nothing simultaneous left."""
+    return np.random.default_rng([seed, 5]).permuted(values, axis=1)
