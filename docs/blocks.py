@@ -1,0 +1,270 @@
+"""Runs the code blocks of the documentation, and compares or writes down what they print.
+
+- A ``console`` block holds commands behind ``$ `` and, below each, what a terminal shows.
+- A ``python`` block is a script; a ``sql`` block is a query for ``borgtrace sql store``.  A ``text`` block that
+  follows directly is what it prints.
+
+In what is expected, ``…`` stands for anything.  ``python docs/blocks.py --write PAGE…`` runs pages in a
+fresh folder and writes the real output into them, with times, rates and sizes of disks as ``…``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+RUN = ("console", "python", "sql")
+STATIC = ("text", "bibtex", "pycon")
+_FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
+_SECONDS = 300
+_BAR = "━"
+"""Progress bars are left out: a page cannot show them move."""
+_VOLATILE = (
+    (re.compile(r"\b\d[\d,.]* ?(?:µs|ms|s|min|seconds)\b(?!\w)"), "…"),
+    (re.compile(r"\b[\d.,]+ ?[kMGT]?B/s"), "…"),
+    (re.compile(r"free on the disk [\d.]+ .B|[\d.]+ .B free"), "… free"),
+    (re.compile(r"\b[0-9a-f]{12,64}\b"), "…"),
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block: its language, its text and where it stands."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    span: tuple[int, int]
+
+    @property
+    def place(self) -> str:
+        """Page and line, for messages."""
+        return f"{self.page.name}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Step:
+    """Something to run, and what it should print; None where nothing is said."""
+
+    block: Block
+    command: str
+    expected: str | None
+
+
+def blocks(page: Path) -> list[Block]:
+    """Return the fenced blocks of a page."""
+    text = page.read_text(encoding="utf-8")
+    return [
+        Block(page, text.count("\n", 0, found.start()) + 1, found[1], found[2], found.span(2))
+        for found in _FENCE.finditer(text)
+    ]
+
+
+def steps(page: Path) -> list[Step]:
+    """Return everything a page runs, in order."""
+    found = blocks(page)
+    text = page.read_text(encoding="utf-8")
+    result: list[Step] = []
+    for block, following in zip(found, [*found[1:], None], strict=True):
+        if block.language == "console":
+            result += [Step(block, command, output) for command, output in dialogue(block.text)]
+        elif block.language in RUN:
+            expected = None
+            if following and following.language == "text" and _adjacent(text, block, following):
+                expected = following.text
+            result.append(Step(block, _script(block), expected))
+    return result
+
+
+def _adjacent(text: str, block: Block, following: Block) -> bool:
+    return text[block.span[1] + 3 : following.span[0]].strip() == "```text"
+
+
+def dialogue(text: str) -> list[tuple[str, str]]:
+    r"""Split a console block into commands and outputs.
+
+    >>> dialogue("$ echo a\na\n$ true\n")
+    [('echo a', 'a\n'), ('true', '')]
+    """
+    parts = re.split(r"^\$ (.*(?:\\\n.*)*)\n", text, flags=re.MULTILINE)
+    if parts[0].strip():
+        raise ValueError(f"output without a command: {parts[0]!r}")
+    return list(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def _script(block: Block) -> str:
+    return f"borgtrace sql store {shlex.quote(block.text.strip())}" if block.language == "sql" else block.text
+
+
+def run(step: Step, folder: Path, environment: dict[str, str]) -> str:
+    """Run one step in a folder and return what a terminal would show.
+
+    Raises
+    ------
+    AssertionError
+        It fails.  A page that shows an error says ``|| echo "exit code $?"``.
+    """
+    console = step.block.language != "python"
+    command = (
+        ["bash", "-o", "pipefail", "-c", step.command] if console else [sys.executable, "-c", step.command]
+    )
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=_SECONDS,
+        check=False,
+    )
+    if done.returncode or "Traceback (most recent call last)" in done.stdout:
+        outcome = f"ends with {done.returncode}:\n{done.stdout}"
+        raise AssertionError(f"{step.block.place}: {step.command}\n{outcome}")
+    lines = done.stdout.replace(str(folder), "…").splitlines()
+    return "".join(line.rstrip() + "\n" for line in lines if _BAR not in line)
+
+
+def agrees(expected: str, printed: str) -> bool:
+    r"""Return whether output is as a page shows it; ``…`` stands for anything, trailing blanks for nothing.
+
+    >>> agrees("rows …\n…\nend\n", "rows 7\nx\ny\nend\n")
+    True
+    """
+    clean = "\n".join(line.rstrip() for line in expected.strip("\n").splitlines())
+    pattern = ".*?".join(re.escape(piece) for piece in clean.split("…"))
+    return re.fullmatch(pattern, printed.strip("\n"), re.DOTALL) is not None
+
+
+def masked(printed: str) -> str:
+    """Replace what differs from run to run by ``…``."""
+    for pattern, mask in _VOLATILE:
+        printed = pattern.sub(mask, printed)
+    return printed
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return an environment with this interpreter's commands, a fixed width and no colours."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    plain = {"COLUMNS": "110", "TERMINAL_WIDTH": "110", "NO_COLOR": "1", "TERM": "dumb", "LC_ALL": "C.UTF-8"}
+    return {
+        **os.environ,
+        "PATH": path,
+        "PYTHONWARNINGS": "error::DeprecationWarning:borgtrace",
+        **plain,
+        **more,
+    }
+
+
+@contextmanager
+def workspace(root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
+    """Make a folder to run pages in, and serve a stand-in for Google's buckets to ``borgtrace fetch``."""
+    folder, bucket = root / "work", root / "bucket"
+    folder.mkdir()
+    bucket.mkdir()
+    _fill(bucket)
+    handler = partial(_Quiet, directory=str(bucket))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield folder, environment(BORGTRACE_BASE_URL=f"http://127.0.0.1:{server.server_address[1]}")
+        server.shutdown()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def _fill(bucket: Path) -> None:
+    """Put synthetic files under the names that the real ones have in their buckets."""
+    for year in ("2011", "2019"):
+        command = [
+            "borgtrace",
+            "synth",
+            str(bucket / year),
+            "--generation",
+            year,
+            "--machines",
+            "40",
+            "--hours",
+            "4",
+        ]
+        done = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    for path in sorted((bucket / "2011").rglob("*.csv.gz")):
+        whole = path.parent.name in ("machine_events", "machine_attributes")
+        target = bucket / path.parent.name / (path.name[:10] + f"-of-{1 if whole else 500:05d}.csv.gz")
+        target.parent.mkdir(exist_ok=True)
+        path.rename(target)
+    for path in (bucket / "2019").rglob("*.json.gz"):
+        path.rename(bucket / path.name)
+    files = sorted(path for path in bucket.rglob("part-*.gz"))
+    sums = (f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(bucket)}" for path in files)
+    (bucket / "SHA256SUM").write_text("\n".join(sums))
+
+
+def rewrite(page: Path, folder: Path, env: dict[str, str]) -> None:
+    """Run a page and write what it prints into it."""
+    text, replacements = page.read_text(encoding="utf-8"), []
+    outputs: dict[tuple[int, int], str] = {}
+    found = blocks(page)
+    for block, following in zip(found, [*found[1:], None], strict=True):
+        mine = [step for step in steps(page) if step.block == block]
+        if block.language == "console":
+            outputs[block.span] = "".join(f"$ {step.command}\n{_shown(step, folder, env)}" for step in mine)
+        elif mine and mine[0].expected is not None and following:
+            outputs[following.span] = _shown(mine[0], folder, env)
+        elif mine:
+            run(mine[0], folder, env)
+    replacements = sorted(outputs.items(), reverse=True)
+    for (start, end), content in replacements:
+        text = text[:start] + content + text[end:]
+    page.write_text(text, encoding="utf-8")
+
+
+def _shown(step: Step, folder: Path, env: dict[str, str]) -> str:
+    printed = run(step, folder, env)
+    return step.expected if step.expected and agrees(step.expected, printed) else masked(printed)
+
+
+def pages() -> list[Path]:
+    """Return the pages that run, the quickstart first: the others use the store it makes."""
+    written = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    first = ROOT / "docs" / "quickstart.md"
+    return [first, *(page for page in written if page != first)]
+
+
+def main() -> None:
+    """Write real output into pages."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("pages", nargs="*", type=Path)
+    parser.add_argument("--write", action="store_true", required=True)
+    chosen = [page.resolve() for page in parser.parse_args().pages] or pages()
+    with tempfile.TemporaryDirectory() as scratch, workspace(Path(scratch)) as (folder, env):
+        for step in steps(pages()[0]) if pages()[0] not in chosen else []:
+            run(step, folder, env)
+        for page in chosen:
+            rewrite(page, folder, env)
+
+
+if __name__ == "__main__":
+    main()

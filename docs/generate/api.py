@@ -1,0 +1,69 @@
+"""The Python interface: what each public package offers, from its ``__all__``."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+
+from generate.text import docstring, first_sentence
+
+PACKAGES = (
+    "borgtrace", "borgtrace.errors", "borgtrace.store", "borgtrace.ingest", "borgtrace.fetch",
+    "borgtrace.synth", "borgtrace.lifecycle", "borgtrace.recipe", "borgtrace.datasets",
+    "borgtrace.colocation", "borgtrace.engine", "borgtrace.report", "borgtrace.schema",
+)  # fmt: skip
+
+INTRO = """# Python
+
+Everything the commands do can be called. What is listed here is public; modules and names with a leading
+underscore are not.
+"""
+
+
+def public(package: str) -> dict[str, object]:
+    """Return the public functions, classes and modules of a package by name."""
+    module = importlib.import_module(package)
+    names = getattr(module, "__all__", None)
+    if names is None:
+        names = [
+            n
+            for n, v in vars(module).items()
+            if not n.startswith("_") and getattr(v, "__module__", "") == package
+        ]
+    return {name: getattr(module, name) for name in names if name != "__version__"}
+
+
+def page() -> str:
+    """Return the page."""
+    blocks = [INTRO.strip()]
+    for package in PACKAGES:
+        things = {name: thing for name, thing in public(package).items() if callable(thing)}
+        if not things:
+            continue
+        blocks.append(f"## {package}\n\n{first_sentence(importlib.import_module(package))}")
+        blocks += [_entry(package, name, thing) for name, thing in things.items()]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _entry(package: str, name: str, thing: object) -> str:
+    text = f"### {name} {{ #{package}.{name} }}\n\n"
+    if not (inspect.isclass(thing) and issubclass(thing, BaseException)):
+        text += f"```text\n{_signature(name, thing)}\n```\n\n"
+    text += docstring(thing)
+    if inspect.isclass(thing):
+        methods = [
+            f"- `{_signature(n, m)}` – {first_sentence(m)}"
+            for n, m in vars(thing).items()
+            if not n.startswith("_") and inspect.isfunction(m)
+        ]
+        text += "\n\n" + "\n".join(methods) if methods else ""
+    return text
+
+
+def _signature(name: str, thing: object) -> str:
+    try:
+        signature = str(inspect.signature(thing))
+    except (TypeError, ValueError):
+        return name
+    signature = signature.replace("borgtrace.", "").replace("'", "")
+    return f"{name}{signature}".replace("(self, ", "(").replace("(self)", "()")

@@ -1,0 +1,46 @@
+"""Estimators: the fit tests that decide whether tasks may share a machine."""
+
+from __future__ import annotations
+
+import inspect
+
+from borgtrace.colocation.estimators.registry import estimators
+from generate.text import docstring, plain, table
+
+INTRO = """# Estimators
+
+An estimator says whether one more task fits onto a machine, from what was observed of the tasks alone. On the
+command line it is written `name:parameter`, such as `gpa:0.001`.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    found = estimators()
+    rows = [
+        [f"[`{name}`](#{name})", kind.symbol, "yes" if kind.targets else "no", plain(kind.about)]
+        for name, kind in found.items()
+    ]
+    blocks = [INTRO, table(["name", "parameter", "is it a target for overflow?", "what it does"], rows)]
+    for name, kind in found.items():
+        blocks.append(f"## {name} {{ #{name} }}\n\n{_range(kind)}\n\n{_text(kind)}")
+    return "\n\n".join(blocks) + "\n"
+
+
+def _range(kind) -> str:
+    high = "∞" if kind.high == float("inf") else f"{kind.high:g}"
+    closing = "]" if kind.includes_high else ")"
+    paper = ", ".join(f"{value:g}" for value in kind.paper)
+    return f"Parameter {kind.symbol} in ({kind.low:g}, {high}{closing}." + (
+        f" Published runs use {paper}." if paper else ""
+    )
+
+
+def _text(kind) -> str:
+    module = inspect.getdoc(sys_module(kind)) or ""
+    return docstring(kind) if kind.__doc__ else plain(module)
+
+
+def sys_module(kind):
+    """Return the module a class is defined in."""
+    return inspect.getmodule(kind)

@@ -1,0 +1,29 @@
+"""Reason codes: what ingest refuses, and what it counts."""
+
+from __future__ import annotations
+
+from borgtrace.schema.reasons import REASONS, SEVERITIES
+from generate.text import plain, table
+
+INTRO = """# Reason codes
+
+Bad rows are data. Ingest refuses a row only when it cannot be stored truthfully: the row then lies, as text and
+with its file and line, in the store's `quarantine`. Everything else is stored and counted. Per file, rows in =
+rows stored + rows quarantined; `borgtrace info` shows the counters, and `--strict` makes refused rows an error.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    rows = [
+        [
+            f"`{reason.code}`",
+            reason.severity,
+            "quarantined" if reason.quarantines else "stored",
+            plain(reason.sentence),
+        ]
+        for severity in reversed(SEVERITIES)
+        for reason in REASONS.values()
+        if reason.severity == severity
+    ]
+    return INTRO + "\n" + table(["code", "severity", "the row is", "meaning"], rows)
