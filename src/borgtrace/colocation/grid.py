@@ -132,9 +132,7 @@ def _n_seen(instance: Instance, cell: Cell) -> int:
     return max(1, round(cell.clairvoyance * instance.inst.shape[1]))
 
 
-def _by_observation(
-    instance: Instance, cells: Iterable[Cell]
-) -> Iterable[tuple[Observation, list[Cell]]]:
+def _by_observation(instance: Instance, cells: Iterable[Cell]) -> Iterable[tuple[Observation, list[Cell]]]:
     def key(cell: Cell) -> tuple[str, int]:
         return cell.data, _n_seen(instance, cell)
 
@@ -200,7 +198,7 @@ class Grid:
         return [outcome for cell in dict.fromkeys(cells) for outcome in self._known[cell]]
 
     def mean_quality(self, cell: Cell) -> float:
-        """q over all machines of all instances together."""
+        """Q over all machines of all instances together."""
         outcomes = self.outcomes([cell])
         trials = sum(outcome.trials for outcome in outcomes)
         return sum(outcome.overflows for outcome in outcomes) / trials if trials else 0.0

@@ -199,8 +199,8 @@ def pack(
     capacity
         Of each machine, of which there are enough; ignored with an `inventory`.
     inventory
-        float64 (M,) or (M, resources): capacities of the machines there are, opened from the front; a machine too small for a task is
-        left for a later one.
+        float64 (M,) or (M, resources): capacities of the machines there are, opened from the front; a
+        machine too small for a task is left for a later one.
     packer
         Which of the machines where a task fits it goes to.
     rebalancing

@@ -56,9 +56,7 @@ def _opened(slack, used, item, empty, capacities, parameters, is_open):  # type:
 
 
 @_kernel(
-    types.int64(
-        _SLACK, _SCORE, types.boolean, _ROWS, types.int64, _ROW, _ROWS, _ROW, _INDEX, types.int64
-    )
+    types.int64(_SLACK, _SCORE, types.boolean, _ROWS, types.int64, _ROW, _ROWS, _ROW, _INDEX, types.int64)
 )
 def _chosen(slack, score, stops, states, m, item, capacities, parameters, barred, mark):  # type: ignore[no-untyped-def]
     """The bin an item goes to among the first m (those barred under `mark` excepted), or −1."""
@@ -76,11 +74,7 @@ def _chosen(slack, score, stops, states, m, item, capacities, parameters, barred
     return best
 
 
-@_kernel(
-    types.int64(
-        _SLACK, _ADD, _SCORE, types.boolean, _ROWS, _ROW, _ROWS, _ROW, _INDEX, _INDEX, _INDEX
-    )
-)
+@_kernel(types.int64(_SLACK, _ADD, _SCORE, types.boolean, _ROWS, _ROW, _ROWS, _ROW, _INDEX, _INDEX, _INDEX))
 def _place(slack, add, score, stops, items, empty, capacities, parameters, groups, bins, machines):  # type: ignore[no-untyped-def]
     n = items.shape[0]
     states = np.empty((machines.size, items.shape[1]))
@@ -133,7 +127,7 @@ def place(
     empty
         float64 (w,): state of an empty machine.
     capacities
-        float64 (M, resources): the inventory, opened from the front; a machine too small for the item is left for later.
+        float64 (M, resources): the inventory, opened from the front; one too small for the item is kept.
     parameters
         Handed to `slack`.
     groups
@@ -148,17 +142,11 @@ def place(
     """
     bins = np.full(len(items), -1, np.int64)
     machines = np.full(min(len(items), len(capacities)), -1, np.int64)
-    m = _place(
-        slack, add, score, stops, items, empty, capacities, parameters, groups, bins, machines
-    )
+    m = _place(slack, add, score, stops, items, empty, capacities, parameters, groups, bins, machines)
     return bins, machines[:m]
 
 
-@_kernel(
-    types.int64(
-        _SLACK, _ADD, _ROWS, _ROW, _ROW, _ROW, _INDEX, _INDEX, types.int64, types.int64
-    )
-)
+@_kernel(types.int64(_SLACK, _ADD, _ROWS, _ROW, _ROW, _ROW, _INDEX, _INDEX, types.int64, types.int64))
 def _rebalance(slack, add, items, empty, capacity, parameters, groups, bins, m, max_failures):  # type: ignore[no-untyped-def]
     n, target = items.shape[0], m - 1
     state = empty.copy()
@@ -231,9 +219,7 @@ def rebalance(
         return 0
     return cast(
         int,
-        _rebalance(
-            slack, add, items, empty, capacity, parameters, groups, bins, n_bins, max_failures
-        ),
+        _rebalance(slack, add, items, empty, capacity, parameters, groups, bins, n_bins, max_failures),
     )
 
 

@@ -53,7 +53,7 @@ def _sum_rows(tile: Values, rows: Index, sums: Values) -> None:
 
 
 @compiled()
-def _count(sums: Values, limit: np.float32, low: int, high: int) -> int:
+def _count(sums: Values, limit: np.float32, low: int, high: int) -> np.int32:
     above = np.int32(0)
     if low == 0 and high == TILE:
         for t in range(TILE):
@@ -65,9 +65,7 @@ def _count(sums: Values, limit: np.float32, low: int, high: int) -> int:
 
 
 @compiled()
-def count_overflow(
-    values: Values, packings: Index, limits: Values, first: Index, counts: Index
-) -> None:
+def count_overflow(values: Values, packings: Index, limits: Values, first: Index, counts: Index) -> None:
     """Count, per packing and bin, the realizations in which the bin's tasks exceed its limit.
 
     Parameters

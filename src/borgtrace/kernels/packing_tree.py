@@ -22,7 +22,7 @@ _MARGIN = 1e-9  # far above the rounding of the bounds, far below any usage
 
 
 @compiled(inline=True)
-def _cannot_fit(node, mean, variance, z, limit):  # type: ignore[no-untyped-def]
+def _cannot_fit(node: Numbers, mean: float, variance: float, z: float, limit: float) -> bool:
     """Whether every bin below `node` would exceed `limit` with the item.
 
     √(v + x) − √v falls with v, so size + z(√(v_max + x) − √v_max) bounds from below for z ≥ 0; for z < 0 (targets
@@ -37,7 +37,7 @@ def _cannot_fit(node, mean, variance, z, limit):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline=True)
-def _fits(mean, variance, capacity, target):  # type: ignore[no-untyped-def]
+def _fits(mean: float, variance: float, capacity: float, target: float) -> bool:
     """The Gaussian test, as :func:`borgtrace.colocation.estimators.gpa.gaussian_slack` computes it."""
     room = capacity - mean
     if variance <= 0:
@@ -46,7 +46,7 @@ def _fits(mean, variance, capacity, target):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline=True)
-def _refresh(tree, leaf, z):  # type: ignore[no-untyped-def]
+def _refresh(tree: Numbers, leaf: int, z: float) -> None:
     """Recompute the ancestors of a leaf that changed."""
     tree[leaf, 2] = tree[leaf, 0] + z * math.sqrt(tree[leaf, 1])
     tree[leaf, 3] = tree[leaf, 1]
@@ -61,7 +61,9 @@ def _refresh(tree, leaf, z):  # type: ignore[no-untyped-def]
 
 
 @compiled(inline=True)
-def _first_fit(tree, leaves, mean, variance, z, capacity, target):  # type: ignore[no-untyped-def]
+def _first_fit(
+    tree: Numbers, leaves: int, mean: float, variance: float, z: float, capacity: float, target: float
+) -> int:
     """Leftmost leaf that passes the test, or −1; depth first from the left, without a stack."""
     limit = capacity + _MARGIN
     node = 1

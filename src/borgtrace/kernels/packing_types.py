@@ -16,7 +16,7 @@ the estimator, at two nanoseconds a call.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import numba
 import numpy as np
@@ -24,9 +24,31 @@ from numba import types
 from numpy.typing import NDArray
 
 Row = NDArray[np.float64]
-Slack = Callable[[Row, Row, Row, Row], float]
-Add = Callable[[Row, Row], None]
-Score = Callable[[Row, Row, Row, float], float]
+
+
+class Slack(Protocol):
+    """Type of a fit test."""
+
+    def __call__(self, state: Row, item: Row, capacity: Row, parameters: Row, /) -> float:
+        """Room left if the item joined."""
+        ...
+
+
+class Add(Protocol):
+    """Type of what happens when an item joins."""
+
+    def __call__(self, state: Row, item: Row, /) -> None:
+        """Change the state in place."""
+        ...
+
+
+class Score(Protocol):
+    """Type of a preference among machines."""
+
+    def __call__(self, state: Row, item: Row, capacity: Row, slack: float, /) -> float:
+        """Higher is better."""
+        ...
+
 
 _ROW = types.float64[::1]
 SLACK_TYPE = types.float64(_ROW, _ROW, _ROW, _ROW)

@@ -79,9 +79,7 @@ class Bernstein(Estimator):
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
         """Mean, variance and peak above the mean of each task."""
-        return np.column_stack(
-            [observed.mean, observed.variance, observed.moments[:, 5] - observed.mean]
-        )
+        return np.column_stack([observed.mean, observed.variance, observed.moments[:, 5] - observed.mean])
 
     def parameters(self, capacity: float) -> Numbers:
         """ln(1/ρ)."""
@@ -116,9 +114,7 @@ class Chernoff(Estimator):
     def items(self, observed: Observation, capacity: float) -> Numbers:
         """Mean and K(θ) at every θ of the grid."""
         functions = np.empty((len(observed), 3 * ANGLES))
-        cumulant_functions(
-            observed.histograms(capacity), capacity / CELLS, angles(capacity), functions
-        )
+        cumulant_functions(observed.histograms(capacity), capacity / CELLS, angles(capacity), functions)
         return np.column_stack([observed.mean, functions[:, ::3]])
 
     def parameters(self, capacity: float) -> Numbers:

@@ -36,7 +36,6 @@ class CalibratedGpa(Gpa):
     symbol = "ρ"
     about = "GPA with its target set on held-out tasks"
     high = 1.0
-    paper = ()
     targets = True
     predicts = False
     slack = staticmethod(gaussian_slack)
@@ -47,9 +46,7 @@ class CalibratedGpa(Gpa):
 
     def prepared(self, qualities: Qualities) -> Estimator:
         """Search the target on held-out tasks."""
-        return replace(
-            self, told=told_target(self.parameter, lambda told: qualities([Gpa(t) for t in told]))
-        )
+        return replace(self, told=told_target(self.parameter, lambda told: qualities([Gpa(t) for t in told])))
 
 
 def told_target(wanted: float, qualities: Callable[[list[float]], list[float]]) -> float:

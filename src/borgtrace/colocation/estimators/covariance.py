@@ -47,9 +47,9 @@ def add_with_covariance(state: Row, item: Row) -> None:
 class CovarianceGpa(Estimator):
     """Gaussian approximation with Var Σ = Σσ² + 2 Σ cov, the covariances from simultaneous series.
 
-    σ² is that of the instantaneous usage, the covariance that of the tasks' series (window averages: what tasks share is
-    slow).  Without series it is GPA.  Not for short series: with T moments a covariance is known to about σσ′/√T, and
-    the packer picks the luckiest.
+    σ² is that of the instantaneous usage, the covariance that of the tasks' series (window averages: what
+    tasks share is slow).  Without series it is GPA.  Not for short series: with T moments a covariance is
+    known to about σσ′/√T, and the packer picks the luckiest.
     """
 
     name = "gpa-covariance"

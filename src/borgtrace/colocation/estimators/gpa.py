@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class Gpa(Estimator):
     symbol = "ρ"
     about = "Gaussian tail of the summed means and variances is at most ρ"
     high = 1.0
-    paper = (0.1, 0.05, 0.01, 0.001)
+    paper: ClassVar[tuple[float, ...]] = (0.1, 0.05, 0.01, 0.001)
     targets = True
     predicts = True
     slack = staticmethod(gaussian_slack)

@@ -79,13 +79,13 @@ class Together(Estimator):
         """Compiled once per pair of tests."""
         one = Observation(np.zeros((1, 1), np.float32))
         width = self.cpu.items(one, 1.0).shape[1]
-        return _both_fit(self.cpu.slack, self.memory.slack, width, len(self.cpu.parameters(1.0)))
+        return _both_fit(self.cpu.slack, self.memory.slack, width, len(self.cpu.parameters(1.0)))  # type: ignore[arg-type]
 
     @property
     def add(self) -> Add:  # type: ignore[override]
         """Compiled once per pair of tests."""
         one = Observation(np.zeros((1, 1), np.float32))
-        return _both_join(self.cpu.add, self.memory.add, self.cpu.items(one, 1.0).shape[1])
+        return _both_join(self.cpu.add, self.memory.add, self.cpu.items(one, 1.0).shape[1])  # type: ignore[arg-type]
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
         """Both loads, then what each test says of the task."""

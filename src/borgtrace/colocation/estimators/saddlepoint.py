@@ -79,9 +79,7 @@ class Saddlepoint(Estimator):
     def items(self, observed: Observation, capacity: float) -> Numbers:
         """Mean, then K(θ), K′(θ), K″(θ) at every θ of the grid."""
         functions = np.empty((len(observed), 3 * ANGLES))
-        cumulant_functions(
-            observed.histograms(capacity), capacity / CELLS, angles(capacity), functions
-        )
+        cumulant_functions(observed.histograms(capacity), capacity / CELLS, angles(capacity), functions)
         return np.column_stack([observed.mean, functions])
 
     def parameters(self, capacity: float) -> Numbers:

@@ -26,11 +26,15 @@ def with_floor(rows: Sequence[Summary]) -> list[Summary]:
     shown = []
     for row in rows:
         least = 0.5 / max(row["trials"], 1)
-        shown.append(row | {"shown_q": max(row["q"], least), "seen": "none seen" if row["q"] == 0 else "overflow seen"})
+        shown.append(
+            row | {"shown_q": max(row["q"], least), "seen": "none seen" if row["q"] == 0 else "overflow seen"}
+        )
     return shown
 
 
-def m_q_chart(rows: Sequence[Summary], *, title: str = "", target: float | None = None, **channels: Any) -> alt.LayerChart:
+def m_q_chart(
+    rows: Sequence[Summary], *, title: str = "", target: float | None = None, **channels: Any
+) -> alt.LayerChart:
     """Mean machines against mean overflow, one point per cell; `channels` add encodings."""
     import altair as alt
 
@@ -39,12 +43,18 @@ def m_q_chart(rows: Sequence[Summary], *, title: str = "", target: float | None 
     colour = alt.Color("estimator:N", scale=alt.Scale(domain=present, range=[HUES[n] for n in present]))
     base = alt.Chart(data).encode(
         x=alt.X("m:Q", title="machines ÷ lower bound (m)", scale=alt.Scale(zero=False)),
-        y=alt.Y("shown_q:Q", title="overflow probability (q)", scale=alt.Scale(type="log"), axis=alt.Axis(format=".0e")),
+        y=alt.Y(
+            "shown_q:Q",
+            title="overflow probability (q)",
+            scale=alt.Scale(type="log"),
+            axis=alt.Axis(format=".0e"),
+        ),
     )
     tooltip = ["label:N", "packer:N", "data:N", "capacity:Q", "clairvoyance:Q", "m_abs:Q", "m:Q",
                alt.Tooltip("q:Q", format=".2e"), "n_unplaceable:Q"]  # fmt: skip
+    seen = alt.Scale(domain=["overflow seen", "none seen"], range=[1, 0.35])
     points = base.mark_point(size=70, filled=True).encode(
-        color=colour, opacity=alt.Opacity("seen:N", scale=alt.Scale(domain=["overflow seen", "none seen"], range=[1, 0.35])),
+        color=colour, opacity=alt.Opacity("seen:N", scale=seen),
         tooltip=tooltip, **channels,
     )  # fmt: skip
     names = base.mark_text(align="left", dx=7, fontSize=9).encode(text="label:N", color=colour)
@@ -69,22 +79,34 @@ def spread_chart(result: pa.Table, column: str, title: str) -> alt.LayerChart:
     base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("label:N", title=None, sort=None))
     axis = alt.Axis(format=".0e") if column == "q" else alt.Axis()
     bars = base.mark_rule().encode(
-        x=alt.X("low:Q", scale=scale, title=title, axis=axis), x2="high:Q", color="packer:N", yOffset="packer:N"
+        x=alt.X("low:Q", scale=scale, title=title, axis=axis),
+        x2="high:Q",
+        color="packer:N",
+        yOffset="packer:N",
     )
-    means = base.mark_point(filled=True).encode(x=alt.X("middle:Q", scale=scale), color="packer:N", yOffset="packer:N")
+    means = base.mark_point(filled=True).encode(
+        x=alt.X("middle:Q", scale=scale), color="packer:N", yOffset="packer:N"
+    )
     return alt.layer(bars, means).properties(width=300)
 
 
-def lines(rows: Sequence[Summary], x: str, title: str, *, log_x: bool = True, dash: str = "estimator") -> alt.LayerChart:
-    """q against one axis of the experiment, one line per estimator and parameter."""
+def lines(
+    rows: Sequence[Summary], x: str, title: str, *, log_x: bool = True, dash: str = "estimator"
+) -> alt.LayerChart:
+    """Q against one axis of the experiment, one line per estimator and parameter."""
     import altair as alt
 
     base = alt.Chart(alt.Data(values=with_floor(rows))).encode(
         x=alt.X(f"{x}:Q", title=title, scale=alt.Scale(type="log" if log_x else "linear")),
-        y=alt.Y("shown_q:Q", title="overflow probability (q)", scale=alt.Scale(type="log"), axis=alt.Axis(format=".0e")),
+        y=alt.Y(
+            "shown_q:Q",
+            title="overflow probability (q)",
+            scale=alt.Scale(type="log"),
+            axis=alt.Axis(format=".0e"),
+        ),
         color=alt.Color("label:N", title="estimator"),
         tooltip=["label:N", f"{x}:Q", "m:Q", alt.Tooltip("q:Q", format=".2e")],
     )
-    return alt.layer(base.mark_line().encode(strokeDash=f"{dash}:N"), base.mark_point(filled=True)).properties(
-        width=WIDTH, height=HEIGHT
-    )
+    return alt.layer(
+        base.mark_line().encode(strokeDash=f"{dash}:N"), base.mark_point(filled=True)
+    ).properties(width=WIDTH, height=HEIGHT)

@@ -57,10 +57,12 @@ def plot(result: pa.Table) -> alt.Chart:
 
 
 def gain(result: pa.Table, estimator: str) -> float:
-    """q from averages ÷ q from instantaneous data: geometric mean over the parameters with overflows in both."""
+    """Q from averages ÷ q from instantaneous data: geometric mean over the parameters with overflows in both."""
     rows = find(result, estimator=estimator, clairvoyance=1.0)
     q = {(row["parameter"], row["data"]): row["q"] for row in rows}
-    ratios = [q[p, "avg"] / q[p, "inst"] for p in {row["parameter"] for row in rows} if q[p, "avg"] and q[p, "inst"]]
+    ratios = [
+        q[p, "avg"] / q[p, "inst"] for p in {row["parameter"] for row in rows} if q[p, "avg"] and q[p, "inst"]
+    ]
     if not ratios:
         raise NotApplicable("no overflow from instantaneous data")
     return float(np.exp(np.mean(np.log(ratios))))

@@ -90,7 +90,7 @@ def _rows(
 
 
 def overflow(result: pa.Table, **where: object) -> float:
-    """q over all instances of one way of packing."""
+    """Q over all instances of one way of packing."""
     kept = [row for row in result.to_pylist() if all(row[k] == v for k, v in where.items())]
     trials = sum(row["trials"] for row in kept)
     if not trials:

@@ -1,7 +1,7 @@
 """What happens when tasks come and go, and nothing is known of them at first?
 
-Past Janus & Rzadca (SoCC'17): tasks arrive when they did, are placed by any estimator from what has been measured before
-that moment, and leave; nobody migrates.  New tasks are guessed from earlier tasks of the same logical name, or from
+Past Janus & Rzadca (SoCC'17): tasks arrive when they did, are placed by any estimator from what has been
+measured before that moment, and leave; nobody migrates.  New tasks are guessed from earlier tasks of the same logical name, or from
 their request.  Counted per hour: machine-hours, and moments (machine × 5 minutes) with an overflow.
 """
 
@@ -55,15 +55,15 @@ def ways(pool: Pool) -> list[tuple[Estimator, ColdStart]]:
     return [*plain, (Gpa(0.01), "request"), (Request(1.0), "request")]
 
 
-def compute(
-    tables: Tables, *, tasks: int = 2_000, capacity: float = 1.0, seed: int = 0
-) -> pa.Table:
+def compute(tables: Tables, *, tasks: int = 2_000, capacity: float = 1.0, seed: int = 0) -> pa.Table:
     """Simulate the arrival and departure of the tasks with every estimator."""
     pool = pool_of(tables, tasks=tasks, seed=seed)
     _require_arrivals(pool)
     rows = []
     for estimator, cold_start in ways(pool):
-        rows += _hours(estimator, cold_start, simulate(pool, estimator, capacity=capacity, cold_start=cold_start))
+        rows += _hours(
+            estimator, cold_start, simulate(pool, estimator, capacity=capacity, cold_start=cold_start)
+        )
     return pa.Table.from_pylist(rows)
 
 
@@ -105,12 +105,16 @@ def plot(result: pa.Table) -> alt.VConcatChart:
     overflows = base.mark_line().encode(
         x=x, y=alt.Y("overflows:Q", title="overflows (machines × 5 min)"), color="way:N"
     )
-    return alt.vconcat(machines.properties(width=520, height=200), overflows.properties(width=520, height=160))
+    return alt.vconcat(
+        machines.properties(width=520, height=200), overflows.properties(width=520, height=160)
+    )
 
 
 def total(result: pa.Table, column: str, estimator: str, cold_start: str = "name") -> float:
     """Sum of a column over all hours of one way."""
-    kept = [r[column] for r in result.to_pylist() if (r["estimator"], r["cold_start"]) == (estimator, cold_start)]
+    kept = [
+        r[column] for r in result.to_pylist() if (r["estimator"], r["cold_start"]) == (estimator, cold_start)
+    ]
     if not kept:
         raise NotApplicable("not among the ways that were run")
     return float(sum(kept))

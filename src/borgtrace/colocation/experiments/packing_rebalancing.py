@@ -51,7 +51,8 @@ def compute(
 
 def falls(result: pa.Table, estimator: str | None = None) -> list[dict[str, object]]:
     """Relative fall of q by rebalancing, one row per estimator, parameter, packer and instance with overflows."""
-    plain, after = {}, {}
+    plain: dict[tuple[str, float, str, int], float] = {}
+    after: dict[tuple[str, float, str, int], float] = {}
     for row in result.to_pylist():
         key = (row["estimator"], row["parameter"], row["packer"], row["instance"])
         (after if row["is_rebalanced"] else plain)[key] = row["q"]

@@ -65,7 +65,9 @@ def compute(
 ) -> pa.Table:
     """Place tasks that ran at the same time, and replay them."""
     if realizations < FEWEST_REALIZATIONS:
-        raise UsageError("realizations", "too few", expected=f"at least {FEWEST_REALIZATIONS}", got=str(realizations))
+        raise UsageError(
+            "realizations", "too few", expected=f"at least {FEWEST_REALIZATIONS}", got=str(realizations)
+        )
     pool = pool_of(tables, tasks=tasks, seed=seed)
     span = longest_busy_span(pool, hours, size)
     real = series(pool, span)
@@ -79,7 +81,18 @@ def compute(
         for name, values in judged.items():
             counts = overflow_counts(values, packings).sum(axis=1)
             for estimator, packing, overflows in zip(ways(), packings, counts, strict=True):
-                rows.append(_row(estimator, packing, name, number, int(overflows), values, lower_bound(drawn), span.slots))
+                rows.append(
+                    _row(
+                        estimator,
+                        packing,
+                        name,
+                        number,
+                        int(overflows),
+                        values,
+                        lower_bound(drawn),
+                        span.slots,
+                    )
+                )
     return pa.Table.from_pylist(rows)
 
 
@@ -96,7 +109,7 @@ def _row(
 
 
 def overflow(result: pa.Table, estimator: str, judged_on: str) -> float:
-    """q of an estimator over all instances, on one kind of evaluation."""
+    """Q of an estimator over all instances, on one kind of evaluation."""
     kept = [r for r in result.to_pylist() if (r["estimator"], r["judged_on"]) == (estimator, judged_on)]
     trials = sum(row["trials"] for row in kept)
     if not trials:
@@ -119,7 +132,11 @@ def plot(result: pa.Table) -> alt.Chart:
     promise = [{"estimator": label, "q": target} for label, target in targets.items()]
     y = alt.Y("estimator:N", title=None, sort=list(labels))
     x = alt.X("q:Q", scale=alt.Scale(type="log"), title="overflow probability (tick: promised)")
-    marks = alt.Chart(alt.Data(values=points)).mark_point(filled=True, size=70).encode(x=x, y=y, color="judged_on:N")
+    marks = (
+        alt.Chart(alt.Data(values=points))
+        .mark_point(filled=True, size=70)
+        .encode(x=x, y=y, color="judged_on:N")
+    )
     ticks = alt.Chart(alt.Data(values=promise)).mark_tick(thickness=2, color="black").encode(x=x, y=y)
     return (ticks + marks).properties(width=460, title="Promise and replay")
 

@@ -36,7 +36,7 @@ RESULT = Table(
         Column("lower_bound", "int64", "1", "Machines that the mean usage fills.", nullable=False),
         Column("q_production", "float64", "fraction", "Share of (machine with production, draw) in which production "
                "alone exceeds the machine.", nullable=False),
-        Column("q_all", "float64", "fraction", "Share of (machine, draw) in which all exceed the machine.", nullable=False),
+        Column("q_all", "float64", "fraction", "Share of (machine, draw) in which all exceed it.", nullable=False),
         Column("n_production", "int64", "1", "Production tasks.", nullable=False),
         Column("n_tasks", "int64", "1", "Tasks.", nullable=False),
         Column("classes", "string", "id", "Where the classes come from.", nullable=False),
@@ -87,9 +87,10 @@ def _rows(instance: Instance, is_production: NDArray[np.bool_], classes: str) ->
     alone = overflow_counts(values, list(packings.values())).sum(axis=1)
     together = overflow_counts(instance.inst, list(packings.values())).sum(axis=1)
     n, bound = instance.inst.shape[1], lower_bound(instance.inst)
+    used = [max(1, len(np.unique(p.bins[is_production & (p.bins >= 0)]))) for p in packings.values()]
     return [
         {"way": way, "instance": instance.number, "m_abs": packing.n_bins, "lower_bound": bound,
-         "q_production": float(alone[k] / (max(1, len(np.unique(packing.bins[is_production & (packing.bins >= 0)]))) * n)),
+         "q_production": float(alone[k] / (used[k] * n)),
          "q_all": float(together[k] / (max(1, packing.n_bins) * n)), "n_production": int(is_production.sum()),
          "n_tasks": len(seen), "classes": classes}
         for k, (way, packing) in enumerate(packings.items())

@@ -10,8 +10,8 @@ from borgtrace.kernels.packing_types import Row, score_kernel
 def aligned_room(state: Row, item: Row, capacity: Row, slack: float) -> float:
     """Σ over resources of (mean load of the task) × (capacity less mean load), in shares of the capacity.
 
-    After Panigrahy et al., "Heuristics for Vector Bin Packing" (2011).  Needs rows that start with the mean load of each
-    resource; with one resource it is Worst Fit by mean load.
+    After Panigrahy et al., "Heuristics for Vector Bin Packing" (2011).  Needs rows that start with the mean load
+    of each resource; with one resource it is Worst Fit by mean load.
     """
     total = 0.0
     for resource in range(capacity.size):
