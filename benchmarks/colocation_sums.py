@@ -123,7 +123,7 @@ def paper(pool, args, found):
         "samples": args.samples,
         "seed": SEED,
     }
-    shared(tables, ("sums", *parameters.values()), lambda: found)
+    shared(tables, ("sums", *parameters.values(), "sampled"), lambda: found)
     table, figure = TABLE_1.run(tables, **parameters), FIGURE_6.run(tables, **parameters)
     print("\n| N | rejected | published | rejected, critical value 0.787 | mean total | published |")
     print("|--:|--:|--:|--:|--:|--:|")

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from borgtrace.colocation.preparation import Instantaneous
 from borgtrace.colocation.sample_sums import LEVELS, SampleSums, sums_of
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
@@ -45,10 +46,16 @@ def errors(sums: SampleSums) -> NDArray[np.float64]:
 
 
 def compute(
-    tables: Tables, *, tasks: int = 100_000, realizations: int = 10_000, samples: int = 1_000, seed: int = 0
+    tables: Tables,
+    *,
+    tasks: int = 100_000,
+    realizations: int = 10_000,
+    samples: int = 1_000,
+    seed: int = 0,
+    instantaneous: Instantaneous = "sampled",
 ) -> pa.Table:
     """Return percentiles over samples of the relative error, per size and percentile."""
-    found = sums_of(tables, tasks, realizations, samples, seed)
+    found = sums_of(tables, tasks, realizations, samples, seed, instantaneous)
     rows = [row for sums in found if sums.size in SIZES for row in _rows(sums)]
     if not rows:
         raise NotApplicable("all realized percentiles are 0")

@@ -22,6 +22,7 @@ from borgtrace.kernels.draws import (
     draw_weighted,
     task_keys,
 )
+from borgtrace.kernels.moments import window_moments
 
 Column = Literal["inst", "avg", "memory"]
 
@@ -133,12 +134,11 @@ class Pool:
 
     def mean(self, column: Column = "inst") -> NDArray[np.float64]:
         """Mean of each task's observed windows (weighted where draws are), float64 (n,)."""
-        return self._weighted_sum(self._values(column).astype(np.float64)) / self._weight()
+        return self._moments(column)[0]
 
     def std(self, column: Column = "inst") -> NDArray[np.float64]:
         """Standard deviation (ddof 0) of each task's observed windows, float64 (n,)."""
-        deviation = self._values(column).astype(np.float64) - np.repeat(self.mean(column), self.n_windows)
-        return np.sqrt(self._weighted_sum(deviation**2) / self._weight())
+        return self._moments(column)[1]
 
     @classmethod
     def from_store(
@@ -301,24 +301,18 @@ class Pool:
         return tasks
 
     @property
-    def weights(self) -> NDArray[np.int64]:
-        """Weight of each window in draws and moments: its seconds, or 1; int64 (W,)."""
-        if self.is_weighted and self.seconds is not None:
-            return self.seconds
-        return np.ones(len(self.inst), np.int64)
+    def weights(self) -> NDArray[np.int64] | None:
+        """Weight of each window in draws and moments: its seconds, int64 (W,); None where all are alike."""
+        return self.seconds if self.is_weighted else None
 
     def _ends(self) -> NDArray[np.int64]:
-        running = np.concatenate(([0], np.cumsum(self.weights))).astype(np.int64)
+        weights = np.ones(len(self.inst), np.int64) if self.weights is None else self.weights
+        running = np.concatenate(([0], np.cumsum(weights))).astype(np.int64)
         ends: NDArray[np.int64] = running[1:] - np.repeat(running[self.offsets[:-1]], self.n_windows)
         return ends
 
-    def _weight(self) -> NDArray[np.int64]:
-        weight: NDArray[np.int64] = np.add.reduceat(self.weights, self.offsets[:-1])
-        return weight
-
-    def _weighted_sum(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        sums: NDArray[np.float64] = np.add.reduceat(values * self.weights, self.offsets[:-1])
-        return sums
+    def _moments(self, column: Column) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return window_moments(self._values(column), self.offsets, self.weights)
 
 
 PER_WINDOW = ("inst", "avg", "start", "seconds", "memory", "quantiles")

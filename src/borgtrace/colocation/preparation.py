@@ -9,6 +9,7 @@ the whole machine takes its instantaneous value; what remains must be long, 2 ho
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import ibis
@@ -164,7 +165,7 @@ def _assemble(
         is_weighted=tables.generation != "2011",
         **_about(about),
         generation=tables.generation,
-        source=f"{len(present):,} long tasks of {tables.name or 'a store'}{fewer}",
+        source=f"{len(present):,} long tasks of {Path(tables.name).name or 'a store'}{fewer}",
         is_synthetic=tables.synthetic,
         steps=(*steps, *mended),
     )

@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.preparation import Instantaneous
 from borgtrace.colocation.source import pool_of
 from borgtrace.kernels.draws import task_keys
 from borgtrace.kernels.samples import prefix_means
@@ -55,9 +56,11 @@ def differences(pool: Pool, seed: int = 0) -> NDArray[np.float64]:
     return relative
 
 
-def compute(tables: Tables, *, tasks: int = 100_000, seed: int = 0) -> pa.Table:
+def compute(
+    tables: Tables, *, tasks: int = 100_000, seed: int = 0, instantaneous: Instantaneous = "sampled"
+) -> pa.Table:
     """Return percentiles over tasks of the relative difference, per number of samples."""
-    relative = differences(pool_of(tables, tasks, seed), seed)
+    relative = differences(pool_of(tables, tasks, seed, instantaneous), seed)
     rows = []
     for k, size in enumerate(SIZES):
         known = relative[np.isfinite(relative[:, k]), k]

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.preparation import Instantaneous
 from borgtrace.colocation.source import pool_of, shared
 from borgtrace.errors import UsageError
 from borgtrace.kernels.moments import row_moments
@@ -89,7 +90,14 @@ def judge_samples(
     return found
 
 
-def sums_of(tables: Tables, tasks: int, realizations: int, samples: int, seed: int) -> list[SampleSums]:
+def sums_of(
+    tables: Tables,
+    tasks: int,
+    realizations: int,
+    samples: int,
+    seed: int,
+    instantaneous: Instantaneous = "sampled",
+) -> list[SampleSums]:
     """Draw realizations of the pool behind `tables` and judge samples of every size of Table 1, once.
 
     Raises
@@ -104,8 +112,8 @@ def sums_of(tables: Tables, tasks: int, realizations: int, samples: int, seed: i
         raise UsageError("--samples", "not a number of samples", expected="at least 1", got=str(samples))
     return shared(
         tables,
-        ("sums", tasks, realizations, samples, seed),
-        lambda: _judge(pool_of(tables, tasks, seed), realizations, samples, seed),
+        ("sums", tasks, realizations, samples, seed, instantaneous),
+        lambda: _judge(pool_of(tables, tasks, seed, instantaneous), realizations, samples, seed),
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.preparation import Instantaneous
 from borgtrace.colocation.sample_sums import check_realizations
 from borgtrace.colocation.source import pool_of
 from borgtrace.kernels.moments import row_moments
@@ -39,10 +40,17 @@ RESULT = Table(
 )  # fmt: skip
 
 
-def compute(tables: Tables, *, tasks: int = 100_000, realizations: int = 10_000, seed: int = 0) -> pa.Table:
+def compute(
+    tables: Tables,
+    *,
+    tasks: int = 100_000,
+    realizations: int = 10_000,
+    seed: int = 0,
+    instantaneous: Instantaneous = "sampled",
+) -> pa.Table:
     """Return the histogram of one sample per size."""
     check_realizations(realizations)
-    pool = pool_of(tables, tasks, seed)
+    pool = pool_of(tables, tasks, seed, instantaneous)
     sizes = [size for size in SIZES if size <= len(pool)]
     if not sizes:
         raise NotApplicable(f"the pool has {len(pool)} long tasks, the smallest sample needs {SIZES[0]}")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from borgtrace.colocation.preparation import Instantaneous
 from borgtrace.colocation.sample_sums import SampleSums, sums_of
 from borgtrace.kernels.normality import CRITICAL
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
@@ -42,10 +43,16 @@ RESULT = Table(
 
 
 def compute(
-    tables: Tables, *, tasks: int = 100_000, realizations: int = 10_000, samples: int = 1_000, seed: int = 0
+    tables: Tables,
+    *,
+    tasks: int = 100_000,
+    realizations: int = 10_000,
+    samples: int = 1_000,
+    seed: int = 0,
+    instantaneous: Instantaneous = "sampled",
 ) -> pa.Table:
     """Return rejection rates and mean totals per size."""
-    found = sums_of(tables, tasks, realizations, samples, seed)
+    found = sums_of(tables, tasks, realizations, samples, seed, instantaneous)
     return pa.Table.from_pylist([_row(sums) for sums in found])
 
 

@@ -52,7 +52,9 @@ class Windows:
     quantiles: Floats | None = None
 
     def take(self, rows: NDArray[np.bool_]) -> Windows:
-        """Keep some windows."""
+        """Keep some windows; the same object where all are kept."""
+        if rows.all():
+            return self
         kept: dict[str, Any] = {}
         for column in fields(self):
             values = getattr(self, column.name)

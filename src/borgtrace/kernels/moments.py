@@ -1,4 +1,4 @@
-"""Mean and standard deviation of every row of a block of realizations."""
+"""Mean and standard deviation of every row of a block of realizations, and of every task's windows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.lanes import mean_and_std
 
 Floats = NDArray[np.float64]
+Index = NDArray[np.int64]
 
 
 @compiled(parallel=True)
@@ -28,4 +29,45 @@ def row_moments(rows: NDArray[np.float32]) -> tuple[Floats, Floats]:
     """
     means, stds = np.empty(len(rows)), np.empty(len(rows))
     _row_moments(rows, means, stds)
+    return means, stds
+
+
+@compiled(parallel=True)
+def _window_moments(
+    values: NDArray[np.float32], offsets: Index, weights: Index, means: Floats, stds: Floats
+) -> None:
+    is_weighted = weights.size > 0
+    for i in numba.prange(means.size):
+        first, last = offsets[i], offsets[i + 1]
+        total, square, length = 0.0, 0.0, 0.0
+        for k in range(first, last):
+            weight = np.float64(weights[k]) if is_weighted else 1.0
+            total += weight * values[k]
+            length += weight
+        mean = total / length
+        for k in range(first, last):
+            weight = np.float64(weights[k]) if is_weighted else 1.0
+            square += weight * (values[k] - mean) ** 2
+        means[i], stds[i] = mean, np.sqrt(square / length)
+
+
+def window_moments(
+    values: NDArray[np.float32], offsets: Index, weights: Index | None = None
+) -> tuple[Floats, Floats]:
+    """Mean and standard deviation (ddof 0, in float64, two passes) of each run of a flat array.
+
+    Parameters
+    ----------
+    values, offsets
+        Windows of n tasks (CSR).
+    weights
+        int64 (W,): weight of each window; all alike where None.
+
+    Examples
+    --------
+    >>> window_moments(np.array([0, 3, 5], np.float32), np.array([0, 2, 3]), np.array([1, 2, 9]))
+    (array([2., 5.]), array([1.41421356, 0.        ]))
+    """
+    means, stds = np.empty(len(offsets) - 1), np.empty(len(offsets) - 1)
+    _window_moments(values, offsets, np.empty(0, np.int64) if weights is None else weights, means, stds)
     return means, stds
