@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import ibis
+import ibis.expr.operations as ops
 import ibis.expr.types as ir
 import pyarrow as pa
 
@@ -235,9 +236,7 @@ class Tables:
         tasks = self._canonical("tasks").alias("tasks_to_choose")
         query = f"SELECT collection_id, instance_index FROM tasks_to_choose WHERE ({predicate})"
         try:
-            return hold(
-                tasks.sql(query, dialect="duckdb"), f"chosen_{sha256(predicate.encode()).hexdigest()[:16]}"
-            )
+            return hold(_queried(tasks, query), f"chosen_{sha256(predicate.encode()).hexdigest()[:16]}")
         except BorgtraceError:
             raise
         except Exception as error:
@@ -246,3 +245,14 @@ class Tables:
                 "--where", f"not a predicate over tasks: {reason}", got=predicate,
                 way_out="see `borgtrace info STORE --schema` for its columns",
             ) from error  # fmt: skip
+
+
+def _queried(tasks: ir.Table, query: str) -> ir.Table:
+    """Return the ids that a query over tasks gives.
+
+    ``Table.sql`` would ask DuckDB for the columns in a way that DuckDB 2 no longer answers; they are known.
+    """
+    text = tasks.get_backend()._transpile_sql(query, dialect="duckdb")
+    schema = ibis.schema({name: tasks[name].type() for name in ("collection_id", "instance_index")})
+    found: ir.Table = ops.SQLStringView(parent=tasks.op(), query=text, schema=schema).to_expr()
+    return found
