@@ -165,8 +165,7 @@ class Pool:
         try:
             return prepare(tables, tasks, seed, instantaneous)
         except NotApplicable as reason:
-            raise UsageError(tables.name or "store", str(reason),
-                             way_out="colocation needs a longer trace with usage") from reason  # fmt: skip
+            raise UsageError(tables.name or "store", str(reason)) from reason
 
     @classmethod
     def from_synth(cls, tasks: int = 100_000, seed: int = 0) -> Pool:

@@ -29,6 +29,7 @@ Instantaneous = Literal["sampled", "histogram"]
 
 LONG_WINDOWS = 24
 LONG_SECONDS = 7_200
+_WAY_OUT = "colocation needs a longer trace with usage"
 FAILING = ("n_evict", "n_fail", "n_kill", "n_lost")
 _ABOUT = ("cpu_request", "memory_request", "priority", "collection_logical_name")
 
@@ -128,9 +129,9 @@ def prepare(
 def _nothing_left(steps: tuple[Step, ...]) -> str:
     total = steps[0].of
     if not total:
-        return "no task has usage"
+        return f"no task has usage; {_WAY_OUT}"
     gone = ", ".join(f"{step.count:,} {step.name}" for step in steps if step.count)
-    return f"no long task is left of {total:,}: {gone}"
+    return f"no long task is left of {total:,}: {gone}; {_WAY_OUT}"
 
 
 def _assemble(
