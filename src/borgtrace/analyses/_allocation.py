@@ -20,8 +20,8 @@ def allocation_changes(tables: Tables) -> ir.Table:
     own = ran.select(
         "alloc_collection_id", "schedule_time", "left_time",
         tier=tier(ran.priority, tables.generation),
-        cpu=fixed(ran.cpu_request.fill_null(0.0), LEVEL_BITS),
-        memory=fixed(ran.memory_request.fill_null(0.0), LEVEL_BITS),
+        cpu=fixed(ran.cpu_request.cast("float64").fill_null(0.0), LEVEL_BITS),
+        memory=fixed(ran.memory_request.cast("float64").fill_null(0.0), LEVEL_BITS),
     )  # fmt: skip
     rows = credited(own, tables.tasks, tables.generation)
     rows = rows.mutate(cpu=rows.cpu * rows.sign, memory=rows.memory * rows.sign)

@@ -99,4 +99,4 @@ def capacity_changes(machine_events: ir.Table) -> ir.Table:
 
 
 def _level(applies: ir.BooleanColumn, value: ir.FloatingColumn) -> ir.IntegerColumn:
-    return applies.ifelse(fixed(value.fill_null(0.0), LEVEL_BITS), ibis.literal(0, "int64"))
+    return applies.ifelse(fixed(value.cast("float64").fill_null(0.0), LEVEL_BITS), ibis.literal(0, "int64"))

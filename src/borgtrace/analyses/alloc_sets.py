@@ -89,8 +89,8 @@ def _allocated(tables: Tables) -> list[ir.Table]:
     seconds = ibis.greatest(until - ibis.greatest(ran.schedule_time, TRACE_START), 0) // SECOND
     ran = ran.mutate(
         is_set=ran.collection_type == "ALLOC_SET",
-        cpu=amount(ran.cpu_request.fill_null(0.0), seconds, _BITS),
-        memory=amount(ran.memory_request.fill_null(0.0), seconds, _BITS),
+        cpu=amount(ran.cpu_request.cast("float64").fill_null(0.0), seconds, _BITS),
+        memory=amount(ran.memory_request.cast("float64").fill_null(0.0), seconds, _BITS),
     )
     return [
         _pair(
