@@ -108,7 +108,11 @@ def plot_curves(result: pa.Table, title: str, colour: str, row: str | None = Non
         alt.Chart(data, title=title)
         .mark_line(interpolate="step-after")
         .encode(
-            x=alt.X("percent:Q", title="change at most (percent)"),
+            x=alt.X(
+                "percent:Q",
+                title="change at most (percent)",
+                scale=alt.Scale(domain=[0, HIGHEST], clamp=True),
+            ),
             y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), title="share of time"),
             color=alt.Color(f"{colour}:N"),
             tooltip=[f"{colour}:N", "percent:Q", "share:Q", "n_pairs:Q"],

@@ -236,10 +236,16 @@ def plot(result: pa.Table) -> alt.Chart:
     )
     return (
         alt.Chart(rows(result), title="Documented anomalies: share found")
-        .mark_bar()
+        .mark_point(filled=True, size=90, opacity=1)
         .encode(
             x=alt.X(
-                "share:Q", scale=alt.Scale(domain=[0, 1], clamp=True), title="share of what was looked at"
+                "share:Q",
+                title="share of what was looked at",
+                scale=alt.Scale(type="symlog", constant=1e-5, domain=[0, 1], clamp=True),
+                axis=alt.Axis(
+                    values=[0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1],
+                    labelExpr="format(datum.value * 100, '~g') + ' %'",
+                ),
             ),
             y=alt.Y("statement:N", title=None, axis=alt.Axis(labelLimit=420), sort=None),
             color=alt.Color("verdict:N", scale=colours),

@@ -52,11 +52,17 @@ def compute(tables: Tables, *, most_tasks: int = 60) -> ir.Table:
     slots = slots.select("machine_id", "slot", used=ibis.least((used * 20.0).ceil().cast("int64") * 5, 150))
     tasks = usage.filter((usage.collection_type == "JOB") & usage.machine_id.notnull())
     held = tasks.group_by(["machine_id", "slot"]).aggregate(held=tasks.seconds.sum().cast("int64"))
-    held = held.mutate(held=ibis.least((held.held + SLOT_SECONDS // 2) // SLOT_SECONDS, most_tasks))
+    held = held.mutate(held=_whole(held.held, most_tasks))
     rows = tasks.inner_join(slots, ["machine_id", "slot"]).inner_join(held, ["machine_id", "slot"])
     return ibis.union(
         *(_curve(rows, metric, condition) for metric in METRICS for condition in ("held", "used"))
     )
+
+
+def _whole(seconds: ir.IntegerColumn, most: int) -> ir.IntegerColumn:
+    """Turn window time in a slot into a number of tasks: rounded, at least 1, at most `most`."""
+    number = (seconds + SLOT_SECONDS // 2) // SLOT_SECONDS
+    return ibis.greatest(ibis.least(number, most), 1)
 
 
 def _curve(rows: ir.Table, metric: str, condition: str) -> ir.Table:

@@ -74,7 +74,9 @@ def plot(result: pa.Table) -> alt.Chart:
         .transform_calculate(low="datum.bin * 5", high="datum.bin * 5 + 5")
         .mark_bar(opacity=0.8)
         .encode(
-            x=alt.X("low:Q", title="peak, percent of the request (the last bar holds all above)"),
+            x=alt.X(
+                "low:Q", bin="binned", title="peak, percent of the request (the last bar holds all above)"
+            ),
             x2="high:Q",
             y=alt.Y("n_tasks:Q", title="tasks"),
             color=alt.Color("resource:N", legend=None),

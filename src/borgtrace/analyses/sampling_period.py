@@ -151,13 +151,21 @@ def plot(result: pa.Table) -> alt.Chart:
     from borgtrace.analyses._charts import WIDTH, rows
 
     return (
-        alt.Chart(rows(result), title="Margin over the previous sample that keeps violations below a rate")
+        alt.Chart(
+            rows(result),
+            title="Margin over the previous sample that a violation rate needs (0 min: window known)",
+        )
         .transform_filter("datum.duration == 'all' && isValid(datum.margin)")
         .transform_calculate(minutes="datum.period / 60", percent="datum.margin * 100")
         .mark_line(point=True)
         .encode(
-            x=alt.X("minutes:Q", title="sampling period (minutes; 0: running window known)"),
-            y=alt.Y("percent:Q", title="margin (percent)", scale=alt.Scale(type="symlog")),
+            x=alt.X("minutes:Q", title="period (minutes)"),
+            y=alt.Y(
+                "percent:Q",
+                title="margin (percent)",
+                scale=alt.Scale(type="symlog"),
+                axis=alt.Axis(values=[0, 1, 10, 100, 1000, 10_000, 100_000]),
+            ),
             color=alt.Color("violation:N", title="violation rate"),
             row=alt.Row("demand:N", title=None),
             column=alt.Column("tier:N", title=None),

@@ -101,14 +101,20 @@ def plot(result: pa.Table) -> alt.Chart:
             tooltip=["tier:N", "hour:Q", f"{resource}_used:Q", f"{resource}_allocated:Q"],
         )
         promised = (
-            base.transform_aggregate(total=f"sum({resource}_allocated)", groupby=["hour"])
+            # Vega-Lite merges aggregates of one name, so every line has a name of its own.
+            base.transform_aggregate(**{f"{resource}_sum": f"sum({resource}_allocated)"}, groupby=["hour"])
             .mark_line(color="black", strokeDash=[5, 3])
-            .encode(y="total:Q", tooltip=[alt.Tooltip("total:Q", title="allocated, all tiers")])
+            .encode(
+                y=f"{resource}_sum:Q",
+                tooltip=["hour:Q", alt.Tooltip(f"{resource}_sum:Q", title="allocated, all tiers")],
+            )
         )
         there = (
-            base.transform_aggregate(total=f"max({resource}_capacity)", groupby=["hour"])
+            base.transform_aggregate(**{f"{resource}_max": f"max({resource}_capacity)"}, groupby=["hour"])
             .mark_line(color="black")
-            .encode(y="total:Q", tooltip=[alt.Tooltip("total:Q", title="capacity")])
+            .encode(
+                y=f"{resource}_max:Q", tooltip=["hour:Q", alt.Tooltip(f"{resource}_max:Q", title="capacity")]
+            )
         )
         panels.append((used + promised + there).properties(width=420, height=240))
     return alt.hconcat(*panels).properties(title="Used (areas), allocated (dashed) and available (line)")
