@@ -191,7 +191,7 @@ def pool_processes(
         members = kind == row
         level[members] = task_class.levels(level_z[members])
     base = key(seed, "process")
-    job_key = _keys(base, job)
+    job_key = _keys(np.uint64(base), job)
     return Processes(
         key=_keys_of(job_key, index),
         job_key=job_key,
@@ -205,10 +205,10 @@ def pool_processes(
 
 
 @njit(cache=True, nogil=True)
-def _keys(base: int, job: NDArray[np.int64]) -> NDArray[np.uint64]:
+def _keys(base: np.uint64, job: NDArray[np.int64]) -> NDArray[np.uint64]:
     out = np.empty(len(job), dtype=np.uint64)
     for i in range(len(job)):
-        out[i] = mix(np.uint64(base), np.uint64(job[i]))
+        out[i] = mix(base, np.uint64(job[i]))
     return out
 
 
