@@ -24,7 +24,7 @@ SHARES = np.concatenate((np.arange(100) / 100, [0.995, 0.999, 1.0]))
 RESULT = Table(
     "usage_deviation", "series and share of tasks", ("series", "share"),
     (
-        Column("series", "string", "id", "inst (one-second samples) or avg (window averages).",
+        Column("series", "string", "id", "Either inst (one-second samples) or avg (window averages).",
                nullable=False),
         Column("share", "float64", "fraction", "Share of the tasks.", nullable=False),
         Column("deviation", "float64", "fraction",

@@ -26,7 +26,7 @@ RESULT = Table(
     "deviation_regression", "series and cell of mean and deviation",
     ("series", "mean_cell", "deviation_cell"),
     (
-        Column("series", "string", "id", "inst (one-second samples) or avg (window averages).",
+        Column("series", "string", "id", "Either inst (one-second samples) or avg (window averages).",
                nullable=False),
         Column("mean_cell", "int64", "rank", "The mean lies in [cell, cell + 1) hundredths of a machine.",
                nullable=False),
@@ -91,7 +91,7 @@ def plot(result: pa.Table) -> alt.Chart:
     fit = alt.Chart().mark_line(color="#e4572e").encode(x="mean:Q", y="line:Q")
     layers = alt.layer(cells, fit, data=data(rows)).properties(width=WIDTH // 2 + 40, height=HEIGHT)
     drawn: Any = layers.facet(
-        column=alt.Column("series:N", title=None), title="Deviation over mean of each task"
+        column=alt.Column("series:N", title=None, sort="descending"), title="Deviation over mean of each task"
     )
     chart: alt.Chart = drawn
     return chart

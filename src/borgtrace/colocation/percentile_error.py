@@ -29,7 +29,7 @@ RESULT = Table(
     "percentile_error", "size of the samples and percentile", ("size", "percentile"),
     (
         Column("size", "int64", "count", "Tasks per sample, N.", nullable=False),
-        Column("percentile", "float64", "1", "k, in percent.", nullable=False),
+        Column("percentile", "float64", "1", "Percentile k of the total, in percent.", nullable=False),
         Column("n_samples", "int64", "count", "Samples with a percentile above 0.", nullable=False),
         *(Column(name, "float64", "1", f"Percentile {level} over samples of (normal − realized percentile)"
                  " / realized percentile.", nullable=False) for name, level in SPREAD.items()),
@@ -81,7 +81,7 @@ def plot(result: pa.Table) -> alt.Chart:
 
     rows = [{**row, "at": f"{row['percentile']:g} %"} for row in result.to_pylist()]
     chart: alt.Chart = box_plot(
-        rows, alt.X("size:O", title="tasks per sample"), "(normal − realized) / realized",
+        rows, alt.X("size:O", title="tasks per sample", axis=alt.Axis(labelAngle=0)), "(normal − realized) / realized",
         "Error of the percentiles of a normal total",
         xOffset=alt.XOffset("at:N"), color=alt.Color("at:N", title="percentile"),
     )  # fmt: skip

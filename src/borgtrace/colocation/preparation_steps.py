@@ -56,7 +56,12 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(data(rows), title="Preparation of the tasks")
         .mark_bar()
         .encode(
-            x=alt.X("share:Q", axis=alt.Axis(format="%"), title="share of what was there before the step"),
+            x=alt.X(
+                "share:Q",
+                scale=alt.Scale(domain=[0, 1]),
+                axis=alt.Axis(format="%"),
+                title="share of what was there before the step",
+            ),
             y=alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=380)),
             color=alt.Color("unit:N", title=None),
             tooltip=["name:N", "n_touched:Q", "n_before:Q"],

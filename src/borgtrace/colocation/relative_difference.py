@@ -78,7 +78,7 @@ def plot(result: pa.Table) -> alt.Chart:
 
     from borgtrace.colocation._charts import box_plot
 
-    x = alt.X("n_samples:O", title="random samples per task")
+    x = alt.X("n_samples:O", title="random samples per task", axis=alt.Axis(labelAngle=0))
     chart: alt.Chart = box_plot(
         result.to_pylist(), x, "(mean average − mean of samples) / mean average",
         "Error of a mean from few samples",

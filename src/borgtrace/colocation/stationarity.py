@@ -77,7 +77,7 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(data(rows), title="Tasks whose usage changes its distribution")
         .mark_bar()
         .encode(
-            x=alt.X("spacing:O", title="samples per window"),
+            x=alt.X("spacing:O", title="samples per window", axis=alt.Axis(labelAngle=0)),
             xOffset="window:N",
             y=alt.Y("rejected:Q", axis=alt.Axis(format="%"), title="rejected at 5 %"),
             color=alt.Color("window:N", title="window"),

@@ -36,6 +36,7 @@ def synthetic_pool(tasks: int, seed: int) -> Pool:
         is_synthetic=True,
         steps=(
             Step("that never used CPU in any sample", int((~used).sum()), tasks),
+            Step("tasks left in the pool", int(used.sum()), int(used.sum())),
             Step("averages above the whole machine, replaced by the sampled CPU", int(above.sum()),
                  len(above), "windows"),
         ),
