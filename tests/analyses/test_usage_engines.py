@@ -10,7 +10,6 @@ from typing import Any
 import ibis
 import pyarrow as pa
 import pytest
-import sqlglot
 
 from borgtrace.analyses import (
     alloc_sets,
@@ -166,14 +165,6 @@ def test_rows_in_any_order_give_the_same_bytes(recipe: Recipe, generation: str) 
         del row["source_row"]
     shuffled = {name: random.Random(7).sample(rows, len(rows)) for name, rows in tables.items()}
     assert recipe.run(tiny(generation, **shuffled)).table.equals(recipe.run(tiny(generation, **tables)).table)
-
-
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
-def test_stages_compile_to_bigquery(recipe: Recipe) -> None:
-    stages = recipe.stages()
-    assert stages
-    for stage in stages.values():
-        sqlglot.parse_one(str(ibis.to_sql(stage, dialect="bigquery")), dialect="bigquery")
 
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])

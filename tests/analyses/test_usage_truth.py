@@ -1,0 +1,139 @@
+"""Against the truth of synthetic cells, and against sums taken from the raw files by other means."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.recipe import Tables, find_recipe
+from borgtrace.synth import generate
+
+
+class Cell:
+    """A synthetic cell: its raw files, its truth, its tables."""
+
+    def __init__(self, folder: Path, generation: str) -> None:
+        self.raw = folder / "raw"
+        generate(self.raw, generation, 12, 6.0, 5)
+        ingest([self.raw], folder / "store", IngestOptions(jobs=1))
+        self.truth: dict[str, Any] = json.loads((self.raw / "truth.json").read_text())
+        self.tables = Tables.of(folder / "store")
+
+    def ask(self, name: str) -> list[dict[str, Any]]:
+        result = find_recipe(name).run(self.tables)
+        assert result.not_applicable is None, result.not_applicable
+        rows: list[dict[str, Any]] = result.table.to_pylist()
+        return rows
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> Cell:
+    return Cell(tmp_path_factory.mktemp("old"), "2011")
+
+
+@pytest.fixture(scope="module")
+def new(tmp_path_factory: pytest.TempPathFactory) -> Cell:
+    return Cell(tmp_path_factory.mktemp("new"), "2019")
+
+
+def raw_windows(cell: Cell) -> list[tuple[int, float, float, bool]]:
+    """Return (seconds, CPU, memory, runs in an alloc set) of every raw usage row."""
+    rows = []
+    for path in sorted(cell.raw.glob("task_usage/*.csv.gz")):
+        for line in gzip.decompress(path.read_bytes()).decode().splitlines():
+            field = line.split(",")
+            seconds = (int(field[1]) - int(field[0])) // 10**6
+            rows.append((seconds, float(field[5] or 0), float(field[6] or 0), False))
+    for path in sorted(cell.raw.glob("instance_usage*.json.gz")):
+        for line in gzip.decompress(path.read_bytes()).decode().splitlines():
+            record = json.loads(line)
+            mean = record["average_usage"]
+            seconds = (int(record["end_time"]) - int(record["start_time"])) // 10**6
+            inside = int(record.get("alloc_collection_id", 0)) != 0
+            rows.append((seconds, mean.get("cpus", 0.0), mean.get("memory", 0.0), inside))
+    return rows
+
+
+@pytest.mark.parametrize("which", ["old", "new"])
+def test_tiers_add_up_to_the_cell(which: str, request: pytest.FixtureRequest) -> None:
+    cell: Cell = request.getfixturevalue(which)
+    windows, rows = raw_windows(cell), cell.ask("utilization")
+    assert windows
+    hours = max(row["hour"] for row in rows)
+    last = (cell.truth["bounds"][-1] - cell.truth["bounds"][0]) / 1e6 - 3600 * hours
+    for column, place in (("cpu_used", 1), ("memory_used", 2)):
+        measured = sum(row[column] * (last if row["hour"] == hours else 3600.0) for row in rows)
+        expected = sum(row[0] * row[place] for row in windows if not row[3])
+        assert measured == pytest.approx(expected, rel=1e-4)
+
+
+def test_lengths_of_all_traces(old: Cell) -> None:
+    tasks = [row["n_windows"] for row in pq.read_table(old.raw / "truth.parquet").to_pylist()]
+    rows = old.ask("trace_lengths")
+    assert sum(row["n_windows"] for row in rows) == old.truth["usage_rows"] == sum(tasks)
+    assert sum(row["n_tasks"] for row in rows) == sum(length > 0 for length in tasks)
+    assert {row["length"]: row["n_tasks"] for row in rows if row["length"] <= 100} == {
+        length: tasks.count(length) for length in set(tasks) if 0 < length <= 100
+    }
+
+
+def test_every_planted_anomaly_is_found(old: Cell) -> None:
+    planted, found = old.truth["planted"], {row["anomaly"]: row["n"] for row in old.ask("data_quality")}
+    made_up, no_requests = len(planted["made_up_events"]), len(planted["tasks_without_requests"])
+    assert found["jobs_without_tasks"] == len(planted["jobs_without_tasks"])
+    assert found["job_id_reused"] == len(planted["reused_job"])
+    assert found["capacity_missing"] == len(planted["machines_without_capacity"])
+    assert found["missing_creation_no_request"] == no_requests
+    assert found["missing_info_instances"] == made_up + no_requests
+    assert found["cpi_impossible"] == found["mai_impossible"] == planted["bad_counters"]
+    assert found["cpu_over_1"] == planted["above_one"]
+    assert found["window_over_300s"] == found["window_off_grid"] == found["machine_events_doubled"] == 0
+
+
+def test_schedulers_count_every_collection(new: Cell) -> None:
+    rows, events = new.ask("schedulers"), new.truth["collection_events"]
+    assert sum(row["n_collections"] for row in rows) == events["SUBMIT"] - len(
+        new.truth["planted"]["reused_job"]
+    )
+    assert sum(row["n_queued"] for row in rows) == events["QUEUE"]
+    assert sum(row["n_attempts"] for row in new.ask("queueing")) <= events["QUEUE"]
+
+
+def test_alloc_sets_hold_what_runs_inside(new: Cell) -> None:
+    (row,) = [row for row in new.ask("data_quality") if row["anomaly"] == "alloc_holds_tasks"]
+    assert row["verdict"] == "as documented"
+    shares = {row["quantity"]: row["share"] for row in new.ask("alloc_sets")}
+    assert 0 < shares["collections"] < 1
+
+
+@pytest.mark.parametrize("which", ["old", "new"])
+def test_larger_margins_reclaim_less_and_break_less(which: str, request: pytest.FixtureRequest) -> None:
+    rows = request.getfixturevalue(which).ask("reservation")
+    assert {row["reclaimed"] for row in rows if row["policy"] == "limit"} == {0.0}
+    assert all(row["reclaimed"] >= 0.0 and 0.0 <= row["violated"] <= 1.0 for row in rows)
+    for key in {(row["resource"], row["tier"], row["policy"]) for row in rows} - {"limit"}:
+        curve = [row for row in rows if (row["resource"], row["tier"], row["policy"]) == key]
+        for smaller, larger in pairwise(sorted(curve, key=lambda row: row["setting"])):
+            assert larger["reclaimed"] <= smaller["reclaimed"]
+            assert larger["violated"] <= smaller["violated"]
+
+
+@pytest.mark.parametrize("which", ["old", "new"])
+def test_rarer_violations_need_larger_margins(which: str, request: pytest.FixtureRequest) -> None:
+    rows = request.getfixturevalue(which).ask("sampling_period")
+    curves: dict[tuple[Any, ...], dict[float, float]] = {}
+    for row in rows:
+        key = tuple(row[name] for name in ("tier", "duration", "demand", "period"))
+        margin = float("inf") if row["margin"] is None else row["margin"]
+        curves.setdefault(key, {})[row["violation"]] = margin
+    assert {key[2] for key in curves} == {"window", "second"}
+    for margins in curves.values():
+        ordered = [margins[rate] for rate in sorted(margins, reverse=True)]
+        assert ordered == sorted(ordered)
