@@ -147,7 +147,8 @@ def _assemble(
     whole = np.isfinite(windows.inst) & np.isfinite(windows.avg)
     windows = windows.take(whole)
     above = windows.avg > 1
-    present, counts = np.unique(windows.task, return_counts=True)
+    firsts = np.flatnonzero(np.diff(windows.task, prepend=np.int32(-1)))
+    present = windows.task[firsts]
     about = chosen.take(pa.array(present))
     mended = (
         Step(f"tasks left in the pool{fewer}", len(present), available),
@@ -156,12 +157,12 @@ def _assemble(
              len(windows.task), "windows"),
     )  # fmt: skip
     return Pool(
-        offsets=np.concatenate(([0], np.cumsum(counts))).astype(np.int64),
+        offsets=np.append(firsts, len(windows.task)),
         inst=windows.inst,
-        avg=np.where(above, windows.inst, windows.avg),
-        memory=np.nan_to_num(windows.memory),
-        start=windows.start,
-        seconds=windows.seconds,
+        avg=np.where(above, windows.inst, windows.avg) if above.any() else windows.avg,
+        memory=np.nan_to_num(windows.memory) if np.isnan(windows.memory).any() else windows.memory,
+        start=windows.start.astype(np.int64),
+        seconds=windows.seconds.astype(np.int64),
         quantiles=_without_gaps(windows),
         is_weighted=tables.generation != "2011",
         **_about(about),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.source import pool_of
+from borgtrace.kernels.shapes import window_shapes
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 
@@ -44,12 +45,7 @@ def histograms(pool: Pool) -> NDArray[np.float32]:
     >>> np.flatnonzero(histograms(pool)[0]).tolist()
     [0, 99]
     """
-    task = np.repeat(np.arange(len(pool)), pool.n_windows)
-    cell = np.minimum((pool.inst.astype(np.float64) * CELLS).astype(np.int64), CELLS - 1)
-    counts = np.bincount(task * CELLS + cell, weights=pool.weights, minlength=len(pool) * CELLS)
-    counts = counts.reshape(len(pool), CELLS)
-    shares: NDArray[np.float32] = (counts / counts.sum(axis=1, keepdims=True)).astype(np.float32)
-    return shares
+    return window_shapes(pool.inst, pool.offsets, CELLS, pool.weights)
 
 
 def compute(tables: Tables, *, tasks: int = 100_000, seed: int = 0) -> pa.Table:

@@ -17,14 +17,13 @@ if TYPE_CHECKING:
     from borgtrace.recipe import Tables
 
 Floats = NDArray[np.float32]
-Index = NDArray[np.int64]
+Index = NDArray[np.int32]
 
 Kind = TypeVar("Kind", bound=np.generic)
 
 _LISTS = ("cpu_usage_distribution", "tail_cpu_usage_distribution")
 _N_MAIN, _N_TAIL = 11, 9
-_AFTER = 2**32 - 1  # a start after the trace, in the store's arrays
-_ENDLESS = 1e9  # seconds: a window that ends after the trace
+_ENDLESS = np.float32(2**30)  # seconds: a window that ends after the trace
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,11 +33,11 @@ class Windows:
     Attributes
     ----------
     task
-        int64 (W,): position of the task among the chosen ones, ascending; within a task by time.
+        int32 (W,): position of the task among the chosen ones, ascending; within a task by time.
     inst, avg, memory
         float32 (W,): sampled CPU, average CPU, average memory; NaN where NULL.
     start, seconds
-        int64 (W,): start of the window in seconds of the trace's clock, and its length.
+        int32 (W,): start of the window in seconds of the trace's clock, and its length.
     quantiles
         float32 (W, 20) or None: see :data:`borgtrace.colocation.pool.LEVELS`; NaN where NULL.
     """
@@ -88,16 +87,17 @@ def _gathered(traces: Callable[[list[tuple[int, int]]], Any], chosen: pa.Table) 
     """Windows from the store's arrays, which are sorted as `_flat` sorts."""
     keys = zip(*(chosen[name].to_pylist() for name in ("collection_id", "instance_index")), strict=True)
     found = traces(list(keys))
-    start, duration = np.asarray(found.start_time, np.int64), np.asarray(found.duration)
+    start = np.asarray(found.start_time).view(np.int32)  # after the trace: 2³² − 1, that is −1
+    duration = np.minimum(found.duration, _ENDLESS)
     windows = Windows(
-        task=np.repeat(np.arange(len(found), dtype=np.int64), np.diff(found.offsets)),
+        task=np.repeat(np.arange(len(found), dtype=np.int32), np.diff(found.offsets)),
         inst=np.asarray(found.sampled_cpu),
         avg=np.asarray(found.average_cpu),
         memory=np.asarray(found.average_memory),
         start=start,
-        seconds=np.maximum(np.rint(np.minimum(duration, _ENDLESS)).astype(np.int64), 1),
+        seconds=np.maximum(np.rint(duration).astype(np.int32), np.int32(1)),
     )
-    return windows.take((start > 0) & (start < _AFTER) & (duration < _ENDLESS))
+    return windows.take((start > 0) & (duration < _ENDLESS))
 
 
 def _flat(rows: pa.Table) -> Windows:
@@ -107,12 +107,12 @@ def _flat(rows: pa.Table) -> Windows:
     )
     has_lists = _LISTS[0] in rows.column_names
     return Windows(
-        task=_numbers(rows, "task", np.int64),
+        task=_numbers(rows, "task", np.int32),
         inst=_numbers(rows, "sampled_cpu", np.float32),
         avg=_numbers(rows, "average_cpu", np.float32),
         memory=_numbers(rows, "average_memory", np.float32),
-        start=start // SECOND,
-        seconds=np.maximum(np.rint((end - start) / SECOND).astype(np.int64), 1),
+        start=(start // SECOND).astype(np.int32),
+        seconds=np.maximum(np.rint((end - start) / SECOND).astype(np.int32), np.int32(1)),
         quantiles=_quantiles(rows) if has_lists else None,
     )
 
