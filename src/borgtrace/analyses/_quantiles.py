@@ -55,8 +55,11 @@ def quantiles(
 
 
 def fetch_counts(tables: Tables, expr: ir.Table, by: Sequence[str], stage: str) -> Groups:
-    """Fetch the counts of :func:`counts` and split them by their groups, sorted."""
-    table = tables.fetch(expr, stage)
+    """Fetch the counts of :func:`counts` and split them by their groups.
+
+    Groups and values are sorted: an engine returns rows in any order, and sums of floats depend on it.
+    """
+    table = tables.fetch(expr, stage).sort_by("value")
     keys = list(zip(*(table[name].to_pylist() for name in by), strict=True)) if by else [()] * table.num_rows
     places: dict[tuple[str, ...], list[int]] = {}
     for place, group in enumerate(keys):

@@ -70,7 +70,9 @@ def compute(tables: Tables) -> pa.Table:
                 continue
             band = BANDS[int(np.searchsorted(BANDS, of_day[row["fingerprint"]]))]
         bands.setdefault(band, []).append((row["wait"], row["n"]))
-    return pa.Table.from_pylist([_row(band, np.array(pairs)) for band, pairs in sorted(bands.items())])
+    return pa.Table.from_pylist(
+        [_row(band, np.array(sorted(pairs))) for band, pairs in sorted(bands.items())]
+    )
 
 
 def _row(band: float, pairs: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> dict[str, float | int]:

@@ -47,11 +47,11 @@ def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seco
     }
     rows = []
     for name, (expr, value, number, threshold) in discrete.items():
-        found = tables.fetch(expr, name.replace(" ", "_"))
+        found = tables.fetch(expr, name.replace(" ", "_")).sort_by(value)
         values, n = found[value].to_numpy(), found[number].to_numpy()
         alpha = discrete_exponent(values, n, threshold) if len(values) else np.nan
         rows.append(_row(name, threshold, alpha, int(n[values >= threshold].sum())))
-    runs = tables.fetch(counts(tasks, (tasks.run // SECOND).cast("int64")), "runs")
+    runs = tables.fetch(counts(tasks, (tasks.run // SECOND).cast("int64")), "runs").sort_by("value")
     values, n = runs["value"].to_numpy().astype(float), runs["n"].to_numpy()
     alpha = continuous_exponent(values, n, float(min_seconds))
     rows.append(_row("run time of a task", min_seconds, alpha, int(n[values > min_seconds].sum())))

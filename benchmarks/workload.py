@@ -1,0 +1,161 @@
+"""Life-cycle questions against the same questions as hand-written DuckDB SQL, at two sizes.
+
+The SQL is the text in ``benchmarks/workload_sql``: one file per shared table and per question.  Both sides share
+attempts, transitions and occupancy in the same way (computed once, kept as Parquet), run in the same process on
+the same events with the same memory limit and threads, one after the other.
+
+The events are a synthetic cell of 2011; the large size is the same cell several times over, each copy with
+collections of its own and times moved by some microseconds.
+
+    python benchmarks/workload.py --hours 240 --machines 1000 --copies 1 10
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+
+from borgtrace.engine import connect, read_table
+from borgtrace.engine.duckdb import raw_connection
+from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.lifecycle import Cache
+from borgtrace.recipe import Tables, find_recipe
+from borgtrace.schema import TABLES
+from borgtrace.synth import generate
+
+SHARED = ("instance_attempts", "instance_transitions", "instance_occupancy")
+QUESTIONS = (
+    "transitions", "submissions", "submission_distances", "resubmissions", "resubmission_gaps",
+    "queue_length", "moving_averages", "load_and_times", "scheduling_delay", "run_times", "tasks_per_job",
+    "hazards", "crash_loops",
+)  # fmt: skip
+SQL = Path(__file__).parent / "workload_sql"
+MEMORY, THREADS = "4GB", 2
+REAL_EVENTS = 144_648_288
+REPETITIONS = 2
+
+
+def synthetic_events(folder: Path, machines: int, hours: float) -> Path:
+    """Return the sorted events of one synthetic cell as a Parquet file."""
+    generate(
+        folder / "raw", "2011", machines, hours, 1, tables=("task_events", "job_events", "machine_events")
+    )
+    ingest([folder / "raw"], folder / "store", IngestOptions(jobs=2))
+    shutil.rmtree(folder / "raw")
+    return folder / "store" / "instance_events"
+
+
+def copies_of(events: Path, n: int, target: Path) -> int:
+    """Write `n` copies of the events, sorted as a store sorts them, and return the number of rows."""
+    con = raw_connection(MEMORY, THREADS, preserve_insertion_order=False)
+    con.execute(
+        f"""COPY (
+            SELECT * REPLACE (collection_id + k * 10000000000 AS collection_id,
+                              CASE WHEN time > 0 THEN time + k ELSE 0 END AS time)
+            FROM read_parquet('{events}/*.parquet'), range({n}) copies(k)
+            ORDER BY collection_id, instance_index, time, source_part, source_row
+        ) TO '{target}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 1000000)"""
+    )
+    (rows,) = con.execute(f"SELECT count(*) FROM read_parquet('{target}')").fetchone()  # type: ignore[misc]
+    return int(rows)
+
+
+def timed(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def borgtrace_seconds(events: Path, folder: Path) -> dict[str, float]:
+    """Time our expressions: shared tables once, questions best of two."""
+    con = connect(memory=MEMORY, threads=THREADS)
+    table = read_table(con, TABLES["instance_events"], [str(events)])
+    cache = Cache(folder / "cache", "0" * 64)
+    tables = Tables({"instance_events": table}, generation="2011", cache=cache, n_rows={"instance_events": 1})
+    seconds = {name: timed(lambda name=name: tables[name]) for name in SHARED}  # type: ignore[misc]
+    for name in QUESTIONS:
+        recipe = find_recipe(name)
+        seconds[name] = min(timed(lambda: recipe.run(tables)) for _ in range(REPETITIONS))  # noqa: B023
+    return seconds
+
+
+def sql_seconds(events: Path, folder: Path) -> dict[str, float]:
+    """Time the hand-written SQL in the same way."""
+    con = raw_connection(MEMORY, THREADS)
+    con.execute(f"CREATE VIEW instance_events AS SELECT * FROM read_parquet('{events}')")
+    seconds = {name: timed(lambda name=name: keep(con, name, folder)) for name in SHARED}  # type: ignore[misc]
+    for name in QUESTIONS:
+        query = (SQL / f"{name}.sql").read_text()
+        seconds[name] = min(timed(lambda: con.execute(query).to_arrow_table()) for _ in range(REPETITIONS))  # noqa: B023
+    return seconds
+
+
+def keep(con: duckdb.DuckDBPyConnection, name: str, folder: Path) -> None:
+    """Compute a shared table, keep it as Parquet, and read it from there."""
+    path = folder / f"{name}.sql.parquet"
+    con.execute(f"COPY ({(SQL / f'{name}.sql').read_text()}) TO '{path}' (FORMAT parquet, COMPRESSION zstd)")
+    con.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{path}')")
+
+
+def same_answers(events: Path, folder: Path) -> None:
+    """Refuse to compare what is not the same: counts of transitions, attempts and levels must agree."""
+    con = raw_connection(MEMORY, THREADS)
+    for name in SHARED:
+        (ours,) = (folder / "cache").rglob(f"{name}.parquet")
+        theirs = folder / f"{name}.sql.parquet"
+        columns = [c for c in con.execute(f"SELECT * FROM '{ours}' LIMIT 0").to_arrow_table().column_names]
+        listed = ", ".join(f'"{c}"' for c in columns)
+        digest = f"SELECT count(*), bit_xor(hash({listed})) FROM read_parquet('{{}}')"
+        if con.execute(digest.format(ours)).fetchone() != con.execute(digest.format(theirs)).fetchone():
+            raise SystemExit(f"{name}: the two sides do not agree")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--machines", type=int, default=1000)
+    parser.add_argument("--hours", type=float, default=240.0)
+    parser.add_argument("--copies", type=int, nargs="+", default=[1, 10])
+    parser.add_argument("--work", type=Path, default=None, help="folder for the events, kept and reused")
+    options = parser.parse_args()
+    work = options.work or Path(tempfile.mkdtemp(prefix="workload-"))
+    work.mkdir(parents=True, exist_ok=True)
+    source = work / "store" / "instance_events"
+    if not source.exists():
+        synthetic_events(work, options.machines, options.hours)
+    totals: list[tuple[int, float]] = []
+    for n in options.copies:
+        folder = work / f"copies{n}"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        rows = copies_of(source, n, folder / "events.parquet")
+        theirs = sql_seconds(folder / "events.parquet", folder)
+        ours = borgtrace_seconds(folder / "events.parquet", folder)
+        same_answers(folder / "events.parquet", folder)
+        report(rows, ours, theirs)
+        totals.append((rows, sum(ours.values())))
+    (small, first), (large, last) = totals[0], totals[-1]
+    print(
+        f"\nseconds per million events: {first / small * 1e6:.2f} at {small:,}, {last / large * 1e6:.2f} at {large:,}"
+    )
+    print(f"extrapolated to {REAL_EVENTS:,} events: {last / large * REAL_EVENTS / 60:.1f} min")
+    if options.work is None:
+        shutil.rmtree(work)
+
+
+def report(rows: int, ours: dict[str, float], theirs: dict[str, float]) -> None:
+    print(f"\n{rows:,} events, {MEMORY}, {THREADS} threads\n")
+    print("| question | ratio | borgtrace s | SQL s |\n|---|--:|--:|--:|")
+    for name, seconds in ours.items():
+        print(f"| {name} | {seconds / theirs[name]:.2f} | {seconds:.2f} | {theirs[name]:.2f} |")
+    both = sum(ours.values()), sum(theirs.values())
+    print(f"| **all** | **{both[0] / both[1]:.2f}** | {both[0]:.1f} | {both[1]:.1f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

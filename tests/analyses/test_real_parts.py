@@ -1,0 +1,161 @@
+"""What the real parts hold: 100 parts of job_events, 9 of task_events, all machine_events of 2011."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from borgtrace.recipe import Tables, find_recipe
+
+
+@pytest.fixture(scope="module")
+def tables(real_store: Path) -> Tables:
+    return Tables.of(real_store)
+
+
+def rows(name: str, tables: Tables, **parameters: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = find_recipe(name).run(tables, **parameters).table.to_pylist()
+    return found
+
+
+def test_the_machine_table_exactly(tables: Tables) -> None:
+    found = {
+        (row["platform_id"][0], round(row["cpu_capacity"], 4), round(row["memory_capacity"], 5)):
+        (row["n_at_start"], row["n_first"], row["n_last"])
+        for row in rows("machine_shapes", tables)
+    }  # fmt: skip
+    assert found == {
+        ("H", 0.5, 0.4995): (6672, 6728, 6732),
+        ("H", 0.5, 0.2493): (3835, 3864, 3863),
+        ("H", 0.5, 0.749): (992, 1003, 1001),
+        ("G", 1.0, 1.0): (788, 795, 795),
+        ("7", 0.25, 0.2498): (123, 126, 126),
+        ("H", 0.5, 0.1241): (54, 54, 52),
+        ("H", 0.5, 0.03085): (5, 5, 5),
+        ("H", 0.5, 0.9678): (4, 4, 5),
+        ("G", 1.0, 0.5): (3, 3, 3),
+        ("H", 0.5, 0.06158): (1, 1, 1),
+    }
+
+
+def test_the_machine_claim_holds(tables: Tables) -> None:
+    (finding,) = find_recipe("machine_shapes").run(tables).findings
+    assert finding.verdict == "holds"
+
+
+def test_removals(tables: Tables) -> None:
+    found = {row["n_removals"]: row["n_machines"] for row in rows("machine_removals", tables)}
+    assert [found[n] for n in range(1, 8)] == [3397, 1100, 366, 117, 68, 23, 17]
+    assert max(found) == 165
+    assert sum(found.values()) - found[0] == 5141
+    assert sum(row["n_gone"] for row in rows("machine_removals", tables)) == 97
+
+
+def test_absences(tables: Tables) -> None:
+    found = {row["percent"]: row["seconds"] for row in rows("machine_downtime", tables)}
+    expected = {5: 42, 10: 98, 25: 398, 50: 998, 75: 7138, 90: 31161, 95: 94522, 99: 328656, 100: 1044366}
+    for percent, seconds in expected.items():
+        assert found[percent] == pytest.approx(seconds, rel=0.01)
+
+
+def test_capacity_at_the_start_and_what_absences_cost(tables: Tables) -> None:
+    found = rows("machine_availability", tables)
+    assert found[0]["cpu"] == pytest.approx(6603.25, rel=0.001)
+    assert found[0]["memory"] == pytest.approx(5862.75, rel=0.001)
+    lost = 1 - sum(row["cpu"] for row in found) / sum(row["cpu_seen"] for row in found)
+    assert lost == pytest.approx(0.0069, abs=0.0002)
+    assert sum(row["n_remove"] for row in found) == 8957
+
+
+def test_job_events(tables: Tables) -> None:
+    found = {row["type"]: row["n_events"] for row in rows("job_events", tables)}
+    assert found == {
+        "SUBMIT": 132_651, "SCHEDULE": 132_646, "EVICT": 11, "FAIL": 1_699, "FINISH": 75_459, "KILL": 51_521,
+        "LOST": 6, "any": 393_993,
+    }  # fmt: skip
+    assert {row["type"]: row["n_jobs"] for row in rows("job_events", tables)}["any"] == 132_650
+
+
+def test_job_durations(tables: Tables) -> None:
+    found = {row["percent"]: row for row in rows("job_durations", tables) if row["end_type"] == "all"}
+    assert found[50]["n"] == 127_685
+    assert round(found[50]["seconds"], 2) == 182.99
+    assert round(found[90]["seconds"], 2) == 1791.95
+
+
+TRANSITIONS = {
+    (None, "SUBMIT"): 414_594, ("SUBMIT", "SCHEDULE"): 556_803, ("SCHEDULE", "FINISH"): 194_992,
+    ("EVICT", "SUBMIT"): 107_100, ("SCHEDULE", "EVICT"): 106_984, ("SCHEDULE", "KILL"): 100_058,
+    ("KILL", "SUBMIT"): 47_062, ("SUBMIT", "EVICT"): 123,
+}  # fmt: skip
+
+
+def test_transitions(tables: Tables) -> None:
+    found = {(row["from_type"], row["to_type"]): row for row in rows("transitions", tables)}
+    for pair, n in TRANSITIONS.items():
+        assert found[pair]["n"] == n
+    assert ("SUBMIT", "SUBMIT") not in found
+    assert sum(row["n"] for row in found.values()) == 1_561_991
+    evicted = found["SUBMIT", "EVICT"]
+    assert [name for name in evicted if name.startswith("is_legal") and evicted[name]] == ["is_legal_zhu"]
+
+
+def test_the_state_machine_claims_hold(tables: Tables) -> None:
+    findings = find_recipe("transitions").run(tables).findings
+    assert [(finding.measured, finding.verdict) for finding in findings] == [("123", "holds"), ("0", "holds")]
+
+
+def test_job_transitions_know_no_double_submit(tables: Tables) -> None:
+    found = {
+        (row["from_type"], row["to_type"]): row["n"] for row in rows("transitions", tables, of="collections")
+    }
+    assert found[None, "SUBMIT"] == 132_650
+    assert found["FAIL", "SUBMIT"] == 1
+    assert found["SUBMIT", "SCHEDULE"] == 132_646
+
+
+def test_stock_at_the_start(tables: Tables) -> None:
+    first = rows("queue_length", tables)[0]
+    assert (first["pending"], first["running"]) == (11_357, 132_982)
+    assert (first["pending_published"], first["running_published"]) == (11_357, 132_982)
+
+
+def test_the_published_formula_drifts_by_the_evictions_while_pending(tables: Tables) -> None:
+    last = rows("queue_length", tables)[-1]
+    assert last["pending_published"] - last["pending"] == 123
+    assert last["running"] - last["running_published"] == 123
+    assert last["pending"] + last["running"] == 1_561_991 - sum(
+        # submissions minus ends: every other event changes no stock
+        row["n"] * (1 if row["to_type"] in ("SCHEDULE", "UPDATE_RUNNING", "UPDATE_PENDING") else 2)
+        for row in rows("transitions", tables)
+        if row["to_type"] != "SUBMIT"
+    )
+
+
+def test_running_tasks_at_the_start_by_class(tables: Tables) -> None:
+    attempts = tables.instance_attempts
+    running = attempts.filter((attempts.attempt == 1) & (attempts.schedule_time == 0))
+    found = running.group_by("scheduling_class").aggregate(n=running.count()).to_pyarrow().to_pylist()
+    assert {row["scheduling_class"]: row["n"] for row in found} == {0: 42279, 1: 25238, 2: 37557, 3: 27908}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "cpu", "memory"), [(9, 11, 0.732, 0.585), (0, 1, 0.219, 0.164), (2, 8, 0.184, 0.184)]
+)
+def test_requests_at_the_start(tables: Tables, low: int, high: int, cpu: float, memory: float) -> None:
+    attempts = tables.instance_attempts
+    running = attempts.filter(
+        (attempts.attempt == 1) & (attempts.schedule_time == 0) & attempts.priority.between(low, high)
+    )
+    sums = running.aggregate(cpu=running.cpu_request.sum(), memory=running.memory_request.sum()).to_pyarrow()
+    assert sums["cpu"][0].as_py() / 6603.25 == pytest.approx(cpu, abs=0.0006)
+    assert sums["memory"][0].as_py() / 5862.75 == pytest.approx(memory, abs=0.0006)
+
+
+def test_evictions_are_followed_at_once(tables: Tables) -> None:
+    found = [row for row in rows("resubmission_gaps", tables) if row["end_type"] == "EVICT"]
+    assert sum(row["n"] for row in found) == 107_107
+    assert sum(row["n_again"] for row in found) == 107_100
+    assert all(row["gap_p50"] < 1e-5 for row in found)

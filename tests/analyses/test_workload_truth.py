@@ -1,0 +1,130 @@
+"""Against what a synthetic trace planted, and against other orders and splits of the same rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from borgtrace.engine import connect, read_table
+from borgtrace.recipe import Tables, find_recipe
+from borgtrace.schema import TABLES
+
+LIFE_CYCLE = (
+    "machine_shapes", "machine_removals", "machine_availability", "transitions", "submissions",
+    "submission_distances", "resubmissions", "resubmission_gaps", "queue_length", "moving_averages",
+    "load_and_times", "scheduling_delay", "run_times", "job_events", "job_arrivals", "job_interarrivals",
+    "job_durations", "tasks_per_job", "jobs_per_owner", "tails", "hazards", "crash_loops",
+    "eligible_machines", "delay_by_eligibility",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=["2011", "2019"])
+def cell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from borgtrace.ingest import IngestOptions, ingest
+    from borgtrace.synth import generate
+
+    folder = tmp_path_factory.mktemp(f"truth{request.param}")
+    generate(folder / "raw", request.param, 20, 12.0, 7)
+    ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tables(cell: Path) -> Tables:
+    return Tables.of(cell / "store")
+
+
+@pytest.fixture(scope="module")
+def truth(cell: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((cell / "raw" / "truth.json").read_text())
+    return found
+
+
+def rows(name: str, tables: Tables) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = find_recipe(name).run(tables).table.to_pylist()
+    return found
+
+
+def test_transitions_are_the_planted_ones(tables: Tables, truth: dict[str, Any]) -> None:
+    found = {
+        f"{row['from_type'] or 'START'}>{row['to_type']}": row["n"] for row in rows("transitions", tables)
+    }
+    assert found == truth["transitions"]
+
+
+def test_ends_are_the_planted_ones(tables: Tables, truth: dict[str, Any]) -> None:
+    attempts = tables.instance_attempts
+    ends = attempts.filter(attempts.end_type.notnull())
+    found = ends.group_by(["priority", "end_type"]).aggregate(n=ends.count()).to_pyarrow().to_pylist()
+    planted = {
+        (int(priority), kind): n
+        for priority, kinds in truth["instance_events"].items()
+        for kind, n in kinds.items()
+        if kind in ("EVICT", "FAIL", "FINISH", "KILL", "LOST")
+    }
+    assert {(row["priority"], row["end_type"]): row["n"] for row in found} == planted
+
+
+def test_the_stock_identity_holds_at_the_end(tables: Tables, truth: dict[str, Any]) -> None:
+    counts: dict[str, int] = {}
+    for kinds in truth["instance_events"].values():
+        for kind, n in kinds.items():
+            counts[kind] = counts.get(kind, 0) + n
+    alive = counts["SUBMIT"] - sum(
+        counts.get(kind, 0) for kind in ("EVICT", "FAIL", "FINISH", "KILL", "LOST")
+    )
+    levels = tables.instance_occupancy.to_pyarrow().to_pylist()
+    last: dict[str, dict[str, Any]] = {}
+    for row in sorted(levels, key=lambda row: row["time"]):
+        last[row["collection_type"]] = row
+    assert sum(row["pending"] + row["running"] for row in last.values()) == alive
+
+
+def test_machines_are_the_planted_ones(tables: Tables, truth: dict[str, Any]) -> None:
+    found = rows("machine_shapes", tables)
+    first_adds = sum(row["n_first"] for row in found)
+    removed = sum(row["n_removals"] * row["n_machines"] for row in rows("machine_removals", tables))
+    assert first_adds == 20
+    assert removed == truth["machine_events"].get("REMOVE", 0)
+
+
+def test_jobs_are_the_planted_ones(tables: Tables, truth: dict[str, Any]) -> None:
+    found = {row["type"]: row["n_events"] for row in rows("job_events", tables) if row["type"] != "any"}
+    if tables.generation == "2011":
+        assert found == truth["collection_events"]
+    else:
+        assert all(n <= truth["collection_events"][kind] for kind, n in found.items())
+
+
+def shuffled(cell: Path, folder: Path, generation: str, parts: int) -> Tables:
+    """Write the same rows in another order, split into other files."""
+    generator = np.random.Generator(np.random.PCG64(5))
+    con = connect(memory="500MB")
+    read = {}
+    for name, table in TABLES.items():
+        files = sorted((cell / "store").glob(f"{name}/*.parquet"))
+        paths = []
+        if files:
+            whole = pa.concat_tables([pq.read_table(path) for path in files])
+            whole = whole.take(generator.permutation(whole.num_rows))
+            for part, places in enumerate(np.array_split(np.arange(whole.num_rows), parts)):
+                path = folder / f"{name}-{part}.parquet"
+                pq.write_table(whole.take(places), path)
+                paths.append(str(path))
+        read[name] = read_table(con, table, paths)
+    return Tables(read, generation=generation)
+
+
+def test_answers_do_not_depend_on_row_order_or_files(cell: Path, tables: Tables, tmp_path: Path) -> None:
+    others = shuffled(cell, tmp_path, tables.generation, 3)
+    for name in LIFE_CYCLE:
+        recipe = find_recipe(name)
+        one, other = recipe.run(tables), recipe.run(others)
+        assert one.table.equals(other.table), name
+        assert one.findings == other.findings, name

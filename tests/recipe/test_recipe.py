@@ -1,0 +1,115 @@
+"""How many events are there?"""
+
+from __future__ import annotations
+
+import ibis.expr.types as ir
+import pyarrow as pa
+import pytest
+
+from borgtrace.errors import UsageError
+from borgtrace.lifecycle import code_version
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, find_recipe, recipes
+from borgtrace.recipe.registry import collect
+from borgtrace.schema import Column, Table
+from tests.analyses.tiny import tiny
+from tests.lifecycle.lives import life
+
+RESULT = Table(
+    "n_events", "type", ("type",),
+    (Column("type", "enum", "enum", "What.", nullable=False), Column("n", "int64", "count", "How many.")),
+)  # fmt: skip
+
+
+def compute(tables: Tables, *, at_least: int = 0, kinds: tuple[str, ...] = ()) -> ir.Table:
+    events = tables.instance_events
+    counted = events.group_by("type").aggregate(n=events.count())
+    if tables.fetch(counted, "counted").num_rows == 1:
+        raise NotApplicable("one type only")
+    return counted.filter(counted.n >= at_least)
+
+
+def plot(result: pa.Table) -> object:
+    raise AssertionError("drawn without being asked")
+
+
+CLAIM = Claim("X-1", "few", 3.0, lambda t: float(t.num_rows), lambda n: n < 3)
+RECIPE = Recipe("n_events", compute, plot, RESULT, (CLAIM,), reads=("instance_events",))  # type: ignore[arg-type]
+LIFE = life("SUBMIT 5 SCHEDULE 6 EVICT 7 SUBMIT 8")
+
+
+def test_a_result_carries_table_claims_and_provenance() -> None:
+    result = RECIPE.run(tiny(instance_events=LIFE), at_least=2)
+    assert result.table.to_pylist() == [{"type": "SUBMIT", "n": 2}]
+    assert str(result.findings[0]) == "X-1: few: published 3, measured 1: holds"
+    assert (result.provenance.parameters, result.provenance.engine) == (
+        {"at_least": 2, "kinds": ()},
+        "duckdb",
+    )
+    assert result.provenance.code_version == code_version()
+    assert "<td>SUBMIT</td><td>2</td>" in result._repr_html_()
+
+
+def test_the_question_is_the_first_line_of_the_module() -> None:
+    assert RECIPE.question == "How many events are there?"
+
+
+def test_no_rows_to_read_is_not_applicable() -> None:
+    result = RECIPE.run(tiny())
+    assert result.not_applicable == "the store holds no rows of instance_events"
+    assert (result.table.num_rows, result.table.column_names, result.plot()) == (0, ["type", "n"], None)
+    assert result.findings[0].reason == "the store holds no rows of instance_events"
+    assert "Not applicable: the store holds no rows of instance_events" in result._repr_html_()
+
+
+def test_compute_may_say_so_itself() -> None:
+    assert RECIPE.run(tiny(instance_events=LIFE[:1])).not_applicable == "one type only"
+
+
+def test_an_unknown_parameter_lists_the_known_ones() -> None:
+    with pytest.raises(UsageError) as caught:
+        RECIPE.run(tiny(), atleast=2)
+    assert str(caught.value) == "n_events: no such parameter: expected one of at_least, kinds, got atleast"
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(UsageError) as caught:
+        find_recipe("nonsense")
+    known = ", ".join(recipes())
+    assert str(caught.value) == f"NAME: no such recipe: expected one of {known}, got nonsense"
+
+
+def test_stages_compute_nothing() -> None:
+    assert list(RECIPE.stages()) == ["counted", "stage_2"]
+
+
+def test_where_keeps_tasks_and_what_belongs_to_them() -> None:
+    task = {"instance_index": 0, "collection_type": "JOB"}
+    both = tiny(
+        instance_events=[*LIFE, *life("SUBMIT 5", 2)],
+        collection_events=[{"collection_id": c, "time": 5, "type": "SUBMIT"} for c in (1, 2)],
+        tasks=[{"collection_id": 1, "priority": 9, **task}, {"collection_id": 2, "priority": 0, **task}],
+    )
+    kept = both.filter("priority >= 9")
+    assert (kept.n_rows("instance_events"), kept.n_rows("collection_events"), kept.n_rows("tasks")) == (
+        4,
+        1,
+        1,
+    )
+    assert kept.where == "priority >= 9"
+    assert kept.filter("priority < 9").n_rows("instance_events") == 0
+
+
+def test_a_predicate_that_is_none_is_an_error() -> None:
+    with pytest.raises(UsageError, match="--where: not a predicate over tasks: .*prioritty.*"):
+        tiny(tasks=[{"collection_id": 1}]).filter("prioritty >= 9")
+
+
+def test_an_unknown_table_lists_the_known_ones() -> None:
+    with pytest.raises(
+        AttributeError, match="no table task_events; there are machine_events, .*, instance_attempts"
+    ):
+        tiny().task_events  # noqa: B018
+
+
+def test_packages_that_are_not_there_hold_no_recipe() -> None:
+    assert collect(("borgtrace.nowhere",)) == {}
