@@ -113,3 +113,11 @@ class Instances:
         """Do `work` on every instance, `threads` at a time; answers come in order, the same whatever `threads`."""
         with ThreadPoolExecutor(max_workers=max(1, threads)) as workers:
             yield from workers.map(lambda number: work(self.make(number)), range(self.count))
+
+
+def split(pool: Pool, size: int, seed: int) -> tuple[Pool, Pool]:
+    """Two pools without a common task where each half fills an instance, else the pool twice."""
+    if len(pool) < 2 * size:
+        return pool, pool
+    order = np.random.default_rng([seed, 2]).permutation(len(pool))
+    return pool.take(np.sort(order[: len(pool) // 2])), pool.take(np.sort(order[len(pool) // 2 :]))

@@ -3,7 +3,8 @@
 The clock counts slots of 300 s.  Events wait in a heap as (slot, kind, number, task), so their order never depends on
 chance: in every slot departures come first, then arrivals, then the usage of the slot is measured.  Nobody
 migrates.  A task that has been measured for less than `WARM_UP` slots is *cold*: it counts as what is known of
-earlier tasks of its logical name, else as its request, else as what is known of all tasks so far, else as a whole machine.
+earlier tasks of its logical name, else as its request, else as what is known of all tasks so far, else as a whole
+machine.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -162,3 +163,9 @@ def _same(found: Any, wanted: Any) -> bool:
     if isinstance(wanted, float):
         return abs(float(found) - wanted) <= 1e-9 * max(1.0, abs(wanted))
     return bool(found == wanted)
+
+
+def cells_of(module: str) -> list[Cell]:
+    """Cells that an experiment's module runs on the shared grid; none if it has a design of its own."""
+    cells = getattr(sys.modules[module], "cells", None)
+    return list(cells()) if cells is not None else []

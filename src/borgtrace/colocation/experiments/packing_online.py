@@ -1,8 +1,9 @@
 """What happens when tasks come and go, and nothing is known of them at first?
 
 Past Janus & Rzadca (SoCC'17): tasks arrive when they did, are placed by any estimator from what has been
-measured before that moment, and leave; nobody migrates.  New tasks are guessed from earlier tasks of the same logical name, or from
-their request.  Counted per hour: machine-hours, and moments (machine × 5 minutes) with an overflow.
+measured before that moment, and leave; nobody migrates.  New tasks are guessed from earlier tasks of the same
+logical name, or from their request.  Counted per hour: machine-hours, and moments (machine × 5 minutes) with an
+overflow.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from borgtrace.colocation.estimators.registry import estimators
 from borgtrace.colocation.experiments._outcomes import Scale
 from borgtrace.colocation.grid import Cell, Grid, Outcome
 from borgtrace.colocation.heavier import heavier
-from borgtrace.colocation.instances import Instances
+from borgtrace.colocation.instances import Instances, split
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.source import pool_of
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
@@ -72,14 +72,6 @@ def compute(
     scale = Scale(tasks, realizations, instances, size, seed)
     rows = _rows("as it is", pool, scale, target) + _rows("heavier tail", heavier(pool, seed), scale, target)
     return pa.Table.from_pylist(rows)
-
-
-def split(pool: Pool, size: int, seed: int) -> tuple[Pool, Pool]:
-    """Two pools without a common task where each half fills an instance, else the pool twice."""
-    if len(pool) < 2 * size:
-        return pool, pool
-    order = np.random.default_rng([seed, 2]).permutation(len(pool))
-    return pool.take(np.sort(order[: len(pool) // 2])), pool.take(np.sort(order[len(pool) // 2 :]))
 
 
 def _rows(name: str, pool: Pool, scale: Scale, target: float) -> list[dict[str, Any]]:

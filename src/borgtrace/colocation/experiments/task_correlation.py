@@ -64,7 +64,7 @@ def pairs_of(jobs: NDArray[np.int64], seed: int) -> dict[str, NDArray[np.int64]]
     order = np.argsort(jobs, kind="stable")
     bounds = np.flatnonzero(np.diff(jobs[order], prepend=-1, append=-1))
     within = [
-        np.column_stack(np.triu_indices(min(b - a, 300), 1))[:PAIRS] + a for a, b in pairwise(bounds)
+        np.column_stack(np.triu_indices(min(int(b - a), 300), 1))[:PAIRS] + a for a, b in pairwise(bounds.tolist())
     ]  # fmt: skip
     inside = np.concatenate(within) if within else np.empty((0, 2), np.int64)
     inside = order[inside[rng.permutation(len(inside))[:PAIRS]]]

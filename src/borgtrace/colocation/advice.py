@@ -1,0 +1,175 @@
+"""Which estimator, which parameter, what does it save: the choice among many ways of packing.
+
+A way of packing is *chosen* on one set of instances and *judged* on another: other tasks, where the pool has enough,
+and always other draws.  So the overflow and the savings shown are those of tasks the choice has not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.colocation.estimators.estimator import Estimator
+from borgtrace.colocation.estimators.percentile import Percentile
+from borgtrace.colocation.estimators.registry import estimators
+from borgtrace.colocation.estimators.request import Request
+from borgtrace.colocation.grid import Cell, Grid, Outcome
+
+Z = 1.96
+"""Half-width of a 95 % confidence interval in standard errors."""
+OVERCOMMIT = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0)
+"""Overcommit factors on requests that are tried."""
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean over instances with its 95 % confidence interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float] | Numbers) -> Interval:
+        """Of independent values; a single one has no width.
+
+        Examples
+        --------
+        >>> Interval.of([1.0, 3.0])
+        Interval(mean=2.0, low=0.04, high=3.96)
+        """
+        array = np.asarray(values, np.float64)
+        half = Z * float(array.std(ddof=1)) / len(array) ** 0.5 if len(array) > 1 else 0.0
+        mean = float(array.mean())
+        return cls(mean, mean - half, mean + half)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way of packing, judged.
+
+    Attributes
+    ----------
+    machines
+        Machines in use, with one of its own for every unplaceable task.
+    q
+        Share of overflows.
+    keeps
+        Whether the upper end of q's interval met the target *where the choice was made*.
+    is_on_front
+        Whether no other candidate has both fewer machines and fewer overflows.
+    is_advised
+        Fewest machines among those that keep the target.
+    overcommit
+        Requests of the placed tasks ÷ capacity of the machines in use, or None.
+    saved_request, saved_maximum
+        Share of machines saved against packing by request, and by the maximum seen; None where unknown.
+    """
+
+    estimator: Estimator
+    machines: Interval
+    q: Interval
+    n_unplaceable: float
+    keeps: bool
+    is_on_front: bool
+    is_advised: bool
+    overcommit: float | None
+    saved_request: Interval | None
+    saved_maximum: Interval | None
+
+
+def candidates(target: float, has_requests: bool) -> list[Estimator]:
+    """Every way that is tried: the paper's, each estimator with a target around it, and overcommitted requests."""
+    kinds = estimators().values()
+    tried: list[Estimator] = [estimator for kind in kinds for estimator in kind.family()]
+    for kind in kinds:
+        if kind.targets and not kind.needs_more:
+            tried += [kind(share * target) for share in (0.5, 1.0, 2.0) if share * target < 1]
+    if has_requests:
+        tried += [Request(factor) for factor in OVERCOMMIT]
+    return list(dict.fromkeys(tried))
+
+
+def advise(choosing: Grid, judging: Grid, target: float, capacity: float = 1.0) -> list[Candidate]:
+    """Choose a way of packing on one grid and judge all of them on another.
+
+    Parameters
+    ----------
+    choosing, judging
+        Instances that share no draws.
+    target
+        Tolerated probability of overflow, between 0 and 1.
+    capacity
+        Of every machine.
+
+    Returns
+    -------
+    list of Candidate
+        By number of machines.
+    """
+    has_requests = judging.instances.pool.cpu_request is not None and bool(
+        np.isfinite(judging.instances.pool.cpu_request).any()
+    )
+    plain = [Cell(estimator, capacity=capacity) for estimator in candidates(target, has_requests)]
+    cells = [Cell(choosing.prepared(cell.estimator, cell), capacity=capacity) for cell in plain]
+    tried, judged = _by_cell(choosing, cells), _by_cell(judging, cells)
+    keeps = {cell: _q(tried[cell]).high <= target for cell in cells}
+    wanted = [cell for cell in cells if keeps[cell]]
+    best = min(wanted, key=lambda cell: (_machines(tried[cell]).mean(), _q(tried[cell]).mean), default=None)
+    base = {
+        "request": next((c for c in cells if c.estimator == Request(1.0)), None),
+        "maximum": next(c for c in cells if c.estimator == Percentile(100)),
+    }
+    front = _front([(float(_machines(judged[c]).mean()), _q(judged[c]).mean) for c in cells])
+    found = [
+        Candidate(
+            cell.estimator, Interval.of(_machines(judged[cell])), _q(judged[cell]),
+            float(np.mean([outcome.n_unplaceable for outcome in judged[cell]])), keeps[cell],
+            front[k], cell == best, _overcommit(judging, judged[cell], capacity) if has_requests else None,
+            *(None if other is None else _saved(judged[cell], judged[other]) for other in base.values()),
+        )
+        for k, cell in enumerate(cells)
+    ]  # fmt: skip
+    return sorted(found, key=lambda candidate: (candidate.machines.mean, candidate.estimator.label))
+
+
+def _by_cell(grid: Grid, cells: Sequence[Cell]) -> dict[Cell, list[Outcome]]:
+    grid.outcomes(cells)  # all in one pass
+    return {cell: grid.outcomes([cell]) for cell in cells}
+
+
+def _machines(outcomes: Sequence[Outcome]) -> Numbers:
+    return np.array([outcome.m_abs + outcome.n_unplaceable for outcome in outcomes], np.float64)
+
+
+def _q(outcomes: Sequence[Outcome]) -> Interval:
+    interval = Interval.of([outcome.q for outcome in outcomes])
+    return Interval(interval.mean, max(interval.low, 0.0), interval.high)
+
+
+def _saved(outcomes: Sequence[Outcome], base: Sequence[Outcome]) -> Interval:
+    """Share of machines saved, instance by instance."""
+    return Interval.of(1 - _machines(outcomes) / np.maximum(_machines(base), 1))
+
+
+def _overcommit(grid: Grid, outcomes: Sequence[Outcome], capacity: float) -> float | None:
+    """Known requests per instance ÷ capacity of the machines in use."""
+    pool = grid.instances.pool
+    if pool.cpu_request is None:
+        return None
+    asked = [np.nansum(pool.cpu_request[grid.instances.tasks(o.instance)]) for o in outcomes]
+    used = [outcome.m_abs + outcome.n_unplaceable for outcome in outcomes]
+    return float(np.sum(asked) / max(np.sum(used) * capacity, 1e-12))
+
+
+def _front(points: Sequence[tuple[float, float]]) -> list[bool]:
+    """Whether no other point is at most as large in both coordinates and smaller in one."""
+    return [
+        not any(o[0] <= p[0] and o[1] <= p[1] and (o[0] < p[0] or o[1] < p[1]) for o in points)
+        for p in points
+    ]
