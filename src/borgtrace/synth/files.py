@@ -30,17 +30,33 @@ class Segment:
     size: int
 
 
-def deflate(blocks: Iterable[Any]) -> Segment:
-    """Compress blocks of bytes (anything with the buffer protocol) to one segment."""
-    stream = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, _RAW)
-    pieces, crc, size = [], 0, 0
-    for block in blocks:
+class Deflater:
+    """Compresses blocks of bytes (anything with the buffer protocol) to one segment."""
+
+    def __init__(self) -> None:
+        self._stream = isal_zlib.compressobj(LEVEL, isal_zlib.DEFLATED, _RAW)
+        self._pieces: list[bytes] = []
+        self._crc = self._size = 0
+
+    def write(self, block: Any) -> None:
+        """Compress one block; it may be overwritten afterwards."""
         view = memoryview(block)
-        pieces.append(stream.compress(view))
-        crc = isal_zlib.crc32(view, crc)
-        size += view.nbytes
-    pieces.append(stream.flush(isal_zlib.Z_FULL_FLUSH))
-    return Segment(b"".join(pieces), crc, size)
+        self._pieces.append(self._stream.compress(view))
+        self._crc = isal_zlib.crc32(view, self._crc)
+        self._size += view.nbytes
+
+    def close(self) -> Segment:
+        """Finish and return the segment."""
+        self._pieces.append(self._stream.flush(isal_zlib.Z_FULL_FLUSH))
+        return Segment(b"".join(self._pieces), self._crc, self._size)
+
+
+def deflate(blocks: Iterable[Any]) -> Segment:
+    """Compress blocks of bytes to one segment."""
+    stream = Deflater()
+    for block in blocks:
+        stream.write(block)
+    return stream.close()
 
 
 class GzipFile:

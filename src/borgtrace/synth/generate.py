@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from borgtrace.schema.time import HOUR
 from borgtrace.synth.anomalies import NONE, PUBLISHED
 from borgtrace.synth.cluster import Cluster, part_bounds
-from borgtrace.synth.files import deflate
+from borgtrace.synth.files import Deflater, deflate
 from borgtrace.synth.machines import draw_machines
+from borgtrace.synth.measure import FAULTS, TALLY
 from borgtrace.synth.options import TABLES_2019, Options, close_output, open_output
 from borgtrace.synth.planting import Planter
 from borgtrace.synth.profiles import PROFILE_2011, PROFILE_2019
@@ -26,8 +27,8 @@ from borgtrace.synth.raw2019 import Writer2019
 from borgtrace.synth.records import Stretch
 from borgtrace.synth.truth import Truth
 from borgtrace.synth.usage import Windows, windows_of
-from borgtrace.synth.usage2011 import FAULTS, TALLY, usage_text
-from borgtrace.synth.usage2019 import usage_columns, usage_json
+from borgtrace.synth.usage2011 import usage_text
+from borgtrace.synth.usage2019 import Measured, usage_columns, usage_json
 
 SHARD_ROWS: Final = 300_000
 """Usage rows that one shard of 2019 is meant to hold (the real ones: about three million)."""
@@ -178,11 +179,11 @@ def _usage_part(windows: Windows, options: Options) -> UsagePart:
     if options.generation == "2011":
         pieces[0] = deflate(usage_text(windows, seed, faults, tally, found))
     elif options.file_format == "parquet":
-        for number, table in usage_columns(windows, seed, shards, faults, tally, found):
+        for number, table in usage_columns(Measured(windows, seed, shards, faults, tally, found)):
             pieces[number] = pa.concat_tables([pieces[number], table]) if number in pieces else table
     else:
-        lines: dict[int, list[NDArray[np.uint8]]] = {}
-        for number, block in usage_json(windows, seed, shards, faults, tally, found):
-            lines.setdefault(number, []).append(block)
-        pieces = {number: deflate(blocks) for number, blocks in lines.items()}
+        streams = [Deflater() for _ in range(shards)]
+        for number, block in usage_json(Measured(windows, seed, shards, faults, tally, found)):
+            streams[number].write(block)
+        pieces = {number: stream.close() for number, stream in enumerate(streams)}
     return UsagePart(pieces, windows.runs, tally, dict(zip(FAULTS, map(int, found), strict=True)))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from borgtrace.synth.anomalies import Anomalies
 from borgtrace.synth.classes import CLASSES
-from borgtrace.synth.hashing import mix, unit
+from borgtrace.synth.hashing import key, mix, unit
 from borgtrace.synth.process import average, noise, second, shape_value
 
 COLUMNS: Final = (
@@ -19,56 +21,119 @@ COLUMNS: Final = (
 )  # fmt: skip
 (AVERAGE, SAMPLED, MAXIMUM, MEMORY, ASSIGNED, UNMAPPED, CACHE, MEMORY_MAXIMUM, DISK_IO, DISK_IO_MAXIMUM,
  DISK_SPACE, CPI, MAI) = range(13)  # fmt: skip
-DRIFTING: Final = np.array([c.drifting for c in CLASSES])
-_WORDS: Final = np.arange(101, 121).astype(np.uint64)
+WORK: Final = 4
+"""Seconds of a window are this much alike: its maximum is the largest of a quarter of them."""
+FAULTS: Final = ("missing_usage", "above_one", "bad_counters")
+TALLY: Final = ("n", "sum_average", "sum2_average", "sum_sampled", "sum2_sampled", "sum_memory")
+_DRIFTING: Final = np.array([c.drifting for c in CLASSES])
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What does not change within a run, drawn once: keys (runs × 3) and factors (runs × 8).
+
+    Keys: the process, its job, the faults.  Factors: drifts, page cache, assigned memory, disk I/O,
+    disk space, CPI, MAI, whether the counters are missing.
+    """
+
+    keys: NDArray[np.uint64]
+    factors: NDArray[np.float64]
+
+
+def traits_of(runs: NDArray[np.void], seed: int, anomalies: Anomalies, normal: NDArray[np.float32]) -> Traits:
+    """Draw the traits of runs; they depend on seed and task only."""
+    keys = np.empty((len(runs), 3), dtype=np.uint64)
+    factors = np.empty((len(runs), 8))
+    process, faults = np.uint64(key(seed, "process")), np.uint64(key(seed, "faults"))
+    _draw_traits(process, faults, runs, anomalies.no_counters, _DRIFTING, normal, keys, factors)
+    return Traits(keys, factors)
+
+
+@njit(cache=True, nogil=True)
+def _draw_traits(process, faults, runs, no_counters, drifting, normal, keys, factors):  # type: ignore[no-untyped-def]
+    for i in range(len(runs)):
+        run = runs[i]
+        job = mix(process, np.uint64(run["twin_job"]))
+        own = mix(job, np.uint64(run["twin_index"] + 1))
+        fault = mix(mix(faults, np.uint64(run["job"])), np.uint64(run["index"] + 1))
+        keys[i, 0], keys[i, 1], keys[i, 2] = own, job, fault
+        line = factors[i]
+        line[0] = 1.0 if unit(mix(own, np.uint64(101))) < drifting[run["kind"]] else 0.0
+        line[1] = 0.35 * unit(mix(own, np.uint64(102))) ** 1.5
+        line[2] = 1.2 + 0.3 * unit(mix(own, np.uint64(103)))
+        line[3] = -2.3e-4 * math.log(unit(mix(own, np.uint64(104))))
+        line[4] = 3e-4 * unit(mix(own, np.uint64(105)))
+        line[5] = 4.2 * math.exp(0.42 * normal[mix(own, np.uint64(106)) >> np.uint64(52)])
+        line[6] = 0.0145 * math.exp(0.5 * normal[mix(own, np.uint64(107)) >> np.uint64(52)])
+        line[7] = 1.0 if unit(mix(fault, np.uint64(5))) < no_counters else 0.0
 
 
 @njit(cache=True, nogil=True, inline="always")
-def task_key(base: np.uint64, job: int, index: int) -> np.uint64:
-    """Return the key of a task's noise."""
-    return mix(mix(base, np.uint64(job)), np.uint64(index + 1))
+def _share(bits: np.uint64, which: int) -> float:
+    """Return one of four numbers in [0, 1) that 64 random bits hold."""
+    return float((bits >> np.uint64(16 * which)) & np.uint64(0xFFFF)) * (1.0 / 65536.0)
 
 
 @njit(cache=True, nogil=True)
 def measure(
-    base: np.uint64, run: np.void, start: int, end: int, between: NDArray[np.float32],
-    within: NDArray[np.float32], spectra: NDArray[np.float32], normal: NDArray[np.float32],
-    largest: NDArray[np.float32], out: NDArray[np.float64],
+    run: np.void, keys: NDArray[np.uint64], factors: NDArray[np.float64], start: int, end: int,
+    between: NDArray[np.float32], within: NDArray[np.float32], spectra: NDArray[np.float32],
+    normal: NDArray[np.float32], largest: NDArray[np.float32], out: NDArray[np.float64],
 ) -> None:  # fmt: skip
     """Fill `out` with the 13 :data:`COLUMNS` of one window, as exact numbers before rounding."""
-    job_key = mix(base, np.uint64(run["twin_job"]))
-    key = task_key(base, run["twin_job"], run["twin_index"])
-    kind, window = run["kind"], start // 300
-    drifts = 1 if unit(mix(key, _WORDS[0])) < DRIFTING[kind] else 0
-    shared = 0.3 if drifts == 1 else 0.0
-    y = average(key, job_key, run["level"], drifts, shared, run["wave"], run["phase"], window,
+    kind, window, own = run["kind"], start // 300, keys[0]
+    drifts = int(factors[0])
+    y = average(own, keys[1], run["level"], drifts, 0.3 * factors[0], run["wave"], run["phase"], window,
                 between[kind], spectra, normal)  # fmt: skip
     y = min(y, 1.0)
-    bits = mix(mix(key, _WORDS[1]), np.uint64(start))
-    level = 0
-    seconds = end - start
+    bits = mix(mix(own, np.uint64(7)), np.uint64(start))
+    x = min(second(bits, y, within[kind], normal), 1.0)
+    bits = mix(bits, np.uint64(8))
+    level, seconds = 0, (end - start) // WORK
     while seconds > 1 and level < len(largest) - 1:
         seconds >>= 1
         level += 1
-    x = min(second(bits, y, within[kind], normal), 1.0)
-    bits = mix(bits, _WORDS[2])
     peak = y * shape_value(within[kind], largest[level, bits >> np.uint64(56)])
-    out[AVERAGE], out[SAMPLED] = y, x
-    out[MAXIMUM] = min(max(peak, max(x, y)), 1.0)
+    out[AVERAGE], out[SAMPLED], out[MAXIMUM] = y, x, min(max(peak, x, y), 1.0)
 
     deviation = min(max(y / max(run["level"], 1e-9) - 1.0, -1.0), 2.0)
-    slow = noise(mix(key, _WORDS[3]), window, spectra[1], normal)
+    slow = noise(mix(own, np.uint64(9)), window, spectra[1], normal)
     memory = run["memory"] * max(1.0 + 0.05 * slow + 0.04 * deviation, 0.05)
-    cache = memory * 0.35 * unit(mix(key, _WORDS[4])) ** 1.5
-    out[MEMORY] = memory
-    out[MEMORY_MAXIMUM] = memory * (1.0 + 0.02 * unit(mix(bits, _WORDS[5])))
-    out[ASSIGNED] = memory * (1.2 + 0.3 * unit(mix(key, _WORDS[6])))
-    out[CACHE] = cache
-    out[UNMAPPED] = cache * (0.85 + 0.14 * unit(mix(bits, _WORDS[7])))
-    io = -2.3e-4 * math.log(unit(mix(key, _WORDS[8]))) * (0.5 + unit(mix(bits, _WORDS[9])))
-    out[DISK_IO] = io
-    out[DISK_IO_MAXIMUM] = min(io * (27.0 + 40.0 * unit(mix(bits, _WORDS[10]))), 1.0)
-    out[DISK_SPACE] = 3e-4 * unit(mix(key, _WORDS[11]))
-    wobble = 1.0 + 0.06 * normal[mix(bits, _WORDS[12]) >> np.uint64(52)]
-    out[CPI] = 4.2 * math.exp(0.42 * normal[mix(key, _WORDS[13]) >> np.uint64(52)]) * wobble
-    out[MAI] = 0.0145 * math.exp(0.5 * normal[mix(key, _WORDS[14]) >> np.uint64(52)]) * wobble
+    bits = mix(bits, np.uint64(10))
+    out[MEMORY], out[MEMORY_MAXIMUM] = memory, memory * (1.0 + 0.02 * _share(bits, 0))
+    out[ASSIGNED], out[CACHE] = memory * factors[2], memory * factors[1]
+    out[UNMAPPED] = out[CACHE] * (0.85 + 0.14 * _share(bits, 1))
+    out[DISK_IO] = factors[3] * (0.5 + _share(bits, 2))
+    out[DISK_IO_MAXIMUM] = min(out[DISK_IO] * (27.0 + 40.0 * _share(bits, 3)), 1.0)
+    out[DISK_SPACE] = factors[4]
+    wobble = 1.0 + 0.06 * normal[mix(bits, np.uint64(11)) >> np.uint64(52)]
+    out[CPI], out[MAI] = factors[5] * wobble, factors[6] * wobble
+
+
+@njit(cache=True, nogil=True, inline="always")
+def plant(
+    own: np.uint64, bad_counters: float, above_one: float, no_counters: float, out: NDArray[np.float64],
+    faults: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Plant faults in a measured window; missing counters become −1."""
+    u = unit(own)
+    if above_one > 0.0 and unit(mix(own, np.uint64(1))) < above_one:
+        faults[1] += 1
+        out[AVERAGE] = 1.001 + 5.6 * u
+        out[MAXIMUM] = max(out[MAXIMUM], out[AVERAGE])
+    if bad_counters > 0.0 and unit(mix(own, np.uint64(3))) < bad_counters:
+        faults[2] += 1
+        out[CPI], out[MAI] = 30.0 + 400.0 * u, 3.0
+    elif no_counters > 0.0:
+        out[CPI] = out[MAI] = -1.0
+
+
+@njit(cache=True, nogil=True, inline="always")
+def count(line: NDArray[np.float64], average: float, sampled: float, memory: float) -> None:
+    """Add one printed window to the :data:`TALLY` of its run."""
+    line[0] += 1.0
+    line[1] += average
+    line[2] += average * average
+    line[3] += sampled
+    line[4] += sampled * sampled
+    line[5] += memory

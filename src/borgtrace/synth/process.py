@@ -21,7 +21,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from borgtrace.synth.classes import tables
-from borgtrace.synth.hashing import mix, unit
+from borgtrace.synth.hashing import mix
 from borgtrace.synth.shapes import STEPS_PER_UNIT, Z_LIMIT, maximum_scores, normal_scores
 
 PERIODS: Final = (1, 4, 18, 144)
@@ -32,7 +32,6 @@ SPECTRA: Final = np.sqrt(np.array([[0.80, 0.20, 0.0, 0.0], [0.10, 0.08, 0.70, 0.
 _N: Final = normal_scores()
 _MAX: Final = maximum_scores()
 _BETWEEN, _WITHIN = tables()
-_ZERO: Final = np.uint64(0)
 _DAY: Final = 2.0 * math.pi / 288.0
 
 
@@ -75,17 +74,21 @@ def shape_value(table: NDArray[np.float32], z: float) -> float:
     return table[index] * (1.0 - fraction) + table[index + 1] * fraction
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
+def _stretch(key: np.uint64, number: int, window: int, period: int, normal: NDArray[np.float32]) -> float:
+    own = mix(key, np.uint64(number))
+    stretch = (np.uint64(window) + own % np.uint64(period)) // np.uint64(period)
+    return normal[mix(own, stretch) >> np.uint64(52)]
+
+
+@njit(cache=True, nogil=True, inline="always")
 def noise(key: np.uint64, window: int, spectrum: NDArray[np.float32], normal: NDArray[np.float32]) -> float:
-    """Return the standard-normal noise of one key at one window."""
-    z = 0.0
-    for component in range(4):
-        if spectrum[component] == 0.0:
-            continue
-        period = PERIODS[component]
-        own = mix(key, np.uint64(component + 1))
-        stretch = (window + int(own % np.uint64(period))) // period
-        z += spectrum[component] * normal[mix(own, np.uint64(stretch)) >> np.uint64(52)]
+    """Return the standard-normal noise of one key at one window (constant divisors are fast)."""
+    z = spectrum[0] * normal[mix(mix(key, np.uint64(1)), np.uint64(window)) >> np.uint64(52)]
+    z += spectrum[1] * _stretch(key, 2, window, PERIODS[1], normal)
+    if spectrum[2] > 0.0:
+        z += spectrum[2] * _stretch(key, 3, window, PERIODS[2], normal)
+        z += spectrum[3] * _stretch(key, 4, window, PERIODS[3], normal)
     return z
 
 

@@ -34,6 +34,8 @@ _TYPES: Final[dict[str, pa.DataType]] = {
     "int64": pa.int64(), "int32": pa.int64(), "enum": pa.int64(), "float": pa.float32(), "string": pa.string(),
     "bool": pa.bool_(),
 }  # fmt: skip
+_CONSTRAINED: Final = ("SUBMIT", "UPDATE_PENDING", "UPDATE_RUNNING")
+"""Events that list the constraints; on each of several events of one instant they would be doubled."""
 Record = dict[str, Any]
 
 
@@ -102,7 +104,7 @@ def instance_record(event: InstanceEvent, machines: Machines) -> Record:
     if event.has_request:
         cpu, memory = min(job.cpu * event.scale, 1.0), min(job.memory * event.scale, 1.0)
         record["resource_request"] = {"cpus": float(ten_bits(cpu)), "memory": float(ten_bits(memory))}
-    if job.constraints:
+    if job.constraints and event.type in _CONSTRAINED:
         record["constraint"] = [
             {"name": attribute_name(attribute), "value": str(value), "relation": operator}
             for attribute, operator, value in job.constraints

@@ -1,38 +1,90 @@
 """Numbers as the published files print them, written straight into a byte buffer.
 
-Resources have ten significant bits, no bit below 2⁻²⁰, and four significant digits (``%.4g``): true of
-1.7 million values of the real files without exception.  2019 prints the exact decimal expansion.
+Resources have ten significant bits and no bit below 2⁻²⁰: true of 1.7 million values of the real files
+without exception.  So there are only 11,264 numbers below 1,024, and printing one is a look-up: 2011
+prints four significant digits (``%.4g``), 2019 the exact decimal expansion.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Final
+from functools import cache
+from typing import Final, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-_POWERS: Final = 10.0 ** np.arange(23)
 FLOOR_BIT: Final = 20
 """Resources are multiples of 2⁻²⁰."""
+_NUMBERS: Final = 1024 + 20 * 512
+_SMALLEST_EXPONENT: Final = 1013 << 9
+"""Biased exponent of 2⁻¹⁰, from which on the ten bits float, followed by nine bits of mantissa."""
 
 
-@njit(cache=True, nogil=True, inline="always")
-def ten_bits(value: float) -> float:
-    """Round to ten significant bits, none below 2⁻²⁰ (half to even).
+class Texts(NamedTuple):
+    """Every ten-bit number as text.
+
+    Attributes
+    ----------
+    text
+        uint8, shape (numbers, widest).
+    length
+        Bytes of each, shape (numbers,).
+    value
+        What a reader gets back as float32, held as float64, shape (numbers,).
+    """
+
+    text: NDArray[np.uint8]
+    length: NDArray[np.int64]
+    value: NDArray[np.float64]
+
+
+def _number(code: int) -> float:
+    if code < 1024:
+        return float(math.ldexp(code, -FLOOR_BIT))
+    exponent, mantissa = divmod(code - 1024, 512)
+    return float(math.ldexp(512 + mantissa, exponent - 19))
+
+
+@cache
+def texts(generation: str) -> Texts:
+    """Return the table of one generation.
 
     Examples
     --------
-    >>> ten_bits(0.49949) == 1023 / 2048, ten_bits(1e-7)
-    (True, 0.0)
+    >>> t = texts("2011")
+    >>> bytes(t.text[number_code(0.49949)][:6]), t.length[number_code(0.49949)]
+    (b'0.4995', np.int64(6))
     """
-    if value <= 0.0:
-        return 0.0
-    _, exponent = math.frexp(value)
-    bits = min(10 - exponent, FLOOR_BIT)
-    scale = 2.0**bits
-    return np.rint(value * scale) / scale
+    numbers = [_number(code) for code in range(_NUMBERS)]
+    if generation == "2011":
+        words = [f"{number:.4g}" for number in numbers]
+    else:
+        words = [f"{number:.20f}".rstrip("0").rstrip(".") for number in numbers]
+    length = np.array([len(word) for word in words])
+    text = np.zeros((_NUMBERS, length.max()), dtype=np.uint8)
+    for row, word in zip(text, words, strict=True):
+        row[: len(word)] = np.frombuffer(word.encode(), dtype=np.uint8)
+    return Texts(text, length, np.array(words, dtype=np.float32).astype(np.float64))
+
+
+@njit(cache=True, nogil=True, inline="always")
+def number_code(value: float) -> int:
+    """Return which ten-bit number `value` rounds to (half to even), as a row of :func:`texts`."""
+    if value < 0.0009765625:
+        return int(np.rint(value * 1048576.0)) if value > 0.0 else 0
+    bits = np.float64(value).view(np.int64)
+    rounded = (bits + ((1 << 42) - 1) + ((bits >> 43) & 1)) >> 43
+    return min(rounded - _SMALLEST_EXPONENT + 1024, _NUMBERS - 1)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def put_text(buffer: NDArray[np.uint8], at: int, text: NDArray[np.uint8], length: int) -> int:
+    """Copy `length` bytes to position `at`; return the position after them."""
+    for i in range(length):
+        buffer[at + i] = text[i]
+    return at + length
 
 
 @njit(cache=True, nogil=True)
@@ -56,105 +108,15 @@ def put_integer(buffer: NDArray[np.uint8], at: int, value: int) -> int:
             return end
 
 
-@njit(cache=True, nogil=True)
-def put_float(buffer: NDArray[np.uint8], at: int, value: float) -> int:
-    """Write a ten-bit number as C's ``%.4g`` would; return the position after it.
+def ten_bits(value: float) -> float:
+    """Round to ten significant bits, none below 2⁻²⁰.
 
-    Exact: a ten-bit number times a power of ten below 10²² has no rounding error in double precision.
+    Examples
+    --------
+    >>> ten_bits(0.49949) == 1023 / 2048, ten_bits(1e-7)
+    (True, 0.0)
     """
-    if value <= 0.0:
-        buffer[at] = 48
-        return at + 1
-    exponent = int(math.floor(math.log10(value)))
-    digits = int(_scaled(value, 3 - exponent))
-    if digits < 1000:
-        exponent -= 1
-        digits = int(_scaled(value, 3 - exponent))
-    if digits >= 10000:
-        exponent += 1
-        digits = int(_scaled(value, 3 - exponent))
-        if digits < 1000:
-            digits = 1000
-    length = 4
-    while digits % 10 == 0:
-        digits //= 10
-        length -= 1
-    if exponent < -4:
-        return _put_scientific(buffer, at, digits, length, exponent)
-    return _put_fixed(buffer, at, digits, length, exponent)
-
-
-@njit(cache=True, nogil=True)
-def printed_value(value: float) -> float:
-    """Return the number that a reader of ``%.4g`` gets back, rounded to float32 as in a store."""
-    if value <= 0.0:
-        return 0.0
-    power = 3 - int(math.floor(math.log10(value)))
-    if _scaled(value, power) < 1000.0:
-        power += 1
-    elif _scaled(value, power) >= 10000.0:
-        power -= 1
-    scaled = _scaled(value, power)
-    exact = scaled / _POWERS[power] if power >= 0 else scaled * _POWERS[-power]
-    return float(np.float32(exact))
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _scaled(value: float, power: int) -> float:
-    return np.rint(value * _POWERS[power]) if power >= 0 else np.rint(value / _POWERS[-power])
-
-
-@njit(cache=True, nogil=True)
-def _put_fixed(buffer: NDArray[np.uint8], at: int, digits: int, length: int, exponent: int) -> int:
-    if exponent >= 0:
-        whole = exponent + 1
-        if length <= whole:
-            return put_integer(buffer, at, digits * int(_POWERS[whole - length]))
-        split = int(_POWERS[length - whole])
-        at = put_integer(buffer, at, digits // split)
-        buffer[at] = 46
-        return _put_padded(buffer, at + 1, digits % split, length - whole)
-    buffer[at] = 48
-    buffer[at + 1] = 46
-    return _put_padded(buffer, at + 2, digits, length - exponent - 1)
-
-
-@njit(cache=True, nogil=True)
-def _put_padded(buffer: NDArray[np.uint8], at: int, digits: int, width: int) -> int:
-    for position in range(at + width - 1, at - 1, -1):
-        buffer[position] = 48 + digits % 10
-        digits //= 10
-    return at + width
-
-
-@njit(cache=True, nogil=True)
-def _put_scientific(buffer: NDArray[np.uint8], at: int, digits: int, length: int, exponent: int) -> int:
-    split = int(_POWERS[length - 1])
-    at = put_integer(buffer, at, digits // split)
-    if length > 1:
-        buffer[at] = 46
-        at = _put_padded(buffer, at + 1, digits % split, length - 1)
-    buffer[at] = 101
-    buffer[at + 1] = 45
-    return _put_padded(buffer, at + 2, -exponent, 2)
-
-
-@njit(cache=True, nogil=True)
-def put_exact(buffer: NDArray[np.uint8], at: int, value: float) -> int:
-    """Write the exact decimal expansion of a ten-bit number below 512."""
-    whole = int(value)
-    at = put_integer(buffer, at, whole)
-    fraction = value - whole
-    if fraction == 0.0:
-        return at
-    numerator, width = np.int64(fraction * 2.0**FLOOR_BIT), FLOOR_BIT
-    while numerator & 1 == 0:
-        numerator >>= 1
-        width -= 1
-    for _ in range(width):
-        numerator *= 5
-    buffer[at] = 46
-    return _put_padded(buffer, at + 1, numerator, width)
+    return _number(number_code(value))
 
 
 def printed(value: float) -> str:

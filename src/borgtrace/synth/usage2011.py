@@ -11,20 +11,19 @@ from numpy.typing import NDArray
 
 from borgtrace.schema.time import SECOND
 from borgtrace.synth.anomalies import Anomalies
-from borgtrace.synth.hashing import key, mix, unit
+from borgtrace.synth.hashing import mix, unit
 from borgtrace.synth.measure import (
     ASSIGNED, AVERAGE, CACHE, CPI, DISK_IO, DISK_IO_MAXIMUM, DISK_SPACE, MAI, MAXIMUM, MEMORY,
-    MEMORY_MAXIMUM, SAMPLED, UNMAPPED, measure, task_key,
+    MEMORY_MAXIMUM, SAMPLED, UNMAPPED, count, measure, plant, traits_of,
 )  # fmt: skip
 from borgtrace.synth.process import SPECTRA, model_tables
-from borgtrace.synth.text import printed_value, put_float, put_integer, ten_bits
+from borgtrace.synth.text import number_code, put_integer, put_text, texts
 from borgtrace.synth.usage import Windows
 
-CHUNK: Final = 100_000
-"""Rows per block: about 14 MB of text."""
+CHUNK: Final = 50_000
+"""Rows per block: about 7 MB of text."""
 ROW_LIMIT: Final = 280
-TALLY: Final = ("n", "sum_average", "sum2_average", "sum_sampled", "sum2_sampled", "sum_memory")
-FAULTS: Final = ("missing_usage", "above_one", "bad_counters")
+_ID_LIMIT: Final = 64
 _ORDER: Final = np.array([
     AVERAGE, MEMORY, ASSIGNED, UNMAPPED, CACHE, MEMORY_MAXIMUM, DISK_IO, DISK_SPACE, MAXIMUM,
     DISK_IO_MAXIMUM, CPI, MAI,
@@ -33,62 +32,73 @@ _ORDER: Final = np.array([
 
 
 @njit(cache=True, nogil=True)
+def _identify(runs):  # type: ignore[no-untyped-def]
+    """Return columns 3 to 5 of every run as text: it is the same in all of its rows."""
+    text = np.empty((len(runs), _ID_LIMIT), dtype=np.uint8)
+    length = np.empty(len(runs), dtype=np.int64)
+    for i in range(len(runs)):
+        at = put_integer(text[i], 0, runs[i]["job"])
+        text[i, at] = 44
+        at = put_integer(text[i], at + 1, runs[i]["index"])
+        text[i, at] = 44
+        length[i] = put_integer(text[i], at + 1, runs[i]["machine"])
+    return text, length
+
+
+@njit(cache=True, nogil=True)
+def _put_times(buffer, at, start, end):  # type: ignore[no-untyped-def]
+    at = put_integer(buffer, at, start * SECOND)
+    buffer[at] = 44
+    at = put_integer(buffer, at + 1, end * SECOND)
+    buffer[at] = 44
+    return at + 1
+
+
+@njit(cache=True, nogil=True)
+def _put_floats(buffer, at, values, order, disk_io_is_known, text, length):  # type: ignore[no-untyped-def]
+    for column in order:
+        buffer[at] = 44
+        at += 1
+        if values[column] < 0.0 or (column in (DISK_IO, DISK_IO_MAXIMUM) and not disk_io_is_known):
+            continue
+        code = number_code(values[column])
+        at = put_text(buffer, at, text[code], length[code])
+    return at
+
+
+@njit(cache=True, nogil=True)
 def _format(
-    base, fault_base, runs, run, start, end, between, within, spectra, normal, largest, rates,
-    disk_io_until, buffer, tally, faults,
+    runs, keys, factors, ids, id_length, run, start, end, between, within, spectra, normal, largest, rates,
+    disk_io_until, order, text, length, number, buffer, tally, faults,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
-    at = 0
+    at, times, times_length = 0, np.empty(_ID_LIMIT, dtype=np.uint8), 0
     values = np.empty(13)
     for row in range(len(run)):
-        r = runs[run[row]]
-        own = mix(task_key(fault_base, r["job"], r["index"]), np.uint64(start[row]))
+        i = run[row]
+        own = mix(keys[i, 2], np.uint64(start[row]))
         if unit(own) < rates[0]:
             faults[0] += 1
             continue
-        measure(base, r, start[row], end[row], between, within, spectra, normal, largest, values)
-        if unit(mix(own, np.uint64(1))) < rates[2]:
-            faults[1] += 1
-            values[AVERAGE] = 1.001 + 5.6 * unit(mix(own, np.uint64(2)))
-            values[MAXIMUM] = max(values[MAXIMUM], values[AVERAGE])
-        is_bad = unit(mix(own, np.uint64(3))) < rates[1]
-        if is_bad:
-            faults[2] += 1
-            values[CPI], values[MAI] = 30.0 + 400.0 * unit(mix(own, np.uint64(4))), 3.0
-        no_counters = unit(mix(task_key(fault_base, r["job"], r["index"]), np.uint64(5))) < rates[3]
-        at = put_integer(buffer, at, start[row] * SECOND)
-        buffer[at] = 44
-        at = put_integer(buffer, at + 1, end[row] * SECOND)
-        buffer[at] = 44
-        at = put_integer(buffer, at + 1, r["job"])
-        buffer[at] = 44
-        at = put_integer(buffer, at + 1, r["index"])
-        buffer[at] = 44
-        at = put_integer(buffer, at + 1, r["machine"])
-        for column in _ORDER:
-            buffer[at] = 44
-            at += 1
-            if (column == CPI or column == MAI) and no_counters and not is_bad:
-                continue
-            if (column == DISK_IO or column == DISK_IO_MAXIMUM) and start[row] >= disk_io_until:
-                continue
-            at = put_float(buffer, at, ten_bits(values[column]))
+        measure(
+            runs[i], keys[i], factors[i], start[row], end[row], between, within, spectra, normal, largest, values
+        )
+        plant(own, rates[1], rates[2], factors[i, 7], values, faults)
+        if row == 0 or start[row] != start[row - 1] or end[row] != end[row - 1] or times_length == 0:
+            times_length = _put_times(times, 0, start[row], end[row])
+        at = put_text(buffer, at, times, times_length)
+        at = put_text(buffer, at, ids[i], id_length[i])
+        at = _put_floats(buffer, at, values, order, start[row] < disk_io_until, text, length)
         buffer[at] = 44
         buffer[at + 1] = 48
         buffer[at + 2] = 44
-        buffer[at + 3] = 48 + (r["job"] & 1)
+        buffer[at + 3] = 48 + (runs[i]["job"] & 1)
         buffer[at + 4] = 44
-        x = ten_bits(values[SAMPLED])
-        at = put_float(buffer, at + 5, x)
+        code = number_code(values[SAMPLED])
+        at = put_text(buffer, at + 5, text[code], length[code])
         buffer[at] = 10
         at += 1
-        y, x = printed_value(ten_bits(values[AVERAGE])), printed_value(x)
-        line = tally[run[row]]
-        line[0] += 1.0
-        line[1] += y
-        line[2] += y * y
-        line[3] += x
-        line[4] += x * x
-        line[5] += printed_value(ten_bits(values[MEMORY]))
+        average, memory = number[number_code(values[AVERAGE])], number[number_code(values[MEMORY])]
+        count(tally[i], average, number[code], memory)
     return at
 
 
@@ -111,15 +121,16 @@ def usage_text(
         int64, shape (len(FAULTS),).
     """
     between, within, normal, largest = model_tables()
-    rates = np.array(
-        [anomalies.missing_usage, anomalies.bad_counters, anomalies.above_one, anomalies.no_counters]
-    )
+    rates = np.array([anomalies.missing_usage, anomalies.bad_counters, anomalies.above_one])
+    traits = traits_of(windows.runs, seed, anomalies, normal)
+    ids, id_length = _identify(windows.runs)
+    words = texts("2011")
     buffer = np.empty(min(CHUNK, max(len(windows), 1)) * ROW_LIMIT, dtype=np.uint8)
     for first in range(0, len(windows), CHUNK):
         part = slice(first, first + CHUNK)
         size = _format(
-            np.uint64(key(seed, "process")), np.uint64(key(seed, "faults")), windows.runs, windows.run[part],
-            windows.start[part], windows.end[part], between, within, SPECTRA, normal, largest, rates,
-            anomalies.disk_io_until // SECOND, buffer, tally, faults,
+            windows.runs, traits.keys, traits.factors, ids, id_length, windows.run[part], windows.start[part],
+            windows.end[part], between, within, SPECTRA, normal, largest, rates,
+            anomalies.disk_io_until // SECOND, _ORDER, words.text, words.length, words.value, buffer, tally, faults,
         )  # fmt: skip
         yield buffer[:size]

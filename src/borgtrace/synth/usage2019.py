@@ -13,54 +13,47 @@ from scipy import special
 
 from borgtrace.schema.time import SECOND
 from borgtrace.synth.anomalies import Anomalies
-from borgtrace.synth.hashing import key, mix, unit
+from borgtrace.synth.hashing import mix, unit
 from borgtrace.synth.measure import (
-    ASSIGNED, AVERAGE, CACHE, CPI, MAI, MAXIMUM, MEMORY, MEMORY_MAXIMUM, SAMPLED, measure, task_key,
+    ASSIGNED, AVERAGE, CACHE, CPI, MAI, MAXIMUM, MEMORY, MEMORY_MAXIMUM, SAMPLED, count, measure, plant,
+    traits_of,
 )  # fmt: skip
 from borgtrace.synth.process import SPECTRA, model_tables, shape_value
-from borgtrace.synth.text import put_exact, put_integer, ten_bits
+from borgtrace.synth.text import number_code, put_integer, put_text, texts
 from borgtrace.synth.usage import Windows
 
 CHUNK: Final = 20_000
 ROW_LIMIT: Final = 1400
+_ID_LIMIT: Final = 320
 PERCENTILES: Final = special.ndtri(
     np.array([0.0035, *np.arange(10, 100, 10) / 100.0, 0.9985, *np.arange(91, 100) / 100.0])
 )
 """Normal scores of 0, 10 … 100 % and of 91 … 99 %; the ends stand for one second in 300."""
-SAMPLE_RATES: Final = (1.0, 0.99609375)
-"""Samples per second: all, or one lost now and then."""
 
 
 @njit(cache=True, nogil=True)
 def _values(
-    base, fault_base, runs, run, start, end, between, within, spectra, normal, largest, scores, rates, out,
-    keep, faults,
+    runs, keys, factors, run, start, end, between, within, spectra, normal, largest, scores, rates, codes, keep,
+    faults,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
-    """Fill `out` (rows × 34): the measured columns, 20 percentiles and the sample rate, as ten-bit numbers."""
+    """Fill `codes` (rows × 34): 13 measured columns, 20 percentiles, the sample rate, as ten-bit numbers."""
+    line = np.empty(34)
     for row in range(len(run)):
-        r = runs[run[row]]
-        own = mix(task_key(fault_base, r["job"], r["index"]), np.uint64(start[row]))
+        i = run[row]
+        own = mix(keys[i, 2], np.uint64(start[row]))
         keep[row] = unit(own) >= rates[0]
         if not keep[row]:
             faults[0] += 1
             continue
-        line = out[row]
-        measure(base, r, start[row], end[row], between, within, spectra, normal, largest, line[:13])
-        if unit(mix(own, np.uint64(1))) < rates[2]:
-            faults[1] += 1
-            line[AVERAGE] = 1.001 + 5.6 * unit(mix(own, np.uint64(2)))
-            line[MAXIMUM] = max(line[MAXIMUM], line[AVERAGE])
-        no_counters = unit(mix(task_key(fault_base, r["job"], r["index"]), np.uint64(5))) < rates[3]
-        if unit(mix(own, np.uint64(3))) < rates[1]:
-            faults[2] += 1
-            line[CPI], line[MAI] = 30.0 + 400.0 * unit(mix(own, np.uint64(4))), 3.0
-        elif no_counters:
-            line[CPI] = line[MAI] = -1.0
-        _percentiles(line, own, within[r["kind"]], normal, scores)
+        measure(
+            runs[i], keys[i], factors[i], start[row], end[row], between, within, spectra, normal, largest,
+            line[:13],
+        )  # fmt: skip
+        plant(own, rates[1], rates[2], factors[i, 7], line, faults)
+        _percentiles(line, own, within[runs[i]["kind"]], normal, scores)
         line[33] = 0.99609375 if mix(own, np.uint64(6)) & np.uint64(15) == np.uint64(0) else 1.0
         for column in range(34):
-            if line[column] > 0.0:
-                line[column] = ten_bits(line[column])
+            codes[row, column] = -1 if line[column] < 0.0 else number_code(line[column])
 
 
 @njit(cache=True, nogil=True)
@@ -71,148 +64,170 @@ def _percentiles(line, own, shape, normal, scores):  # type: ignore[no-untyped-d
     for i in range(20):
         line[13 + i] = min(mean * shape_value(shape, scores[i] + wobble), top)
     line[13] = min(line[13], line[SAMPLED])
-    line[23] = max(top * (1.0 - 0.01 * unit(mix(own, np.uint64(8)))), max(line[32], line[SAMPLED]))
+    line[23] = max(top * (1.0 - 0.01 * _unit_of(own)), max(line[32], line[SAMPLED]))
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _put(buffer, at, text):  # type: ignore[no-untyped-def]
-    for i in range(len(text)):
-        buffer[at + i] = text[i]
-    return at + len(text)
+def _unit_of(own):  # type: ignore[no-untyped-def]
+    return unit(mix(own, np.uint64(8)))
 
 
-def _bytes(text: str) -> NDArray[np.uint8]:
-    return np.frombuffer(text.encode(), dtype=np.uint8)
+@njit(cache=True, nogil=True, inline="always")
+def _literal(buffer, at, t, which):  # type: ignore[no-untyped-def]
+    return put_text(buffer, at, t[0][t[1][which] : t[1][which + 1]], t[1][which + 1] - t[1][which])
 
 
-_T: Final = tuple(
-    _bytes(text)
-    for text in (
+_LITERALS: Final = (
         '{"start_time":"', '","end_time":"', '","collection_id":"', '","instance_index":"', '","machine_id":"',
         '","alloc_collection_id":"', '","alloc_instance_index":"', '","collection_type":"',
         '","average_usage":{"cpus":', ',"memory":', '},"maximum_usage":{"cpus":', ',"memory":',
         '},"random_sample_usage":{"cpus":', '},"assigned_memory":', ',"page_cache_memory":',
         ',"cycles_per_instruction":', ',"memory_accesses_per_instruction":', ',"sample_rate":',
         ',"cpu_usage_distribution":[', '],"tail_cpu_usage_distribution":[', "]}\n",
-    )
 )  # fmt: skip
+_T: Final = (
+    np.frombuffer("".join(_LITERALS).encode(), dtype=np.uint8),
+    np.concatenate([[0], np.cumsum([len(text) for text in _LITERALS])]),
+)
+"""The literals in one array, and where each begins."""
+_FIELDS: Final = np.array([AVERAGE, MEMORY, MAXIMUM, MEMORY_MAXIMUM, SAMPLED, ASSIGNED, CACHE])
 
 
 @njit(cache=True, nogil=True)
-def _format(runs, run, start, end, values, keep, rows, t, buffer):  # type: ignore[no-untyped-def]
+def _identify(runs, t):  # type: ignore[no-untyped-def]
+    """Return the id fields of every run as text: they are the same in all of its rows."""
+    text = np.empty((len(runs), _ID_LIMIT), dtype=np.uint8)
+    length = np.empty(len(runs), dtype=np.int64)
+    for i in range(len(runs)):
+        r = runs[i]
+        at = put_integer(text[i], _literal(text[i], 0, t, 2), r["job"])
+        at = put_integer(text[i], _literal(text[i], at, t, 3), r["index"])
+        at = put_integer(text[i], _literal(text[i], at, t, 4), r["machine"])
+        at = put_integer(text[i], _literal(text[i], at, t, 5), r["alloc"])
+        at = put_integer(text[i], _literal(text[i], at, t, 6), r["alloc_index"])
+        at = put_integer(text[i], _literal(text[i], at, t, 7), r["is_alloc_set"])
+        length[i] = at
+    return text, length
+
+
+@njit(cache=True, nogil=True)
+def _format(ids, id_length, run, start, end, codes, keep, rows, t, fields, text, length, buffer):  # type: ignore[no-untyped-def]
     at = 0
     for row in rows:
         if not keep[row]:
             continue
-        r, v = runs[run[row]], values[row]
-        at = put_integer(buffer, _put(buffer, at, t[0]), start[row] * SECOND)
-        at = put_integer(buffer, _put(buffer, at, t[1]), end[row] * SECOND)
-        at = put_integer(buffer, _put(buffer, at, t[2]), r["job"])
-        at = put_integer(buffer, _put(buffer, at, t[3]), r["index"])
-        at = put_integer(buffer, _put(buffer, at, t[4]), r["machine"])
-        at = put_integer(buffer, _put(buffer, at, t[5]), r["alloc"])
-        at = put_integer(buffer, _put(buffer, at, t[6]), r["alloc_index"])
-        at = put_integer(buffer, _put(buffer, at, t[7]), r["is_alloc_set"])
-        at = put_exact(buffer, _put(buffer, at, t[8]), v[AVERAGE])
-        at = put_exact(buffer, _put(buffer, at, t[9]), v[MEMORY])
-        at = put_exact(buffer, _put(buffer, at, t[10]), v[MAXIMUM])
-        at = put_exact(buffer, _put(buffer, at, t[11]), v[MEMORY_MAXIMUM])
-        at = put_exact(buffer, _put(buffer, at, t[12]), v[SAMPLED])
-        at = put_exact(buffer, _put(buffer, at, t[13]), v[ASSIGNED])
-        at = put_exact(buffer, _put(buffer, at, t[14]), v[CACHE])
-        if v[CPI] >= 0.0:
-            at = put_exact(buffer, _put(buffer, at, t[15]), v[CPI])
-            at = put_exact(buffer, _put(buffer, at, t[16]), v[MAI])
-        at = put_exact(buffer, _put(buffer, at, t[17]), v[33])
-        at = _put(buffer, at, t[18])
+        i, v = run[row], codes[row]
+        at = put_integer(buffer, _literal(buffer, at, t, 0), start[row] * SECOND)
+        at = put_integer(buffer, _literal(buffer, at, t, 1), end[row] * SECOND)
+        at = put_text(buffer, at, ids[i], id_length[i])
+        for number in range(len(fields)):
+            at = _literal(buffer, at, t, 8 + number)
+            at = put_text(buffer, at, text[v[fields[number]]], length[v[fields[number]]])
+        if v[CPI] >= 0:
+            at = put_text(buffer, _literal(buffer, at, t, 15), text[v[CPI]], length[v[CPI]])
+            at = put_text(buffer, _literal(buffer, at, t, 16), text[v[MAI]], length[v[MAI]])
+        at = put_text(buffer, _literal(buffer, at, t, 17), text[v[33]], length[v[33]])
+        at = _literal(buffer, at, t, 18)
         for i in range(13, 33):
             if i == 24:
-                at = _put(buffer, at, t[19])
+                at = _literal(buffer, at, t, 19)
             elif i > 13:
                 buffer[at] = 44
                 at += 1
-            at = put_exact(buffer, at, v[i])
-        at = _put(buffer, at, t[20])
+            at = put_text(buffer, at, text[v[i]], length[v[i]])
+        at = _literal(buffer, at, t, 20)
     return at
 
 
 @njit(cache=True, nogil=True)
-def _tally(run, values, keep, tally):  # type: ignore[no-untyped-def]
+def _tally(run, codes, keep, number, tally):  # type: ignore[no-untyped-def]
     for row in range(len(run)):
         if keep[row]:
-            y, x, line = values[row, AVERAGE], values[row, SAMPLED], tally[run[row]]
-            line[0] += 1.0
-            line[1] += y
-            line[2] += y * y
-            line[3] += x
-            line[4] += x * x
-            line[5] += values[row, MEMORY]
+            v = codes[row]
+            count(tally[run[row]], number[v[AVERAGE]], number[v[SAMPLED]], number[v[MEMORY]])
 
 
 @njit(cache=True, nogil=True)
-def _shards(runs, run, start, base, shards):  # type: ignore[no-untyped-def]
+def _shards(keys, run, start, shards):  # type: ignore[no-untyped-def]
     """Return the shard of every window and a hash that gives the order inside it."""
     shard = np.empty(len(run), dtype=np.int64)
     order = np.empty(len(run), dtype=np.uint64)
     for row in range(len(run)):
-        r = runs[run[row]]
-        order[row] = mix(task_key(base, r["job"], r["index"]), np.uint64(start[row]))
+        order[row] = mix(mix(keys[run[row], 2], np.uint64(4)), np.uint64(start[row]))
         shard[row] = np.int64((order[row] >> np.uint64(32)) % np.uint64(shards))
     return shard, order
 
 
-def measured(
-    windows: Windows, part: slice, seed: int, anomalies: Anomalies, tally: NDArray[np.float64],
-    faults: NDArray[np.int64],
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:  # fmt: skip
-    """Return the numbers of some windows, shape (rows, 34), and which rows exist."""
-    between, within, normal, largest = model_tables()
-    run, start, end = windows.run[part], windows.start[part], windows.end[part]
-    values, keep = np.zeros((len(run), 34)), np.zeros(len(run), dtype=bool)
-    rates = np.array(
-        [anomalies.missing_usage, anomalies.bad_counters, anomalies.above_one, anomalies.no_counters]
-    )
-    _values(
-        np.uint64(key(seed, "process")), np.uint64(key(seed, "faults")), windows.runs, run, start, end, between,
-        within, SPECTRA, normal, largest, PERCENTILES, rates, values, keep, faults,
-    )  # fmt: skip
-    _tally(run, values, keep, tally)
-    return values, keep
+class Measured:
+    """Windows of one stretch, measured in blocks and dealt out to shards.
+
+    Parameters
+    ----------
+    windows
+        Windows of the stretch.
+    seed
+        Seed of the draws.
+    shards
+        Number of files.
+    anomalies
+        Rates of faults.
+    tally, faults
+        Are added to; see :data:`borgtrace.synth.measure.TALLY` and ``FAULTS``.
+    """
+
+    def __init__(
+        self, windows: Windows, seed: int, shards: int, anomalies: Anomalies, tally: NDArray[np.float64],
+        faults: NDArray[np.int64],
+    ) -> None:  # fmt: skip
+        self.windows, self.shards, self.tally, self.faults = windows, shards, tally, faults
+        self.tables = model_tables()
+        self.traits = traits_of(windows.runs, seed, anomalies, self.tables[2])
+        self.rates = np.array([anomalies.missing_usage, anomalies.bad_counters, anomalies.above_one])
+        self.words = texts("2019")
+
+    def blocks(self) -> Iterator[tuple[slice, int, NDArray[np.int64], NDArray[np.int32], NDArray[np.bool_]]]:
+        """Yield (block, shard, its rows in the block, codes and presence of the block's rows)."""
+        windows, keys = self.windows, self.traits.keys
+        shard, order = _shards(keys, windows.run, windows.start, self.shards)
+        for first in range(0, len(windows), CHUNK):
+            part = slice(first, first + CHUNK)
+            codes, keep = self._measure(part)
+            for number in range(self.shards):
+                rows = np.flatnonzero(shard[part] == number)
+                yield part, number, rows[np.argsort(order[part][rows], kind="stable")], codes, keep
+
+    def _measure(self, part: slice) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        between, within, normal, largest = self.tables
+        w = self.windows
+        run = w.run[part]
+        codes, keep = np.zeros((len(run), 34), dtype=np.int32), np.zeros(len(run), dtype=bool)
+        _values(
+            w.runs, self.traits.keys, self.traits.factors, run, w.start[part], w.end[part], between, within,
+            SPECTRA, normal, largest, PERCENTILES, self.rates, codes, keep, self.faults,
+        )  # fmt: skip
+        _tally(run, codes, keep, self.words.value, self.tally)
+        return codes, keep
 
 
-def usage_json(
-    windows: Windows, seed: int, shards: int, anomalies: Anomalies, tally: NDArray[np.float64],
-    faults: NDArray[np.int64],
-) -> Iterator[tuple[int, NDArray[np.uint8]]]:  # fmt: skip
+def usage_json(measured: Measured) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """Yield (shard, lines) in blocks; rows are spread over shards by hash and unordered inside."""
-    shard, order = _shards(windows.runs, windows.run, windows.start, np.uint64(key(seed, "shards")), shards)
+    w, words = measured.windows, measured.words
+    ids, id_length = _identify(w.runs, _T)
     buffer = np.empty(CHUNK * ROW_LIMIT, dtype=np.uint8)
-    for first in range(0, len(windows), CHUNK):
-        part = slice(first, first + CHUNK)
-        values, keep = measured(windows, part, seed, anomalies, tally, faults)
-        for number in range(shards):
-            rows = np.flatnonzero(shard[part] == number)
-            rows = rows[np.argsort(order[part][rows], kind="stable")]
-            size = _format(
-                windows.runs, windows.run[part], windows.start[part], windows.end[part], values, keep, rows, _T,
-                buffer,
-            )  # fmt: skip
-            yield number, buffer[:size].copy()
+    for part, number, rows, codes, keep in measured.blocks():
+        size = _format(
+            ids, id_length, w.run[part], w.start[part], w.end[part], codes, keep, rows, _T, _FIELDS, words.text,
+            words.length, buffer,
+        )  # fmt: skip
+        yield number, buffer[:size]
 
 
-def usage_columns(
-    windows: Windows, seed: int, shards: int, anomalies: Anomalies, tally: NDArray[np.float64],
-    faults: NDArray[np.int64],
-) -> Iterator[tuple[int, pa.Table]]:  # fmt: skip
+def usage_columns(measured: Measured) -> Iterator[tuple[int, pa.Table]]:
     """Yield (shard, rows) in blocks, as Arrow tables in proto order."""
-    shard, order = _shards(windows.runs, windows.run, windows.start, np.uint64(key(seed, "shards")), shards)
-    for first in range(0, len(windows), CHUNK):
-        part = slice(first, first + CHUNK)
-        values, keep = measured(windows, part, seed, anomalies, tally, faults)
-        for number in range(shards):
-            rows = np.flatnonzero((shard[part] == number) & keep)
-            rows = rows[np.argsort(order[part][rows], kind="stable")]
-            yield number, _table(windows, first + rows, values[rows])
+    for part, number, rows, codes, keep in measured.blocks():
+        present = rows[keep[rows]]
+        values = np.where(codes[present] < 0, -1.0, measured.words.value[codes[present]])
+        yield number, _table(measured.windows, part.start + present, values)
 
 
 def _table(windows: Windows, rows: NDArray[np.int64], values: NDArray[np.float64]) -> pa.Table:
