@@ -1,0 +1,297 @@
+"""Packings, fit tests and overflows whose right answers are known by hand or from another source."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from borgtrace.colocation.estimators.average import Average
+from borgtrace.colocation.estimators.bounds import Bernstein, Chernoff, Hoeffding
+from borgtrace.colocation.estimators.cantelli import Cantelli
+from borgtrace.colocation.estimators.convolution import Convolution, overflow_by_fft
+from borgtrace.colocation.estimators.cornish_fisher import CornishFisher
+from borgtrace.colocation.estimators.gpa import Gpa, gaussian_slack
+from borgtrace.colocation.estimators.observation import Observation
+from borgtrace.colocation.estimators.percentile import Percentile
+from borgtrace.colocation.estimators.saddlepoint import Saddlepoint
+from borgtrace.colocation.packers.first_fit import FIRST_FIT
+from borgtrace.colocation.packing import fit, pack, pack_fitted, predicted_overflow, rebalanced
+from borgtrace.colocation.quality import lower_bound, quality
+from borgtrace.kernels.packing import rebalance
+from borgtrace.kernels.packing_features import histograms
+from borgtrace.kernels.packing_types import add_sums
+
+
+def constant(*usages: float) -> Observation:
+    return Observation(np.repeat(np.float32(usages)[:, None], 200, axis=1))
+
+
+@pytest.mark.parametrize("estimator", [Average(1), Percentile(50), Percentile(100), Cantelli(4.4), Gpa(0.001),
+                                       Convolution(0.001), Hoeffding(0.01), Bernstein(0.01)],
+                         ids=lambda e: e.label)  # fmt: skip
+def test_two_constant_tasks_share_a_machine_up_to_its_capacity(estimator):
+    assert pack(estimator, constant(0.6, 0.4)).bins.tolist() == [0, 0]
+    assert pack(estimator, constant(0.6, 0.405), rebalancing=False).bins.tolist() == [0, 1]
+
+
+def introduction() -> Observation:
+    """The paper's introduction: two stable tasks, and one that is uniform on [0, 1]."""
+    stable = np.full((2, 20_000), 0.25, np.float32)
+    bursty = np.linspace(0, 1, 20_000, dtype=np.float32)[None]
+    return Observation(np.concatenate([stable, bursty]))
+
+
+def test_three_tasks_of_the_introduction():
+    seen = introduction()
+    # means .25 + .25 + .5 = 1: one machine by average, overflowing half of the time
+    together = pack(Average(1), seen)
+    assert together.bins.tolist() == [0, 0, 0]
+    assert quality(seen.values, together) == pytest.approx(0.5, abs=1e-3)
+    # by maximum the bursty task needs a machine of its own; nothing ever overflows
+    apart = pack(Percentile(100), seen, rebalancing=False)
+    assert apart.bins.tolist() == [0, 0, 1]
+    assert quality(seen.values, apart) == 0.0
+    # exact: with one stable task P(U > .75) = .25, with both .5
+    assert pack(Convolution(0.251), seen, packer=FIRST_FIT, rebalancing=False).n_bins == 2
+    assert pack(Convolution(0.51), seen).n_bins == 1
+
+
+def test_a_task_that_alone_fails_is_unplaceable():
+    seen = introduction()
+    tail = 1 - norm.cdf(0.5 / math.sqrt(1 / 12))
+    assert tail == pytest.approx(0.0416, abs=1e-4)  # 4 %, although usage never exceeds 1
+    refused = pack(Gpa(0.01), seen)
+    assert refused.unplaceable.tolist() == [2]
+    assert refused.bins.tolist() == [0, 0, -1]
+    assert not np.isnan(quality(seen.values, refused))
+    assert pack(Gpa(0.05), seen).unplaceable.size == 0
+    assert pack(Convolution(0.01), seen).unplaceable.size == 0
+
+
+@pytest.mark.parametrize("rho", [0.1, 0.01, 0.001])
+def test_fit_bin_is_that_of_scipy(rho):
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        state, item = rng.random(2), rng.random(2) * 0.2
+        mean, deviation = state[0] + item[0], math.sqrt(state[1] + item[1])
+        expected = rho - norm.sf((1.3 - mean) / deviation)
+        assert gaussian_slack(state, item, np.array([1.3]), np.array([rho])) == pytest.approx(expected, abs=1e-14)
+
+
+def test_best_fit_minimises_the_positive_fit_bin():
+    # bins of load .5 and .7 (constant tasks); .2 fits both, Best Fit takes the fuller one
+    packing = pack(Average(1), constant(0.5, 0.7, 0.2), rebalancing=False)
+    assert packing.bins.tolist() == [0, 1, 1]
+    assert pack(Average(1), constant(0.5, 0.7, 0.2), packer=FIRST_FIT, rebalancing=False).bins.tolist() == [0, 1, 0]
+
+
+def test_gaussian_tasks_overflow_as_promised():
+    """GPA is exact for Gaussian tasks: q comes from the tail of each full machine, all of them near ρ."""
+    rng = np.random.default_rng(5)
+    n, draws, rho = 2_000, 4_000, 0.05
+    values = np.maximum(rng.normal(0.02, 0.004, (n, draws)), 0).astype(np.float32)
+    fitted = fit(Gpa(rho), Observation(values))
+    packing = pack_fitted(fitted)
+    promised = predicted_overflow(packing, fitted)[:-1]  # the last machine is not full
+    full = np.flatnonzero(packing.bins < packing.n_bins - 1)
+    measured = quality(values[full], pack(Gpa(rho), Observation(values[full]), rebalancing=False))
+    assert measured == pytest.approx(promised.mean(), rel=0.05)
+    assert measured <= rho * 1.05
+
+
+def test_rebalancing_by_hand():
+    # bins {.5, .45}, {.9}, {.3}: .5 moves (.8), .9 fails, .45 fails, .9 fails, .45 fails, .9 fails: five
+    seen = constant(0.5, 0.45, 0.9, 0.3)
+    fitted = fit(Average(1), seen)
+    plain = pack_fitted(fitted, packer=FIRST_FIT)
+    assert plain.bins.tolist() == [0, 0, 1, 2]
+    after = rebalanced(plain, fitted)
+    assert (after.bins.tolist(), after.moved) == ([2, 0, 1, 2], 1)
+    assert plain.bins.tolist() == [0, 0, 1, 2]  # the original is left alone
+
+
+@pytest.mark.parametrize(("failures", "moved"), [(1, 1), (2, 2), (5, 3)])
+def test_failures_count_over_the_whole_run(failures, moved):
+    # others {.1, .1, .1, …} and {.9, …}: the turns alternate move, fail, move, fail …
+    items = np.array([[0.1], [0.1], [0.1], [0.9], [0.6]])
+    bins = np.array([0, 0, 0, 1, 2])
+    args = (Average.slack, add_sums, items, np.zeros(1), np.ones(1), np.ones(1), np.full(5, -1), bins, 3)
+    assert rebalance(*args, failures) == moved
+
+
+def test_an_emptied_bin_is_skipped_and_not_in_use():
+    # {.2}, {.95}, {.5}: .2 moves; its bin is empty, skipped; only .95 keeps failing
+    seen = constant(0.2, 0.95, 0.5)
+    items = np.array([[0.2], [0.95], [0.5]])
+    bins = np.array([0, 1, 2])
+    moved = rebalance(Average.slack, add_sums, items, np.zeros(1), np.ones(1), np.ones(1), np.full(3, -1), bins, 3, 5)
+    assert (moved, bins.tolist()) == (1, [2, 1, 2])
+    assert lower_bound(seen.values) == 2
+
+
+def optimum(sizes: np.ndarray, fits) -> int:
+    """Fewest bins by trying all assignments in restricted-growth order."""
+    best = len(sizes)
+
+    def place(i: int, bins: list[list[int]]) -> None:
+        nonlocal best
+        if len(bins) >= best:
+            return
+        if i == len(sizes):
+            best = len(bins)
+            return
+        for held in bins:
+            if fits([*held, i]):
+                held.append(i)
+                place(i + 1, bins)
+                held.pop()
+        place(i + 1, [*bins, [i]])
+
+    place(0, [])
+    return best
+
+
+def test_first_fit_against_brute_force():
+    rng = np.random.default_rng(8)
+    for _ in range(60):
+        sizes = rng.uniform(0.1, 0.9, rng.integers(2, 9))
+        least = optimum(sizes, lambda held, s=sizes: s[held].sum() <= 1)
+        for packer in ("first", "best"):
+            options = {"packer": FIRST_FIT} if packer == "first" else {}
+            used = pack(Average(1), constant(*sizes), rebalancing=False, **options).n_bins
+            assert least <= used <= 1.7 * least
+
+
+def test_gpa_against_brute_force(capsys):
+    """The Gaussian test is not additive: no bound is known; the worst ratio found is printed."""
+    rng = np.random.default_rng(12)
+    worst = 1.0
+    for _ in range(60):
+        n = rng.integers(2, 9)
+        mean, std = rng.uniform(0.05, 0.5, n), rng.uniform(0.0, 0.15, n)
+        pairs = np.column_stack([mean - std, mean + std]).astype(np.float32)
+        seen = Observation(np.maximum(pairs, 0))
+
+        def fits(held, seen=seen):
+            variance = seen.variance[held].sum()
+            return 0.05 - norm.sf((1 - seen.mean[held].sum()) / math.sqrt(variance)) >= 0
+
+        alone = [i for i in range(n) if fits([i])]
+        seen = Observation(seen.values[alone])
+        if not alone:
+            continue
+        used = pack(Gpa(0.05), seen, packer=FIRST_FIT, rebalancing=False).n_bins
+        least = optimum(seen.mean, lambda held, seen=seen: fits(held, seen))
+        assert least <= used
+        worst = max(worst, used / least)
+    with capsys.disabled():
+        print(f"\nGPA First Fit, worst ratio to the optimum over 60 random cases of n ≤ 8: {worst:.2f}")
+    assert worst <= 2.0
+
+
+def mixture(n: int, seed: int) -> Observation:
+    rng = np.random.default_rng(seed)
+    return Observation(np.minimum(rng.gamma(0.5, 0.08, (n, 400)), 1).astype(np.float32))
+
+
+@pytest.mark.parametrize("n", [3, 12, 20])
+def test_exact_convolution_against_a_million_draws(n):
+    seen = mixture(n, n)
+    rng = np.random.default_rng(1)
+    total = np.zeros(1_000_000)
+    for row in seen.values:
+        total += rng.choice(row, 1_000_000)
+    measured = (total > 1).mean()
+    error = 4 * math.sqrt(measured / 1e6) + 1e-6
+    exact = overflow_by_fft(seen.histograms(1.0))
+    assert exact == pytest.approx(measured, abs=error + 0.01 * measured)
+    fitted = fit(Convolution(0.999), seen)
+    packing = pack_fitted(fitted, packer=FIRST_FIT)
+    assert packing.n_bins == 1
+    assert predicted_overflow(packing, fitted)[0] == pytest.approx(exact, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [10, 15, 20])
+def test_saddlepoint_is_near_exact_and_chernoff_above(n):
+    seen = mixture(n, 100 + n)
+    exact = overflow_by_fft(seen.histograms(1.0))
+    tails = {}
+    for estimator in (Saddlepoint(0.999), Chernoff(0.999)):
+        fitted = fit(estimator, seen)
+        tails[estimator.name] = predicted_overflow(pack_fitted(fitted, packer=FIRST_FIT), fitted)[0]
+    assert tails["saddlepoint"] == pytest.approx(exact, rel=0.1)
+    assert tails["chernoff"] >= exact
+
+
+def test_cornish_fisher_quantile_by_hand():
+    # skewness 0 and excess 0: the Gaussian quantile; z(.025) = 1.95996
+    slack = CornishFisher.slack(np.zeros(4), np.array([0.5, 0.04, 0, 0]), np.ones(1), np.array([1.959964]))
+    assert slack == pytest.approx(0.5 - 0.2 * 1.959964)
+    # one task, skewness γ = 1: + (z² − 1)/6 − (2z³ − 5z)/36
+    z = 2.0
+    expected = 0.5 - 0.2 * (z + 0.5 - 6 / 36)
+    found = CornishFisher.slack(np.zeros(4), np.array([0.5, 0.04, 0.008, 0]), np.ones(1), np.array([z]))
+    assert found == pytest.approx(expected)
+
+
+def test_bounds_by_hand():
+    seen = Observation(np.float32([[0, 1]] * 2))  # means .5, variances .25, range 1
+    log = math.log(10)
+    hoeffding = fit(Hoeffding(0.1), seen, 3.0)
+    zero = np.zeros(2)
+    assert Hoeffding.slack(zero, hoeffding.items[0], np.array([3.0]), hoeffding.parameters) == pytest.approx(
+        3 - 0.5 - math.sqrt(0.5 * log)
+    )
+    bernstein = fit(Bernstein(0.1), seen, 3.0)
+    third = log * 0.5 / 3
+    assert Bernstein.slack(np.zeros(3), bernstein.items[0], np.array([3.0]), bernstein.parameters) == pytest.approx(
+        3 - 0.5 - third - math.sqrt(third**2 + 2 * log * 0.25)
+    )
+
+
+def test_histogram_keeps_the_mean_and_counts_what_is_beyond():
+    out = np.empty((1, 2 + 5))
+    histograms(np.float32([[0.25, 0.5, 3.0, 1.125]]), 0.5, out)
+    # cells 0, .5, 1, 1.5, 2; .25 → half/half, 1.125 → ¾ at 1 and ¼ at 1.5; 3.0 beyond
+    assert out[0, 2:].tolist() == pytest.approx([0.125, 0.375, 0.1875, 0.0625, 0.0])
+    assert out[0, :2].tolist() == [0, 3]
+
+
+def test_unequal_machines_are_opened_in_order_and_kept_for_later():
+    seen = constant(0.6, 0.2, 0.5, 2.0)
+    packing = pack(Average(1), seen, inventory=np.array([0.25, 1.0, 0.5]), packer=FIRST_FIT, rebalancing=False)
+    # .6 skips the quarter machine; .2 joins it in bin 0; .5 takes a fresh machine: the third
+    assert packing.bins.tolist() == [0, 0, 1, -1]
+    assert packing.machines.tolist() == [1, 2]
+    assert packing.capacities.tolist() == [1.0, 0.5]
+
+
+def test_tasks_of_one_group_stay_apart():
+    seen = constant(*[0.1] * 6)
+    groups = np.array([0, 0, 0, 1, -1, 1])
+    packing = pack(Average(1), seen, groups=groups)
+    for group in (0, 1):
+        members = packing.bins[groups == group]
+        assert len(set(members.tolist())) == len(members)
+    assert packing.n_bins == 3
+
+
+def test_quality_counts_from_the_first_unseen_column():
+    values = np.float32([[1, 0, 0.5, 0.5], [1, 0, 0.6, 0.5]])
+    packing = pack(Average(1), Observation(values[:, 1:2]))
+    assert packing.bins.tolist() == [0, 0]
+    assert quality(values, packing) == 0.5  # columns 0 and 2
+    assert quality(values, packing, first=2) == 0.5
+    assert quality(values, packing, first=3) == 0.0
+
+
+def test_counting_works_across_tiles():
+    values = np.zeros((1, 1000), np.float32)
+    values[0, [0, 255, 256, 511, 999]] = 2
+    packing = pack(Average(1), Observation(np.zeros((1, 1), np.float32)))
+    expected = {0: 5, 1: 4, 255: 4, 256: 3, 512: 1, 999: 1}
+    for first, hits in expected.items():
+        assert quality(values, packing, first=first) == pytest.approx(hits / (1000 - first))

@@ -1,0 +1,72 @@
+"""GPA First Fit over the tree is the naive loop's, bit for bit, and grows gently."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtri
+
+from borgtrace.colocation.estimators.gpa import gaussian_slack
+from borgtrace.colocation.packers.packer import no_preference
+from borgtrace.kernels.packing import place
+from borgtrace.kernels.packing_tree import gaussian_first_fit
+from borgtrace.kernels.packing_types import add_sums
+
+
+def naive(mean, variance, capacity, rho):
+    n = len(mean)
+    items = np.column_stack([mean, variance])
+    return place(gaussian_slack, add_sums, no_preference, True, items, np.zeros(2), np.full((n, 1), capacity),
+                 np.array([rho]), np.full(n, -1))  # fmt: skip
+
+
+def by_tree(mean, variance, capacity, rho):
+    bins = np.empty(len(mean), np.int64)
+    m = gaussian_first_fit(mean, variance, capacity, rho, -float(ndtri(rho)), bins)
+    return bins, m
+
+
+def tasks(n, seed=0):
+    rng = np.random.default_rng(seed)
+    mean = np.minimum(rng.lognormal(-4.3, 1.2, n), 0.6)
+    std = 0.36 * mean + 0.015 * rng.exponential(1, n)
+    return mean, std**2
+
+
+@pytest.mark.parametrize("rho", [0.3, 0.1, 0.01, 0.001, 1e-6, 0.7])
+def test_identical_to_the_naive_loop(rho):
+    mean, variance = tasks(6_000, seed=int(1e3 * rho))
+    expected, machines = naive(mean, variance, 1.0, rho)
+    bins, m = by_tree(mean, variance, 1.0, rho)
+    assert (bins == expected).all()
+    assert m == len(machines)
+
+
+sizes = st.sampled_from([0.0, 0.1, 0.125, 0.25, 0.3, 0.5, 0.999999, 1.0, 1.5])
+
+
+@given(st.lists(st.tuples(sizes, st.sampled_from([0.0, 1e-6, 0.01, 0.04])), min_size=1, max_size=80),
+       st.sampled_from([0.001, 0.1, 0.5, 0.9]), st.sampled_from([0.5, 1.0, 1.1]))  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_identical_on_ties_and_edges(items, rho, capacity):
+    mean, variance = (np.array(column) for column in zip(*items, strict=True))
+    expected, machines = naive(mean, variance, capacity, rho)
+    bins, m = by_tree(mean, variance, capacity, rho)
+    assert bins.tolist() == expected.tolist()
+    assert m == len(machines)
+
+
+@pytest.mark.scale
+def test_a_million_tasks():
+    by_tree(*tasks(1_000), 1.0, 0.001)
+    seconds = {}
+    for n in (500_000, 1_000_000):
+        mean, variance = tasks(n)
+        start = time.perf_counter()
+        by_tree(mean, variance, 1.0, 0.001)
+        seconds[n] = time.perf_counter() - start
+    assert seconds[1_000_000] < 4  # 2 s on an idle machine; benchmarks/colocation_packing.py measures
