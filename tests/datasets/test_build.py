@@ -154,7 +154,7 @@ def test_a_split_by_owner_leaks_nothing_of_it(small: ArrayStore, tmp_path: Path,
     built = build(small, tmp_path / "d", Options(split=Split(by=by)))
     about = [line for line in built.leakage if f" {by}s are in " in line]
     assert len(about) == 3
-    assert all(f": 0 of " in line for line in about)
+    assert all(": 0 of " in line for line in about)
     told = json.loads((tmp_path / "d" / "meta.json").read_text())["leakage"]["shared"]
     assert {entry["groups"] for entry in told if entry["kind"] == by} == {0}
 

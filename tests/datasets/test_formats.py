@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +57,7 @@ def test_what_is_written_is_read(
             whole.mask[whole.offsets[a] : whole.offsets[b]],
             whole.identity[a:b], whole.numbers[a:b], whole.codes[a:b],
         )
-        for a, b in zip(cuts, cuts[1:], strict=False)
+        for a, b in pairwise(cuts)
     )  # fmt: skip
     assert FORMATS[name].write(path, NAMES, parts, is_compressed=is_compressed) == len(whole)
     _equal(FORMATS[name].read(path, NAMES), whole)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.datasets.formats import Part
+from borgtrace.datasets.formats import Runs
 from borgtrace.errors import UsageError
 from borgtrace.kernels.series import pad
 
 if TYPE_CHECKING:
     from borgtrace.datasets.dataset import TraceSet
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 Index = NDArray[np.int64]
 
 
@@ -34,8 +36,8 @@ class Batch:
         bool of the same shape: True where a value was measured.
     lengths
         Points of each trace, int64 (n,).
-    collection_id, instance_index, first_time
-        Who and when, int64 (n,).
+    identity
+        Who, how long and when, int64 (n, 4): see :data:`borgtrace.datasets.formats.IDENTITY`.
     numbers
         Static numbers, float32 (n, numbers); NaN where unknown.
     codes
@@ -45,11 +47,24 @@ class Batch:
     data: NDArray[np.float32]
     mask: NDArray[np.bool_]
     lengths: Index
-    collection_id: Index
-    instance_index: Index
-    first_time: Index
+    identity: Index
     numbers: NDArray[np.float32]
     codes: Index
+
+    @property
+    def collection_id(self) -> Index:
+        """Job of each trace, int64 (n,)."""
+        return self.identity[:, 0]
+
+    @property
+    def instance_index(self) -> Index:
+        """Task within its job, int64 (n,)."""
+        return self.identity[:, 1]
+
+    @property
+    def first_time(self) -> Index:
+        """Start of the first window, µs, int64 (n,)."""
+        return self.identity[:, 3]
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -62,54 +77,65 @@ def batches(
     """Yield batches; see :meth:`borgtrace.datasets.dataset.TraceSet.batches`."""
     if size < 1:
         raise UsageError("size", "not a batch size", expected="at least 1", got=str(size))
-    rng = None if seed is None else np.random.default_rng([seed, epoch])
-    for part in read_ahead(traces, file_order(traces.paths, rng), threads, is_verified=is_verified):
-        yield from batches_of(part, size, rng, fill)
+
+    def load(numbered: tuple[int, Path]) -> list[Batch]:
+        rng = None if seed is None else np.random.default_rng([seed, epoch, numbered[0]])
+        return batches_of(traces.runs(numbered[1], is_verified=is_verified), size, rng, fill, traces.width)
+
+    files = np.arange(len(traces.paths))
+    if seed is not None:
+        files = np.random.default_rng([seed, epoch]).permutation(files)
+    for loaded in ahead(load, [(int(k), traces.paths[k]) for k in files], threads):
+        yield from loaded
 
 
-def file_order(paths: Sequence[Path], rng: np.random.Generator | None) -> list[Path]:
-    """Return the files in the order of an epoch."""
-    return list(paths) if rng is None else [paths[i] for i in rng.permutation(len(paths))]
-
-
-def read_ahead(traces: TraceSet, paths: Sequence[Path], threads: int, *, is_verified: bool) -> Iterator[Part]:
-    """Yield the parts of files, in order, the next ones being read meanwhile."""
+def ahead(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> Iterator[Result]:
+    """Yield the results of a function, in order, the next ones being worked on meanwhile."""
     if threads < 1:
-        yield from (traces.part(path, is_verified=is_verified) for path in paths)
+        yield from map(function, items)
         return
     with ThreadPoolExecutor(threads) as pool:
-        waiting = deque(pool.submit(traces.part, path, is_verified=is_verified) for path in paths[:threads])
-        for path in [*paths[threads:], *[None] * len(waiting)]:
-            part = waiting.popleft().result()
-            if path is not None:
-                waiting.append(pool.submit(traces.part, path, is_verified=is_verified))
-            yield part
+        waiting = deque(pool.submit(function, item) for item in items[: threads + 1])
+        for item in items[threads + 1 :]:
+            result = waiting.popleft().result()
+            waiting.append(pool.submit(function, item))
+            yield result
+        for future in waiting:
+            yield future.result()
 
 
-def batches_of(part: Part, size: int, rng: np.random.Generator | None, fill: float) -> Iterator[Batch]:
-    """Sort the traces of a part by length, cut them into batches, and yield those in random order."""
-    lengths = np.diff(part.offsets)
-    order = np.arange(len(part)) if rng is None else rng.permutation(len(part))
-    order = order[np.argsort(lengths[order], kind="stable")]
+def batches_of(
+    runs: Runs, size: int, rng: np.random.Generator | None, fill: float, features: int
+) -> list[Batch]:
+    """Sort traces by length, cut them into batches, and return those in random order.
+
+    All batches are views of arrays that are filled in one go.
+    """
+    order = np.arange(len(runs)) if rng is None else rng.permutation(len(runs))
+    order = order[np.argsort(_narrow(runs.lengths)[order], kind="stable")]
+    if not len(order):
+        return []
     starts = np.arange(0, len(order), size)
-    for start in starts if rng is None else rng.permutation(starts):
-        yield batch_of(part, order[start : start + size], fill)
+    counts = np.diff(starts, append=len(order))
+    longest = runs.lengths[order[starts + counts - 1]]
+    width = np.repeat(longest * features, counts)
+    first = np.cumsum(width) - width
+    data = np.empty(int(first[-1] + width[-1]), np.float32)
+    mask = np.empty(len(data), np.bool_)
+    pad(runs.buffer, runs.position, runs.lengths * features, order, first, width, fill, data, mask)
+    lengths, identity = runs.lengths[order], runs.identity[order]
+    numbers, codes = runs.numbers[order], runs.codes[order]
+    turns = range(len(starts)) if rng is None else rng.permutation(len(starts)).tolist()
+    batches = []
+    for k in turns:
+        rows = slice(int(starts[k]), int(starts[k] + counts[k]))
+        points = slice(int(first[starts[k]]), int(first[starts[k]] + counts[k] * longest[k] * features))
+        shape = (int(counts[k]), int(longest[k]), features)
+        batches.append(Batch(data[points].reshape(shape), mask[points].reshape(shape), lengths[rows],
+                             identity[rows], numbers[rows], codes[rows]))  # fmt: skip
+    return batches
 
 
-def batch_of(part: Part, index: Index, fill: float = 0.0) -> Batch:
-    """Pad the traces at `index` of a part to the longest of them."""
-    lengths = part.offsets[index + 1] - part.offsets[index]
-    shape = (len(index), int(lengths.max(initial=0)), part.values.shape[1])
-    data, mask = np.empty(shape, np.float32), np.empty(shape, np.bool_)
-    pad(part.values, part.offsets, index, fill, data, mask)
-    identity = part.identity[index]
-    return Batch(
-        data,
-        mask,
-        lengths,
-        identity[:, 0],
-        identity[:, 1],
-        identity[:, 3],
-        part.numbers[index],
-        part.codes[index],
-    )
+def _narrow(lengths: Index) -> NDArray[Any]:
+    """Return lengths in the type that sorts fastest (NumPy sorts 16 bits by counting)."""
+    return lengths.astype(np.uint16) if lengths.max(initial=0) < 1 << 16 else lengths

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from borgtrace.datasets import scaling
 from borgtrace.datasets.batches import Batch, batches
-from borgtrace.datasets.formats import FORMATS, Part, joined
+from borgtrace.datasets.formats import FORMATS, Part, Runs, joined
 from borgtrace.datasets.meta import File, Meta, read
 
 if TYPE_CHECKING:
@@ -80,6 +80,15 @@ class TraceSet:
     def paths(self) -> tuple[Path, ...]:
         """Paths of the files that hold traces."""
         return tuple(self.path / file.name for file in self.files if file.records)
+
+    @property
+    def width(self) -> int:
+        """Number of series features."""
+        return len(self.meta.names.features)
+
+    def runs(self, path: Path, *, is_verified: bool = True) -> Runs:
+        """Read one file for batches; what it returns is valid until this thread reads its next file."""
+        return FORMATS[self.meta.format].read_runs(path, self.meta.names, is_verified=is_verified)
 
     def part(self, path: Path, *, is_verified: bool = True) -> Part:
         """Read (or map) one file."""

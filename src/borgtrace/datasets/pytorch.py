@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
-from borgtrace.datasets.batches import Batch, batch_of, file_order, read_ahead
-from borgtrace.datasets.formats import Part, joined
+from borgtrace.datasets.batches import Batch, batches_of
+from borgtrace.datasets.formats import Part, joined, runs_of
 
 if TYPE_CHECKING:
     from borgtrace.datasets.dataset import TraceSet
@@ -59,37 +60,29 @@ class TraceDataset(IterableDataset[Item]):
     def __iter__(self) -> Iterator[Item]:
         info = get_worker_info()
         worker, workers = (info.id, info.num_workers) if info else (0, 1)
-        files = None if self.seed is None else np.random.default_rng([self.seed, self.epoch])
+        paths = self.traces.paths
+        order = list(range(len(paths)))
+        if self.seed is not None:
+            order = np.random.default_rng([self.seed, self.epoch]).permutation(len(paths)).tolist()
         rng = None if self.seed is None else np.random.default_rng([self.seed, self.epoch, worker])
-        for part, own in self._buffers(file_order(self.traces.paths, files), worker, workers):
-            order = own if rng is None else rng.permutation(own)
-            lengths = np.diff(part.offsets)[order]
-            order = order[np.argsort(lengths, kind="stable")]
-            starts = np.arange(0, len(order), self.batch_size)
-            for start in starts if rng is None else rng.permutation(starts):
-                yield _item(batch_of(part, order[start : start + self.batch_size], self.fill))
+        for part in self._buffers([paths[k] for k in order], worker, workers):
+            for batch in batches_of(runs_of(part), self.batch_size, rng, self.fill, self.traces.width):
+                yield _item(batch)
 
-    def _buffers(self, paths: list[Any], worker: int, workers: int) -> Iterator[tuple[Part, Any]]:
-        """Yield buffers of traces and which of them are this worker's."""
+    def _buffers(self, paths: list[Path], worker: int, workers: int) -> Iterator[Part]:
+        """Yield this worker's traces, a buffer at a time."""
         is_by_file = len(paths) >= workers
-        own = paths[worker::workers] if is_by_file else paths
         waiting: list[Part] = []
         seen = 0
-        for part in read_ahead(self.traces, own, 1, is_verified=False):
-            waiting.append(part)
+        for part in map(self.traces.part, paths[worker::workers] if is_by_file else paths):
+            own = np.arange(len(part))
+            waiting.append(part if is_by_file else part.take(own[(own + seen) % workers == worker]))
+            seen += len(part)
             if sum(map(len, waiting)) >= self.buffer:
-                yield self._buffer(waiting, worker, workers, seen, is_by_file)
-                seen += sum(map(len, waiting))
+                yield joined(waiting, self.traces.meta.names)
                 waiting = []
         if waiting:
-            yield self._buffer(waiting, worker, workers, seen, is_by_file)
-
-    def _buffer(
-        self, parts: list[Part], worker: int, workers: int, seen: int, is_by_file: bool
-    ) -> tuple[Part, Any]:
-        part = joined(parts, self.traces.meta.names)
-        traces = np.arange(len(part))
-        return part, traces if is_by_file else traces[(traces + seen) % workers == worker]
+            yield joined(waiting, self.traces.meta.names)
 
 
 def _item(batch: Batch) -> Item:

@@ -138,19 +138,38 @@ def scale(series: Series, offset: float, divisor: float, mask: NDArray[np.uint8]
 
 @compiled()
 def pad(
-    values: Series, offsets: Index, traces: Index, fill: float, out: Series, mask: NDArray[np.bool_]
-) -> None:
-    """Lay `traces` into rows of `out` (n, longest, features); `fill` where nothing was measured.
+    source: NDArray[np.uint8], position: Index, length: Index, order: Index, first: Index, width: Index,
+    fill: float, out: Series, mask: NDArray[np.bool_],
+) -> None:  # fmt: skip
+    """Lay series into the rows of batches; `fill` stands where nothing was measured.
 
-    `mask`, of the same shape, is True where a value was measured.
+    Parameters
+    ----------
+    source
+        Bytes that hold float32 series.
+    position, length
+        Where each series begins, in bytes, and how many values it has, shape (n,).
+    order
+        Which series row j of the batches takes, shape (m,).
+    first, width
+        Where row j begins in `out`, and how many values it has room for, shape (m,).
+    fill
+        Value for padding and for NaN.
+    out, mask
+        All batches, one after the other; `mask` is True where a value was measured.
     """
-    nothing = np.float32(fill)
-    for i in range(traces.size):
-        first = offsets[traces[i]]
-        size = offsets[traces[i] + 1] - first
-        for row in range(out.shape[1]):
-            for k in range(out.shape[2]):
-                value = values[first + row, k] if row < size else np.float32(np.nan)
-                is_there = not np.isnan(value)
-                out[i, row, k] = value if is_there else nothing
-                mask[i, row, k] = is_there
+    nothing, unaligned = np.float32(fill), out.view(np.uint8)
+    for j in range(order.size):
+        i, start = order[j], first[j]
+        size = length[i]
+        target = unaligned[4 * start : 4 * (start + size)]
+        bytes_in = source[position[i] : position[i] + 4 * size]
+        for k in range(target.size):
+            target[k] = bytes_in[k]
+        row, there = out[start : start + size], mask[start : start + size]
+        for k in range(row.size):
+            value = row[k]
+            there[k] = value == value  # noqa: PLR0124 - NaN is not equal to itself
+            row[k] = value if value == value else nothing  # noqa: PLR0124
+        out[start + size : start + width[j]] = nothing
+        mask[start + size : start + width[j]] = False

@@ -57,7 +57,7 @@ def find_records(buffer: Buffer, is_verified: bool, starts: Index) -> int:
     return count
 
 
-@compiled()
+@compiled(inline=True)
 def _read_varint(buffer: Buffer, at: int) -> tuple[int, int]:
     value, shift = np.uint64(0), np.uint64(0)
     while buffer[at] >= 128:
@@ -67,18 +67,25 @@ def _read_varint(buffer: Buffer, at: int) -> tuple[int, int]:
     return np.int64(value | np.uint64(buffer[at]) << shift), at + 1
 
 
+@compiled(inline=True)
+def _is_name(buffer: Buffer, at: int, size: int, names: Buffer, first: int, last: int) -> bool:
+    """Whether ``buffer[at : at + size]`` is ``names[first:last]``."""
+    if last - first != size:
+        return False
+    found, wanted = buffer[at : at + size], names[first:last]
+    differing = np.uint8(0)
+    for k in range(found.size):
+        differing |= found[k] ^ wanted[k]
+    return differing == 0
+
+
 @compiled()
-def _name_of(buffer: Buffer, at: int, size: int, names: Buffer, name_ends: Index) -> int:
-    """Which of the names ``buffer[at : at + size]`` is, −1 for none."""
-    first = 0
-    for k in range(name_ends.size):
-        if name_ends[k] - first == size:
-            i = 0
-            while i < size and buffer[at + i] == names[first + i]:
-                i += 1
-            if i == size:
-                return k
-        first = name_ends[k]
+def _name_of(buffer: Buffer, at: int, size: int, names: Buffer, name_ends: Index, guess: int) -> int:
+    """Which of the names ``buffer[at : at + size]`` is, −1 for none; `guess` is tried first."""
+    for turn in range(name_ends.size):
+        k = (guess + turn) % name_ends.size
+        if _is_name(buffer, at, size, names, name_ends[k - 1] if k else 0, name_ends[k]):
+            return k
     return -1
 
 
@@ -88,21 +95,23 @@ def locate(
 ) -> None:
     """Find the packed list (or first word) of each named feature in each record.
 
-    `position` and `size` have shape (records, names); size −1 where a record lacks the feature.
+    `position` and `size` have shape (names, records); size −1 where a record lacks the feature.
     """
-    for i in range(position.shape[0]):
-        size[i, :] = -1
+    size[:] = -1
+    for i in range(position.shape[1]):
         end = starts[i + 1] - _CRC
         _, at = _read_varint(buffer, starts[i] + _HEAD + 1)
+        guess = 0
         while at < end:
             entry, at = _read_varint(buffer, at + 1)
             following = at + entry
             length, at = _read_varint(buffer, at + 1)
-            k = _name_of(buffer, at, length, names, name_ends)
+            k = _name_of(buffer, at, length, names, name_ends, guess)
             if k >= 0:
                 _, at = _read_varint(buffer, at + length + 1)
                 _, at = _read_varint(buffer, at + 1)
-                size[i, k], position[i, k] = _read_varint(buffer, at + 1)
+                size[k, i], position[k, i] = _read_varint(buffer, at + 1)
+                guess = k + 1
             at = following
 
 

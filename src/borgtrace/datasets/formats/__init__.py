@@ -7,9 +7,20 @@ from pathlib import Path
 from typing import Protocol
 
 from borgtrace.datasets.formats import npz, parquet, tfrecord
-from borgtrace.datasets.formats.part import IDENTITY, Names, Part, empty, joined
+from borgtrace.datasets.formats.part import IDENTITY, Names, Part, Runs, empty, joined, runs_of
 
-__all__ = ["FORMATS", "IDENTITY", "Format", "Names", "Part", "empty", "joined", "suffix_of"]
+__all__ = [
+    "FORMATS",
+    "IDENTITY",
+    "Format",
+    "Names",
+    "Part",
+    "Runs",
+    "empty",
+    "joined",
+    "runs_of",
+    "suffix_of",
+]
 
 
 class Format(Protocol):
@@ -21,6 +32,10 @@ class Format(Protocol):
 
     def read(self, path: Path, names: Names, *, is_verified: bool = True) -> Part:
         """Read one file."""
+        ...
+
+    def read_runs(self, path: Path, names: Names, *, is_verified: bool = True) -> Runs:
+        """Read one file for batches; valid until the thread reads its next file."""
         ...
 
 

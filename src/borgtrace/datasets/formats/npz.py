@@ -17,7 +17,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from borgtrace.datasets.formats.part import IDENTITY, Names, Part, joined
+from borgtrace.datasets.formats.part import IDENTITY, Names, Part, Runs, joined, runs_of
 
 SERIES, MASK, OFFSETS = "data", "mask", "offsets"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -50,8 +50,14 @@ def read(path: Path, names: Names, *, is_verified: bool = True) -> Part:
     rows = len(arrays[OFFSETS]) - 1
     return Part(
         arrays[OFFSETS], arrays[SERIES], arrays[MASK], np.stack([arrays[name] for name in IDENTITY], axis=1),
-        _stacked([arrays[name] for name in names.numbers], rows, np.float32), _stacked([arrays[name] for name in names.words], rows, np.int64),
+        _stacked([arrays[name] for name in names.numbers], rows, np.float32),
+        _stacked([arrays[name] for name in names.words], rows, np.int64),
     )  # fmt: skip
+
+
+def read_runs(path: Path, names: Names, *, is_verified: bool = True) -> Runs:
+    """Read one file for batches."""
+    return runs_of(read(path, names, is_verified=is_verified))
 
 
 def _members(part: Part, names: Names) -> dict[str, Array]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from borgtrace.datasets.formats.part import IDENTITY, Index, Names, Part
+from borgtrace.datasets.formats.part import IDENTITY, Index, Names, Part, Runs, runs_of
 
 
 def schema(names: Names) -> pa.Schema:
@@ -57,6 +57,11 @@ def read(path: Path, names: Names, *, is_verified: bool = True) -> Part:
         _stacked([table.column(name).to_numpy() for name in names.numbers], table.num_rows),
         _codes(table, names),
     )  # fmt: skip
+
+
+def read_runs(path: Path, names: Names, *, is_verified: bool = True) -> Runs:
+    """Read one file for batches."""
+    return runs_of(read(path, names, is_verified=is_verified))
 
 
 def _table(part: Part, names: Names) -> pa.Table:

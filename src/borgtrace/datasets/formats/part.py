@@ -64,9 +64,52 @@ class Part:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def take(self, index: Index) -> Part:
+        """Return some of the traces, in the order given."""
+        lengths = np.diff(self.offsets)[index]
+        offsets = np.concatenate(([0], np.cumsum(lengths)))
+        points = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], lengths)
+        return Part(offsets, self.values[points], self.mask[points], self.identity[index], self.numbers[index],
+                    self.codes[index])  # fmt: skip
+
     def copy(self) -> Part:
         """Return a part with memory of its own."""
         return Part(*(getattr(self, item.name).copy() for item in fields(self)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """Some traces whose series lie somewhere in a buffer, as they came from a file.
+
+    Attributes
+    ----------
+    buffer
+        uint8: bytes that hold float32 series (points × features, row by row).
+    position
+        Where each series begins, in bytes, int64 (n,).
+    lengths
+        Points of each, int64 (n,).
+    identity, numbers, codes
+        As in :class:`Part`.
+    """
+
+    buffer: NDArray[np.uint8]
+    position: Index
+    lengths: Index
+    identity: Index
+    numbers: Values
+    codes: Index
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+
+def runs_of(part: Part) -> Runs:
+    """Return the series of a part where they are."""
+    width = part.values.shape[1]
+    buffer = part.values.reshape(-1).view(np.uint8)
+    position = 4 * width * part.offsets[:-1]
+    return Runs(buffer, position, np.diff(part.offsets), part.identity, part.numbers, part.codes)
 
 
 def joined(parts: Sequence[Part], names: Names) -> Part:

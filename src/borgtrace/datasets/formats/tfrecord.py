@@ -7,6 +7,7 @@ static features under their own names (a word that is unknown is left out).
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -15,13 +16,14 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.datasets.formats.part import IDENTITY, Index, Names, Part
+from borgtrace.datasets.formats.part import IDENTITY, Index, Names, Part, Runs
 from borgtrace.datasets.scratch import scratch
 from borgtrace.errors import StoreError
 from borgtrace.kernels import tfrecord as records
 from borgtrace.kernels import tfrecord_reading as reading
 
 SERIES, MASK = "data", "mask"
+_SMALLEST = records.FRAME + 8
 _GZIP = 16 + zlib.MAX_WBITS
 Buffer = NDArray[np.uint8]
 
@@ -49,13 +51,44 @@ def read(path: Path, names: Names, *, is_verified: bool = True) -> Part:
     StoreError
         The file is cut short or damaged.
     """
+    runs = read_runs(path, names, is_verified=is_verified)
+    width = len(names.features)
+    offsets = np.zeros(len(runs) + 1, np.int64)
+    np.cumsum(runs.lengths, out=offsets[1:])
+    values = np.empty((int(offsets[-1]), width), np.float32)
+    reading.copy_lists(runs.buffer, runs.position, 4 * width * offsets, values.reshape(-1).view(np.uint8))
+    mask = (~np.isnan(values)).view(np.uint8)
+    return Part(offsets, values, mask, runs.identity, runs.numbers, runs.codes)
+
+
+def read_runs(path: Path, names: Names, *, is_verified: bool = True) -> Runs:
+    """Read one file as it is, and find the series in it; the bytes are this thread's scratch memory.
+
+    Raises
+    ------
+    StoreError
+        The file is cut short or damaged.
+    """
     buffer = _bytes(path)
-    starts = np.empty(buffer.size // records.FRAME + 2, np.int64)
+    starts = scratch("starts", buffer.size // _SMALLEST + 2, np.int64)
     count = reading.find_records(buffer, is_verified, starts)
     if count < 0:
         raise StoreError(str(path), "damaged", expected="a whole record", got=f"a bad one at {-1 - count}",
                          way_out="build the dataset again")  # fmt: skip
-    return _decode(buffer, starts[: count + 1], names)
+    wanted = (SERIES, *IDENTITY, *names.numbers, *names.words)
+    position, size = (
+        scratch(name, len(wanted) * count, np.int64).reshape(len(wanted), count)
+        for name in ("position", "size")
+    )
+    reading.locate(buffer, starts[: count + 1], *_packed(wanted), position, size)
+    identity = np.empty((len(IDENTITY), count), np.int64)
+    for k, numbers in enumerate(identity):
+        reading.read_integers(buffer, position[1 + k], numbers)
+    first, last = 1 + len(IDENTITY), 1 + len(IDENTITY) + len(names.numbers)
+    return Runs(
+        buffer, position[0], size[0] // (4 * len(names.features)), np.ascontiguousarray(identity.T),
+        _numbers(buffer, position[first:last]), _codes(buffer, position[last:], size[last:], names),
+    )  # fmt: skip
 
 
 def _write_all(file: BinaryIO, data: memoryview | bytes) -> None:
@@ -118,44 +151,27 @@ def _field(number: int, content: bytes) -> bytes:
 
 
 def _bytes(path: Path) -> Buffer:
-    if path.suffix != ".gz":
-        return np.fromfile(path, np.uint8)
-    return np.frombuffer(zlib.decompress(path.read_bytes(), _GZIP), np.uint8)
-
-
-def _decode(buffer: Buffer, starts: Index, names: Names) -> Part:
-    count, width = len(starts) - 1, len(names.features)
-    wanted = (SERIES, *IDENTITY, *names.numbers, *names.words)
-    position, size = (np.empty((count, len(wanted)), np.int64) for _ in range(2))
-    reading.locate(buffer, starts, *_packed(wanted), position, size)
-    offsets = np.zeros(count + 1, np.int64)
-    np.cumsum(size[:, 0], out=offsets[1:])
-    values = np.empty((int(offsets[-1]) // (4 * width), width), np.float32)
-    reading.copy_lists(
-        buffer, np.ascontiguousarray(position[:, 0]), offsets, values.reshape(-1).view(np.uint8)
-    )
-    identity = np.empty((len(IDENTITY), count), np.int64)
-    for k in range(len(IDENTITY)):
-        reading.read_integers(buffer, np.ascontiguousarray(position[:, 1 + k]), identity[k])
-    first, last = 1 + len(IDENTITY), 1 + len(IDENTITY) + len(names.numbers)
-    return Part(
-        offsets // (4 * width), values, (~np.isnan(values)).view(np.uint8), np.ascontiguousarray(identity.T),
-        _numbers(buffer, position[:, first:last]),
-        _codes(buffer, position[:, last:], size[:, last:], names),
-    )  # fmt: skip
+    if path.suffix == ".gz":
+        return np.frombuffer(zlib.decompress(path.read_bytes(), _GZIP), np.uint8)
+    with path.open("rb", buffering=0) as file:
+        buffer = scratch("file", os.fstat(file.fileno()).st_size, np.uint8)
+        view = buffer.data
+        while view.nbytes and (count := file.readinto(view)):
+            view = view[count:]
+    return buffer[: buffer.size - view.nbytes]
 
 
 def _numbers(buffer: Buffer, position: Index) -> NDArray[np.float32]:
     numbers = np.empty(position.shape, np.float32)
     places = np.arange(0, 4 * position.size + 1, 4)
     reading.copy_lists(buffer, position.reshape(-1), places, numbers.reshape(-1).view(np.uint8))
-    return numbers
+    return np.ascontiguousarray(numbers.T)
 
 
 def _codes(buffer: Buffer, position: Index, size: Index, names: Names) -> Index:
-    codes = np.full(position.shape, -1, np.int64)
+    codes = np.full(position.shape[::-1], -1, np.int64)
     for k, words in enumerate(names.words.values()):
         number = {word.encode(): code for code, word in enumerate(words)}
-        for i in np.flatnonzero(size[:, k] >= 0):
-            codes[i, k] = number[buffer[position[i, k] : position[i, k] + size[i, k]].tobytes()]
+        for i in np.flatnonzero(size[k] >= 0):
+            codes[i, k] = number[buffer[position[k, i] : position[k, i] + size[k, i]].tobytes()]
     return codes

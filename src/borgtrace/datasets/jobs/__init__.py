@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import joblib
 import numpy as np
 
 from borgtrace.datasets.folder import building, check_free
-from borgtrace.datasets.jobs.files import Run, write_run
+from borgtrace.datasets.jobs.files import Run
 from borgtrace.datasets.jobs.index import write_index
 from borgtrace.datasets.jobs.layout import DEFAULT_COLUMNS, JobsLayout
+from borgtrace.datasets.jobs.workers import write_runs
 from borgtrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,9 +74,7 @@ def export_jobs(
     with building(out) as folder:
         parts = [str(part) for part in store.layout.parts("instance_usage")]
         runs = _runs(store)
-        work = joblib.Parallel(n_jobs=workers or os.cpu_count() or 1, return_as="generator")(
-            joblib.delayed(write_run)(parts, run, folder, layout) for run in runs
-        )
+        work = write_runs(parts, runs, folder, layout, workers or os.cpu_count() or 1)
         files = 0
         for done, count in enumerate(work, 1):
             files += count
