@@ -105,3 +105,23 @@ def test_claims_without_production_are_not_applicable() -> None:
     assert findings["S4-fig9-use"].reason == "no instance of that tier"
     assert findings["S4-fig9-share-cpu"].verdict == "does not hold"
     assert findings["TIR-cpu-overcommit"].measured == "0.5"
+
+
+def test_an_update_changes_what_is_held_until_the_end() -> None:
+    tables = tiny(
+        machine_events=MACHINES[:1],
+        instance_usage=[window(1, 3300, 0.5)],
+        instance_events=[
+            event(1, 0, "SUBMIT"),
+            event(1, 0, "SCHEDULE", cpu_request=0.25, memory_request=0.5),
+            event(1, 900, "UPDATE_RUNNING", cpu_request=0.75, memory_request=0.5),
+            event(1, 1800, "UPDATE_RUNNING", cpu_request=0.5, memory_request=0.25),
+            event(1, 2700, "EVICT"),
+            event(1, 2700, "SUBMIT"),
+            event(1, 2700, "SCHEDULE", cpu_request=0.125, memory_request=0.125),
+        ],
+        tasks=[{"collection_id": 1, "priority": 9}],
+    )
+    (row,) = answer(utilization.RECIPE, tables)
+    assert row["cpu_allocated"] == (0.25 + 0.75 + 0.5 + 0.125) / 4
+    assert row["memory_allocated"] == (0.5 + 0.5 + 0.25 + 0.125) / 4

@@ -2,30 +2,58 @@
 
 from __future__ import annotations
 
+import ibis
 import ibis.expr.types as ir
 
 from borgtrace.analyses._levels import LEVEL_BITS
-from borgtrace.analyses._windows import credited, fixed, tier
+from borgtrace.analyses._windows import RESOURCES, credited, fixed, tier
 from borgtrace.recipe import Tables
+from borgtrace.schema.time import AFTER_TRACE
+
+_INSTANCE = ["collection_id", "instance_index"]
 
 
 def allocation_changes(tables: Tables) -> ir.Table:
     """Return ``time``, ``tier`` and the change of the allocated ``cpu`` and ``memory`` in 2⁻²⁴.
 
-    An attempt holds its request (of its SCHEDULE) from there until it leaves; alloc instances hold
-    theirs, and what runs inside them counts as :func:`borgtrace.analyses._windows.credited` says.
+    An attempt holds the request of its SCHEDULE, then that of each UPDATE_RUNNING, until it leaves.
+    Alloc instances hold theirs, and what runs inside them counts as
+    :func:`borgtrace.analyses._windows.credited` says.
     """
     attempts = tables.instance_attempts
     ran = attempts.filter(attempts.schedule_time.notnull())
-    own = ran.select(
-        "alloc_collection_id", "schedule_time", "left_time",
+    ran = ran.select(
+        *_INSTANCE, "attempt", "alloc_collection_id", "schedule_time", "left_time",
         tier=tier(ran.priority, tables.generation),
-        cpu=fixed(ran.cpu_request.cast("float64").fill_null(0.0), LEVEL_BITS),
-        memory=fixed(ran.memory_request.cast("float64").fill_null(0.0), LEVEL_BITS),
+        **{name: _scaled(ran[f"{name}_request"]) for name in RESOURCES},
     )  # fmt: skip
-    rows = credited(own, tables.tasks, tables.generation)
-    rows = rows.mutate(cpu=rows.cpu * rows.sign, memory=rows.memory * rows.sign)
-    begun = rows.select("tier", "cpu", "memory", time="schedule_time")
+    held = ran.select("alloc_collection_id", "tier", *RESOURCES, "left_time", time="schedule_time")
+    rows = credited(held.union(_updates(tables, ran)), tables.tasks, tables.generation)
+    rows = rows.mutate(**{name: rows[name] * rows.sign for name in RESOURCES})
+    begun = rows.select("tier", *RESOURCES, "time")
     ended = rows.filter(rows.left_time.notnull())
-    left = ended.select("tier", cpu=-ended.cpu, memory=-ended.memory, time="left_time")
-    return begun.union(left.select(begun.columns))
+    left = ended.select("tier", **{name: -ended[name] for name in RESOURCES}, time="left_time")
+    return begun.union(left)
+
+
+def _scaled(request: ir.FloatingColumn) -> ir.IntegerColumn:
+    return fixed(request.fill_null(0.0), LEVEL_BITS)
+
+
+def _updates(tables: Tables, ran: ir.Table) -> ir.Table:
+    """Return by how much each UPDATE_RUNNING changes what its attempt holds until it leaves."""
+    events = tables.instance_events
+    updates = events.filter(
+        (events.type == "UPDATE_RUNNING") & events.cpu_request.notnull() & events.memory_request.notnull()
+    )
+    updates = updates.select(
+        *_INSTANCE, "time", "source_part", "source_row",
+        **{f"new_{name}": _scaled(updates[f"{name}_request"]) for name in RESOURCES},
+    )  # fmt: skip
+    inside = ran.inner_join(updates, _INSTANCE)
+    until = inside.left_time.fill_null(AFTER_TRACE)
+    inside = inside.filter((inside.schedule_time <= inside.time) & (inside.time < until))
+    life = ibis.window(group_by=[*_INSTANCE, "attempt"], order_by=["time", "source_part", "source_row"])
+    before = {name: inside[f"new_{name}"].lag().over(life) for name in RESOURCES}
+    changes = {name: inside[f"new_{name}"] - ibis.coalesce(before[name], inside[name]) for name in RESOURCES}
+    return inside.select("alloc_collection_id", "tier", **changes, left_time="left_time", time="time")
