@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+import borgtrace
 from borgtrace.recipe import Tables
 from borgtrace.report.page import report_html, write_page
 from borgtrace.report.sections import section
-from borgtrace.store.manifest import Manifest, SourceEntry
+from borgtrace.store import Manifest, SourceEntry, Store
 
 from . import recipes
 
@@ -27,7 +28,7 @@ def manifest(**changes: Any) -> Manifest:
     values: dict[str, Any] = {
         "generation": "2011", "cell": "", "time_zone": "America/New_York", "code_version": "0.1.0",
         "digest": "ab" * 32, "tables": {"instance_events": 450_140, "tasks": 140_000}, "sources": (source,),
-        "time_range": {"instance_events": [0, 4_200_000_000, 2**63 - 1]},
+        "time_range": {"instance_events": [0, 4_200_000_000]},
     }  # fmt: skip
     return Manifest(**{**values, **changes})
 
@@ -76,3 +77,36 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
     yield open_page
     driver.quit()
+
+
+HASH = "A" * 43 + "="
+HOUR = 3_600_000_000
+RAW = {
+    "machine_events": ["0,7,0,PLATFORM,0.5,0.25", "0,8,0,PLATFORM,1,1"],
+    "job_events": [f"0,,100,0,{HASH},2,{HASH},{HASH}", f"{HOUR},,100,1,{HASH},2,{HASH},{HASH}"],
+    "task_events": [
+        f"0,,100,0,,0,{HASH},2,9,0.25,0.125,0.001,0",
+        f"{HOUR},,100,0,7,1,{HASH},2,9,0.25,0.125,0.001,0",
+        f"{2 * HOUR},,100,0,7,2,{HASH},2,9,0.25,0.125,0.001,0",
+        f"0,,100,1,,0,{HASH},2,9,0.25,0.125,0.001,0",
+    ],
+    "task_usage": [
+        f"{HOUR},{HOUR + 300_000_000},100,0,7,0.1,0.05,0.06,,,0.07,,,0.2,,2.5,0.01,1,0,0.15",
+        f"{HOUR + 300_000_000},{HOUR + 600_000_000},100,0,7,0.2,0.05,0.06,,,0.07,,,0.3,,2.5,0.01,1,0,0.25",
+        f"{HOUR + 900_000_000},{HOUR + 1_200_000_000},100,0,7,0.4,0.05,0.06,,,0.07,,,0.5,,2.5,0.01,1,0,0.45",
+    ],
+}
+"""One job of two tasks, as raw CSV: task 0 waits an hour, runs an hour with a gap in its usage, and is evicted."""
+
+
+@pytest.fixture(scope="session")
+def tiny_store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A store of the rows above."""
+    from borgtrace.ingest import IngestOptions, ingest
+
+    root = tmp_path_factory.mktemp("tiny")
+    for table, lines in RAW.items():
+        (root / "raw" / table).mkdir(parents=True)
+        (root / "raw" / table / "part-00000-of-00001.csv").write_text("\n".join(lines) + "\n")
+    ingest([root / "raw"], root / "store", IngestOptions(jobs=1))
+    return borgtrace.open(root / "store")

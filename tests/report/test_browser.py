@@ -32,6 +32,20 @@ def drawn(driver: Any) -> list[str]:
     return states
 
 
+def tooltip(driver: Any, mark: Any) -> str:
+    """Move the pointer onto a mark, again and again while the page still settles, and read what it shows."""
+    from selenium.webdriver import ActionChains
+
+    def shown() -> Any:
+        ActionChains(driver).move_to_element_with_offset(mark, 2, 2).move_to_element(mark).perform()
+        tip = (
+            "const tip = document.querySelector('#vg-tooltip-element.visible'); return tip && tip.textContent"
+        )
+        return driver.execute_script(tip)
+
+    return str(wait_for(shown))
+
+
 def errors(driver: Any) -> list[Any]:
     return [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
 
@@ -86,17 +100,13 @@ def test_contents_are_folded_on_a_phone_and_open_on_tap(browser: Browser, page: 
 
 
 def test_a_tooltip_shows_a_value(browser: Browser, page: Path) -> None:
-    from selenium.webdriver import ActionChains
 
     driver = browser(page)
     drawn(driver)
     chart = driver.find_element("css selector", "[data-chart=side-by-side]")
     driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
     point = chart.find_elements("css selector", ".mark-symbol path")[150]
-    ActionChains(driver).move_to_element(point).perform()
-    text = wait_for(lambda: driver.execute_script(
-        "const tip = document.querySelector('#vg-tooltip-element.visible'); return tip && tip.textContent"
-    ))  # fmt: skip
+    text = tooltip(driver, point)
     assert "hour" in text
     assert "CPU" in text
     assert any(char.isdigit() for char in text)

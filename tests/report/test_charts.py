@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.report.charts import ROWS, TooManyPointsError, figure
-from borgtrace.report.theme import CONFIG, themed
+from borgtrace.report.theme import themed
 from borgtrace.report.views import unit_views
 
 from . import recipes
@@ -48,8 +48,8 @@ def test_aggregated_data_is_left_alone_up_to_a_limit() -> None:
 
 def test_lines_and_areas_show_values_everywhere() -> None:
     marks = [view.spec["mark"] for view in unit_views(spec_of(recipes.side_by_side(recipes.rows(10))))]
-    assert [mark.get("point") for mark in marks] == ["transparent", None, "transparent"]
-    assert CONFIG["mark"]["tooltip"] is True
+    assert [bool(mark.get("point")) for mark in marks] == [True, False, True]
+    assert all(mark["tooltip"] is True for mark in marks)
 
 
 def test_one_zoom_per_view_on_continuous_axes_only() -> None:

@@ -96,7 +96,7 @@ def test_empty_store_makes_a_page() -> None:
 def test_holdings_of_the_manifest() -> None:
     events, tasks = holdings(manifest())
     assert (events.rows, events.sources) == ("450\u202f140", "1 of 500 files")
-    assert events.span == "1 May 2011 20:00 EDT, 0.0 h"  # 4,200 s: an hour after the trace began
+    assert events.span == "before the trace to 1 May 2011 20:00 EDT"  # 4,200 s: an hour after its start
     assert (tasks.sources, tasks.span) == ("derived at ingest", "")
 
 

@@ -22,6 +22,8 @@ MAXIMUM_ROWS = 20_000
 
 _ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 _PAN = "[pointerdown[event.pointerType !== 'touch'], window:pointerup] > window:pointermove!"
+_TOUCHED = {"opacity": 0, "size": 90, "tooltip": True}
+"""Points on lines that are not seen but felt."""
 _ZOOMED = ("line", "area", "trail", "point", "circle", "square")
 _CONTINUOUS = ("quantitative", "temporal")
 
@@ -97,10 +99,14 @@ def _reduced(rows: list[dict[str, Any]], users: list[View]) -> list[Any]:
 
 
 def _show_values(view: View) -> None:
-    """Put transparent points on lines and areas: a tooltip there tells the value under the pointer."""
-    if view.mark in ("line", "area", "trail"):
-        mark = view.spec["mark"]
-        view.spec["mark"] = {"point": "transparent", **(mark if isinstance(mark, dict) else {"type": mark})}
+    """Give each mark a tooltip, and lines and areas points that tell the value under the pointer.
+
+    The tooltip is asked for by the mark itself: beside a selection (our zoom), Vega-Lite lets no other
+    mark of a layer feel the pointer.
+    """
+    mark = view.spec["mark"]
+    mark = {"tooltip": True, **(mark if isinstance(mark, dict) else {"type": mark})}
+    view.spec["mark"] = {"point": dict(_TOUCHED), **mark} if view.mark in ("line", "area", "trail") else mark
 
 
 def _make_zoomable(spec: dict[str, Any]) -> None:

@@ -115,15 +115,24 @@ def _sources(manifest: Manifest, table: str) -> str:
     if not entries:
         return "derived at ingest"
     parts = {entry.parts for entry in entries if entry.parts}
-    of = f" of {parts.pop()}" if len(parts) == 1 else ""
+    of = f" of {parts.pop()}" if len(parts) == 1 and parts != {len(entries)} else ""
     return f"{len(entries)}{of} {'file' if len(entries) == 1 and not of else 'files'}"
 
 
 def _span(manifest: Manifest, table: str) -> str:
-    """Write the first and the last time, as wall clock of the cell and as hours of the trace."""
-    bounds = [t for t in manifest.time_range.get(table, ()) if t not in (BEFORE_TRACE, AFTER_TRACE)]
+    """Write the first and the last time as wall clock of the cell, and the time between."""
+    bounds = manifest.time_range.get(table) or []
     if not bounds:
         return ""
     first, last = min(bounds), max(bounds)
-    start = to_wall_clock(first, manifest.generation, manifest.cell)
-    return f"{start:%-d %b %Y %H:%M %Z}, {(last - first) / HOUR:.1f} h"
+    instants = f"{_instant(first, manifest)} to {_instant(last, manifest)}"
+    is_known = first > BEFORE_TRACE and last < AFTER_TRACE
+    if first == last:
+        return _instant(first, manifest)
+    return f"{instants} ({(last - first) / HOUR:.1f} h)" if is_known else instants
+
+
+def _instant(time: int, manifest: Manifest) -> str:
+    if time in (BEFORE_TRACE, AFTER_TRACE):
+        return "before the trace" if time == BEFORE_TRACE else "after the trace"
+    return f"{to_wall_clock(time, manifest.generation, manifest.cell):%-d %b %Y %H:%M %Z}"

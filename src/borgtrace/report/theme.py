@@ -23,7 +23,7 @@ _COLOUR_KEYS = frozenset({"color", "fill", "stroke", "value", "range", "conditio
 CONFIG: dict[str, Any] = {
     "background": "transparent",
     "font": "system-ui, sans-serif",
-    "mark": {"tooltip": True, "color": "var(--c1)", "aria": False},
+    "mark": {"color": "var(--c1)", "aria": False},
     "tooltipFormat": {"numberFormat": ",.5~g"},
     "line": {"strokeWidth": 1.8},
     "text": {"fill": _INK},
@@ -33,10 +33,11 @@ CONFIG: dict[str, Any] = {
     "axis": {
         "labelColor": _INK, "titleColor": _INK, "domainColor": _MUTED, "tickColor": _MUTED,
         "gridColor": "var(--grid)", "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal",
-        "labelOverlap": "greedy",
+        "labelOverlap": "greedy", "labelSeparation": 6,
     },
     "legend": {"labelColor": _INK, "titleColor": _INK, "labelFontSize": 12, "titleFontWeight": "normal",
-               "labelLimit": 240, "symbolStrokeWidth": 3},
+               "labelLimit": 240, "symbolStrokeWidth": 3, "symbolBaseFillColor": _MUTED,
+               "symbolBaseStrokeColor": _MUTED},
     "title": {"color": _INK, "subtitleColor": _MUTED, "fontSize": 14, "anchor": "start"},
     "header": {"labelColor": _INK, "titleColor": _INK, "titleFontWeight": "normal"},
 }  # fmt: skip

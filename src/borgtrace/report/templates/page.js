@@ -5,8 +5,8 @@
   const OPTIONS = { mode: "vega-lite", renderer: "svg", actions: false, logLevel: 1 };
   const charts = [...document.querySelectorAll("[data-chart]")];
 
-  // Width that the drawings of a view may take beside their axes, titles and legend.
-  const room = (width, columns) => Math.max(90, Math.floor(width / columns) - 75);
+  // Width that each of several drawings may take beside its axis; where it is too little, the chart scrolls.
+  const room = (width, columns) => Math.max(columns > 1 ? 120 : 90, Math.floor(width / columns) - (columns > 1 ? 75 : 92));
 
   const rowsOf = (spec, root) => {
     const data = spec.data || root.data;
@@ -16,46 +16,91 @@
 
   const distinct = (spec, root, field) => new Set(rowsOf(spec, root).map((row) => row[field])).size || 1;
 
-  // Fits a specification to the page: one view takes the container's width, several share it or stack.
-  const fit = (spec, width) => {
-    const narrow = width < NARROW;
-    const shape = (part, available, isTop) => {
-      if (part.hconcat || part.concat) {
-        const parts = part.hconcat || part.concat;
-        const columns = narrow ? 1 : Math.min(part.columns || parts.length, parts.length, Math.max(1, Math.floor(available / 260)));
-        delete part.hconcat;
-        part.concat = parts;
-        part.columns = columns;
-        parts.forEach((child) => shape(child, available / columns, false));
-      } else if (part.vconcat) {
-        part.vconcat.forEach((child) => shape(child, available, false));
-      } else if (part.spec) {
-        const field = part.facet && part.facet.field;
-        const across = field ? distinct(part, spec, field) : distinct(part, spec, ((part.facet || {}).column || {}).field);
-        const columns = field ? Math.max(1, Math.min(part.columns || across, across, Math.floor(available / 240))) : across;
-        if (field) part.columns = columns;
-        shape(part.spec, available / columns, false);
-      } else {
-        const encoding = part.encoding || {};
-        const facet = encoding.facet;
-        if (facet && facet.field) {
-          const across = distinct(part, spec, facet.field);
-          facet.columns = Math.max(1, Math.min(facet.columns || across, across, Math.floor(available / 240)));
-          part.width = room(available, facet.columns);
-        } else if (encoding.column) {
-          part.width = room(available, distinct(part, spec, encoding.column.field));
-        } else if (encoding.row || !isTop) {
-          part.width = room(available, 1);
-        } else {
-          part.width = "container";
-          part.autosize = { type: "fit-x", contains: "padding" };
-        }
+  const isNamed = (channel) => channel && channel.field && ["nominal", "ordinal"].includes(channel.type);
+
+  // Lays the names of a discrete axis flat where they have room, and cuts those beside it to their share.
+  const label = (part, spec, width) => {
+    for (const view of [part, ...(part.layer || [])]) {
+      const { x, y } = view.encoding || {};
+      if (isNamed(x) && x.axis !== null) {
+        const names = [...new Set(rowsOf(view.data ? view : part, spec).map((row) => String(row[x.field])))];
+        const longest = Math.max(0, ...names.map((name) => name.length));
+        if (names.length * (longest * 7 + 8) < width - 75) x.axis = Object.assign({ labelAngle: 0 }, x.axis);
       }
-    };
-    const legend = narrow || spec.hconcat || spec.concat || spec.vconcat || spec.facet
-      ? { orient: "bottom", columns: Math.max(1, Math.floor(width / 150)) } : {};
-    spec.config.legend = Object.assign({}, spec.config.legend, legend);
-    shape(spec, width, true);
+      if (isNamed(y) && y.axis !== null) {
+        const limit = Math.max(90, Math.floor(width * 0.42));
+        y.axis = Object.assign({}, y.axis, { labelLimit: Math.min((y.axis || {}).labelLimit || 240, limit) });
+      }
+    }
+  };
+
+  // Breaks a title into lines that fit.
+  const wrap = (title, width) => {
+    const text = title && (typeof title === "string" ? title : title.text);
+    if (typeof text !== "string") return title;
+    const lines = [""];
+    for (const word of text.split(" ")) {
+      const last = lines[lines.length - 1];
+      if (last && (last.length + word.length + 1) * 8 > width) lines.push(word);
+      else lines[lines.length - 1] = last ? last + " " + word : word;
+    }
+    return Object.assign({}, typeof title === "string" ? {} : title, { text: lines });
+  };
+
+  // How many facets stand side by side.
+  const across = (wanted, count, width) => Math.max(1, Math.min(wanted || count, count, Math.floor(width / 200)));
+
+  // Fits a part of a specification to a width: one view takes it all, several share it or stack.
+  const shape = (part, spec, width, isTop) => {
+    for (const view of [part, ...(part.layer || [])]) {
+      if (view.title) view.title = wrap(view.title, width - 40);
+    }
+    const parts = part.hconcat || part.concat;
+    const encoding = part.encoding || {};
+    if (parts) {
+      part.columns = width < NARROW ? 1 : across(part.columns, parts.length, width);
+      delete part.hconcat;
+      part.concat = parts;
+      parts.forEach((child) => shape(child, spec, width / part.columns, false));
+    } else if (part.vconcat) {
+      part.vconcat.forEach((child) => shape(child, spec, width, false));
+    } else if (part.spec) {
+      const facet = part.facet || {};
+      const field = facet.field || (facet.column || {}).field;
+      const count = field ? distinct(part, spec, field) : 1;
+      if (facet.field) part.columns = across(part.columns, count, width);
+      shape(part.spec, spec, width / (part.columns || count), false);
+    } else {
+      if (encoding.column && !encoding.row && width / distinct(part, spec, encoding.column.field) < 160) {
+        encoding.facet = encoding.column;
+        delete encoding.column;
+      }
+      if (encoding.facet) {
+        const count = distinct(part, spec, encoding.facet.field);
+        encoding.facet.columns = across(encoding.facet.columns, count, width);
+        part.width = room(width, encoding.facet.columns);
+      } else if (encoding.column) {
+        part.width = room(width, distinct(part, spec, encoding.column.field));
+      } else if (encoding.row || !isTop) {
+        part.width = room(width, 1);
+      } else {
+        part.width = "container";
+        part.autosize = { type: "fit-x", contains: "padding" };
+      }
+      const drawn = typeof part.width === "number" ? part.width : width;
+      if (typeof part.width === "number") spec.config.axisX = { titleLimit: part.width };
+      label(part, spec, drawn);
+    }
+  };
+
+  const fit = (spec, width) => {
+    const isWide = width >= NARROW && !(spec.hconcat || spec.concat || spec.vconcat || spec.facet);
+    if (!isWide) {
+      const below = { orient: "bottom", columns: Math.max(1, Math.floor(width / 180)) };
+      const layout = { bottom: { direction: "vertical", anchor: "start" } };
+      spec.config.legend = Object.assign({}, spec.config.legend, below, { layout });
+    }
+    shape(spec, spec, width, true);
     return spec;
   };
 

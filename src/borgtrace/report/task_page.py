@@ -1,0 +1,110 @@
+"""``borgtrace trace --plot``: one task's life on one self-contained page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from borgtrace.report.charts import figure
+from borgtrace.report.holdings import trace_name
+from borgtrace.report.page import render, write_page
+from borgtrace.report.task_life import Life, chart, read_life, times
+from borgtrace.report.values import Heading, cell, shown_table
+from borgtrace.schema import TABLES, Column, Table
+from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, to_wall_clock
+from borgtrace.store.manifest import Manifest
+
+if TYPE_CHECKING:
+    from borgtrace.store import Store
+
+_FACTS = (
+    "collection_type", "priority", "scheduling_class", "cpu_request", "memory_request", "disk_request", "user",
+    "collection_logical_name", "n_windows", "n_machines", "seconds", "mean_average_cpu", "std_average_cpu",
+    "max_average_cpu", "mean_average_memory", "end_type",
+)  # fmt: skip
+SHOWN_WINDOWS = 2000
+
+
+def write(store: Store, collection_id: int, instance_index: int, path: str | Path) -> Path:
+    """Draw the life of one task: events as marks, usage as lines, both as tables.
+
+    Parameters
+    ----------
+    store
+        An open store.
+    collection_id, instance_index
+        The task.
+    path
+        The HTML file; replaced at the end.
+
+    Returns
+    -------
+    pathlib.Path
+        The file.
+
+    Raises
+    ------
+    UsageError
+        Where the store has no such task.
+    """
+    life = read_life(store, collection_id, instance_index)
+    path = Path(path)
+    write_page(path, task_html(store.manifest, store.path.name, life))
+    return path
+
+
+def task_html(manifest: Manifest, store_name: str, life: Life) -> str:
+    """Return the page of one task."""
+    name = f"Task {life.collection_id}:{life.instance_index}"
+    drawn = chart(life)
+    events, usage = (
+        _selected("instance_events", life.events.column_names),
+        _selected("instance_usage", life.usage.column_names),
+    )
+    return render(
+        "task.html.j2",
+        title=name,
+        trace=trace_name(manifest),
+        store=store_name,
+        manifest=manifest,
+        life=life,
+        figure=figure(drawn, f"The life of {name.lower()}.") if drawn is not None else None,
+        facts=_facts(life),
+        tables=(
+            ("Events", shown_table(life.events, events, SHOWN_WINDOWS), "events"),
+            ("Usage", shown_table(life.usage, usage, SHOWN_WINDOWS), "usage"),
+        ),
+        span=_span(manifest, life),
+    )
+
+
+def _selected(table: str, names: list[str]) -> Table:
+    columns = tuple(TABLES[table].column(name) for name in names)
+    return Table(table, TABLES[table].grain, (), columns)
+
+
+def _facts(life: Life) -> list[tuple[Heading, str]]:
+    """Return what the index says of the task, known values only."""
+    columns = [column for column in TABLES["tasks"].columns if column.name in _FACTS]
+    known = [column for column in columns if life.task[column.name] is not None]
+    return [(_heading(column), cell(life.task[column.name], column)) for column in known]
+
+
+def _heading(column: Column) -> Heading:
+    unit = column.unit if column.unit in ("s", "us") else ""
+    return Heading(column.name, unit, column.doc, is_number=False)
+
+
+def _span(manifest: Manifest, life: Life) -> str:
+    known = times(life)
+    return (
+        f"from {_instant(min(known), manifest)} to {_instant(max(known), manifest)}"
+        if known
+        else "at no known time"
+    )
+
+
+def _instant(time: int, manifest: Manifest) -> str:
+    if time in (BEFORE_TRACE, AFTER_TRACE):
+        return "before the trace" if time == BEFORE_TRACE else "after the trace"
+    return f"{to_wall_clock(time, manifest.generation, manifest.cell):%-d %b %Y %H:%M:%S %Z}"

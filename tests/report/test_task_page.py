@@ -1,0 +1,125 @@
+"""One task's life on a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from borgtrace.errors import UsageError
+from borgtrace.report import task_page
+from borgtrace.report.charts import ROWS, figure
+from borgtrace.report.task_life import EVENT_COLUMNS, USAGE_COLUMNS, Life, chart, read_life
+from borgtrace.schema import TABLES
+from borgtrace.schema.arrow import arrow_field
+from borgtrace.schema.time import AFTER_TRACE
+from borgtrace.store import Store
+
+from .conftest import HOUR
+from .test_browser import drawn, errors, tooltip
+
+Browser = Callable[..., Any]
+
+
+def _rows(spec: dict[str, Any], panel: int) -> list[dict[str, Any]]:
+    (view,) = [v for v in [spec["vconcat"][panel], *spec["vconcat"][panel].get("layer", [])] if "data" in v][
+        :1
+    ]
+    data = view["data"]
+    rows: list[dict[str, Any]] = data["values"] if "values" in data else spec["datasets"][data["name"]]
+    return rows
+
+
+def test_events_and_windows_are_those_of_the_task(tiny_store: Store) -> None:
+    life = read_life(tiny_store, 100, 0)
+    assert life.events["type"].to_pylist() == ["SUBMIT", "SCHEDULE", "EVICT"]
+    assert life.events["time"].to_pylist() == [0, HOUR, 2 * HOUR]
+    assert life.usage["average_cpu"].to_pylist() == pytest.approx([0.1, 0.2, 0.4])
+
+
+def test_gap_breaks_the_line(tiny_store: Store) -> None:
+    drawing = chart(read_life(tiny_store, 100, 0))
+    assert drawing is not None
+    spec = json.loads(figure(drawing, "Life.").spec)
+    mean = [(row["hour"], row["value"]) for row in _rows(spec, 1) if row["series"] == "mean"]
+    assert mean == [
+        (1, 0.1),
+        (pytest.approx(1 + 1 / 12), 0.2),
+        (pytest.approx(1 + 2 / 12), 0.2),
+        (pytest.approx(1 + 2 / 12), None),
+        (1.25, 0.4),
+        (pytest.approx(1 + 4 / 12), 0.4),
+        (pytest.approx(1 + 4 / 12), None),
+    ]
+
+
+def test_task_without_usage_has_events_only(tiny_store: Store) -> None:
+    drawing = chart(read_life(tiny_store, 100, 1))
+    assert drawing is not None
+    assert len(json.loads(figure(drawing, "Life.").spec)["vconcat"]) == 1
+
+
+def test_unknown_task(tiny_store: Store, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        task_page.write(tiny_store, 100, 7, tmp_path / "x.html")
+    assert str(caught.value) == "task: not in this store: got instance 7; it has instances 0 to 1"
+    assert list(tmp_path.iterdir()) == []
+
+
+def _life(n: int) -> Life:
+    """A task with `n` windows after each other, and an event after the end of the trace."""
+    usage: dict[str, list[Any]] = {name: [0.5] * n for name in USAGE_COLUMNS}
+    usage |= {"start_time": [i * 300_000_000 + HOUR for i in range(n)], "machine_id": [7] * n}
+    usage["end_time"] = [start + 300_000_000 for start in usage["start_time"]]
+    event: dict[str, list[Any]] = {name: [None] for name in EVENT_COLUMNS}
+    event |= {"time": [AFTER_TRACE], "type": ["LOST"]}
+    task: dict[str, Any] = dict.fromkeys(TABLES["tasks"].names)
+
+    def table(name: str, columns: dict[str, list[Any]]) -> pa.Table:
+        fields = [arrow_field(TABLES[name].column(column)).with_nullable(True) for column in columns]
+        return pa.table(list(columns.values()), schema=pa.schema(fields))
+
+    return Life(1, 2, table("instance_events", event), table("instance_usage", usage), task)
+
+
+def test_a_month_of_windows_is_reduced() -> None:
+    drawing = chart(_life(8_640))
+    assert drawing is not None
+    made = figure(drawing, "Life.")
+    assert made.n_rows <= 2 * ROWS + 1
+    assert len(made.spec) < 3_000_000
+
+
+def test_event_after_the_trace_is_drawn_at_the_last_known_time() -> None:
+    drawing = chart(_life(2))
+    assert drawing is not None
+    spec = json.loads(figure(drawing, "Life.").spec)
+    assert [row["hour"] for row in _rows(spec, 0)] == [pytest.approx(1 + 2 / 12)]
+
+
+def test_page_says_what_it_shows(tiny_store: Store, tmp_path: Path) -> None:
+    html = task_page.write(tiny_store, 100, 0, tmp_path / "life.html").read_text()
+    assert "<h1>Task 100:0</h1>" in html
+    assert "3 events and 3 usage windows, from before the trace to 1 May 2011 20:50:00 EDT." in html
+    assert "SYNTHETIC" not in html
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["life.html"]
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
+def test_page_in_a_browser(
+    browser: Browser, tiny_store: Store, tmp_path: Path, width: int, dark: bool
+) -> None:
+    driver = browser(task_page.write(tiny_store, 100, 0, tmp_path / "life.html"), width, dark=dark)
+    assert drawn(driver) == ["drawn"]
+    assert errors(driver) == []
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    chart_box, svg_box = driver.execute_script(
+        "return ['.chart', '.chart svg'].map(s => document.querySelector(s).getBoundingClientRect().width)"
+    )
+    assert svg_box <= chart_box
+    event = driver.find_elements("css selector", ".chart .mark-symbol path")[1]
+    assert "SCHEDULE" in tooltip(driver, event)
