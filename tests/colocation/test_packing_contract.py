@@ -107,14 +107,16 @@ def test_it_says_what_it_is(kind):
     assert made.label == f"{kind.name} {made.parameter:g}"
     assert kind.about
     assert kind.symbol
-    assert kind.__doc__ and len(kind.__doc__) > 80
+    assert len(kind.__doc__ or "") > 80
     for estimator in kind.family():
         assert isinstance(estimator, kind)
 
 
 @ESTIMATORS
 def test_it_refuses_parameters_outside_its_range(kind):
-    with pytest.raises(UsageError, match=f"^{kind.name}: {kind.symbol}: out of range: expected a number above 0"):
+    with pytest.raises(
+        UsageError, match=f"^{kind.name}: {kind.symbol}: out of range: expected a number above 0"
+    ):
         kind(0)
     with pytest.raises(UsageError):
         kind(float("nan"))

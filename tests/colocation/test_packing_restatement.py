@@ -30,14 +30,17 @@ def fit_bin(estimator: Estimator, observed: np.ndarray, capacity: float) -> Test
     x = observed.astype(np.float64)
     mean, std = x.mean(axis=1), x.std(axis=1)
     if estimator.name == "gpa":
+
         def gaussian(held: list[int], k: int) -> float:
             on = [*held, k]
             mu, sigma = mean[on].sum(), math.sqrt((std[on] ** 2).sum())
             return estimator.parameter - (1 - norm.cdf((capacity - mu) / sigma))
+
         return gaussian
     p = estimator.parameter
     sizes = {
-        "cantelli": lambda: mean + p * std, "average": lambda: p * mean,
+        "cantelli": lambda: mean + p * std,
+        "average": lambda: p * mean,
         "percentile": lambda: np.percentile(x, p, axis=1),
     }[estimator.name]()
     return lambda held, k: capacity - sizes[held].sum() - sizes[k]

@@ -1,0 +1,103 @@
+"""``borgtrace colocate``: its sources, its files, its advice, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from borgtrace.cli import main
+from borgtrace.colocation.pool import Pool
+
+FAST = ["--realizations", "150", "--instances", "2", "--size", "40"]
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["colocate", *arguments])
+    return int(ended.value.code or 0)
+
+
+def test_one_experiment_prints_its_table(capsys):
+    assert run("--synthetic", "80", "--experiment", "packing_rebalancing", *FAST) == 0
+    out, err = capsys.readouterr()
+    rows = list(csv.DictReader(out.splitlines()))
+    assert len(rows) == 16 * 2 * 2 * 2
+    assert "S1-rebalancing" in err
+
+
+def test_several_write_their_files_and_end_in_advice(tmp_path: Path, capsys):
+    names = ("packing_base", "packing_averages", "packing_advice")
+    chosen = [word for name in names for word in ("--experiment", name)]
+    assert (
+        run("--synthetic", "80", *chosen, *FAST, "--slo", "0.99", "--capacity", "2", "--out", str(tmp_path))
+        == 0
+    )
+    out, err = capsys.readouterr()
+    assert "To stay at most 0.01 of the time over capacity 2, pack by " in err
+    for name in names:
+        for suffix in ("parquet", "csv", "svg", "vl.json"):
+            assert (tmp_path / f"{name}.{suffix}").stat().st_size > 200
+    assert out == (tmp_path / "claims.csv").read_text()
+    advised = [
+        row for row in pq.read_table(tmp_path / "packing_advice.parquet").to_pylist() if row["is_advised"]
+    ]
+    assert [(row["target"], row["capacity"]) for row in advised] == [(0.01, 2.0)]
+
+
+def test_a_pool_goes_to_a_file_and_comes_back_the_same(tmp_path: Path, capsys):
+    file = tmp_path / "pool.parquet"
+    assert run("--synthetic", "50", "--seed", "3", "--export-pool", str(file)) == 0
+    assert "50 tasks" in capsys.readouterr().err
+    assert (Pool.from_file(file).inst == Pool.from_synth(50, 3).inst).all()
+    arguments = ("--experiment", "packing_rebalancing", "--seed", "3", *FAST)
+    assert run("--pool", str(file), *arguments) == 0
+    from_file = capsys.readouterr().out
+    assert run("--synthetic", "50", *arguments) == 0
+    assert capsys.readouterr().out == from_file
+
+
+def test_json(capsys):
+    assert run("--synthetic", "40", "--experiment", "packing_clairvoyance", "--json", *FAST) == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    facts = json.loads(line)
+    assert facts["provenance"]["is_synthetic"] is True
+    assert facts["provenance"]["parameters"]["realizations"] == 150
+
+
+def test_lists(capsys):
+    assert run("--list") == 0
+    assert "packing_advice" in capsys.readouterr().out
+    assert run("--estimators") == 0
+    out = capsys.readouterr().out
+    assert "convolution:ρ" in out
+    assert "dot-product" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "colocate: where do the tasks come from: expected one of STORE, --pool, --synthetic, got none"),
+        (["x", "--synthetic", "5"],
+         "colocate: where do the tasks come from: expected one of STORE, --pool, --synthetic, got STORE and --synthetic"),
+        (["--synthetic", "0"], "--synthetic: not a number of tasks: expected at least 1, got 0"),
+        (["--synthetic", "9", "--realizations", "50"], "--realizations: too few: expected at least 100, got 50"),
+        (["--synthetic", "9", "--instances", "0"], "--instances: too few: expected at least 1, got 0"),
+        (["--synthetic", "9", "--slo", "1"], "--slo: not a service level: expected above 0 and below 1, got 1; try 0.999"),
+        (["--synthetic", "9", "--capacity", "0"],
+         "--capacity: not the capacity of a machine: expected a number above 0, got 0"),
+    ],
+)  # fmt: skip
+def test_what_makes_no_sense_is_refused_in_one_line(arguments, message, capsys):
+    assert run(*arguments) == 2
+    assert capsys.readouterr().err.strip() == f"borgtrace: {message}"
+
+
+def test_an_unknown_experiment_lists_the_known(capsys):
+    assert run("--synthetic", "9", "--experiment", "fig7") == 2
+    err = capsys.readouterr().err
+    assert err.startswith("borgtrace: --experiment: unknown name: expected one of ")
+    assert "packing_base" in err

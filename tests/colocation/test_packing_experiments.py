@@ -1,0 +1,137 @@
+"""Every packing experiment: small, whole, drawn, and without a NaN; and its claims on results made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from borgtrace.colocation.estimators.registry import parse_estimator
+from borgtrace.colocation.experiments import packing_base, packing_rebalancing
+from borgtrace.colocation.experiments._outcomes import find, to_table, value
+from borgtrace.colocation.grid import Cell, Outcome
+from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.source import PoolTables
+from borgtrace.errors import UsageError
+from borgtrace.recipe import NotApplicable, recipes
+
+EXPERIMENTS = [
+    name for name, r in recipes().items() if r.module.startswith("borgtrace.colocation.experiments.")
+]
+SMALL = {"realizations": 200, "instances": 2, "size": 60, "hours": 4}
+
+
+@pytest.fixture(scope="module")
+def tables() -> PoolTables:
+    pool = Pool.from_synth(200, seed=3)
+    rng = np.random.default_rng(0)
+    shift = rng.integers(0, 12, len(pool)) * 300
+    known = replace(
+        pool, start=pool.start + np.repeat(shift, pool.n_windows),
+        cpu_request=(pool.mean() * rng.uniform(1.5, 4, len(pool))).astype(np.float32),
+        memory=np.repeat(rng.uniform(0.005, 0.05, len(pool)), pool.n_windows).astype(np.float32),
+        priority=rng.integers(0, 12, len(pool)), logical_name=rng.integers(0, 20, len(pool)),
+        collection_id=np.arange(len(pool)) // 4, instance_index=np.arange(len(pool)) % 4,
+    )  # fmt: skip
+    return PoolTables(known)
+
+
+def test_there_are_fourteen():
+    assert EXPERIMENTS == [
+        "packing_base", "packing_averages", "packing_capacities", "packing_clairvoyance", "packing_rebalancing",
+        "packing_rare_events", "packing_memory", "packing_machines", "task_correlation", "packing_correlated",
+        "packing_replay", "packing_online", "packing_two_targets", "packing_advice",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_it_runs_draws_and_holds_no_nan(name, tables):
+    recipe = recipes()[name]
+    options = {key: v for key, v in SMALL.items() if key in recipe.parameters}
+    if name == "packing_online":
+        options = {"tasks": 60}
+    result = recipe.run(tables, **options)
+    assert result.not_applicable is None
+    assert result.table.num_rows
+    for column, field in zip(result.table.columns, result.table.schema, strict=True):
+        if pa.types.is_floating(field.type):
+            assert not pc.any(pc.is_nan(column)).as_py(), field.name
+    assert result.plot().to_dict()
+    assert recipe.question.endswith("?")
+    for finding in result.findings:
+        assert finding.verdict in ("holds", "does not hold", "not applicable")
+        assert finding.verdict == "not applicable" or finding.measured != "–"
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_it_is_deterministic(name, tables):
+    recipe = recipes()[name]
+    options = {key: v for key, v in SMALL.items() if key in recipe.parameters}
+    if name == "packing_online":
+        options = {"tasks": 40}
+    again = PoolTables(tables.pool)
+    assert recipe.run(tables, **options).table.equals(recipe.run(again, **options).table)
+
+
+@pytest.mark.parametrize("name", ["packing_memory", "packing_online", "packing_replay", "task_correlation"])
+def test_it_says_what_a_bare_pool_cannot_answer(name):
+    bare = replace(Pool.from_synth(30, seed=1), start=None, seconds=None, memory=None)
+    result = recipes()[name].run(PoolTables(bare))
+    assert result.not_applicable in ("no memory was observed", "the pool has no time stamps")
+    assert all(finding.verdict == "not applicable" for finding in result.findings)
+
+
+def test_too_few_realizations(tables):
+    with pytest.raises(UsageError) as caught:
+        packing_base.RECIPE.run(tables, realizations=99)
+    assert str(caught.value) == "realizations: too few: expected at least 100, got 99"
+    with pytest.raises(UsageError) as caught:
+        recipes()["packing_advice"].run(tables, target=1.0)
+    assert str(caught.value) == "target: not a probability: expected above 0 and below 1, got 1"
+
+
+def outcome(text: str, instance: int, m_abs: int, overflows: int, **cell) -> Outcome:
+    return Outcome(
+        Cell(parse_estimator(text), **cell), instance, m_abs, 10, overflows, m_abs * 100, 1_000, 0, 0
+    )
+
+
+def test_summaries_weigh_machines_and_average_instances():
+    result = to_table(
+        [outcome("gpa:0.1", 0, 12, 12), outcome("gpa:0.1", 1, 18, 9), outcome("average:1", 0, 10, 400)],
+        packing_base.RESULT,
+    )
+    assert value(result, "m", estimator="gpa") == 1.5
+    assert value(result, "q", estimator="gpa") == 21 / 3_000
+    assert value(result, "m_abs_median", estimator="gpa", parameter=0.1) == 15
+    with pytest.raises(NotApplicable):
+        find(result, estimator="cantelli")
+
+
+def test_claims_on_known_results():
+    rows = [
+        outcome("average:1", 0, 28, 1_000, packer="best-fit"), outcome("average:1", 0, 30, 1_000, packer="first-fit"),
+        outcome("gpa:0.1", 0, 35, 350), outcome("gpa:0.1", 0, 35, 350, packer="first-fit"),
+        outcome("gpa:0.001", 0, 47, 5), outcome("gpa:0.001", 0, 47, 5, packer="first-fit"),
+    ]  # fmt: skip
+    result = to_table(rows, packing_base.RESULT)
+    assert packing_base.packer_difference(result) == 2
+    assert packing_base.dominators(result) == "none"
+    # log q at m = 2.8, 3.5, 4.7: ln(.3571), ln(.1), ln(.00106)
+    m, q = np.array([2.8, 3.5, 4.7]), np.log([1_000 / 2_800, 0.1, 5 / 4_700])
+    assert packing_base.linearity(result) == pytest.approx(np.corrcoef(m, q)[0, 1] ** 2)
+    best = to_table([outcome("gpa:0.1", 0, 10, 1), outcome("average:2", 0, 11, 2)], packing_base.RESULT)
+    assert packing_base.dominators(best) == "gpa 0.1"
+
+
+def test_the_fall_by_rebalancing():
+    rows = [
+        outcome("gpa:0.1", 0, 10, 100, is_rebalanced=False), outcome("gpa:0.1", 0, 10, 90),
+        outcome("gpa:0.1", 1, 10, 0, is_rebalanced=False), outcome("gpa:0.1", 1, 10, 0),
+        outcome("average:1", 0, 10, 200, is_rebalanced=False), outcome("average:1", 0, 10, 190),
+    ]  # fmt: skip
+    result = to_table(rows, packing_rebalancing.RESULT)
+    assert packing_rebalancing.mean_fall(result) == pytest.approx((0.1 + 0.05) / 2)

@@ -1,0 +1,133 @@
+"""The grid of experiments: what its cells share, what they see, and what does not depend on threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from borgtrace.colocation.estimators.average import Average
+from borgtrace.colocation.estimators.cantelli import Cantelli
+from borgtrace.colocation.estimators.convolution import Convolution
+from borgtrace.colocation.estimators.estimator import Estimator
+from borgtrace.colocation.estimators.gpa import Gpa
+from borgtrace.colocation.estimators.percentile import Percentile
+from borgtrace.colocation.experiments._outcomes import paper_estimators
+from borgtrace.colocation.grid import Cell, Grid, judge_instance
+from borgtrace.colocation.instances import Instance, Instances, split
+from borgtrace.colocation.pool import Pool
+from borgtrace.errors import UsageError
+
+POOL = Pool.from_synth(400, seed=4)
+
+
+def grid(threads: int = 2, count: int = 3) -> Grid:
+    return Grid(Instances(POOL, size=80, realizations=200, count=count, seed=1), threads=threads)
+
+
+def test_the_paper_has_sixteen_estimators():
+    assert [e.label for e in paper_estimators()] == [
+        "average 1", "average 1.25", "average 2", "percentile 50", "percentile 70", "percentile 90",
+        "percentile 95", "percentile 99", "percentile 100", "cantelli 4.4", "cantelli 1.7", "cantelli 1",
+        "gpa 0.1", "gpa 0.05", "gpa 0.01", "gpa 0.001",
+    ]  # fmt: skip
+
+
+def test_threads_and_company_change_nothing():
+    cells = [Cell(Gpa(0.01)), Cell(Convolution(0.01), packer="first-fit"), Cell(Average(1.25), data="avg")]
+    together = grid(2).outcomes(cells)
+    assert grid(1).outcomes(cells) == together
+    alone = [outcome for cell in reversed(cells) for outcome in grid(1).outcomes([cell])]
+    assert sorted(alone, key=repr) == sorted(together, key=repr)
+    more = [outcome for outcome in grid(2, count=5).outcomes(cells) if outcome.instance < 3]
+    assert more == together
+
+
+def test_estimators_see_the_first_columns_and_are_judged_on_the_rest():
+    inst = np.float32([[0.4, 0.4, 0.9, 0.4]] * 2)  # together 1.8 in column 2 only
+    drawn = Instance(0, np.arange(2), inst, inst)
+    (half,) = judge_instance(drawn, [Cell(Percentile(100), clairvoyance=0.5)])
+    assert (half.m_abs, half.overflows, half.trials) == (1, 1, 2)
+    (all_seen,) = judge_instance(drawn, [Cell(Percentile(100))])
+    assert (all_seen.m_abs, all_seen.overflows, all_seen.trials) == (2, 0, 8)
+    (quarter,) = judge_instance(drawn, [Cell(Percentile(100), clairvoyance=0.25)])
+    assert (quarter.overflows, quarter.trials) == (1, 3)
+    assert half.lower_bound == 2  # from all columns: 2 · .525
+
+
+def test_averages_are_judged_on_instantaneous_usage():
+    inst = np.float32([[0.0, 1.0]] * 2)
+    avg = np.float32([[0.5, 0.5]] * 2)
+    (outcome,) = judge_instance(Instance(0, np.arange(2), inst, avg), [Cell(Percentile(100), data="avg")])
+    assert (outcome.m_abs, outcome.q) == (1, 0.5)
+
+
+def test_unplaceable_tasks_are_counted_and_left_out_of_the_bound():
+    inst = np.float32([[0.5, 0.5], [1.6, 1.6], [0.25, 0.25]])
+    (outcome,) = judge_instance(Instance(0, np.arange(3), inst, inst), [Cell(Average(1))])
+    assert (outcome.n_unplaceable, outcome.m_abs, outcome.lower_bound, outcome.m) == (1, 1, 1, 1.0)
+    (none,) = judge_instance(Instance(0, np.arange(1), inst[1:2], inst[1:2]), [Cell(Average(1))])
+    assert (none.m_abs, none.m, none.q, none.trials) == (0, 0.0, 0.0, 0)
+
+
+def test_instances_draw_without_replacement_and_reproducibly():
+    instances = Instances(POOL, size=50, realizations=100, count=2, seed=3)
+    first, again = instances.make(0), instances.make(0)
+    assert len(set(first.tasks.tolist())) == 50
+    assert (first.inst == again.inst).all()
+    assert first.tasks.tolist() != instances.make(1).tasks.tolist()
+    longer = Instances(POOL, size=50, realizations=150, count=9, seed=3).make(0)
+    assert (longer.inst[:, :100] == first.inst).all()
+    assert len(Instances(POOL, size=5_000, realizations=100).make(0).tasks) == len(POOL)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"realizations": 99}, "realizations: too few: expected at least 100, got 99"),
+        ({"size": 0}, "size: too few: expected at least 1, got 0"),
+        ({"count": 0}, "instances: too few: expected at least 1, got 0"),
+    ],
+)
+def test_too_few_of_anything(options, message):
+    with pytest.raises(UsageError) as caught:
+        Instances(POOL, **options)
+    assert str(caught.value) == message
+
+
+def test_impossible_cells():
+    with pytest.raises(UsageError) as caught:
+        Cell(Gpa(0.1), clairvoyance=0.0)
+    assert (
+        str(caught.value)
+        == "clairvoyance: not a share of the realizations: expected above 0 and at most 1, got 0"
+    )
+    with pytest.raises(UsageError) as caught:
+        Cell(Gpa(0.1), capacity=-1.0)
+    assert str(caught.value) == "capacity: not the capacity of a machine: expected a number above 0, got -1"
+
+
+def test_halves_share_no_task():
+    first, second = split(POOL, 100, seed=0)
+    ids = [
+        set(zip(p.collection_id.tolist(), p.instance_index.tolist(), strict=True)) for p in (first, second)
+    ]
+    assert not ids[0] & ids[1]
+    assert len(ids[0]) + len(ids[1]) == len(POOL)
+    assert split(POOL, 300, seed=0) == (POOL, POOL)
+
+
+def test_calibrated_gpa_keeps_its_target_where_it_learned():
+    from borgtrace.colocation.estimators.calibrated import CalibratedGpa
+
+    learning = Grid(Instances(POOL, size=300, realizations=2_000, count=2, seed=8))
+    plain: Estimator = CalibratedGpa(0.01)
+    learned = learning.prepared(plain, Cell(plain))
+    q = learning.mean_quality(Cell(learned, is_rebalanced=False))
+    assert 0.006 <= q <= 0.01
+    assert learning.mean_quality(Cell(plain, is_rebalanced=False)) > 0.01
+
+
+def test_sizes_order_the_machines():
+    found = grid().outcomes([Cell(Cantelli(b)) for b in (1.0, 1.7, 4.4)])
+    machines = [outcome.m_abs for outcome in found if outcome.instance == 0]
+    assert machines == sorted(machines)

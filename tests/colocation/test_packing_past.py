@@ -1,0 +1,303 @@
+"""Past the paper: planted truths for memory, correlation, replay, arrivals, two targets, and the advice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from borgtrace.colocation.advice import Interval, advise
+from borgtrace.colocation.estimators.average import Average
+from borgtrace.colocation.estimators.covariance import CovarianceGpa
+from borgtrace.colocation.estimators.gpa import Gpa
+from borgtrace.colocation.estimators.observation import Observation
+from borgtrace.colocation.estimators.percentile import Percentile
+from borgtrace.colocation.estimators.request import Request
+from borgtrace.colocation.estimators.resources import Together
+from borgtrace.colocation.estimators.two_targets import TwoTargets
+from borgtrace.colocation.experiments import packing_correlated, packing_replay, task_correlation
+from borgtrace.colocation.experiments.packing_advice import advice, advised
+from borgtrace.colocation.experiments.packing_two_targets import production
+from borgtrace.colocation.grid import Grid
+from borgtrace.colocation.heavier import heavier
+from borgtrace.colocation.instances import Instances
+from borgtrace.colocation.inventory import machines
+from borgtrace.colocation.online import simulate
+from borgtrace.colocation.packers.packer import parse_packer
+from borgtrace.colocation.packing import pack
+from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.quality import quality
+from borgtrace.colocation.raw_series import busiest_span, series, shuffled
+from borgtrace.colocation.source import PoolTables
+from borgtrace.recipe import NotApplicable
+
+
+def on_clock(
+    values: np.ndarray, *, start: list[int] | None = None, jobs: list[int] | None = None, **more
+) -> Pool:
+    """A pool of tasks measured every 300 s from their start slot."""
+    n, t = values.shape
+    begin = np.array(start or [0] * n)
+    return Pool(
+        offsets=np.arange(n + 1) * t, inst=values.ravel().astype(np.float32), avg=values.ravel().astype(np.float32),
+        collection_id=np.array(jobs or range(n)), instance_index=np.arange(n),
+        start=((begin[:, None] + np.arange(t)) * 300).ravel(), seconds=np.full(n * t, 300), source="planted", **more,
+    )  # fmt: skip
+
+
+def bursts(n_jobs: int, per_job: int, t: int = 288, seed: int = 0) -> Pool:
+    """Tasks of one job burst at the same moments, jobs independently of each other."""
+    rng = np.random.default_rng(seed)
+    shared = rng.random((n_jobs, t)) < 0.1
+    jobs = np.repeat(np.arange(n_jobs), per_job)
+    values = 0.01 + 0.14 * shared[jobs] + 0.005 * rng.random((len(jobs), t))
+    return on_clock(values, jobs=jobs.tolist())
+
+
+# --- several resources -------------------------------------------------------------------------
+
+
+def two(cpu: list[float], memory: list[float]) -> Observation:
+    wide = np.ones((1, 4), np.float32)
+    return Observation(
+        np.float32(cpu)[:, None] * wide, memory=Observation(np.float32(memory)[:, None] * wide)
+    )
+
+
+def test_both_resources_must_fit():
+    test = Together.of(Average(1), Percentile(100))
+    assert pack(test, two([0.1, 0.1, 0.1], [0.6, 0.3, 0.2]), rebalancing=False).bins.tolist() == [0, 0, 1]
+    assert pack(test, two([0.6, 0.3, 0.2], [0.1, 0.1, 0.1]), rebalancing=False).bins.tolist() == [0, 0, 1]
+    assert pack(test, two([0.1, 0.1], [1.2, 0.2])).unplaceable.tolist() == [0]
+
+
+def test_dot_product_prefers_the_machine_with_matching_room():
+    test = Together.of(Average(1), Percentile(100))
+    # machine 0 is full of CPU (.7/.1), machine 1 of memory (.1/.7); (.05, .25) belongs on machine 0
+    seen = two([0.7, 0.1, 0.35, 0.05], [0.1, 0.7, 0.35, 0.25])
+    packing = pack(test, seen, packer=parse_packer("dot-product"), rebalancing=False)
+    assert packing.bins.tolist()[:2] == [0, 0]  # both fit on one machine: .8/.8
+    apart = two([0.7, 0.4, 0.05], [0.1, 0.7, 0.25])
+    assert pack(test, apart, packer=parse_packer("dot-product"), rebalancing=False).bins.tolist() == [0, 1, 0]
+
+
+def test_machines_with_two_capacities():
+    test = Together.of(Average(1), Percentile(100))
+    inventory = np.array([[1.0, 0.25], [0.5, 1.0]])
+    packing = pack(test, two([0.6, 0.4, 0.3], [0.2, 0.8, 0.1]), inventory=inventory, rebalancing=False)
+    assert packing.machines.tolist() == [0, 1]
+    assert packing.bins.tolist() == [0, 1, -1]
+
+
+def test_machines_are_drawn_by_their_number():
+    table = np.array([[1.0, 1.0, 1.0], [0.5, 0.25, 3.0]])
+    drawn = machines(table, 4_000, seed=2)
+    assert (drawn[:, 0] == 0.5).mean() == pytest.approx(0.75, abs=0.03)
+    assert (machines(table, 4_000, seed=2) == drawn).all()
+
+
+# --- correlation -------------------------------------------------------------------------------
+
+
+def test_measured_correlation_within_and_across_jobs():
+    result = task_correlation.RECIPE.run(PoolTables(bursts(30, 8)))
+    found = {row["scope"]: row["mean"] for row in result.table.to_pylist()}
+    assert found["within"] > 0.95
+    assert abs(found["across"]) < 0.02
+    assert [finding.verdict for finding in result.findings] == ["holds", "does not hold"]
+
+
+def test_covariance_and_keeping_jobs_apart_help_where_jobs_peak_together():
+    result = packing_correlated.RECIPE.run(PoolTables(bursts(40, 6, seed=2)), instances=3)
+    assert {finding.id: finding.verdict for finding in result.findings} == {
+        "correlated-independence": "does not hold",
+        "correlated-apart": "holds",
+        "correlated-covariance": "holds",
+    }
+
+
+def test_covariance_by_hand():
+    # two tasks in step: variance (1 + 1)² · v = 4v, covariance v; in counter-step: 0
+    series_of = np.float32([[0, 1, 0, 1], [0, 1, 0, 1], [1, 0, 1, 0]]) * 0.2
+    seen = Observation(series_of, series=series_of)
+    items = CovarianceGpa(0.1).items(seen, 1.0)
+    state = items[0].copy()
+    CovarianceGpa.add(state, items[1])
+    assert state[1] + state[2] == pytest.approx(4 * 0.01)
+    state = items[0].copy()
+    CovarianceGpa.add(state, items[2])
+    assert state[1] + state[2] == pytest.approx(0.0)
+
+
+# --- raw series --------------------------------------------------------------------------------
+
+
+def test_series_are_laid_on_the_clock_and_gaps_repeat():
+    pool = Pool(
+        offsets=np.array([0, 3, 7]), inst=np.float32([1, 2, 4, 5, 6, 7, 8]) / 10, avg=np.zeros(7, np.float32),
+        collection_id=np.array([1, 2]), instance_index=np.zeros(2, np.int64),
+        start=np.array([300, 600, 1200, 0, 300, 750, 1200]), seconds=np.array([300, 300, 300, 300, 300, 150, 300]),
+    )  # fmt: skip
+    span = busiest_span(pool, 2)
+    assert (span.first, span.slots, span.tasks.tolist()) == (1, 2, [0, 1])
+    assert series(pool, span).tolist() == np.float32([[0.1, 0.2], [0.6, 0.7]]).tolist()
+    with pytest.raises(NotApplicable, match="no task runs for"):
+        busiest_span(pool, 100)
+
+
+def test_shuffling_keeps_each_tasks_values():
+    values = np.arange(12, dtype=np.float32).reshape(3, 4)
+    mixed = shuffled(values, 1)
+    assert (np.sort(mixed, axis=1) == values).all()
+
+
+def test_replay_tells_drift_from_simultaneity():
+    together = packing_replay.RECIPE.run(PoolTables(bursts(40, 6)), instances=2, realizations=2_000)
+    verdicts = {finding.id: finding.verdict for finding in together.findings}
+    assert (verdicts["replay-drift"], verdicts["replay-together"]) == ("holds", "does not hold")
+
+
+# --- arrivals and departures ---------------------------------------------------------------------
+
+
+def test_online_by_hand():
+    # three tasks of .5, 20 slots each, arriving at slots 0, 5 and 18; requests are right
+    pool = on_clock(np.full((3, 20), 0.5), start=[0, 5, 18], cpu_request=np.float32([0.5] * 3))
+    day = simulate(pool, Request(1.0), cold_start="request")
+    assert day.first == 0
+    # slots 0–4 one task; 5–17 two on one machine; 18–19 three; task 0 leaves at 20, task 1 at 25, task 2 at 38
+    assert day.tasks.tolist() == [1] * 5 + [2] * 13 + [3] * 2 + [2] * 5 + [1] * 13
+    assert day.machines.tolist() == [1] * 5 + [1] * 13 + [2] * 2 + [2] * 5 + [1] * 13
+    assert day.overflows.sum() == 0
+    assert day.unplaceable.sum() == 0
+
+
+def test_online_uses_only_the_past():
+    # a task that asks for .2 and uses .9 from the start: the neighbour that arrives at once overflows with it,
+    # the one that arrives after an hour does not
+    values = np.concatenate([np.full((1, 40), 0.9), np.full((1, 40), 0.2)])
+    request = np.float32([0.2, 0.2])
+    at_once = simulate(on_clock(values, cpu_request=request), Percentile(100), cold_start="request")
+    later = simulate(
+        on_clock(values, start=[0, 13], cpu_request=request), Percentile(100), cold_start="request"
+    )
+    assert at_once.overflows.sum() == 40
+    assert later.overflows.sum() == 0
+    assert later.machines.max() == 2
+
+
+def test_online_learns_from_earlier_tasks_of_the_name():
+    values = np.full((2, 20), 0.3)
+    pool = on_clock(values, start=[0, 15], cpu_request=np.float32([0.9, 0.9]), logical_name=np.array([5, 5]))
+    assert simulate(pool, Average(1), cold_start="name").machines.max() == 1
+    assert simulate(pool, Average(1), cold_start="request").machines.max() == 2
+
+
+def test_online_lists_what_fits_nowhere_and_is_deterministic():
+    pool = on_clock(np.full((2, 15), 0.4), start=[0, 3], cpu_request=np.float32([2.0, 0.4]))
+    first, second = simulate(pool, Request(1.0)), simulate(pool, Request(1.0))
+    assert first.unplaceable.sum() == 1
+    assert first.tasks.max() == 1
+    for name in ("machines", "tasks", "overflows", "cold", "unplaceable"):
+        assert getattr(first, name).tolist() == getattr(second, name).tolist()
+
+
+# --- two targets ---------------------------------------------------------------------------------
+
+
+def test_two_targets_hold_each_class_to_its_own():
+    rng = np.random.default_rng(4)
+    values = np.clip(rng.normal(0.05, 0.03, (400, 3_000)), 0, 1).astype(np.float32)
+    is_production = np.arange(400) % 2 == 0
+    packing = pack(TwoTargets(0.001), Observation(values, is_production=is_production), rebalancing=False)
+    alone = quality(np.where(is_production[:, None], values, np.float32(0)), packing)
+    assert alone <= 0.0015
+    assert 0.02 <= quality(values, packing) <= 0.055
+    strict = pack(Gpa(0.001), Observation(values), rebalancing=False)
+    assert packing.n_bins < strict.n_bins
+    nobody = pack(
+        TwoTargets(0.001), Observation(values, is_production=np.zeros(400, bool)), rebalancing=False
+    )
+    assert nobody.bins.tolist() == pack(Gpa(0.05), Observation(values), rebalancing=False).bins.tolist()
+
+
+def test_classes_come_from_priorities_or_are_said_to_be_random():
+    job = np.array([0, 0, 1])
+    found, words = production(np.array([9, 0, 8]), "2011", job, 0)
+    assert (found.tolist(), words) == ([True, False, False], "priorities")
+    found, words = production(np.array([120, 119, 360]), "2019", job, 0)
+    assert found.tolist() == [True, False, True]
+    found, words = production(None, "", job, 0)
+    assert words == "a random half of the jobs"
+    assert found[0] == found[1]
+
+
+# --- heavier twin and advice -----------------------------------------------------------------------
+
+
+def test_the_heavier_twin_keeps_every_mean():
+    pool = Pool.from_synth(200, seed=1)
+    twin = heavier(pool)
+    assert twin.mean() == pytest.approx(pool.mean(), rel=1e-5)
+    assert twin.std().mean() > 1.15 * pool.std().mean()
+    assert (heavier(pool).inst == twin.inst).all()
+
+
+def test_intervals():
+    assert Interval.of([2.0]) == Interval(2.0, 2.0, 2.0)
+    wide = Interval.of([0.0, 1.0, 2.0, 3.0])
+    assert (wide.mean, round(wide.high - wide.low, 4)) == (1.5, round(2 * 1.96 * 1.2909944 / 2, 4))
+
+
+@pytest.fixture(scope="module")
+def pool_with_requests() -> Pool:
+    pool = Pool.from_synth(400, seed=6)
+    return replace(pool, cpu_request=(3 * pool.mean()).astype(np.float32))
+
+
+def test_advice_takes_the_fewest_machines_that_keep_the_target(pool_with_requests):
+    choosing, judging = (
+        Grid(Instances(pool_with_requests, size=100, realizations=300, count=3, seed=seed)) for seed in (1, 2)
+    )
+    found = advise(choosing, judging, target=0.01)
+    (best,) = [candidate for candidate in found if candidate.is_advised]
+    assert best.keeps
+    by_label = {candidate.estimator.label: candidate for candidate in found}
+    assert best.machines.mean <= by_label["percentile 100"].machines.mean
+    assert by_label["request 1"].saved_request == Interval(0.0, 0.0, 0.0)
+    assert by_label["percentile 100"].saved_maximum == Interval(0.0, 0.0, 0.0)
+    # requests are three times the mean: 1.5 as an overcommit factor asks for twice the mean
+    assert by_label["request 1.5"].machines.mean == by_label["average 2"].machines.mean
+    front = [c for c in found if c.is_on_front]
+    for one, other in zip(front, front[1:], strict=False):
+        assert one.machines.mean <= other.machines.mean
+        assert one.q.mean >= other.q.mean
+
+
+def test_advice_in_words(pool_with_requests):
+    from borgtrace.colocation.experiments.packing_advice import RECIPE
+
+    options = {"realizations": 300, "instances": 3, "size": 100, "target": 0.01}
+    result = RECIPE.run(PoolTables(pool_with_requests), **options)
+    row, text = advised(result.table), advice(result.table)
+    assert text.startswith(f"To stay at most 0.01 of the time over capacity 1, pack by {row['estimator']} ")
+    for words in (
+        "machines for 100 tasks",
+        "than by request",
+        "than by maximum",
+        "as an overcommit factor on requests: ",
+    ):
+        assert words.split(" for ")[0] in text
+    assert "subtitle" in result.plot().to_dict()["title"]
+    assert advice(result.table.slice(0, 0)) == "No advice: nothing was packed."
+
+
+def test_no_advice_where_nothing_keeps_the_target():
+    pool = on_clock(np.full((4, 30), 1.4))
+    from borgtrace.colocation.experiments.packing_advice import RECIPE
+
+    result = RECIPE.run(PoolTables(pool), realizations=100, instances=2, size=4, target=0.5)
+    assert result.table["n_unplaceable"].to_pylist() == [4.0] * result.table.num_rows
+    assert "count as one machine each" in advice(result.table)
+    assert not np.isnan(np.array([row["q"] for row in result.table.to_pylist()])).any()
