@@ -105,7 +105,7 @@ def _events(life: Life) -> alt.Chart | None:
         return None
     present = list(dict.fromkeys(row["type"] for row in rows))
     return (
-        alt.Chart(alt.Data(values=[_text_ids(row) for row in rows]), title="Events", height=22 * len(present))
+        alt.Chart(pa.Table.from_pylist([_text_ids(row) for row in rows]), title="Events", height=22 * len(present))
         .mark_point(filled=True, size=90, opacity=0.9)
         .encode(
             x=_axis(life),
@@ -129,7 +129,7 @@ def _usage(life: Life, resource: str) -> alt.LayerChart | alt.Chart | None:
         return None
     series = [label for label in _SERIES[resource].values() if any(row["series"] == label for row in rows)]
     lines = (
-        alt.Chart(alt.Data(values=rows), title="CPU" if resource == "cpu" else "Memory", height=180)
+        alt.Chart(pa.Table.from_pylist(rows), title="CPU" if resource == "cpu" else "Memory", height=180)
         .mark_line(interpolate="step-after")
         .encode(
             x=_axis(life),
@@ -141,7 +141,7 @@ def _usage(life: Life, resource: str) -> alt.LayerChart | alt.Chart | None:
     request = life.task[f"{resource}_request"]
     if request is None:
         return lines
-    level = alt.Chart(alt.Data(values=[{"request": request}]))
+    level = alt.Chart(pa.table({"request": [request]}))
     return lines + level.mark_rule(color="black", strokeDash=[5, 3]).encode(
         y="request:Q", tooltip=[alt.Tooltip("request:Q", title="request")]
     )
