@@ -5,6 +5,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from borgtrace.colocation.pool import LEVELS, Pool
@@ -66,6 +68,21 @@ def test_draws_belong_to_the_task(more: dict[str, object]) -> None:
     blocks = [drawn.inst for _, drawn in pool.blocks(np.arange(3), 200, seed=5, rows=2)]
     np.testing.assert_array_equal(np.concatenate(blocks), every)
     assert (pool.realize(np.array([0]), 200, seed=6).inst != every[0]).any()
+
+
+@settings(deadline=None)  # the first example compiles
+@given(
+    st.lists(st.lists(st.floats(0, 1, width=32), min_size=1, max_size=9), min_size=1, max_size=6),
+    st.integers(-5, 2**70),
+)
+def test_every_draw_is_a_window_of_its_task(windows: list[list[float]], seed: int) -> None:
+    pool = make(windows)
+    drawn = pool.realize(np.arange(len(pool)), 30, seed)
+    for i, own in enumerate(windows):
+        assert set(drawn.inst[i].tolist()) <= set(own)
+    part = pool.take(np.arange(len(pool))[::-1])
+    again = part.realize(np.arange(len(pool)), 30, seed)
+    np.testing.assert_array_equal(again.inst[::-1], drawn.inst)
 
 
 def test_one_thread_draws_what_two_draw() -> None:
