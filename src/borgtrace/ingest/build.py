@@ -11,9 +11,8 @@ from typing import Any
 import duckdb
 
 from borgtrace._version import __version__
-from borgtrace.engine.embedded import raw_connection
 from borgtrace.errors import StoreError
-from borgtrace.ingest.cluster import cluster
+from borgtrace.ingest.cluster import cluster, sorting_connection
 from borgtrace.ingest.finish import count_rows, finish
 from borgtrace.ingest.inputs import StagedPart, number_parts, present_relation, staged_relation
 from borgtrace.ingest.progress import Progress
@@ -47,8 +46,7 @@ def build(layout: Layout, inputs: Inputs, memory: str, threads: int, progress: P
     work = layout.next.with_name(layout.next.name + INCOMPLETE)
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    layout.spill.mkdir(exist_ok=True)
-    with raw_connection(memory, threads, layout.spill) as connection:
+    with sorting_connection(memory, threads, layout.spill) as connection:
         builder = _Builder(layout, inputs, work, connection, progress)
         manifest = builder.run()
     manifest.write(work / layout.manifest.name)

@@ -24,7 +24,7 @@ from borgtrace.schema import RAW_2011, Generation
 from borgtrace.schema.raw2019 import CELLS, RAW_2019
 
 HEAD = 1 << 16
-_DAMAGE: tuple[type[Exception], ...] = (isal_zlib.error, zlib.error)
+_DAMAGE: tuple[type[Exception], ...] = (isal_zlib.error, zlib.error)  # type: ignore[assignment]
 _KAGGLE = {"instance_events_type", "collections_events_type", "cluster"}
 _CELL = re.compile(rf"clusterdata_2019_([{CELLS}])(?![a-z])")
 _HASH = re.compile(r"[A-Za-z0-9+/]{43}=")
@@ -89,7 +89,7 @@ def _lines(head: bytes) -> list[str]:
 
 def _recognize(path: Path, head: bytes, is_gzip: bool) -> tuple[Generation, str, Format]:
     if head[:4] == b"PAR1":
-        return "2019", _v3_table(path, _parquet_columns(path, is_gzip)), "parquet"
+        return "2019", _v3_table(path, [_parquet_columns(path, is_gzip)]), "parquet"
     lines = _lines(head)
     if lines[0].lstrip().startswith("{"):
         return "2019", _v3_table(path, _json_keys(lines)), "json"
@@ -111,29 +111,33 @@ def _parquet_columns(path: Path, is_gzip: bool) -> list[str]:
         raise SourceError(str(path), "damaged Parquet file", way_out="fetch it again") from error
 
 
-def _json_keys(lines: Sequence[str]) -> list[str]:
-    keys: set[str] = set()
+def _json_keys(lines: Sequence[str]) -> list[list[str]]:
+    """Return the keys of each record among the first lines."""
+    found = []
     for line in lines[:50]:
         try:
             record = json.loads(line)
         except ValueError:
             continue
-        keys |= set(record) if isinstance(record, dict) else set()
-    return sorted(keys)
+        if isinstance(record, dict):
+            found.append(sorted(record))
+    return found
 
 
-def _v3_table(path: Path, found: Sequence[str]) -> str:
-    """Choose the v3 table whose fields cover the ones found, most specific first."""
-    keys = set(found)
-    fitting = [
-        name
-        for name, table in RAW_2019.items()
-        if set(table.mandatory) <= keys <= {field.name for field in table.fields}
-    ]
-    named = [name for name in fitting if path.name.startswith(name)]
-    if not fitting:
-        raise _not_a_trace(path, ", ".join(found[:6]) or "no records")
-    return (named or fitting)[0]
+def _v3_table(path: Path, records: Sequence[Sequence[str]]) -> str:
+    """Name the v3 table that the first record which fits one can only belong to.
+
+    Several tables may fit a record with few fields; the file's name then decides, if it can.
+    """
+    for keys in map(set, records):
+        fitting = [
+            name
+            for name, table in RAW_2019.items()
+            if set(table.mandatory) <= keys <= {field.name for field in table.fields}
+        ]
+        if fitting:
+            return next((name for name in fitting if path.name.startswith(name)), fitting[0])
+    raise _not_a_trace(path, ", ".join(records[0][:6]) if records else "no records")
 
 
 def _table_2011(fields: Sequence[str]) -> str | None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import duckdb
 
+from borgtrace.engine.embedded import raw_connection
 from borgtrace.ingest.ranges import cut_ranges, range_condition, range_number
 from borgtrace.schema import Table
 from borgtrace.store.layout import part_name
@@ -20,6 +21,18 @@ from borgtrace.store.layout import part_name
 ROW_GROUP = 1 << 19
 DIRECT_FILES = 4
 """Up to so many files, each sort filters the whole input; beyond, rows are first dealt to buckets."""
+
+
+def sorting_connection(memory: str, threads: int | None, spill: Path) -> duckdb.DuckDBPyConnection:
+    """Open the connection that sorts and writes.
+
+    Statistics propagation is off: with it, whether a Parquet column is written as NOT NULL depends
+    on what the optimizer happens to know about the input files, and with it the store's digest.
+    """
+    spill.mkdir(parents=True, exist_ok=True)
+    connection = raw_connection(memory, threads, spill)
+    connection.execute("SET disabled_optimizers = 'statistics_propagation'")
+    return connection
 
 
 def cluster(

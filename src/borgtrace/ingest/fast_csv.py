@@ -7,7 +7,7 @@ Any doubt (a field that does not parse, a NULL where none may be, a value out of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import BinaryIO
 
 import numpy as np
@@ -19,7 +19,7 @@ from borgtrace.ingest.columns2011 import TIMES, RawColumn
 from borgtrace.ingest.counts import count_out_of_order, count_suspicions
 from borgtrace.schema.time import AFTER_TRACE
 
-BLOCK_SIZE = 1 << 20
+BLOCK_SIZE = 1 << 22
 ROWS_PER_CHUNK = 1 << 19
 _MAX_INT64 = np.uint64(AFTER_TRACE)
 _MAX_UINT64 = np.uint64(2**64 - 1)
@@ -29,8 +29,22 @@ class Tripped(Exception):  # noqa: N818 - a signal between two readers, not an e
     """The fast path met something it does not handle."""
 
 
-def read_chunks(stream: BinaryIO, columns: tuple[RawColumn, ...]) -> Iterator[tuple[pa.Table, Counter[str]]]:
+Reader = Callable[[BinaryIO, tuple[RawColumn, ...]], Iterator[pa.Table]]
+
+
+def read_chunks(
+    stream: BinaryIO, columns: tuple[RawColumn, ...], read: Reader
+) -> Iterator[tuple[pa.Table, Counter[str]]]:
     """Yield checked tables of canonical columns and what was counted in them.
+
+    Parameters
+    ----------
+    stream
+        Decompressed bytes.
+    columns
+        The fields of the file.
+    read
+        `read_general`, or `fast_numbers.read_numbers` where all fields are numbers.
 
     Raises
     ------
@@ -38,7 +52,7 @@ def read_chunks(stream: BinaryIO, columns: tuple[RawColumn, ...]) -> Iterator[tu
         When any row needs care.
     """
     previous = 0
-    for raw in _batches(stream, columns):
+    for raw in read(stream, columns):
         table = pa.table(
             {column.column.name: _canonical(column, raw.column(i)) for i, column in enumerate(columns)}
         )
@@ -51,7 +65,8 @@ def read_chunks(stream: BinaryIO, columns: tuple[RawColumn, ...]) -> Iterator[tu
         yield table, +counts
 
 
-def _batches(stream: BinaryIO, columns: tuple[RawColumn, ...]) -> Iterator[pa.Table]:
+def read_general(stream: BinaryIO, columns: tuple[RawColumn, ...]) -> Iterator[pa.Table]:
+    """Yield tables of typed columns, named by position, with Arrow's CSV reader."""
     names = [str(i) for i in range(len(columns))]
     types = {name: column.reader_type for name, column in zip(names, columns, strict=True)}
     try:

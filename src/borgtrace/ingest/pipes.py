@@ -1,8 +1,7 @@
 """Feeding DuckDB: a named pipe of decompressed JSON lines, or a plain Parquet file.
 
 DuckDB's own gzip reader is slower than ISA-L's and does not verify checksums; what goes through
-our pipe is decompressed, verified and hashed on the way, and its lines and keys are counted: a
-clean file has as many rows as lines, and as many values as colons (no string of the trace has one).
+our pipe is decompressed, verified and hashed on the way, and its marks are counted (`marks.py`).
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from pathlib import Path
 import numpy as np
 
 from borgtrace.errors import SourceError
+from borgtrace.ingest.marks import Marks, marks_in
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.streams import open_stream
 
 BLOCK = 1 << 20
-_NEWLINE, _COLON = b"\n"[0], b":"[0]
 _QUOTED = re.compile(rb'"(?:start_)?time"\s*:\s*"')
 
 
@@ -37,7 +36,7 @@ class RecordPipe:
         self._fault: BaseException | None = None
         self._folder = tempfile.mkdtemp(prefix="borgtrace-")
         self.path = f"{self._folder}/records.json"
-        self.lines = self.keys = 0
+        self.marks = Marks()
         self.sha256 = ""
 
     def __enter__(self) -> RecordPipe:
@@ -83,14 +82,12 @@ class RecordPipe:
     def _copy(self, stream: object, pipe: object) -> None:
         last = b"\n"
         while block := stream.read(BLOCK):  # type: ignore[attr-defined]
-            letters = np.frombuffer(block, np.uint8)
-            self.lines += int(np.count_nonzero(letters == _NEWLINE))
-            self.keys += int(np.count_nonzero(letters == _COLON))
+            self.marks += marks_in(np.frombuffer(block, np.uint8))
             last = block[-1:]
             view = memoryview(block)
             while view:
                 view = view[pipe.write(view) :]  # type: ignore[attr-defined]
-        self.lines += last != b"\n"
+        self.marks += Marks(int(last != b"\n"))
 
     def _drain(self) -> None:
         """Empty the pipe after the parser has given up, so that the thread can end."""

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from borgtrace.engine.embedded import SQL_TYPES
 from borgtrace.ingest.careful_v3 import sift_shard
@@ -18,6 +17,7 @@ from borgtrace.ingest.columns2019 import CONSTRAINT, read_types, v3_columns
 from borgtrace.ingest.constraints import unnest_constraints
 from borgtrace.ingest.counts import count_suspicions
 from borgtrace.ingest.fast_csv import Tripped
+from borgtrace.ingest.marks import Marks, marks_of
 from borgtrace.ingest.pipes import RecordPipe, plain_file
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.staged import StagedPaths, StagedWriter, make_entry
@@ -104,11 +104,11 @@ def _fast_json(source: Source, output: _Output) -> str:
         )
         try:
             values = _run(reader, source.table, output)
-        except duckdb.Error as error:
+        except (duckdb.Error, Tripped) as error:
             pipe.raise_fault()
             raise Tripped from error
         pipe.finish()
-        if (output.rows.rows, values) != (pipe.lines, pipe.keys):
+        if Marks(output.rows.rows, values.colons, values.quotes) != pipe.marks:
             raise Tripped
         return pipe.sha256
 
@@ -123,14 +123,14 @@ def _fast_parquet(source: Source, output: _Output) -> str:
     return sha256_of(source.path)
 
 
-def _run(reader: str, table: str, output: _Output, present: list[str] | None = None) -> int:
-    """Stage what `reader` yields; return how many keys the records had."""
+def _run(reader: str, table: str, output: _Output, present: list[str] | None = None) -> Marks:
+    """Stage what `reader` yields; return the marks that the text of these records must have."""
     connection = duckdb.connect(config={"threads": 1})
     try:
-        values = 0
+        values = Marks()
         done = 0
         for flat in _chunks(connection.sql(_flat_query(reader, table, present))):
-            values += _count_values(flat, table)
+            values += marks_of(flat)
             rows = canonical_chunk(table, flat)
             numbers = pa.array(np.arange(done, done + len(rows)))
             done += len(rows)
@@ -168,27 +168,14 @@ def _records(table: str) -> list[str]:
     ]
 
 
-def _count_values(flat: pa.Table, table: str) -> int:
-    """Count the keys that the chunk's records must have had: every value, record and constraint part."""
-    count = 0
-    for name in flat.column_names:
-        column = flat.column(name)
-        if name.startswith("has "):
-            count += pc.sum(column).as_py() or 0
-        elif name == CONSTRAINT:
-            inner = pc.list_flatten(column)
-            parts = [pc.struct_field(inner, part) for part in ("name", "value", "relation")]
-            count += len(column) - column.null_count + sum(len(p) - p.null_count for p in parts)
-        else:
-            count += len(column) - column.null_count
-    return count
-
-
 def _chunks(result: duckdb.DuckDBPyRelation) -> Iterator[pa.Table]:
-    reader = result.to_arrow_reader(ROWS_PER_CHUNK)
-    for batch in reader:
-        if batch.num_rows:
-            yield pa.Table.from_batches([batch])
+    """Yield chunks; a parser's error in mid-stream reaches us through Arrow, as an OSError."""
+    try:
+        for batch in result.to_arrow_reader(ROWS_PER_CHUNK):
+            if batch.num_rows:
+                yield pa.Table.from_batches([batch])
+    except OSError as error:
+        raise Tripped from error
 
 
 def _careful(source: Source, output: _Output) -> str:

@@ -15,7 +15,7 @@ from isal import igzip, isal_zlib
 from borgtrace.errors import SourceError
 
 READ_SIZE = 1 << 18
-_DAMAGE: tuple[type[Exception], ...] = (igzip.BadGzipFile, isal_zlib.error, zlib.error)
+_DAMAGE: tuple[type[Exception], ...] = (igzip.BadGzipFile, isal_zlib.error, zlib.error)  # type: ignore[assignment]
 
 
 class HashingReader(io.RawIOBase):

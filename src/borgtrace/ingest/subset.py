@@ -10,9 +10,8 @@ from pathlib import Path
 import duckdb
 
 from borgtrace._version import __version__
-from borgtrace.engine.embedded import raw_connection
 from borgtrace.errors import StoreError, UsageError
-from borgtrace.ingest.cluster import cluster
+from borgtrace.ingest.cluster import cluster, sorting_connection
 from borgtrace.ingest.finish import finish
 from borgtrace.ingest.progress import Progress, Silence
 from borgtrace.schema import TABLES, TRACE_TABLES
@@ -89,7 +88,7 @@ def subset(
     if target.root.exists() and any(target.root.iterdir()):
         raise StoreError(str(target.root), "the folder is not empty", way_out="choose another folder")
     was_there = target.root.exists()
-    with writing(target), raw_connection(memory, threads, target.spill) as connection:
+    with writing(target), sorting_connection(memory, threads, target.spill) as connection:
         work = target.next.with_name(target.next.name + INCOMPLETE)
         try:
             manifest = _copy(connection, source, held, cut, work, progress or Silence())

@@ -1,0 +1,224 @@
+"""Ingest beside its peers and its limit: stage, cluster, memory; CSV and JSON.
+
+    python benchmarks/ingest.py [--rows 2400000] [--files 10] [--json-rows 400000]
+
+Every method handles one file per process, two processes at a time, each single-threaded; CPU
+seconds are the process's own after its imports.  "limit" is ISA-L decompression alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+
+sys.path.insert(0, str(Path(__file__).parent))
+from usage_files import WINDOWS, write_records, write_usage
+
+NAMES = (
+    "start_time", "end_time", "collection_id", "instance_index", "machine_id", "average_cpu", "average_memory",
+    "assigned_memory", "unmapped", "page_cache", "maximum_memory", "io", "disk", "maximum_cpu", "maximum_io",
+    "cpi", "mai", "portion", "aggregation", "sampled_cpu",
+)  # fmt: skip
+_JSON = (
+    "start_time: 'BIGINT', end_time: 'BIGINT', collection_id: 'BIGINT', instance_index: 'INTEGER', "
+    "machine_id: 'BIGINT', alloc_collection_id: 'BIGINT', alloc_instance_index: 'BIGINT', "
+    "collection_type: 'INTEGER', average_usage: 'STRUCT(cpus FLOAT, memory FLOAT)', "
+    "maximum_usage: 'STRUCT(cpus FLOAT, memory FLOAT)', random_sample_usage: 'STRUCT(cpus FLOAT, memory FLOAT)', "
+    "assigned_memory: 'FLOAT', page_cache_memory: 'FLOAT', cycles_per_instruction: 'FLOAT', "
+    "memory_accesses_per_instruction: 'FLOAT', sample_rate: 'FLOAT', cpu_usage_distribution: 'FLOAT[]', "
+    "tail_cpu_usage_distribution: 'FLOAT[]'"
+)
+
+
+def limit(path: str, out: str) -> None:
+    from isal import igzip
+
+    with igzip.open(path, "rb") as file:
+        while file.read(1 << 20):
+            pass
+
+
+def borgtrace(path: str, out: str) -> None:
+    from borgtrace.ingest.classify import classify
+    from borgtrace.ingest.stage import stage
+
+    entry = stage(classify(Path(path)), Path(out))
+    assert entry.quarantined == 0, entry
+
+
+def polars(path: str, out: str) -> None:
+    import polars as pl
+
+    types = [pl.Int64, pl.Int64, pl.Int64, pl.Int32, pl.Int64, *[pl.Float32] * 13, pl.Int8, pl.Float32]
+    frame = pl.scan_csv(path, has_header=False, schema=dict(zip(NAMES, types, strict=True)))
+    frame.sink_parquet(f"{out}.parquet", compression="zstd", compression_level=1)
+
+
+def duckdb(path: str, out: str) -> None:
+    import duckdb
+
+    types = ["BIGINT", "BIGINT", "BIGINT", "INTEGER", "BIGINT", *["FLOAT"] * 13, "BOOLEAN", "FLOAT"]
+    columns = ", ".join(f"'{name}': '{kind}'" for name, kind in zip(NAMES, types, strict=True))
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.execute(
+            f"COPY (FROM read_csv('{path}', header=false, auto_detect=false, delim=',', "
+            f"columns={{{columns}}})) TO '{out}.parquet' (COMPRESSION zstd)"
+        )
+
+
+def duckdb_json(path: str, out: str) -> None:
+    import duckdb
+
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.execute(
+            f"COPY (FROM read_json('{path}', format='newline_delimited', columns={{{_JSON}}})) "
+            f"TO '{out}.parquet' (COMPRESSION zstd)"
+        )
+
+
+def _work(method: Callable[[str, str], None], path: str, out: str, answer: object) -> None:
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    for module in ("pyarrow", "pyarrow.compute", "duckdb", "polars", "numpy", "borgtrace.ingest.stage"):
+        __import__(module)
+    before = os.times()
+    method(path, out)
+    after = os.times()
+    cpu = after.user + after.system - before.user - before.system
+    answer.put((cpu, _high_water()))  # type: ignore[attr-defined]
+
+
+def _high_water() -> float:
+    """Return the largest resident memory of this process in GB (getrusage would inherit the parent's)."""
+    status = Path("/proc/self/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmHWM")).split()[1]) / 1e6
+
+
+def measure(method: Callable[[str, str], None], paths: list[Path], out: Path) -> tuple[float, float]:
+    """Return CPU seconds a file and peak GB, with two processes busy."""
+    context = multiprocessing.get_context("spawn")
+    answer = context.Queue()
+    workers = [
+        context.Process(target=_work, args=(method, str(path), str(out / f"{method.__name__}-{i}"), answer))
+        for i, path in enumerate(paths)
+    ]
+    for worker in workers:
+        worker.start()
+    found = [answer.get(timeout=120) for _ in workers]
+    for worker in workers:
+        worker.join()
+    return statistics.mean(cpu for cpu, _ in found), max(memory for _, memory in found)
+
+
+def compare(
+    title: str, methods: list[Callable[[str, str], None]], paths: list[Path], out: Path, runs: int
+) -> None:
+    """Print methods interleaved over `runs`, medians, and ratios against each peer."""
+    found: dict[str, list[tuple[float, float]]] = {method.__name__: [] for method in methods}
+    for _ in range(runs):
+        for method in methods:
+            shutil.rmtree(out, ignore_errors=True)
+            out.mkdir(parents=True)
+            found[method.__name__].append(measure(method, paths, out))
+    ours = statistics.median(cpu for cpu, _ in found["borgtrace"])
+    print(f"\n{title}\n\n| method | borgtrace ÷ it | CPU s a file | peak GB |\n|---|--:|--:|--:|")
+    for name, rows in found.items():
+        cpu = statistics.median(seconds for seconds, _ in rows)
+        print(f"| {name} | {ours / cpu:.2f} | {cpu:.2f} | {max(memory for _, memory in rows):.2f} |")
+
+
+class _Peak(threading.Thread):
+    """Largest resident memory of any process of this family, sampled."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.own = self.worker = 0.0
+        self.done = False
+
+    def run(self) -> None:
+        me = psutil.Process()
+        while not self.done:
+            self.own = max(self.own, me.memory_info().rss / 1e9)
+            for child in me.children(recursive=True):
+                try:
+                    self.worker = max(self.worker, child.memory_info().rss / 1e9)
+                except psutil.Error:
+                    continue
+            time.sleep(0.05)
+
+
+def whole(paths: list[Path], folder: Path, memory: str) -> None:
+    """Print stage alone, and stage + cluster + index + traces, of all files."""
+    from borgtrace.ingest import IngestOptions, ingest
+
+    peak = _Peak()
+    peak.start()
+    times = {}
+    for stage_only in (True, False):
+        store = folder / "store"
+        shutil.rmtree(store, ignore_errors=True)
+        before = time.perf_counter()
+        result = ingest(paths, store, IngestOptions(2, memory, stage_only=stage_only))
+        times[stage_only] = time.perf_counter() - before
+    peak.done = True
+    rows = result.manifest.tables["instance_usage"] if result.manifest else 0
+    print(f"\n## {rows / 1e6:.0f} M rows, {len(paths)} files, --jobs 2 --memory {memory}\n")
+    print("| whole ÷ stage | stage s | whole s | peak GB, sorting process | peak GB, a worker |")
+    print("|--:|--:|--:|--:|--:|")
+    print(
+        f"| {times[False] / times[True]:.2f} | {times[True]:.1f} | {times[False]:.1f} | "
+        f"{peak.own:.2f} | {peak.worker:.2f} |"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=2_400_000)
+    parser.add_argument("--files", type=int, default=10)
+    parser.add_argument("--json-rows", type=int, default=400_000)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--memory", default="4GB")
+    parser.add_argument("--only", choices=["csv", "json", "whole"])
+    parser.add_argument("--keep", type=Path, help="folder for the files, reused when they are there")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.keep or Path(temporary)
+        wanted = {options.only} if options.only else {"csv", "json", "whole"}
+        csv = _files(folder / "task_usage", "part-{:05d}-of-00500.csv.gz", options.files, options.rows)
+        records = _files(folder / "json", "instance_usage-{:012d}.json.gz", 2, options.json_rows)
+        scratch = Path(temporary) / "scratch"
+        if "csv" in wanted:
+            compare(f"## CSV, {options.rows / 1e6:.1f} M rows × 20 columns a file", [limit, borgtrace, polars, duckdb],
+                    csv[:2], scratch, options.runs)  # fmt: skip
+        if "json" in wanted:
+            compare(f"## JSON lines, {options.json_rows / 1e6:.1f} M rows a file", [limit, borgtrace, duckdb_json],
+                    records, scratch, options.runs)  # fmt: skip
+        shutil.rmtree(scratch, ignore_errors=True)
+        if "whole" in wanted:
+            whole(csv, Path(temporary), options.memory)
+
+
+def _files(folder: Path, pattern: str, count: int, rows: int) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / pattern.format(number) for number in range(count)]
+    for number, path in enumerate(paths):
+        if not path.exists():
+            if "json" in pattern:
+                write_records(path, rows, number)
+            else:
+                write_usage(path, rows, number, number * WINDOWS)
+    return paths
+
+
+if __name__ == "__main__":
+    main()

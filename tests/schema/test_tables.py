@@ -1,0 +1,169 @@
+"""The declarations are complete, and agree with the trace's own schema.csv and with the docs."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from borgtrace.errors import SchemaError, UsageError
+from borgtrace.ingest.schema_csv import check_schema_csv
+from borgtrace.schema import ENUMS, GENERATIONS, RAW_2011, TABLES, Absent, tier_of
+from borgtrace.schema.docs import main, tables_page
+from borgtrace.schema.raw2019 import RAW_2019
+from borgtrace.schema.reasons import REASONS, SEVERITIES
+from borgtrace.schema.time import parse_time, to_wall_clock
+
+COLUMNS = [(table, column) for table in TABLES.values() for column in table.columns]
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_a_key_is_made_of_columns_that_are_never_null(table):
+    assert set(table.key) <= set(table.names)
+    assert len(set(table.names)) == len(table.names)
+    assert not any(table.column(name).nullable for name in table.key)
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS, ids=[f"{t.name}.{c.name}" for t, c in COLUMNS])
+def test_a_column_has_a_sentence_a_unit_and_sources_or_reasons(table, column):
+    assert column.doc[0].isupper()
+    assert column.doc.endswith(".")
+    assert column.unit
+    assert (column.type == "enum") == (column.enum is not None)
+    assert column.enum is None or column.enum in ENUMS
+    assert set(column.source) == set(GENERATIONS)
+    for generation in GENERATIONS:
+        source = column.source[generation]
+        assert isinstance(source, Absent) or source.split(".")[0] in {*RAW_2011, *RAW_2019}
+
+
+def test_every_2011_field_fills_exactly_one_column():
+    filled = [c.source["2011"] for _, c in COLUMNS if isinstance(c.source["2011"], str)]
+    # A job's class is field 6 of job_events and field 8 of task_events, so no source repeats.
+    expected = [f"{raw.name}.{n}" for raw in RAW_2011.values() for n, _ in enumerate(raw.fields, 1)]
+    assert sorted(filled) == sorted(expected)
+
+
+def test_every_2019_value_fills_a_column_but_the_sampled_memory_that_is_always_absent():
+    filled = {c.source["2019"] for _, c in COLUMNS if isinstance(c.source["2019"], str)}
+    leaves = set()
+    for raw in RAW_2019.values():
+        for field in raw.fields:
+            leaves |= {
+                f"{raw.name}.{field.name}" + (f".{inner.name}" if inner else "")
+                for inner in (field.fields or (None,))
+            }
+    assert leaves - filled == {"instance_usage.random_sample_usage.memory"}
+
+
+@pytest.mark.parametrize("enum", ENUMS.values(), ids=ENUMS)
+def test_codes_name_what_the_enumeration_lists(enum):
+    for codes in enum.codes.values():
+        assert set(codes.values()) <= set(enum.names)
+
+
+def test_codes_shift_between_the_generations():
+    # FACTS §1.5 and §8.4, typed from there.
+    events = ENUMS["event_type"].codes
+    assert events["2011"] == {
+        0: "SUBMIT", 1: "SCHEDULE", 2: "EVICT", 3: "FAIL", 4: "FINISH", 5: "KILL", 6: "LOST",
+        7: "UPDATE_PENDING", 8: "UPDATE_RUNNING",
+    }  # fmt: skip
+    assert [events["2019"][code] for code in range(11)] == [
+        "SUBMIT", "QUEUE", "ENABLE", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST",
+        "UPDATE_PENDING", "UPDATE_RUNNING",
+    ]  # fmt: skip
+    machines = ENUMS["machine_event_type"].codes
+    assert machines["2011"] == {0: "ADD", 1: "REMOVE", 2: "UPDATE"}
+    assert machines["2019"] == {0: "EVENT_TYPE_UNKNOWN", 1: "ADD", 2: "REMOVE", 3: "UPDATE"}
+    assert ENUMS["missing_type"].codes["2011"][0] == ENUMS["missing_type"].codes["2019"][1]
+
+
+@pytest.mark.parametrize(
+    ("priority", "generation", "tier"),
+    [
+        (0, "2019", "free"), (99, "2019", "free"), (100, "2019", "beb"), (115, "2019", "beb"),
+        (116, "2019", "mid"), (119, "2019", "mid"), (120, "2019", "production"), (359, "2019", "production"),
+        (360, "2019", "monitoring"), (450, "2019", "monitoring"),
+        (0, "2011", "free"), (1, "2011", "free"), (2, "2011", "other"), (8, "2011", "other"),
+        (9, "2011", "production"), (11, "2011", "production"),
+    ],
+)  # fmt: skip
+def test_tiers(priority, generation, tier):
+    assert tier_of(priority, generation) == tier
+
+
+@pytest.mark.parametrize(
+    ("generation", "cell", "expected"),
+    [
+        ("2011", "", "2011-05-01T19:00:00-04:00"),
+        ("2019", "a", "2019-05-01T03:00:00-04:00"),
+        ("2019", "b", "2019-05-01T02:00:00-05:00"),
+        ("2019", "e", "2019-05-01T10:00:00+03:00"),
+        ("2019", "g", "2019-05-01T15:00:00+08:00"),
+        ("2019", "h", "2019-05-01T09:00:00+02:00"),
+    ],
+)
+def test_600_seconds_is_the_start_of_the_trace(generation, cell, expected):
+    assert to_wall_clock(600_000_000, generation, cell).isoformat() == expected
+
+
+def test_a_sentinel_is_no_instant():
+    with pytest.raises(UsageError) as error:
+        to_wall_clock(2**63 - 1, "2011")
+    assert str(error.value) == (
+        "time: a sentinel has no wall clock: expected a time inside the trace, got 9223372036854775807"
+    )
+
+
+@pytest.mark.parametrize("text", ["5x", "", "h", "1h-2h", "abc"])
+def test_what_is_no_time_is_said_so(text):
+    with pytest.raises(UsageError) as error:
+        parse_time(text)
+    assert str(error.value) == (
+        f"time: not a time: expected µs, or amounts such as 600s, 12h or 2d3h, got {text!r}"
+    )
+
+
+def test_reasons_are_sentences_with_a_severity():
+    for reason in REASONS.values():
+        assert reason.severity in SEVERITIES
+        assert reason.sentence.endswith(".")
+        assert reason.quarantines == (reason.severity == "data_loss")
+
+
+def test_the_page_of_tables_is_fresh():
+    page = Path(__file__).parents[2] / "docs" / "tables.md"
+    assert page.read_text() == tables_page()
+
+
+def test_a_stale_page_is_noticed(tmp_path, capsys):
+    page = tmp_path / "tables.md"
+    assert main([str(page)]) == 0
+    assert main(["--check", str(page)]) == 0
+    page.write_text("old")
+    assert main(["--check", str(page)]) == 1
+    assert capsys.readouterr().err == f"{page} is stale; run: python -m borgtrace.schema.docs {page}\n"
+
+
+def test_the_real_schema_csv_agrees(trace):
+    check_schema_csv(trace / "clusterdata-2011-2" / "schema.csv")
+
+
+def test_a_differing_schema_csv_is_refused(trace, tmp_path):
+    rows = list(csv.reader((trace / "clusterdata-2011-2" / "schema.csv").read_text().splitlines()))
+    place = next(i for i, row in enumerate(rows) if row[0].startswith("task_constraints") and row[1] == "4")
+    rows[place][2], rows[place + 1][2] = rows[place + 1][2], rows[place][2]
+    changed = tmp_path / "schema.csv"
+    with changed.open("w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    with pytest.raises(SchemaError) as error:
+        check_schema_csv(changed)
+    assert str(error.value) == (
+        f"{changed}: schema.csv differs from the layout borgtrace reads: got "
+        "task_constraints field 4: ('attribute name', 'INTEGER', 'YES') is not "
+        "('comparison operator', 'INTEGER', 'YES'); "
+        "task_constraints field 5: ('comparison operator', 'STRING_HASH', 'YES') is not "
+        "('attribute name', 'STRING_HASH', 'YES'); fetch schema.csv again, or remove it to ingest all the same"
+    )
