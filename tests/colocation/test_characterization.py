@@ -191,6 +191,18 @@ def test_totals_of_gaussian_tasks_are_normal() -> None:
     assert middle["density"] == pytest.approx(middle["normal_density"], rel=0.1)
 
 
+@pytest.mark.parametrize(
+    ("realizations", "verdicts"), [(9_999, {"not applicable"}), (10_000, {"holds", "does not hold"})]
+)
+def test_published_rates_compare_with_the_papers_number_of_realizations(
+    realizations: int, verdicts: set[str], pool: Pool
+) -> None:
+    result = RECIPES["sum_normality"].run(PoolTables(pool), realizations=realizations, samples=4)
+    found = {f.verdict for f in result.findings if f.id.startswith("S1-table1-10-")}
+    assert found <= verdicts
+    assert any(f.verdict != "not applicable" for f in result.findings if f.id == "S1-table1-mean-10")
+
+
 def test_totals_of_idle_tasks_have_no_relative_error() -> None:
     """All realized percentiles are 0: said so, not divided by."""
     pool = make([[0.0] * 24] * 12)

@@ -39,13 +39,21 @@ def print_estimators() -> None:
         print(f"{name:<14} {packer.about}")
 
 
-def tables_of(store: Path | None, pool: Path | None, synthetic: int | None, tasks: int, seed: int) -> Tables:
+def tables_of(
+    store: Path | None,
+    pool: Path | None,
+    synthetic: int | None,
+    tasks: int,
+    seed: int,
+    *,
+    percentiles: bool = False,
+) -> Tables:
     """Open the one source of tasks that was given.
 
     Raises
     ------
     UsageError
-        None or several were given.
+        None or several were given; or percentiles where there are none.
     """
     given = [
         name
@@ -64,6 +72,8 @@ def tables_of(store: Path | None, pool: Path | None, synthetic: int | None, task
             )
         return PoolTables(Pool.from_synth(synthetic, seed))
     assert store is not None
+    if percentiles:
+        return PoolTables(Pool.from_store(store, tasks=tasks, seed=seed, instantaneous="histogram"))
     return Tables.of(store)
 
 
@@ -126,7 +136,7 @@ def check(given: Mapping[str, Any]) -> None:
     UsageError
         Names the option, its value and what is allowed.
     """
-    least = {"tasks": 1, "realizations": FEWEST_REALIZATIONS, "instances": 1, "size": 1}
+    least = {"tasks": 1, "realizations": FEWEST_REALIZATIONS, "instances": 1, "size": 1, "samples": 1}
     for name, lowest in least.items():
         if given.get(name) is not None and given[name] < lowest:
             raise UsageError(f"--{name}", "too few", expected=f"at least {lowest}", got=str(given[name]))

@@ -22,6 +22,12 @@ def colocate(
         typer.Option(help="Random instances; each experiment's own number by default.", metavar="K"),
     ] = None,
     size: Annotated[int, typer.Option(help="Tasks per instance.", metavar="n")] = 1_000,
+    samples: Annotated[
+        int | None,
+        typer.Option(
+            help="Random samples per size, for Table 1 and Fig. 6; the paper takes 10,000.", metavar="S"
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of samples and draws.", metavar="S")] = 0,
     capacity: Annotated[
         float, typer.Option(help="Capacity of a machine, for the advice.", metavar="C")
@@ -33,6 +39,13 @@ def colocate(
     pool: Annotated[
         Path | None, typer.Option(help="Take the tasks from this file (see --export-pool).", metavar="FILE")
     ] = None,
+    percentiles: Annotated[
+        bool,
+        typer.Option(
+            "--percentiles",
+            help="With STORE, 2019: draw seconds from each window's percentiles, not its one sampled second.",
+        ),
+    ] = False,
     synthetic: Annotated[
         int | None, typer.Option(help="Take so many calibrated synthetic tasks instead.", metavar="N")
     ] = None,
@@ -63,12 +76,12 @@ def colocate(
     elif list_estimators:
         _colocating.print_estimators()
     else:
-        source = _colocating.tables_of(store, pool, synthetic, tasks, seed)
+        source = _colocating.tables_of(store, pool, synthetic, tasks, seed, percentiles=percentiles)
         if export_pool is not None:
             _colocating.export(source, export_pool, tasks, seed)
             return
         given = {
             "tasks": tasks, "realizations": realizations, "instances": instances, "size": size, "seed": seed,
-            "capacity": capacity, "target": _colocating.target_of(slo),
+            "samples": samples, "capacity": capacity, "target": _colocating.target_of(slo),
         }  # fmt: skip
         _colocating.run(source, experiment or [], given, out=out, png=png, as_json=as_json)

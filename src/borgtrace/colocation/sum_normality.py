@@ -23,6 +23,8 @@ from borgtrace.schema import Column, Table
 if TYPE_CHECKING:
     import altair as alt
 
+REALIZATIONS = 10_000
+"""R of the paper."""
 PUBLISHED = {10: 0.991, 20: 0.965, 30: 0.923, 50: 0.784, 100: 0.493, 250: 0.183, 500: 0.087}
 """Table 1: share of rejected samples per N."""
 PUBLISHED_MEAN = {10: 0.27, 20: 0.55, 30: 0.82, 50: 1.37, 100: 2.74, 250: 6.85, 500: 13.69}
@@ -32,6 +34,7 @@ RESULT = Table(
     (
         Column("size", "int64", "count", "Tasks per sample, N.", nullable=False),
         Column("n_samples", "int64", "count", "Random samples of N tasks.", nullable=False),
+        Column("n_realizations", "int64", "count", "Draws R that each sum is tested on.", nullable=False),
         Column("mean_usage", "float64", "fraction", "Mean total usage of a sample, in machines.",
                nullable=False),
         Column("rejected", "float64", "fraction",
@@ -53,13 +56,14 @@ def compute(
 ) -> pa.Table:
     """Return rejection rates and mean totals per size."""
     found = sums_of(tables, tasks, realizations, samples, seed, instantaneous)
-    return pa.Table.from_pylist([_row(sums) for sums in found])
+    return pa.Table.from_pylist([_row(sums, realizations) for sums in found])
 
 
-def _row(sums: SampleSums) -> dict[str, float]:
+def _row(sums: SampleSums, realizations: int) -> dict[str, float]:
     return {
         "size": sums.size,
         "n_samples": len(sums.normality),
+        "n_realizations": realizations,
         "mean_usage": float(sums.mean.mean()),
         "rejected": float((sums.normality > CRITICAL["D'Agostino 1986"]).mean()),
         "rejected_1974": float((sums.normality > CRITICAL["Stephens 1974"]).mean()),
@@ -101,13 +105,20 @@ def _value(result: pa.Table, size: int, column: str) -> float:
     raise NotApplicable(f"the pool has fewer than {size} tasks")
 
 
+def _rejected(result: pa.Table, size: int, column: str) -> float:
+    """Rate of one size; a test on more realizations rejects more, so only the paper's number compares."""
+    if _value(result, size, "n_realizations") != REALIZATIONS:
+        raise NotApplicable(f"the published test is on {REALIZATIONS:,} realizations")
+    return _value(result, size, column)
+
+
 def _rate(size: int, column: str, critical: str) -> Claim:
     return Claim(
         f"S1-table1-{size}-{critical}",
         f"normality is rejected for this share of sums of {size} tasks (critical value {critical}; holds within"
         " 5 points)",
         PUBLISHED[size],
-        lambda r: _value(r, size, column), lambda v: abs(v - PUBLISHED[size]) <= 0.05,
+        lambda r: _rejected(r, size, column), lambda v: abs(v - PUBLISHED[size]) <= 0.05,
         "Janus & Rzadca, SoCC'17, Table 1",
     )  # fmt: skip
 

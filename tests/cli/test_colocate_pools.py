@@ -1,0 +1,49 @@
+"""``borgtrace colocate``: samples of Table 1, and draws from percentiles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from borgtrace.cli import main
+from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.synth import generate
+
+
+def run(*arguments: object) -> int:
+    """Exit code of the command."""
+    with pytest.raises(SystemExit) as stop:
+        main(["colocate", *map(str, arguments)])
+    return int(stop.value.code or 0)
+
+
+@pytest.fixture(scope="module", params=["2011", "2019"])
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(f"cell{request.param}")
+    generate(folder / "raw", generation=request.param, machines=12, hours=4, seed=5)
+    ingest([folder / "raw"], folder / f"store{request.param}", IngestOptions(jobs=1))
+    return folder / f"store{request.param}"
+
+
+def test_percentiles(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(store, "--percentiles", "--export-pool", tmp_path / "pool")
+    talk = capsys.readouterr().err
+    if store.name == "store2011":
+        message = "2011 publishes no percentiles of CPU usage; take the sampled second"
+        assert (code, talk) == (2, f"borgtrace: {store}: {message}\n")
+        return
+    assert code == 0
+    few = ("--experiment", "sum_normality", "--samples", 7, "--realizations", 200)
+    assert run("--pool", tmp_path / "pool", *few) == 0
+    from_file = capsys.readouterr().out
+    assert run(store, "--percentiles", *few) == 0
+    assert capsys.readouterr().out == from_file
+    assert from_file.splitlines()[1].startswith("10,7,200,")
+    assert run(store, *few) == 0
+    assert capsys.readouterr().out != from_file
+
+
+def test_no_samples(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(store, "--samples", 0) == 2
+    assert capsys.readouterr().err == "borgtrace: --samples: too few: expected at least 1, got 0\n"
