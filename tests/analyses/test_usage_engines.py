@@ -125,7 +125,7 @@ def close(left: pa.Table, right: pa.Table) -> bool:
     )
 
 
-@pytest.fixture(scope="module", params=["2011", "2019"])
+@pytest.fixture(scope="module", params=["2011", pytest.param("2019", marks=pytest.mark.scale)])
 def engines(request: pytest.FixtureRequest) -> Iterator[tuple[Tables, Tables]]:
     pytest.importorskip("pyspark", reason="pyspark is not installed")
     if shutil.which("java") is None:
@@ -136,8 +136,8 @@ def engines(request: pytest.FixtureRequest) -> Iterator[tuple[Tables, Tables]]:
     ibis.get_backend(spark.instance_usage).disconnect()
 
 
-IN_WORKERS = ("reservation", "sampling_period")
-"""Recipes whose kernels run inside Spark's workers."""
+IN_WORKERS = ("sampling_period",)
+"""A recipe whose kernel runs inside Spark's workers; the others wait for the scale run."""
 
 
 @pytest.mark.parametrize(
