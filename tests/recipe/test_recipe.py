@@ -100,13 +100,13 @@ def test_where_keeps_tasks_and_what_belongs_to_them() -> None:
 
 
 def test_a_predicate_that_is_none_is_an_error() -> None:
-    with pytest.raises(UsageError, match="--where: not a predicate over tasks: .*prioritty.*"):
+    with pytest.raises(UsageError, match=r"--where: not a predicate over tasks: .*prioritty.*"):
         tiny(tasks=[{"collection_id": 1}]).filter("prioritty >= 9")
 
 
 def test_an_unknown_table_lists_the_known_ones() -> None:
     with pytest.raises(
-        AttributeError, match="no table task_events; there are machine_events, .*, instance_attempts"
+        AttributeError, match=r"no table task_events; there are machine_events, .*, instance_attempts"
     ):
         tiny().task_events  # noqa: B018
 

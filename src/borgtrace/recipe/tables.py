@@ -106,8 +106,12 @@ class Tables:
         url = engine or "duckdb"
         con = connect(url, memory=memory, threads=threads)
         path = Path(opened.path)
+        # All Spark tables of a process live in one session: two stores must not share their names.
+        suffix = f"_{opened.digest[:16]}" if con.name == "pyspark" else ""
         tables = {
-            name: read_table(con, table, sorted(map(str, path.glob(f"{name}/part-*.parquet"))))
+            name: read_table(
+                con, table, sorted(map(str, path.glob(f"{name}/part-*.parquet"))), name=f"{name}{suffix}"
+            )
             for name, table in TABLES.items()
         }
         made = cls(
