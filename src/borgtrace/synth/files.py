@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from isal import isal_zlib
 
-LEVEL: Final = 1
+LEVEL: Final = isal_zlib.ISAL_DEFAULT_COMPRESSION
 _RAW: Final = -15
 _HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 _END: Final = b"\x03\x00"

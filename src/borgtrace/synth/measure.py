@@ -76,38 +76,38 @@ def _share(bits: np.uint64, which: int) -> float:
 
 @njit(cache=True, nogil=True)
 def measure(
-    run: np.void, keys: NDArray[np.uint64], factors: NDArray[np.float64], start: int, end: int,
+    runs: NDArray[np.void], keys: NDArray[np.uint64], factors: NDArray[np.float64], i: int, start: int, end: int,
     between: NDArray[np.float32], within: NDArray[np.float32], spectra: NDArray[np.float32],
     normal: NDArray[np.float32], largest: NDArray[np.float32], out: NDArray[np.float64],
 ) -> None:  # fmt: skip
     """Fill `out` with the 13 :data:`COLUMNS` of one window, as exact numbers before rounding."""
-    kind, window, own = run["kind"], start // 300, keys[0]
-    drifts = int(factors[0])
-    y = average(own, keys[1], run["level"], drifts, 0.3 * factors[0], run["wave"], run["phase"], window,
-                between[kind], spectra, normal)  # fmt: skip
+    kind, window, own = runs[i]["kind"], start // 300, keys[i, 0]
+    drifts = int(factors[i, 0])
+    y = average(own, keys[i, 1], runs[i]["level"], drifts, 0.3 * factors[i, 0], runs[i]["wave"], runs[i]["phase"], window,
+                between, kind, spectra, normal)  # fmt: skip
     y = min(y, 1.0)
     bits = mix(mix(own, np.uint64(7)), np.uint64(start))
-    x = min(second(bits, y, within[kind], normal), 1.0)
+    x = min(second(bits, y, within, kind, normal), 1.0)
     bits = mix(bits, np.uint64(8))
     level, seconds = 0, (end - start) // WORK
     while seconds > 1 and level < len(largest) - 1:
         seconds >>= 1
         level += 1
-    peak = y * shape_value(within[kind], largest[level, bits >> np.uint64(56)])
+    peak = y * shape_value(within, kind, largest[level, bits >> np.uint64(56)])
     out[AVERAGE], out[SAMPLED], out[MAXIMUM] = y, x, min(max(peak, x, y), 1.0)
 
-    deviation = min(max(y / max(run["level"], 1e-9) - 1.0, -1.0), 2.0)
-    slow = noise(mix(own, np.uint64(9)), window, spectra[1], normal)
-    memory = run["memory"] * max(1.0 + 0.05 * slow + 0.04 * deviation, 0.05)
+    deviation = min(max(y / max(runs[i]["level"], 1e-9) - 1.0, -1.0), 2.0)
+    slow = noise(mix(own, np.uint64(9)), window, spectra, 1, normal)
+    memory = runs[i]["memory"] * max(1.0 + 0.05 * slow + 0.04 * deviation, 0.05)
     bits = mix(bits, np.uint64(10))
     out[MEMORY], out[MEMORY_MAXIMUM] = memory, memory * (1.0 + 0.02 * _share(bits, 0))
-    out[ASSIGNED], out[CACHE] = memory * factors[2], memory * factors[1]
+    out[ASSIGNED], out[CACHE] = memory * factors[i, 2], memory * factors[i, 1]
     out[UNMAPPED] = out[CACHE] * (0.85 + 0.14 * _share(bits, 1))
-    out[DISK_IO] = factors[3] * (0.5 + _share(bits, 2))
+    out[DISK_IO] = factors[i, 3] * (0.5 + _share(bits, 2))
     out[DISK_IO_MAXIMUM] = min(out[DISK_IO] * (27.0 + 40.0 * _share(bits, 3)), 1.0)
-    out[DISK_SPACE] = factors[4]
+    out[DISK_SPACE] = factors[i, 4]
     wobble = 1.0 + 0.06 * normal[mix(bits, np.uint64(11)) >> np.uint64(52)]
-    out[CPI], out[MAI] = factors[5] * wobble, factors[6] * wobble
+    out[CPI], out[MAI] = factors[i, 5] * wobble, factors[i, 6] * wobble
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -129,11 +129,11 @@ def plant(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def count(line: NDArray[np.float64], average: float, sampled: float, memory: float) -> None:
+def count(tally: NDArray[np.float64], i: int, average: float, sampled: float, memory: float) -> None:
     """Add one printed window to the :data:`TALLY` of its run."""
-    line[0] += 1.0
-    line[1] += average
-    line[2] += average * average
-    line[3] += sampled
-    line[4] += sampled * sampled
-    line[5] += memory
+    tally[i, 0] += 1.0
+    tally[i, 1] += average
+    tally[i, 2] += average * average
+    tally[i, 3] += sampled
+    tally[i, 4] += sampled * sampled
+    tally[i, 5] += memory

@@ -66,12 +66,12 @@ class Processes:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def shape_value(table: NDArray[np.float32], z: float) -> float:
-    """Interpolate a quantile table at normal score `z`."""
+def shape_value(tables: NDArray[np.float32], kind: int, z: float) -> float:
+    """Interpolate the quantile table of a class at normal score `z`."""
     position = (min(max(z, -Z_LIMIT), Z_LIMIT - 1e-4) + Z_LIMIT) * STEPS_PER_UNIT
     index = int(position)
     fraction = position - index
-    return table[index] * (1.0 - fraction) + table[index + 1] * fraction
+    return tables[kind, index] * (1.0 - fraction) + tables[kind, index + 1] * fraction
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -82,35 +82,39 @@ def _stretch(key: np.uint64, number: int, window: int, period: int, normal: NDAr
 
 
 @njit(cache=True, nogil=True, inline="always")
-def noise(key: np.uint64, window: int, spectrum: NDArray[np.float32], normal: NDArray[np.float32]) -> float:
+def noise(
+    key: np.uint64, window: int, spectra: NDArray[np.float32], row: int, normal: NDArray[np.float32]
+) -> float:  # fmt: skip
     """Return the standard-normal noise of one key at one window (constant divisors are fast)."""
-    z = spectrum[0] * normal[mix(mix(key, np.uint64(1)), np.uint64(window)) >> np.uint64(52)]
-    z += spectrum[1] * _stretch(key, 2, window, PERIODS[1], normal)
-    if spectrum[2] > 0.0:
-        z += spectrum[2] * _stretch(key, 3, window, PERIODS[2], normal)
-        z += spectrum[3] * _stretch(key, 4, window, PERIODS[3], normal)
+    z = spectra[row, 0] * normal[mix(mix(key, np.uint64(1)), np.uint64(window)) >> np.uint64(52)]
+    z += spectra[row, 1] * _stretch(key, 2, window, PERIODS[1], normal)
+    if spectra[row, 2] > 0.0:
+        z += spectra[row, 2] * _stretch(key, 3, window, PERIODS[2], normal)
+        z += spectra[row, 3] * _stretch(key, 4, window, PERIODS[3], normal)
     return z
 
 
 @njit(cache=True, nogil=True)
 def average(
     key: np.uint64, job_key: np.uint64, level: float, drifts: int, shared: float, wave: float,
-    phase: float, window: int, between: NDArray[np.float32], spectra: NDArray[np.float32],
+    phase: float, window: int, between: NDArray[np.float32], kind: int, spectra: NDArray[np.float32],
     normal: NDArray[np.float32],
 ) -> float:  # fmt: skip
     """Return the mean CPU of one window of one task."""
-    z = noise(key, window, spectra[drifts], normal)
+    z = noise(key, window, spectra, drifts, normal)
     if shared > 0.0:
-        z = math.sqrt(1.0 - shared) * z + math.sqrt(shared) * noise(job_key, window, spectra[1], normal)
+        z = math.sqrt(1.0 - shared) * z + math.sqrt(shared) * noise(job_key, window, spectra, 1, normal)
     if wave > 0.0:
         z = math.sqrt(1.0 - wave * wave / 2.0) * z + wave * math.sin(_DAY * window + phase)
-    return level * shape_value(between, z)
+    return level * shape_value(between, kind, z)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def second(bits: np.uint64, mean: float, within: NDArray[np.float32], normal: NDArray[np.float32]) -> float:
+def second(
+    bits: np.uint64, mean: float, within: NDArray[np.float32], kind: int, normal: NDArray[np.float32]
+) -> float:  # fmt: skip
     """Return the CPU of a random second of a window with mean `mean`."""
-    return mean * shape_value(within, normal[bits >> np.uint64(52)])
+    return mean * shape_value(within, kind, normal[bits >> np.uint64(52)])
 
 
 @njit(cache=True, nogil=True)
@@ -123,11 +127,11 @@ def _fill(
             window = first[i] + row - offsets[i]
             y = average(
                 key[i], job_key[i], level[i], drifts[i], shared[i], wave[i], phase[i], window,
-                between[kind[i]], spectra, normal,
+                between, kind[i], spectra, normal,
             )  # fmt: skip
             bits = mix(mix(key[i], np.uint64(7)), np.uint64(window))
             avg[row] = min(y, 1.0)
-            inst[row] = min(second(bits, y, within[kind[i]], normal), 1.0)
+            inst[row] = min(second(bits, y, within, kind[i], normal), 1.0)
 
 
 def model_tables() -> tuple[

@@ -69,21 +69,22 @@ def windows_of(stretch: Stretch, machine_ids: NDArray[np.int64]) -> Windows:
 
 
 def _table(runs: Sequence[Run], machine_ids: NDArray[np.int64], since: int) -> NDArray[np.void]:
-    rows = sorted(
-        (r for r in runs if r.usage_end > since), key=lambda r: (r.task.job.id, r.task.index, r.start)
-    )
-    table = np.zeros(len(rows), dtype=FIELDS)
-    for i, r in enumerate(rows):
-        task, job = r.task, r.task.job
-        level = min(float(job.level[task.index]), OVERUSE * job.cpu)
-        twin, host = job.guest or job, job.host
-        table[i] = (
-            job.id, task.index, task.serial, machine_ids[r.machine], max(r.start, TRACE_START) // SECOND,
-            -(-r.usage_end // SECOND), level * IDLE if task.is_idle else level,
-            job.memory_level[task.index], job.kind, job.wave, job.phase,
-            host.id if host else 0, task.index if host else -1, job.is_alloc_set, twin.id, task.index,
-        )  # fmt: skip
-    return table
+    ids = machine_ids.tolist()
+    rows = [_row(run, ids[run.machine]) for run in runs if run.usage_end > since]
+    table = np.array(rows, dtype=FIELDS)
+    return table[np.lexsort((table["start"], table["index"], table["job"]))]
+
+
+def _row(run: Run, machine: int) -> tuple[float, ...]:
+    task, job = run.task, run.task.job
+    level = min(float(job.level[task.index]), OVERUSE * job.cpu)
+    host = job.host
+    return (
+        job.id, task.index, task.serial, machine, max(run.start, TRACE_START) // SECOND,
+        -(-run.usage_end // SECOND), level * IDLE if task.is_idle else level, job.memory_level[task.index],
+        job.kind, job.wave, job.phase, host.id if host else 0, task.index if host else -1, job.is_alloc_set,
+        job.guest.id if job.guest else job.id, task.index,
+    )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)

@@ -19,10 +19,11 @@ from borgtrace.synth.measure import (
     traits_of,
 )  # fmt: skip
 from borgtrace.synth.process import SPECTRA, model_tables, shape_value
-from borgtrace.synth.text import number_code, put_integer, put_text, texts
+from borgtrace.synth.text import number_code, pack, put_byte, put_integer, put_long, put_words, texts
 from borgtrace.synth.usage import Windows
 
-CHUNK: Final = 20_000
+CHUNK: Final = 1_000
+"""Rows per block and shard: the text stays in the processor's cache until it is compressed."""
 ROW_LIMIT: Final = 1400
 _ID_LIMIT: Final = 320
 PERCENTILES: Final = special.ndtri(
@@ -46,23 +47,23 @@ def _values(
             faults[0] += 1
             continue
         measure(
-            runs[i], keys[i], factors[i], start[row], end[row], between, within, spectra, normal, largest,
-            line[:13],
+            runs, keys, factors, i, start[row], end[row], between, within, spectra, normal, largest,
+            line,
         )  # fmt: skip
         plant(own, rates[1], rates[2], factors[i, 7], line, faults)
-        _percentiles(line, own, within[runs[i]["kind"]], normal, scores)
+        _percentiles(line, own, within, runs[i]["kind"], normal, scores)
         line[33] = 0.99609375 if mix(own, np.uint64(6)) & np.uint64(15) == np.uint64(0) else 1.0
         for column in range(34):
             codes[row, column] = -1 if line[column] < 0.0 else number_code(line[column])
 
 
 @njit(cache=True, nogil=True)
-def _percentiles(line, own, shape, normal, scores):  # type: ignore[no-untyped-def]
+def _percentiles(line, own, within, kind, normal, scores):  # type: ignore[no-untyped-def]
     """Percentiles of the second in the window: between the sample's lower bound and the maximum."""
     wobble = 0.08 * normal[mix(own, np.uint64(7)) >> np.uint64(52)]
     mean, top = min(line[AVERAGE], 1.0), line[MAXIMUM]
     for i in range(20):
-        line[13 + i] = min(mean * shape_value(shape, scores[i] + wobble), top)
+        line[13 + i] = min(mean * shape_value(within, kind, scores[i] + wobble), top)
     line[13] = min(line[13], line[SAMPLED])
     line[23] = max(top * (1.0 - 0.01 * _unit_of(own)), max(line[32], line[SAMPLED]))
 
@@ -74,7 +75,7 @@ def _unit_of(own):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, inline="always")
 def _literal(buffer, at, t, which):  # type: ignore[no-untyped-def]
-    return put_text(buffer, at, t[0][t[1][which] : t[1][which + 1]], t[1][which + 1] - t[1][which])
+    return put_words(buffer, at, t[0], which, t[1])
 
 
 _LITERALS: Final = (
@@ -86,10 +87,10 @@ _LITERALS: Final = (
         ',"cpu_usage_distribution":[', '],"tail_cpu_usage_distribution":[', "]}\n",
 )  # fmt: skip
 _T: Final = (
-    np.frombuffer("".join(_LITERALS).encode(), dtype=np.uint8),
-    np.concatenate([[0], np.cumsum([len(text) for text in _LITERALS])]),
+    np.stack(pack(_LITERALS)),
+    np.array([len(text) for text in _LITERALS]),
 )
-"""The literals in one array, and where each begins."""
+"""The literals as words, and their lengths."""
 _FIELDS: Final = np.array([AVERAGE, MEMORY, MAXIMUM, MEMORY_MAXIMUM, SAMPLED, ASSIGNED, CACHE])
 
 
@@ -107,7 +108,7 @@ def _identify(runs, t):  # type: ignore[no-untyped-def]
         at = put_integer(text[i], _literal(text[i], at, t, 6), r["alloc_index"])
         at = put_integer(text[i], _literal(text[i], at, t, 7), r["is_alloc_set"])
         length[i] = at
-    return text, length
+    return text.view(np.uint64), length
 
 
 @njit(cache=True, nogil=True)
@@ -119,22 +120,22 @@ def _format(ids, id_length, run, start, end, codes, keep, rows, t, fields, text,
         i, v = run[row], codes[row]
         at = put_integer(buffer, _literal(buffer, at, t, 0), start[row] * SECOND)
         at = put_integer(buffer, _literal(buffer, at, t, 1), end[row] * SECOND)
-        at = put_text(buffer, at, ids[i], id_length[i])
+        at = put_words(buffer, at, ids, i, id_length)
         for number in range(len(fields)):
             at = _literal(buffer, at, t, 8 + number)
-            at = put_text(buffer, at, text[v[fields[number]]], length[v[fields[number]]])
+            at = put_long(buffer, at, text, v[fields[number]], length)
         if v[CPI] >= 0:
-            at = put_text(buffer, _literal(buffer, at, t, 15), text[v[CPI]], length[v[CPI]])
-            at = put_text(buffer, _literal(buffer, at, t, 16), text[v[MAI]], length[v[MAI]])
-        at = put_text(buffer, _literal(buffer, at, t, 17), text[v[33]], length[v[33]])
+            at = put_long(buffer, _literal(buffer, at, t, 15), text, v[CPI], length)
+            at = put_long(buffer, _literal(buffer, at, t, 16), text, v[MAI], length)
+        at = put_long(buffer, _literal(buffer, at, t, 17), text, v[33], length)
         at = _literal(buffer, at, t, 18)
         for i in range(13, 33):
             if i == 24:
                 at = _literal(buffer, at, t, 19)
             elif i > 13:
-                buffer[at] = 44
+                put_byte(buffer, at, 44)
                 at += 1
-            at = put_text(buffer, at, text[v[i]], length[v[i]])
+            at = put_long(buffer, at, text, v[i], length)
         at = _literal(buffer, at, t, 20)
     return at
 
@@ -144,7 +145,7 @@ def _tally(run, codes, keep, number, tally):  # type: ignore[no-untyped-def]
     for row in range(len(run)):
         if keep[row]:
             v = codes[row]
-            count(tally[run[row]], number[v[AVERAGE]], number[v[SAMPLED]], number[v[MEMORY]])
+            count(tally, run[row], number[v[AVERAGE]], number[v[SAMPLED]], number[v[MEMORY]])
 
 
 @njit(cache=True, nogil=True)
@@ -189,8 +190,9 @@ class Measured:
         """Yield (block, shard, its rows in the block, codes and presence of the block's rows)."""
         windows, keys = self.windows, self.traits.keys
         shard, order = _shards(keys, windows.run, windows.start, self.shards)
-        for first in range(0, len(windows), CHUNK):
-            part = slice(first, first + CHUNK)
+        size = CHUNK * max(self.shards, 4)
+        for first in range(0, len(windows), size):
+            part = slice(first, first + size)
             codes, keep = self._measure(part)
             for number in range(self.shards):
                 rows = np.flatnonzero(shard[part] == number)
@@ -213,10 +215,10 @@ def usage_json(measured: Measured) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """Yield (shard, lines) in blocks; rows are spread over shards by hash and unordered inside."""
     w, words = measured.windows, measured.words
     ids, id_length = _identify(w.runs, _T)
-    buffer = np.empty(CHUNK * ROW_LIMIT, dtype=np.uint8)
+    buffer = np.empty(2 * CHUNK * max(measured.shards, 4) * ROW_LIMIT // measured.shards, dtype=np.uint8)
     for part, number, rows, codes, keep in measured.blocks():
         size = _format(
-            ids, id_length, w.run[part], w.start[part], w.end[part], codes, keep, rows, _T, _FIELDS, words.text,
+            ids, id_length, w.run[part], w.start[part], w.end[part], codes, keep, rows, _T, _FIELDS, words.words,
             words.length, buffer,
         )  # fmt: skip
         yield number, buffer[:size]
