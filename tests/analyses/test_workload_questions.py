@@ -1,0 +1,254 @@
+"""Questions about a handful of events, answered by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from borgtrace.analyses._quantiles import quantiles
+from borgtrace.analyses._trend import rank_correlation, slope
+from borgtrace.errors import UsageError
+from borgtrace.recipe import Result, find_recipe
+from borgtrace.schema.time import DAY, HOUR, SECOND, TRACE_START
+from tests.analyses.tiny import answer, at, tiny
+
+Event = dict[str, Any]
+
+
+def task(number: int, *steps: tuple[str, float], priority: int = 0, job: int = 1) -> list[Event]:
+    return [
+        {"collection_id": job, "instance_index": number, "time": at(second), "type": type_, "priority": priority,
+         "scheduling_class": 0}
+        for type_, second in steps
+    ]  # fmt: skip
+
+
+def events(*tasks: list[Event]) -> list[Event]:
+    return [event for one in tasks for event in one]
+
+
+def run(name: str, rows: list[Event], **parameters: Any) -> list[dict[str, Any]]:
+    return answer(find_recipe(name), tiny(instance_events=rows), **parameters)
+
+
+SHORT = events(
+    task(0, ("SUBMIT", 10), ("SCHEDULE", 20), ("FINISH", 50)),
+    task(1, ("SUBMIT", 10), ("SCHEDULE", 40), ("EVICT", 60), ("SUBMIT", 61), ("SCHEDULE", 65)),
+    task(2, ("SUBMIT", 70), ("EVICT", 80)),
+)
+
+
+def test_cumulative_counts() -> None:
+    (row,) = run("submissions", SHORT)
+    assert row == {"time": at(300), "new": 3, "submitted": 4, "scheduled": 3, "completed": 1}
+
+
+def test_distances_by_hand() -> None:
+    rows = events(*(task(n, ("SUBMIT", 10 * n), ("SCHEDULE", 10 * n), ("FINISH", 100)) for n in range(11)))
+    found = {(row["process"], row["other"]): row["distance"] for row in run("submission_distances", rows)}
+    # eleven steps of 1/11 along the chord: just after the first, 1/11 above it; completions all at the very end
+    assert found["new", "chord"] == pytest.approx(1 / 11)
+    assert found["completed", "chord"] == pytest.approx(1.0)
+    assert found["submitted", "scheduled"] == 0.0
+    assert found["new", "completed"] == pytest.approx(10 / 11)
+
+
+def test_the_published_formula_leaves_one_behind_for_each_eviction_while_pending() -> None:
+    row = run("queue_length", SHORT)[-1]
+    assert (row["pending"], row["running"]) == (0, 1)
+    assert (row["pending_published"], row["running_published"]) == (1, 0)
+    assert (row["pending_max"], row["running_max"]) == (2, 2)
+
+
+def test_the_literal_reading_keeps_what_ends_after_an_update() -> None:
+    rows = task(0, ("SUBMIT", 1), ("SCHEDULE", 2), ("UPDATE_RUNNING", 3), ("KILL", 4))
+    row = run("queue_length", rows)[-1]
+    assert (row["running"], row["running_published"], row["running_literal"]) == (0, 0, 1)
+
+
+def test_steps_without_an_event_hold_the_level() -> None:
+    rows = run("queue_length", task(0, ("SUBMIT", 1), ("SCHEDULE", 700)))
+    inside = [row for row in rows if row["time"] > TRACE_START]
+    found = [(row["pending"], row["pending_min"], row["running"]) for row in inside]
+    assert found == [(1, 1, 0), (1, 1, 0), (0, 0, 1)]
+
+
+def test_a_step_that_does_not_fit_the_grid_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        run("queue_length", SHORT, step=7 * SECOND)
+    assert str(caught.value) == ("step: must be a multiple of 300 s: expected k × 300000000, got 7000000")
+
+
+def test_trailing_means() -> None:
+    rows = events(
+        task(0, ("SUBMIT", 10), ("SCHEDULE", 20), ("FINISH", 120)),
+        task(1, ("SUBMIT", 310), ("SCHEDULE", 340), ("FINISH", 640)),
+    )
+    found = run("moving_averages", rows, trailing=600 * SECOND)
+    assert [(row["mean_wait"], row["n_scheduled"]) for row in found] == [(10.0, 1), (20.0, 2), (30.0, 1)]
+    assert [(row["mean_run"], row["n_ended"]) for row in found] == [(100.0, 1), (100.0, 1), (300.0, 1)]
+
+
+def test_waits_by_tier() -> None:
+    rows = events(
+        task(0, ("SUBMIT", 10), ("SCHEDULE", 12)),
+        task(1, ("SUBMIT", 10), ("SCHEDULE", 14)),
+        task(2, ("SUBMIT", 10), ("SCHEDULE", 11), priority=9),
+    )
+    found = {(row["group"], row["percent"]): row["seconds"] for row in run("scheduling_delay", rows)}
+    assert (found["all", 50.0], found["free", 50.0], found["production", 50.0]) == (2.0, 3.0, 1.0)
+
+
+def test_runs_with_one_still_going() -> None:
+    rows = events(
+        task(0, ("SUBMIT", 0), ("SCHEDULE", 1), ("FINISH", 2)),
+        task(1, ("SUBMIT", 0), ("SCHEDULE", 1), ("KILL", 31)),
+        task(2, ("SUBMIT", 0), ("SCHEDULE", 21)),
+        task(3, ("SUBMIT", 0), ("SCHEDULE", 1), ("FINISH", 11)),
+    )
+    found = {row["seconds"]: row for row in run("run_times", rows) if row["grouping"] == "all"}
+    # of four: one ends after 1 s, one after 10 s, one is lost sight of after 10 s, the last ends after 30 s
+    assert [found[s]["ended"] for s in (1, 8, 10, 20, 30)] == [0.25, 0.25, 0.5, 0.5, 1.0]
+    assert [found[s]["finished"] for s in (1, 10)] == [0.5, 1.0]
+    assert [found[s]["n_at_risk"] for s in (1, 2, 10, 30)] == [4, 3, 3, 1]
+
+
+def test_ends_per_task_hour() -> None:
+    rows = events(
+        task(0, ("SUBMIT", 0), ("SCHEDULE", 0), ("EVICT", 3600)),
+        task(1, ("SUBMIT", 0), ("SCHEDULE", 1800), ("KILL", 3600)),
+        task(2, ("SUBMIT", 0), ("KILL", 100)),
+    )
+    (row,) = (row for row in run("hazards", rows) if row["grouping"] == "all")
+    assert (row["hours"], row["n_evict"], row["n_kill"], row["evict_rate"]) == (1.5, 1, 1, 1 / 1.5)
+
+
+def test_repeated_attempts() -> None:
+    (row,) = (row for row in run("resubmission_gaps", SHORT) if row["end_type"] == "EVICT")
+    assert (row["n"], row["n_again"], row["gap_p50"]) == (2, 1, 1.0)
+
+
+def test_load_by_day_is_time_weighted() -> None:
+    day = 86_400.0
+    rows = events(
+        task(0, ("SUBMIT", 0), ("SCHEDULE", day / 2), ("FINISH", 2 * day)),
+        task(1, ("SUBMIT", 2.5 * day), ("SCHEDULE", 2.75 * day)),
+    )
+    found = run("load_and_times", rows)
+    assert [(row["day"], row["mean_pending"], row["mean_running"]) for row in found] == [
+        (0, 0.5, 0.5), (1, 0.0, 1.0), (2, pytest.approx(1 / 3), 0.0),
+    ]  # fmt: skip
+
+
+def test_jobs_that_crash() -> None:
+    rows = events(
+        *(task(n, ("SUBMIT", 0), ("SCHEDULE", 1), ("FAIL", 2), ("SUBMIT", 3), ("SCHEDULE", 4), ("FAIL", 5), job=7)
+          for n in range(2)),
+        task(0, ("SUBMIT", 0), ("SCHEDULE", 1), ("FAIL", 2), job=8),
+    )  # fmt: skip
+    first, second = run("crash_loops", rows)
+    assert (first["collection_id"], first["n_fail"], first["n_tasks"], first["share"]) == (7, 4, 2, 0.8)
+    assert (second["collection_id"], second["share"]) == (8, 1.0)
+
+
+def judged(name: str, **tables: list[Event]) -> Result:
+    return find_recipe(name).run(tiny(**tables))
+
+
+def test_a_queue_that_grows_and_one_that_does_not() -> None:
+    hours = range(72)
+    growing = [event for n in hours for event in task(n, ("SUBMIT", n * 3600.0))]
+    verdicts = {f.id: f.verdict for f in judged("queue_length", instance_events=growing).findings}
+    assert (verdicts["S4-obs7"], verdicts["S4-obs5"], verdicts["S4-obs8"]) == (
+        "holds",
+        "holds",
+        "does not hold",
+    )
+    seconds = (("SUBMIT", 0.0), ("SCHEDULE", 3599.0), ("FINISH", 3599.5))
+    level = [
+        event
+        for n in hours
+        for event in task(n, *((type_, n * 3600.0 + second) for type_, second in seconds))
+    ]
+    verdicts = {f.id: f.verdict for f in judged("queue_length", instance_events=level).findings}
+    assert (verdicts["S4-obs7"], verdicts["S4-obs8"]) == ("does not hold", "does not hold")
+    assert verdicts["S4-method-3-2"] == "holds"
+
+
+def test_two_lumps_of_resubmissions() -> None:
+    rows: list[Event] = []
+    for day in range(14):
+        n = 30 if day in (2, 3, 9) else 5
+        rows += [
+            event
+            for k in range(n)
+            for event in task(
+                1000 * day + k, ("SUBMIT", day * 86400.0 + k), ("SCHEDULE", day * 86400.0 + k + 0.1),
+                ("FAIL", day * 86400.0 + k + 0.2), ("SUBMIT", day * 86400.0 + k + 0.3),
+            )
+        ]  # fmt: skip
+    (lumps, _) = judged("resubmissions", instance_events=rows).findings
+    assert (lumps.measured, lumps.verdict) == ("2", "holds")
+
+
+def job(number: int, *steps: tuple[str, float], **columns: Any) -> list[Event]:
+    return [
+        {"collection_id": number, "time": at(second), "type": type_, **columns} for type_, second in steps
+    ]
+
+
+def test_jobs_per_hour_and_between_jobs() -> None:
+    rows = [
+        *job(1, ("SUBMIT", 0)),
+        *job(2, ("SUBMIT", 1)),
+        *job(3, ("SUBMIT", 4000)),
+        *job(4, ("SUBMIT", 7300)),
+    ]
+    assert [row["n_jobs"] for row in answer(find_recipe("job_arrivals"), tiny(collection_events=rows))] == [
+        2,
+        1,
+    ]
+    gaps = answer(find_recipe("job_interarrivals"), tiny(collection_events=rows))
+    assert (gaps[-1]["seconds"], gaps[0]["n"], gaps[0]["mean"]) == (3999.0, 3, pytest.approx(7300 / 3))
+
+
+def test_owners() -> None:
+    rows = [job(n, ("SUBMIT", n), user="a" if n < 3 else "b")[0] for n in range(4)]
+    found = answer(find_recipe("jobs_per_owner"), tiny(collection_events=rows))
+    assert [(row["kind"], row["rank"], row["n_jobs"], row["share"]) for row in found] == [
+        ("user", 1, 3, 0.75), ("user", 2, 1, 1.0),
+    ]  # fmt: skip
+
+
+def test_quantiles_are_those_of_the_values_written_out() -> None:
+    generator = np.random.Generator(np.random.PCG64(3))
+    values, n = generator.random(50), generator.integers(1, 9, 50)
+    percents = [0.0, 1.0, 33.3, 50.0, 99.9, 100.0]
+    assert quantiles(values, n, percents) == pytest.approx(np.percentile(np.repeat(values, n), percents))
+
+
+def test_slope_of_noise_includes_zero_and_of_a_line_does_not() -> None:
+    generator = np.random.Generator(np.random.PCG64(4))
+    x, noise = np.arange(400.0), generator.normal(size=400)
+    flat, rising = slope(noise, x, 10), slope(noise + 0.1 * x, x, 10)
+    assert flat.low < 0 < flat.high
+    assert 0 < rising.low < 0.1 < rising.high
+
+
+def test_newey_west_by_hand() -> None:
+    # x = −1, 0, 1; y = 0, 3, 0: slope 0, residuals −1, 2, −1, scores 1, 0, −1; lag 1: weight ½ × (0·1 + −1·0) = 0
+    found = slope(np.array([0.0, 3.0, 0.0]), np.array([-1.0, 0.0, 1.0]), 1)
+    assert found.value == 0.0
+    assert found.high == pytest.approx(1.959963984540054 * np.sqrt(2) / 2)
+
+
+def test_correlation_is_reproducible() -> None:
+    x, y = np.arange(10.0), np.array([3.0, 1, 4, 1, 5, 9, 2, 6, 5, 3])
+    assert rank_correlation(x, y) == rank_correlation(x, y)
+    assert rank_correlation(x, -x).value == -1.0
+
+
+def test_times_in_the_tests_mean_what_they_say() -> None:
+    assert (at(0), HOUR, DAY) == (600 * SECOND, 3600 * SECOND, 86_400 * SECOND)
