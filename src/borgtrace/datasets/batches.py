@@ -82,10 +82,11 @@ def batches(
         rng = None if seed is None else np.random.default_rng([seed, epoch, numbered[0]])
         return batches_of(traces.runs(numbered[1], is_verified=is_verified), size, rng, fill, traces.width)
 
-    files = np.arange(len(traces.paths))
+    paths = traces.paths
+    files = np.arange(len(paths))
     if seed is not None:
         files = np.random.default_rng([seed, epoch]).permutation(files)
-    for loaded in ahead(load, [(int(k), traces.paths[k]) for k in files], threads):
+    for loaded in ahead(load, [(int(k), paths[k]) for k in files], threads):
         yield from loaded
 
 

@@ -76,19 +76,19 @@ def drawn(bins: Sequence[Bin]) -> list[str]:
              5–9             3   75.0 %  ██████████████████████████████████████████████████
     5 to 50 points: 3 of 4 traces, 75.0 % (2011 as published: about 74 %)
     """
-    total = sum(entry.traces for entry in bins) or 1
+    total = sum(entry.traces for entry in bins)
     most = max((entry.traces for entry in bins), default=0) or 1
     used = [k for k, entry in enumerate(bins) if entry.traces]
     lines = [f"{'points':>12} {'traces':>13} {'share':>8}"]
     for entry in bins[: (used[-1] + 1) if used else 0]:
-        share = f"{100 * entry.traces / total:.1f} %"
+        share = f"{100 * entry.traces / (total or 1):.1f} %"
         lines.append(
             f"{entry.label:>12} {entry.traces:>13,} {share:>8}  {_bar(entry.traces / most)}".rstrip()
         )
     middle = sum(
         entry.traces for entry in bins if entry.low >= 5 and entry.high is not None and entry.high <= 50
     )
-    lines.append(f"5 to 50 points: {middle:,} of {total:,} traces, {100 * middle / total:.1f} % "
+    lines.append(f"5 to 50 points: {middle:,} of {total:,} traces, {100 * middle / (total or 1):.1f} % "
                  "(2011 as published: about 74 %)")  # fmt: skip
     return lines
 

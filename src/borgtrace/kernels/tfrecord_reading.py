@@ -9,6 +9,7 @@ from borgtrace.kernels.crc32c import Buffer, masked_crc32c
 from borgtrace.kernels.tfrecord import FRAME, Floats, Index
 
 _HEAD, _CRC = 12, 4
+_FIELD_1, _FIELD_2 = 0x0A, 0x12
 
 
 @compiled(inline=True)
@@ -89,6 +90,25 @@ def _name_of(buffer: Buffer, at: int, size: int, names: Buffer, name_ends: Index
     return -1
 
 
+@compiled(inline=True)
+def _is_short(buffer: Buffer, at: int, names: Buffer, name_ends: Index, k: int) -> bool:
+    """Whether the entry at `at` is feature k, all of whose sizes are single bytes: then it has a fixed form.
+
+    Names are compared at both ends only: files keep the order of names, and a longer look costs more than
+    all the rest.
+    """
+    first = name_ends[k - 1] if k else 0
+    name = name_ends[k] - first
+    return (
+        buffer[at + 1] < 128
+        and buffer[at + 3] == name
+        and buffer[at + 4] == names[first]
+        and buffer[at + 3 + name] == names[first + name - 1]
+        and buffer[at + 4 + name] == _FIELD_2
+        and buffer[at + 8 + name] == _FIELD_1
+    )
+
+
 @compiled()
 def locate(
     buffer: Buffer, starts: Index, names: Buffer, name_ends: Index, position: Index, size: Index
@@ -103,6 +123,12 @@ def locate(
         _, at = _read_varint(buffer, starts[i] + _HEAD + 1)
         guess = 0
         while at < end:
+            if guess < name_ends.size and _is_short(buffer, at, names, name_ends, guess):
+                name = name_ends[guess] - (name_ends[guess - 1] if guess else 0)
+                size[guess, i], position[guess, i] = buffer[at + name + 9], at + name + 10
+                at += 2 + buffer[at + 1]
+                guess += 1
+                continue
             entry, at = _read_varint(buffer, at + 1)
             following = at + entry
             length, at = _read_varint(buffer, at + 1)

@@ -1,0 +1,305 @@
+"""Datasets: a million traces chosen, standardized, written and read, beside the way of 2017 and the write floor.
+
+Makes its own stores (about 1.5 GB under --dir), prints a table, ratios first.  Run: python benchmarks/datasets.py
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numba
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import borgtrace
+from borgtrace import datasets
+from borgtrace.datasets import Options, Selection, build
+from borgtrace.datasets.jobs import JobsLayout, export_jobs
+from borgtrace.kernels import tfrecord, tfrecord_reading
+from borgtrace.schema import TABLES
+from borgtrace.schema.arrow import arrow_schema
+from borgtrace.store.manifest import Manifest
+
+THREADS = 2
+ORIGINAL_GROUPING = 36_900
+"""Rows/s of the original's grouping (Rust, one thread), as measured before on a machine like this."""
+SHARE, SHORTEST, LONGEST = 0.74, 5, 50
+TASKS_PER_JOB = 38
+
+
+def make_store(path: Path, tasks: int, *, with_rows: bool) -> None:
+    """Write a store of `tasks` tasks: index and arrays, and the usage rows if asked."""
+    if (path / "manifest.json").exists():
+        return
+    rng = np.random.default_rng(0)
+    kind = rng.random(tasks)
+    lengths = np.where(kind < SHARE, rng.integers(SHORTEST, LONGEST + 1, tasks), 0)
+    lengths = np.where((kind >= SHARE) & (kind < 0.9), rng.integers(1, SHORTEST, tasks), lengths)
+    lengths = np.where(kind >= 0.9, rng.integers(LONGEST + 1, 150, tasks), lengths)
+    first = np.cumsum(lengths) - lengths
+    rows = int(lengths.sum())
+    job = np.cumsum(rng.random(tasks) < 1 / TASKS_PER_JOB)
+    start = np.arange(tasks) - np.searchsorted(job, job)
+    (path / "traces").mkdir(parents=True)
+    within = np.arange(rows) - np.repeat(first, lengths)
+    np.save(path / "traces" / "start_time.npy", (600 + 300 * within).astype(np.uint32))
+    np.save(path / "traces" / "duration.npy", np.full(rows, 300, np.float32))
+    cpu = rng.gamma(2, 0.015, rows).astype(np.float32)
+    np.save(path / "traces" / "average_cpu.npy", cpu)
+    for name in ("sampled_cpu", "average_memory"):
+        np.lib.format.open_memmap(path / "traces" / f"{name}.npy", "w+", np.float32, (rows,))
+    columns = {
+        "collection_id": 3_418_309 + 9_973 * job, "instance_index": start, "collection_type": np.full(tasks, "JOB"),
+        "first_row": first, "n_windows": lengths, "first_time": np.full(tasks, 600_000_000),
+        "last_time": 600_000_000 + 300_000_000 * lengths, "priority": rng.integers(0, 12, tasks),
+        "user": np.char.add("u" * 40, (job % 900).astype(str)),
+        "collection_logical_name": np.char.add("n" * 40, (job % 20_000).astype(str)),
+        "max_average_cpu": np.maximum.reduceat(cpu, first).astype(np.float64),
+    }  # fmt: skip
+    write_table(path, "tasks", columns, tasks)
+    if with_rows:
+        owners = {name: np.repeat(columns[name], lengths) for name in ("collection_id", "instance_index")}
+        times = (600 + 300 * within) * 1_000_000
+        write_table(path, "instance_usage", {
+            **owners, "start_time": times, "end_time": times + 300_000_000, "average_cpu": cpu,
+            "collection_type": np.full(rows, "JOB"),
+        }, rows)  # fmt: skip
+    counts = {"instance_usage": rows, "tasks": tasks}
+    Manifest("2011", "", "UTC", "0", f"{tasks:064x}", counts, (), synthetic={"benchmark": 1}).write(
+        path / "manifest.json"
+    )
+
+
+def write_table(path: Path, name: str, columns: dict[str, np.ndarray], rows: int) -> None:
+    """Write a canonical table; columns that are not given are 0 or NULL."""
+    schema = arrow_schema(TABLES[name])
+    (path / name).mkdir()
+    with pq.ParquetWriter(path / name / "part-00000.parquet", schema, compression="zstd") as writer:
+        for low in range(0, rows, 1 << 19):
+            high = min(low + (1 << 19), rows)
+            arrays = []
+            for column in schema:
+                if column.name in columns:
+                    arrays.append(pa.array(columns[column.name][low:high]).cast(column.type))
+                elif column.nullable:
+                    arrays.append(pa.nulls(high - low, column.type))
+                else:
+                    arrays.append(pa.array(np.zeros(high - low, np.int8)).cast(column.type))
+            writer.write_table(pa.table(arrays, schema))
+
+
+def best(function: Callable[[], object], times: int) -> float:
+    """Seconds of the fastest of several runs."""
+    taken = []
+    for _ in range(times):
+        begin = time.perf_counter()
+        function()
+        taken.append(time.perf_counter() - begin)
+    return min(taken)
+
+
+def build_fresh(store: borgtrace.Store, out: Path, traces: int) -> None:
+    shutil.rmtree(out, ignore_errors=True)
+    build(store, out, Options(selection=Selection(sample=traces)), threads=THREADS)
+
+
+@numba.njit(nogil=True, cache=True)
+def frame_all(payload: np.ndarray, starts: np.ndarray, out: np.ndarray) -> None:
+    """Copy ready-made Examples and put length and check sums around each."""
+    for i in range(starts.size - 1):
+        target, source = out[starts[i] + 12 : starts[i + 1] - 4], payload[starts[i] + 12 : starts[i + 1] - 4]
+        for k in range(target.size):
+            target[k] = source[k]
+        tfrecord.frame(out, starts[i], starts[i + 1])
+
+
+def load_records(found: datasets.Dataset) -> list[tuple[Path, np.ndarray, np.ndarray]]:
+    """Everything a dataset's files hold, in memory, with the bounds of records."""
+    loaded = []
+    for traces in found.values():
+        for path in traces.paths:
+            data = np.fromfile(path, np.uint8)
+            starts = np.empty(data.size // tfrecord.FRAME + 2, np.int64)
+            count = tfrecord_reading.find_records(data, False, starts)
+            loaded.append((path, data, starts[: count + 1].copy()))
+    return loaded
+
+
+def write_floor(loaded: list[tuple[Path, np.ndarray, np.ndarray]], out: Path) -> None:
+    """Frame and write the same bytes once, from memory, with as many threads."""
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir()
+
+    def write(item: tuple[Path, np.ndarray, np.ndarray]) -> None:
+        path, data, starts = item
+        framed = np.empty_like(data)
+        frame_all(data, starts, framed)
+        with (out / f"{path.parent.name}-{path.name}").open("wb", buffering=0) as file:
+            file.write(framed.data)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(write, loaded))
+
+
+def original_way(export: Path, out: Path, traces: int) -> float:
+    """Seconds of the way of 2017 for so many traces: a query each, twice, Welford in Python, one Example each."""
+    os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    import tensorflow as tf
+
+    rows = [line.split(",") for line in (export / "index.csv").read_text().splitlines()[1:]]
+    chosen = [(r[0], int(r[4])) for r in rows if SHORTEST <= int(r[5]) <= LONGEST]
+    np.random.RandomState(0).shuffle(chosen)
+    chosen = chosen[:traces]
+    query = "SELECT `CPU rate` FROM `task_usage` WHERE `task index` = ? ORDER BY `start time`"
+
+    def fetch(path: str, task: int) -> np.ndarray:
+        connection = sqlite3.connect(export / path)
+        data = np.array([rate for (rate,) in connection.execute(query, (task,))])
+        connection.close()
+        return data
+
+    out.mkdir(exist_ok=True)
+    begin = time.perf_counter()
+    count, mean, squares = 0, 0.0, 0.0
+    for trace in chosen:
+        for value in fetch(*trace):
+            count += 1
+            delta = value - mean
+            mean += delta / count
+            squares += delta * (value - mean)
+    deviation = (squares / (count - 1)) ** 0.5
+    writers = [tf.io.TFRecordWriter(str(out / f"{k:02x}.tfrecords")) for k in range(256)]
+    for k, trace in enumerate(chosen):
+        values = tf.train.FloatList(value=(fetch(*trace) - mean) / deviation)
+        example = tf.train.Example(
+            features=tf.train.Features(feature={"data": tf.train.Feature(float_list=values)})
+        )
+        writers[k % 256].write(example.SerializeToString())
+    for writer in writers:
+        writer.close()
+    return time.perf_counter() - begin
+
+
+def group_per_row(store: borgtrace.Store, out: Path, rows: int) -> float:
+    """Rows/s of grouping as in 2017: per row make the folder, open for append, write field by field, close."""
+    shutil.rmtree(out, ignore_errors=True)
+    table = store.sql(
+        f"select start_time, collection_id, instance_index, average_cpu from instance_usage limit {rows}"
+    )
+    texts = list(
+        zip(*([str(value) for value in column.to_pylist()] for column in table.columns), strict=True)
+    )
+    paths = JobsLayout().paths(*(table.column(k).to_numpy().astype(np.int64) for k in (1, 2)))
+    begin = time.perf_counter()
+    for fields, path in zip(texts, paths, strict=True):
+        folder, name = path.split("/")
+        os.makedirs(f"{out}/{folder}", exist_ok=True)  # noqa: PTH103 - as the original does, without a Path
+        file = os.open(f"{out}/{folder}/{name}", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        for k, field in enumerate(fields):
+            os.write(file, (("," if k else "") + field).encode())
+        os.write(file, b"\n")
+        os.close(file)
+    return rows / (time.perf_counter() - begin)
+
+
+def peak_memory(store: Path, out: Path, traces: int) -> float:
+    """Peak resident GB of a process of its own that builds so many traces."""
+    command = [
+        sys.executable,
+        __file__,
+        "--dir",
+        str(out.parent),
+        "--only-build",
+        str(store),
+        str(out),
+        str(traces),
+    ]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def time_build(
+    store: borgtrace.Store, out: Path, found: datasets.Dataset, floor: Path, traces: int
+) -> tuple[int, float, float]:
+    """Bytes of the dataset, seconds of the write floor and of the build: the best of five, taken in turns."""
+    loaded = load_records(found)
+    write_floor(loaded, floor)
+    floors, builds = [], []
+    for _ in range(5):
+        floors.append(best(lambda: write_floor(loaded, floor), 1))
+        builds.append(best(lambda: build_fresh(store, out, traces), 1))
+    return sum(data.size for _, data, _ in loaded), min(floors), min(builds)
+
+
+def measure(folder: Path, traces: int, sample: int) -> None:
+    big, small = folder / f"store-{traces}", folder / "store-small"
+    make_store(big, int(traces / SHARE * 1.02), with_rows=False)
+    make_store(small, 100_000, with_rows=True)
+    store, out = borgtrace.open(big), folder / "dataset"
+    build_fresh(store, out, traces)
+    found = datasets.open(out)
+    size, floor, built = time_build(store, out, found, folder / "floor", traces)
+    assert sum(map(len, found.values())) >= traces - 2
+    reading = best(lambda: sum(len(b) for s in found.values() for b in s.batches(1024, threads=THREADS)), 5)
+    paths = [path for s in found.values() for path in s.paths]
+    kept = best(lambda: [np.fromfile(path, np.uint8) for path in paths], 5)
+    passed = best(lambda: sum(np.fromfile(path, np.uint8).size for path in paths), 5)
+    shutil.rmtree(folder / "jobs", ignore_errors=True)
+    begin = time.perf_counter()
+    exported = export_jobs(borgtrace.open(small), folder / "jobs", JobsLayout("sqlite"), workers=THREADS)
+    export_rate = exported.rows / (time.perf_counter() - begin)
+    per_row = group_per_row(borgtrace.open(small), folder / "rows", 100_000)
+    original = original_way(folder / "jobs", folder / "original", sample) * traces / sample
+    memory = {n: peak_memory(big, folder / "memory", n) for n in (traces // 4, traces // 2, traces)}
+    report([
+        ("build / way of 2017", f"{original / built:.0f} × faster", "≥ 100 ×",
+         f"{built:.2f} s against {original:.0f} s (from {sample:,} traces)"),
+        ("build / write floor", f"{built / floor:.2f} ×", "≤ 4 ×",
+         f"{built:.2f} s against {floor:.3f} s for {size / 1e6:.0f} MB"),
+        ("epoch / np.fromfile, kept", f"{kept / reading:.2f} × the speed", "≥ 0.5 ×",
+         f"{reading:.3f} s against {kept:.3f} s"),
+        ("epoch / np.fromfile, dropped", f"{passed / reading:.2f} × the speed", "(no bar)",
+         f"{reading:.3f} s against {passed:.3f} s"),
+        ("SQLite rows/s / grouping of 2017", f"{export_rate / ORIGINAL_GROUPING:.0f} ×", "≥ 20 ×",
+         f"{export_rate / 1e3:.0f} k rows/s against {ORIGINAL_GROUPING / 1e3:.1f} k"),
+        ("SQLite rows/s / per row, here", f"{export_rate / per_row:.0f} ×", "≥ 20 ×",
+         f"against {per_row / 1e3:.1f} k rows/s (Python, one thread)"),
+        ("peak memory", " / ".join(f"{gb:.2f}" for gb in memory.values()) + " GB", "< 2 GB, flat",
+         "for " + " / ".join(f"{n:,}" for n in memory) + " traces"),
+    ])  # fmt: skip
+
+
+def report(lines: list[tuple[str, str, str, str]]) -> None:
+    print(f"{'what':<34} {'measured':>22}  {'bar':<14} absolute")
+    for what, measured, bar, absolute in lines:
+        print(f"{what:<34} {measured:>22}  {bar:<14} {absolute}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--dir", type=Path, default=Path("build/benchmarks/datasets"))
+    parser.add_argument("--traces", type=int, default=1_000_000)
+    parser.add_argument("--sample", type=int, default=20_000)
+    parser.add_argument("--only-build", nargs=3, metavar=("STORE", "OUT", "N"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.only_build:
+        store, out, traces = options.only_build
+        build_fresh(borgtrace.open(store), Path(out), int(traces))
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6)
+    else:
+        options.dir.mkdir(parents=True, exist_ok=True)
+        measure(options.dir, options.traces, options.sample)
+
+
+if __name__ == "__main__":
+    main()
