@@ -1,0 +1,130 @@
+"""``borgtrace analyze``: files, claims, parameters, SQL, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import sqlglot
+
+from borgtrace.cli import main
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from borgtrace.ingest import IngestOptions, ingest
+    from borgtrace.synth import generate
+
+    folder = tmp_path_factory.mktemp("analyze")
+    generate(folder / "raw", "2011", 4, 2.0, 1)
+    ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
+    return folder / "store"
+
+
+def run(*arguments: str | Path) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["analyze", *map(str, arguments)])
+    return int(ended.value.code or 0)
+
+
+def test_one_question_prints_its_table_and_tells_its_claims(
+    store: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(store, "transitions") == 0
+    out, err = capfd.readouterr()
+    rows = list(csv.DictReader(out.splitlines()))
+    assert {"from_type", "to_type", "n", "is_legal_zhu"} <= set(rows[0])
+    assert (
+        "S4-no-double-submit: SUBMIT never directly follows SUBMIT: published SUBMIT→SUBMIT 0, measured 0: holds"
+        in err
+    )
+
+
+def test_files_appear_whole_beside_the_claims(
+    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(store, "transitions", "machine_downtime", "--out", tmp_path / "answers", "--png") == 0
+    names = {path.name for path in (tmp_path / "answers").iterdir()}
+    assert names == {
+        "claims.csv", "machine_downtime.csv", "machine_downtime.parquet", "transitions.csv", "transitions.parquet",
+        "transitions.svg", "transitions.png", "transitions.vl.json",
+    }  # fmt: skip
+    claims = list(csv.DictReader((tmp_path / "answers" / "claims.csv").read_text().splitlines()))
+    assert [(row["recipe"], row["id"], row["verdict"]) for row in claims][1:] == [
+        ("transitions", "S4-no-double-submit", "holds")
+    ]
+    assert capsys.readouterr().out == (tmp_path / "answers" / "claims.csv").read_text()
+    table = pq.read_table(tmp_path / "answers" / "machine_downtime.parquet")
+    facts = json.loads(table.schema.metadata[b"borgtrace"])
+    assert facts["not_applicable"] == "no machine was removed and came back"
+    assert facts["is_synthetic"] is True
+    assert (tmp_path / "answers" / "transitions.svg").read_text().startswith("<svg")
+
+
+def test_files_are_the_same_every_time(store: Path, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        assert run(store, "queue_length", "run_times", "--out", tmp_path / name) == 0
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+
+
+def test_json_is_one_object_a_question(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(store, "machine_shapes", "machine_downtime", "--json") == 0
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (first["recipe"], first["claims"][0]["id"]) == ("machine_shapes", "R12-table1")
+    assert sum(row["n_last"] for row in first["rows"]) == 4
+    assert (second["rows"], second["not_applicable"]) == ([], "no machine was removed and came back")
+
+
+def test_parameters_and_a_predicate(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(store, "queue_length", "--set", "step=3600000000", "--where", "priority >= 9", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["provenance"]["parameters"] == {"step": 3600000000}
+    assert found["provenance"]["where"] == "priority >= 9"
+    assert [row["time"] for row in found["rows"]][:2] == [3600000000, 7200000000]
+
+
+def test_sql_for_bigquery_runs_nothing(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(store, "queue_length", "submissions", "--show-sql", "bigquery") == 0
+    out = capsys.readouterr().out
+    assert out.count("CREATE TEMP TABLE instance_attempts AS") == 1
+    assert "-- queue_length: flows" in out
+    assert len(sqlglot.parse(out, dialect="bigquery")) >= 5
+
+
+def test_the_list_says_what_is_asked(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(store, "--list") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("queue_length ") and line.endswith("surge?") for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["queue"], 2, "borgtrace: NAME: no such recipe: expected one of "),
+        (["queue_length", "--set", "stop=1"], 2,
+         "borgtrace: --set: no such parameter: expected one of step, got stop=1\n"),
+        (["queue_length", "--set", "step=short"], 2,
+         "borgtrace: --set step: wrong kind of value: expected like 300000000, got short\n"),
+        (["queue_length", "--show-sql", "oracle"], 2,
+         "borgtrace: --show-sql: unknown dialect: expected bigquery, got oracle\n"),
+        (["queue_length", "--png"], 2, "borgtrace: --png: nowhere to write to; say where: --out DIR\n"),
+        (["queue_length", "--engine", "mysql"], 2,
+         "borgtrace: --engine: unknown engine: expected duckdb, local[n] or spark://host:port, got 'mysql'\n"),
+        (["queue_length", "--where", "prio > 1"], 2, "borgtrace: --where: not a predicate over tasks: "),
+    ],
+)  # fmt: skip
+def test_what_it_refuses(
+    store: Path, arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(store, *arguments) == code
+    out, err = capsys.readouterr()
+    assert (out, err[: len(message)]) == ("", message)
+
+
+def test_a_store_that_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path, "transitions") == 5
+    assert capsys.readouterr().err.startswith(f"borgtrace: {tmp_path}: ")
