@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import ibis
@@ -25,8 +26,10 @@ import pyarrow as pa
 from borgtrace.recipe import NotApplicable, Tables
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
-Constraint = tuple[str, str, str | None]
+Constraint = tuple[str, str, str]
 """(attribute name, relation, value)."""
+Sets = Mapping[int, Sequence[Constraint]]
+"""What is demanded, by fingerprint."""
 Flags = npt.NDArray[np.bool_]
 
 _KEY = ("collection_id", "instance_index", "time")
@@ -78,18 +81,22 @@ def _sets(tables: Tables, rows: ir.Table, events: ir.Table) -> dict[int, tuple[C
 
 @dataclass(frozen=True, slots=True)
 class Machines:
-    """Machines at one instant: which attributes each has, and their values."""
+    """Machines at one instant, and the values of one attribute after the other."""
 
-    ids: npt.NDArray[np.int64]
+    ids: Sequence[int]
     values: Mapping[str, Mapping[int, str]]
 
-    def eligible(self, constraint: Constraint) -> Flags:
-        """Say for each machine whether it meets a constraint."""
-        name, relation, value = constraint
-        found = self.values.get(name, {})
-        return np.fromiter(
-            (meets(found.get(machine), relation, value) for machine in self.ids.tolist()), bool, len(self.ids)
-        )
+    def eligible(self, constraints: Sequence[Constraint]) -> dict[Constraint, Flags]:
+        """Say for each constraint which machines meet it; each distinct value is looked at once."""
+        flags = {}
+        for name, group in groupby(sorted(constraints), key=lambda constraint: constraint[0]):
+            found = self.values.get(name, {})
+            places: dict[str | None, int] = {}
+            codes = np.array([places.setdefault(found.get(i), len(places)) for i in self.ids], np.int64)
+            for constraint in group:
+                met = np.array([meets(value, *constraint[1:]) for value in places], bool)
+                flags[constraint] = met[codes]
+        return flags
 
 
 def meets(found: str | None, relation: str, value: str | None) -> bool:
@@ -127,32 +134,38 @@ def number(text: str | None) -> int | None:
         return None
 
 
-def machines_by_day(tables: Tables, names: Sequence[str]) -> dict[int, Machines]:
-    """Return the machines present, with the named attributes, at the end of each day of the trace.
+@dataclass(frozen=True, slots=True)
+class Day:
+    """How many machines there are at the end of a day, and the share of them that meets each set."""
 
-    Day −1 is the state at the start of the trace.
+    n_machines: int
+    share: Mapping[int, float]
+
+
+def shares_by_day(tables: Tables, sets: Sets) -> dict[int, Day]:
+    """Return the share of eligible machines for each set at the end of each day of the trace.
+
+    Day −1 is the state at the start of the trace; days after the last change of a machine are left out.
     """
+    names = sorted({name for constraints in sets.values() for name, _, _ in constraints})
     changes = _daily(tables, names)
     presence = _presence(tables)
-    if not presence.num_rows:
-        if tables.is_plan:
-            return {}
+    if not presence.num_rows and not tables.is_plan:
         raise NotApplicable("the store holds no machine")
     there: set[int] = set()
     values: dict[str, dict[int, str]] = {name: {} for name in names}
-    moves, sets = _by_day(presence), _by_day(changes)
-    states = {}
-    for day in range(-1, max([*moves, *sets]) + 1):
+    moves, turns = _by_day(presence), _by_day(changes)
+    days = {}
+    for day in range(-1, max([*moves, *turns], default=-2) + 1):
         for row in moves.get(day, []):
             (there.discard if row["type"] == "REMOVE" else there.add)(row["machine_id"])
-        for row in sets.get(day, []):
+        for row in turns.get(day, []):
             if row["is_deleted"]:
                 values[row["name"]].pop(row["machine_id"], None)
             else:
                 values[row["name"]][row["machine_id"]] = row["value"] or ""
-        ids = np.array(sorted(there), np.int64)
-        states[day] = Machines(ids, {name: dict(of) for name, of in values.items()})
-    return states
+        days[day] = Day(len(there), _shares(sets, Machines(sorted(there), values)))
+    return days
 
 
 def _by_day(rows: pa.Table) -> dict[int, list[dict[str, Any]]]:
@@ -188,17 +201,12 @@ def _presence(tables: Tables) -> pa.Table:
     return tables.fetch(last.select("day", "machine_id", "type"), "machines")
 
 
-def shares(sets: Mapping[int, Sequence[Constraint]], machines: Machines) -> dict[int, float]:
-    """Return the share of the machines that meet each set; machines without constraints in question meet all."""
-    if not len(machines.ids):
+def _shares(sets: Sets, machines: Machines) -> dict[int, float]:
+    """Return the share of the machines that meet all constraints of each set."""
+    if not machines.ids:
         return {}
-    flags: dict[Constraint, Flags] = {}
-    found = {}
-    for fingerprint, constraints in sets.items():
-        eligible = np.ones(len(machines.ids), bool)
-        for constraint in constraints:
-            if constraint not in flags:
-                flags[constraint] = machines.eligible(constraint)
-            eligible &= flags[constraint]
-        found[fingerprint] = float(eligible.mean())
-    return found
+    flags = machines.eligible([*{constraint for constraints in sets.values() for constraint in constraints}])
+    return {
+        fingerprint: float(np.logical_and.reduce([flags[constraint] for constraint in constraints]).mean())
+        for fingerprint, constraints in sets.items()
+    }

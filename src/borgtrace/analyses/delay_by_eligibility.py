@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._placement import fingerprints, machines_by_day, shares
+from borgtrace.analyses._placement import fingerprints, shares_by_day
 from borgtrace.analyses._processes import jobs_only
 from borgtrace.analyses._quantiles import quantiles
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
@@ -54,18 +54,16 @@ def compute(tables: Tables) -> pa.Table:
     )  # fmt: skip
     joined = dated.left_join(events, ["collection_id", "instance_index", "time"])
     found = tables.fetch(joined.group_by(["day", "fingerprint", "wait"]).aggregate(n=joined.count()), "waits")
-    names = sorted({name for constraints in sets.values() for name, _, _ in constraints})
-    states = machines_by_day(tables, names)
+    states = shares_by_day(tables, sets)
     if not found.num_rows:
         raise NotApplicable("no wait lies within the trace")
-    share = {day: shares(sets, machines) for day, machines in states.items()}
     last = max(states)
     bands: dict[float, list[tuple[int, int]]] = {}
     for row in found.to_pylist():
         if row["fingerprint"] is None:
             band = FREE
         else:
-            of_day = share[min(row["day"], last)]
+            of_day = states[min(row["day"], last)].share
             if row["fingerprint"] not in of_day:
                 continue
             band = BANDS[int(np.searchsorted(BANDS, of_day[row["fingerprint"]]))]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._placement import fingerprints, machines_by_day, shares
+from borgtrace.analyses._placement import fingerprints, shares_by_day
 from borgtrace.analyses._processes import jobs_only
 from borgtrace.analyses._quantiles import quantiles
 from borgtrace.recipe import NotApplicable, Recipe, Tables
@@ -52,15 +52,13 @@ def compute(tables: Tables) -> pa.Table:
         "day", "fingerprint"
     )
     found = tables.fetch(demands.group_by(["day", "fingerprint"]).aggregate(n=demands.count()), "demands")
-    names = sorted({name for constraints in sets.values() for name, _, _ in constraints})
-    states = machines_by_day(tables, names)
+    states = shares_by_day(tables, sets)
     if not found.num_rows:
         raise NotApplicable("no task is submitted")
     last = max(states)
     rows = []
     for day in sorted(set(found["day"].to_pylist())):
-        machines = states[min(day, last)]
-        share = shares(sets, machines)
+        share = states[min(day, last)].share
         demand = [row for row in found.to_pylist() if row["day"] == day]
         constrained = [(share[row["fingerprint"]], row["n"]) for row in demand if row["fingerprint"] in share]
         values = np.array([value for value, _ in constrained])
@@ -71,7 +69,7 @@ def compute(tables: Tables) -> pa.Table:
                 "day": day,
                 "n_submitted": sum(row["n"] for row in demand),
                 "n_constrained": sum(row["n"] for row in demand if row["fingerprint"] is not None),
-                "n_machines": len(machines.ids),
+                "n_machines": states[min(day, last)].n_machines,
                 **{
                     f"share_p{p:g}": None if np.isnan(v) else float(v)
                     for p, v in zip(_PERCENTS, points, strict=True)
