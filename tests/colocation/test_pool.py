@@ -105,6 +105,20 @@ def test_percentiles_replace_the_sampled_second() -> None:
     assert (drawn.avg == 5).all()
 
 
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_percentiles_and_averages_are_of_the_same_window(is_weighted: bool) -> None:
+    """Percentiles of window k lie in (k, k + 1), its average is 10 k."""
+    quantiles = np.float32([LEVELS * 0.9 + k + 0.05 for k in range(4)])
+    pool = make(
+        [[0, 1, 2, 3]], quantiles=quantiles, seconds=np.array([10, 20, 30, 40]), is_weighted=is_weighted
+    )
+    drawn = pool.realize(np.array([0]), 2000)
+    np.testing.assert_array_equal(np.floor(drawn.inst), drawn.avg / 10)
+    counts = np.bincount(drawn.inst[0].astype(int), minlength=4)
+    expected = np.array([200, 400, 600, 800]) if is_weighted else np.full(4, 500)
+    assert stats.chisquare(counts, expected).pvalue > 1e-3
+
+
 def test_take_keeps_what_belongs_to_a_task() -> None:
     pool = make(
         THREE, start=np.arange(7), memory=np.arange(7, dtype=np.float32), priority=np.array([9, 0, 2])

@@ -30,8 +30,8 @@ def test_windows_are_equally_likely() -> None:
 
 def test_windows_weigh_by_their_length() -> None:
     out = np.empty((1, 40_000), np.float32)
-    ends = np.array([1, 10, 30, 60, 100, 5])  # lengths 10, 20, 30, 40
-    draw_weighted(VALUES, OFFSETS, ends, TASKS, KEYS, out)
+    weights = np.array([1, 10, 20, 30, 40, 5])
+    draw_weighted(VALUES, OFFSETS, weights, TASKS, KEYS, out)
     counts = np.bincount(out[0].astype(int), minlength=4)
     assert stats.chisquare(counts, 400 * np.array([10, 20, 30, 40])).pvalue > 1e-3
 
@@ -40,9 +40,9 @@ def test_percentiles_are_interpolated() -> None:
     """One window whose quantiles are 0, 1, 3 at 0, ½, 1: uniform on (0, 1), then on (1, 3)."""
     levels = np.array([0.0, 0.5, 1.0])
     out = np.empty((1, 20_000), np.float32)
-    offsets, ends = np.array([0, 1]), np.array([300])
+    offsets, weights = np.array([0, 1]), np.array([300])
     quantiles = np.array([[0, 1, 3]], np.float32)
-    draw_quantiles(quantiles, levels, offsets, ends, np.array([0]), KEYS, out)
+    draw_quantiles(quantiles, levels, offsets, weights, np.array([0]), KEYS, out)
     level = np.where(out[0] < 1, out[0] / 2, 0.5 + (out[0] - 1) / 4)
     assert stats.kstest(level, "uniform").pvalue > 1e-3
 

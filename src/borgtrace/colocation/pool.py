@@ -230,15 +230,13 @@ class Pool:
             )
         out = np.empty((len(tasks), realizations), np.float32)
         keys = task_keys(seed, self.collection_id[tasks], self.instance_index[tasks])
-        is_histogram = column == "inst" and self.quantiles is not None
-        if not is_histogram and not self.is_weighted:
-            draw_uniform(self._values(column), self.offsets, tasks, keys, out)
-            return out
-        part, every = self.take(tasks), np.arange(len(tasks))
-        if is_histogram and part.quantiles is not None:
-            draw_quantiles(part.quantiles, LEVELS, part.offsets, part._ends(), every, keys, out)
+        weights = np.empty(0, np.int64) if self.weights is None else self.weights
+        if column == "inst" and self.quantiles is not None:
+            draw_quantiles(self.quantiles, LEVELS, self.offsets, weights, tasks, keys, out)
+        elif self.weights is not None:
+            draw_weighted(self._values(column), self.offsets, weights, tasks, keys, out)
         else:
-            draw_weighted(part._values(column), part.offsets, part._ends(), every, keys, out)
+            draw_uniform(self._values(column), self.offsets, tasks, keys, out)
         return out
 
     def realize(self, tasks: NDArray[np.int64], realizations: int = 10_000, seed: int = 0) -> Realizations:
@@ -303,12 +301,6 @@ class Pool:
     def weights(self) -> NDArray[np.int64] | None:
         """Weight of each window in draws and moments: its seconds, int64 (W,); None where all are alike."""
         return self.seconds if self.is_weighted else None
-
-    def _ends(self) -> NDArray[np.int64]:
-        weights = np.ones(len(self.inst), np.int64) if self.weights is None else self.weights
-        running = np.concatenate(([0], np.cumsum(weights))).astype(np.int64)
-        ends: NDArray[np.int64] = running[1:] - np.repeat(running[self.offsets[:-1]], self.n_windows)
-        return ends
 
     def _moments(self, column: Column) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return window_moments(self._values(column), self.offsets, self.weights)

@@ -99,16 +99,30 @@ def draw_uniform(values: Values, offsets: Index, tasks: Index, keys: Keys, out: 
             out[i, r] = row[np.int64(((hashed(key, np.uint64(r + 1)) >> _S32) * windows) >> _S32)]
 
 
+@compiled()
+def _ends(weights: Index, first: int, last: int) -> Index:
+    """Running sum of the weights of a task's windows; 1, 2, … where there are no weights."""
+    ends = np.arange(1, last - first + 1)
+    total = 0
+    if weights.size:
+        for k in range(first, last):
+            total += weights[k]
+            ends[k - first] = total
+    return ends
+
+
 @compiled(parallel=True)
-def draw_weighted(values: Values, offsets: Index, ends: Index, tasks: Index, keys: Keys, out: Values) -> None:
+def draw_weighted(
+    values: Values, offsets: Index, weights: Index, tasks: Index, keys: Keys, out: Values
+) -> None:
     """Fill row i of `out` with draws from task ``tasks[i]``, windows weighted by their length.
 
-    `ends` holds the running sum of the window lengths within each task (any unit below 2³²): window k is
-    drawn with probability (ends[k] − ends[k−1]) ÷ ends[last].
+    `weights` are integers (any unit that keeps the sum of a task below 2³²), one per window; window k of a
+    task is drawn with probability weights[k] ÷ their sum.
     """
     for i in numba.prange(tasks.size):
         first, last = offsets[tasks[i]], offsets[tasks[i] + 1]
-        row, end, key = values[first:last], ends[first:last], keys[i]
+        row, end, key = values[first:last], _ends(weights, first, last), keys[i]
         total = np.uint64(end[-1])
         for r in range(out.shape[1]):
             out[i, r] = row[_window(end, ((hashed(key, np.uint64(r + 1)) >> _S32) * total) >> _S32)]
@@ -116,18 +130,19 @@ def draw_weighted(values: Values, offsets: Index, ends: Index, tasks: Index, key
 
 @compiled(parallel=True)
 def draw_quantiles(
-    quantiles: Values, levels: NDArray[np.float64], offsets: Index, ends: Index, tasks: Index, keys: Keys,
+    quantiles: Values, levels: NDArray[np.float64], offsets: Index, weights: Index, tasks: Index, keys: Keys,
     out: Values,
 ) -> None:  # fmt: skip
-    """Fill row i of `out` from the windows' own percentiles: a window by length, then a level at random.
+    """Fill row i of `out` from the windows' own percentiles: a window by weight, then a level at random.
 
     `quantiles` has shape (windows, levels): the usage at each of the `levels` (0 … 1, increasing); between
-    two levels the usage is interpolated linearly.  The window of a draw is the one that
-    :func:`draw_weighted` takes for the same key and column (the level comes from the hash's other half).
+    two levels the usage is interpolated linearly.  All windows weigh alike where `weights` is empty.  The
+    window of a draw is the one that :func:`draw_weighted` (without weights, :func:`draw_uniform`) takes for
+    the same key and column; the level comes from the hash's other half.
     """
     for i in numba.prange(tasks.size):
         first, last = offsets[tasks[i]], offsets[tasks[i] + 1]
-        end, key = ends[first:last], keys[i]
+        end, key = _ends(weights, first, last), keys[i]
         total = np.uint64(end[-1])
         for r in range(out.shape[1]):
             noise = hashed(key, np.uint64(r + 1))
