@@ -60,13 +60,20 @@ def fetch_counts(tables: Tables, expr: ir.Table, by: Sequence[str], stage: str) 
     Groups and values are sorted: an engine returns rows in any order, and sums of floats depend on it.
     """
     table = tables.fetch(expr, stage).sort_by("value")
-    keys = list(zip(*(table[name].to_pylist() for name in by), strict=True)) if by else [()] * table.num_rows
-    places: dict[tuple[str, ...], list[int]] = {}
-    for place, group in enumerate(keys):
-        places.setdefault(group, []).append(place)
     values = table["value"].to_numpy().astype(np.float64)
     n = table["n"].to_numpy().astype(np.int64)
-    return {group: (values[places[group]], n[places[group]]) for group in sorted(places)}
+    code = np.zeros(table.num_rows, np.int64)
+    for name in by:
+        encoded = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        code = code * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy()
+    order = np.argsort(code, kind="stable")
+    _, starts = np.unique(code[order], return_index=True)
+    names = table.select(list(by)).take(order[starts]).to_pylist()
+    places = np.split(order, starts[1:]) if table.num_rows else []
+    found = (
+        {tuple(row.values()): place for row, place in zip(names, places, strict=True)} if by else {(): order}
+    )
+    return {group: (values[found[group]], n[found[group]]) for group in sorted(found) if len(found[group])}
 
 
 Groups = dict[tuple[str, ...], tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]]

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import ibis
+import ibis.expr.types as ir
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
-from borgtrace.analyses._placement import fingerprints, shares_by_day
+from borgtrace.analyses._placement import Sets, fingerprints, shares_by_day
 from borgtrace.analyses._processes import jobs_only
-from borgtrace.analyses._quantiles import quantiles
+from borgtrace.analyses._quantiles import counts, fetch_counts, quantiles
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 from borgtrace.schema.time import DAY, TRACE_START
@@ -53,28 +56,43 @@ def compute(tables: Tables) -> pa.Table:
         wait=(waited.wait // _HUNDREDTH).cast("int64"),
     )  # fmt: skip
     joined = dated.left_join(events, ["collection_id", "instance_index", "time"])
-    found = tables.fetch(joined.group_by(["day", "fingerprint", "wait"]).aggregate(n=joined.count()), "waits")
-    states = shares_by_day(tables, sets)
-    if not found.num_rows:
+    joined = joined.select("day", "wait", "fingerprint")
+    bands = _bands(tables, joined, sets)
+    banded = joined.inner_join(bands, ["day", "fingerprint"]).select("band", "wait")
+    free = joined.filter(joined.fingerprint.isnull()).select(band=ibis.literal(FREE, "float64"), wait="wait")
+    waits = ibis.union(banded, free)
+    groups = fetch_counts(tables, counts(waits, waits.wait, ["band"]), ("band",), "waits")
+    if not groups:
         raise NotApplicable("no wait lies within the trace")
-    last = max(states)
-    bands: dict[float, list[tuple[int, int]]] = {}
-    for row in found.to_pylist():
-        if row["fingerprint"] is None:
-            band = FREE
-        else:
-            of_day = states[min(row["day"], last)].share
-            if row["fingerprint"] not in of_day:
-                continue
-            band = BANDS[int(np.searchsorted(BANDS, of_day[row["fingerprint"]]))]
-        bands.setdefault(band, []).append((row["wait"], row["n"]))
-    return pa.Table.from_pylist(
-        [_row(band, np.array(sorted(pairs))) for band, pairs in sorted(bands.items())]
+    return pa.Table.from_pylist([_row(float(band), *group) for (band,), group in groups.items()])
+
+
+def _bands(tables: Tables, demands: ir.Table, sets: Sets) -> ir.Table:
+    """Put each demand of each day into its band: ``day``, ``fingerprint``, ``band``."""
+    constrained = demands.filter(demands.fingerprint.notnull())
+    pairs = tables.fetch(constrained.select("day", "fingerprint").distinct(), "demands")
+    days = shares_by_day(tables, sets)
+    last = max(days, default=0)
+    known = [
+        (day, fingerprint, days[min(day, last)].share[fingerprint])
+        for day, fingerprint in zip(pairs["day"].to_pylist(), pairs["fingerprint"].to_pylist(), strict=True)
+        if fingerprint in days[min(day, last)].share
+    ]
+    return ibis.memtable(
+        pa.table(
+            {
+                "day": pa.array([day for day, _, _ in known], pa.int64()),
+                "fingerprint": pa.array([fingerprint for _, fingerprint, _ in known], pa.int64()),
+                "band": pa.array(
+                    [BANDS[int(np.searchsorted(BANDS, share))] for _, _, share in known], pa.float64()
+                ),
+            }
+        )
     )
 
 
-def _row(band: float, pairs: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> dict[str, float | int]:
-    seconds, n = pairs[:, 0] / 100.0, pairs[:, 1]
+def _row(band: float, waits: npt.NDArray[np.float64], n: npt.NDArray[np.int64]) -> dict[str, float | int]:
+    seconds = waits / 100.0
     points = quantiles(seconds, n, _PERCENTS)
     return {
         "share_below": band,
