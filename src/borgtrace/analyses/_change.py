@@ -9,6 +9,7 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, amount, outermost, task_means
 from borgtrace.recipe import NotApplicable
 from borgtrace.schema import Column
 
@@ -30,30 +31,48 @@ CURVE_COLUMNS = (
 )  # fmt: skip
 
 
-def pairs(series: ir.Table, by: Sequence[str], period: str, resources: Sequence[str]) -> ir.Table:
+def pairs(series: ir.Table, by: Sequence[str], period: str) -> ir.Table:
     """Put every row of a series beside the next, where that is the very next period.
 
     Parameters
     ----------
     series
-        `by`, an integer `period`, ``seconds`` and one column per resource.
+        `by`, an integer `period`, ``seconds``, ``cpu`` and ``memory``.
     by
         What a series belongs to; empty where there is one series only.
 
     Returns
     -------
     ir.Table
-        `by`, `period` (of the later row), ``seconds`` of both together, and per resource the column
-        itself (later) and ``previous_<resource>``.
+        `by`, `period` (of the later row), ``seconds`` of both together, ``cpu`` and ``memory`` (later),
+        ``previous_cpu`` and ``previous_memory``.
     """
     window = ibis.window(group_by=list(by) or None, order_by=period)
     rows = series.mutate(
         gap=series[period] - series[period].lag().over(window),
         both=series.seconds + series.seconds.lag().over(window),
-        **{f"previous_{name}": series[name].lag().over(window) for name in resources},
+        **{f"previous_{name}": series[name].lag().over(window) for name in RESOURCES},
     )
     rows = rows.filter(rows.gap == 1)
     return rows.drop("gap", "seconds").rename(seconds="both")
+
+
+def slot_pairs(usage: ir.Table, by: Sequence[str]) -> ir.Table:
+    """Return pairs of neighbouring slots of summed usage: of the cell, or of each of `by`.
+
+    What runs inside an alloc set counts once.
+    """
+    rows = outermost(usage)
+    rows = rows.filter(*(rows[name].notnull() for name in by)) if by else rows
+    sums = rows.group_by([*by, "slot"]).aggregate(
+        **{name: amount(rows[f"average_{name}"], rows.seconds).sum().cast("int64") for name in RESOURCES}
+    )
+    return pairs(sums.mutate(seconds=ibis.literal(SLOT_SECONDS, "int64")), by, "slot")
+
+
+def task_pairs(usage: ir.Table, period: str) -> ir.Table:
+    """Return pairs of neighbouring slots or hours of each task's mean usage."""
+    return pairs(task_means(usage, period), ["collection_id", "instance_index"], period)
 
 
 def relative(later: ir.NumericColumn, earlier: ir.NumericColumn) -> ir.FloatingColumn:
@@ -63,28 +82,32 @@ def relative(later: ir.NumericColumn, earlier: ir.NumericColumn) -> ir.FloatingC
     return (earlier > 0).ifelse(change / earlier.cast("float64").nullif(0.0), grown)
 
 
-def curve(rows: ir.Table, resource: str, by: Sequence[str] = ()) -> ir.Table:
-    """Return the distribution of the change of one resource, in percent bins (`CURVE_COLUMNS`)."""
-    known = rows.filter(rows[resource].notnull() & rows[f"previous_{resource}"].notnull())
-    percent = relative(known[resource], known[f"previous_{resource}"]) * 100.0
+def by_resource(rows: ir.Table) -> ir.Table:
+    """Turn a pair with CPU and memory into two rows with ``resource`` and ``change``, in one pass.
+
+    A union of one query per resource would compute the pairs once for each.
+    """
+    both = rows.mutate(resource=ibis.array(list(RESOURCES)).unnest())
+    is_cpu = both.resource == "cpu"
+    later = is_cpu.ifelse(both.cpu, both.memory)
+    earlier = is_cpu.ifelse(both.previous_cpu, both.previous_memory)
+    known = both.filter(later.notnull() & earlier.notnull())
+    return known.mutate(change=relative(later, earlier))
+
+
+def curves(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
+    """Return the distribution of the change of CPU and of memory, in percent bins (`CURVE_COLUMNS`)."""
+    known = by_resource(rows)
+    percent = known.change * 100.0
     bins = (percent <= float(HIGHEST)).ifelse(percent, float(HIGHEST + 1)).ceil().cast("int64")
     known = known.mutate(percent=bins)
-    counts = known.group_by([*by, "percent"]).aggregate(
+    key = [*by, "resource"]
+    counts = known.group_by([*key, "percent"]).aggregate(
         n_pairs=known.count(), seconds=known.seconds.sum().cast("int64")
     )
-    upto = ibis.cumulative_window(group_by=list(by) or None, order_by="percent")
-    everything = ibis.window(group_by=list(by) or None)
-    share = counts.seconds.sum().over(upto).cast("float64") / counts.seconds.sum().over(everything).cast(
-        "float64"
-    )
-    return counts.select(
-        *by,
-        resource=ibis.literal(resource),
-        percent="percent",
-        n_pairs="n_pairs",
-        seconds="seconds",
-        share=share,
-    )
+    upto = counts.seconds.sum().over(ibis.cumulative_window(group_by=key, order_by="percent"))
+    total = counts.seconds.sum().over(ibis.window(group_by=key))
+    return counts.mutate(share=upto.cast("float64") / total.cast("float64"))
 
 
 def share_within(result: pa.Table, percent: int, **where: str) -> float:

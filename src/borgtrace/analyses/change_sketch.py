@@ -17,8 +17,8 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._change import pairs, relative
-from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, amount, outermost, regular, task_means
+from borgtrace.analyses._change import by_resource, slot_pairs, task_pairs
+from borgtrace.analyses._windows import regular
 from borgtrace.kernels.sketch import INFINITE_BUCKET, ZERO_BUCKET, growth, locate, middle
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
@@ -65,21 +65,9 @@ def compute(tables: Tables, *, alpha: float = 0.01) -> pa.Table:
 
 def _changes(usage: ir.Table, alpha: float) -> ir.Table:
     """Return ``level``, ``resource``, ``change`` and its ``bucket``, one row per pair of slots."""
-    task = pairs(task_means(usage, "slot"), ["collection_id", "instance_index"], "slot", RESOURCES)
-    rows = outermost(usage)
-    rows = rows.filter(rows.machine_id.notnull())
-    sums = rows.group_by(["machine_id", "slot"]).aggregate(
-        **{name: amount(rows[f"average_{name}"], rows.seconds).sum().cast("int64") for name in RESOURCES}
-    )
-    seconds = ibis.literal(SLOT_SECONDS, "int64")
-    machine = pairs(sums.mutate(seconds=seconds), ["machine_id"], "slot", RESOURCES)
-    parts = []
-    for level, rows in (("machine", machine), ("task", task)):
-        for name in RESOURCES:
-            known = rows.filter(rows[name].notnull() & rows[f"previous_{name}"].notnull())
-            change = relative(known[name], known[f"previous_{name}"])
-            parts.append(known.select(level=ibis.literal(level), resource=ibis.literal(name), change=change))
-    every = ibis.union(*parts)
+    levels = {"machine": slot_pairs(usage, ["machine_id"]), "task": task_pairs(usage, "slot")}
+    parts = [by_resource(rows).mutate(level=ibis.literal(name)) for name, rows in levels.items()]
+    every = ibis.union(*(part.select("level", "resource", "change") for part in parts))
     logarithm = (every.change.nullif(0.0).ln() / math.log(growth(alpha))).ceil().cast("int64")
     return every.mutate(
         bucket=ibis.cases(

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._change import CURVE_COLUMNS, curve, pairs, plot_curves, share_within
+from borgtrace.analyses._change import CURVE_COLUMNS, curves, plot_curves, share_within, task_pairs
 from borgtrace.analyses._lookup import lookup
-from borgtrace.analyses._windows import RESOURCES, UNKNOWN, regular, task_means, tier
+from borgtrace.analyses._windows import UNKNOWN, regular, tier
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 
@@ -30,12 +29,11 @@ RESULT = Table(
 def compute(tables: Tables) -> ir.Table:
     """Return the distribution of the change between neighbouring hours, per tier."""
     key = ["collection_id", "instance_index"]
-    means = task_means(regular(tables.instance_usage), "hour")
-    rows = pairs(means, key, "hour", RESOURCES)
+    rows = task_pairs(regular(tables.instance_usage), "hour")
     index = tables.tasks.select(*key, tier=tier(tables.tasks.priority, tables.generation))
     rows = lookup(rows, index, key)
     rows = rows.mutate(tier=rows.tier.fill_null(UNKNOWN))
-    return ibis.union(*(curve(rows, resource, ["tier"]) for resource in RESOURCES))
+    return curves(rows, ["tier"])
 
 
 def plot(result: pa.Table) -> alt.Chart:

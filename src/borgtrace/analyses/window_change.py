@@ -14,8 +14,15 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._change import CURVE_COLUMNS, curve, pairs, plot_curves, share_within
-from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, amount, outermost, regular, task_means
+from borgtrace.analyses._change import (
+    CURVE_COLUMNS,
+    curves,
+    plot_curves,
+    share_within,
+    slot_pairs,
+    task_pairs,
+)
+from borgtrace.analyses._windows import regular
 from borgtrace.recipe import Claim, Recipe, Tables
 from borgtrace.schema import Column, Table
 
@@ -32,26 +39,13 @@ RESULT = Table(
 def compute(tables: Tables) -> ir.Table:
     """Return the distribution of the change between neighbouring slots at three levels."""
     usage = regular(tables.instance_usage)
-    task = pairs(task_means(usage, "slot"), ["collection_id", "instance_index"], "slot", RESOURCES)
-    levels = {"cell": _sums(usage, []), "machine": _sums(usage, ["machine_id"]), "task": task}
-    return ibis.union(
-        *(
-            curve(rows, resource).mutate(level=ibis.literal(name)).select(*RESULT.names)
-            for name, rows in levels.items()
-            for resource in RESOURCES
-        )
-    )
-
-
-def _sums(usage: ir.Table, by: list[str]) -> ir.Table:
-    """Return pairs of neighbouring slots of summed usage: of the cell, or of each machine."""
-    rows = outermost(usage)
-    if by:
-        rows = rows.filter(rows.machine_id.notnull())
-    sums = rows.group_by([*by, "slot"]).aggregate(
-        **{name: amount(rows[f"average_{name}"], rows.seconds).sum().cast("int64") for name in RESOURCES},
-    )
-    return pairs(sums.mutate(seconds=ibis.literal(SLOT_SECONDS, "int64")), by, "slot", RESOURCES)
+    levels = {
+        "cell": slot_pairs(usage, []),
+        "machine": slot_pairs(usage, ["machine_id"]),
+        "task": task_pairs(usage, "slot"),
+    }
+    found = (curves(rows).mutate(level=ibis.literal(name)) for name, rows in levels.items())
+    return ibis.union(*(rows.select(*RESULT.names) for rows in found))
 
 
 def plot(result: pa.Table) -> alt.Chart:
