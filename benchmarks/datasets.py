@@ -42,6 +42,7 @@ def make_store(path: Path, tasks: int, *, with_rows: bool) -> None:
     """Write a store of `tasks` tasks: index and arrays, and the usage rows if asked."""
     if (path / "manifest.json").exists():
         return
+    shutil.rmtree(path, ignore_errors=True)
     rng = np.random.default_rng(0)
     kind = rng.random(tasks)
     lengths = np.where(kind < SHARE, rng.integers(SHORTEST, LONGEST + 1, tasks), 0)

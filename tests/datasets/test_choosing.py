@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from borgtrace.datasets.order import path_order, shuffled
 from borgtrace.datasets.traces import choose
 from borgtrace.errors import UsageError
 
-from .stores import array_store
+from .stores import ArrayStore, array_store
 
 
 def _chosen(store: object, **options: object) -> list[int]:
@@ -160,3 +161,16 @@ def test_leakage_counts_groups_and_traces() -> None:
         "testing: 1 of 1 users are in training too (2 of 3 traces, 66.7 %)",
         "testing: 0 of 1 users are in validation too (0 of 3 traces, 0.0 %)",
     ]
+
+
+def test_the_order_in_which_the_engine_answers_does_not_matter() -> None:
+    class Backwards(ArrayStore):
+        def sql(self, query: str) -> pa.Table:
+            table = super().sql(query)
+            return table.take(list(range(table.num_rows))[::-1])
+
+    store = array_store([5, 6, 7, 8, 9])
+    forwards = choose(store, Selection(), (), 0)
+    backwards = choose(Backwards(store.tasks, store.arrays), Selection(), (), 0)
+    for name in ("first_row", "n_windows", "collection_id", "instance_index", "first_time"):
+        assert getattr(forwards, name).tolist() == getattr(backwards, name).tolist()

@@ -112,7 +112,7 @@ def choose(
     """
     condition = selection.condition(store.manifest.generation)
     rows = _candidates(store, selection, condition, is_original)
-    first, windows = _in_order(rows["first_row"], rows["n_windows"])
+    first, windows = (rows[name].astype(np.int64, copy=False) for name in ("first_row", "n_windows"))
     if selection.gaps == "grid":
         kept, slot, length = _on_grid(store, selection, first, windows)
     else:
@@ -154,19 +154,18 @@ def _candidates(
             raise
         raise UsageError("--where", "not a predicate over tasks", got=" ".join(str(error).split()),
                          way_out="see borgtrace info STORE --schema") from error  # fmt: skip
-    return {name: table.column(name).to_numpy() for name in names}
+    rows = {name: table.column(name).to_numpy() for name in names}
+    order = _store_order(rows["first_row"])
+    return rows if order is None else {name: column[order] for name, column in rows.items()}
 
 
 def _identities(rows: dict[str, NDArray[Any]], kept: Index) -> tuple[Index, Index]:
     return tuple(rows[name][kept].astype(np.int64) for name in ("collection_id", "instance_index"))  # type: ignore[return-value]
 
 
-def _in_order(first: NDArray[Any], windows: NDArray[Any]) -> tuple[Index, Index]:
-    """Refuse to go on if the engine did not keep the order of the store."""
-    first, windows = first.astype(np.int64, copy=False), windows.astype(np.int64)
-    if not np.all(first[1:] > first[:-1]):
-        raise AssertionError("the engine returned tasks out of order")
-    return first, windows
+def _store_order(first: NDArray[Any]) -> Index | None:
+    """Return what puts rows into the order of the store, None where the engine has kept it."""
+    return None if np.all(first[1:] > first[:-1]) else np.argsort(first, kind="stable")
 
 
 def _on_grid(store: Store, selection: Selection, first: Index, windows: Index) -> tuple[Index, Index, Index]:
@@ -188,9 +187,11 @@ def _fetch(
         place = np.flatnonzero((order >= low) & (order < high))
         bounds = f"first_row between {first[low]} and {first[high - 1]}"
         expressions = ", ".join(f'{sql} as "{name}"' for name, sql in wanted.items())
-        table = store.sql(f"select {expressions} from tasks where {condition} and {bounds}")
+        table = store.sql(f"select first_row, {expressions} from tasks where {condition} and {bounds}")
+        index, back = order[place] - low, _store_order(table.column("first_row").to_numpy())
         for name in wanted:
-            fetched[name].append(_taken(table.column(name), order[place] - low, name in words))
+            taken = index if back is None else back[index]
+            fetched[name].append(_taken(table.column(name), taken, name in words))
         places.append(place)
     return _details(fetched, np.argsort(np.concatenate(places)), words)
 
