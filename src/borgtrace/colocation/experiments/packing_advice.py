@@ -63,7 +63,7 @@ def compute(
     *,
     tasks: int = 100_000,
     realizations: int = 10_000,
-    instances: int = 20,
+    instances: int = 5,
     size: int = 1_000,
     seed: int = 0,
     target: float = 0.001,

@@ -49,7 +49,7 @@ def compute(
     tables: Tables,
     *,
     tasks: int = 100_000,
-    instances: int = 10,
+    instances: int = 5,
     size: int = 1_000,
     hours: int = 24,
     seed: int = 0,

@@ -58,7 +58,7 @@ def compute(
     *,
     tasks: int = 100_000,
     realizations: int = 10_000,
-    instances: int = 5,
+    instances: int = 3,
     size: int = 1_000,
     seed: int = 0,
 ) -> pa.Table:

@@ -41,7 +41,7 @@ def compute(
     *,
     tasks: int = 100_000,
     realizations: int = 10_000,
-    instances: int = 50,
+    instances: int = 10,
     size: int = 1_000,
     seed: int = 0,
 ) -> pa.Table:

@@ -51,7 +51,7 @@ def compute(
     *,
     tasks: int = 100_000,
     realizations: int = 10_000,
-    instances: int = 10,
+    instances: int = 5,
     size: int = 1_000,
     seed: int = 0,
 ) -> pa.Table:
