@@ -1,0 +1,123 @@
+"""Commands about stores, as a user types them: output, exit codes, whole messages."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from borgtrace.cli.app import COMMANDS
+from tests.ingest.raw import USAGE, write_cell, write_part
+
+
+def borgtrace(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "borgtrace", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    )
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("commands")
+    write_cell(folder / "raw")
+    write_part(folder / "raw", "task_usage", [USAGE[0], "garbage"])
+    done = borgtrace("ingest", folder / "raw", "--store", folder / "store", "--jobs", 1)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[:3] == [
+        "6 files read, 0 were in already",
+        "rows in 7 = stored 6 + quarantined 1",
+        "data_loss instance_usage: 1 × wrong_column_count: The line has more or fewer fields than its table.",
+    ]
+    return folder / "store"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(command):
+    done = borgtrace(command, "--help")
+    assert done.returncode == 0
+    assert f"Example: borgtrace {command}" in done.stdout
+
+
+def test_info(store):
+    done = borgtrace("info", store)
+    assert "Google's trace, 2011, America/New_York" in done.stdout
+    assert "rows in 7, quarantined 1" in done.stdout
+    manifest = json.loads(borgtrace("info", store, "--json").stdout)
+    assert manifest["tables"]["instance_usage"] == 1
+    schema = borgtrace("info", "--schema").stdout
+    assert "instance_usage: one row per instance and measurement window" in schema
+    assert json.loads(borgtrace("info", "--schema", "--json").stdout)["tasks"]["key"] == [
+        "collection_id", "instance_index",
+    ]  # fmt: skip
+
+
+def test_trace(store):
+    assert borgtrace("trace", store, 10, 0, "--format", "csv").stdout == (
+        "start_time,duration,average_cpu,sampled_cpu,average_memory\n600,300,0.0015,0,0.067\n"
+    )
+    assert json.loads(borgtrace("trace", store, 10, 0, "--format", "json", "--columns", "maximum_cpu").stdout) == {
+        "start_time": [600], "duration": [300.0], "maximum_cpu": [0.039],
+    }  # fmt: skip
+
+
+def test_sql_answers_and_cannot_write(store):
+    done = borgtrace("sql", store, "select count(*) as n from instance_usage", "--format", "csv")
+    assert done.stdout == "n\n1\n"
+    refused = borgtrace("sql", store, "copy tasks to 'x.csv'")
+    assert refused.returncode == 2
+    assert refused.stdout == ""
+
+
+def test_verify_and_machine(store):
+    done = borgtrace("verify", store)
+    assert done.returncode == 0
+    assert all(line.startswith("ok") for line in done.stdout.splitlines())
+    shown = borgtrace("machine", store, 5, "--at", "650s").stdout
+    assert shown.splitlines()[0] == "machine 5: up, CPU 0.5, memory 0.2493, platform HofLGzk"
+    assert json.loads(borgtrace("machine", store, 5, "--json").stdout)["rows"][0]["n_tasks"] == 1
+
+
+def test_a_dry_run_writes_nothing(store, tmp_path):
+    done = borgtrace("ingest", store.parent / "raw", "--store", tmp_path / "none", "--dry-run")
+    assert done.returncode == 0
+    assert "task_usage: 1 files" in done.stdout
+    assert "columns: start_time, end_time, collection_id" in done.stdout
+    assert not (tmp_path / "none").exists()
+    planned = json.loads(
+        borgtrace("ingest", store.parent / "raw", "--store", tmp_path / "none", "--dry-run", "--json").stdout
+    )
+    assert planned["generation"] == "2011"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("ingest", "/nowhere", "--store", "s"), 3, "borgtrace: /nowhere: no such file or folder; check the path"),
+        (("info", "/nowhere"), 5,
+         "borgtrace: /nowhere: there is no such store; make one: borgtrace ingest SRC --store /nowhere"),
+        (("info",), 2, "borgtrace: STORE: no store named; borgtrace info STORE, or borgtrace info --schema"),
+        (("ingest", ".", "--store", "s", "--memory", "lots"), 2,
+         "borgtrace: --memory: not an amount of memory: expected a number and a unit, got 'lots'; try 4GB or 512MiB"),
+        (("subset", "STORE", "out", "--time", "5"), 2,
+         "borgtrace: --time: not an interval: expected A..B, such as 24h..48h, got '5'"),
+        (("subset", "STORE", "out", "--jobs", "ten"), 2,
+         "borgtrace: --jobs: not a number: expected ids with commas between, got 'ten'"),
+    ],
+)  # fmt: skip
+def test_what_goes_wrong_is_one_line_with_the_exit_code_of_its_kind(arguments, code, message, tmp_path):
+    done = borgtrace(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.splitlines()) == (code, "", [message])
+
+
+def test_version_and_unknown_command():
+    assert borgtrace("--version").stdout == "borgtrace 0.1.0\n"
+    unknown = borgtrace("analyse")
+    assert unknown.returncode == 2
+    assert "No such command 'analyse'" in unknown.stderr

@@ -1,0 +1,161 @@
+"""Opening, asking, and reading tasks: answers computed by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import borgtrace
+from borgtrace.errors import StoreError, UsageError
+from borgtrace.store.verify import verify
+
+
+@pytest.fixture
+def store(small):
+    return borgtrace.open(small)
+
+
+def test_tasks_say_what_usage_and_events_say(store):
+    rows = {
+        (r["collection_id"], r["instance_index"]): r for r in store.sql("select * from tasks").to_pylist()
+    }
+    assert sorted(rows) == [(10, 0), (10, 1), (20, 0), (30, 7)]
+    first = rows[10, 0]
+    assert (first["n_windows"], first["n_gaps"], first["n_machines"], first["seconds"]) == (3, 1, 2, 900)
+    assert (first["first_time"], first["last_time"]) == (600_000_000, 1_800_000_000)
+    # .1 and .3, the NULL skipped: mean .2, deviation .1 (ddof 0).
+    assert first["mean_average_cpu"] == pytest.approx(0.2)
+    assert first["std_average_cpu"] == pytest.approx(0.1)
+    assert first["max_average_cpu"] == pytest.approx(0.3)
+    # The SCHEDULE row's class, priority and requests, not those of its SUBMIT.
+    assert (first["priority"], first["scheduling_class"], first["cpu_request"]) == (9, 3, 0.125)
+    assert (first["n_submit"], first["n_schedule"], first["end_type"]) == (1, 1, None)
+    second = rows[10, 1]
+    # 100 s at .2 and 300 s at .4.
+    assert second["weighted_mean_average_cpu"] == pytest.approx(0.35)
+    assert second["mean_average_cpu"] == pytest.approx(0.3)
+    assert (second["end_type"], second["n_finish"], second["first_row"]) == ("FINISH", 1, 3)
+    without_usage = rows[20, 0]
+    assert (without_usage["n_windows"], without_usage["first_row"]) == (0, 5)
+    assert (without_usage["first_time"], without_usage["mean_average_cpu"]) == (800_000_000, None)
+    orphan = rows[30, 7]
+    assert (orphan["priority"], orphan["n_submit"], orphan["mean_sampled_cpu"]) == (None, 0, None)
+
+
+def test_one_trace(store):
+    trace = store.trace(10, 0)
+    assert trace["start_time"].tolist() == [600, 900, 1500]
+    assert trace["duration"].tolist() == [300, 300, 300]
+    np.testing.assert_array_equal(trace["average_cpu"], np.array([0.1, 0.3, np.nan], np.float32))
+    assert store.trace(20, 0)["start_time"].tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ((10, 9), "task: not in this store: got instance 9; it has instances 0 to 1"),
+        ((11, 0), "task: not in this store: got collection 11; the nearest is 20"),
+        ((99, 0), "task: not in this store: got collection 99; the nearest is 30"),
+    ],
+)
+def test_an_unknown_task(store, task, message):
+    with pytest.raises(UsageError) as error:
+        store.trace(*task)
+    assert str(error.value) == message
+
+
+def test_many_traces(store):
+    flat = store.traces([(30, 7), (10, 1)])
+    assert flat.offsets.tolist() == [0, 1, 3]
+    assert flat.average_cpu.tolist() == [np.float32(0.7), np.float32(0.2), np.float32(0.4)]
+    assert flat[1]["duration"].tolist() == [100, 300]
+    assert math.isnan(flat.sampled_cpu[0])
+    everything = store.traces()
+    assert len(everything) == 4
+    assert everything.offsets.tolist() == [0, 3, 5, 5, 6]
+    assert np.shares_memory(everything.average_cpu, store.array("average_cpu"))
+
+
+def test_a_selection_is_a_predicate_over_tasks(store):
+    chosen = store.traces("n_windows > 1 and priority = 0")
+    assert chosen.rows.tolist() == [1]
+    with pytest.raises(UsageError):
+        store.traces("no_such_column = 1")
+
+
+def test_another_column_gets_its_array_on_first_use(store, small):
+    (small / "traces" / "maximum_memory.npy").unlink(missing_ok=True)
+    flat = store.traces([(10, 0)], ("maximum_memory",))
+    assert flat.maximum_memory.tolist() == [0.5, 0.5, 0.5]
+    assert (small / "traces" / "maximum_memory.npy").exists()
+    with pytest.raises(UsageError) as error:
+        store.traces([(10, 0)], ("machine_id",))
+    assert str(error.value).startswith(
+        "column: no such trace column: expected start_time, duration, average_cpu"
+    )
+    assert str(error.value).endswith("got 'machine_id'")
+
+
+def test_tables_are_ibis_tables(store):
+    assert store.tables.instance_events.count().execute() == 6
+    assert store.tasks.count().execute() == 4
+    with pytest.raises(AttributeError, match="no table nothing; there are machine_events"):
+        store.tables.nothing  # noqa: B018
+
+
+def test_many_processes_read_at_once(small):
+    script = (
+        "import sys, borgtrace\n"
+        "store = borgtrace.open(sys.argv[1])\n"
+        "print(len(store.trace(10, 0)['start_time']), store.sql('select count(*) n from tasks').to_pylist()[0]['n'])"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", script, str(small)], stdout=subprocess.PIPE, text=True)
+        for _ in range(3)
+    ]
+    assert [process.communicate()[0] for process in running] == ["3 4\n"] * 3
+
+
+def test_a_store_shows_itself(store):
+    assert repr(store).endswith("(2011, 22 rows)>")
+    assert "<td>instance_usage</td>" in store._repr_html_()
+
+
+def test_no_store(tmp_path):
+    for path, message in (
+        (tmp_path / "nothing", f"there is no such store; make one: borgtrace ingest SRC --store {tmp_path}/nothing"),
+        (tmp_path, f"not a borgtrace store: expected a folder with manifest.json, got 0 other entries; "
+                   f"make one: borgtrace ingest SRC --store {tmp_path}"),
+    ):  # fmt: skip
+        with pytest.raises(StoreError) as error:
+            borgtrace.open(path)
+        assert str(error.value) == f"{path}: {message}"
+
+
+def _copy(small, tmp_path):
+    import shutil
+
+    return shutil.copytree(small, tmp_path / "copy")
+
+
+def test_verify_finds_damage(small, tmp_path):
+    assert all(check.holds for check in verify(small))
+    copy = _copy(small, tmp_path)
+    import pyarrow.parquet as pq
+
+    part = copy / "instance_events" / "part-00000.parquet"
+    table = pq.read_table(part)
+    pq.write_table(table.take([1, 0, 2, 3, 4, 5]), part)
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["sources"][0]["stored"] += 1
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    np.save(copy / "traces" / "average_cpu.npy", np.zeros(3, np.float32))
+    failed = {check.name: check.found for check in verify(copy) if not check.holds}
+    assert sorted(failed) == ["arrays", "conservation", "digest", "instance_events: order"]
+    assert failed["instance_events: order"] == "row 1 of part-00000.parquet does not follow"
+    assert failed["arrays"] == "average_cpu.npy"

@@ -1,0 +1,105 @@
+"""A subset is a store of its own, consistent over its tables."""
+
+from __future__ import annotations
+
+import pytest
+
+import borgtrace
+from borgtrace.errors import StoreError, UsageError
+from borgtrace.ingest.subset import Cut, subset
+from borgtrace.store.machine import capacity_at, hourly_load, running_on
+from borgtrace.store.verify import verify
+
+
+def _tasks(store):
+    rows = store.sql("select collection_id c, instance_index i from tasks order by all").to_pylist()
+    return [(row["c"], row["i"]) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("cut", "tasks", "windows"),
+    [
+        (Cut(jobs=(10,)), [(10, 0), (10, 1)], 5),
+        (Cut(machines=(6,)), [(10, 0), (10, 1)], 5),
+        (Cut(time=(600_000_000, 900_000_000)), [(10, 0), (10, 1), (20, 0)], 2),
+        (Cut(time=(1_200_000_000, 1_500_000_000)), [(30, 7)], 1),
+        (Cut(fraction=1.0), [(10, 0), (10, 1), (20, 0), (30, 7)], 6),
+    ],
+    ids=["jobs", "machines", "time", "late", "all"],
+)
+def test_what_is_kept(small, tmp_path, cut, tasks, windows):
+    manifest = subset(small, tmp_path / "out", cut)
+    store = borgtrace.open(tmp_path / "out")
+    assert _tasks(store) == tasks
+    assert store.manifest.tables["instance_usage"] == windows
+    assert all(check.holds for check in verify(tmp_path / "out"))
+    assert manifest.notes[0].startswith(f"subset of {borgtrace.open(small).digest} by ")
+    assert store.manifest.tables["machine_events"] == (
+        3 if cut.time is None or cut.time[1] > 900_000_000 else 2
+    )
+
+
+def test_a_fraction_is_chosen_by_hash_and_seed(small, tmp_path):
+    chosen = set()
+    for seed in range(6):
+        try:
+            subset(small, tmp_path / str(seed), Cut(fraction=0.5, seed=seed))
+        except UsageError as error:
+            assert str(error) == "subset: nothing is left; look at what there is: borgtrace info STORE"  # noqa: PT017
+            assert not (tmp_path / str(seed)).exists()
+            continue
+        store = borgtrace.open(tmp_path / str(seed))
+        subset(small, tmp_path / f"{seed}-again", Cut(fraction=0.5, seed=seed))
+        assert borgtrace.open(tmp_path / f"{seed}-again").digest == store.digest
+        chosen.add(tuple(_tasks(store)))
+    assert len(chosen) > 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {},
+            "subset: one thing to keep must be named: expected one of --jobs, --machines, --time, --fraction, got 0",
+        ),
+        ({"fraction": 1.5}, "--fraction: not a share: expected 0 < F ≤ 1, got 1.5"),
+        ({"time": (5, 5)}, "--time: the end is not after the start: expected A..B with A < B, got 5..5"),
+    ],
+)
+def test_cuts_that_make_no_sense(options, message):
+    with pytest.raises(UsageError) as error:
+        Cut(**options)
+    assert str(error.value) == message
+
+
+def test_a_full_folder_is_left_alone(small, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(StoreError) as error:
+        subset(small, tmp_path, Cut(jobs=(10,)))
+    assert str(error.value) == f"{tmp_path}: the folder is not empty; choose another folder"
+
+
+def test_what_ran_on_a_machine(small):
+    store = borgtrace.open(small)
+    rows = running_on(store, 5, 650_000_000).to_pylist()
+    assert [(r["collection_id"], r["instance_index"], r["since"], r["cpu_request"]) for r in rows] == [
+        (10, 0, 0, 0.125)
+    ]
+    assert rows[0]["average_cpu"] == pytest.approx(0.1)
+    assert running_on(store, 6, 2_000_000_000).num_rows == 0
+    assert [
+        (r["collection_id"], r["instance_index"]) for r in running_on(store, 6, 1_000_000_000).to_pylist()
+    ] == [(10, 1)]
+
+
+def test_capacity_and_load_of_a_machine(small):
+    store = borgtrace.open(small)
+    assert capacity_at(store, 6, 0).is_up
+    assert not capacity_at(store, 6).is_up
+    assert (capacity_at(store, 5).cpu, capacity_at(store, 5).memory) == (0.5, 0.25)
+    (hour,) = hourly_load(store, 6).to_pylist()
+    # 100 s at .2, 300 s at .4, and a window without a CPU rate, over 3,600 s.
+    assert hour["cpu"] == pytest.approx((100 * 0.2 + 300 * 0.4) / 3600)
+    assert hour["n_tasks"] == 2
+    with pytest.raises(UsageError, match="machine_events does not know it: got 7"):
+        capacity_at(store, 7)
