@@ -85,14 +85,18 @@ def hold(expr: ir.Table, name: str) -> ir.Table:
 
         spark_session(con).sql(con.compile(expr)).cache().createOrReplaceTempView(name)
     else:
-        con._run_pre_execute_hooks(expr)  # registers in-memory tables of the expression
-        types = con.compiler.type_mapper
-        values = ", ".join(
-            f'CAST("{column}" AS {types.to_string(dtype)}) AS "{column}"'
-            for column, dtype in expr.schema().items()
-        )  # DuckDB adds integers up as HUGEINT
-        con.raw_sql(f'CREATE OR REPLACE TEMP TABLE "{name}" AS SELECT {values} FROM ({con.compile(expr)})')
+        con.raw_sql(f'CREATE OR REPLACE TEMP TABLE "{name}" AS {_typed(con, expr)}')
     return con.table(name)
+
+
+def _typed(con: ibis.backends.BaseBackend, expr: ir.Table) -> str:
+    """Write an expression as DuckDB SQL with its very types: DuckDB itself adds integers up as HUGEINT."""
+    con._run_pre_execute_hooks(expr)  # registers in-memory tables of the expression
+    types = con.compiler.type_mapper
+    values = ", ".join(
+        f'CAST("{name}" AS {types.to_string(dtype)}) AS "{name}"' for name, dtype in expr.schema().items()
+    )
+    return f"SELECT {values} FROM ({con.compile(expr)})"
 
 
 def _write(con: ibis.backends.BaseBackend, expr: ir.Table, target: Path) -> None:
@@ -104,7 +108,8 @@ def _write(con: ibis.backends.BaseBackend, expr: ir.Table, target: Path) -> None
         query = con.compile(expr)
         spark_session(con).sql(query).write.mode("overwrite").parquet(f"file://{incomplete.absolute()}")
     else:
-        con.to_parquet(expr, str(incomplete), compression="zstd")
+        path = str(incomplete).replace("'", "''")
+        con.raw_sql(f"COPY ({_typed(con, expr)}) TO '{path}' (FORMAT parquet, COMPRESSION zstd)")
     try:
         incomplete.rename(target)
     except OSError:  # somebody else was first; the content is the same
