@@ -17,7 +17,8 @@ NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 
 def print_table(answer: pa.RecordBatchReader, rows: int) -> None:
     """Print the first `rows` rows for people; what is left out is counted on stderr."""
-    head = list(islice(_records(answer), rows))
+    records = _records(answer)
+    head = list(islice(records, rows))
     grid = Grid(box=None, pad_edge=False, header_style="bold")
     for field in answer.schema:
         is_number = any(kind(field.type) for kind in NUMBERS)
@@ -28,7 +29,7 @@ def print_table(answer: pa.RecordBatchReader, rows: int) -> None:
     if not console.is_terminal:
         console.width = 10_000  # a pipe has no edge to wrap at
     console.print(grid)
-    more = sum(1 for _ in _records(answer))
+    more = sum(1 for _ in records)
     if more:
         print(f"{more:,} more rows; --rows N shows more, --format csv all", file=sys.stderr)
 

@@ -25,7 +25,7 @@
       if (isNamed(x) && x.axis !== null) {
         const names = [...new Set(rowsOf(view.data ? view : part, spec).map((row) => String(row[x.field])))];
         const longest = Math.max(0, ...names.map((name) => name.length));
-        if (names.length * (longest * 7 + 8) < width - 75) x.axis = Object.assign({ labelAngle: 0 }, x.axis);
+        if (names.length * (longest * 8.5 + 10) < width - 75) x.axis = Object.assign({ labelAngle: 0 }, x.axis);
       }
       if (isNamed(y) && y.axis !== null) {
         const limit = Math.max(90, Math.floor(width * 0.42));

@@ -1,0 +1,121 @@
+"""``borgtrace sql``: its formats, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from borgtrace.cli import main
+
+MACHINES = ["0,5,0,P,0.5,0.2493", "0,6,0,P,0.5,", "7,5,1,,,"]
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from borgtrace.ingest import IngestOptions, ingest
+
+    folder = tmp_path_factory.mktemp("sql")
+    (folder / "raw" / "machine_events").mkdir(parents=True)
+    (folder / "raw" / "machine_events" / "part-00000-of-00001.csv").write_text("\n".join(MACHINES) + "\n")
+    ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
+    return folder / "store"
+
+
+def run(*arguments: str | Path) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["sql", *map(str, arguments)])
+    return int(ended.value.code or 0)
+
+
+QUERY = (
+    "select machine_id, type, memory_capacity, [0.1::float, 2] as list from machine_events "
+    "order by time, machine_id"
+)
+
+
+def test_table(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(store, QUERY, "--rows", "2") == 0
+    out, err = capfd.readouterr()
+    assert [line.split() for line in out.splitlines()] == [
+        ["machine_id", "type", "memory_capacity", "list"],
+        ["5", "ADD", "0.2493", "[0.1,", "2.0]"],
+        ["6", "ADD", "NULL", "[0.1,", "2.0]"],
+    ]
+    assert err == "1 more rows; --rows N shows more, --format csv all\n"
+
+
+def test_csv_writes_floats_as_published_and_lists_as_json(
+    store: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(store, QUERY, "--format", "csv") == 0
+    assert list(csv.reader(io.StringIO(capfd.readouterr().out))) == [
+        ["machine_id", "type", "memory_capacity", "list"],
+        ["5", "ADD", "0.2493", "[0.1, 2.0]"],
+        ["6", "ADD", "", "[0.1, 2.0]"],
+        ["5", "REMOVE", "", "[0.1, 2.0]"],
+    ]
+
+
+def test_json_lines(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(store, QUERY, "--format", "json") == 0
+    rows = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
+    assert rows[0] == {"machine_id": 5, "type": "ADD", "memory_capacity": 0.2493, "list": [0.1, 2.0]}
+    assert [row["memory_capacity"] for row in rows] == [0.2493, None, None]
+
+
+def test_parquet(store: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run(store, "from machine_events", "--format", "parquet") == 0
+    table = pq.read_table(io.BytesIO(capfdbinary.readouterr().out))
+    assert table.num_rows == 3
+    assert str(table.schema.field("memory_capacity").type) == "float"
+
+
+def test_query_from_stdin(
+    store: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("select 41 + 1 as answer"))
+    assert run(store, "-", "--format", "csv") == 0
+    assert capfd.readouterr().out == '"answer"\n42\n'
+
+
+def test_empty_answers(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for shape, expected in (("csv", '"time"\n'), ("json", ""), ("table", "time\n")):
+        assert run(store, "select time from tasks t(time)", "--format", shape) == 0
+        assert capfd.readouterr().out == expected
+
+
+@pytest.mark.parametrize(
+    ("query", "code", "message"),
+    [
+        (
+            "drop view tasks",
+            2,
+            "query: not a SELECT: expected one SELECT, got DROP; only a query can be answered",
+        ),
+        ("select * from nowhere", 2, "query: Catalog Error: Table with name nowhere does not exist!"),
+        (
+            "select * from '/etc/passwd.csv'",
+            7,
+            (
+                "query: only the store can be read: got Permission Error: Cannot access file "
+                '"/etc/passwd.csv" - file system operations are disabled by configuration'
+            ),
+        ),
+    ],
+)
+def test_refusals(
+    store: Path, capfd: pytest.CaptureFixture[str], query: str, code: int, message: str
+) -> None:
+    assert run(store, query) == code
+    out, err = capfd.readouterr()
+    assert (out, err) == ("", f"borgtrace: {message}\n")
+
+
+def test_no_store(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path / "none", "select 1") == 5
+    assert "there is no such store" in capfd.readouterr().err
