@@ -28,7 +28,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 RUN = ("console", "python", "sql")
-STATIC = ("text", "bibtex", "pycon")
+STATIC = ("text", "bibtex", "pycon", "sh")
+"""Not run here: output, references, doctests (the package's own tests run them), and how to install."""
+INSTALLING = ("pip install ", "git clone ", "cd ", "make ")
+"""All that a ``sh`` block may do; continuous integration does it itself."""
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
 _SECONDS = 300
 _FAILED = re.compile(r"^(borgtrace: |Traceback \(most recent call last\))", re.MULTILINE)

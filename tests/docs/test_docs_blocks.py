@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
-from blocks import RUN, STATIC, agrees, blocks, dialogue, masked, pages, run, steps, workspace  # noqa: E402
+from blocks import INSTALLING, RUN, STATIC, agrees, blocks, dialogue, masked, pages, run, steps, workspace  # noqa: E402
 
 sys.path.remove(str(ROOT / "docs"))
 
@@ -38,7 +38,12 @@ def test_the_quickstart_runs_as_shown(ready):
     assert (folder / "store" / "manifest.json").exists()
 
 
-@pytest.mark.parametrize("page", [page for page in OTHERS if steps(page)], ids=lambda page: page.stem)
+def shown(page):
+    """Mark the page whose one command is a whole demo."""
+    return pytest.param(page, id=page.stem, marks=[pytest.mark.scale] if page.stem == "demo" else [])
+
+
+@pytest.mark.parametrize("page", [shown(page) for page in OTHERS if steps(page)])
 def test_a_page_runs_as_shown(page, ready):
     check(page, *ready)
 
@@ -49,6 +54,13 @@ def test_every_block_is_of_a_kind_that_is_run_or_says_it_is_not(page):
         assert block.language in (*RUN, *STATIC), (
             f"{block.place}: a {block.language or 'nameless'} block is not run"
         )
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
+def test_what_is_not_run_only_installs(page):
+    for block in blocks(page):
+        if block.language == "sh":
+            assert all(line.startswith(INSTALLING) for line in block.text.splitlines()), block.place
 
 
 def test_console_blocks_are_split_into_commands_and_outputs():
