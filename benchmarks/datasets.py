@@ -245,7 +245,7 @@ def time_build(
 def measure(folder: Path, traces: int, sample: int) -> None:
     big, small = folder / f"store-{traces}", folder / "store-small"
     make_store(big, int(traces / SHARE * 1.02), with_rows=False)
-    make_store(small, 100_000, with_rows=True)
+    make_store(small, 150_000, with_rows=True)
     store, out = borgtrace.open(big), folder / "dataset"
     build_fresh(store, out, traces)
     found = datasets.open(out)

@@ -108,16 +108,18 @@ def build(
         return _already(out)
     check_free(out)
     work = _Work.prepare(store, options, threads or os.cpu_count() or 1, progress)
-    with building(out) as folder:
+    with building(out) as folder, ThreadPoolExecutor(1) as aside:
+        told = aside.submit(_leakage, options, work.traces, work.sets)
         scalings = work.measure()
         files = work.write(folder, scalings)
+        leakage = told.result()
         meta.write(folder, meta.describe(
-            store, options, identity, work.names, scalings, files, work.leakage, work.traces.n_matched
+            store, options, identity, work.names, scalings, files, leakage, work.traces.n_matched
         ))  # fmt: skip
         if options.is_original:
             meta.write_original(folder, len(options.features), files)
     counts = {name: len(index) for name, index in work.sets.items()}
-    lines = tuple(str(entry) for entry in work.leakage.shared) + work.leakage.lines()
+    lines = tuple(str(entry) for entry in leakage.shared) + leakage.lines()
     return Built(out, True, counts, work.traces.n_matched, lines, scalings)
 
 
@@ -134,7 +136,6 @@ class _Work:
     traces: Traces
     sets: dict[str, Index]
     prefixes: NDArray[np.uint32]
-    leakage: meta.Leakage
     gatherer: Gatherer
     names: Names
     threads: int
@@ -150,7 +151,7 @@ class _Work:
         sets = _divide(options, traces)
         return cls(
             options, traces, sets, shard_prefixes(traces, threads, is_original=options.is_original),
-            _leakage(options, traces, sets), Gatherer.of(store, features, options.selection.gaps),
+            Gatherer.of(store, features, options.selection.gaps),
             _names(options, traces), threads, progress,
         )  # fmt: skip
 

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from borgtrace.store import Store
 
 Index = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
 
-_OWNERS = {"user": '"user"', "logical name": "collection_logical_name"}
+_OWNERS = {"user_hash": '"user"', "name_hash": "collection_logical_name"}
 _DETAILS = {
     "collection_id": "collection_id",
     "instance_index": "instance_index",
@@ -48,8 +49,8 @@ class Traces:
         Who it is.
     first_time, last_time
         Start of its first window and end of its last, µs.
-    user, logical_name
-        Dense numbers by first appearance, −1 where unknown.
+    user_hash, name_hash
+        Equal where users (logical names) are equal, 0 where unknown, uint64.
     columns
         Static features: float32 numbers of shape (n,), or (codes, words) where −1 is an unknown word.
     n_matched
@@ -64,8 +65,8 @@ class Traces:
     instance_index: Index
     first_time: Index
     last_time: Index
-    user: Index
-    logical_name: Index
+    user_hash: Hashes
+    name_hash: Hashes
     columns: dict[str, Any] = field(default_factory=dict)
     n_matched: int = 0
 
@@ -76,6 +77,16 @@ class Traces:
     def job(self) -> Index:
         """Dense number of each trace's collection."""
         return dense(self.collection_id)
+
+    @property
+    def user(self) -> Index:
+        """Dense number of each trace's user, −1 where unknown."""
+        return _owner_codes(self.user_hash)
+
+    @property
+    def logical_name(self) -> Index:
+        """Dense number of each trace's logical name, −1 where unknown."""
+        return _owner_codes(self.name_hash)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,14 +227,14 @@ def _details(fetched: dict[str, list[Any]], back: Index, words: set[str]) -> dic
             columns[name] = parts[0] if len(parts) == 1 else np.concatenate(parts)[back]
     statics = {name.removeprefix("static "): columns.pop(name) for name in list(columns)
                if name.startswith("static ")}  # fmt: skip
-    owners = {kind.replace(" ", "_"): _owner_codes(columns.pop(kind)) for kind in _OWNERS}
+    owners = {name: columns.pop(name).astype(np.uint64, copy=False) for name in _OWNERS}
     whole = {name: columns[name].astype(np.int64, copy=False) for name in columns}
     numbers = {name: column if isinstance(column, tuple) else column.astype(np.float32)
                for name, column in statics.items()}  # fmt: skip
     return {**whole, **owners, "columns": numbers}
 
 
-def _owner_codes(hashes: NDArray[np.uint64]) -> Index:
+def _owner_codes(hashes: Hashes) -> Index:
     codes = dense(hashes)
     codes[hashes == 0] = -1
     return codes
