@@ -384,9 +384,15 @@ class Cluster:
         if event.type == "REMOVE":
             self.placement.is_up[event.machine] = False
             for task in self.placement.tasks_on(event.machine):
-                self._finish(task, task.attempt, "EVICT")
+                self._finish(task, task.attempt, self._removed(task))
         elif event.type == "ADD":
             self.placement.is_up[event.machine] = True
+
+    def _removed(self, task: Task) -> str:
+        """Return how a task ends when its machine goes: production is rarely said to be evicted."""
+        if task.job.priority < self.profile.evicting:
+            return "EVICT"
+        return self.random.choices(("EVICT", "FAIL", "KILL"), (0.25, 0.45, 0.30))[0]
 
 
 def part_bounds(hours: float, parts: int | None = None) -> list[int]:

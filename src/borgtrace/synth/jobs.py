@@ -180,7 +180,7 @@ class Workload:
         memory = min(0.5, math.exp(-5.14 + 1.6 * y)) * memory_scale
         priority = self.random.choices(tier.priorities, tier.priority_weights)[0]
         scheduling_class = self.random.choices(range(4), tier.classes)[0]
-        different = size > 1 and self.random.random() < tier.different_machines
+        different = self._may_differ(size) and self.random.random() < tier.different_machines
         return self._job(tier, size, cpu, memory, priority, scheduling_class, different)
 
     def alloc_set(self, guest: Job) -> Job:
@@ -220,9 +220,13 @@ class Workload:
                 tier, size, tier.cpu.at(cpu[i]) * cpu_scale, tier.memory.at(memory[i]) * memory_scale,
                 _pick(tier.snapshot_priorities, tier.snapshot_weights, rank[i]),
                 _pick(range(4), tier.snapshot_classes, order[i]),
-                size > 1 and different[i] < tier.snapshot_different,
+                self._may_differ(size) and different[i] < tier.snapshot_different,
             ))  # fmt: skip
         return jobs
+
+    def _may_differ(self, size: int) -> bool:
+        """Return whether so many tasks can find different machines with some to spare."""
+        return 1 < size <= len(self.machines) // 2
 
     @staticmethod
     def _systematic(sizes: list[int], keys: list[float]) -> list[float]:

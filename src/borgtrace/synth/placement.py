@@ -13,7 +13,9 @@ CPU_LIMIT: Final = 1.9
 MEMORY_LIMIT: Final = 1.4
 """The same for memory (mean .933)."""
 CHOICES: Final = 3
-"""Random candidates per placement; the least requested takes the task."""
+"""Machines with room that a placement compares; the least requested takes the task."""
+TRIES: Final = 40
+"""Random machines it looks at to find them."""
 
 
 class Placement:
@@ -56,7 +58,7 @@ class Placement:
         if task.job.host is not None:
             return task.job.host.tasks[task.index].machine
         best, found = -1, 0
-        for _ in range(4 * CHOICES):
+        for _ in range(TRIES):
             machine = int(self.random.random() * self.count)
             if self.fits(task, machine):
                 found += 1
@@ -64,12 +66,7 @@ class Placement:
                     best = machine
                 if found == CHOICES:
                     return best
-        if best >= 0:
-            return best
-        open_machines = [m for m in range(self.count) if self.fits(task, m)]
-        if open_machines:
-            return min(open_machines, key=self._load)
-        return min(range(self.count), key=self._load) if insist else -1
+        return min(range(self.count), key=self._load) if best < 0 and insist else best
 
     def choose_victim(self, task: Task) -> int:
         """Return a machine where evicting lower priorities makes room, −1 if there is none."""
