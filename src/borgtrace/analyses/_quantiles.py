@@ -41,7 +41,7 @@ def quantiles(
 
     Examples
     --------
-    >>> quantiles(np.array([3.0, 1.0]), np.array([1, 3]), [0, 50, 90]).tolist()
+    >>> quantiles(np.array([3.0, 1.0]), np.array([1, 3]), [0, 50, 90]).round(9).tolist()
     [1.0, 1.0, 2.4]
     """
     if not len(values):

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ibis
 import ibis.expr.operations as ops
 import ibis.expr.types as ir
 import pyarrow as pa
 
-import borgtrace
 from borgtrace.engine import connect, ibis_schema, read_table, to_arrow
 from borgtrace.errors import BorgtraceError, UsageError
 from borgtrace.lifecycle import DERIVED, Cache, code_version, hold
 from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.result import Provenance
 from borgtrace.schema import TABLES
-
-if TYPE_CHECKING:
-    from borgtrace.store import Store
+from borgtrace.store import Store
+from borgtrace.store import open as open_store
 
 _PER_INSTANCE = tuple(name for name, table in TABLES.items() if "instance_index" in table.names)
 
@@ -102,7 +100,7 @@ class Tables:
         memory, threads
             Budget of the engine.
         """
-        opened: Any = borgtrace.open(store) if isinstance(store, str | Path) else store
+        opened = open_store(store) if isinstance(store, str | Path) else store
         url = engine or "duckdb"
         con = connect(url, memory=memory, threads=threads)
         path = Path(opened.path)
