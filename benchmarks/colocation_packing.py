@@ -143,8 +143,9 @@ def million(_: int) -> None:
     start = time.perf_counter()
     gaussian_first_fit(mean[:n], variance[:n], 1.0, rho, z, bins)
     tree = time.perf_counter() - start
+    identical = (bins == expected).all()
     print(
-        f"  naive compiled loop on {n:,}: {naive:.3f} s, {naive / tree:.0f} x the tree; identical: {(bins == expected).all()}"
+        f"  naive compiled loop on {n:,}: {naive:.3f} s, {naive / tree:.0f} x the tree; identical: {identical}"
     )
 
 

@@ -109,7 +109,7 @@ def same_answers(events: Path, folder: Path) -> None:
     for name in SHARED:
         (ours,) = (folder / "cache").rglob(f"{name}.parquet")
         theirs = folder / f"{name}.sql.parquet"
-        columns = [c for c in con.execute(f"SELECT * FROM '{ours}' LIMIT 0").to_arrow_table().column_names]
+        columns = list(con.execute(f"SELECT * FROM '{ours}' LIMIT 0").to_arrow_table().column_names)
         listed = ", ".join(f'"{c}"' for c in columns)
         digest = f"SELECT count(*), bit_xor(hash({listed})) FROM read_parquet('{{}}')"
         if con.execute(digest.format(ours)).fetchone() != con.execute(digest.format(theirs)).fetchone():

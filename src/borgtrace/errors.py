@@ -71,12 +71,8 @@ def _rebuild(
     return kind(where, what, expected=expected, got=got, way_out=way_out)
 
 
-def _sentence(
-    where: str, what: str, expected: str | None, got: str | None, way_out: str | None
-) -> str:
-    contrast = ", ".join(
-        f"{word} {value}" for word, value in (("expected", expected), ("got", got)) if value
-    )
+def _sentence(where: str, what: str, expected: str | None, got: str | None, way_out: str | None) -> str:
+    contrast = ", ".join(f"{word} {value}" for word, value in (("expected", expected), ("got", got)) if value)
     text = ": ".join(part for part in (where, what, contrast) if part)
     return f"{text}; {way_out}" if way_out else text
 

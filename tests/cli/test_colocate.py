@@ -82,11 +82,13 @@ def test_lists(capsys):
     [
         ([], "colocate: where do the tasks come from: expected one of STORE, --pool, --synthetic, got none"),
         (["x", "--synthetic", "5"],
-         "colocate: where do the tasks come from: expected one of STORE, --pool, --synthetic, got STORE and --synthetic"),
+         "colocate: where do the tasks come from: expected one of STORE, --pool, --synthetic, "
+         "got STORE and --synthetic"),
         (["--synthetic", "0"], "--synthetic: not a number of tasks: expected at least 1, got 0"),
         (["--synthetic", "9", "--realizations", "50"], "--realizations: too few: expected at least 100, got 50"),
         (["--synthetic", "9", "--instances", "0"], "--instances: too few: expected at least 1, got 0"),
-        (["--synthetic", "9", "--slo", "1"], "--slo: not a service level: expected above 0 and below 1, got 1; try 0.999"),
+        (["--synthetic", "9", "--slo", "1"],
+         "--slo: not a service level: expected above 0 and below 1, got 1; try 0.999"),
         (["--synthetic", "9", "--capacity", "0"],
          "--capacity: not the capacity of a machine: expected a number above 0, got 0"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -270,7 +271,7 @@ def test_advice_takes_the_fewest_machines_that_keep_the_target(pool_with_request
     # requests are three times the mean: 1.5 as an overcommit factor asks for twice the mean
     assert by_label["request 1.5"].machines.mean == by_label["average 2"].machines.mean
     front = [c for c in found if c.is_on_front]
-    for one, other in zip(front, front[1:], strict=False):
+    for one, other in itertools.pairwise(front):
         assert one.machines.mean <= other.machines.mean
         assert one.q.mean >= other.q.mean
 

@@ -88,7 +88,9 @@ def rank_slope(owner: NDArray[np.int64], job: NDArray[np.int64], ranks: int) -> 
     return value
 
 
-def start_measures(start: pa.Table, machines: int, capacity: tuple[float, float]) -> Mapping[tuple[str, str], Measure]:
+def start_measures(
+    start: pa.Table, machines: int, capacity: tuple[float, float]
+) -> Mapping[tuple[str, str], Measure]:
     """Measures of the tasks that run when the trace begins: columns job, tier, cpu_request, memory_request."""
     found: dict[tuple[str, str], Measure] = {}
     tiers, jobs = np.array(start["tier"].to_pylist()), start["job"].to_numpy()
@@ -135,7 +137,9 @@ def job_measures(jobs: pa.Table, machine_hours: float) -> Mapping[tuple[str, str
     """Measures of jobs that arrive inside the trace: columns job, class, user, name, n_tasks."""
     job = jobs["job"].to_numpy()
     ones = np.ones(len(job))
-    found: dict[tuple[str, str], Measure] = {("jobs_per_machine_hour", "all"): ratio(ones, machine_hours, job)}
+    found: dict[tuple[str, str], Measure] = {
+        ("jobs_per_machine_hour", "all"): ratio(ones, machine_hours, job)
+    }
     classes = jobs["class"].to_numpy(zero_copy_only=False)
     for number in range(4):
         found[f"jobs_of_class_{number}", "all"] = ratio((classes == number).astype(float), ones, job)

@@ -96,7 +96,9 @@ def _measures(tables: Tables) -> dict[tuple[str, str], Measure]:
     first = events.filter((events.type == "SUBMIT") & (events.time >= TRACE_START))
     jobs = tables.fetch(
         first.group_by("collection_id").aggregate(
-            class_=first.scheduling_class.min(), user=first.user.min(), name=first.collection_logical_name.min()
+            class_=first.scheduling_class.min(),
+            user=first.user.min(),
+            name=first.collection_logical_name.min(),
         ),
         "jobs",
     )
@@ -118,7 +120,9 @@ def _measures(tables: Tables) -> dict[tuple[str, str], Measure]:
         hours = (int(np.max(found["begin_time"].to_numpy())) - TRACE_START) / HOUR
         measures |= job_measures(_jobs(jobs, found, ids), machines * max(hours, 1e-9))
     if tasks.num_rows:
-        numbered = tasks.append_column("job", pa.array(np.searchsorted(ids, tasks["collection_id"].to_numpy())))
+        numbered = tasks.append_column(
+            "job", pa.array(np.searchsorted(ids, tasks["collection_id"].to_numpy()))
+        )
         measures |= usage_measures(numbered)
     measures["jobs", "all"] = lambda _: float(len(ids))
     return measures
@@ -173,7 +177,8 @@ def _runs(found: pa.Table, ids: NDArray[np.int64]) -> pa.Table:
 def _jobs(jobs: pa.Table, found: pa.Table, ids: NDArray[np.int64]) -> pa.Table:
     names = {"MOST_INSENSITIVE": 0, "INSENSITIVE": 1, "SENSITIVE": 2, "MOST_SENSITIVE": 3}
     pairs = np.unique(
-        np.stack([found["collection_id"].to_numpy(), found["instance_index"].to_numpy().astype(np.int64)]), axis=1
+        np.stack([found["collection_id"].to_numpy(), found["instance_index"].to_numpy().astype(np.int64)]),
+        axis=1,
     )
     owner, size = np.unique(pairs[0], return_counts=True)
     sizes = dict(zip(owner.tolist(), size.tolist(), strict=True))
@@ -183,7 +188,9 @@ def _jobs(jobs: pa.Table, found: pa.Table, ids: NDArray[np.int64]) -> pa.Table:
             "class": np.array([names.get(c, -1) for c in jobs["class_"].to_pylist()]),
             "user": [u or "" for u in jobs["user"].to_pylist()],
             "name": [n or "" for n in jobs["name"].to_pylist()],
-            "n_tasks": np.array([sizes.get(c, np.nan) for c in jobs["collection_id"].to_pylist()], dtype=float),
+            "n_tasks": np.array(
+                [sizes.get(c, np.nan) for c in jobs["collection_id"].to_pylist()], dtype=float
+            ),
         }
     )
 

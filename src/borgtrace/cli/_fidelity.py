@@ -38,7 +38,9 @@ def print_report(out: Path, *, as_json: bool) -> None:
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
-    print(f"{'target':<44}{'published':>11}{'measured':>11}{'deviation':>11}  {'95 % interval':<23}{'verdict':<13}source")
+    print(
+        f"{'target':<44}{'published':>11}{'measured':>11}{'deviation':>11}  {'95 % interval':<23}{'verdict':<13}source"
+    )
     for row in rows:
         name = f"{row['measure']}, {row['tier']}"
         deviation = "" if row["deviation"] is None else f"{row['deviation']:+.1%}"

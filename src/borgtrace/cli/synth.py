@@ -26,7 +26,9 @@ def synth(
         int, typer.Option(help="Threads; the bytes are the same with any number.", metavar="N")
     ] = 2,
     anomalies: Annotated[bool, typer.Option(help="Plant the documented faults at their rates.")] = True,
-    file_format: Annotated[str, typer.Option("--format", help="2019: json or parquet.", metavar="FORMAT")] = "json",
+    file_format: Annotated[
+        str, typer.Option("--format", help="2019: json or parquet.", metavar="FORMAT")
+    ] = "json",
     check: Annotated[
         bool, typer.Option("--check", help="Measure an existing synthetic trace against what is published.")
     ] = False,

@@ -11,9 +11,7 @@ Longs = npt.NDArray[np.int64]
 
 
 @compiled()
-def find_rows(
-    collections: Longs, instances: npt.NDArray[np.int32], collection: int, instance: int
-) -> int:
+def find_rows(collections: Longs, instances: npt.NDArray[np.int32], collection: int, instance: int) -> int:
     """Return the row of (collection, instance) in arrays sorted together, −1 where there is none.
 
     Examples
@@ -37,9 +35,7 @@ def find_rows(
 
 
 @compiled()
-def gather_runs(
-    values: npt.NDArray[np.generic], starts: Longs, offsets: Longs
-) -> npt.NDArray[np.generic]:
+def gather_runs(values: npt.NDArray[np.generic], starts: Longs, offsets: Longs) -> npt.NDArray[np.generic]:
     """Copy run i, ``values[starts[i]:]`` of length ``offsets[i+1] - offsets[i]``, to ``offsets[i]``.
 
     Parameters

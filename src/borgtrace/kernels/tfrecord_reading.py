@@ -17,7 +17,7 @@ def _read_size(buffer: Buffer, at: int) -> int:
     size = np.uint64(0)
     for k in range(8):
         size |= np.uint64(buffer[at + k]) << np.uint64(8 * k)
-    return np.int64(size)
+    return int(np.int64(size))
 
 
 @compiled(inline=True)
@@ -65,7 +65,7 @@ def _read_varint(buffer: Buffer, at: int) -> tuple[int, int]:
         value |= np.uint64(buffer[at] & 127) << shift
         shift += np.uint64(7)
         at += 1
-    return np.int64(value | np.uint64(buffer[at]) << shift), at + 1
+    return int(np.int64(value | np.uint64(buffer[at]) << shift)), at + 1
 
 
 @compiled(inline=True)

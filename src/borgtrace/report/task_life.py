@@ -105,7 +105,9 @@ def _events(life: Life) -> alt.Chart | None:
         return None
     present = list(dict.fromkeys(row["type"] for row in rows))
     return (
-        alt.Chart(pa.Table.from_pylist([_text_ids(row) for row in rows]), title="Events", height=22 * len(present))
+        alt.Chart(
+            pa.Table.from_pylist([_text_ids(row) for row in rows]), title="Events", height=22 * len(present)
+        )
         .mark_point(filled=True, size=90, opacity=0.9)
         .encode(
             x=_axis(life),

@@ -83,7 +83,8 @@ def measure(
     """Fill `out` with the 13 :data:`COLUMNS` of one window, as exact numbers before rounding."""
     kind, window, own = runs[i]["kind"], start // 300, keys[i, 0]
     drifts = int(factors[i, 0])
-    y = average(own, keys[i, 1], runs[i]["level"], drifts, 0.3 * factors[i, 0], runs[i]["wave"], runs[i]["phase"], window,
+    wave, phase = runs[i]["wave"], runs[i]["phase"]
+    y = average(own, keys[i, 1], runs[i]["level"], drifts, 0.3 * factors[i, 0], wave, phase, window,
                 between, kind, spectra, normal)  # fmt: skip
     y = min(y, 1.0)
     bits = mix(mix(own, np.uint64(7)), np.uint64(start))

@@ -73,7 +73,11 @@ class Placement:
         for _ in range(50):
             machine = int(self.random.random() * self.count)
             if self.is_up[machine] and (task.job.allowed is None or task.job.allowed[machine]):
-                lower = [t for t in self._tasks[machine].values() if t.job.host is None and t.job.priority < task.job.priority]
+                lower = [
+                    t
+                    for t in self._tasks[machine].values()
+                    if t.job.host is None and t.job.priority < task.job.priority
+                ]
                 cpu = self.cpu[machine] - sum(t.job.cpu for t in lower)
                 memory = self.memory[machine] - sum(t.job.memory for t in lower)
                 if (

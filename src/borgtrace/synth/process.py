@@ -118,10 +118,10 @@ def second(
 
 
 @njit(cache=True, nogil=True)
-def _fill(
+def _fill(  # type: ignore[no-untyped-def]
     key, job_key, level, kind, drifts, shared, wave, phase, first, offsets, inst, avg,
     between, within, spectra, normal,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     for i in range(len(key)):
         for row in range(offsets[i], offsets[i + 1]):
             window = first[i] + row - offsets[i]

@@ -21,7 +21,10 @@ def _codes(enum: Enum) -> dict[str, int]:
 
 _EVENT: Final = _codes(EVENT_TYPE)
 _MACHINE: Final = _codes(MACHINE_EVENT_TYPE)
-_MISSING: Final = {None: "", **{name: str(code) for name, code in _codes(MISSING_TYPE).items()}}
+_MISSING: Final[dict[str | None, str]] = {
+    None: "",
+    **{name: str(code) for name, code in _codes(MISSING_TYPE).items()},
+}
 
 _hash = lru_cache(maxsize=100_000)(hashed)
 _printed = lru_cache(maxsize=100_000)(printed)
@@ -68,7 +71,8 @@ def machine_row(event: MachineEvent, machines: Machines) -> str:
     start = f"{event.time},{machines.ids[i]},{_MACHINE[event.type]},"
     if event.is_unknown:
         return f"{start}{_hash('platform', 'unknown')},,\n"
-    return f"{start}{_hash('platform', machines.platform[i])},{printed(machines.cpu[i])},{printed(machines.memory[i])}\n"
+    capacity = f"{printed(machines.cpu[i])},{printed(machines.memory[i])}"
+    return f"{start}{_hash('platform', machines.platform[i])},{capacity}\n"
 
 
 def attribute_row(event: AttributeEvent, machines: Machines) -> str:

@@ -113,7 +113,7 @@ def instance_record(event: InstanceEvent, machines: Machines) -> Record:
 
 
 def json_line(record: Record) -> str:
-    """Write one record as BigQuery's export does.
+    r"""Write one record as BigQuery's export does.
 
     Examples
     --------
@@ -195,8 +195,8 @@ class Writer2019:
         """Append the usage of stretch `number` to its shards."""
         self.rows["instance_usage"] += rows
         for shard, piece in pieces.items():
-            file = self._files["instance_usage", shard]
-            if isinstance(file, GzipFile):
+            file: Any = self._files["instance_usage", shard]
+            if isinstance(piece, Segment):
                 file.append(piece)
             else:
                 file.write_table(piece.cast(file.schema))
@@ -205,5 +205,3 @@ class Writer2019:
         """Finish all files."""
         for file in self._files.values():
             file.close()
-
-

@@ -80,7 +80,7 @@ def number_code(value: float) -> int:
     small = np.int64(value * 1048576.0 + 0.5)
     bits = np.float64(value).view(np.int64)
     large = ((bits + ((1 << 42) - 1) + ((bits >> 43) & 1)) >> 43) - _SMALLEST_EXPONENT + 1024
-    return small if value < 0.0009765625 else min(large, _NUMBERS - 1)
+    return int(small) if value < 0.0009765625 else int(min(int(large), _NUMBERS - 1))
 
 
 @njit(cache=True, nogil=True, inline="always")

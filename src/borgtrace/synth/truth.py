@@ -98,7 +98,7 @@ class Truth:
                         sum(sum_memory) / sum(n) AS mean_average_memory
                     FROM read_parquet('{part}') WHERE n > 0
                     GROUP BY ALL ORDER BY collection_id, instance_index
-                ) TO '{final}' (FORMAT parquet, COMPRESSION zstd)""")  # noqa: S608
+                ) TO '{final}' (FORMAT parquet, COMPRESSION zstd)""")
         part.unlink()
 
 

@@ -13,8 +13,23 @@ from borgtrace.schema.time import SECOND
 from borgtrace.synth.anomalies import Anomalies
 from borgtrace.synth.hashing import mix, unit
 from borgtrace.synth.measure import (
-    ASSIGNED, AVERAGE, CACHE, CPI, DISK_IO, DISK_IO_MAXIMUM, DISK_SPACE, MAI, MAXIMUM, MEMORY,
-    MEMORY_MAXIMUM, SAMPLED, UNMAPPED, count, measure, plant, traits_of,
+    ASSIGNED,
+    AVERAGE,
+    CACHE,
+    CPI,
+    DISK_IO,
+    DISK_IO_MAXIMUM,
+    DISK_SPACE,
+    MAI,
+    MAXIMUM,
+    MEMORY,
+    MEMORY_MAXIMUM,
+    SAMPLED,
+    UNMAPPED,
+    count,
+    measure,
+    plant,
+    traits_of,
 )  # fmt: skip
 from borgtrace.synth.process import SPECTRA, model_tables
 from borgtrace.synth.text import number_code, put_byte, put_integer, put_short, put_words, texts
@@ -67,10 +82,10 @@ def _put_floats(buffer, at, values, order, text, length):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def _format(
+def _format(  # type: ignore[no-untyped-def]
     runs, keys, factors, ids, id_length, run, start, end, between, within, spectra, normal, largest, rates,
     disk_io_until, order, text, length, number, buffer, tally, faults,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     at, times, times_length = 0, np.empty(_ID_LIMIT, dtype=np.uint8), np.zeros(1, dtype=np.int64)
     times_words, values = times.view(np.uint64).reshape(1, -1), np.empty(13)
     for row in range(len(run)):

@@ -15,7 +15,18 @@ from borgtrace.schema.time import SECOND
 from borgtrace.synth.anomalies import Anomalies
 from borgtrace.synth.hashing import mix, unit
 from borgtrace.synth.measure import (
-    ASSIGNED, AVERAGE, CACHE, CPI, MAI, MAXIMUM, MEMORY, MEMORY_MAXIMUM, SAMPLED, count, measure, plant,
+    ASSIGNED,
+    AVERAGE,
+    CACHE,
+    CPI,
+    MAI,
+    MAXIMUM,
+    MEMORY,
+    MEMORY_MAXIMUM,
+    SAMPLED,
+    count,
+    measure,
+    plant,
     traits_of,
 )  # fmt: skip
 from borgtrace.synth.process import SPECTRA, model_tables, shape_value
@@ -33,10 +44,10 @@ PERCENTILES: Final = special.ndtri(
 
 
 @njit(cache=True, nogil=True)
-def _values(
+def _values(  # type: ignore[no-untyped-def]
     runs, keys, factors, run, start, end, between, within, spectra, normal, largest, scores, rates, codes, keep,
     faults,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Fill `codes` (rows × 34): 13 measured columns, 20 percentiles, the sample rate, as ten-bit numbers."""
     line = np.empty(34)
     for row in range(len(run)):
@@ -65,7 +76,7 @@ def _percentiles(line, own, within, kind, normal, scores):  # type: ignore[no-un
     for i in range(20):
         line[13 + i] = min(mean * shape_value(within, kind, scores[i] + wobble), top)
     line[13] = min(line[13], line[SAMPLED])
-    line[23] = max(top * (1.0 - 0.01 * _unit_of(own)), max(line[32], line[SAMPLED]))
+    line[23] = max(top * (1.0 - 0.01 * _unit_of(own)), line[32], line[SAMPLED])
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -264,5 +275,3 @@ def _table(windows: Windows, rows: NDArray[np.int64], values: NDArray[np.float64
         "tail_cpu_usage_distribution": distribution(24, 33),
     }  # fmt: skip
     return pa.table(columns)
-
-

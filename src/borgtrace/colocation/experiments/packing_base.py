@@ -116,7 +116,9 @@ def _rare(result: pa.Table, estimator: str, parameter: float, published: float) 
     """q, unless it is too rare for the number of draws to be seen."""
     row = find(result, estimator=estimator, parameter=parameter, packer="best-fit")[0]
     if row["q"] == 0 and published * row["trials"] < 3:
-        raise NotApplicable(f"none seen in {row['trials']:.1e} draws, {published * row['trials']:.1f} expected")
+        raise NotApplicable(
+            f"none seen in {row['trials']:.1e} draws, {published * row['trials']:.1f} expected"
+        )
     return float(row["q"])
 
 

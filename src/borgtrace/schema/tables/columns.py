@@ -39,7 +39,7 @@ SOURCE_PART = Column(
     source={"2011": Absent("given at ingest"), "2019": Absent("given at ingest")},
 )  # fmt: skip
 SOURCE_ROW = Column(
-    "source_row", "int64", "id", "0-based data row in the raw file.",
+    "source_row", "int64", "id", "Data row in the raw file, counted from 0.",
     nullable=False,
     source={"2011": Absent("given at ingest"), "2019": Absent("given at ingest")},
 )  # fmt: skip

@@ -128,7 +128,7 @@ INSTANCE_CONSTRAINTS = Table(
                nullable=False, enum="relation"),
         column("value", "string", "1", "Value to compare with; empty text is a value of its own.",
                "task_constraints.6", "instance_events.constraint.value"),
-        key("position", "int32", "id", "0-based place in the event's list of constraints.",
+        key("position", "int32", "id", "Place, from 0, in the event's list of constraints.",
             Absent("one constraint a row: always 0"), Absent("given at ingest")),
         *PROVENANCE,
     ),

@@ -1,0 +1,41 @@
+"""One small trace per generation, with and without faults, made once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.synth import generate
+
+
+class Trace:
+    """A generated folder, its truth, and the store that ingest makes of it."""
+
+    def __init__(self, folder: Path, **options: Any) -> None:
+        self.folder = generate(folder / "raw", **options)
+        self.truth: dict[str, Any] = json.loads((self.folder / "truth.json").read_text())
+        self.path = folder / "store"
+        ingest([self.folder], self.path, IngestOptions(jobs=1))
+
+
+@pytest.fixture(scope="session")
+def faulty(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    """2011, 40 machines, 8 hours, faults planted."""
+    return Trace(tmp_path_factory.mktemp("faulty"), machines=40, hours=8, seed=5)
+
+
+@pytest.fixture(scope="session")
+def clean(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    """2011 without faults."""
+    return Trace(tmp_path_factory.mktemp("clean"), machines=40, hours=8, seed=6, anomalies=False)
+
+
+@pytest.fixture(scope="session")
+def clean_2019(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    """2019 without faults, JSON."""
+    options = {"generation": "2019", "machines": 20, "hours": 6, "seed": 7, "anomalies": False}
+    return Trace(tmp_path_factory.mktemp("clean2019"), **options)

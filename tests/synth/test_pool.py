@@ -1,0 +1,74 @@
+"""The pool against the numbers that Janus & Rzadca (SoCC'17) print or imply."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from borgtrace.errors import UsageError
+from borgtrace.synth import pool
+from borgtrace.synth.classes import CLASSES
+
+
+@pytest.fixture(scope="module")
+def large() -> object:
+    return pool(40_000, seed=3)
+
+
+def test_a_pool_is_made_of_long_tasks(large) -> None:  # type: ignore[no-untyped-def]
+    lengths = np.diff(large.offsets)
+    assert len(large) == 40_000
+    assert lengths.min() >= 24
+    assert large.inst.dtype == large.avg.dtype == np.float32
+    assert large.inst.min() >= 0.0
+    assert large.inst.max() <= 1.0
+
+
+def test_moments_are_those_of_the_paper(large) -> None:  # type: ignore[no-untyped-def]
+    mean, deviation = large.moments()
+    fit = stats.linregress(mean, deviation)
+    assert mean.mean() == pytest.approx(0.0274, rel=0.05)
+    assert deviation.mean() == pytest.approx(0.0249, rel=0.05)
+    assert 0.0295 <= np.sqrt((deviation**2).mean()) <= 0.0315
+    assert 0.030 <= mean.std() <= 0.045
+    assert mean.max() <= 0.5
+    assert fit.slope == pytest.approx(0.36, abs=0.04)
+    assert fit.intercept == pytest.approx(0.015, abs=0.0015)
+
+
+def test_classes_have_the_shares_of_the_clusters(large) -> None:  # type: ignore[no-untyped-def]
+    shares = np.bincount(large.kind, minlength=len(CLASSES)) / len(large) * 100
+    assert shares == pytest.approx([c.share for c in CLASSES], abs=1.5)
+
+
+@pytest.mark.parametrize(("n", "rate"), [(20, 0.965), (100, 0.493)])
+def test_sums_look_as_normal_as_in_table_1(large, n: int, rate: float) -> None:  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(0)
+    rejected = []
+    for _ in range(150):
+        inst, _ = large.draw(rng.choice(len(large), n, replace=False))
+        total = np.sort((inst.sum(axis=0) - inst.sum(axis=0).mean()) / inst.sum(axis=0).std(ddof=1))
+        log_cdf, log_sf = stats.norm.logcdf(total), stats.norm.logsf(total)
+        i = np.arange(1, len(total) + 1)
+        rejected.append(-len(total) - ((2 * i - 1) * (log_cdf + log_sf[::-1])).mean() > 0.787)
+    assert np.mean(rejected) == pytest.approx(rate, abs=0.12)
+
+
+def test_draws_do_not_depend_on_the_block() -> None:
+    p = pool(300, seed=1, realizations=50)
+    whole = p.draw(np.arange(300))[0]
+    assert np.array_equal(np.concatenate([inst for _, inst, _ in p.blocks(7)]), whole)
+    assert np.array_equal(p.draw(np.array([17]))[0][0], whole[17])
+
+
+def test_same_seed_same_pool() -> None:
+    a, b, c = pool(200, seed=1), pool(200, seed=1), pool(200, seed=2)
+    assert np.array_equal(a.inst, b.inst)
+    assert not np.array_equal(a.offsets, c.offsets)
+
+
+def test_bad_sizes_are_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        pool(0, seed=1)
+    assert str(caught.value) == "n: too few: expected at least 1, got 0"
