@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -85,7 +86,7 @@ def steps(page: Path) -> list[Step]:
     found = blocks(page)
     text = page.read_text(encoding="utf-8")
     result: list[Step] = []
-    for block, following in zip(found, [*found[1:], None], strict=True):
+    for block, following in zip_longest(found, found[1:]):
         if block.language == "console":
             result += [Step(block, command, output) for command, output in dialogue(block.text)]
         elif block.language in RUN:
@@ -215,7 +216,7 @@ def rewrite(page: Path, folder: Path, env: dict[str, str]) -> None:
     text, replacements = page.read_text(encoding="utf-8"), []
     outputs: dict[tuple[int, int], str] = {}
     found = blocks(page)
-    for block, following in zip(found, [*found[1:], None], strict=True):
+    for block, following in zip_longest(found, found[1:]):
         mine = [step for step in steps(page) if step.block == block]
         if block.language == "console":
             outputs[block.span] = "".join(f"$ {step.command}\n{_shown(step, folder, env)}" for step in mine)

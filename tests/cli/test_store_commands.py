@@ -69,7 +69,7 @@ def test_trace(store):
 
 def test_sql_answers_and_cannot_write(store):
     done = borgtrace("sql", store, "select count(*) as n from instance_usage", "--format", "csv")
-    assert done.stdout == "n\n1\n"
+    assert done.stdout == '"n"\n1\n'
     refused = borgtrace("sql", store, "copy tasks to 'x.csv'")
     assert refused.returncode == 2
     assert refused.stdout == ""

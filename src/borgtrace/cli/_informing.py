@@ -19,7 +19,7 @@ from borgtrace.store.parts import describe_numbers
 
 def print_manifest(manifest: Manifest, store: Path) -> None:
     """Print a store's manifest for people."""
-    out = Console(highlight=False, width=None)
+    out = Console(highlight=False, soft_wrap=True)
     cell = f" cell {manifest.cell}" if manifest.cell else ""
     out.print(f"[bold]{store}[/]: {_origin(manifest)}, {manifest.generation}{cell}, {manifest.time_zone}")
     out.print(_tables(manifest))
@@ -78,7 +78,7 @@ def print_schema(*, as_json: bool) -> None:
     if as_json:
         print(json.dumps({name: _plain(asdict(table)) for name, table in TABLES.items()}, indent=1))
         return
-    out = Console(highlight=False)
+    out = Console(highlight=False, soft_wrap=True)
     for table in TABLES.values():
         out.print(f"[bold]{table.name}[/]: one row per {table.grain}; key {', '.join(table.key)}")
         for column in table.columns:

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 
 def print_columns(columns: Mapping[str, Any], shape: str) -> None:
     """Print equally long arrays; NaN is empty in CSV and tables, null in JSON."""
@@ -28,7 +30,8 @@ def print_columns(columns: Mapping[str, Any], shape: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    number = value.item()
+    """Return the number JSON shall show: the shortest text that reads back as the same float32."""
+    number = float(str(value)) if isinstance(value, np.floating) else value.item()
     return None if isinstance(number, float) and math.isnan(number) else number
 
 

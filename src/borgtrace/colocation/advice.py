@@ -40,8 +40,9 @@ class Interval:
 
         Examples
         --------
-        >>> Interval.of([1.0, 3.0])
-        Interval(mean=2.0, low=0.04, high=3.96)
+        >>> found = Interval.of([1.0, 3.0])  # the standard error is √2 ÷ √2
+        >>> round(found.low, 9), found.mean, round(found.high, 9)
+        (0.04, 2.0, 3.96)
         """
         array = np.asarray(values, np.float64)
         half = Z * float(array.std(ddof=1)) / len(array) ** 0.5 if len(array) > 1 else 0.0

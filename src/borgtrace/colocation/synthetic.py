@@ -6,7 +6,7 @@ import numpy as np
 
 from borgtrace.colocation.pool import Pool, Step
 from borgtrace.schema.time import SECOND, TRACE_START, WINDOW
-from borgtrace.synth.pool import pool as generate
+from borgtrace.synth import pool as generate
 
 _PERIOD = WINDOW // SECOND
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import StoreError
+from borgtrace.schema import TABLES
 from borgtrace.store.layout import FORMAT_VERSION, INCOMPLETE, Layout
 
 
@@ -120,6 +121,7 @@ def read_manifest(root: Path) -> Manifest:
         )
     data["sources"] = tuple(entry_from(entry) for entry in data["sources"])
     data["notes"] = tuple(data.get("notes", ()))
+    data["tables"] = {name: data["tables"][name] for name in TABLES if name in data["tables"]}
     return Manifest(**data)
 
 

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from borgtrace.synth.generate import generate
-from borgtrace.synth.pool import Pool, pool
+from borgtrace.synth.long_tasks import Pool, pool
 
 __all__ = ["Pool", "generate", "pool"]
