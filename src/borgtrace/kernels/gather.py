@@ -11,12 +11,12 @@ Longs = npt.NDArray[np.int64]
 
 
 @compiled()
-def find_rows(collections: Longs, instances: npt.NDArray[np.int32], collection: int, instance: int) -> int:
+def find_row(collections: Longs, instances: npt.NDArray[np.int32], collection: int, instance: int) -> int:
     """Return the row of (collection, instance) in arrays sorted together, −1 where there is none.
 
     Examples
     --------
-    >>> find_rows(np.array([1, 1, 4]), np.array([0, 2, 0], np.int32), 1, 2)
+    >>> find_row(np.array([1, 1, 4]), np.array([0, 2, 0], np.int32), 1, 2)
     1
     """
     low, high = 0, len(collections)
@@ -32,6 +32,21 @@ def find_rows(collections: Longs, instances: npt.NDArray[np.int32], collection: 
     if low < len(collections) and collections[low] == collection and instances[low] == instance:
         return low
     return -1
+
+
+@compiled()
+def find_rows(collections: Longs, instances: npt.NDArray[np.int32], pairs: Longs) -> Longs:
+    """Return the rows of (collection, instance) `pairs`, shape (n, 2); −1 where there is none.
+
+    Examples
+    --------
+    >>> find_rows(np.array([1, 1, 4]), np.array([0, 2, 0], np.int32), np.array([[4, 0], [4, 1]])).tolist()
+    [2, -1]
+    """
+    rows = np.empty(len(pairs), np.int64)
+    for i in range(len(pairs)):
+        rows[i] = find_row(collections, instances, pairs[i, 0], pairs[i, 1])
+    return rows
 
 
 @compiled()

@@ -176,7 +176,7 @@ class Store:
             return rows.column("r").to_numpy().astype(np.int64)
         if isinstance(selection, np.ndarray) and selection.ndim == 1:
             return selection.astype(np.int64, copy=False)
-        return np.array([self._reader.row(int(c), int(i)) for c, i in selection], np.int64)
+        return self._reader.rows(np.asarray(selection, np.int64).reshape(-1, 2))
 
     def __repr__(self) -> str:
         """Say what the store is in one line."""

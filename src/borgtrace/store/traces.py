@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.errors import UsageError
-from borgtrace.kernels.gather import find_rows, gather_runs
+from borgtrace.kernels.gather import find_row, find_rows, gather_runs
 from borgtrace.store.columns import TRACE_COLUMNS, add_array
 from borgtrace.store.layout import Layout
 
@@ -98,10 +98,23 @@ class TraceReader:
         UsageError
             When the store has no such task.
         """
-        row = int(find_rows(self.collections, self.instances, collection_id, instance_index))
+        row = int(find_row(self.collections, self.instances, collection_id, instance_index))
         if row < 0:
             raise self._unknown(collection_id, instance_index)
         return row
+
+    def rows(self, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the positions of tasks given as (collection_id, instance_index), shape (n, 2).
+
+        Raises
+        ------
+        UsageError
+            For the first task that the store has not.
+        """
+        rows = find_rows(self.collections, self.instances, pairs)
+        for missing in np.flatnonzero(rows < 0)[:1]:
+            raise self._unknown(int(pairs[missing, 0]), int(pairs[missing, 1]))
+        return rows
 
     def trace(self, collection_id: int, instance_index: int) -> dict[str, Array]:
         """Return one task's default columns as views of the memory maps."""
