@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import norm
 
-from borgtrace.colocation.estimators.gpa import gaussian_slack
+from borgtrace.colocation.estimators.gpa import Gpa
 from borgtrace.colocation.experiments import (
     packing_averages,
     packing_base,
@@ -34,7 +34,6 @@ from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.source import PoolTables
 from borgtrace.kernels.packing import place
 from borgtrace.kernels.packing_tree import gaussian_first_fit
-from borgtrace.kernels.packing_types import add_sums
 
 FIGURES = (packing_base, packing_averages, packing_capacities, packing_clairvoyance, packing_rebalancing)
 TASKS, REALIZATIONS, SIZE = 100_000, 10_000, 1_000
@@ -136,7 +135,7 @@ def million(_: int) -> None:
     n = 20_000
     items = np.column_stack([mean[:n], variance[:n]])
     start = time.perf_counter()
-    expected, _machines = place(gaussian_slack, add_sums, no_preference, True, items, np.zeros(2),
+    expected, _machines = place(Gpa(rho).test, no_preference, True, items, np.zeros(2),
                                 np.ones((n, 1)), np.array([rho]), np.full(n, -1))  # fmt: skip
     naive = time.perf_counter() - start
     bins = np.empty(n, np.int64)

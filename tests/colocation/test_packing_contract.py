@@ -43,10 +43,10 @@ def test_each_task_is_in_one_bin_and_no_bin_violated_its_test(kind, packer):
     row = fitted.estimator.row(1.0) * HAIR
     for item, b in zip(fitted.items, packing.bins.tolist(), strict=True):
         state = states.setdefault(b, fitted.empty.copy()) if b >= 0 else fitted.empty
-        room = fitted.estimator.slack(state, item, row, fitted.parameters)
+        room = fitted.estimator.test.room(state, item, row, fitted.parameters)
         assert (room >= 0) == (b >= 0)
         if b >= 0:
-            fitted.estimator.add(state, item)
+            fitted.estimator.test.join(state, item)
 
 
 @ESTIMATORS

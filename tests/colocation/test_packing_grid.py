@@ -44,7 +44,7 @@ def test_threads_and_company_change_nothing():
 
 def test_estimators_see_the_first_columns_and_are_judged_on_the_rest():
     inst = np.float32([[0.4, 0.4, 0.9, 0.4]] * 2)  # together 1.8 in column 2 only
-    drawn = Instance(0, np.arange(2), inst, inst)
+    drawn = Instance(0, np.arange(2), inst, lambda: inst)
     (half,) = judge_instance(drawn, [Cell(Percentile(100), clairvoyance=0.5)])
     assert (half.m_abs, half.overflows, half.trials) == (1, 1, 2)
     (all_seen,) = judge_instance(drawn, [Cell(Percentile(100))])
@@ -57,15 +57,17 @@ def test_estimators_see_the_first_columns_and_are_judged_on_the_rest():
 def test_averages_are_judged_on_instantaneous_usage():
     inst = np.float32([[0.0, 1.0]] * 2)
     avg = np.float32([[0.5, 0.5]] * 2)
-    (outcome,) = judge_instance(Instance(0, np.arange(2), inst, avg), [Cell(Percentile(100), data="avg")])
+    (outcome,) = judge_instance(
+        Instance(0, np.arange(2), inst, lambda: avg), [Cell(Percentile(100), data="avg")]
+    )
     assert (outcome.m_abs, outcome.q) == (1, 0.5)
 
 
 def test_unplaceable_tasks_are_counted_and_left_out_of_the_bound():
     inst = np.float32([[0.5, 0.5], [1.6, 1.6], [0.25, 0.25]])
-    (outcome,) = judge_instance(Instance(0, np.arange(3), inst, inst), [Cell(Average(1))])
+    (outcome,) = judge_instance(Instance(0, np.arange(3), inst, lambda: inst), [Cell(Average(1))])
     assert (outcome.n_unplaceable, outcome.m_abs, outcome.lower_bound, outcome.m) == (1, 1, 1, 1.0)
-    (none,) = judge_instance(Instance(0, np.arange(1), inst[1:2], inst[1:2]), [Cell(Average(1))])
+    (none,) = judge_instance(Instance(0, np.arange(1), inst[1:2], lambda: inst[1:2]), [Cell(Average(1))])
     assert (none.m_abs, none.m, none.q, none.trials) == (0, 0.0, 0.0, 0)
 
 

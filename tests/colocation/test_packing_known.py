@@ -20,9 +20,8 @@ from borgtrace.colocation.estimators.saddlepoint import Saddlepoint
 from borgtrace.colocation.packers.first_fit import FIRST_FIT
 from borgtrace.colocation.packing import fit, pack, pack_fitted, predicted_overflow, rebalanced
 from borgtrace.colocation.quality import lower_bound, quality
-from borgtrace.kernels.packing import rebalance
 from borgtrace.kernels.packing_features import histograms
-from borgtrace.kernels.packing_types import add_sums
+from borgtrace.kernels.packing_rebalancing import rebalance
 
 
 def constant(*usages: float) -> Observation:
@@ -124,7 +123,7 @@ def test_failures_count_over_the_whole_run(failures, moved):
     # others {.1, .1, .1, …} and {.9, …}: the turns alternate move, fail, move, fail …
     items = np.array([[0.1], [0.1], [0.1], [0.9], [0.6]])
     bins = np.array([0, 0, 0, 1, 2])
-    args = (Average.slack, add_sums, items, np.zeros(1), np.ones(1), np.ones(1), np.full(5, -1), bins, 3)
+    args = (Average(1).test, items, np.zeros(1), np.ones(1), np.ones(1), np.full(5, -1), bins, 3)
     assert rebalance(*args, failures) == moved
 
 
@@ -133,9 +132,7 @@ def test_an_emptied_bin_is_skipped_and_not_in_use():
     seen = constant(0.2, 0.95, 0.5)
     items = np.array([[0.2], [0.95], [0.5]])
     bins = np.array([0, 1, 2])
-    moved = rebalance(
-        Average.slack, add_sums, items, np.zeros(1), np.ones(1), np.ones(1), np.full(3, -1), bins, 3, 5
-    )
+    moved = rebalance(Average(1).test, items, np.zeros(1), np.ones(1), np.ones(1), np.full(3, -1), bins, 3, 5)
     assert (moved, bins.tolist()) == (1, [2, 1, 2])
     assert lower_bound(seen.values) == 2
 

@@ -1,4 +1,4 @@
-"""GPA First Fit over the tree is the naive loop's, bit for bit, and grows gently."""
+"""GPA First Fit over the tree, and Best Fit past full machines, are the naive loop's, bit for bit."""
 
 from __future__ import annotations
 
@@ -10,23 +10,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
-from borgtrace.colocation.estimators.gpa import gaussian_slack
-from borgtrace.colocation.packers.packer import no_preference
+from borgtrace.colocation.estimators.gpa import Gpa
+from borgtrace.colocation.packers.best_fit import BEST_FIT
+from borgtrace.colocation.packers.first_fit import FIRST_FIT
 from borgtrace.kernels.packing import place
+from borgtrace.kernels.packing_gaussian import gaussian_best_fit
 from borgtrace.kernels.packing_tree import gaussian_first_fit
-from borgtrace.kernels.packing_types import add_sums
 
 
-def naive(mean, variance, capacity, rho):
+def naive(mean, variance, capacity, rho, packer=FIRST_FIT):
     n = len(mean)
     items = np.column_stack([mean, variance])
-    return place(gaussian_slack, add_sums, no_preference, True, items, np.zeros(2), np.full((n, 1), capacity),
+    return place(Gpa(rho).test, packer.score, packer.stops, items, np.zeros(2), np.full((n, 1), capacity),
                  np.array([rho]), np.full(n, -1))  # fmt: skip
 
 
 def by_tree(mean, variance, capacity, rho):
     bins = np.empty(len(mean), np.int64)
     m = gaussian_first_fit(mean, variance, capacity, rho, -float(ndtri(rho)), bins)
+    return bins, m
+
+
+def by_best_fit(mean, variance, capacity, rho):
+    bins = np.empty(len(mean), np.int64)
+    m = gaussian_best_fit(mean, variance, capacity, rho, -float(ndtri(rho)), bins)
     return bins, m
 
 
@@ -40,10 +47,11 @@ def tasks(n, seed=0):
 @pytest.mark.parametrize("rho", [0.3, 0.1, 0.01, 0.001, 1e-6, 0.7])
 def test_identical_to_the_naive_loop(rho):
     mean, variance = tasks(6_000, seed=int(1e3 * rho))
-    expected, machines = naive(mean, variance, 1.0, rho)
-    bins, m = by_tree(mean, variance, 1.0, rho)
-    assert (bins == expected).all()
-    assert m == len(machines)
+    for packer, fast in ((FIRST_FIT, by_tree), (BEST_FIT, by_best_fit)):
+        expected, machines = naive(mean, variance, 1.0, rho, packer)
+        bins, m = fast(mean, variance, 1.0, rho)
+        assert (bins == expected).all()
+        assert m == len(machines)
 
 
 sizes = st.sampled_from([0.0, 0.1, 0.125, 0.25, 0.3, 0.5, 0.999999, 1.0, 1.5])
@@ -54,10 +62,11 @@ sizes = st.sampled_from([0.0, 0.1, 0.125, 0.25, 0.3, 0.5, 0.999999, 1.0, 1.5])
 @settings(max_examples=150, deadline=None)
 def test_identical_on_ties_and_edges(items, rho, capacity):
     mean, variance = (np.array(column) for column in zip(*items, strict=True))
-    expected, machines = naive(mean, variance, capacity, rho)
-    bins, m = by_tree(mean, variance, capacity, rho)
-    assert bins.tolist() == expected.tolist()
-    assert m == len(machines)
+    for packer, fast in ((FIRST_FIT, by_tree), (BEST_FIT, by_best_fit)):
+        expected, machines = naive(mean, variance, capacity, rho, packer)
+        bins, m = fast(mean, variance, capacity, rho)
+        assert bins.tolist() == expected.tolist()
+        assert m == len(machines)
 
 
 @pytest.mark.scale

@@ -10,13 +10,12 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Literal
 
 import numpy as np
 
 from borgtrace.colocation.estimators.estimator import Estimator
 from borgtrace.colocation.estimators.observation import Observation
-from borgtrace.colocation.instances import Instance, Instances
+from borgtrace.colocation.instances import Data, Instance, Instances
 from borgtrace.colocation.packers.packer import parse_packer
 from borgtrace.colocation.packing import (
     Fitted,
@@ -26,10 +25,8 @@ from borgtrace.colocation.packing import (
     predicted_overflow,
     rebalanced,
 )
-from borgtrace.colocation.quality import lower_bound, overflow_counts
+from borgtrace.colocation.quality import least_machines, overflow_counts
 from borgtrace.errors import UsageError
-
-Data = Literal["inst", "avg"]
 
 
 @dataclass(frozen=True)
@@ -115,11 +112,11 @@ def judge_instance(instance: Instance, cells: Sequence[Cell]) -> list[Outcome]:
     full = instance.inst.shape[1]
     first = [0 if seen[cell] == full else seen[cell] for cell in cells]
     counts = overflow_counts(instance.inst, [packings[cell] for cell in cells], first).sum(axis=1)
-    means = instance.inst.mean(axis=1, dtype=np.float64)
+    means = instance.seen.mean
     outcomes = []
     for cell, start, overflows in zip(cells, first, counts, strict=True):
         packing = packings[cell]
-        bound = lower_bound(means[packing.bins >= 0, None], cell.capacity)
+        bound = least_machines(means[packing.bins >= 0], cell.capacity)
         outcomes.append(
             Outcome(cell, instance.number, packing.n_bins, bound, int(overflows),
                     packing.n_bins * (full - start), len(instance.tasks), len(packing.unplaceable),
@@ -133,12 +130,11 @@ def _n_seen(instance: Instance, cell: Cell) -> int:
 
 
 def _by_observation(instance: Instance, cells: Iterable[Cell]) -> Iterable[tuple[Observation, list[Cell]]]:
-    def key(cell: Cell) -> tuple[str, int]:
+    def key(cell: Cell) -> tuple[Data, int]:
         return cell.data, _n_seen(instance, cell)
 
     for (data, seen), group in groupby(sorted(cells, key=key), key):
-        values = instance.inst if data == "inst" else instance.avg
-        yield Observation(values[:, :seen], request=instance.request), list(group)
+        yield instance.observed(data, seen), list(group)
 
 
 def _by_items(observed: Observation, cells: Iterable[Cell]) -> Iterable[tuple[Fitted, list[Cell]]]:

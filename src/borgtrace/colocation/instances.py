@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.estimators.observation import Observation
+from borgtrace.colocation.pool import Column, Pool
 from borgtrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,8 +26,12 @@ if TYPE_CHECKING:
 FEWEST_REALIZATIONS = 100
 """Below, a target of 1 % is decided by less than one realization."""
 
+KEPT = 2**30
+"""Bytes of instances kept for the next experiment; an instance takes four times its realizations, at most."""
+
 Values = NDArray[np.float32]
 Answer = TypeVar("Answer")
+Data = Literal["inst", "avg"]
 
 _DRAWING = Lock()  # draws use all threads: one at a time
 
@@ -40,8 +46,10 @@ class Instance:
         Which instance of the experiment it is, from 0.
     tasks
         int64 (n,): indices into the pool.
-    inst, avg
-        float32 (n, R): realizations.
+    inst
+        float32 (n, R): realizations of instantaneous usage.
+    draw_avg
+        Makes those of the window averages, when they are first asked for.
     request
         float64 (n,) or None: CPU requests, NaN where unknown.
     """
@@ -49,8 +57,25 @@ class Instance:
     number: int
     tasks: NDArray[np.int64]
     inst: Values
-    avg: Values
+    draw_avg: Callable[[], Values]
     request: NDArray[np.float64] | None = None
+
+    @cached_property
+    def avg(self) -> Values:
+        """Realizations of the window averages, float32 (n, R)."""
+        return self.draw_avg()
+
+    @cached_property
+    def seen(self) -> Observation:
+        """All instantaneous usage, as estimators see it."""
+        return Observation(self.inst, request=self.request)
+
+    def observed(self, data: Data = "inst", first: int | None = None) -> Observation:
+        """The first realizations, all by default, of one kind."""
+        if data == "inst" and (first is None or first == self.inst.shape[1]):
+            return self.seen
+        values = self.inst if data == "inst" else self.avg
+        return Observation(values[:, :first], request=self.request)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +94,8 @@ class Instances:
         Number of instances.
     seed
         Instance k depends on (seed, k) only: the first instances of a longer run are the shorter run.
+    kept
+        Instances made before, up to `KEPT` bytes; those of one pool, size, R and seed may share it.
 
     Examples
     --------
@@ -82,6 +109,7 @@ class Instances:
     realizations: int = 10_000
     count: int = 50
     seed: int = 0
+    kept: dict[int, Instance] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         for name, value, least in (
@@ -99,15 +127,24 @@ class Instances:
         return rng.permutation(len(self.pool))[: self.size].astype(np.int64)
 
     def make(self, number: int) -> Instance:
-        """Draw one instance."""
-        tasks = self.tasks(number)
-        request = self.pool.cpu_request
-        with _DRAWING:
-            drawn = self.pool.realize(tasks, self.realizations, self.seed)
+        """Draw one instance, or return the one kept."""
+        if number not in self.kept:
+            made = self._made(number)
+            if 4 * made.inst.nbytes * (len(self.kept) + 1) > KEPT:
+                return made
+            self.kept[number] = made
+        return self.kept[number]
+
+    def _made(self, number: int) -> Instance:
+        tasks, request = self.tasks(number), self.pool.cpu_request
         return Instance(
-            number, tasks, drawn.inst, drawn.avg,
+            number, tasks, self._draw(tasks, "inst"), lambda: self._draw(tasks, "avg"),
             None if request is None else request[tasks].astype(np.float64),
         )  # fmt: skip
+
+    def _draw(self, tasks: NDArray[np.int64], column: Column) -> Values:
+        with _DRAWING:
+            return self.pool.draw(tasks, self.realizations, self.seed, column)
 
     def map(self, work: Callable[[Instance], Answer], threads: int = 2) -> Iterator[Answer]:
         """Do `work` on every instance, `threads` at a time; answers come in order, the same whatever `threads`."""

@@ -126,6 +126,7 @@ class Cluster:
         one = self._item(np.zeros((1, 1), np.float32))
         self.items = np.zeros((len(self.pool), len(one)))
         self.empty = self.estimator.empty(one[None])
+        self.test = self.estimator.test
         self.states = np.empty((0, len(one)))
         self.parameters = np.asarray(self.estimator.parameters(self.capacity), np.float64)
         self.row = self.estimator.row(self.capacity) * HAIR
@@ -154,15 +155,15 @@ class Cluster:
         self.items[task] = self.guess(task)
         self._refresh()
         machine = choose(
-            self.estimator.slack, self.packer.score, self.packer.stops, self.states, self.items[task],
+            self.test, self.packer.score, self.packer.stops, self.states, self.items[task],
             np.tile(self.row, (len(self.states), 1)), self.parameters, self._idle(),
         )  # fmt: skip
         if machine < 0:
-            if self.estimator.slack(self.empty, self.items[task], self.row, self.parameters) < 0:
+            if self.test.room(self.empty, self.items[task], self.row, self.parameters) < 0:
                 return False
             machine = self._open()
         self.members[machine].append(task)
-        self.estimator.add(self.states[machine], self.items[task])
+        self.test.join(self.states[machine], self.items[task])
         self.machine_of[task] = machine
         return True
 
@@ -206,7 +207,7 @@ class Cluster:
         for machine, is_dirty in enumerate(self.is_dirty):
             if is_dirty:
                 held = np.array(self.members[machine], np.int64)
-                sum_up(self.estimator.add, self.items, held, self.empty, self.states[machine])
+                sum_up(self.test, self.items, held, self.empty, self.states[machine])
                 self.is_dirty[machine] = False
 
 

@@ -6,6 +6,7 @@ tenths plus four tenths must fit into one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,9 @@ from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.colocation.packers.best_fit import BEST_FIT
 from borgtrace.colocation.packers.packer import Packer
 from borgtrace.errors import UsageError
-from borgtrace.kernels.packing import place, rebalance
+from borgtrace.kernels.packing import place, rooms_for
+from borgtrace.kernels.packing_gaussian import gaussian_best_fit
+from borgtrace.kernels.packing_rebalancing import rebalance
 from borgtrace.kernels.packing_tree import gaussian_first_fit
 
 MAX_FAILURES = 5
@@ -133,25 +136,28 @@ def pack_fitted(
 ) -> Packing:
     """Pack without rebalancing; see :func:`pack`."""
     n, estimator = len(fitted.items), fitted.estimator
-    if isinstance(estimator, Gpa) and packer.stops and inventory is None and groups is None:
-        return _gaussian_first_fit(fitted)
+    if isinstance(estimator, Gpa) and inventory is None and groups is None:
+        if packer.stops:
+            return _gaussian(fitted, gaussian_first_fit)
+        if packer is BEST_FIT:
+            return _gaussian(fitted, gaussian_best_fit)
     if inventory is None:
         rows = np.tile(estimator.row(fitted.capacity), (n, 1))
     else:
         rows = np.asarray(inventory, np.float64).reshape(len(inventory), -1)
     bins, machines = place(
-        estimator.slack, estimator.add, packer.score, packer.stops, fitted.items, fitted.empty,
+        estimator.test, packer.score, packer.stops, fitted.items, fitted.empty,
         rows * HAIR, fitted.parameters, np.full(n, -1) if groups is None else groups,
     )  # fmt: skip
     return Packing(bins, rows[machines], machines)
 
 
-def _gaussian_first_fit(fitted: Fitted) -> Packing:
-    """First Fit by the Gaussian test over a tree of bins: the same packing, a million tasks in a second."""
+def _gaussian(fitted: Fitted, place_all: Callable[..., int]) -> Packing:
+    """First or Best Fit by the Gaussian test in a kernel of its own: the same packing, many times faster."""
     mean, variance = np.ascontiguousarray(fitted.items.T)
     bins = np.empty(len(mean), np.int64)
     target = float(fitted.parameters[0])
-    m = gaussian_first_fit(mean, variance, fitted.capacity * HAIR, target, -float(ndtri(target)), bins)
+    m = place_all(mean, variance, fitted.capacity * HAIR, target, -float(ndtri(target)), bins)
     return Packing(bins, np.full((m, 1), fitted.capacity), np.arange(m))
 
 
@@ -170,7 +176,7 @@ def rebalanced(
         return packing
     bins, estimator = packing.bins.copy(), fitted.estimator
     moved = rebalance(
-        estimator.slack, estimator.add, fitted.items, fitted.empty,
+        estimator.test, fitted.items, fitted.empty,
         packing.rows[-1] * HAIR, fitted.parameters,
         np.full(len(bins), -1) if groups is None else groups, bins, len(packing.rows), max_failures,
     )  # fmt: skip
@@ -238,10 +244,8 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
                          way_out="use an estimator that does, such as convolution")  # fmt: skip
     idle = Observation(np.zeros((1, 1), np.float32))
     nothing = np.ascontiguousarray(estimator.items(idle, fitted.capacity), np.float64)[0]
-    parameters, predicted = fitted.parameters, np.zeros(len(packing.rows))
-    for b, capacity in enumerate(packing.rows):
-        state = fitted.empty
-        for i in np.flatnonzero(packing.bins == b):
-            estimator.add(state, fitted.items[i])
-        predicted[b] = parameters[0] - estimator.slack(state, nothing, capacity * HAIR, parameters)
-    return np.clip(predicted, 0.0, 1.0)
+    parameters = fitted.parameters
+    rooms = rooms_for(
+        estimator.test, fitted.items, fitted.empty, nothing, packing.bins, packing.rows * HAIR, parameters
+    )
+    return np.clip(parameters[0] - rooms, 0.0, 1.0)

@@ -27,8 +27,12 @@ def lower_bound(values: Values, capacity: float = 1.0) -> int:
     >>> lower_bound(np.float32([[0.5, 0.75], [0.5, 0.5]]))
     2
     """
-    total = float(values.mean(axis=1, dtype=np.float64).sum())
-    return max(1, math.ceil(total / capacity))
+    return least_machines(values.mean(axis=1, dtype=np.float64), capacity)
+
+
+def least_machines(means: NDArray[np.float64], capacity: float = 1.0) -> int:
+    """⌈Σ x̄ᵢ ÷ c⌉ from mean usages; at least 1."""
+    return max(1, math.ceil(float(means.sum()) / capacity))
 
 
 def overflow_counts(

@@ -1,4 +1,4 @@
-"""Bin packing with any fit test: place items in their order, then rebalance the last bin.
+"""Bin packing with any fit test: place items in their order.
 
 After Janus & Rzadca (SoCC'17), Algorithm 1 and §5.1.  A *machine* is a line of the inventory (a capacity);
 a *bin* is a machine in use; bins are numbered in the order they were opened.
@@ -6,27 +6,32 @@ a *bin* is a machine in use; bins are numbered in the order they were opened.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import cast
 
-import numba
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from borgtrace.kernels.packing_types import ADD_TYPE, SCORE_TYPE, SLACK_TYPE, Add, Row, Score, Slack
+from borgtrace.kernels.packing_tests import (
+    ADD,
+    INDEX,
+    ROW,
+    ROWS,
+    SLACK,
+    FitTest,
+    join,
+    packing_kernel,
+    room_for,
+)
+from borgtrace.kernels.packing_types import SCORE_TYPE, Row, Score
 
 Rows = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-_SLACK, _ADD, _SCORE = (types.FunctionType(kind) for kind in (SLACK_TYPE, ADD_TYPE, SCORE_TYPE))
-_ROWS, _ROW, _INDEX = types.float64[:, ::1], types.float64[::1], types.int64[::1]
+_SCORE = types.FunctionType(SCORE_TYPE)
 
 
-def _kernel(signature: Any) -> Any:
-    return numba.njit(signature, cache=True, nogil=True, error_model="numpy")
-
-
-@_kernel(types.void(types.int64, _INDEX, _INDEX, _INDEX, _INDEX, _INDEX))
+@packing_kernel(types.void(types.int64, INDEX, INDEX, INDEX, INDEX, INDEX))
 def _bar(i, groups, last_of_group, previous, bins, barred):  # type: ignore[no-untyped-def]
     """Bar the bins that hold a task of item i's group, for item i (no group: −1)."""
     if groups[i] < 0:
@@ -40,8 +45,8 @@ def _bar(i, groups, last_of_group, previous, bins, barred):  # type: ignore[no-u
         j = previous[j]
 
 
-@_kernel(types.int64(_SLACK, types.int64, _ROW, _ROW, _ROWS, _ROW, types.boolean[::1]))
-def _opened(slack, used, item, empty, capacities, parameters, is_open):  # type: ignore[no-untyped-def]
+@packing_kernel(types.int64(SLACK, SLACK, INDEX, types.int64, ROW, ROW, ROWS, ROW, types.boolean[::1]))
+def _opened(slack, other, cuts, used, item, empty, capacities, parameters, is_open):  # type: ignore[no-untyped-def]
     """First machine not in use where `item` fits alone, or −1."""
     too_small = -1
     for machine in range(used, capacities.shape[0]):
@@ -49,22 +54,24 @@ def _opened(slack, used, item, empty, capacities, parameters, is_open):  # type:
             continue
         if too_small >= 0 and (capacities[machine] == capacities[too_small]).all():
             continue
-        if slack(empty, item, capacities[machine], parameters) >= 0:
+        if room_for(slack, other, cuts, empty, item, capacities[machine], parameters) >= 0:
             return machine
         too_small = machine
     return -1
 
 
-@_kernel(
-    types.int64(_SLACK, _SCORE, types.boolean, _ROWS, types.int64, _ROW, _ROWS, _ROW, _INDEX, types.int64)
+@packing_kernel(
+    types.int64(
+        SLACK, SLACK, INDEX, _SCORE, types.boolean, ROWS, types.int64, ROW, ROWS, ROW, INDEX, types.int64
+    )
 )
-def _chosen(slack, score, stops, states, m, item, capacities, parameters, barred, mark):  # type: ignore[no-untyped-def]
+def _chosen(slack, other, cuts, score, stops, states, m, item, capacities, parameters, barred, mark):  # type: ignore[no-untyped-def]
     """The bin an item goes to among the first m (those barred under `mark` excepted), or −1."""
     best, best_score = -1, -np.inf
     for b in range(m):
         if barred[b] == mark:
             continue
-        room = slack(states[b], item, capacities[b], parameters)
+        room = room_for(slack, other, cuts, states[b], item, capacities[b], parameters)
         if room >= 0:
             if stops:
                 return b
@@ -74,8 +81,14 @@ def _chosen(slack, score, stops, states, m, item, capacities, parameters, barred
     return best
 
 
-@_kernel(types.int64(_SLACK, _ADD, _SCORE, types.boolean, _ROWS, _ROW, _ROWS, _ROW, _INDEX, _INDEX, _INDEX))
-def _place(slack, add, score, stops, items, empty, capacities, parameters, groups, bins, machines):  # type: ignore[no-untyped-def]
+@packing_kernel(
+    types.int64(
+        SLACK, SLACK, INDEX, ADD, ADD, _SCORE, types.boolean, ROWS, ROW, ROWS, ROW, INDEX, INDEX, INDEX
+    )
+)
+def _place(  # type: ignore[no-untyped-def]
+    slack, other, cuts, add, other_add, score, stops, items, empty, capacities, parameters, groups, bins, machines
+):  # fmt: skip
     n = items.shape[0]
     states = np.empty((machines.size, items.shape[1]))
     opened = np.empty((machines.size, capacities.shape[1]))
@@ -85,9 +98,9 @@ def _place(slack, add, score, stops, items, empty, capacities, parameters, group
     m, used = 0, 0
     for i in range(n):
         _bar(i, groups, last_of_group, previous, bins, barred)
-        best = _chosen(slack, score, stops, states, m, items[i], opened, parameters, barred, i)
+        best = _chosen(slack, other, cuts, score, stops, states, m, items[i], opened, parameters, barred, i)
         if best < 0:
-            machine = _opened(slack, used, items[i], empty, capacities, parameters, is_open)
+            machine = _opened(slack, other, cuts, used, items[i], empty, capacities, parameters, is_open)
             if machine < 0:
                 continue
             best = m
@@ -97,14 +110,13 @@ def _place(slack, add, score, stops, items, empty, capacities, parameters, group
             m += 1
             while used < capacities.shape[0] and is_open[used]:
                 used += 1
-        add(states[best], items[i])
+        join(add, other_add, cuts, states[best], items[i])
         bins[i] = best
     return m
 
 
 def place(
-    slack: Slack,
-    add: Add,
+    test: FitTest,
     score: Score,
     stops: bool,
     items: Rows,
@@ -117,7 +129,9 @@ def place(
 
     Parameters
     ----------
-    slack, add, score
+    test
+        When an item fits, and what happens when it joins.
+    score
         See :mod:`borgtrace.kernels.packing_types`.
     stops
         Take the first bin that fits (First Fit) instead of the one with the highest score; among equal
@@ -129,7 +143,7 @@ def place(
     capacities
         float64 (M, resources): the inventory, opened from the front; one too small for the item is kept.
     parameters
-        Handed to `slack`.
+        Handed to the test.
     groups
         int64 (n,): items of one group (≥ 0) never share a bin; −1: no group.
 
@@ -142,101 +156,49 @@ def place(
     """
     bins = np.full(len(items), -1, np.int64)
     machines = np.full(min(len(items), len(capacities)), -1, np.int64)
-    m = _place(slack, add, score, stops, items, empty, capacities, parameters, groups, bins, machines)
+    m = _place(
+        *test.slacks, *test.adds, score, stops, items, empty, capacities, parameters, groups, bins, machines
+    )
     return bins, machines[:m]
 
 
-@_kernel(types.int64(_SLACK, _ADD, _ROWS, _ROW, _ROW, _ROW, _INDEX, _INDEX, types.int64, types.int64))
-def _rebalance(slack, add, items, empty, capacity, parameters, groups, bins, m, max_failures):  # type: ignore[no-untyped-def]
-    n, target = items.shape[0], m - 1
-    state = empty.copy()
-    is_barred = np.zeros(groups.max() + 2 if n else 1, np.bool_)
-    first, following = np.full(m, -1, np.int64), np.full(n, -1, np.int64)
-    for i in range(n - 1, -1, -1):
-        if bins[i] >= 0:
-            following[i] = first[bins[i]]
-            first[bins[i]] = i
-    i = first[target]
-    while i >= 0:
-        add(state, items[i])
-        if groups[i] >= 0:
-            is_barred[groups[i]] = True
-        i = following[i]
-    moved, failures, b, idle = 0, 0, 0, 0
-    while failures < max_failures and idle < target:
-        i = first[b]
-        if i < 0:
-            idle += 1
-        else:
-            idle = 0
-            is_free = groups[i] < 0 or not is_barred[groups[i]]
-            if is_free and slack(state, items[i], capacity, parameters) >= 0:
-                add(state, items[i])
-                if groups[i] >= 0:
-                    is_barred[groups[i]] = True
-                bins[i] = target
-                first[b] = following[i]
-                moved += 1
-            else:
-                failures += 1
-        b = b + 1 if b + 1 < target else 0
-    return moved
-
-
-def rebalance(
-    slack: Slack,
-    add: Add,
-    items: Rows,
-    empty: Row,
-    capacity: Row,
-    parameters: Row,
-    groups: Index,
-    bins: Index,
-    n_bins: int,
-    max_failures: int = 5,
-) -> int:
-    """Move first tasks of the other bins, round robin, into the last bin, in place.
-
-    Stops after `max_failures` attempts that failed, counted over the whole run (the paper leaves open
-    whether in a row), or when no other bin has a task left.  An emptied bin is skipped.  Only the last bin
-    is ever tested, so no state needs a removal.
-
-    Parameters
-    ----------
-    capacity
-        Of the last bin.
-    bins
-        int64 (n,): from :func:`place`; changed in place.
-    n_bins
-        m, the number of bins opened.
-
-    Returns
-    -------
-    int
-        How many tasks moved.
-    """
-    if n_bins < 2:
-        return 0
-    return cast(
-        int,
-        _rebalance(slack, add, items, empty, capacity, parameters, groups, bins, n_bins, max_failures),
-    )
-
-
-@_kernel(types.void(_ADD, _ROWS, _INDEX, _ROW, _ROW))
-def _sum_up(add, items, members, empty, state):  # type: ignore[no-untyped-def]
+@packing_kernel(types.void(ADD, ADD, INDEX, ROWS, INDEX, ROW, ROW))
+def _sum_up(add, other_add, cuts, items, members, empty, state):  # type: ignore[no-untyped-def]
     state[:] = empty
     for i in members:
-        add(state, items[i])
+        join(add, other_add, cuts, state, items[i])
 
 
-def sum_up(add: Add, items: Rows, members: Index, empty: Row, state: Row) -> None:
+def sum_up(test: FitTest, items: Rows, members: Index, empty: Row, state: Row) -> None:
     """Write the state of a machine that holds `members`, in their order, into `state`."""
-    _sum_up(add, items, members, empty, state)
+    _sum_up(*test.adds, test.cuts, items, members, empty, state)
+
+
+@packing_kernel(types.void(SLACK, SLACK, INDEX, ADD, ADD, ROWS, ROW, ROW, INDEX, ROWS, ROW, ROW))
+def _rooms(  # type: ignore[no-untyped-def]
+    slack, other, cuts, add, other_add, items, empty, item, bins, capacities, parameters, rooms
+):  # fmt: skip
+    states = np.empty((rooms.size, empty.size))
+    for b in range(rooms.size):
+        states[b] = empty
+    for i in range(bins.size):
+        if bins[i] >= 0:
+            join(add, other_add, cuts, states[bins[i]], items[i])
+    for b in range(rooms.size):
+        rooms[b] = room_for(slack, other, cuts, states[b], item, capacities[b], parameters)
+
+
+def rooms_for(
+    test: FitTest, items: Rows, empty: Row, item: Row, bins: Index, capacities: Rows, parameters: Row
+) -> Row:
+    """Room left in every bin of a packing if one more `item` joined it, float64 (m,)."""
+    rooms = np.empty(len(capacities))
+    _rooms(*test.slacks, *test.adds, items, empty, item, bins, capacities, parameters, rooms)
+    return rooms
 
 
 def choose(
-    slack: Slack,
+    test: FitTest,
     score: Score,
     stops: bool,
     states: Rows,
@@ -248,5 +210,5 @@ def choose(
     """The machine one item goes to, as in :func:`place`, or −1; `barred` holds 1 for machines left out."""
     return cast(
         int,
-        _chosen(slack, score, stops, states, len(states), item, capacities, parameters, barred, 1),
+        _chosen(*test.slacks, score, stops, states, len(states), item, capacities, parameters, barred, 1),
     )

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.packing_gaussian import fit_bin
 
 Numbers = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -34,15 +35,6 @@ def _cannot_fit(node: Numbers, mean: float, variance: float, z: float, limit: fl
         return True
     grown = z * (math.sqrt(node[3] + variance) - math.sqrt(node[3]))
     return node[2] + mean + grown > limit
-
-
-@compiled(inline=True)
-def _fits(mean: float, variance: float, capacity: float, target: float) -> bool:
-    """The Gaussian test, as :func:`borgtrace.colocation.estimators.gpa.gaussian_slack` computes it."""
-    room = capacity - mean
-    if variance <= 0:
-        return (target if room >= 0 else target - 1) >= 0
-    return target - 0.5 * math.erfc(room / math.sqrt(2 * variance)) >= 0
 
 
 @compiled(inline=True)
@@ -72,7 +64,7 @@ def _first_fit(
             if node < leaves:
                 node *= 2
                 continue
-            if _fits(tree[node, 0] + mean, tree[node, 1] + variance, capacity, target):
+            if fit_bin(capacity - tree[node, 0] - mean, tree[node, 1] + variance, target) >= 0:
                 return node
         while node & 1:
             if node == 1:
@@ -130,7 +122,7 @@ def gaussian_first_fit(
     for i in range(mean.size):
         leaf = _first_fit(tree, leaves, mean[i], variance[i], z, capacity, target)
         if leaf < 0:
-            if not _fits(mean[i], variance[i], capacity, target):
+            if fit_bin(capacity - mean[i], variance[i], target) < 0:
                 bins[i] = -1
                 continue
             if m == leaves:

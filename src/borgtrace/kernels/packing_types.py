@@ -61,9 +61,9 @@ def slack_kernel(function: Slack, *, cached: bool = True) -> Slack:
     return cast(Slack, _compiled(SLACK_TYPE, function, cached))
 
 
-def add_kernel(function: Add, *, cached: bool = True) -> Add:
+def add_kernel(function: Add) -> Add:
     """Compile how an item joins a machine's state."""
-    return cast(Add, _compiled(ADD_TYPE, function, cached))
+    return cast(Add, _compiled(ADD_TYPE, function, True))
 
 
 def score_kernel(function: Score) -> Score:

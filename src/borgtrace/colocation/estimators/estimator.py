@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.errors import UsageError
+from borgtrace.kernels.packing_tests import FitTest
 from borgtrace.kernels.packing_types import Add, Slack, add_sums
 
 Numbers = NDArray[np.float64]
@@ -77,6 +78,11 @@ class Estimator(ABC):
     def parameters(self, capacity: float) -> Numbers:
         """Numbers handed to `slack` at every call; `capacity` as in :meth:`items`."""
         return np.array([self.parameter])
+
+    @property
+    def test(self) -> FitTest:
+        """The fit test, as the packing kernels take it."""
+        return FitTest(self.slack, self.add)
 
     def row(self, capacity: float) -> Numbers:
         """Capacities of a machine per resource: here the CPU alone."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import ClassVar
 
 import numpy as np
@@ -10,17 +9,14 @@ import numpy as np
 from borgtrace.colocation.estimators.estimator import Estimator, Numbers
 from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.colocation.estimators.registry import register
+from borgtrace.kernels.packing_gaussian import fit_bin
 from borgtrace.kernels.packing_types import Row, slack_kernel
 
 
 @slack_kernel
 def gaussian_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
     """FitBin of the paper: ρ − (1 − Φ((c − μ) / σ)) of the machine with the item."""
-    room = capacity[0] - state[0] - item[0]
-    variance = state[1] + item[1]
-    if variance <= 0:
-        return parameters[0] if room >= 0 else parameters[0] - 1
-    return parameters[0] - 0.5 * math.erfc(room / math.sqrt(2 * variance))
+    return fit_bin(capacity[0] - state[0] - item[0], state[1] + item[1], parameters[0])
 
 
 @register

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,7 +50,7 @@ class Observation:
     memory: Observation | None = None
     series: Values | None = None
     is_production: NDArray[np.bool_] | None = None
-    _histograms: dict[float, Numbers] = field(default_factory=dict, repr=False)
+    _histograms: dict[float, Numbers] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] == 0:
@@ -62,6 +63,14 @@ class Observation:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def with_more(self, **known: Any) -> Observation:
+        """The same values with `memory`, `series`, `request` or `is_production`; what was derived is shared."""
+        more = replace(self, **known)
+        for name in ("_histograms", "moments", "sorted_values"):
+            if name in self.__dict__:
+                more.__dict__[name] = self.__dict__[name]
+        return more
 
     @cached_property
     def moments(self) -> Numbers:

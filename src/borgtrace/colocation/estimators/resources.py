@@ -3,45 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
 from borgtrace.colocation.estimators.estimator import Estimator, Numbers
 from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.errors import UsageError
-from borgtrace.kernels.packing_types import Add, Row, Slack, add_kernel, slack_kernel
+from borgtrace.kernels.packing_tests import FitTest
 
 LOADS = 2
 """A row starts with the mean load of each resource, which packers compare."""
-
-
-@cache
-def _both_fit(cpu: Slack, memory: Slack, width: int, n_parameters: int) -> Slack:
-    """The smaller of two slacks; the CPU's part of a row is `width` numbers after the loads."""
-    end = LOADS + width
-
-    def slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-        of_cpu = cpu(state[LOADS:end], item[LOADS:end], capacity[:1], parameters[:n_parameters])
-        if of_cpu < 0:
-            return of_cpu
-        of_memory = memory(state[end:], item[end:], capacity[1:], parameters[n_parameters:])
-        return min(of_cpu, of_memory)
-
-    return slack_kernel(slack, cached=False)
-
-
-@cache
-def _both_join(cpu: Add, memory: Add, width: int) -> Add:
-    end = LOADS + width
-
-    def add(state: Row, item: Row) -> None:
-        for k in range(LOADS):
-            state[k] += item[k]
-        cpu(state[LOADS:end], item[LOADS:end])
-        memory(state[end:], item[end:])
-
-    return add_kernel(add, cached=False)
 
 
 @dataclass(frozen=True)
@@ -75,17 +46,16 @@ class Together(Estimator):
         return cls(cpu.parameter, cpu, memory, memory_capacity)
 
     @property
-    def slack(self) -> Slack:  # type: ignore[override]
-        """Compiled once per pair of tests."""
-        one = Observation(np.zeros((1, 1), np.float32))
-        width = self.cpu.items(one, 1.0).shape[1]
-        return _both_fit(self.cpu.slack, self.memory.slack, width, len(self.cpu.parameters(1.0)))  # type: ignore[arg-type]
+    def test(self) -> FitTest:
+        """Both tests, each on its part of a row; the loads lie before."""
+        cuts = np.array([LOADS, self._end, len(self.cpu.parameters(1.0))])
+        return FitTest(self.cpu.slack, self.cpu.add, self.memory.slack, self.memory.add, cuts)
 
     @property
-    def add(self) -> Add:  # type: ignore[override]
-        """Compiled once per pair of tests."""
+    def _end(self) -> int:
+        """Where the CPU's part of a row ends."""
         one = Observation(np.zeros((1, 1), np.float32))
-        return _both_join(self.cpu.add, self.memory.add, self.cpu.items(one, 1.0).shape[1])  # type: ignore[arg-type]
+        return LOADS + self.cpu.items(one, 1.0).shape[1]
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
         """Both loads, then what each test says of the task."""
@@ -108,8 +78,7 @@ class Together(Estimator):
 
     def empty(self, items: Numbers) -> Numbers:
         """A machine without tasks, for both tests."""
-        one = Observation(np.zeros((1, 1), np.float32))
-        end = LOADS + self.cpu.items(one, 1.0).shape[1]
+        end = self._end
         parts = (np.zeros(LOADS), self.cpu.empty(items[:, LOADS:end]), self.memory.empty(items[:, end:]))
         return np.concatenate(parts)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ import pyarrow as pa
 from borgtrace.colocation.estimators.estimator import Estimator
 from borgtrace.colocation.estimators.registry import estimators
 from borgtrace.colocation.grid import Cell, Grid, Outcome
-from borgtrace.colocation.instances import Instances
+from borgtrace.colocation.instances import Instance, Instances, split
+from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.source import pool_of, shared
 from borgtrace.recipe import NotApplicable, Tables
 from borgtrace.schema import Column, Table
@@ -81,14 +82,43 @@ class Scale:
     seed: int
 
 
+def instances_of(tables: Tables, scale: Scale) -> Instances:
+    """The instances of a store at a scale; experiments share those that are kept, whatever their number."""
+    pool = pool_of(tables, tasks=scale.tasks, seed=scale.seed)
+    return _instances(tables, pool, "whole", scale)
+
+
+def _instances(tables: Tables, pool: Pool, part: str, scale: Scale) -> Instances:
+    kept: dict[int, Instance] = shared(tables, ("kept", part, replace(scale, instances=0)), dict)
+    return Instances(pool, scale.size, scale.realizations, scale.instances, scale.seed, kept)
+
+
 def grid_of(tables: Tables, scale: Scale) -> Grid:
     """The grid of a store at a scale, made once and shared by its experiments."""
+    return shared(tables, ("grid", scale), lambda: Grid(instances_of(tables, scale)))
 
-    def make() -> Grid:
+
+def halves_of(tables: Tables, scale: Scale) -> tuple[Grid, Grid]:
+    """A grid to judge on and a grid to learn on, other draws of other tasks (of the same ones in a small pool)."""
+
+    def make() -> tuple[Grid, Grid]:
         pool = pool_of(tables, tasks=scale.tasks, seed=scale.seed)
-        return Grid(Instances(pool, scale.size, scale.realizations, scale.instances, scale.seed))
+        judged, held_out = split(pool, scale.size, scale.seed)
+        if judged is pool:
+            other = replace(scale, seed=scale.seed + 1)
+            return grid_of(tables, scale), Grid(_instances(tables, pool, "held out", other))
+        return grids_of(judged, held_out, scale)
 
-    return shared(tables, ("grid", scale), make)
+    return shared(tables, ("halves", scale), make)
+
+
+def grids_of(judged: Pool, held_out: Pool, scale: Scale) -> tuple[Grid, Grid]:
+    """Grids over two pools, with draws of their own."""
+    first, second = (
+        Instances(pool, scale.size, scale.realizations, scale.instances, seed)
+        for pool, seed in ((judged, scale.seed), (held_out, scale.seed + 1))
+    )
+    return Grid(first), Grid(second)
 
 
 def run_cells(tables: Tables, cells: Sequence[Cell], declared: Table, scale: Scale) -> pa.Table:

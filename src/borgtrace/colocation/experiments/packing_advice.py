@@ -16,11 +16,9 @@ import pyarrow as pa
 
 from borgtrace.colocation.advice import Candidate, Interval, advise
 from borgtrace.colocation.experiments._charts import HUES
-from borgtrace.colocation.experiments._outcomes import Scale
+from borgtrace.colocation.experiments._outcomes import Scale, halves_of
 from borgtrace.colocation.grid import Grid
-from borgtrace.colocation.instances import Instances, split
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.source import pool_of, shared
+from borgtrace.colocation.source import shared
 from borgtrace.errors import UsageError
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
@@ -74,16 +72,11 @@ def compute(
         raise UsageError("target", "not a probability", expected="above 0 and below 1", got=f"{target:g}")
     scale = Scale(tasks, realizations, instances, size, seed)
     key = ("advice", scale, target, capacity)
-    return shared(
-        tables, key, lambda: _judged(pool_of(tables, tasks=tasks, seed=seed), scale, target, capacity)
-    )
+    return shared(tables, key, lambda: _judged(*halves_of(tables, scale), target, capacity))
 
 
-def _judged(pool: Pool, scale: Scale, target: float, capacity: float) -> pa.Table:
-    first, second = split(pool, scale.size, scale.seed)
-    choosing = Grid(Instances(first, scale.size, scale.realizations, scale.instances, scale.seed + 1))
-    judging = Grid(Instances(second, scale.size, scale.realizations, scale.instances, scale.seed))
-    n_tasks = min(scale.size, len(second))
+def _judged(judging: Grid, choosing: Grid, target: float, capacity: float) -> pa.Table:
+    n_tasks = min(judging.instances.size, len(judging.instances.pool))
     found = advise(choosing, judging, target, capacity)
     return pa.Table.from_pylist([_row(candidate, target, capacity, n_tasks) for candidate in found])
 

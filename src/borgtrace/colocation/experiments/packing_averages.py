@@ -21,7 +21,8 @@ from borgtrace.colocation.experiments._outcomes import (
     summaries,
     value,
 )
-from borgtrace.colocation.grid import Cell, Data
+from borgtrace.colocation.grid import Cell
+from borgtrace.colocation.instances import Data
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 
 if TYPE_CHECKING:

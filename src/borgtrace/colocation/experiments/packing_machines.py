@@ -17,14 +17,13 @@ from borgtrace.colocation.estimators.average import Average
 from borgtrace.colocation.estimators.convolution import Convolution
 from borgtrace.colocation.estimators.estimator import Estimator
 from borgtrace.colocation.estimators.gpa import Gpa
-from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.colocation.estimators.percentile import Percentile
-from borgtrace.colocation.instances import Instance, Instances
+from borgtrace.colocation.experiments._outcomes import Scale, instances_of
+from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.inventory import capacity_table, machines
 from borgtrace.colocation.packers.packer import parse_packer
 from borgtrace.colocation.packing import fit, pack_fitted
 from borgtrace.colocation.quality import quality
-from borgtrace.colocation.source import pool_of
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 
@@ -64,9 +63,8 @@ def compute(
     seed: int = 0,
 ) -> pa.Table:
     """Pack onto unequal machines with every estimator, packer and order."""
-    pool = pool_of(tables, tasks=tasks, seed=seed)
     table, _ = capacity_table(tables)
-    drawn = Instances(pool, size, realizations, instances, seed)
+    drawn = instances_of(tables, Scale(tasks, realizations, instances, size, seed))
     rows = drawn.map(lambda instance: _rows(instance, table, seed))
     return pa.Table.from_pylist([row for some in rows for row in some])
 
@@ -80,7 +78,7 @@ def in_order(inventory: NDArray[np.float64], order: str) -> NDArray[np.float64]:
 
 
 def _rows(instance: Instance, table: NDArray[np.float64], seed: int) -> list[dict[str, Any]]:
-    seen = Observation(instance.inst)
+    seen = instance.seen
     drawn = machines(table, 2 * len(seen), seed + instance.number)
     rows = []
     for estimator in ways():

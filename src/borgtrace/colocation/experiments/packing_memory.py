@@ -19,6 +19,7 @@ from borgtrace.colocation.estimators.gpa import Gpa
 from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.colocation.estimators.percentile import Percentile
 from borgtrace.colocation.estimators.resources import Together
+from borgtrace.colocation.experiments._outcomes import Scale, instances_of
 from borgtrace.colocation.instances import Instance, Instances
 from borgtrace.colocation.packers.packer import parse_packer
 from borgtrace.colocation.packing import fit, pack_fitted
@@ -66,14 +67,14 @@ def compute(
     pool = pool_of(tables, tasks=tasks, seed=seed)
     if pool.memory is None:
         raise NotApplicable("no memory was observed")
-    drawn = Instances(pool, size, realizations, instances, seed)
+    drawn = instances_of(tables, Scale(tasks, realizations, instances, size, seed))
     rows = drawn.map(lambda instance: _rows(instance, drawn))
     return pa.Table.from_pylist([row for some in rows for row in some])
 
 
 def _rows(instance: Instance, drawn: Instances) -> list[dict[str, Any]]:
     memory = drawn.pool.draw(instance.tasks, drawn.realizations, drawn.seed, "memory")
-    seen = Observation(instance.inst, memory=Observation(memory))
+    seen = instance.seen.with_more(memory=Observation(memory))
     bound = max(lower_bound(instance.inst), lower_bound(memory))
     rows = []
     for cpu_test, memory_test in tests():

@@ -20,11 +20,10 @@ import pyarrow as pa
 from borgtrace.colocation.estimators.estimator import Estimator
 from borgtrace.colocation.estimators.gpa import Gpa
 from borgtrace.colocation.estimators.registry import estimators
-from borgtrace.colocation.experiments._outcomes import Scale
+from borgtrace.colocation.experiments._outcomes import Scale, grids_of, halves_of
 from borgtrace.colocation.grid import Cell, Grid, Outcome
 from borgtrace.colocation.heavier import heavier
-from borgtrace.colocation.instances import Instances, split
-from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.instances import split
 from borgtrace.colocation.source import pool_of
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
@@ -68,18 +67,14 @@ def compute(
     target: float = 0.001,
 ) -> pa.Table:
     """Run every estimator with a target on both pools."""
-    pool = pool_of(tables, tasks=tasks, seed=seed)
     scale = Scale(tasks, realizations, instances, size, seed)
-    rows = _rows("as it is", pool, scale, target) + _rows("heavier tail", heavier(pool, seed), scale, target)
+    twin = heavier(pool_of(tables, tasks=tasks, seed=seed), seed)
+    rows = _rows("as it is", *halves_of(tables, scale), target)
+    rows += _rows("heavier tail", *grids_of(*split(twin, size, seed), scale), target)
     return pa.Table.from_pylist(rows)
 
 
-def _rows(name: str, pool: Pool, scale: Scale, target: float) -> list[dict[str, Any]]:
-    judged, held_out = split(pool, scale.size, scale.seed)
-    learning = Grid(
-        Instances(held_out, scale.size, scale.realizations, max(1, scale.instances // 2), scale.seed + 1)
-    )
-    grid = Grid(Instances(judged, scale.size, scale.realizations, scale.instances, scale.seed))
+def _rows(name: str, grid: Grid, learning: Grid, target: float) -> list[dict[str, Any]]:
     ways = [
         Cell(learning.prepared(e, Cell(e)), is_rebalanced=r)
         for e in candidates(target)

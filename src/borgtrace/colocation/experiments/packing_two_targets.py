@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from borgtrace.colocation.estimators.gpa import Gpa
 from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.colocation.estimators.two_targets import RATIO, TwoTargets
-from borgtrace.colocation.instances import Instance, Instances
+from borgtrace.colocation.experiments._outcomes import Scale, instances_of
+from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.packing import Packing, pack
 from borgtrace.colocation.quality import lower_bound, overflow_counts
 from borgtrace.colocation.source import pool_of
@@ -58,7 +59,7 @@ def compute(
     """Pack production and best-effort tasks in three ways."""
     pool = pool_of(tables, tasks=tasks, seed=seed)
     is_production, classes = production(pool.priority, pool.generation, pool.job, seed)
-    drawn = Instances(pool, size, realizations, instances, seed)
+    drawn = instances_of(tables, Scale(tasks, realizations, instances, size, seed))
     rows = drawn.map(lambda instance: _rows(instance, is_production[instance.tasks], classes))
     return pa.Table.from_pylist([row for some in rows for row in some])
 
@@ -77,7 +78,7 @@ def production(
 
 
 def _rows(instance: Instance, is_production: NDArray[np.bool_], classes: str) -> list[dict[str, Any]]:
-    seen = Observation(instance.inst, is_production=is_production)
+    seen = instance.seen.with_more(is_production=is_production)
     packings = {
         "two targets": pack(TwoTargets(TARGET), seen),
         "strict for all": pack(Gpa(TARGET), seen),
