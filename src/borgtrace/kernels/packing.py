@@ -162,16 +162,20 @@ def place(
     return bins, machines[:m]
 
 
-@packing_kernel(types.void(ADD, ADD, INDEX, ROWS, INDEX, ROW, ROW))
-def _sum_up(add, other_add, cuts, items, members, empty, state):  # type: ignore[no-untyped-def]
-    state[:] = empty
-    for i in members:
-        join(add, other_add, cuts, state, items[i])
+@packing_kernel(types.void(ADD, ADD, INDEX, ROWS, INDEX, INDEX, INDEX, ROW, ROWS))
+def _sum_up(add, other_add, cuts, items, members, offsets, machines, empty, states):  # type: ignore[no-untyped-def]
+    for k in range(machines.size):
+        state = states[machines[k]]
+        state[:] = empty
+        for i in members[offsets[k] : offsets[k + 1]]:
+            join(add, other_add, cuts, state, items[i])
 
 
-def sum_up(test: FitTest, items: Rows, members: Index, empty: Row, state: Row) -> None:
-    """Write the state of a machine that holds `members`, in their order, into `state`."""
-    _sum_up(*test.adds, test.cuts, items, members, empty, state)
+def sum_up(
+    test: FitTest, items: Rows, members: Index, offsets: Index, machines: Index, empty: Row, states: Rows
+) -> None:
+    """Write anew the states of `machines`; machine k holds ``members[offsets[k]:offsets[k + 1]]``, in their order."""
+    _sum_up(*test.adds, test.cuts, items, members, offsets, machines, empty, states)
 
 
 @packing_kernel(types.void(SLACK, SLACK, INDEX, ADD, ADD, ROWS, ROW, ROW, INDEX, ROWS, ROW, ROW))

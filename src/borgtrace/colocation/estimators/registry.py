@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import TypeVar
@@ -30,9 +31,15 @@ def estimators() -> dict[str, type[Estimator]]:
     >>> estimators()["gpa"].symbol
     'ρ'
     """
+    _find()
+    return dict(sorted(_KINDS.items()))
+
+
+@cache
+def _find() -> None:
+    """Import the modules of this package, once: each registers its own."""
     for module in iter_modules(package.__path__):
         import_module(f"{package.__name__}.{module.name}")
-    return dict(sorted(_KINDS.items()))
 
 
 def parse_estimator(text: str) -> Estimator:

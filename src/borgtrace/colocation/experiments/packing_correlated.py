@@ -30,10 +30,10 @@ RESULT = Table(
     "packing_correlated", "way of packing, kind of evaluation and instance",
     ("estimator", "target", "is_apart", "judged_on", "instance"),
     (
-        Column("estimator", "string", "id", "gpa or gpa-covariance.", nullable=False),
+        Column("estimator", "string", "id", "Which test: gpa or gpa-covariance.", nullable=False),
         Column("target", "float64", "fraction", "Promised overflow.", nullable=False),
         Column("is_apart", "bool", "1", "Whether tasks of one job are kept on different machines.", nullable=False),
-        Column("judged_on", "string", "id", "raw or shuffled.", nullable=False),
+        Column("judged_on", "string", "id", "Kind of evaluation: raw or shuffled.", nullable=False),
         Column("instance", "int64", "id", "Number of the instance.", nullable=False),
         Column("n_tasks", "int64", "1", "Tasks of the instance.", nullable=False),
         Column("hours", "float64", "h", "Length of the half that judges.", nullable=False),

@@ -44,7 +44,7 @@ RESULT = Table(
         Column("q", "float64", "fraction", "Share of overflows over all machines and instances.", nullable=False),
         Column("q_error", "float64", "fraction", "Standard error of q over the instances.", nullable=False),
         Column("predicted", "float64", "fraction", "Overflow the estimator predicts, before rebalancing."),
-        Column("matched_machines", "float64", "1", "`machines` of GPA told the target that gives the same q."),
+        Column("matched_machines", "float64", "1", "The same number for GPA, told the target that gives the same q."),
         Column("n_unplaceable", "float64", "1", "Mean number of tasks that fit no machine alone.", nullable=False),
         Column("n_tasks", "int64", "1", "Tasks per instance.", nullable=False),
     ),

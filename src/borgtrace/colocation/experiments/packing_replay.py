@@ -35,7 +35,7 @@ RESULT = Table(
     "packing_replay", "estimator, kind of evaluation and instance", ("estimator", "judged_on", "instance"),
     (
         Column("estimator", "string", "id", "Estimator and parameter.", nullable=False),
-        Column("judged_on", "string", "id", "draws, shuffled or raw.", nullable=False),
+        Column("judged_on", "string", "id", "Kind of evaluation: draws, shuffled or raw.", nullable=False),
         Column("instance", "int64", "id", "Number of the instance.", nullable=False),
         Column("target", "float64", "fraction", "Promised overflow, if the estimator promises one."),
         Column("n_tasks", "int64", "1", "Tasks of the instance.", nullable=False),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -56,9 +57,15 @@ def packers() -> dict[str, Packer]:
     >>> packers()["first-fit"].stops
     True
     """
+    _find()
+    return dict(sorted(_PACKERS.items()))
+
+
+@cache
+def _find() -> None:
+    """Import the modules of this package, once: each registers its own."""
     for module in iter_modules(package.__path__):
         import_module(f"{package.__name__}.{module.name}")
-    return dict(sorted(_PACKERS.items()))
 
 
 def parse_packer(name: str) -> Packer:

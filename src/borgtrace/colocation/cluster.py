@@ -1,0 +1,166 @@
+"""Machines and what is known of the tasks on them, at one moment of a simulation.
+
+Nobody migrates.  A task that has been measured for less than `WARM_UP` slots is *cold*: it counts as what is known of
+earlier tasks of its logical name, else as its request, else as what is known of all tasks so far, else as a whole
+machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.colocation.estimators.estimator import Estimator
+from borgtrace.colocation.estimators.observation import Observation
+from borgtrace.colocation.packers.packer import Packer
+from borgtrace.colocation.packing import HAIR
+from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.timeline import Timeline
+from borgtrace.kernels.packing import choose, sum_up
+from borgtrace.kernels.packing_memory import recalled, remember
+
+ColdStart = Literal["name", "request"]
+WARM_UP = 12
+"""Slots after which a task speaks for itself: an hour."""
+REMEMBERED = 288
+"""Measurements kept per logical name, the latest."""
+
+Index = NDArray[np.int64]
+Values = NDArray[np.float32]
+
+
+@dataclass(eq=False)
+class Cluster:
+    """The state of the simulation; :func:`borgtrace.colocation.online.simulate` drives it.
+
+    Attributes
+    ----------
+    machine_of
+        int64 (n,): where each task runs, −1 for nowhere.
+    members
+        The tasks of each machine, in the order in which they came.
+    """
+
+    pool: Pool
+    timeline: Timeline
+    estimator: Estimator
+    capacity: float
+    packer: Packer
+    cold_start: ColdStart
+    machine_of: Index = field(init=False)
+    members: list[list[int]] = field(init=False, default_factory=list)
+    is_dirty: list[bool] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        n = len(self.pool)
+        self.machine_of = np.full(n, -1)
+        one = self._items(np.zeros((1, 1), np.float32), np.full(1, np.nan))[0]
+        self.items = np.zeros((n, len(one)))
+        self.empty = self.estimator.empty(one[None])
+        self.test = self.estimator.test
+        self.states = np.empty((0, len(one)))
+        self.parameters = np.asarray(self.estimator.parameters(self.capacity), np.float64)
+        self.row = self.estimator.row(self.capacity) * HAIR
+        requests = self.pool.cpu_request
+        self.request = np.full(n, np.nan) if requests is None else requests.astype(np.float64)
+        names = np.full(n, -1) if self.pool.logical_name is None else self.pool.logical_name
+        kinds = np.unique(names[names >= 0])
+        self.name = np.where(names >= 0, np.searchsorted(kinds, names), -1)
+        self.rings = np.zeros((len(kinds) + 1, REMEMBERED), np.float32)
+        self.counts = np.zeros(len(kinds) + 1, np.int64)
+        self.is_milestone = _milestones(int(np.diff(self.timeline.offsets).max(initial=0)))
+
+    def _items(self, values: Values, request: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(
+            self.estimator.items(Observation(values, request=request), self.capacity), np.float64
+        )
+
+    def guess(self, task: int) -> NDArray[np.float64]:
+        """Describe a task nothing is known of: its name's past, its request, everybody's past, or a whole machine."""
+        request, name = self.request[task], int(self.name[task])
+        if self.cold_start == "name" and name >= 0 and self.counts[name] >= WARM_UP:
+            values = recalled(self.rings, self.counts, name)
+        elif np.isfinite(request):
+            values = np.full(1, request, np.float32)
+        elif self.counts[-1] >= WARM_UP:
+            values = recalled(self.rings, self.counts, len(self.counts) - 1)
+        else:
+            values = np.full(1, self.capacity, np.float32)
+        return self._items(values[None], np.array([request]))[0]
+
+    def arrive(self, task: int) -> bool:
+        """Place a task; False where it fits nowhere."""
+        self.items[task] = self.guess(task)
+        self._refresh()
+        machine = choose(
+            self.test, self.packer.score, self.packer.stops, self.states, self.items[task],
+            np.tile(self.row, (len(self.states), 1)), self.parameters, self._idle(),
+        )  # fmt: skip
+        if machine < 0:
+            if self.test.room(self.empty, self.items[task], self.row, self.parameters) < 0:
+                return False
+            machine = self._open()
+        self.members[machine].append(task)
+        self.test.join(self.states[machine], self.items[task])
+        self.machine_of[task] = machine
+        return True
+
+    def depart(self, task: int) -> None:
+        """A task leaves."""
+        machine = int(self.machine_of[task])
+        if machine >= 0:
+            self.members[machine].remove(task)
+            self.is_dirty[machine] = True
+            self.machine_of[task] = -1
+
+    def learn(self, tasks: Index, n_seen: Index, usage: Values) -> None:
+        """Tasks were measured once more: remember it, and describe anew whose history has grown by a third."""
+        remember(self.rings, self.counts, self.name[tasks], usage)
+        is_due = self.is_milestone[n_seen]
+        for seen in np.unique(n_seen[is_due]):
+            due = tasks[is_due & (n_seen == seen)]
+            rows = self.timeline.offsets[due][:, None] + np.arange(seen)
+            self.items[due] = self._items(self.timeline.usage[rows], self.request[due])
+            for machine in self.machine_of[due].tolist():
+                self.is_dirty[machine] = True
+
+    def _idle(self) -> Index:
+        """1 for machines without tasks: they are switched off, and opened only when no other takes the task."""
+        return np.array([0 if held else 1 for held in self.members], np.int64)
+
+    def _open(self) -> int:
+        for machine, held in enumerate(self.members):
+            if not held:
+                self.states[machine] = self.empty
+                return machine
+        if len(self.members) == len(self.states):
+            self.states = np.concatenate([self.states, self.empty[None]])
+        self.members.append([])
+        self.is_dirty.append(False)
+        return len(self.members) - 1
+
+    def _refresh(self) -> None:
+        """Sum up the machines where something changed."""
+        dirty = [machine for machine, is_dirty in enumerate(self.is_dirty) if is_dirty]
+        if not dirty:
+            return
+        held = [self.members[machine] for machine in dirty]
+        offsets = np.array([0, *accumulate(len(some) for some in held)], np.int64)
+        members = np.array([task for some in held for task in some], np.int64)
+        sum_up(self.test, self.items, members, offsets, np.array(dirty), self.empty, self.states)
+        self.is_dirty = [False] * len(self.is_dirty)
+
+
+def _milestones(longest: int) -> NDArray[np.bool_]:
+    """True at 12, 16, 21, 28 …: every time a history has grown by a third, and at multiples of a day's slots."""
+    found = np.zeros(longest + 1, np.bool_)
+    step = WARM_UP
+    while step <= longest:
+        found[step] = True
+        step = max(step + 1, step * 4 // 3)
+    found[288::288] = True
+    return found
