@@ -47,3 +47,32 @@ def test_percentiles(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_no_samples(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(store, "--samples", 0) == 2
     assert capsys.readouterr().err == "borgtrace: --samples: too few: expected at least 1, got 0\n"
+
+
+@pytest.fixture(scope="module")
+def short(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of one hour: no task can run for two."""
+    folder = tmp_path_factory.mktemp("short")
+    generate(folder / "raw", generation="2011", machines=4, hours=1, seed=2)
+    ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
+    return folder / "store"
+
+
+def test_a_store_without_long_tasks(short: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(short, "--experiment", "packing_advice") == 0
+    out, err = capsys.readouterr()
+    assert "No advice: no long task is left of " in err
+    assert "nan" not in out.lower()
+    assert run(short, "--export-pool", tmp_path / "pool") == 5
+    assert capsys.readouterr().err.startswith(f"borgtrace: {short}: no pool: no long task is left of ")
+
+
+def test_a_store_without_usage(short: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    raw = short.parent / "raw"
+    sources = [part for part in raw.rglob("part-*") if "task_usage" not in part.parts]
+    ingest(sources, tmp_path / "store", IngestOptions(jobs=1))
+    assert run(tmp_path / "store", "--export-pool", tmp_path / "pool") == 5
+    message = "no pool: no task has usage; colocation needs a longer trace with usage"
+    assert capsys.readouterr().err == f"borgtrace: {tmp_path / 'store'}: {message}\n"
+    assert run(tmp_path / "store", "--experiment", "packing_base") == 0
+    assert "not applicable: the store holds no rows of instance_usage" in capsys.readouterr().err

@@ -17,7 +17,12 @@ from borgtrace.colocation.estimators.percentile import Percentile
 from borgtrace.colocation.estimators.request import Request
 from borgtrace.colocation.estimators.resources import Together
 from borgtrace.colocation.estimators.two_targets import TwoTargets
-from borgtrace.colocation.experiments import packing_correlated, packing_replay, task_correlation
+from borgtrace.colocation.experiments import (
+    packing_correlated,
+    packing_machines,
+    packing_replay,
+    task_correlation,
+)
 from borgtrace.colocation.experiments.packing_advice import advice, advised
 from borgtrace.colocation.experiments.packing_two_targets import production
 from borgtrace.colocation.grid import Grid
@@ -31,6 +36,7 @@ from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.quality import quality
 from borgtrace.colocation.raw_series import busiest_span, series, shuffled
 from borgtrace.colocation.source import PoolTables
+from borgtrace.errors import UsageError
 from borgtrace.recipe import NotApplicable
 
 
@@ -96,6 +102,23 @@ def test_machines_are_drawn_by_their_number():
     drawn = machines(table, 4_000, seed=2)
     assert (drawn[:, 0] == 0.5).mean() == pytest.approx(0.75, abs=0.03)
     assert (machines(table, 4_000, seed=2) == drawn).all()
+
+
+def test_any_mix_of_machines():
+    pool = on_clock(np.full((6, 30), 0.3))
+    options = {"realizations": 100, "instances": 1, "size": 6}
+    small = packing_machines.RECIPE.run(PoolTables(pool), mix="0.5:1:1", **options).table.to_pylist()
+    assert {row["capacity"] / row["n_machines"] for row in small} == {0.5}
+    assert {
+        (row["estimator"], row["n_machines"]) for row in small if row["estimator"] == "percentile 100"
+    } == {
+        ("percentile 100", 6)  # .3 + .3 does not fit into .5
+    }
+    with pytest.raises(UsageError) as caught:
+        packing_machines.RECIPE.run(PoolTables(pool), mix="1:1:2,0.5:0", **options)
+    assert str(caught.value) == (
+        "mix: not a kind of machine: expected CPU:MEMORY:NUMBER, all above 0, got 0.5:0; try 1:1:2,0.5:0.25:6"
+    )
 
 
 # --- correlation -------------------------------------------------------------------------------

@@ -32,6 +32,10 @@ def colocate(
     capacity: Annotated[
         float, typer.Option(help="Capacity of a machine, for the advice.", metavar="C")
     ] = 1.0,
+    mix: Annotated[
+        str,
+        typer.Option(help="Kinds of machines, for packing_machines: CPU:MEMORY:NUMBER,…", metavar="KINDS"),
+    ] = "",
     slo: Annotated[
         float,
         typer.Option(help="Share of the time a machine must not overflow, for the advice.", metavar="P"),
@@ -82,6 +86,6 @@ def colocate(
             return
         given = {
             "tasks": tasks, "realizations": realizations, "instances": instances, "size": size, "seed": seed,
-            "samples": samples, "capacity": capacity, "target": _colocating.target_of(slo),
+            "samples": samples, "capacity": capacity, "target": _colocating.target_of(slo), "mix": mix,
         }  # fmt: skip
         _colocating.run(source, experiment or [], given, out=out, png=png, as_json=as_json)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from borgtrace.errors import UsageError
 from borgtrace.recipe import Tables
 
 Numbers = NDArray[np.float64]
@@ -16,8 +17,8 @@ PUBLISHED = (
 """CPU, memory and number of machines of the cell of 2011 (Reiss et al., SoCC'12, Table 1)."""
 
 
-def capacity_table(tables: Tables) -> tuple[Numbers, str]:
-    """Kinds of machines: float64 (k, 3) of CPU, memory, number, most frequent first; and where they come from.
+def capacity_table(tables: Tables) -> Numbers:
+    """Kinds of machines: float64 (k, 3) of CPU, memory, number, most frequent first.
 
     Each machine counts with its last known capacity; a store without machines yields the published table of 2011.
     """
@@ -34,8 +35,34 @@ def capacity_table(tables: Tables) -> tuple[Numbers, str]:
         both = np.column_stack([rows["cpu_capacity"].to_numpy(), rows["memory_capacity"].to_numpy()])
         kinds, counts = np.unique(np.round(both[is_last].astype(np.float64), 4), axis=0, return_counts=True)
         table = np.column_stack([kinds, counts])[np.argsort(-counts, kind="stable")]
-        return table[(table[:, 0] > 0) & (table[:, 1] > 0)], "the cell's machines"
-    return np.array(PUBLISHED), "the machines of the cell of 2011"
+        return table[(table[:, 0] > 0) & (table[:, 1] > 0)]
+    return np.array(PUBLISHED)
+
+
+def parse_mix(text: str) -> Numbers:
+    """Kinds of machines from ``CPU:MEMORY:NUMBER,…``, as users write them: float64 (k, 3).
+
+    Examples
+    --------
+    >>> parse_mix("1:1:2,0.5:0.25:6").tolist()
+    [[1.0, 1.0, 2.0], [0.5, 0.25, 6.0]]
+
+    Raises
+    ------
+    UsageError
+        A kind is not three numbers above 0.
+    """
+    kinds = []
+    for kind in text.split(","):
+        try:
+            numbers = [float(number) for number in kind.split(":")]
+        except ValueError:
+            numbers = []
+        if len(numbers) != 3 or not all(0 < number < np.inf for number in numbers):
+            raise UsageError("mix", "not a kind of machine", expected="CPU:MEMORY:NUMBER, all above 0",
+                             got=kind or "nothing", way_out="try 1:1:2,0.5:0.25:6")  # fmt: skip
+        kinds.append(numbers)
+    return np.array(kinds)
 
 
 def _has_machines(tables: Tables) -> bool:

@@ -1,8 +1,9 @@
 """What changes on machines of unequal size?
 
-Past Janus & Rzadca (SoCC'17): machines are drawn from the capacity table of the cell (from the published one of 2011
-where the store has no machines) and opened in the order they come, largest first, or smallest first; a task that does
-not fit a fresh machine leaves it to later tasks.  Here m is the *capacity* in use ÷ mean usage.
+Past Janus & Rzadca (SoCC'17): machines are drawn from a mix that is given, else from the capacity table of the cell,
+else (where the store has no machines) from the published one of 2011.  They are opened in the order they come, largest
+first, or smallest first; a task that does not fit a fresh machine leaves it to later tasks.  Here m is the *capacity* in
+use ÷ mean usage.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from borgtrace.colocation.estimators.gpa import Gpa
 from borgtrace.colocation.estimators.percentile import Percentile
 from borgtrace.colocation.experiments._outcomes import Scale, instances_of
 from borgtrace.colocation.instances import Instance
-from borgtrace.colocation.inventory import capacity_table, machines
+from borgtrace.colocation.inventory import capacity_table, machines, parse_mix
 from borgtrace.colocation.packers.packer import parse_packer
 from borgtrace.colocation.packing import fit, pack_fitted
 from borgtrace.colocation.quality import quality
@@ -61,9 +62,10 @@ def compute(
     instances: int = 5,
     size: int = 1_000,
     seed: int = 0,
+    mix: str = "",
 ) -> pa.Table:
-    """Pack onto unequal machines with every estimator, packer and order."""
-    table, _ = capacity_table(tables)
+    """Pack onto unequal machines with every estimator, packer and order; `mix` as in `parse_mix`."""
+    table = parse_mix(mix) if mix else capacity_table(tables)
     drawn = instances_of(tables, Scale(tasks, realizations, instances, size, seed))
     rows = drawn.map(lambda instance: _rows(instance, table, seed))
     return pa.Table.from_pylist([row for some in rows for row in some])
