@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from borgtrace.synth.text import number_code, printed, put_integer, put_long, put_short, ten_bits, texts
@@ -19,16 +19,19 @@ def _written(value: float, generation: str) -> str:
     return bytes(buffer[3:end]).decode()
 
 
+@settings(deadline=None)  # the first example compiles
 @given(st.floats(0.0, 1000.0))
 def test_a_ten_bit_number_is_written_like_printf(value: float) -> None:
     assert _written(value, "2011") == f"{ten_bits(value):.4g}"
 
 
+@settings(deadline=None)
 @given(st.floats(0.0, 500.0))
 def test_2019_writes_the_exact_decimal_expansion(value: float) -> None:
     assert Decimal(_written(value, "2019")) == Decimal(ten_bits(value))
 
 
+@settings(deadline=None)
 @given(st.floats(1e-6, 1000.0))
 def test_rounding_keeps_ten_bits_and_nothing_below_a_millionth(value: float) -> None:
     rounded = ten_bits(value)
@@ -46,6 +49,7 @@ def test_values_seen_in_the_real_files(value: float, text: str) -> None:
     assert printed(value) == text
 
 
+@settings(deadline=None)
 @given(st.integers(-(2**62), 2**62))
 def test_integers(value: int) -> None:
     buffer = np.zeros(32, dtype=np.uint8)

@@ -19,8 +19,10 @@ LEVEL_LIMIT: Final = 0.25
 """Largest mean CPU of a task: no task of the packing pool fills half of the smallest machine."""
 
 
-STEADY: Final = 0.4
-"""Share of wandering tasks among the large ones: big services are steadier."""
+BUSY: Final = 0.65
+"""Share of wandering tasks among those of middling size."""
+STEADY: Final = 0.2
+"""The same among the large ones: big services are steadier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +71,27 @@ def _modes(cv: float, low_share: float, low_level: float) -> Shape:
 
 
 CLASSES: Final = (
-    # near zero: idle with rare spikes
-    TaskClass("c", 17.62, 0.0053, 0.15, _modes(0.12, 0.875, 0.02), _modes(0.20, 0.33, 0.03)),
-    TaskClass("f", 13.70, 0.0071, 0.15, _modes(0.12, 0.83, 0.02), _modes(0.20, 0.33, 0.03)),
-    TaskClass("k", 15.22, 0.0096, 0.15, _modes(0.12, 0.75, 0.02), _modes(0.20, 0.36, 0.02)),
+    # near zero: idle with rare spikes; k keeps to the second hundredth of a machine in between
+    TaskClass("c", 17.62, 0.0059, 0.15, _modes(0.12, 0.875, 0.02), _modes(0.20, 0.33, 0.03), 0.8),
+    TaskClass("f", 13.70, 0.0095, 0.12, _modes(0.10, 0.765, 0.02), _modes(0.15, 0.33, 0.03), 0.15),
+    TaskClass("k", 15.22, 0.0135, 0.10, _modes(0.10, 0.70, 0.24), _modes(0.15, 0.36, 0.02), 0.5),
     # exponential-like
-    TaskClass("b", 5.47, 0.0180, 0.15, _gamma(0.85), _gamma(0.55)),
-    TaskClass("p", 3.09, 0.0210, 0.15, _gamma(0.82), _gamma(0.45)),
+    TaskClass("b", 5.47, 0.0180, 0.15, _gamma(0.90), _gamma(0.60)),
+    TaskClass("p", 3.09, 0.0210, 0.15, _gamma(0.87), _gamma(0.50)),
     # mixed: two modes
-    TaskClass("m", 6.96, 0.028, 0.22, _modes(0.20, 0.44, 0.02), _beta(0.55, 1.36)),
-    TaskClass("j", 3.48, 0.043, 0.20, _modes(0.20, 0.40, 0.05), _beta(0.46, 1.32)),
-    TaskClass("h", 2.27, 0.062, 0.18, _modes(0.20, 0.39, 0.08), _beta(0.40, 1.30)),
-    # unimodal, from small to large
-    TaskClass("o", 6.54, 0.015, 0.20, _beta(0.97), _beta(0.87, 1.80)),
-    TaskClass("n", 5.77, 0.022, 0.20, _beta(0.93, 1.9), _beta(0.77, 1.62)),
-    TaskClass("l", 4.38, 0.031, 0.20, _beta(0.88, 1.82), _beta(0.65, 1.46)),
-    TaskClass("e", 4.27, 0.042, 0.20, _beta(0.78, 1.87), _beta(0.55, 1.37)),
-    TaskClass("g", 3.77, 0.059, 0.20, _beta(0.64, 1.87), _beta(0.43, 1.35), STEADY),
-    TaskClass("d", 3.11, 0.087, 0.20, _beta(0.49, 1.92), _beta(0.31, 1.38), STEADY),
-    TaskClass("i", 2.93, 0.135, 0.16, _beta(0.395, 1.92), _beta(0.21, 1.42), STEADY),
-    TaskClass("a", 1.42, 0.210, 0.10, _beta(0.325, 1.92), _beta(0.17, 1.42), STEADY),
+    TaskClass("m", 6.96, 0.0275, 0.22, _modes(0.20, 0.44, 0.02), _beta(0.55, 1.36), BUSY),
+    TaskClass("j", 3.48, 0.043, 0.20, _modes(0.20, 0.385, 0.05), _beta(0.50, 1.32), BUSY),
+    TaskClass("h", 2.27, 0.061, 0.18, _modes(0.20, 0.375, 0.07), _beta(0.43, 1.30), BUSY),
+    # unimodal, small
+    TaskClass("o", 6.54, 0.0145, 0.20, _beta(0.97), _beta(0.87, 1.80)),
+    TaskClass("n", 5.77, 0.0215, 0.20, _beta(0.93, 1.9), _beta(0.77, 1.62)),
+    TaskClass("l", 4.38, 0.031, 0.20, _beta(0.88, 1.82), _beta(0.65, 1.46), BUSY),
+    TaskClass("e", 4.27, 0.0415, 0.20, _beta(0.86, 1.85), _beta(0.60, 1.37), BUSY),
+    # large: two levels of work, neither rare: far from normal, hardly skewed
+    TaskClass("g", 3.77, 0.0555, 0.20, _modes(0.18, 0.375, 0.16), _beta(0.43, 1.33), BUSY),
+    TaskClass("d", 3.11, 0.081, 0.20, _modes(0.15, 0.41, 0.30), _beta(0.25, 1.35), STEADY),
+    TaskClass("i", 2.93, 0.127, 0.16, _modes(0.13, 0.42, 0.43), _beta(0.17, 1.40), STEADY),
+    TaskClass("a", 1.42, 0.196, 0.10, _modes(0.11, 0.41, 0.48), _beta(0.13, 1.40), STEADY),
 )
 """In the order near-zero, exponential-like, mixed, unimodal."""
 

@@ -29,8 +29,8 @@ GAP: Final = {"EVICT": 7, "FAIL": 12, "KILL": 3}
 KILLED_PENDING: Final = 0.0367
 """Submissions that are killed before they run."""
 EVICTED_PENDING: Final = 3.1e-4
-FIRST_EVICTED: Final = 300
-"""This wait ends in an eviction in any case, so that small traces have one too."""
+FIRST_EVICTED: Final = 100
+"""This wait (or the next whose task nobody kills before) ends in an eviction, so that small traces have one too."""
 PARENTS: Final = 0.35
 """Jobs of 2019 with a parent."""
 HELD: Final = 0.5
@@ -76,6 +76,7 @@ class Cluster:
         self._count = 0
         self._now = 0
         self._waits = 0
+        self._owes_eviction = False
         self._recent: deque[Job] = deque(maxlen=REMEMBERED)
         self._running: dict[int, Task] = {}
         self._stretch = Stretch(0, bounds[0], bounds[1])
@@ -239,11 +240,13 @@ class Cluster:
     def _wait(self, task: Task, since: int) -> None:
         """Decide how a wait ends: scheduled, killed, evicted."""
         self._waits += 1
+        self._owes_eviction |= self._waits == FIRST_EVICTED
         u = self.random.random()
         wait = round(task.job.tier.delay.at(self.random.random()) * SECOND)
         if task.job.is_alloc_set:
             self._at(since + wait, self._try, task, task.attempt, 0)
-        elif self._waits == FIRST_EVICTED:
+        elif self._owes_eviction:
+            self._owes_eviction = False
             self._at(since + wait, self._leave, task, task.attempt, "EVICT")
         elif u < KILLED_PENDING:
             patience = round(math.exp(8.9 + 1.2 * self.random.gauss(0.0, 1.0)) * SECOND)
@@ -258,6 +261,8 @@ class Cluster:
     def _leave(self, task: Task, attempt: int, kind: str) -> None:
         if task.attempt == attempt and task.machine < 0:
             self._over(task, kind, -1)
+        elif kind == "EVICT":
+            self._owes_eviction = True
 
     def _update(self, task: Task, attempt: int, kind: str) -> None:
         is_running = task.machine >= 0

@@ -26,7 +26,7 @@ from borgtrace.synth.shapes import STEPS_PER_UNIT, Z_LIMIT, maximum_scores, norm
 
 PERIODS: Final = (1, 4, 18, 144)
 """Lengths of the constant stretches, in windows of 300 s: 5 min, 20 min, 90 min, 12 h."""
-SPECTRA: Final = np.sqrt(np.array([[0.80, 0.20, 0.0, 0.0], [0.10, 0.08, 0.70, 0.12]], dtype=np.float32))
+SPECTRA: Final = np.sqrt(np.array([[0.80, 0.20, 0.0, 0.0], [0.02, 0.03, 0.92, 0.03]], dtype=np.float32))
 """Amplitude of each stretch for stationary (row 0) and drifting (row 1) tasks."""
 
 _N: Final = normal_scores()

@@ -118,7 +118,7 @@ def json_line(record: Record) -> str:
     Examples
     --------
     >>> json_line({"time": 5, "deleted": True, "capacity": {"cpus": 0.5}, "ids": [7]})
-    '{"time":"5","deleted":true,"capacity":{"cpus":0.5},"ids":["7"]}\\n'
+    '{"time":"5","deleted":true,"capacity":{"cpus":0.5},"ids":["7"]}\n'
     """
     return json.dumps(_exported(record), separators=(",", ":")) + "\n"
 
