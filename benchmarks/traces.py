@@ -9,6 +9,7 @@ once a trace; "indexed" has an index on task and time, which the original had no
 from __future__ import annotations
 
 import argparse
+import itertools
 import sqlite3
 import sys
 import tempfile
@@ -59,13 +60,15 @@ def write_jobs(store: borgtrace.Store, chosen: Pairs, folder: Path, *, is_indexe
     )
     columns = [usage.column(k).to_numpy() for k in range(4)]
     bounds = [0, *(np.flatnonzero(np.diff(columns[0])) + 1).tolist(), usage.num_rows]
-    for low, high in zip(bounds, bounds[1:], strict=False):
+    for low, high in itertools.pairwise(bounds):
         job = int(columns[0][low])
         with sqlite3.connect(folder / f"{job}.sqlite3") as file:
             file.execute(TABLE)
             rows = zip(columns[1][low:high].tolist(), columns[2][low:high].tolist(),
                        columns[3][low:high].astype(float).tolist(), strict=True)  # fmt: skip
-            file.executemany("INSERT INTO `task_usage` VALUES (?, ?, ?, ?)", ((t, job, i, c) for t, i, c in rows))
+            file.executemany(
+                "INSERT INTO `task_usage` VALUES (?, ?, ?, ?)", ((t, job, i, c) for t, i, c in rows)
+            )
             if is_indexed:
                 file.execute("CREATE INDEX `by task` ON `task_usage` (`task index`, `start time`)")
         file.close()
@@ -117,7 +120,9 @@ def report(store: borgtrace.Store, chosen: Pairs, sample: Pairs, folder: Path) -
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--files", type=int, default=9)
     parser.add_argument("--rows", type=int, default=2_400_000)
     parser.add_argument("--tasks", type=int, default=100_000)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import BinaryIO
 
 import numpy as np
@@ -29,11 +30,16 @@ class Tripped(Exception):  # noqa: N818 - a signal between two readers, not an e
     """The fast path met something it does not handle."""
 
 
-Reader = Callable[[BinaryIO, tuple[RawColumn, ...]], Iterator[pa.Table]]
+@dataclass(frozen=True)
+class Reader:
+    """A way to read typed columns; whether what it yields is finite and not negative by its making."""
+
+    chunks: Callable[[BinaryIO, tuple[RawColumn, ...]], Iterator[pa.Table]]
+    is_unsigned: bool = False
 
 
 def read_chunks(
-    stream: BinaryIO, columns: tuple[RawColumn, ...], read: Reader
+    stream: BinaryIO, columns: tuple[RawColumn, ...], reader: Reader
 ) -> Iterator[tuple[pa.Table, Counter[str]]]:
     """Yield checked tables of canonical columns and what was counted in them.
 
@@ -43,8 +49,8 @@ def read_chunks(
         Decompressed bytes.
     columns
         The fields of the file.
-    read
-        `read_general`, or `fast_numbers.read_numbers` where all fields are numbers.
+    reader
+        `GENERAL`, or `fast_numbers.NUMBERS` where all fields are numbers.
 
     Raises
     ------
@@ -52,10 +58,10 @@ def read_chunks(
         When any row needs care.
     """
     previous = 0
-    for raw in read(stream, columns):
-        table = pa.table(
-            {column.column.name: _canonical(column, raw.column(i)) for i, column in enumerate(columns)}
-        )
+    for raw in reader.chunks(stream, columns):
+        table = pa.table({
+            column.column.name: _canonical(column, raw.column(i), reader) for i, column in enumerate(columns)
+        })  # fmt: skip
         counts = count_suspicions(table)
         if "end_time" in table.column_names and _ends_early(table):
             raise Tripped
@@ -65,7 +71,7 @@ def read_chunks(
         yield table, +counts
 
 
-def read_general(stream: BinaryIO, columns: tuple[RawColumn, ...]) -> Iterator[pa.Table]:
+def _read_general(stream: BinaryIO, columns: tuple[RawColumn, ...]) -> Iterator[pa.Table]:
     """Yield tables of typed columns, named by position, with Arrow's CSV reader."""
     names = [str(i) for i in range(len(columns))]
     types = {name: column.reader_type for name, column in zip(names, columns, strict=True)}
@@ -93,7 +99,10 @@ def read_general(stream: BinaryIO, columns: tuple[RawColumn, ...]) -> Iterator[p
         yield pa.Table.from_batches(waiting)
 
 
-def _canonical(raw: RawColumn, values: pa.ChunkedArray) -> pa.ChunkedArray:
+GENERAL = Reader(_read_general)
+
+
+def _canonical(raw: RawColumn, values: pa.ChunkedArray, reader: Reader) -> pa.ChunkedArray:
     """Check one column and give it its canonical type."""
     if raw.is_mandatory and values.null_count and not raw.keeps_empty:
         raise Tripped
@@ -102,7 +111,7 @@ def _canonical(raw: RawColumn, values: pa.ChunkedArray) -> pa.ChunkedArray:
     if raw.column.type == "bool":
         return values
     if raw.column.type == "float32":
-        return _amounts(values)
+        return values if reader.is_unsigned else _amounts(values)
     if raw.column.type == "enum":
         return _names(raw, values)
     return _times(values) if raw.column.name in TIMES else _whole_numbers(raw, values)

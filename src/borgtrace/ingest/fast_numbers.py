@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from borgtrace.ingest.columns2011 import RawColumn
+from borgtrace.ingest.fast_csv import Reader
 from borgtrace.kernels.numbers_csv import DECIMAL, DOUBTFUL_LIMIT, INTEGER, STRANGE, parse_numbers
 
 BLOCK_SIZE = 1 << 22
@@ -29,7 +30,7 @@ def suits(columns: tuple[RawColumn, ...]) -> bool:
     return all(c.column.type in ("int64", "int32", "float32", "bool") for c in columns)
 
 
-def read_numbers(stream: BinaryIO, columns: tuple[RawColumn, ...]) -> Iterator[pa.Table]:
+def _read_numbers(stream: BinaryIO, columns: tuple[RawColumn, ...]) -> Iterator[pa.Table]:
     """Yield tables of typed columns, named by position as `fast_csv` names them.
 
     Raises
@@ -59,6 +60,9 @@ def read_numbers(stream: BinaryIO, columns: tuple[RawColumn, ...]) -> Iterator[p
         yield target.take()
 
 
+NUMBERS = Reader(_read_numbers, is_unsigned=True)
+
+
 class _Target:
     """The columns being filled."""
 
@@ -75,7 +79,7 @@ class _Target:
         decimals = int(self._kinds.sum())
         self._integers = np.empty((len(self._kinds) - decimals, ROWS_PER_CHUNK), np.int64)
         self._decimals = np.empty((decimals, ROWS_PER_CHUNK), np.float32)
-        self._valid = np.zeros((len(self._kinds), ROWS_PER_CHUNK // 8), np.uint8)
+        self._valid = np.full((len(self._kinds), ROWS_PER_CHUNK // 8), 0xFF, np.uint8)
 
     @property
     def is_full(self) -> bool:

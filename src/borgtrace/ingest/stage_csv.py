@@ -10,8 +10,8 @@ import pyarrow as pa
 from borgtrace.ingest.careful import line_blocks, sift
 from borgtrace.ingest.columns2011 import RawColumn, raw_columns
 from borgtrace.ingest.counts import count_out_of_order, count_suspicions
-from borgtrace.ingest.fast_csv import Reader, Tripped, read_chunks, read_general
-from borgtrace.ingest.fast_numbers import Strange, read_numbers, suits
+from borgtrace.ingest.fast_csv import GENERAL, Reader, Tripped, read_chunks
+from borgtrace.ingest.fast_numbers import NUMBERS, Strange, suits
 from borgtrace.ingest.fields import csv_field
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.staged import StagedPaths, StagedWriter, make_entry
@@ -50,18 +50,18 @@ def stage_csv(source: Source, paths: StagedPaths, width: int) -> SourceEntry:
 def _fast(source: Source, columns: tuple[RawColumn, ...], writer: StagedWriter) -> tuple[str, Counter[str]]:
     if suits(columns):
         try:
-            return _read(source, columns, writer, read_numbers)
+            return _read(source, columns, writer, NUMBERS)
         except Strange:
             writer.abandon()
-    return _read(source, columns, writer, read_general)
+    return _read(source, columns, writer, GENERAL)
 
 
 def _read(
-    source: Source, columns: tuple[RawColumn, ...], writer: StagedWriter, read: Reader
+    source: Source, columns: tuple[RawColumn, ...], writer: StagedWriter, reader: Reader
 ) -> tuple[str, Counter[str]]:
     counters: Counter[str] = Counter()
     with open_stream(source.path, is_gzip=source.is_gzip) as (stream, raw):
-        for table, found in read_chunks(stream, columns, read):
+        for table, found in read_chunks(stream, columns, reader):
             counters += found
             rows = pa.array(np.arange(writer.rows, writer.rows + table.num_rows))
             writer.write(table.append_column("source_row", rows))

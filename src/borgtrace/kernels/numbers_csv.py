@@ -1,6 +1,7 @@
 """Lines of plain numbers with commas between, parsed into columns: the hot path of ingest.
 
-Only the shape of Google's usage files is understood (digits, one point, an exponent; no sign but in
+Nearly all fields are short: their digits are read eight at a time; what is longer, or has an exponent,
+byte by byte.  Only the shape of Google's usage files is understood (digits, one point, an exponent; no sign but in
 the exponent, no quotes, no blanks); anything else stops the kernel, and the caller reads the file
 with a general parser.  Values are exact: a decimal is formed as one correctly rounded double, and
 the few whose double lies next to the middle of two float32 are handed back to be decided exactly.
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.words import count_digits, load_word, read_digits
 
 Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
@@ -20,14 +22,106 @@ INTEGER, DECIMAL = 0, 1
 PARSED, STRANGE = 0, 1
 DOUBTFUL_LIMIT = 4096
 _POWERS = 10.0 ** np.arange(23)
+_TENS = np.array([10**k for k in range(9)], np.uint64)
 _COMMA, _NEWLINE, _POINT, _ZERO, _LOWER_E, _UPPER_E, _MINUS, _PLUS = 44, 10, 46, 48, 101, 69, 45, 43
 _EXACT = 1 << 53
 _SMALLEST = 1.2e-38
 _LAST_TIME = 2**63 - 1
+_WORD, _AHEAD = 8, 24
+"""Bytes of a word, and how far the quick way looks ahead."""
+_ZERO_POINT = np.uint64(0x2E30)
+_TWO_BYTES = np.uint64(0xFFFF)
+
+
+@compiled(inline=True)
+def _read_integer(text: Bytes, at: int) -> tuple[np.uint64, int, int]:
+    """Return a number of up to 15 digits, how many those are, and where it ends."""
+    word = load_word(text, at)
+    digits = count_digits(word)
+    if digits == 0:
+        return np.uint64(0), 0, at
+    number = read_digits(word, digits)
+    if digits == _WORD:
+        word = load_word(text, at + _WORD)
+        more = count_digits(word)
+        if more:
+            number = number * _TENS[more] + read_digits(word, more)
+            digits += more
+    return number, digits, at + digits
+
+
+@compiled(inline=True)
+def _read_decimal(text: Bytes, at: int) -> tuple[np.uint64, int, int, int]:
+    """Return the digits of a decimal as a number, how many, how many after the point, and where it ends."""
+    word = load_word(text, at)
+    if word & _TWO_BYTES == _ZERO_POINT:
+        word = load_word(text, at + 2)
+        places = count_digits(word)
+        if places == 0:
+            return np.uint64(0), 1, 0, at + 2
+        return read_digits(word, places), 1 + places, places, at + 2 + places
+    digits = count_digits(word)
+    if digits == 0:
+        return np.uint64(0), 0, 0, at
+    number = read_digits(word, digits)
+    at += digits
+    if digits == _WORD or text[at] != _POINT:
+        return number, digits, 0, at
+    word = load_word(text, at + 1)
+    places = count_digits(word)
+    if places:
+        number = number * _TENS[places] + read_digits(word, places)
+    return number, digits + places, places, at + 1 + places
+
+
+@compiled(inline=True)
+def _is_between(value: float) -> bool:
+    """Whether a double lies next to the middle of two float32, so that rounding it twice may err."""
+    beside = (np.float64(value).view(np.int64) & 0x1FFFFFFF) - 0x10000000
+    return bool(beside >= -1 and beside <= 1)
 
 
 @compiled()
-def parse_numbers(  # noqa: PLR0911, PLR0912, PLR0915 - one loop over bytes, for speed
+def _read_slowly(text: Bytes, at: int, is_decimal: bool) -> tuple[np.uint64, int, int, int, int]:
+    """Read any number, byte by byte.
+
+    Returns
+    -------
+    number, digits, places, exponent, end
+        `digits` is −1 where the text ends early, −2 where it is not a number.
+    """
+    number = np.uint64(0)
+    digits = places = exponent = 0
+    start, size, seen_point = at, len(text), False
+    while at < size:
+        letter = text[at]
+        if letter >= _ZERO and letter <= _ZERO + 9:
+            number = number * np.uint64(10) + np.uint64(letter - _ZERO)
+            digits += 1
+            places += seen_point
+        elif letter == _POINT and is_decimal and not seen_point:
+            seen_point = True
+        else:
+            break
+        at += 1
+    if at < size and digits and is_decimal and (text[at] == _LOWER_E or text[at] == _UPPER_E):
+        at += 1
+        is_negative = at < size and text[at] == _MINUS
+        at += at < size and (text[at] == _MINUS or text[at] == _PLUS)
+        before = at
+        while at < size and text[at] >= _ZERO and text[at] <= _ZERO + 9:
+            exponent = min(exponent * 10 + (text[at] - _ZERO), 999)
+            at += 1
+        if at == before and at < size:
+            return number, -2, places, exponent, at
+        exponent = -exponent if is_negative else exponent
+    if at >= size:
+        return number, -1, places, exponent, at
+    return number, -2 if digits == 0 and at > start else digits, places, exponent, at
+
+
+@compiled()
+def parse_numbers(  # noqa: PLR0911, PLR0912 - one loop over bytes, for speed
     text: Bytes,
     kinds: Bytes,
     slots: Bytes,
@@ -51,7 +145,7 @@ def parse_numbers(  # noqa: PLR0911, PLR0912, PLR0915 - one loop over bytes, for
     integers, decimals
         Shapes (i, rows) and (d, rows).
     valid
-        Arrow validity bitmaps, shape (fields, rows / 8), zero where nothing was parsed yet.
+        Arrow validity bitmaps, shape (fields, rows / 8), all ones before.
     doubtful
         Shape (k, 4): field, row, start and end in `text` of values to be decided exactly.
 
@@ -60,81 +154,49 @@ def parse_numbers(  # noqa: PLR0911, PLR0912, PLR0915 - one loop over bytes, for
     status, row, consumed, doubts
         PARSED or STRANGE; the next row; bytes of whole lines; rows used of `doubtful`.
     """
-    bits = np.empty(1, np.float64)
-    pattern = bits.view(np.int64)
     fields = len(kinds)
-    size = len(text)
-    position = line = 0
-    doubts = 0
+    quick = len(text) - _AHEAD
+    position = line = doubts = 0
     while row < rows:
         for field in range(fields):
-            start = position
-            number = np.uint64(0)
-            digits = point = exponent = 0
-            is_decimal = kinds[field] == DECIMAL
-            seen_point = False
-            while position < size:
-                letter = text[position]
-                if letter >= _ZERO and letter <= _ZERO + 9:
-                    number = number * np.uint64(10) + np.uint64(letter - _ZERO)
-                    digits += 1
-                    point += seen_point
-                elif letter == _POINT and is_decimal and not seen_point:
-                    seen_point = True
+            start, is_decimal = position, kinds[field] == DECIMAL
+            end_mark = _NEWLINE if field == fields - 1 else _COMMA
+            digits, places, exponent, number = -1, 0, 0, np.uint64(0)
+            if position <= quick:
+                if is_decimal:
+                    number, digits, places, position = _read_decimal(text, position)
                 else:
-                    break
-                position += 1
-            if position >= size:
-                return PARSED, row, line, doubts
-            letter = text[position]
-            if (letter == _LOWER_E or letter == _UPPER_E) and is_decimal and digits:
-                position += 1
-                sign = 1
-                if position < size and (text[position] == _MINUS or text[position] == _PLUS):
-                    sign = -1 if text[position] == _MINUS else 1
-                    position += 1
-                before = position
-                while position < size and text[position] >= _ZERO and text[position] <= _ZERO + 9:
-                    exponent = min(exponent * 10 + (text[position] - _ZERO), 999)
-                    position += 1
-                if position >= size:
+                    number, digits, position = _read_integer(text, position)
+            if digits < 0 or text[position] != end_mark:
+                number, digits, places, exponent, position = _read_slowly(text, start, is_decimal)
+                if digits == -1:
                     return PARSED, row, line, doubts
-                if position == before:
+                if digits < 0 or text[position] != end_mark:
                     return STRANGE, row, line, doubts
-                exponent *= sign
-                letter = text[position]
-            if letter != (_NEWLINE if field == fields - 1 else _COMMA):
-                return STRANGE, row, line, doubts
-            if digits == 0 and position > start:
-                return STRANGE, row, line, doubts
-            if digits:
-                if not is_decimal:
-                    if digits > 19 or number > np.uint64(_LAST_TIME):
-                        return STRANGE, row, line, doubts
-                    integers[slots[field], row] = np.int64(number)
-                else:
-                    if digits > 18 or number >= np.uint64(_EXACT):
-                        return STRANGE, row, line, doubts
-                    power = exponent - point
-                    value = np.float64(number)
-                    if power < -22 or power > 22:
-                        return STRANGE, row, line, doubts
-                    value = value / _POWERS[-power] if power < 0 else value * _POWERS[power]
-                    if value != 0.0 and (value < _SMALLEST or value > 1e30):
-                        return STRANGE, row, line, doubts
-                    bits[0] = value
-                    beside = (pattern[0] & 0x1FFFFFFF) - 0x10000000
-                    if beside >= -1 and beside <= 1:
-                        if doubts == len(doubtful):
-                            return STRANGE, row, line, doubts
-                        doubtful[doubts, 0] = field
-                        doubtful[doubts, 1] = row
-                        doubtful[doubts, 2] = start
-                        doubtful[doubts, 3] = position
-                        doubts += 1
-                    decimals[slots[field], row] = np.float32(value)
-                valid[field, row >> 3] |= np.uint8(1 << (row & 7))
             position += 1
+            if digits == 0:
+                valid[field, row >> 3] &= ~np.uint8(1 << (row & 7))
+            elif not is_decimal:
+                if digits > 19 or number > np.uint64(_LAST_TIME):
+                    return STRANGE, row, line, doubts
+                integers[slots[field], row] = np.int64(number)
+            else:
+                power = exponent - places
+                if digits > 18 or number >= np.uint64(_EXACT) or power < -22 or power > 22:
+                    return STRANGE, row, line, doubts
+                value = np.float64(number)
+                value = value / _POWERS[-power] if power < 0 else value * _POWERS[power]
+                if value != 0.0 and (value < _SMALLEST or value > 1e30):
+                    return STRANGE, row, line, doubts
+                if _is_between(value):
+                    if doubts == len(doubtful):
+                        return STRANGE, row, line, doubts
+                    doubtful[doubts, 0] = field
+                    doubtful[doubts, 1] = row
+                    doubtful[doubts, 2] = start
+                    doubtful[doubts, 3] = position - 1
+                    doubts += 1
+                decimals[slots[field], row] = np.float32(value)
         line = position
         row += 1
     return PARSED, row, line, doubts
