@@ -133,3 +133,17 @@ def test_sizes_order_the_machines():
     found = grid().outcomes([Cell(Cantelli(b)) for b in (1.0, 1.7, 4.4)])
     machines = [outcome.m_abs for outcome in found if outcome.instance == 0]
     assert machines == sorted(machines)
+
+
+def test_fresh_draws_judge_what_others_were_seen():
+    inst, fresh = np.float32([[0.4, 0.4]] * 2), np.float32([[0.4, 0.9]] * 2)
+    drawn = Instance(0, np.arange(2), inst, lambda: inst, lambda: fresh)
+    cell = Cell(Percentile(100), clairvoyance=0.5)
+    (found,) = judge_instance(drawn, [cell], on_fresh=True)
+    assert (found.m_abs, found.overflows, found.trials) == (1, 1, 2)  # all fresh columns, whatever was seen
+    made = Instances(POOL, size=50, realizations=100, count=1, seed=3).make(0)
+    assert (made.fresh != made.inst).any()
+    assert made.fresh.mean() == pytest.approx(made.inst.mean(), rel=0.05)
+    with pytest.raises(UsageError) as caught:
+        judge_instance(Instance(0, np.arange(2), inst, lambda: inst), [cell], on_fresh=True)
+    assert str(caught.value) == "instance: has no draws to judge by but those that were seen"

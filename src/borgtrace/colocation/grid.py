@@ -101,8 +101,8 @@ class Outcome:
         return self.overflows / self.trials if self.trials else 0.0
 
 
-def judge_instance(instance: Instance, cells: Sequence[Cell]) -> list[Outcome]:
-    """Pack and judge one instance in every way of `cells`; outcomes in their order."""
+def judge_instance(instance: Instance, cells: Sequence[Cell], *, on_fresh: bool = False) -> list[Outcome]:
+    """Pack and judge one instance in every way of `cells`; outcomes in their order.  See :class:`Grid`."""
     packings: dict[Cell, Packing] = {}
     predicted: dict[Cell, float] = {}
     for observed, group in _by_observation(instance, cells):
@@ -110,8 +110,9 @@ def judge_instance(instance: Instance, cells: Sequence[Cell]) -> list[Outcome]:
             _pack_all(fitted, members, packings, predicted)
     seen = {cell: _n_seen(instance, cell) for cell in cells}
     full = instance.inst.shape[1]
-    first = [0 if seen[cell] == full else seen[cell] for cell in cells]
-    counts = overflow_counts(instance.inst, [packings[cell] for cell in cells], first).sum(axis=1)
+    first = [0 if on_fresh or seen[cell] == full else seen[cell] for cell in cells]
+    judged = instance.fresh if on_fresh else instance.inst
+    counts = overflow_counts(judged, [packings[cell] for cell in cells], first).sum(axis=1)
     means = instance.seen.mean
     outcomes = []
     for cell, start, overflows in zip(cells, first, counts, strict=True):
@@ -171,11 +172,14 @@ class Grid:
     ----------
     instances
         The instances every cell is judged on.
+    on_fresh
+        Whether packings are judged by draws of their own, which no estimator has seen, instead of as the paper does.
     threads
         Instances worked on at a time (default: one per core, at most 4; each takes about 200 MB at paper scale).
     """
 
     instances: Instances
+    on_fresh: bool = False
     threads: int = field(default_factory=lambda: min(os.cpu_count() or 1, 4))
     progress: Callable[[int], None] | None = None
     _known: dict[Cell, list[Outcome]] = field(default_factory=dict, repr=False)
@@ -185,7 +189,9 @@ class Grid:
         missing = list(dict.fromkeys(cell for cell in cells if cell not in self._known))
         if missing:
             found: dict[Cell, list[Outcome]] = {cell: [] for cell in missing}
-            for answers in self.instances.map(lambda i: judge_instance(i, missing), self.threads):
+            for answers in self.instances.map(
+                lambda i: judge_instance(i, missing, on_fresh=self.on_fresh), self.threads
+            ):
                 for outcome in answers:
                     found[outcome.cell].append(outcome)
                 if self.progress is not None:

@@ -27,7 +27,8 @@ FEWEST_REALIZATIONS = 100
 """Below, a target of 1 % is decided by less than one realization."""
 
 KEPT = 2**30
-"""Bytes of instances kept for the next experiment; an instance takes four times its realizations, at most."""
+"""Bytes of instances kept for the next experiment; an instance takes five times its realizations, at most."""
+_FRESH = 1 << 32  # added to the seed for draws that only judge
 
 Values = NDArray[np.float32]
 Answer = TypeVar("Answer")
@@ -48,8 +49,8 @@ class Instance:
         int64 (n,): indices into the pool.
     inst
         float32 (n, R): realizations of instantaneous usage.
-    draw_avg
-        Makes those of the window averages, when they are first asked for.
+    draw_avg, draw_fresh
+        Make those of the window averages, and other ones of instantaneous usage, when they are first asked for.
     request
         float64 (n,) or None: CPU requests, NaN where unknown.
     """
@@ -58,12 +59,20 @@ class Instance:
     tasks: NDArray[np.int64]
     inst: Values
     draw_avg: Callable[[], Values]
+    draw_fresh: Callable[[], Values] | None = None
     request: NDArray[np.float64] | None = None
 
     @cached_property
     def avg(self) -> Values:
         """Realizations of the window averages, float32 (n, R)."""
         return self.draw_avg()
+
+    @cached_property
+    def fresh(self) -> Values:
+        """Realizations of instantaneous usage that no estimator has seen, float32 (n, R)."""
+        if self.draw_fresh is None:
+            raise UsageError("instance", "has no draws to judge by but those that were seen")
+        return self.draw_fresh()
 
     @cached_property
     def seen(self) -> Observation:
@@ -130,7 +139,7 @@ class Instances:
         """Draw one instance, or return the one kept."""
         if number not in self.kept:
             made = self._made(number)
-            if 4 * made.inst.nbytes * (len(self.kept) + 1) > KEPT:
+            if 5 * made.inst.nbytes * (len(self.kept) + 1) > KEPT:
                 return made
             self.kept[number] = made
         return self.kept[number]
@@ -139,12 +148,13 @@ class Instances:
         tasks, request = self.tasks(number), self.pool.cpu_request
         return Instance(
             number, tasks, self._draw(tasks, "inst"), lambda: self._draw(tasks, "avg"),
+            lambda: self._draw(tasks, "inst", _FRESH),
             None if request is None else request[tasks].astype(np.float64),
         )  # fmt: skip
 
-    def _draw(self, tasks: NDArray[np.int64], column: Column) -> Values:
+    def _draw(self, tasks: NDArray[np.int64], column: Column, salt: int = 0) -> Values:
         with _DRAWING:
-            return self.pool.draw(tasks, self.realizations, self.seed, column)
+            return self.pool.draw(tasks, self.realizations, self.seed + salt, column)
 
     def map(self, work: Callable[[Instance], Answer], threads: int = 2) -> Iterator[Answer]:
         """Do `work` on every instance, `threads` at a time; answers come in order, the same whatever `threads`."""

@@ -99,26 +99,30 @@ def grid_of(tables: Tables, scale: Scale) -> Grid:
 
 
 def halves_of(tables: Tables, scale: Scale) -> tuple[Grid, Grid]:
-    """A grid to judge on and a grid to learn on, other draws of other tasks (of the same ones in a small pool)."""
+    """A grid to judge on and a grid to learn on: other tasks (where the pool has enough), other draws.
+
+    Both judge by draws that no estimator has seen.
+    """
 
     def make() -> tuple[Grid, Grid]:
         pool = pool_of(tables, tasks=scale.tasks, seed=scale.seed)
         judged, held_out = split(pool, scale.size, scale.seed)
         if judged is pool:
             other = replace(scale, seed=scale.seed + 1)
-            return grid_of(tables, scale), Grid(_instances(tables, pool, "held out", other))
+            held_out_instances = _instances(tables, pool, "held out", other)
+            return Grid(instances_of(tables, scale), on_fresh=True), Grid(held_out_instances, on_fresh=True)
         return grids_of(judged, held_out, scale)
 
     return shared(tables, ("halves", scale), make)
 
 
 def grids_of(judged: Pool, held_out: Pool, scale: Scale) -> tuple[Grid, Grid]:
-    """Grids over two pools, with draws of their own."""
+    """Grids over two pools, with draws of their own; both judge by draws that no estimator has seen."""
     first, second = (
         Instances(pool, scale.size, scale.realizations, scale.instances, seed)
         for pool, seed in ((judged, scale.seed), (held_out, scale.seed + 1))
     )
-    return Grid(first), Grid(second)
+    return Grid(first, on_fresh=True), Grid(second, on_fresh=True)
 
 
 def run_cells(tables: Tables, cells: Sequence[Cell], declared: Table, scale: Scale) -> pa.Table:
