@@ -5,11 +5,12 @@ from pathlib import Path
 import pytest
 
 from borgtrace.engine import connect, read_table
-from borgtrace.lifecycle import Cache, code_version
+from borgtrace.lifecycle import Cache, cache, code_version
+from borgtrace.lifecycle.pieces import pieces
 from borgtrace.recipe import Tables
 from borgtrace.schema import TABLES
 from tests.analyses.tiny import arrow
-from tests.lifecycle.lives import life
+from tests.lifecycle.lives import life, rows, tables
 
 
 @pytest.fixture
@@ -57,3 +58,45 @@ def test_without_a_directory_tables_stay_in_memory(part: Path) -> None:
     tables = Tables({"instance_events": read_table(con, TABLES["instance_events"], [str(part)])})
     assert tables.n_rows("instance_occupancy") == 3
     assert not (part.parent / "cache").exists()
+
+
+def test_a_large_table_is_computed_in_pieces_and_nobody_sees_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow.parquet as pq
+
+    lives = [
+        event
+        for number in (3, 1, 2)
+        for index in (0, 1)
+        for event in life("SUBMIT 5 SCHEDULE 7 EVICT 9 SUBMIT 9 SCHEDULE 11 FINISH 19", number, index)
+    ]
+    path = tmp_path / "part-00000.parquet"
+    pq.write_table(arrow("instance_events", lives), path)
+    whole = opened(path, "a" * 64)
+    monkeypatch.setattr(cache, "pieces", lambda events: pieces(events, 8))
+    cut = opened(path, "b" * 64)
+
+    assert rows(cut.instance_attempts, "collection_id", "instance_index", "attempt") == rows(
+        whole.instance_attempts, "collection_id", "instance_index", "attempt"
+    )
+    assert {(r["from_type"], r["to_type"]): r["n"] for r in rows(cut.instance_transitions)} == {
+        (None, "SUBMIT"): 6, ("SUBMIT", "SCHEDULE"): 12, ("SCHEDULE", "EVICT"): 6, ("EVICT", "SUBMIT"): 6,
+        ("SCHEDULE", "FINISH"): 6,
+    }  # fmt: skip
+    folder = path.parent / "cache" / f"{'b' * 16}-{code_version()}"
+    assert sorted(item.relative_to(folder).as_posix() for item in folder.rglob("*")) == [
+        "instance_attempts.parquet",
+        "instance_attempts.parquet/part-00000.parquet",
+        "instance_attempts.parquet/part-00001.parquet",
+        "instance_attempts.parquet/part-00002.parquet",
+        "instance_transitions.parquet",
+    ]
+
+
+def test_pieces_hold_whole_collections_in_order(tmp_path: Path) -> None:
+    events = [event for number in (30, 10, 20) for event in life("SUBMIT 5 SCHEDULE 7 FINISH 19", number)]
+    table = tables(events).instance_events
+    found = [sorted({row["collection_id"] for row in rows(piece)}) for piece in pieces(table, 4)]
+    assert found == [[10, 20], [30]]
+    assert len(pieces(table, 9)) == 1

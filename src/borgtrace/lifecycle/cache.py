@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import os
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import version
@@ -15,7 +16,8 @@ import ibis
 import ibis.expr.types as ir
 
 from borgtrace.engine import read_table
-from borgtrace.schema import Table
+from borgtrace.lifecycle.derived import Derived
+from borgtrace.lifecycle.pieces import pieces
 
 _SERIAL = itertools.count()
 
@@ -50,14 +52,15 @@ class Cache:
         digest = hashlib.sha256(f"{self.digest}\n{predicate}".encode()).hexdigest()
         return replace(self, digest=digest)
 
-    def keep(self, expr: ir.Table, table: Table) -> ir.Table:
-        """Compute a derived table unless it is kept already, and return it as read back."""
-        con = ibis.get_backend(expr)
+    def keep(self, source: ir.Table, derived: Derived, generation: str) -> ir.Table:
+        """Compute a derived table from `source` unless it is kept already, and return it as read back."""
+        con = ibis.get_backend(source)
+        table = derived.table
         target = self._target(table.name, con.name)
         if target is None:
-            return hold(expr, f"{table.name}_{next(_SERIAL)}")
+            return hold(derived.build(source, generation), f"{table.name}_{next(_SERIAL)}")
         if not target.exists():
-            _write(con, expr, target)
+            _write(con, source, derived, generation, target)
         paths = sorted(map(str, target.glob("*.parquet"))) if target.is_dir() else [str(target)]
         return read_table(con, table, paths, name=f"{table.name}_{next(_SERIAL)}")
 
@@ -99,18 +102,44 @@ def _typed(con: ibis.backends.BaseBackend, expr: ir.Table) -> str:
     return f"SELECT {values} FROM ({con.compile(expr)})"
 
 
-def _write(con: ibis.backends.BaseBackend, expr: ir.Table, target: Path) -> None:
+def _write(
+    con: ibis.backends.BaseBackend, source: ir.Table, derived: Derived, generation: str, target: Path
+) -> None:
     """Write beside the target, then rename: a killed run leaves nothing that looks whole."""
     incomplete = target.with_name(f"{target.name}.{os.getpid()}.incomplete")
     if con.name == "pyspark":
         from borgtrace.engine.spark import spark_session
 
-        query = con.compile(expr)
+        query = con.compile(derived.build(source, generation))
         spark_session(con).sql(query).write.mode("overwrite").parquet(f"file://{incomplete.absolute()}")
     else:
-        path = str(incomplete).replace("'", "''")
-        con.raw_sql(f"COPY ({_typed(con, expr)}) TO '{path}' (FORMAT parquet, COMPRESSION zstd)")
+        parts = pieces(source) if derived.is_per_life else [source]
+        _copy_parts(con, [derived.build(part, generation) for part in parts], derived, incomplete)
     try:
         incomplete.rename(target)
     except OSError:  # somebody else was first; the content is the same
         shutil.rmtree(incomplete) if incomplete.is_dir() else incomplete.unlink(missing_ok=True)
+
+
+def _copy_parts(
+    con: ibis.backends.BaseBackend, parts: Sequence[ir.Table], derived: Derived, target: Path
+) -> None:
+    """Write one file, or a folder of one file per part; parts that must be merged become one file."""
+    if len(parts) == 1:
+        return _copy(con, parts[0], target)
+    folder = target.with_name(f"{target.name}.parts") if derived.merge else target
+    shutil.rmtree(folder, ignore_errors=True)  # of a killed run whose process had our number
+    folder.mkdir()
+    paths = [folder / f"part-{number:05d}.parquet" for number in range(len(parts))]
+    for part, path in zip(parts, paths, strict=True):
+        _copy(con, part, path)
+    if derived.merge:
+        whole = read_table(con, derived.table, list(map(str, paths)), name=f"parts_{next(_SERIAL)}")
+        _copy(con, derived.merge(whole), target)
+        shutil.rmtree(folder)
+    return None
+
+
+def _copy(con: ibis.backends.BaseBackend, expr: ir.Table, target: Path) -> None:
+    path = str(target).replace("'", "''")
+    con.raw_sql(f"COPY ({_typed(con, expr)}) TO '{path}' (FORMAT parquet, COMPRESSION zstd)")

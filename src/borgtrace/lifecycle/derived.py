@@ -9,17 +9,23 @@ import ibis.expr.types as ir
 
 from borgtrace.lifecycle.attempts import attempts
 from borgtrace.lifecycle.occupancy import occupancy
-from borgtrace.lifecycle.transitions import transitions
+from borgtrace.lifecycle.transitions import added, transitions
 from borgtrace.schema import TABLES, Column, Table
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A derived table: its declaration, the table it reads, and ``build(table, generation)``."""
+    """A derived table: its declaration, the table it reads, and ``build(table, generation)``.
+
+    ``is_per_life`` says that pieces of whole lives may be built one by one; where their rows then share
+    keys, ``merge`` makes one table of them.
+    """
 
     table: Table
     reads: str
     build: Callable[[ir.Table, str], ir.Table]
+    is_per_life: bool = False
+    merge: Callable[[ir.Table], ir.Table] | None = None
 
 
 _COLLECTION = TABLES["collection_events"]
@@ -110,10 +116,18 @@ def _occupancy(name: str, what: str) -> Table:
 DERIVED: Mapping[str, Derived] = {
     derived.table.name: derived
     for derived in (
-        Derived(INSTANCE_ATTEMPTS, "instance_events", attempts),
-        Derived(COLLECTION_ATTEMPTS, "collection_events", attempts),
-        Derived(_transitions("instance_transitions", "instances"), "instance_events", transitions),
-        Derived(_transitions("collection_transitions", "collections"), "collection_events", transitions),
+        Derived(INSTANCE_ATTEMPTS, "instance_events", attempts, is_per_life=True),
+        Derived(COLLECTION_ATTEMPTS, "collection_events", attempts, is_per_life=True),
+        Derived(
+            _transitions("instance_transitions", "instances"), "instance_events", transitions, True, added
+        ),
+        Derived(
+            _transitions("collection_transitions", "collections"),
+            "collection_events",
+            transitions,
+            True,
+            added,
+        ),
         Derived(_occupancy("instance_occupancy", "instances"), "instance_attempts", occupancy),
         Derived(_occupancy("collection_occupancy", "collections"), "collection_attempts", occupancy),
     )

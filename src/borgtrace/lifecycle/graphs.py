@@ -39,7 +39,7 @@ _DEAD = (TERMINAL_EVENTS, ("SUBMIT",))
 
 DOCUMENT_2011 = Graph(
     "document_2011",
-    "2011 format document: a pending thing is scheduled, fails, is killed or lost; eviction needs a machine.",
+    "Format document of 2011: a pending thing is scheduled, fails, is killed or lost; eviction needs a machine.",
     _arrows(_BORN, (_PENDING, ("SCHEDULE", "UPDATE_PENDING", *_PENDING_ENDS)), _RUN, _DEAD),
 )
 BORG_PAPER = Graph(
@@ -58,7 +58,7 @@ ZHU = Graph(
 )
 DOCUMENT_2019 = Graph(
     "document_2019",
-    "2019 (v3) format document: SUBMIT, then perhaps QUEUE and ENABLE, then SCHEDULE.",
+    "Format document of 2019 (v3): SUBMIT, then perhaps QUEUE and ENABLE, then SCHEDULE.",
     _arrows(
         _BORN,
         (_PENDING, ("QUEUE", "ENABLE", "SCHEDULE", "UPDATE_PENDING", *_PENDING_ENDS)),

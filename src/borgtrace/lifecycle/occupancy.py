@@ -31,7 +31,7 @@ def occupancy(attempts: ir.Table, generation: str = "") -> ir.Table:
     waiting_from = ibis.coalesce(attempts.submit_time, attempts.queue_time, attempts.enable_time)
     held_until = ibis.coalesce(attempts.enable_time, attempts.schedule_time, attempts.left_time)
     placed = attempts.select(
-        "collection_type", "queue_time", "schedule_time", "left_time",
+        "queue_time", "schedule_time", "left_time", is_job=attempts.collection_type == "JOB",
         waiting_from=waiting_from, held_until=held_until,
     )  # fmt: skip
     waits, runs = placed.waiting_from.notnull(), placed.schedule_time.notnull()
@@ -45,19 +45,26 @@ def occupancy(attempts: ir.Table, generation: str = "") -> ir.Table:
         _change(placed.filter(placed.queue_time.notnull()), "held_until", queued=-1),
     )  # fmt: skip
     states = ("pending", "queued", "running")
-    summed = changes.group_by("collection_type", "time").aggregate(
-        **{state: changes[state].sum() for state in states}
+    summed = changes.group_by("is_job", "time").aggregate(
+        **{state: changes[state].sum().cast("int32") for state in states}
     )
-    so_far = ibis.cumulative_window(group_by="collection_type", order_by="time")
-    return summed.mutate(**{state: summed[state].sum().over(so_far).cast("int64") for state in states})
+    so_far = ibis.cumulative_window(group_by="is_job", order_by="time")
+    return summed.select(
+        "time",
+        collection_type=summed.is_job.ifelse("JOB", "ALLOC_SET"),
+        **{state: summed[state].sum().over(so_far).cast("int64") for state in states},
+    ).select("collection_type", "time", *states)
 
 
 def _change(rows: ir.Table, at: str, *, pending: int = 0, queued: int = 0, running: int = 0) -> ir.Table:
-    """Write one change of state per row, at its time `at` (NULL: it never happened)."""
+    """Write one change of state per row, at its time `at` (NULL: it never happened).
+
+    There are three times as many changes as attempts, so they are kept narrow: half the time.
+    """
     return rows.filter(rows[at].notnull()).select(
-        "collection_type",
+        "is_job",
         time=rows[at],
-        pending=ibis.literal(pending, "int64"),
-        queued=ibis.literal(queued, "int64"),
-        running=ibis.literal(running, "int64"),
+        pending=ibis.literal(pending, "int8"),
+        queued=ibis.literal(queued, "int8"),
+        running=ibis.literal(running, "int8"),
     )

@@ -36,3 +36,8 @@ def transitions(events: ir.Table, generation: str) -> ir.Table:
     )
     counted = pairs.group_by("collection_type", "step_time", "from_type", to_type=pairs.type)
     return counted.aggregate(n=pairs.count())
+
+
+def added(parts: ir.Table) -> ir.Table:
+    """Add up the counts of several sets of lives."""
+    return parts.group_by("collection_type", "step_time", "from_type", "to_type").aggregate(n=parts.n.sum())

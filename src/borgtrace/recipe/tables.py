@@ -226,12 +226,12 @@ class Tables:
     def _shared(self, name: str) -> ir.Table:
         if name not in self._derived:
             derived = DERIVED[name]
-            expr = derived.build(self[derived.reads], self.generation)
+            source = self[derived.reads]
             if self.is_plan:
-                self.stages[name] = expr
+                self.stages[name] = derived.build(source, self.generation)
                 self._derived[name] = ibis.table(ibis_schema(derived.table), name=name)
             else:
-                self._derived[name] = self._cache.keep(expr, derived.table)
+                self._derived[name] = self._cache.keep(source, derived, self.generation)
         return self._derived[name]
 
     def _choose(self, predicate: str) -> ir.Table:

@@ -1,0 +1,49 @@
+"""Large tables of events cut into pieces that fit into memory.
+
+A life never spans two collections, so what is derived per life is the same piece by piece, and a sort that
+would spill becomes several that do not.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import ibis.expr.types as ir
+import numpy as np
+
+from borgtrace.engine import to_arrow
+
+PIECE = 4_000_000
+"""Events of one piece: sorting them with what they carry takes about a gigabyte."""
+
+
+def pieces(events: ir.Table, size: int = PIECE) -> list[ir.Table]:
+    """Cut events into ranges of ``collection_id`` of at least `size` events each, but for the last.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> events = ibis.memtable({"collection_id": [7, 7, 7, 8, 9]})
+    >>> [piece.count().execute() for piece in pieces(events, 2)]
+    [3, 2]
+    """
+    counted = to_arrow(events.group_by("collection_id").aggregate(n=events.count()))
+    ids, n = counted["collection_id"].to_numpy(), counted["n"].to_numpy()
+    by_id = np.argsort(ids)
+    cuts = _cuts(ids[by_id].tolist(), n[by_id].tolist(), size)
+    if not cuts:
+        return [events]
+    id_ = events.collection_id
+    inner = [events.filter(id_ >= begin, id_ < end) for begin, end in itertools.pairwise(cuts)]
+    return [events.filter(id_ < cuts[0]), *inner, events.filter(id_ >= cuts[-1])]
+
+
+def _cuts(ids: list[int], n: list[int], size: int) -> list[int]:
+    """Return the ids at which pieces after the first begin."""
+    cuts, filled = [], 0
+    for id_, number in zip(ids, n, strict=True):
+        if filled >= size:
+            cuts.append(id_)
+            filled = 0
+        filled += number
+    return cuts
