@@ -20,7 +20,7 @@ HIGHEST = 200
 """Changes above this percentage share the last bin, with those from zero to something."""
 
 CURVE_COLUMNS = (
-    Column("resource", "string", "id", "cpu or memory.", nullable=False),
+    Column("resource", "string", "id", "Resource: cpu or memory.", nullable=False),
     Column("percent", "int64", "%",
            "Size of the change, rounded up; 0 is none, the last bin all above 200 %.",
            nullable=False),
@@ -123,10 +123,10 @@ def plot_curves(result: pa.Table, title: str, colour: str, row: str | None = Non
     """Draw cumulative curves of the change, one per `colour`, with the 20 % line."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows, spoken_header
 
     data = rows(result)
-    facets = {} if row is None else {"column": alt.Column(f"{row}:N", title=None)}
+    facets = {} if row is None else {"column": alt.Column(f"{row}:N", title=None, header=spoken_header())}
     return (
         alt.Chart(data, title=title)
         .mark_line(interpolate="step-after")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,53 @@ TIER_COLOURS = {
 }  # fmt: skip
 """One colour per tier in every chart."""
 WIDTH, HEIGHT = 420, 240
+SPOKEN = {
+    "cpu": "CPU", "cpu percent": "percent of the machine's CPU in use", "tasks": "tasks on the machine",
+    "cpi": "cycles per instruction", "mai": "memory accesses per instruction",
+    "logical_name": "logical name", "second": "one second", "window": "window of 300 s",
+    "max_per_machine": "per machine", "max_per_switch": "per switch", "different_machine": "different machines",
+}  # fmt: skip
+"""What codes of a result are called on charts."""
+_SAY = f"{json.dumps(SPOKEN)}[(datum.label)] || (datum.label)"
+_DECADES = [digit * 10.0**power for power in range(-6, 10) for digit in (1, 2, 5)]
+_DURATIONS = [0, 1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 86_400, 864_000]
+
+
+def log_axis(least: float = 0.0) -> Any:
+    """Return an axis for a logarithmic scale: 0, and a line at 1, 2 and 5 of each decade from `least` on."""
+    import altair as alt
+
+    return alt.Axis(values=[0, *(tick for tick in _DECADES if tick >= least)], format=",~r")
+
+
+def count_axis() -> Any:
+    """Return an axis for counts on a symmetric logarithmic scale: whole numbers only."""
+    return log_axis(1.0)
+
+
+def duration_axis() -> Any:
+    """Return an axis for seconds on a logarithmic scale, labelled in seconds, minutes, hours and days."""
+    import altair as alt
+
+    said = (
+        "datum.value < 60 ? format(datum.value, '~r') + ' s' : datum.value < 3600 ? datum.value / 60 + ' min' : "
+        "datum.value < 86400 ? datum.value / 3600 + ' h' : datum.value / 86400 + ' d'"
+    )
+    return alt.Axis(values=_DURATIONS, labelExpr=said)
+
+
+def spoken_header(**how: Any) -> Any:
+    """Return the header of facets that say what their codes mean."""
+    import altair as alt
+
+    return alt.Header(labelExpr=_SAY, **how)
+
+
+def spoken_legend() -> Any:
+    """Return a legend that says what its codes mean."""
+    import altair as alt
+
+    return alt.Legend(labelExpr=_SAY)
 
 
 def rows(table: pa.Table) -> Any:

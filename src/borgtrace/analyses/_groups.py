@@ -11,7 +11,7 @@ from borgtrace.recipe import Tables
 from borgtrace.schema import Column
 
 GROUP_COLUMNS = (
-    Column("grouping", "string", "id", "all, tier or class.", nullable=False),
+    Column("grouping", "string", "id", "What the rows are cut by: all, tier or class.", nullable=False),
     Column("group", "string", "id", "Name of the tier, number of the class, or all.", nullable=False),
 )
 """First two columns of a result that is cut this way."""

@@ -38,7 +38,7 @@ RESULT = Table(
         Column("quantity", "string", "id", "What is told.", nullable=False),
         Column("n", "int64", "count", "Collections, or resource-seconds.", nullable=False),
         Column("of", "int64", "count", "Collections, or resource-seconds, in all.", nullable=False),
-        Column("share", "float64", "fraction", "n ÷ of; NULL where there is nothing."),
+        Column("share", "float64", "fraction", "Share `n` ÷ `of`; NULL where there is nothing."),
     ),
 )  # fmt: skip
 
@@ -168,5 +168,5 @@ CLAIMS = (
 RECIPE = Recipe(
     "alloc_sets", compute, plot, RESULT, CLAIMS,
     reads=("collection_events", "instance_events", "instance_usage", "tasks"),
-    reference="Tirmazi et al., EuroSys'20 (alloc sets)", order=125,
+    reference="Tirmazi et al., EuroSys'20 (alloc sets)", order=125, topic="Dependencies and limits",
 )  # fmt: skip

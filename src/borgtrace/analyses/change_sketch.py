@@ -33,8 +33,8 @@ _INFINITE = 1e17
 RESULT = Table(
     "change_sketch", "level, resource and quantile", ("level", "resource", "quantile"),
     (
-        Column("level", "string", "id", "machine or task.", nullable=False),
-        Column("resource", "string", "id", "cpu or memory.", nullable=False),
+        Column("level", "string", "id", "Level at which usage is summed: machine or task.", nullable=False),
+        Column("resource", "string", "id", "Resource: cpu or memory.", nullable=False),
         Column("quantile", "float64", "fraction", "Share of the changes that are smaller or equal.",
                nullable=False),
         Column("sketched", "float64", "fraction",
@@ -118,14 +118,14 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw the error of every quantile against the bound."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows, spoken_legend
 
     base = alt.Chart(rows(result), title="Relative error of the sketch (dashed: its bound)")
     points = base.mark_point(filled=True, size=60).encode(
         x=alt.X("quantile:Q", title="quantile of the change"),
         y=alt.Y("relative_error:Q", title="relative error"),
         color=alt.Color("level:N"),
-        shape=alt.Shape("resource:N"),
+        shape=alt.Shape("resource:N", legend=spoken_legend()),
         tooltip=["level:N", "resource:N", "quantile:Q", "sketched:Q", "exact:Q", "relative_error:Q"],
     )
     bound = base.mark_rule(strokeDash=[5, 3]).encode(y="bound:Q")
@@ -146,5 +146,6 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "change_sketch", compute, plot, RESULT, CLAIMS, reads=("instance_usage",),
-    reference="Zhu et al., future work; Masson et al., DDSketch, VLDB 2019", order=72,
+    reference="Zhu et al., future work; Masson et al., DDSketch, VLDB 2019",
+    order=72, topic="How usage changes",
 )  # fmt: skip

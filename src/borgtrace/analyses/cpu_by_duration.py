@@ -57,21 +57,22 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw the cumulative share of tasks beside that of CPU time."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, duration_axis
 
     curves = [
-        {"minutes": edge / 60, "share": share, "series": name}
+        {"seconds": edge, "share": share, "series": name}
         for name, column in (("tasks", "n_tasks"), ("CPU time", "cpu_seconds"))
         for edge, share in _cumulative(result, column)
     ]
+    scale = alt.Scale(type="log")
     return (
         alt.Chart(alt.Data(values=curves), title="Share of tasks and of CPU time up to a duration")
         .mark_line(point=True)
         .encode(
-            x=alt.X("minutes:Q", scale=alt.Scale(type="log"), title="duration of the task at most (minutes)"),
+            x=alt.X("seconds:Q", scale=scale, axis=duration_axis(), title="duration of the task at most"),
             y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), title="cumulative share"),
             color=alt.Color("series:N", title=None),
-            tooltip=["series:N", "minutes:Q", "share:Q"],
+            tooltip=["series:N", "seconds:Q", "share:Q"],
         )
         .properties(width=WIDTH, height=HEIGHT)
     )
@@ -104,5 +105,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "cpu_by_duration", compute, plot, RESULT, CLAIMS, reads=("tasks", "instance_usage"),
-    reference="Zhu et al., Fig. 11", order=63,
+    reference="Zhu et al., Fig. 11", order=63, topic="Utilization",
 )  # fmt: skip

@@ -61,7 +61,7 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(rows(result), title="Failures by the jobs that fail most", width=WIDTH, height=HEIGHT)
         .mark_line(point=True)
         .encode(
-            x=alt.X("rank:Q", title="jobs"),
+            x=alt.X("rank:Q", title="jobs", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y("share:Q", title="share of all FAILs"),
             tooltip=["rank:Q", "collection_id:N", "tier:N", "n_fail:Q", "n_tasks:Q", "share:Q"],
         )
@@ -71,5 +71,5 @@ def plot(result: pa.Table) -> alt.Chart:
 
 RECIPE = Recipe(
     "crash_loops", compute, plot, RESULT, reads=("instance_events",),
-    reference="2011 format document, job and task life cycles", order=58,
+    reference="2011 format document, job and task life cycles", order=58, topic="Jobs and users",
 )  # fmt: skip

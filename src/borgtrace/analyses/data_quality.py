@@ -34,8 +34,8 @@ RESULT = Table(
         Column("expected", "string", "1", "What is documented.", nullable=False),
         Column("n", "int64", "count", "Rows (or seconds) found.", nullable=False),
         Column("of", "int64", "count", "Rows (or seconds) looked at.", nullable=False),
-        Column("share", "float64", "fraction", "n ÷ of; NULL where there was nothing to look at."),
-        Column("verdict", "string", "1", "as documented, differs, reported or nothing to measure.",
+        Column("share", "float64", "fraction", "Share `n` ÷ `of`; NULL where there was nothing to look at."),
+        Column("verdict", "string", "1", "One of: as documented, differs, reported, nothing to measure.",
                nullable=False),
     ),
 )  # fmt: skip
@@ -278,5 +278,6 @@ CLAIMS = tuple(_claim(anomaly) for anomaly in ANOMALIES.values())
 
 RECIPE = Recipe(
     "data_quality", compute, plot, RESULT, CLAIMS,
-    reference="format documents, Google's notes on the traces, and counts over the real files", order=5,
+    reference="format documents, Google's notes on the traces, and counts over the real files",
+    order=5, topic="Data quality",
 )  # fmt: skip

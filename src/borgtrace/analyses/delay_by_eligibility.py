@@ -144,5 +144,5 @@ CLAIMS = (
 RECIPE = Recipe(
     "delay_by_eligibility", compute, plot, RESULT, CLAIMS,
     reads=("instance_constraints", "instance_events", "machine_events", "machine_attributes"),
-    reference="Zhu et al., Observation 9; Sharma et al., SoCC'11", order=91,
+    reference="Zhu et al., Observation 9; Sharma et al., SoCC'11", order=91, topic="Placement constraints",
 )  # fmt: skip

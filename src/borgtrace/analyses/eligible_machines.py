@@ -89,6 +89,7 @@ def plot(result: pa.Table) -> alt.Chart:
     from borgtrace.analyses._charts import HEIGHT, WIDTH, long
 
     series = {f"share_p{percent:g}": f"{percent:g}th percentile" for percent in _PERCENTS}
+    before = "datum.value < 0 ? 'before' : datum.label"
     chart: alt.Chart = (
         alt.Chart(
             long(result, ["day"], series),
@@ -98,7 +99,7 @@ def plot(result: pa.Table) -> alt.Chart:
         )
         .mark_line(point=True)
         .encode(
-            x=alt.X("day:Q", title="day of the trace"),
+            x=alt.X("day:O", title="day of the trace", axis=alt.Axis(labelExpr=before, labelAngle=0)),
             y=alt.Y("value:Q", title="share of the machines"),
             color=alt.Color("series:N", title=None),
             tooltip=["day:Q", "series:N", "value:Q"],
@@ -110,5 +111,6 @@ def plot(result: pa.Table) -> alt.Chart:
 RECIPE = Recipe(
     "eligible_machines", compute, plot, RESULT,
     reads=("instance_constraints", "instance_events", "machine_events", "machine_attributes"),
-    reference="2011 format document, task constraints; Sharma et al., SoCC'11", order=90,
+    reference="2011 format document, task constraints; Sharma et al., SoCC'11",
+    order=90, topic="Placement constraints",
 )  # fmt: skip

@@ -84,18 +84,19 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw evictions, failures and kills per task-hour and tier."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, long, tier_colour
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, log_axis, long, tier_colour
 
     shown = result.filter(np.array([g == "tier" for g in result["grouping"].to_pylist()]))
     shown = shown.append_column("tier", shown["group"])
     series = {"evict_rate": "EVICT", "fail_rate": "FAIL", "kill_rate": "KILL"}
+    scale = alt.Scale(type="symlog", constant=0.001)
     chart: alt.Chart = (
         alt.Chart(long(shown, ["tier"], series), title="Ends per task-hour", width=WIDTH, height=HEIGHT)
         .mark_bar()
         .encode(
             x=alt.X("series:N", title=None),
             xOffset="tier:N",
-            y=alt.Y("value:Q", title="per hour of running", scale=alt.Scale(type="symlog", constant=0.001)),
+            y=alt.Y("value:Q", title="per hour of running", scale=scale, axis=log_axis(0.001)),
             color=tier_colour(shown["tier"].to_pylist()),
             tooltip=["series:N", "tier:N", "value:Q"],
         )
@@ -118,5 +119,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "hazards", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Verma et al., EuroSys'15, Fig. 3", order=57,
+    reference="Verma et al., EuroSys'15, Fig. 3", order=57, topic="Jobs and users",
 )  # fmt: skip

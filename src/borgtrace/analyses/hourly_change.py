@@ -56,5 +56,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "hourly_change", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Reiss et al., SoCC'12", order=71,
+    reference="Reiss et al., SoCC'12", order=71, topic="How usage changes",
 )  # fmt: skip

@@ -32,8 +32,8 @@ METRICS = {
 RESULT = Table(
     "interference", "metric, condition and bin", ("metric", "condition", "bin"),
     (
-        Column("metric", "string", "id", "cpi or mai.", nullable=False),
-        Column("condition", "string", "id", "tasks on the machine, or percent of its CPU in use.",
+        Column("metric", "string", "id", "Hardware counter: cpi or mai.", nullable=False),
+        Column("condition", "string", "id", "What the bins count: tasks on the machine, or percent of its CPU in use.",
                nullable=False),
         Column("bin", "int64", "1", "Number of tasks; or upper end of five percentage points.",
                nullable=False),
@@ -87,7 +87,7 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw the means with a band of one deviation."""
     import altair as alt
 
-    from borgtrace.analyses._charts import WIDTH, rows
+    from borgtrace.analyses._charts import WIDTH, rows, spoken_header
 
     base = (
         alt.Chart(rows(result))
@@ -101,7 +101,10 @@ def plot(result: pa.Table) -> alt.Chart:
     chart: alt.Chart = (
         (band + line)
         .properties(width=WIDTH * 3 // 4, height=170)
-        .facet(row=alt.Row("metric:N", title=None), column=alt.Column("condition:N", title=None))
+        .facet(
+            row=alt.Row("metric:N", title=None, header=spoken_header()),
+            column=alt.Column("condition:N", title=None, header=spoken_header()),
+        )
         .resolve_scale(x="independent", y="independent")
         .properties(title="Instructions on crowded machines (band: one standard deviation)")
     )
@@ -132,5 +135,6 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "interference", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "machine_events"),
-    reference="Verma et al., EuroSys'15, §5.2; the caveat of Zhu et al., Measure 1", order=110,
+    reference="Verma et al., EuroSys'15, §5.2; the caveat of Zhu et al., Measure 1",
+    order=110, topic="Interference",
 )  # fmt: skip

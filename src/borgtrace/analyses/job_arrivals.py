@@ -59,7 +59,7 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(rows(result), title="New jobs per hour", width=WIDTH, height=HEIGHT)
         .mark_line()
         .encode(
-            x=alt.X("hour:Q", title="hour of the trace"),
+            x=alt.X("hour:Q", title="hour of the trace", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y("n_jobs:Q", title="jobs"),
             tooltip=["hour:Q", "n_jobs:Q"],
         )
@@ -80,5 +80,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "job_arrivals", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
-    reference="Tirmazi et al., EuroSys'20, Fig. 8", order=51,
+    reference="Tirmazi et al., EuroSys'20, Fig. 8", order=51, topic="Jobs and users",
 )  # fmt: skip

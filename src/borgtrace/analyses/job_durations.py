@@ -93,13 +93,18 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw the quantile curves by the way jobs end."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, duration_axis, rows
 
     chart: alt.Chart = (
         alt.Chart(rows(result), title="How long jobs last", width=WIDTH, height=HEIGHT)
         .mark_line(point=True)
         .encode(
-            x=alt.X("seconds:Q", title="seconds from first SCHEDULE to end", scale=alt.Scale(type="symlog")),
+            x=alt.X(
+                "seconds:Q",
+                title="from first SCHEDULE to end",
+                scale=alt.Scale(type="symlog"),
+                axis=duration_axis(),
+            ),
             y=alt.Y("percent:Q", title="percent of jobs"),
             color=alt.Color("end_type:N", title="end"),
             tooltip=["end_type:N", "percent:Q", "seconds:Q", "n:Q"],
@@ -121,5 +126,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "job_durations", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
-    reference="Reiss et al., SoCC'12, section 4", order=53,
+    reference="Reiss et al., SoCC'12, section 4", order=53, topic="Jobs and users",
 )  # fmt: skip

@@ -60,5 +60,5 @@ def plot(result: pa.Table) -> alt.Chart:
 
 RECIPE = Recipe(
     "job_events", compute, plot, RESULT, reads=("collection_events",),
-    reference="2011 format document, job events table", order=50,
+    reference="2011 format document, job events table", order=50, topic="Jobs and users",
 )  # fmt: skip

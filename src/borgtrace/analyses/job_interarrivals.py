@@ -59,13 +59,14 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw the quantile curve on a logarithmic axis."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, duration_axis, rows
 
+    scale = alt.Scale(type="symlog", constant=0.001)
     chart: alt.Chart = (
         alt.Chart(rows(result), title="Time between jobs", width=WIDTH, height=HEIGHT)
         .mark_line(point=True)
         .encode(
-            x=alt.X("seconds:Q", title="seconds", scale=alt.Scale(type="symlog", constant=0.001)),
+            x=alt.X("seconds:Q", title="from one job to the next", scale=scale, axis=duration_axis()),
             y=alt.Y("percent:Q", title="percent of gaps"),
             tooltip=["percent:Q", "seconds:Q"],
         )
@@ -75,5 +76,5 @@ def plot(result: pa.Table) -> alt.Chart:
 
 RECIPE = Recipe(
     "job_interarrivals", compute, plot, RESULT, reads=("collection_events",),
-    reference="Tirmazi et al., EuroSys'20, section 7", order=52,
+    reference="Tirmazi et al., EuroSys'20, section 7", order=52, topic="Jobs and users",
 )  # fmt: skip

@@ -25,7 +25,7 @@ _WHOLE = 100
 RESULT = Table(
     "jobs_per_owner", "kind of owner and rank", ("kind", "rank"),
     (
-        Column("kind", "string", "id", "user or logical name.", nullable=False),
+        Column("kind", "string", "id", "What owns the jobs: user or logical name.", nullable=False),
         Column("rank", "int64", "rank", "Rank by the number of jobs, from 1.", nullable=False),
         Column("n_jobs", "int64", "count", "Jobs of the owner of this rank.", nullable=False),
         Column("share", "float64", "1", "Share of all jobs that the owners up to this rank have.",
@@ -71,15 +71,15 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw jobs against rank, both axes logarithmic."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, log_axis, rows, spoken_legend
 
     chart: alt.Chart = (
         alt.Chart(rows(result), title="Jobs by rank of their owner", width=WIDTH, height=HEIGHT)
         .mark_line(point=True)
         .encode(
-            x=alt.X("rank:Q", title="rank", scale=alt.Scale(type="log")),
-            y=alt.Y("n_jobs:Q", title="jobs", scale=alt.Scale(type="log")),
-            color=alt.Color("kind:N", title="owner"),
+            x=alt.X("rank:Q", title="rank", scale=alt.Scale(type="log"), axis=log_axis()),
+            y=alt.Y("n_jobs:Q", title="jobs", scale=alt.Scale(type="log"), axis=log_axis()),
+            color=alt.Color("kind:N", title="owner", legend=spoken_legend()),
             tooltip=["kind:N", "rank:Q", "n_jobs:Q", "share:Q"],
         )
     )
@@ -88,5 +88,5 @@ def plot(result: pa.Table) -> alt.Chart:
 
 RECIPE = Recipe(
     "jobs_per_owner", compute, plot, RESULT, reads=("collection_events",),
-    reference="Reiss et al., SoCC'12, section 3", order=55,
+    reference="Reiss et al., SoCC'12, section 3", order=55, topic="Jobs and users",
 )  # fmt: skip

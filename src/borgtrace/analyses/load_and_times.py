@@ -157,5 +157,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "load_and_times", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Zhu et al., Observation 9", order=41,
+    reference="Zhu et al., Observation 9", order=41, topic="Waiting and running times",
 )  # fmt: skip

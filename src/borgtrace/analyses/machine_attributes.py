@@ -44,14 +44,14 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw attributes by machines and values."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, count_axis, rows
 
     chart: alt.Chart = (
         alt.Chart(rows(result), title="Attributes of machines", width=WIDTH, height=HEIGHT)
-        .mark_point(filled=True)
+        .mark_point(filled=True, size=60, opacity=0.6)
         .encode(
             x=alt.X("n_machines:Q", title="machines that ever had it"),
-            y=alt.Y("n_values:Q", title="distinct values", scale=alt.Scale(type="symlog")),
+            y=alt.Y("n_values:Q", title="distinct values", scale=alt.Scale(type="symlog"), axis=count_axis()),
             tooltip=["name:N", "n_machines:Q", "n_values:Q", "n_changes:Q", "n_deletions:Q"],
         )
     )
@@ -60,5 +60,5 @@ def plot(result: pa.Table) -> alt.Chart:
 
 RECIPE = Recipe(
     "machine_attributes", compute, plot, RESULT, reads=("machine_attributes",),
-    reference="2011 format document, machine attributes", order=14,
+    reference="2011 format document, machine attributes", order=14, topic="Machines",
 )  # fmt: skip

@@ -85,7 +85,7 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(long(result, ["hour"], series), title="Capacity of the cell", width=WIDTH, height=HEIGHT)
         .mark_line()
         .encode(
-            x=alt.X("hour:Q", title="hour of the trace"),
+            x=alt.X("hour:Q", title="hour of the trace", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y("value:Q", title="largest machines", scale=alt.Scale(zero=False)),
             color=alt.Color("series:N", title=None),
             tooltip=["hour:Q", "series:N", "value:Q"],
@@ -96,5 +96,5 @@ def plot(result: pa.Table) -> alt.Chart:
 
 RECIPE = Recipe(
     "machine_availability", compute, plot, RESULT, reads=("machine_events",),
-    reference="2011 format document, machine events", order=13,
+    reference="2011 format document, machine events", order=13, topic="Machines",
 )  # fmt: skip

@@ -52,13 +52,15 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw the quantile curve, time on a logarithmic axis."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, duration_axis, rows
 
     chart: alt.Chart = (
         alt.Chart(rows(result), title="How long machines are away", width=WIDTH, height=HEIGHT)
         .mark_line(point=True)
         .encode(
-            x=alt.X("seconds:Q", title="seconds from REMOVE to ADD", scale=alt.Scale(type="symlog")),
+            x=alt.X(
+                "seconds:Q", title="from REMOVE to ADD", scale=alt.Scale(type="symlog"), axis=duration_axis()
+            ),
             y=alt.Y("percent:Q", title="percent of absences"),
             tooltip=["percent:Q", "seconds:Q"],
         )
@@ -68,5 +70,5 @@ def plot(result: pa.Table) -> alt.Chart:
 
 RECIPE = Recipe(
     "machine_downtime", compute, plot, RESULT, reads=("machine_events",),
-    reference="2011 format document, machine events", order=12,
+    reference="2011 format document, machine events", order=12, topic="Machines",
 )  # fmt: skip

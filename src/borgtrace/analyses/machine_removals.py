@@ -45,14 +45,14 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw machines against removals, both axes logarithmic."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, count_axis, rows
 
     chart: alt.Chart = (
         alt.Chart(rows(result), title="Machines by number of removals", width=WIDTH, height=HEIGHT)
-        .mark_point(filled=True)
+        .mark_point(filled=True, size=70)
         .encode(
-            x=alt.X("n_removals:Q", title="removals", scale=alt.Scale(type="symlog")),
-            y=alt.Y("n_machines:Q", title="machines", scale=alt.Scale(type="symlog")),
+            x=alt.X("n_removals:Q", title="removals", scale=alt.Scale(type="symlog"), axis=count_axis()),
+            y=alt.Y("n_machines:Q", title="machines", scale=alt.Scale(type="symlog"), axis=count_axis()),
             tooltip=["n_removals:Q", "n_machines:Q", "n_gone:Q"],
         )
     )
@@ -61,5 +61,5 @@ def plot(result: pa.Table) -> alt.Chart:
 
 RECIPE = Recipe(
     "machine_removals", compute, plot, RESULT, reads=("machine_events",),
-    reference="2011 format document, machine events", order=11,
+    reference="2011 format document, machine events", order=11, topic="Machines",
 )  # fmt: skip

@@ -85,5 +85,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "machine_shapes", compute, plot, RESULT, CLAIMS, reads=("machine_events",),
-    reference="Reiss et al., SoCC'12, Table 1", order=10,
+    reference="Reiss et al., SoCC'12, Table 1", order=10, topic="Machines",
 )  # fmt: skip

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 RESULT = Table(
     "machine_utilization", "resource and percent", ("resource", "percent"),
     (
-        Column("resource", "string", "id", "cpu or memory.", nullable=False),
+        Column("resource", "string", "id", "Resource: cpu or memory.", nullable=False),
         Column("percent", "int64", "%",
                "Used share of the machine, rounded up; the last row holds all above.",
                nullable=False),
@@ -81,7 +81,7 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw both curves."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows, spoken_legend
 
     return (
         alt.Chart(rows(result), title="Utilization of machines, 300 s at a time")
@@ -89,7 +89,7 @@ def plot(result: pa.Table) -> alt.Chart:
         .encode(
             x=alt.X("percent:Q", title="used, percent of the machine"),
             y=alt.Y("share:Q", title="share of machine-slots", scale=alt.Scale(domain=[0, 1])),
-            color=alt.Color("resource:N"),
+            color=alt.Color("resource:N", legend=spoken_legend()),
             tooltip=["resource:N", "percent:Q", "share:Q", "n_slots:Q"],
         )
         .properties(width=WIDTH, height=HEIGHT)
@@ -113,5 +113,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "machine_utilization", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "machine_events"),
-    reference="Tirmazi et al., EuroSys'20 (machine utilization)", order=61,
+    reference="Tirmazi et al., EuroSys'20 (machine utilization)", order=61, topic="Utilization",
 )  # fmt: skip

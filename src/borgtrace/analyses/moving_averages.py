@@ -98,7 +98,7 @@ def plot(result: pa.Table) -> alt.HConcatChart:
             alt.Chart(data, title=title, width=WIDTH, height=HEIGHT)
             .mark_line()
             .encode(
-                x=alt.X("hour:Q", title="hour of the trace"),
+                x=alt.X("hour:Q", title="hour of the trace", axis=alt.Axis(tickMinStep=1)),
                 y=alt.Y(f"{column}:Q", title="seconds"),
                 tooltip=["hour:Q", f"{column}:Q", f"{n}:Q"],
             )
@@ -112,5 +112,5 @@ def plot(result: pa.Table) -> alt.HConcatChart:
 
 RECIPE = Recipe(
     "moving_averages", compute, plot, RESULT, reads=("instance_events",),
-    reference="Zhu et al., Fig. 6 and 7", order=40,
+    reference="Zhu et al., Fig. 6 and 7", order=40, topic="Waiting and running times",
 )  # fmt: skip

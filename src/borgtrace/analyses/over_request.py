@@ -28,7 +28,7 @@ RESULT = Table(
     "over_request", "tier and resource", ("tier", "resource"),
     (
         Column("tier", "string", "id", "Tier of the tasks.", nullable=False),
-        Column("resource", "string", "id", "cpu or memory.", nullable=False),
+        Column("resource", "string", "id", "Resource: cpu or memory.", nullable=False),
         _count("n_tasks", "Tasks with usage and a request."),
         _count("n_over", "Tasks with a window above the request."),
         _count("n_over_150", "Tasks with a window above 1.5 times the request."),
@@ -85,7 +85,7 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw the share of tasks over 1, 1.5 and 2 requests."""
     import altair as alt
 
-    from borgtrace.analyses._charts import WIDTH
+    from borgtrace.analyses._charts import WIDTH, spoken_header
 
     labels = {"n_peak_over": "peak > 1 ×", "n_over": "> 1 ×", "n_over_150": "> 1.5 ×", "n_over_200": "> 2 ×"}
     values = [
@@ -97,14 +97,14 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(alt.Data(values=values), title="Tasks over their request")
         .mark_bar()
         .encode(
-            x=alt.X("over:N", sort=list(labels.values()), title=None),
-            y=alt.Y("share:Q", title="share of tasks"),
+            x=alt.X("share:Q", title="share of tasks"),
+            y=alt.Y("over:N", sort=list(labels.values()), title=None),
             color=alt.Color("over:N", legend=None),
             column=alt.Column("tier:N", title=None),
-            row=alt.Row("resource:N", title=None),
+            row=alt.Row("resource:N", title=None, header=spoken_header()),
             tooltip=["tier:N", "resource:N", "over:N", "share:Q"],
         )
-        .properties(width=WIDTH // 3, height=150)
+        .properties(width=WIDTH // 3, height=90)
     )
     return chart
 
@@ -139,5 +139,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "over_request", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Zhu et al. (over-consumption)", order=111,
+    reference="Zhu et al. (over-consumption)", order=111, topic="Interference",
 )  # fmt: skip

@@ -95,5 +95,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "parents", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
-    reference="Tirmazi et al., EuroSys'20 (job dependencies)", order=120,
+    reference="Tirmazi et al., EuroSys'20 (job dependencies)", order=120, topic="Dependencies and limits",
 )  # fmt: skip

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 RESULT = Table(
     "peak_to_request", "resource and bin", ("resource", "bin"),
     (
-        Column("resource", "string", "id", "cpu or memory.", nullable=False),
+        Column("resource", "string", "id", "Resource: cpu or memory.", nullable=False),
         Column("bin", "int64", "id", "Bin k holds peaks from 5k up to 5(k+1) percent of the request.",
                nullable=False),
         Column("n_tasks", "int64", "count", "Tasks in the bin.", nullable=False),
@@ -67,7 +67,7 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw the two histograms."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows, spoken_header
 
     return (
         alt.Chart(rows(result), title="Peak usage as a share of the request")
@@ -80,7 +80,7 @@ def plot(result: pa.Table) -> alt.Chart:
             x2="high:Q",
             y=alt.Y("n_tasks:Q", title="tasks"),
             color=alt.Color("resource:N", legend=None),
-            row=alt.Row("resource:N", title=None),
+            row=alt.Row("resource:N", title=None, header=spoken_header()),
             tooltip=["resource:N", "low:Q", "high:Q", "n_tasks:Q", "n_within:Q"],
         )
         .properties(width=WIDTH, height=HEIGHT // 2)
@@ -119,5 +119,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "peak_to_request", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="published histogram of 20 million tasks (5 % bins)", order=62,
+    reference="published histogram of 20 million tasks (5 % bins)", order=62, topic="Utilization",
 )  # fmt: skip

@@ -27,7 +27,7 @@ LIMITS = ("max_per_machine", "max_per_switch", "different_machine")
 RESULT = Table(
     "placement_limits", "limit", ("kind",),
     (
-        Column("kind", "string", "id", "max_per_machine, max_per_switch or different_machine.",
+        Column("kind", "string", "id", "Which limit: max_per_machine, max_per_switch or different_machine.",
                nullable=False),
         Column("n_collections", "int64", "count", "Collections with the limit whose starts were judged.",
                nullable=False),
@@ -112,7 +112,7 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw judged and broken starts per limit."""
     import altair as alt
 
-    from borgtrace.analyses._charts import WIDTH, long
+    from borgtrace.analyses._charts import WIDTH, long, spoken_header
 
     data = long(result, ["kind"], {"n_starts": "judged", "n_broken": "broken"})
     chart: alt.Chart = (
@@ -121,7 +121,7 @@ def plot(result: pa.Table) -> alt.Chart:
         .encode(
             x=alt.X("value:Q", title="starts", scale=alt.Scale(type="symlog")),
             y=alt.Y("series:N", title=None, sort=["judged", "broken"]),
-            row=alt.Row("kind:N", title=None, header=alt.Header(labelAngle=0, labelAlign="left")),
+            row=alt.Row("kind:N", title=None, header=spoken_header(labelAngle=0, labelAlign="left")),
             color=alt.Color("series:N", legend=None),
             tooltip=["kind:N", "series:N", "value:Q"],
         )
@@ -145,5 +145,6 @@ CLAIMS = tuple(
 
 RECIPE = Recipe(
     "placement_limits", compute, plot, RESULT, CLAIMS, reads=("instance_events", "collection_events"),
-    reference="format documents (different-machine restriction; max_per_machine, max_per_switch)", order=126,
+    reference="format documents (different-machine restriction; max_per_machine, max_per_switch)",
+    order=126, topic="Dependencies and limits",
 )  # fmt: skip

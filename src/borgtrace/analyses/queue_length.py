@@ -154,7 +154,7 @@ def plot(result: pa.Table) -> alt.HConcatChart:
             long(thin, ["hour"], {state: "stock", f"{state}_published": "published formula"}),
             title=f"Tasks {state}", width=WIDTH, height=HEIGHT,
         ).mark_line().encode(
-            x=alt.X("hour:Q", title="hour of the trace"),
+            x=alt.X("hour:Q", title="hour of the trace", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y("value:Q", title="tasks", scale=alt.Scale(zero=False)),
             color=alt.Color("series:N", title=None),
             tooltip=["hour:Q", "series:N", "value:Q"],
@@ -190,17 +190,17 @@ CLAIMS = (
     Claim("S4-obs7", "the queue slowly grows", "trend > 0 a day",
           lambda r: trend(r, "pending"), _rises, "Zhu et al., Observation 7"),
     Claim("S4-obs7-formula", "the queue grows by the published formula", "trend > 0 a day",
-          lambda r: trend(r, "pending_published"), _rises, "Zhu et al., Method 3-2"),
+          lambda r: trend(r, "pending_published"), _rises, "Zhu et al., Observation 7 by Method 3-2"),
     Claim("S4-obs8", "the number of running tasks surges", "trend > 0 a day",
           lambda r: trend(r, "running"), _rises, "Zhu et al., Observation 8"),
     Claim("S4-obs8-literal", "running surges where ends after UPDATE_RUNNING are not counted",
           "trend > 0 a day",
-          lambda r: trend(r, "running_literal"), _rises, "Zhu et al., Method 3-3"),
+          lambda r: trend(r, "running_literal"), _rises, "Zhu et al., Observation 8 by Method 3-3"),
     Claim("S4-method-3-2", "the published formula counts the queue", "difference to the stock 0",
           _drift, lambda n: n == 0, "Zhu et al., Method 3-2"),
 )  # fmt: skip
 
 RECIPE = Recipe(
     "queue_length", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Zhu et al., Methods 3-2 and 3-3", order=30,
+    reference="Zhu et al., Methods 3-2 and 3-3", order=30, topic="The queue and the running tasks",
 )  # fmt: skip

@@ -66,13 +66,13 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw the cumulative delay per tier."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows, tier_colour
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, duration_axis, rows, tier_colour
 
     chart: alt.Chart = (
         alt.Chart(rows(result), title="From QUEUE to ENABLE")
         .mark_line(point=True)
         .encode(
-            x=alt.X("at_most:Q", scale=alt.Scale(type="log"), title="delay at most (s)"),
+            x=alt.X("at_most:Q", scale=alt.Scale(type="log"), axis=duration_axis(), title="delay at most"),
             y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), title="share of attempts"),
             color=tier_colour(result["tier"].to_pylist()),
             strokeDash=alt.StrokeDash("scheduler:N"),
@@ -98,5 +98,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "queueing", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
-    reference="2019 format document (QUEUE, ENABLE)", order=122,
+    reference="2019 format document (QUEUE, ENABLE)", order=122, topic="Dependencies and limits",
 )  # fmt: skip

@@ -47,9 +47,9 @@ _NO_MACHINE = -1
 RESULT = Table(
     "reservation", "resource, tier, policy and setting", ("resource", "tier", "policy", "setting"),
     (
-        Column("resource", "string", "id", "cpu or memory.", nullable=False),
+        Column("resource", "string", "id", "Resource: cpu or memory.", nullable=False),
         Column("tier", "string", "id", "Tier of the tasks, or all.", nullable=False),
-        Column("policy", "string", "id", "limit, previous, quantile or borg.", nullable=False),
+        Column("policy", "string", "id", "Reservation policy: limit, previous, quantile or borg.", nullable=False),
         Column("setting", "float64", "1", "The margin, or the quantile that it comes from.", nullable=False),
         Column("margin", "float64", "fraction", "Margin over the previous usage; NULL where tiers differ."),
         Column("reclaimed", "float64", "fraction", "Share of the requests that is not reserved.",
@@ -203,18 +203,18 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw violations against what is reclaimed; the Pareto front is filled."""
     import altair as alt
 
-    from borgtrace.analyses._charts import WIDTH, rows
+    from borgtrace.analyses._charts import WIDTH, rows, spoken_header
 
     return (
         alt.Chart(rows(result), title="Reclaimed resources against violations (filled: Pareto front)")
         .mark_point(size=45)
         .encode(
-            x=alt.X("reclaimed:Q", title="reclaimed share of the requests"),
+            x=alt.X("reclaimed:Q", title="reclaimed share"),
             y=alt.Y("violated:Q", title="share of time in violation"),
             color=alt.Color("policy:N"),
             fillOpacity=alt.condition("datum.is_on_front", alt.value(0.9), alt.value(0.0)),
             fill=alt.Fill("policy:N"),
-            row=alt.Row("resource:N", title=None),
+            row=alt.Row("resource:N", title=None, header=spoken_header()),
             column=alt.Column("tier:N", title=None),
             tooltip=["policy:N", "setting:Q", "margin:Q", "reclaimed:Q", "violated:Q", "overload:Q"],
         )
@@ -246,5 +246,6 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "reservation", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource reclamation)", order=80,
+    reference="Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource reclamation)",
+    order=80, topic="Reservations and sampling",
 )  # fmt: skip

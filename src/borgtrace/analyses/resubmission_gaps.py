@@ -87,5 +87,6 @@ def plot(result: pa.Table) -> alt.Chart:
 
 RECIPE = Recipe(
     "resubmission_gaps", compute, plot, RESULT, reads=("instance_events",),
-    reference="2011 format document, job and task life cycles", order=24,
+    reference="2011 format document, job and task life cycles",
+    order=24, topic="Submissions and completions",
 )  # fmt: skip

@@ -50,7 +50,7 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(long(result, ["hour"], series), title="Submissions per hour", width=WIDTH, height=HEIGHT)
         .mark_line()
         .encode(
-            x=alt.X("hour:Q", title="hour of the trace"),
+            x=alt.X("hour:Q", title="hour of the trace", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y("value:Q", title="tasks per hour"),
             color=alt.Color("series:N", title=None),
             tooltip=["hour:Q", "series:N", "value:Q"],
@@ -87,5 +87,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "resubmissions", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Zhu et al., Observation 3", order=23,
+    reference="Zhu et al., Observation 3", order=23, topic="Submissions and completions",
 )  # fmt: skip

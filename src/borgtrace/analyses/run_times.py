@@ -138,7 +138,7 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw the Kaplan–Meier curves per tier, and that of finished attempts."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows, tier_colour
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, duration_axis, rows, tier_colour
 
     shown = result.filter(np.array([g != "class" for g in result["grouping"].to_pylist()]))
     shown = shown.append_column("tier", shown["group"])
@@ -146,7 +146,7 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(rows(shown), title="How long tasks run", width=WIDTH, height=HEIGHT)
         .mark_line(interpolate="step-after")
         .encode(
-            x=alt.X("seconds:Q", title="seconds since SCHEDULE", scale=alt.Scale(type="log")),
+            x=alt.X("seconds:Q", title="since SCHEDULE", scale=alt.Scale(type="log"), axis=duration_axis()),
             y=alt.Y("ended:Q", title="share ended (Kaplan–Meier)"),
             color=tier_colour(shown["tier"].to_pylist()),
             tooltip=["tier:N", "seconds:Q", "ended:Q", "finished:Q", "n_at_risk:Q"],
@@ -173,7 +173,7 @@ CLAIMS = (
     Claim("S4-fig8-30min", "about 80 % of finished tasks run less than 30 minutes", 0.80,
           lambda r: _value(r, "finished", 1800), lambda v: abs(v - 0.80) <= 0.05, "Zhu et al., Fig. 8"),
     Claim("S4-8s", "almost nothing runs less than 8 s", "share ≤ 0.001",
-          lambda r: _value(r, "ended", 8), lambda v: v <= 0.001, "Zhu et al., measure 2"),
+          lambda r: _value(r, "ended", 8), lambda v: v <= 0.001, "Zhu et al., Measure 2"),
     Claim("S4-obs10", "latency-sensitive tasks (class 3) are usually long-running",
           "more than half outlast an hour",
           lambda r: 1.0 - _value(r, "ended", 3600, "class", "3"), lambda v: v > 0.5,
@@ -182,5 +182,6 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "run_times", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Zhu et al., Fig. 8; Kaplan and Meier, JASA 53 (1958)", order=43,
+    reference="Zhu et al., Fig. 8; Kaplan and Meier, JASA 53 (1958)",
+    order=43, topic="Waiting and running times",
 )  # fmt: skip

@@ -148,7 +148,7 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw the margin against the period, one line per violation rate, for all tasks of a tier."""
     import altair as alt
 
-    from borgtrace.analyses._charts import WIDTH, rows
+    from borgtrace.analyses._charts import WIDTH, rows, spoken_header
 
     return (
         alt.Chart(
@@ -167,7 +167,7 @@ def plot(result: pa.Table) -> alt.Chart:
                 axis=alt.Axis(values=[0, 1, 10, 100, 1000, 10_000, 100_000]),
             ),
             color=alt.Color("violation:N", title="violation rate"),
-            row=alt.Row("demand:N", title=None),
+            row=alt.Row("demand:N", title=None, header=spoken_header()),
             column=alt.Column("tier:N", title=None),
             tooltip=["tier:N", "demand:N", "minutes:Q", "violation:N", "percent:Q", "seconds:Q"],
         )
@@ -202,5 +202,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "sampling_period", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Zhu et al., Measure 2", order=81,
+    reference="Zhu et al., Measure 2", order=81, topic="Reservations and sampling",
 )  # fmt: skip

@@ -88,5 +88,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "schedulers", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
-    reference="Tirmazi et al., EuroSys'20", order=123,
+    reference="Tirmazi et al., EuroSys'20", order=123, topic="Dependencies and limits",
 )  # fmt: skip

@@ -55,7 +55,7 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw the quantile curves per tier."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows, tier_colour
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, duration_axis, rows, tier_colour
 
     shown = result.filter(np.array([g != "class" for g in result["grouping"].to_pylist()]))
     shown = shown.append_column("tier", shown["group"])
@@ -63,7 +63,12 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(rows(shown), title="Waits for a machine", width=WIDTH, height=HEIGHT)
         .mark_line(point=True)
         .encode(
-            x=alt.X("seconds:Q", title="seconds from SUBMIT to SCHEDULE", scale=alt.Scale(type="symlog")),
+            x=alt.X(
+                "seconds:Q",
+                title="from SUBMIT to SCHEDULE",
+                scale=alt.Scale(type="symlog"),
+                axis=duration_axis(),
+            ),
             y=alt.Y("percent:Q", title="percent of attempts"),
             color=tier_colour(shown["tier"].to_pylist()),
             tooltip=["tier:N", "percent:Q", "seconds:Q", "n:Q"],
@@ -87,5 +92,6 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "scheduling_delay", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Zhu et al., Fig. 6; Tirmazi et al., EuroSys'20, Fig. 10", order=42,
+    reference="Zhu et al., Fig. 6; Tirmazi et al., EuroSys'20, Fig. 10",
+    order=42, topic="Waiting and running times",
 )  # fmt: skip

@@ -118,5 +118,6 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "start_after", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
-    reference="2019 format document (start_after_collection_ids)", order=121,
+    reference="2019 format document (start_after_collection_ids)",
+    order=121, topic="Dependencies and limits",
 )  # fmt: skip

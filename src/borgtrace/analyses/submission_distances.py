@@ -28,7 +28,7 @@ CHORD = "chord"
 RESULT = Table(
     "submission_distances", "pair of curves", ("process", "other"),
     (
-        Column("process", "string", "id", "new, submitted, scheduled or completed.", nullable=False),
+        Column("process", "string", "id", "Which curve: new, submitted, scheduled or completed.", nullable=False),
         Column("other", "string", "id", "Another process, or chord.", nullable=False),
         Column("distance", "float64", "1", "Largest distance of the two CDFs.", nullable=False),
         Column("n", "int64", "count", "Events of the process.", nullable=False),
@@ -132,5 +132,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "submission_distances", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Zhu et al., Observations 1, 2 and 4", order=22,
+    reference="Zhu et al., Observations 1, 2 and 4", order=22, topic="Submissions and completions",
 )  # fmt: skip

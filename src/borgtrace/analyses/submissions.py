@@ -71,7 +71,7 @@ def plot(result: pa.Table) -> alt.HConcatChart:
             alt.Chart(rows(pa.Table.from_pylist(values)), title=title, width=WIDTH, height=HEIGHT)
             .mark_line()
             .encode(
-                x=alt.X("hour:Q", title="hour of the trace"),
+                x=alt.X("hour:Q", title="hour of the trace", axis=alt.Axis(tickMinStep=1)),
                 y=alt.Y("share:Q", title="share of the total of new tasks" if weighted else "share"),
                 color=alt.Color("series:N", sort=list(PROCESSES), title=None),
                 tooltip=["hour:Q", "series:N", "share:Q"],
@@ -120,5 +120,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "submissions", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Zhu et al., Methods 3 and 3-1, Fig. 2 and 3", order=21,
+    reference="Zhu et al., Methods 3 and 3-1, Fig. 2 and 3", order=21, topic="Submissions and completions",
 )  # fmt: skip

@@ -87,5 +87,5 @@ def plot(result: pa.Table) -> alt.TopLevelMixin:
 
 RECIPE = Recipe(
     "tails", compute, plot, RESULT, reads=("instance_events",),
-    reference="Clauset, Shalizi and Newman, SIAM Review 51 (2009)", order=56,
+    reference="Clauset, Shalizi and Newman, SIAM Review 51 (2009)", order=56, topic="Jobs and users",
 )  # fmt: skip

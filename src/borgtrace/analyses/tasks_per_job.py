@@ -50,7 +50,7 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw the share of jobs with at least so many tasks, both axes logarithmic."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, log_axis, rows
 
     total = result["n_jobs"].to_numpy().sum()
     shares = result.append_column("share", pa.array(result["n_jobs_at_least"].to_numpy() / total))
@@ -58,8 +58,8 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(rows(shares), title="Jobs with at least so many tasks", width=WIDTH, height=HEIGHT)
         .mark_line(point=True)
         .encode(
-            x=alt.X("n_tasks:Q", title="tasks", scale=alt.Scale(type="log")),
-            y=alt.Y("share:Q", title="share of jobs", scale=alt.Scale(type="log")),
+            x=alt.X("n_tasks:Q", title="tasks", scale=alt.Scale(type="log"), axis=log_axis()),
+            y=alt.Y("share:Q", title="share of jobs", scale=alt.Scale(type="log"), axis=log_axis()),
             tooltip=["n_tasks:Q", "n_jobs:Q", "share:Q"],
         )
     )
@@ -79,5 +79,6 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "tasks_per_job", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Reiss et al., SoCC'12; Tirmazi et al., EuroSys'20, Fig. 11", order=54,
+    reference="Reiss et al., SoCC'12; Tirmazi et al., EuroSys'20, Fig. 11",
+    order=54, topic="Jobs and users",
 )  # fmt: skip

@@ -58,7 +58,7 @@ def plot(result: pa.Table) -> alt.Chart:
     """Draw the number of tasks per length on logarithmic axes."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, log_axis
 
     values = [
         {
@@ -72,8 +72,8 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(alt.Data(values=values), title="Length of task traces")
         .mark_point(filled=True, size=25)
         .encode(
-            x=alt.X("length:Q", scale=alt.Scale(type="log"), title="usage rows of a task"),
-            y=alt.Y("per_length:Q", scale=alt.Scale(type="log"), title="tasks per length"),
+            x=alt.X("length:Q", scale=alt.Scale(type="log"), axis=log_axis(), title="usage rows of a task"),
+            y=alt.Y("per_length:Q", scale=alt.Scale(type="log"), axis=log_axis(), title="tasks per length"),
             tooltip=["length:Q", "longest:Q", "n_tasks:Q", "n_windows:Q"],
         )
         .properties(width=WIDTH, height=HEIGHT)
@@ -100,5 +100,6 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "trace_lengths", compute, plot, RESULT, CLAIMS, reads=("tasks", "instance_usage"),
-    reference="definition of a trace in the data pipeline the project started from", order=64,
+    reference="definition of a trace in the data pipeline the project started from",
+    order=64, topic="Utilization",
 )  # fmt: skip

@@ -60,12 +60,14 @@ def plot(result: pa.Table) -> alt.Chart:
 
     from borgtrace.analyses._charts import rows
 
+    lines = "split(datum.label, '_')"
+    first = "datum.value === null ? '(first event)' : replace(datum.label, '_', ' ')"
     chart: alt.Chart = (
         alt.Chart(rows(result), title="Transitions between events", width=340, height=340)
         .mark_rect(strokeWidth=2)
         .encode(
-            x=alt.X("to_type:N", title="next event"),
-            y=alt.Y("from_type:N", title="event"),
+            x=alt.X("to_type:N", title="next event", axis=alt.Axis(labelExpr=lines)),
+            y=alt.Y("from_type:N", title="event", axis=alt.Axis(labelExpr=first)),
             color=alt.Color("n:Q", scale=alt.Scale(type="log", scheme="blues"), title="times"),
             stroke=alt.condition(
                 "datum.is_legal_document_2011", alt.value("transparent"), alt.value("#d62728")
@@ -97,5 +99,6 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "transitions", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Zhu et al., Fig. 1; Verma et al., EuroSys'15, Fig. 2; format documents", order=20,
+    reference="Zhu et al., Fig. 1; Verma et al., EuroSys'15, Fig. 2; format documents",
+    order=20, topic="Submissions and completions",
 )  # fmt: skip

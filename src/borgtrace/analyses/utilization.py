@@ -88,15 +88,17 @@ def plot(result: pa.Table) -> alt.Chart:
     """Stack what the tiers use, with lines for what is promised and what there is."""
     import altair as alt
 
-    from borgtrace.analyses._charts import rows, tier_colour
+    from borgtrace.analyses._charts import SPOKEN, rows, tier_colour
 
     data = rows(result)
     colour = tier_colour(result["tier"].to_pylist())
     panels = []
     for resource in ("cpu", "memory"):
-        base = alt.Chart(data).encode(x=alt.X("hour:Q", title="hour of the trace"))
+        base = alt.Chart(data).encode(
+            x=alt.X("hour:Q", title="hour of the trace", axis=alt.Axis(tickMinStep=1))
+        )
         used = base.mark_area(opacity=0.75).encode(
-            y=alt.Y(f"{resource}_used:Q", title=f"{resource} (largest machines)"),
+            y=alt.Y(f"{resource}_used:Q", title=f"{SPOKEN.get(resource, resource)} (largest machines)"),
             color=colour,
             tooltip=["tier:N", "hour:Q", f"{resource}_used:Q", f"{resource}_allocated:Q"],
         )
@@ -169,5 +171,6 @@ CLAIMS = (
 RECIPE = Recipe(
     "utilization", compute, plot, RESULT, CLAIMS,
     reads=("instance_usage", "instance_events", "machine_events", "tasks"),
-    reference="Zhu et al., Fig. 9; Google's analysis notebook of the 2019 traces", order=60,
+    reference="Zhu et al., Fig. 9; Google's analysis notebook of the 2019 traces",
+    order=60, topic="Utilization",
 )  # fmt: skip

@@ -121,5 +121,5 @@ CLAIMS = (
 RECIPE = Recipe(
     "vertical_scaling", compute, plot, RESULT, CLAIMS,
     reads=("collection_events", "instance_events", "instance_usage", "tasks"),
-    reference="Tirmazi et al., EuroSys'20 (vertical scaling)", order=124,
+    reference="Tirmazi et al., EuroSys'20 (vertical scaling)", order=124, topic="Dependencies and limits",
 )  # fmt: skip

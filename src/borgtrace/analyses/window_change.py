@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 LEVELS = ("cell", "machine", "task")
 RESULT = Table(
     "window_change", "level, resource and percent", ("level", "resource", "percent"),
-    (Column("level", "string", "id", "cell, machine or task.", nullable=False), *CURVE_COLUMNS),
+    (
+        Column("level", "string", "id", "Level at which usage is summed: cell, machine or task.", nullable=False),
+        *CURVE_COLUMNS,
+    ),
 )  # fmt: skip
 
 
@@ -70,5 +73,5 @@ CLAIMS = (
 
 RECIPE = Recipe(
     "window_change", compute, plot, RESULT, CLAIMS, reads=("instance_usage",),
-    reference="Zhu et al., Fig. 10", order=70,
+    reference="Zhu et al., Fig. 10", order=70, topic="How usage changes",
 )  # fmt: skip

@@ -49,6 +49,8 @@ class Recipe:
         Where the method comes from.
     order
         Place among the questions, smaller first.
+    topic
+        Heading under which a page lists the question; the heading of its package where empty.
 
     Examples
     --------
@@ -65,6 +67,7 @@ class Recipe:
     reads: tuple[str, ...] = ()
     reference: str = ""
     order: int = 100
+    topic: str = ""
 
     @property
     def module(self) -> str:

@@ -11,6 +11,7 @@ from borgtrace.report.alttext import describe
 from borgtrace.report.reduction import reduce_rows
 from borgtrace.report.theme import themed
 from borgtrace.report.views import View, datasets, unit_views
+from borgtrace.report.words import words
 
 if TYPE_CHECKING:
     import altair as alt
@@ -25,6 +26,10 @@ _PAN = "[pointerdown[event.pointerType !== 'touch'], window:pointerup] > window:
 _TOUCHED = {"opacity": 0, "size": 90, "tooltip": True}
 """Points on lines that are not seen but felt."""
 _ZOOMED = ("line", "area", "trail", "point", "circle", "square")
+_POINTS = ("point", "circle", "square")
+_AXES = ("x", "y", "x2", "y2")
+_POINT_ROOM = 8
+"""Pixels between a point and the end of an axis."""
 _CONTINUOUS = ("quantitative", "temporal")
 
 
@@ -62,7 +67,9 @@ def figure(chart: alt.TopLevelMixin, title: str) -> Figure:
     text = describe(spec, title)
     spec["description"] = text
     for view in unit_views(spec):
+        _name_fields(view.spec.get("encoding", {}))
         _show_values(view)
+        _keep_points_whole(view)
     _make_zoomable(spec)
     n_rows = sum(len(rows) for _, rows, _ in datasets(spec))
     return Figure(json.dumps(_compact(spec), ensure_ascii=False, separators=(",", ":")), text, n_rows)
@@ -107,6 +114,27 @@ def _show_values(view: View) -> None:
     mark = view.spec["mark"]
     mark = {"tooltip": True, **(mark if isinstance(mark, dict) else {"type": mark})}
     view.spec["mark"] = {"point": dict(_TOUCHED), **mark} if view.mark in ("line", "area", "trail") else mark
+
+
+def _name_fields(encoding: dict[str, Any]) -> None:
+    """Title what has no title of its own with the name of its field in words.
+
+    Axes are left alone: Vega-Lite joins the titles of the layers that share one.
+    """
+    for channel in (channel for name, channel in encoding.items() if name not in _AXES):
+        for item in channel if isinstance(channel, list) else [channel]:
+            if isinstance(item, dict) and "field" in item and not item.get("aggregate"):
+                item.setdefault("title", words(str(item["field"])))
+
+
+def _keep_points_whole(view: View) -> None:
+    """Leave room at the ends of an axis: a zoomable plot is clipped, and would cut points on its edge in half."""
+    if view.mark not in _POINTS:
+        return
+    for name in ("x", "y"):
+        channel = view.spec.get("encoding", {}).get(name)
+        if _is_continuous(channel) and channel.get("scale", {}) is not None:
+            channel["scale"] = {"padding": _POINT_ROOM, "nice": False, **channel.get("scale", {})}
 
 
 def _make_zoomable(spec: dict[str, Any]) -> None:

@@ -14,6 +14,7 @@ from borgtrace.recipe import Recipe
 from borgtrace.report import holdings
 from borgtrace.report.bundle import inline_script, javascript
 from borgtrace.report.citations import LICENCE, TRACES, papers_cited
+from borgtrace.report.observations import observed
 from borgtrace.report.sections import VERDICTS, Section, grouped
 from borgtrace.report.values import integer
 from borgtrace.store.manifest import Manifest
@@ -45,6 +46,7 @@ def report_html(manifest: Manifest, store_name: str, answered: Iterable[tuple[Re
         manifest=manifest,
         groups=grouped(pairs),
         sections=sections,
+        observed=observed(sections),
         verdicts={verdict: sum(item.count(verdict) for item in sections) for verdict in VERDICTS},
         holdings=holdings.holdings(manifest),
         missing=holdings.missing_tables(manifest),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -44,7 +45,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Questions of one package, under its heading."""
+    """Questions of one topic, under its heading."""
 
     title: Markup
     anchor: str
@@ -82,20 +83,22 @@ def refused(recipe: Recipe, reason: str) -> Section:
 
 
 def grouped(sections: Iterable[tuple[Recipe, Section]]) -> list[Group]:
-    """Gather sections by the package of their recipes, in order of first appearance."""
-    packages: dict[str, list[Section]] = {}
+    """Gather sections by package and topic of their recipes, in order of first appearance."""
+    found: dict[str, list[Section]] = {}
     for recipe, item in sections:
-        packages.setdefault(".".join(recipe.module.split(".")[:2]), []).append(item)
-    return [
-        Group(_title(name), f"group-{name.rpartition('.')[2]}", tuple(items))
-        for name, items in packages.items()
-    ]
+        title = recipe.topic or _package_title(".".join(recipe.module.split(".")[:2]))
+        found.setdefault(title, []).append(item)
+    return [Group(inline(title), f"group-{_slug(title)}", tuple(items)) for title, items in found.items()]
 
 
-def _title(package: str) -> Markup:
+def _slug(title: str) -> str:
+    return "-".join(re.findall(r"[a-z0-9]+", title.lower()))
+
+
+def _package_title(package: str) -> str:
     module = sys.modules.get(package) or importlib.import_module(package)
     text = (module.__doc__ or package).strip().splitlines()[0].rstrip(".")
-    return inline(text.split(":")[0])
+    return text.split(":")[0]
 
 
 def _figure(result: Result) -> tuple[Figure | None, str]:

@@ -39,7 +39,7 @@ CONFIG: dict[str, Any] = {
                "labelLimit": 240, "symbolStrokeWidth": 3, "symbolBaseFillColor": _MUTED,
                "symbolBaseStrokeColor": _MUTED},
     "title": {"color": _INK, "subtitleColor": _MUTED, "fontSize": 14, "anchor": "start"},
-    "header": {"labelColor": _INK, "titleColor": _INK, "titleFontWeight": "normal"},
+    "header": {"labelColor": _INK, "titleColor": _INK, "titleFontWeight": "normal", "labelFontSize": 12},
 }  # fmt: skip
 
 

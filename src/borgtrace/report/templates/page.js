@@ -94,7 +94,9 @@
   };
 
   const fit = (spec, width) => {
-    const isWide = width >= NARROW && !(spec.hconcat || spec.concat || spec.vconcat || spec.facet);
+    const { facet, column, row } = spec.encoding || {};
+    const isOne = !(spec.hconcat || spec.concat || spec.vconcat || spec.facet || facet || column || row);
+    const isWide = width >= NARROW && isOne;
     if (!isWide) {
       const below = { orient: "bottom", columns: Math.max(1, Math.floor(width / 180)) };
       const layout = { bottom: { direction: "vertical", anchor: "start" } };
