@@ -96,3 +96,14 @@ def test_text_for_those_who_cannot_see() -> None:
         "by series (a, b)."
     )
     assert json.loads(made.spec)["description"] == made.alt
+
+
+def test_points_on_the_edge_of_a_plot_are_whole_and_tooltips_speak_words() -> None:
+    chart = alt.Chart(pa.table({"n_jobs": [0, 1]})).mark_point().encode(
+        x="n_jobs:Q", y=alt.Y("n_jobs:Q", scale=alt.Scale(domain=[0, 1])), tooltip=["n_jobs:Q"], color="n_jobs:N"
+    )  # fmt: skip
+    encoding = json.loads(figure(chart, "Which?").spec)["encoding"]
+    assert encoding["x"]["scale"] == {"padding": 8, "nice": False}
+    assert encoding["y"]["scale"] == {"padding": 8, "nice": False, "domain": [0, 1]}
+    assert encoding["tooltip"][0]["title"] == encoding["color"]["title"] == "jobs"
+    assert "title" not in encoding["x"]

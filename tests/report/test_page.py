@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from borgtrace.recipe import Tables
+from borgtrace.recipe import Claim, Tables
 from borgtrace.report.citations import papers_cited
 from borgtrace.report.holdings import conservation, counters, holdings, trace_name
+from borgtrace.report.observations import observed
 from borgtrace.report.page import report_html
-from borgtrace.report.sections import refused, section
+from borgtrace.report.sections import grouped, refused, section
+from borgtrace.report.values import shown_table
+from borgtrace.schema import Column, Table
 
 from . import recipes
 from .conftest import manifest
@@ -124,3 +129,37 @@ def test_papers_are_found_by_author() -> None:
     text = "Zhu et al., Observation 7; Verma et al., section 5; Janus & Rzadca; Tirmazi et al., Fig. 2"
     assert [paper.marks[0] for paper in papers_cited(text)] == ["Verma", "Janus", "Tirmazi", "Zhu"]
     assert papers_cited("") == []
+
+
+def test_observations_stand_together_in_their_order() -> None:
+    def judged(id_: str, source: str) -> Claim:
+        return Claim(id_, id_, "1", lambda result: 1, lambda value: True, source)
+
+    claims = (
+        judged("tenth", "Zhu et al., Observation 10"), judged("fig", "Zhu et al., Fig. 8"),
+        judged("measure", "Zhu et al., Fig. 9 and Measure 1"), judged("ninth", "Zhu et al., Observation 9; others"),
+        judged("other", "Reiss et al., Observation 1"),
+    )  # fmt: skip
+    recipe = replace(recipes.RECIPES[0], claims=claims)
+    found = observed([section(recipe.run(Tables({})))])
+    assert [(item.label, item.finding.id) for item in found] == [
+        ("Observation 9", "ninth"), ("Observation 10", "tenth"), ("Measure 1", "measure"),
+    ]  # fmt: skip
+    html = report_html(manifest(), "store", [(recipe, section(recipe.run(Tables({}))))])
+    assert 'href="#observations"' in html
+    assert f'<small>Observation 9</small><br><a href="#{found[0].anchor}">ninth</a>' in html
+
+
+def test_questions_stand_under_their_topic() -> None:
+    first, second, third = (replace(recipe, topic=topic) for recipe, topic in zip(
+        recipes.RECIPES[:3], ("Machines", "Jobs and users", "Machines"), strict=True))  # fmt: skip
+    pairs = [(recipe, section(recipe.run(Tables({})))) for recipe in (first, second, third)]
+    assert [(group.title, group.anchor, len(group.sections)) for group in grouped(pairs)] == [
+        ("Machines", "group-machines", 2), ("Jobs and users", "group-jobs-and-users", 1),
+    ]  # fmt: skip
+
+
+def test_headings_of_a_table_are_words_and_its_method_names_the_columns() -> None:
+    declared = Table("t", "row", (), (Column("n_jobs", "int64", "count", "Number of jobs."),))
+    shown = shown_table(pa.table({"n_jobs": [3]}), declared)
+    assert (shown.headings[0].name, shown.headings[0].words) == ("n_jobs", "jobs")

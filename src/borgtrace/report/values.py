@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from borgtrace.report.words import words
 from borgtrace.schema import Column, Table
 from borgtrace.schema.time import AFTER_TRACE
 
@@ -28,9 +29,10 @@ SHOWN_ROWS = 40
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Heading of a column: name, unit, what it says, and whether its cells are numbers."""
+    """Heading of a column: name, the same in words, unit, what it says, and whether its cells are numbers."""
 
     name: str
+    words: str
     unit: str
     doc: str
     is_number: bool
@@ -100,7 +102,9 @@ def integer(value: int) -> str:
 
 def _heading(column: Column) -> Heading:
     is_number = column.type.startswith(("int", "uint", "float")) and column.unit != "id"
-    return Heading(column.name, _UNITS.get(column.unit, column.unit), column.doc, is_number)
+    return Heading(
+        column.name, words(column.name), _UNITS.get(column.unit, column.unit), column.doc, is_number
+    )
 
 
 def joined(names: Sequence[str]) -> str:
