@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from borgtrace.colocation.estimators.gpa import Gpa
+from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.colocation.packers.best_fit import BEST_FIT
 from borgtrace.colocation.packers.first_fit import FIRST_FIT
-from borgtrace.kernels.packing import place
+from borgtrace.colocation.packing import HAIR, fit, pack_fitted, predicted_overflow
+from borgtrace.kernels.packing import place, rooms_for
 from borgtrace.kernels.packing_gaussian import gaussian_best_fit
 from borgtrace.kernels.packing_tree import gaussian_first_fit
 
@@ -67,6 +69,17 @@ def test_identical_on_ties_and_edges(items, rho, capacity):
         bins, m = fast(mean, variance, capacity, rho)
         assert bins.tolist() == expected.tolist()
         assert m == len(machines)
+
+
+def test_predictions_are_those_of_the_estimators_own_test():
+    rng = np.random.default_rng(4)
+    seen = Observation(np.minimum(rng.gamma(0.8, 0.06, (300, 200)), 1).astype(np.float32))
+    fitted = fit(Gpa(0.01), seen)
+    packing = pack_fitted(fitted)
+    nothing = np.zeros(2)
+    rooms = rooms_for(fitted.estimator.test, fitted.items, fitted.empty, nothing, packing.bins,
+                      packing.rows * HAIR, fitted.parameters)  # fmt: skip
+    assert predicted_overflow(packing, fitted).tolist() == np.clip(0.01 - rooms, 0, 1).tolist()
 
 
 @pytest.mark.scale

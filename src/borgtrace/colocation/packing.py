@@ -20,7 +20,7 @@ from borgtrace.colocation.packers.best_fit import BEST_FIT
 from borgtrace.colocation.packers.packer import Packer
 from borgtrace.errors import UsageError
 from borgtrace.kernels.packing import place, rooms_for
-from borgtrace.kernels.packing_gaussian import gaussian_best_fit
+from borgtrace.kernels.packing_gaussian import gaussian_best_fit, gaussian_rooms
 from borgtrace.kernels.packing_rebalancing import rebalance
 from borgtrace.kernels.packing_tree import gaussian_first_fit
 
@@ -242,9 +242,14 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
     if not estimator.predicts:
         raise UsageError(f"estimator {estimator.label}", "predicts no probability of overflow",
                          way_out="use an estimator that does, such as convolution")  # fmt: skip
+    parameters = fitted.parameters
+    if isinstance(estimator, Gpa):
+        mean, variance = np.ascontiguousarray(fitted.items.T)
+        limits = np.ascontiguousarray(packing.capacities * HAIR)
+        rooms = gaussian_rooms(mean, variance, packing.bins, limits, parameters[0])
+        return np.clip(parameters[0] - rooms, 0.0, 1.0)
     idle = Observation(np.zeros((1, 1), np.float32))
     nothing = np.ascontiguousarray(estimator.items(idle, fitted.capacity), np.float64)[0]
-    parameters = fitted.parameters
     rooms = rooms_for(
         estimator.test, fitted.items, fitted.empty, nothing, packing.bins, packing.rows * HAIR, parameters
     )
