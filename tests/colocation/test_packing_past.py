@@ -308,8 +308,8 @@ def test_advice_in_words(pool_with_requests):
     assert text.startswith(f"To stay at most 0.01 of the time over capacity 1, pack by {row['estimator']} ")
     for words in (
         "machines for 100 tasks",
-        "than by request",
-        "than by maximum",
+        "of the machines of packing by request",
+        "of the machines of packing by maximum",
         "as an overcommit factor on requests: ",
     ):
         assert words.split(" for ")[0] in text

@@ -137,7 +137,7 @@ def advice(result: pa.Table) -> str:
     for name, against in (("saved_request", "by request"), ("saved_maximum", "by maximum")):
         if row[name] is not None:
             low, high = row[f"{name}_low"], row[f"{name}_high"]
-            text += f"; {row[name]:.0%} fewer machines ({low:.0%} … {high:.0%}) than {against}"
+            text += f"; saves {row[name]:.0%} ({low:.0%} … {high:.0%}) of the machines of packing {against}"
     if row["overcommit"] is not None:
         text += f"; as an overcommit factor on requests: {row['overcommit']:.2f}"
     if row["n_unplaceable"]:
