@@ -88,7 +88,9 @@ def plot(result: pa.Table) -> alt.Chart:
 
     from borgtrace.analyses._charts import HEIGHT, WIDTH, long
 
-    series = {f"share_p{percent:g}": f"{percent:g}th percentile" for percent in _PERCENTS}
+    series = {
+        f"share_p{percent:g}": f"{percent:g}th percentile" if percent else "lowest" for percent in _PERCENTS
+    }
     before = "datum.value < 0 ? 'before' : datum.label"
     chart: alt.Chart = (
         alt.Chart(

@@ -93,7 +93,7 @@ def _axis(life: Life) -> alt.X:
     ends = [hours(time, life) for time in times(life)]
     margin = (max(ends) - min(ends)) * 0.015
     domain = [min(ends) - margin, max(ends) + margin]
-    scale = alt.Scale(domain=domain, nice=False, zero=False) if margin else alt.Undefined
+    scale = alt.Scale(domain=domain, nice=False, zero=False, padding=0) if margin else alt.Undefined
     return alt.X("hour:Q", title="hour of the trace", scale=scale)
 
 

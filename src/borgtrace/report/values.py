@@ -29,13 +29,17 @@ SHOWN_ROWS = 40
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """Heading of a column: name, the same in words, unit, what it says, and whether its cells are numbers."""
+    """Heading of a column: name, unit, what it says, and whether its cells are numbers."""
 
     name: str
-    words: str
     unit: str
     doc: str
     is_number: bool
+
+    @property
+    def words(self) -> str:
+        """The name in words."""
+        return words(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +106,7 @@ def integer(value: int) -> str:
 
 def _heading(column: Column) -> Heading:
     is_number = column.type.startswith(("int", "uint", "float")) and column.unit != "id"
-    return Heading(
-        column.name, words(column.name), _UNITS.get(column.unit, column.unit), column.doc, is_number
-    )
+    return Heading(column.name, _UNITS.get(column.unit, column.unit), column.doc, is_number)
 
 
 def joined(names: Sequence[str]) -> str:
