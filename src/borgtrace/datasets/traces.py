@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -127,7 +129,7 @@ def choose(
     if selection.gaps == "grid":
         kept, slot, length = _on_grid(store, selection, first, windows)
     else:
-        kept, slot, length = np.arange(len(first)), np.zeros_like(first), windows
+        kept, slot, length = np.arange(len(first)), np.broadcast_to(np.int64(0), first.shape), windows
     if not len(kept):
         raise UsageError("selection", "no task matches", expected="at least one", got=f"0 where {condition}",
                          way_out="see borgtrace dataset STORE --histogram")  # fmt: skip
@@ -136,9 +138,10 @@ def choose(
         order = kept[path_order(*_identities(rows, kept))]
     order = shuffled(order, seed)[: selection.sample]
     details = _fetch(store, condition, statics, first, order)
+    chosen = windows[order]
     return Traces(
-        first_row=first[order], n_windows=windows[order], length=length[order], slot=slot[order],
-        n_matched=len(kept), **details,
+        first_row=first[order], n_windows=chosen, length=chosen if length is windows else length[order],
+        slot=slot[order], n_matched=len(kept), **details,
     )  # fmt: skip
 
 
@@ -195,21 +198,30 @@ def _fetch(
     fetched: dict[str, list[Any]] = {name: [] for name in wanted}
     places = []
     for low, high in _ranges(len(first)):
-        place = np.flatnonzero((order >= low) & (order < high))
+        is_all = high - low == len(first)
+        place = np.flatnonzero((order >= low) & (order < high)) if not is_all else np.arange(len(order))
         bounds = f"first_row between {first[low]} and {first[high - 1]}"
         expressions = ", ".join(f'{sql} as "{name}"' for name, sql in wanted.items())
         table = store.sql(f"select first_row, {expressions} from tasks where {condition} and {bounds}")
         index, back = order[place] - low, _store_order(table.column("first_row").to_numpy())
-        for name in wanted:
-            taken = index if back is None else back[index]
-            fetched[name].append(_taken(table.column(name), taken, name in words))
+        for name, column in _all_taken(table, wanted, index if back is None else back[index], words):
+            fetched[name].append(column)
         places.append(place)
-    return _details(fetched, np.argsort(np.concatenate(places)), words)
+    return _details(fetched, places, words)
 
 
 def _ranges(n: int) -> Iterator[tuple[int, int]]:
     for low in range(0, n, _CHUNK):
         yield low, min(low + _CHUNK, n)
+
+
+def _all_taken(
+    table: pa.Table, names: Iterable[str], index: Index, words: set[str]
+) -> Iterator[tuple[str, Any]]:
+    """Take rows of columns side by side: NumPy lets go of the lock while it copies."""
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        columns = pool.map(lambda name: _taken(table.column(name), index, name in words), names)
+        yield from zip(names, columns, strict=True)
 
 
 def _taken(column: pa.ChunkedArray, index: Index, is_word: bool) -> Any:
@@ -218,8 +230,9 @@ def _taken(column: pa.ChunkedArray, index: Index, is_word: bool) -> Any:
     return column.to_numpy()[index]
 
 
-def _details(fetched: dict[str, list[Any]], back: Index, words: set[str]) -> dict[str, Any]:
+def _details(fetched: dict[str, list[Any]], places: list[Index], words: set[str]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
+    back = np.argsort(np.concatenate(places)) if len(places) > 1 else places[0]
     for name, parts in fetched.items():
         if name in words:
             columns[name] = _coded(pa.concat_arrays(parts).take(pa.array(back)))

@@ -16,6 +16,7 @@ _ONES = np.uint32(0xFFFFFFFF)
 _MASK_DELTA = np.uint32(0xA282EAD8)
 _LOW = np.uint32(0xFF)
 _S8, _S15, _S16, _S17, _S24 = np.uint32(8), np.uint32(15), np.uint32(16), np.uint32(17), np.uint32(24)
+_U1, _U2, _U3 = np.uint64(1), np.uint64(2), np.uint64(3)
 
 Buffer = NDArray[np.uint8]
 
@@ -37,11 +38,13 @@ _TABLES = _tables()
 
 @compiled(inline=True)
 def _word(buffer: Buffer, at: int) -> np.uint32:
+    """Four bytes, little-endian; unsigned indices let the compiler make one load of them."""
+    first = np.uint64(at)
     return np.uint32(
-        np.uint32(buffer[at])
-        | np.uint32(buffer[at + 1]) << _S8
-        | np.uint32(buffer[at + 2]) << _S16
-        | np.uint32(buffer[at + 3]) << _S24
+        np.uint32(buffer[first])
+        | np.uint32(buffer[first + _U1]) << _S8
+        | np.uint32(buffer[first + _U2]) << _S16
+        | np.uint32(buffer[first + _U3]) << _S24
     )
 
 

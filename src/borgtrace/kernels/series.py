@@ -159,17 +159,17 @@ def pad(
         All batches, one after the other; `mask` is True where a value was measured.
     """
     nothing, unaligned = np.float32(fill), out.view(np.uint8)
-    for j in range(order.size):
-        i, start = order[j], first[j]
-        size = length[i]
-        target = unaligned[4 * start : 4 * (start + size)]
-        bytes_in = source[position[i] : position[i] + 4 * size]
-        for k in range(target.size):
-            target[k] = bytes_in[k]
-        row, there = out[start : start + size], mask[start : start + size]
-        for k in range(row.size):
-            value = row[k]
-            there[k] = value == value  # noqa: PLR0124 - NaN is not equal to itself
-            row[k] = value if value == value else nothing  # noqa: PLR0124
-        out[start + size : start + width[j]] = nothing
-        mask[start + size : start + width[j]] = False
+    four = np.uint64(4)
+    for j in range(order.size):  # unsigned indices spare the look whether they count from the end
+        i, start = order[j], np.uint64(first[j])
+        stop, end = start + np.uint64(length[i]), start + np.uint64(width[j])
+        shift = np.uint64(position[i]) - four * start
+        for byte in range(four * start, four * stop):
+            unaligned[byte] = source[shift + byte]
+        for k in range(start, stop):
+            value = out[k]
+            mask[k] = value == value  # noqa: PLR0124 - NaN is not equal to itself
+            out[k] = value if value == value else nothing  # noqa: PLR0124
+        for k in range(stop, end):
+            out[k] = nothing
+            mask[k] = False

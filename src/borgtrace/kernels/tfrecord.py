@@ -5,10 +5,15 @@ protobuf's wire format, ``features = 1 { map<string, Feature> = 1 }`` with ``Fea
 float_list = 2 | int64_list = 3 }``, numbers packed (``tensorflow/core/example/{example,feature}.proto``).
 
 The fields of a record come in this order: the float series, its mask, whole numbers, single floats, words.
-``names`` holds the feature names in that order, one after the other, ``name_ends`` where each ends.
+``names`` holds the names of the first two, one after the other, ``name_ends`` where each ends.  Of all others
+what comes before the value is ready-made: ``heads`` holds, one after the other, for each whole number the ten
+beginnings of an entry whose varint has 1 to 10 bytes, then one for each single float; ``head_ends`` says where
+each ends, from 0.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +27,16 @@ Floats = NDArray[np.float32]
 FRAME = 16
 """Bytes that framing adds to an Example."""
 _HEAD, _CRC = 12, 4
+VARINT = 10
+"""Bytes of the longest varint."""
 _FIELD_1, _FIELD_2, _FIELD_3 = 0x0A, 0x12, 0x1A
+
+
+@compiled(inline=True)
+def _put(out: Buffer, at: int, value: int | np.unsignedinteger[Any]) -> int:
+    """Write a byte and return the next place; an unsigned index spares the look whether it counts from the end."""
+    out[np.uint64(at)] = np.uint8(value)
+    return at + 1
 
 
 @compiled(inline=True)
@@ -37,18 +51,16 @@ def _varint_size(value: int) -> int:
 @compiled(inline=True)
 def _integer_size(value: int) -> int:
     """Bytes of an int64 as varint; a negative one takes ten."""
-    return 10 if value < 0 else _varint_size(value)
+    return VARINT if value < 0 else _varint_size(value)
 
 
 @compiled(inline=True)
 def _write_varint(out: Buffer, at: int, value: int) -> int:
     rest = np.uint64(value)
     while rest >= np.uint64(128):
-        out[at] = np.uint8((rest & np.uint64(127)) | np.uint64(128))
+        at = _put(out, at, (rest & np.uint64(127)) | np.uint64(128))
         rest = rest >> np.uint64(7)
-        at += 1
-    out[at] = np.uint8(rest)
-    return at + 1
+    return _put(out, at, rest)
 
 
 @compiled(inline=True)
@@ -78,22 +90,17 @@ def _write_entry(out: Buffer, at: int, names: Buffer, first: int, last: int, kin
     name = last - first
     packed = _nested(payload)
     feature = _nested(packed)
-    out[at] = _FIELD_1
-    at = _write_varint(out, at + 1, _nested(name) + _nested(feature))
-    out[at] = _FIELD_1
-    at = _write_varint(out, at + 1, name)
+    at = _write_varint(out, _put(out, at, _FIELD_1), _nested(name) + _nested(feature))
+    at = _write_varint(out, _put(out, at, _FIELD_1), name)
     at = _copy(out, at, names, first, last)
-    out[at] = _FIELD_2
-    at = _write_varint(out, at + 1, feature)
-    out[at] = kind
-    at = _write_varint(out, at + 1, packed)
-    out[at] = _FIELD_1
-    return _write_varint(out, at + 1, payload)
+    at = _write_varint(out, _put(out, at, _FIELD_2), feature)
+    at = _write_varint(out, _put(out, at, kind), packed)
+    return _write_varint(out, _put(out, at, _FIELD_1), payload)
 
 
 @compiled()
 def measure(
-    lengths: Index, name_ends: Index, integers: Index, n_floats: int, codes: Index, word_ends: Index,
+    lengths: Index, name_ends: Index, integers: Index, head_ends: Index, codes: Index, word_ends: Index,
     ends: Index,
 ) -> None:  # fmt: skip
     """Fill `ends` with where each framed record ends in the buffer that :func:`encode` fills.
@@ -102,12 +109,10 @@ def measure(
     ----------
     lengths
         Values of each record's series, shape (n,).
-    name_ends
-        End of each feature name.
+    name_ends, head_ends
+        See the module.
     integers
         Whole numbers, shape (n, k).
-    n_floats
-        How many single floats each record has.
     codes, word_ends
         Word of each record, shape (n, m), as the index of a ready-made entry, −1 where it has none; where
         the entries end.
@@ -115,15 +120,16 @@ def measure(
         Output, shape (n + 1,); ``ends[0]`` is 0.
     """
     ends[0] = 0
-    fixed = 0
-    first = 2 + integers.shape[1]
-    for k in range(first, first + n_floats):
-        fixed += _entry_size(name_ends[k] - name_ends[k - 1], 4)
+    numbers = integers.shape[1] * VARINT
+    n_floats = head_ends.size - 1 - numbers
+    fixed = head_ends[numbers + n_floats] - head_ends[numbers] + 4 * n_floats
     for i in range(lengths.size):
         size = fixed + _entry_size(name_ends[0], 4 * lengths[i])
         size += _entry_size(name_ends[1] - name_ends[0], lengths[i])
         for k in range(integers.shape[1]):
-            size += _entry_size(name_ends[k + 2] - name_ends[k + 1], _integer_size(integers[i, k]))
+            width = _integer_size(integers[i, k])
+            head = k * VARINT + width
+            size += head_ends[head] - head_ends[head - 1] + width
         for k in range(codes.shape[1]):
             if codes[i, k] >= 0:
                 size += word_ends[codes[i, k] + 1] - word_ends[codes[i, k]]
@@ -133,7 +139,7 @@ def measure(
 @compiled(inline=True)
 def _write_word(out: Buffer, at: int, word: np.uint32) -> None:
     for k in range(4):
-        out[at + k] = np.uint8(word >> np.uint32(8 * k))
+        at = _put(out, at, word >> np.uint32(8 * k))
 
 
 @compiled()
@@ -141,7 +147,7 @@ def frame(out: Buffer, start: int, end: int) -> None:
     """Write length and check sums of the record that occupies ``out[start:end]`` around its Example."""
     size = np.uint64(end - start - FRAME)
     for k in range(8):
-        out[start + k] = np.uint8(size >> np.uint64(8 * k))
+        _put(out, start + k, size >> np.uint64(8 * k))
     _write_word(out, start + 8, masked_crc32c(out, start, start + 8))
     _write_word(out, end - _CRC, masked_crc32c(out, start + _HEAD, end - _CRC))
 
@@ -149,7 +155,8 @@ def frame(out: Buffer, start: int, end: int) -> None:
 @compiled()
 def encode(
     series: Buffer, mask: Buffer, offsets: Index, names: Buffer, name_ends: Index, integers: Index,
-    floats: Buffer, codes: Index, words: Buffer, word_ends: Index, ends: Index, out: Buffer,
+    floats: Buffer, heads: Buffer, head_ends: Index, codes: Index, words: Buffer, word_ends: Index,
+    ends: Index, out: Buffer,
 ) -> None:  # fmt: skip
     """Fill `out` with framed records.
 
@@ -161,8 +168,8 @@ def encode(
         One byte for each value of the series, 0 or 1.
     offsets
         CSR offsets into the series, in values, shape (n + 1,).
-    names, name_ends
-        Feature names (see the module).
+    names, name_ends, heads, head_ends
+        See the module.
     integers
         Whole numbers, shape (n, k).
     floats
@@ -177,9 +184,7 @@ def encode(
     for i in range(offsets.size - 1):
         start, end = ends[i], ends[i + 1]
         first, last = offsets[i], offsets[i + 1]
-        at = start + _HEAD
-        out[at] = _FIELD_1
-        at += 1
+        at = _put(out, start + _HEAD, _FIELD_1)
         whole = end - start - FRAME - 2
         while 1 + _varint_size(whole) + whole > end - start - FRAME:
             whole -= 1
@@ -188,20 +193,15 @@ def encode(
         at = _copy(out, at, series, 4 * first, 4 * last)
         at = _write_entry(out, at, names, name_ends[0], name_ends[1], _FIELD_3, last - first)
         at = _copy(out, at, mask, first, last)
-        name = 1
         for k in range(integers.shape[1]):
-            value = integers[i, k]
-            at = _write_entry(
-                out, at, names, name_ends[name], name_ends[name + 1], _FIELD_3, _integer_size(value)
-            )
-            at = _write_varint(out, at, value)
-            name += 1
+            head = k * VARINT + _integer_size(integers[i, k])
+            at = _copy(out, at, heads, head_ends[head - 1], head_ends[head])
+            at = _write_varint(out, at, integers[i, k])
+        head = integers.shape[1] * VARINT
         for k in range(floats.shape[1] // 4):
-            at = _write_entry(out, at, names, name_ends[name], name_ends[name + 1], _FIELD_2, 4)
+            at = _copy(out, at, heads, head_ends[head + k], head_ends[head + k + 1])
             for byte in range(4 * k, 4 * k + 4):
-                out[at] = floats[i, byte]
-                at += 1
-            name += 1
+                at = _put(out, at, floats[i, byte])
         for k in range(codes.shape[1]):
             if codes[i, k] >= 0:
                 at = _copy(out, at, words, word_ends[codes[i, k]], word_ends[codes[i, k] + 1])

@@ -24,6 +24,7 @@ from borgtrace.kernels import tfrecord_reading as reading
 
 SERIES, MASK = "data", "mask"
 _SMALLEST = records.FRAME + 8
+_FLOAT_LIST, _INT64_LIST = 2, 3
 _GZIP = 16 + zlib.MAX_WBITS
 Buffer = NDArray[np.uint8]
 
@@ -75,19 +76,19 @@ def read_runs(path: Path, names: Names, *, is_verified: bool = True) -> Runs:
     if count < 0:
         raise StoreError(str(path), "damaged", expected="a whole record", got=f"a bad one at {-1 - count}",
                          way_out="build the dataset again")  # fmt: skip
-    wanted = (SERIES, *IDENTITY, *names.numbers, *names.words)
+    wanted = (SERIES, MASK, *IDENTITY, *names.numbers, *names.words)
+    usual = len(wanted) - len(names.words)
     position, size = (
-        scratch(name, len(wanted) * count, np.int64).reshape(len(wanted), count)
+        scratch(name, count * len(wanted), np.int64).reshape(count, len(wanted))
         for name in ("position", "size")
     )
-    reading.locate(buffer, starts[: count + 1], *_packed(wanted), position, size)
-    identity = np.empty((len(IDENTITY), count), np.int64)
-    for k, numbers in enumerate(identity):
-        reading.read_integers(buffer, position[1 + k], numbers)
-    first, last = 1 + len(IDENTITY), 1 + len(IDENTITY) + len(names.numbers)
+    reading.locate(buffer, starts[: count + 1], *_packed(wanted), usual, position, size)
+    identity = np.empty((count, len(IDENTITY)), np.int64)
+    reading.read_integers(buffer, position[:, 2 : 2 + len(IDENTITY)], identity)
     return Runs(
-        buffer, position[0], size[0] // (4 * len(names.features)), np.ascontiguousarray(identity.T),
-        _numbers(buffer, position[first:last]), _codes(buffer, position[last:], size[last:], names),
+        buffer, position[:, 0].copy(), size[:, 0] // (4 * len(names.features)), identity,
+        _numbers(buffer, position[:, 2 + len(IDENTITY) : usual]),
+        _codes(buffer, position[:, usual:], size[:, usual:], names),
     )  # fmt: skip
 
 
@@ -101,7 +102,11 @@ class _Entries:
     """Feature names and ready-made word entries of a dataset, as the kernels want them."""
 
     def __init__(self, names: Names) -> None:
-        self.names, self.name_ends = _packed((SERIES, MASK, *IDENTITY, *names.numbers))
+        self.names, self.name_ends = _packed((SERIES, MASK))
+        heads = [_head(name, _INT64_LIST, size) for name in IDENTITY for size in range(1, records.VARINT + 1)]
+        heads += [_head(name, _FLOAT_LIST, 4) for name in names.numbers]
+        self.heads = np.frombuffer(b"".join(heads), np.uint8)
+        self.head_ends = np.cumsum([0, *map(len, heads)]).astype(np.int64)
         words = [_word_entry(name, word) for name, all_words in names.words.items() for word in all_words]
         self.words = np.frombuffer(b"".join(words), np.uint8)
         self.word_ends = np.cumsum([0, *map(len, words)]).astype(np.int64)
@@ -114,19 +119,13 @@ class _Entries:
         codes = np.where(part.codes < 0, -1, part.codes + self.first_word)
         ends = np.empty(len(part) + 1, np.int64)
         records.measure(
-            np.diff(offsets),
-            self.name_ends,
-            part.identity,
-            part.numbers.shape[1],
-            codes,
-            self.word_ends,
-            ends,
+            np.diff(offsets), self.name_ends, part.identity, self.head_ends, codes, self.word_ends, ends
         )
         out = scratch("records", int(ends[-1]), np.uint8)
         records.encode(
             part.values.reshape(-1).view(np.uint8), part.mask.reshape(-1), offsets, self.names,
-            self.name_ends, part.identity, part.numbers.view(np.uint8), codes, self.words, self.word_ends,
-            ends, out,
+            self.name_ends, part.identity, part.numbers.view(np.uint8), self.heads, self.head_ends, codes,
+            self.words, self.word_ends, ends, out,
         )  # fmt: skip
         return out
 
@@ -140,6 +139,12 @@ def _word_entry(name: str, word: str) -> bytes:
     """Encode a feature-map entry with a bytes list of one word."""
     value = _field(1, _field(1, word.encode()))
     return _field(1, _field(1, name.encode()) + _field(2, value))
+
+
+def _head(name: str, kind: int, size: int) -> bytes:
+    """Encode a feature-map entry with a packed list of `size` bytes, up to where these begin."""
+    value = _field(kind, _field(1, bytes(size)))
+    return _field(1, _field(1, name.encode()) + _field(2, value))[:-size]
 
 
 def _field(number: int, content: bytes) -> bytes:
@@ -163,15 +168,16 @@ def _bytes(path: Path) -> Buffer:
 
 def _numbers(buffer: Buffer, position: Index) -> NDArray[np.float32]:
     numbers = np.empty(position.shape, np.float32)
-    places = np.arange(0, 4 * position.size + 1, 4)
-    reading.copy_lists(buffer, position.reshape(-1), places, numbers.reshape(-1).view(np.uint8))
-    return np.ascontiguousarray(numbers.T)
+    if numbers.size:
+        places = np.arange(0, 4 * position.size + 1, 4)
+        reading.copy_lists(buffer, position.reshape(-1), places, numbers.reshape(-1).view(np.uint8))
+    return numbers
 
 
 def _codes(buffer: Buffer, position: Index, size: Index, names: Names) -> Index:
-    codes = np.full(position.shape[::-1], -1, np.int64)
+    codes = np.full(position.shape, -1, np.int64)
     for k, words in enumerate(names.words.values()):
         number = {word.encode(): code for code, word in enumerate(words)}
-        for i in np.flatnonzero(size[k] >= 0):
-            codes[i, k] = number[buffer[position[k, i] : position[k, i] + size[k, i]].tobytes()]
+        for i in np.flatnonzero(size[:, k] >= 0):
+            codes[i, k] = number[buffer[position[i, k] : position[i, k] + size[i, k]].tobytes()]
     return codes
