@@ -40,11 +40,11 @@ FIGURES = (packing_base, packing_averages, packing_capacities, packing_clairvoya
 TASKS, REALIZATIONS, SIZE = 100_000, 10_000, 1_000
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--part", choices=("figures", "million", "promise"))
     parser.add_argument("--instances", type=int, default=50)
-    chosen = parser.parse_args(arguments)
+    chosen = parser.parse_args()
     for name, part in (("million", million), ("figures", figures), ("promise", promise)):
         if chosen.part in (None, name):
             part(chosen.instances)
