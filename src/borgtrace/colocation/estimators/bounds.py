@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 
-from borgtrace.colocation.estimators.angles import ANGLES, angles
+from borgtrace.colocation.estimators.angles import angles
 from borgtrace.colocation.estimators.estimator import Estimator, Numbers
-from borgtrace.colocation.estimators.observation import CELLS, Observation
+from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.colocation.estimators.registry import register
-from borgtrace.kernels.packing_features import cumulant_functions
 from borgtrace.kernels.packing_types import Row, add_kernel, slack_kernel
 
 
@@ -113,9 +112,7 @@ class Chernoff(Estimator):
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
         """Mean and K(θ) at every θ of the grid."""
-        functions = np.empty((len(observed), 3 * ANGLES))
-        cumulant_functions(observed.histograms(capacity), capacity / CELLS, angles(capacity), functions)
-        return np.column_stack([observed.mean, functions[:, ::3]])
+        return np.column_stack([observed.mean, observed.cumulant_functions(capacity)[:, ::3]])
 
     def parameters(self, capacity: float) -> Numbers:
         """ρ and the grid of θ."""

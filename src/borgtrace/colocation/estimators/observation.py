@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from borgtrace.colocation.estimators.angles import ANGLES, angles
 from borgtrace.errors import UsageError
-from borgtrace.kernels.packing_features import histograms, moments, sort_each_row
+from borgtrace.kernels.packing_features import cumulant_functions, histograms, moments, sort_each_row
 
 Values = NDArray[np.float32]
 Numbers = NDArray[np.float64]
@@ -51,6 +52,7 @@ class Observation:
     series: Values | None = None
     is_production: NDArray[np.bool_] | None = None
     _histograms: dict[float, Numbers] = field(init=False, default_factory=dict, repr=False)
+    _functions: dict[float, Numbers] = field(init=False, default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] == 0:
@@ -67,7 +69,7 @@ class Observation:
     def with_more(self, **known: Any) -> Observation:
         """The same values with `memory`, `series`, `request` or `is_production`; what was derived is shared."""
         more = replace(self, **known)
-        for name in ("_histograms", "moments", "sorted_values"):
+        for name in ("_histograms", "_functions", "moments", "sorted_values"):
             if name in self.__dict__:
                 more.__dict__[name] = self.__dict__[name]
         return more
@@ -116,3 +118,11 @@ class Observation:
             histograms(np.ascontiguousarray(self.values), capacity / CELLS, out)
             self._histograms[capacity] = out
         return self._histograms[capacity]
+
+    def cumulant_functions(self, capacity: float) -> Numbers:
+        """K(θ), K′(θ), K″(θ) of each task at every θ of the grid, from its histogram: float64 (n, 3·`ANGLES`)."""
+        if capacity not in self._functions:
+            out = np.empty((len(self.values), 3 * ANGLES))
+            cumulant_functions(self.histograms(capacity), capacity / CELLS, angles(capacity), out)
+            self._functions[capacity] = out
+        return self._functions[capacity]

@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 
-from borgtrace.colocation.estimators.angles import ANGLES, angles
+from borgtrace.colocation.estimators.angles import angles
 from borgtrace.colocation.estimators.estimator import Estimator, Numbers
-from borgtrace.colocation.estimators.observation import CELLS, Observation
+from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.colocation.estimators.registry import register
-from borgtrace.kernels.packing_features import cumulant_functions
 from borgtrace.kernels.packing_types import Row, slack_kernel
 
 
@@ -78,9 +77,7 @@ class Saddlepoint(Estimator):
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
         """Mean, then K(θ), K′(θ), K″(θ) at every θ of the grid."""
-        functions = np.empty((len(observed), 3 * ANGLES))
-        cumulant_functions(observed.histograms(capacity), capacity / CELLS, angles(capacity), functions)
-        return np.column_stack([observed.mean, functions])
+        return np.column_stack([observed.mean, observed.cumulant_functions(capacity)])
 
     def parameters(self, capacity: float) -> Numbers:
         """ρ and the grid of θ."""
