@@ -1,21 +1,52 @@
-"""Measures of the fidelity report: each a function of the weights that jobs have.
+"""Measures of the fidelity report: each a function of the weights that jobs (or machines) have.
 
-With all weights one it is the measure; with weights drawn at random (a Bayesian-like Poisson bootstrap
-over jobs) it is one resample: jobs, not tasks, are independent.
+With all weights one it is the measure; with weights drawn at random (a Poisson bootstrap over jobs) it is
+one resample: jobs, not tasks, are independent.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.recipe import Tables
+
 Floats = NDArray[np.float64]
 Measure = Callable[[Floats], float]
-TIER_NAMES: Final = ("free", "other", "production")
+Measures = dict[tuple[str, str], Measure]
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What is drawn again in a resample: the jobs of a store, and after them its machines."""
+
+    jobs: NDArray[np.int64]
+    machines: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, tables: Tables) -> Units:
+        """Number the jobs and machines of a store by their ids."""
+        events = tables.collection_events.select("collection_id").union(
+            tables.instance_events.select("collection_id")
+        )
+        jobs = tables.fetch(events.distinct(), "jobs_of_events")["collection_id"].to_numpy()
+        machines = tables.fetch(tables.machine_events.select("machine_id").distinct(), "machine_ids")
+        return cls(np.sort(jobs), np.sort(machines["machine_id"].to_numpy()))
+
+    def __len__(self) -> int:
+        return len(self.jobs) + len(self.machines)
+
+    def job(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the units of collection ids."""
+        return np.searchsorted(self.jobs, ids)
+
+    def machine(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the units of machine ids."""
+        return len(self.jobs) + np.searchsorted(self.machines, ids)
 
 
 def ratio(numerator: Floats, denominator: Floats | float, job: NDArray[np.int64]) -> Measure:
@@ -75,12 +106,16 @@ def moment(mean: Floats, deviation: Floats, job: NDArray[np.int64], which: str) 
     return value
 
 
+FEWEST = 5
+"""Owners with fewer jobs than this have no rank of their own: in a small cell they are all ties."""
+
+
 def rank_slope(owner: NDArray[np.int64], job: NDArray[np.int64], ranks: int) -> Measure:
-    """Slope of log(jobs of an owner) over log(rank), up to `ranks`."""
+    """Slope of log(jobs of an owner) over log(rank), up to `ranks`, of owners with :data:`FEWEST` jobs."""
 
     def value(weights: Floats) -> float:
         sizes = np.sort(np.bincount(owner, weights=weights[job]))[::-1][:ranks]
-        sizes = sizes[sizes > 0.0]
+        sizes = sizes[sizes >= FEWEST]
         if len(sizes) < 3:
             return float("nan")
         return float(np.polyfit(np.log(np.arange(1, len(sizes) + 1)), np.log(sizes), 1)[0])
@@ -88,82 +123,28 @@ def rank_slope(owner: NDArray[np.int64], job: NDArray[np.int64], ranks: int) -> 
     return value
 
 
-def start_measures(
-    start: pa.Table, machines: int, capacity: tuple[float, float]
-) -> Mapping[tuple[str, str], Measure]:
-    """Measures of the tasks that run when the trace begins: columns job, tier, cpu_request, memory_request."""
-    found: dict[tuple[str, str], Measure] = {}
-    tiers, jobs = np.array(start["tier"].to_pylist()), start["job"].to_numpy()
-    for tier in TIER_NAMES:
-        mine = tiers == tier
-        job = jobs[mine]
-        found["running_per_machine", tier] = ratio(np.ones(int(mine.sum())), float(machines), job)
-        for name, total in zip(("cpu", "memory"), capacity, strict=True):
-            request = start[f"{name}_request"].to_numpy(zero_copy_only=False)[mine].astype(float)
-            known = ~np.isnan(request)
-            found[f"{name}_requested_of_capacity", tier] = ratio(np.nan_to_num(request), total, job)
-            for q in (10, 50, 90):
-                found[f"{name}_request_p{q}", tier] = quantile(request[known], job[known], q / 100.0)
-    return found
+def top_share(owner: NDArray[np.int64], job: NDArray[np.int64], ranks: int) -> Measure:
+    """Share of jobs that the `ranks` busiest owners have."""
+
+    def value(weights: Floats) -> float:
+        sizes = np.sort(np.bincount(owner, weights=weights[job]))[::-1]
+        return float(sizes[:ranks].sum() / sizes.sum()) if sizes.sum() else float("nan")
+
+    return value
 
 
-def run_measures(runs: pa.Table) -> Mapping[tuple[str, str], Measure]:
-    """Measures of attempts: columns job, tier, run_s, has_ended, began_inside, hours, end, wait_s."""
-    found: dict[tuple[str, str], Measure] = {}
-    column = {name: runs[name].to_numpy(zero_copy_only=False) for name in runs.column_names}
-    for tier in TIER_NAMES:
-        mine = column["tier"] == tier
-        job = column["job"][mine]
-        fresh = mine & column["began_inside"]
-        for limit in (300, 1800, 7200):
-            found[f"run_within_{limit}s", tier] = ended_within(
-                column["run_s"][fresh], column["has_ended"][fresh], column["job"][fresh], float(limit)
-            )
-        hours = column["hours"][mine]
-        for kind in ("EVICT", "FAIL", "KILL"):
-            ends = (column["end"][mine] == kind).astype(float)
-            found[f"{kind.lower()}_per_hour", tier] = ratio(ends, hours, job)
-        waited = mine & ~np.isnan(column["wait_s"])
-        for q in (50, 90):
-            found[f"delay_p{q}", tier] = quantile(column["wait_s"][waited], column["job"][waited], q / 100.0)
-    for kind in ("EVICT", "FAIL", "KILL"):
-        ended = column["end"] == kind
-        back = column["came_back"][ended].astype(float)
-        found[f"resubmitted_after_{kind}", "all"] = ratio(back, np.ones(len(back)), column["job"][ended])
-    return found
+def hill(values: Floats, job: NDArray[np.int64], least: float) -> Measure:
+    """Hill's estimate of the exponent of a Pareto tail that begins at `least`."""
+    inside = values >= least
+    logs = np.log(values[inside] / least)
+    return ratio(np.ones(len(logs)), logs, job[inside])
 
 
-def job_measures(jobs: pa.Table, machine_hours: float) -> Mapping[tuple[str, str], Measure]:
-    """Measures of jobs that arrive inside the trace: columns job, class, user, name, n_tasks."""
-    job = jobs["job"].to_numpy()
-    ones = np.ones(len(job))
-    found: dict[tuple[str, str], Measure] = {
-        ("jobs_per_machine_hour", "all"): ratio(ones, machine_hours, job)
-    }
-    classes = jobs["class"].to_numpy(zero_copy_only=False)
-    for number in range(4):
-        found[f"jobs_of_class_{number}", "all"] = ratio((classes == number).astype(float), ones, job)
-    tasks = jobs["n_tasks"].to_numpy(zero_copy_only=False)
-    known = ~np.isnan(tasks)
-    found["single_task_jobs", "all"] = ratio((tasks[known] == 1).astype(float), ones[known], job[known])
-    for name, column, ranks in (("user_slope", "user", 200), ("logical_name_slope", "name", 1000)):
-        _, owner = np.unique(np.array(jobs[column].to_pylist(), dtype=str), return_inverse=True)
-        found[name, "all"] = rank_slope(owner, job, ranks)
-    return found
+def column(table: pa.Table, name: str) -> Floats:
+    """Return a column as float64, NaN where it is NULL."""
+    return np.asarray(table[name].to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def usage_measures(tasks: pa.Table) -> Mapping[tuple[str, str], Measure]:
-    """Measures of long tasks: columns job and mean and deviation of sampled and average CPU."""
-    column = {name: tasks[name].to_numpy(zero_copy_only=False).astype(float) for name in tasks.column_names}
-    job = tasks["job"].to_numpy()
-    mean, deviation = column["mean_sampled_cpu"], column["std_sampled_cpu"]
-    which = {
-        "mean_cpu": "mean", "mean_deviation_sampled": "deviation", "rms_deviation_sampled": "rms",
-        "deviation_of_means": "spread", "slope_sampled": "slope", "intercept_sampled": "intercept",
-    }  # fmt: skip
-    found = {(name, "long tasks"): moment(mean, deviation, job, what) for name, what in which.items()}
-    for what in ("slope", "intercept"):
-        found[f"{what}_average", "long tasks"] = moment(
-            column["mean_average_cpu"], column["std_average_cpu"], job, what
-        )
-    return found
+def words(table: pa.Table, name: str) -> NDArray[np.str_]:
+    """Return a column as strings, empty where it is NULL."""
+    return np.array([value or "" for value in table[name].to_pylist()], dtype=str)

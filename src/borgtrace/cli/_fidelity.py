@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,21 @@ def print_report(out: Path, *, as_json: bool) -> None:
         store = Path(folder) / "store"
         ingest([out], store, IngestOptions())
         result = find_recipe("fidelity").run(store)
-        rows = result.table.to_pylist()
+        rows = sorted(result.table.to_pylist(), key=_place)
+    if result.not_applicable:
+        print(f"not applicable: {result.not_applicable}", file=sys.stderr)
     if as_json:
         print(json.dumps(rows, indent=1))
-        return
-    _print_table(rows)
-    if result.not_applicable:
-        print(f"not applicable: {result.not_applicable}")
+    else:
+        _print_table(rows)
+
+
+def _place(row: dict[str, Any]) -> int:
+    """Where a target stands among the targets: what belongs together stays together."""
+    from borgtrace.synth.targets import TARGETS, TARGETS_2019
+
+    names = [(target.measure, target.tier) for target in (*TARGETS, *TARGETS_2019)]
+    return names.index((row["measure"], row["tier"]))
 
 
 def _print_table(rows: list[dict[str, Any]]) -> None:
@@ -54,4 +62,4 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None or math.isnan(value) else f"{value:.4g}"
+    return "" if value is None else f"{value:.4g}"

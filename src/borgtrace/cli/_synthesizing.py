@@ -13,7 +13,10 @@ def make(out: Path, **options: Any) -> None:
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     from borgtrace.synth import generate
+    from borgtrace.synth.options import Options, check_output
 
+    Options(**options)
+    check_output(out)  # what is refused is refused before a bar is drawn
     talk = Console(stderr=True, highlight=False)
     columns = (
         TextColumn("{task.description}"),

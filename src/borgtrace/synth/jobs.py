@@ -24,13 +24,28 @@ SIZE_ATOMS: Final = (2, 11, 50, 15, 9, 110, 100, 14)
 TAIL: Final = 0.585
 """Pareto exponent of tasks per job from 10 on."""
 USERS: Final = 933
+BUSIEST: Final = (0.1463, 0.1044, 0.0783, 0.0502, 0.0381)
+"""Shares of jobs of the five busiest users; the others follow a power law."""
 NAMES: Final = 39_730
 CONSTRAINED: Final = 0.25
 """Share of jobs with constraints; with 2.4 rows each this gives .197 rows per task event."""
-LOOPING: Final = 0.02
+LOOPING: Final = 0.010
 """Share of production jobs of up to three tasks that are in a crash loop."""
-SMALL: Final = 0.75
+SMALL: Final = 0.95
 """Share of jobs whose short tasks hardly use any CPU (58.7 % of tasks peak below 5 % of the request)."""
+LIGHT: Final = 0.56
+"""Share of those whose short tasks hardly use any memory either (46.6 % of tasks)."""
+LARGEST_SHARE: Final = 0.2
+"""Most of the cell's CPU (or memory) that one new job asks for: sizes grow with the cell, requests do not."""
+REQUESTS: Final = (
+    (0.0006, 0.0027, 0.006, 0.0103, 0.0135, 0.0187, 0.031, 0.05, 0.0625, 0.125, 0.1875, 0.3125, 0.5),
+    (0.002, 0.02, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.875, 0.94, 0.975, 0.992),
+)
+"""CPU requests of long tasks that do not fail, and the shares of them that ask for no more."""
+LIKENESS: Final = 0.75
+"""Correlation of what a job asks for and what it uses, in normal scores."""
+LIFT: Final = 0.4
+"""Shift of these scores: makes up for usage that is cut at twice the request."""
 
 _ORDER: Final = tuple(np.argsort([c.median for c in CLASSES], kind="stable"))
 _ORDERED_SHARES: Final = np.cumsum(SHARES[list(_ORDER)])
@@ -86,6 +101,7 @@ class Job:
     wave: float
     phase: float
     is_idle: bool
+    is_light: bool
     is_looping: bool
     constraints: tuple[tuple[int, int, int], ...] = ()
     allowed: NDArray[np.bool_] | None = None
@@ -124,7 +140,8 @@ class Task:
     machine: int = -1
     start: int = -1
     state: str = ""
-    is_idle: bool = False
+    cpu_share: float = 1.0
+    memory_share: float = 1.0
 
 
 class Workload:
@@ -178,6 +195,8 @@ class Workload:
         cpu_scale, memory_scale = self.profile.request_scale
         cpu = min(0.5, math.exp(-4.03 + 1.01 * z)) * cpu_scale
         memory = min(0.5, math.exp(-5.14 + 1.6 * y)) * memory_scale
+        cpu = min(cpu, LARGEST_SHARE * float(self.machines.cpu.sum()) / size)
+        memory = min(memory, LARGEST_SHARE * float(self.machines.memory.sum()) / size)
         priority = self.random.choices(tier.priorities, tier.priority_weights)[0]
         scheduling_class = self.random.choices(range(4), tier.classes)[0]
         different = self._may_differ(size) and self.random.random() < tier.different_machines
@@ -207,7 +226,7 @@ class Workload:
         sizes: list[int] = []
         while sum(sizes) < tasks:
             size = round(tier.snapshot_sizes.at(self.random.random()))
-            sizes.append(min(size, self.largest, max(1, tasks // 4), tasks - sum(sizes)))
+            sizes.append(min(size, self.largest, max(1, tasks // 10), tasks - sum(sizes)))
         cpu = self._systematic(sizes, [self.random.random() for _ in sizes])
         memory = self._systematic(sizes, [0.5 * u + 0.5 * self.random.random() for u in cpu])
         rank = self._systematic(sizes, [self.random.random() for _ in sizes])
@@ -256,11 +275,11 @@ class Workload:
         is_service, looping = is_production and scheduling_class >= 2, LOOPING * is_production
         job = Job(
             self._id, self._number, tier, priority, scheduling_class,
-            user=_zipf(draw(), 1.67, USERS, shift=2.0), name=_zipf(draw(), 0.925, NAMES), size=size,
+            user=_user(draw()), name=_zipf(draw(), 0.95, NAMES, shift=0.5), size=size,
             cpu=cpu, memory=memory, disk=math.exp(-8.6 + 1.3 * self.random.gauss(0, 1)), different=different,
             kind=kind, level=levels.astype(np.float32), memory_level=(ratio * memory).astype(np.float32),
-            wave=0.5 * draw() if is_service else 0.0, phase=1.0 + draw(),
-            is_idle=draw() < SMALL, is_looping=draw() < looping and size <= 3, alive=size,
+            wave=0.4 + 0.8 * draw() if is_service else 0.0, phase=1.0 + draw(),
+            is_idle=draw() < SMALL, is_light=draw() < LIGHT, is_looping=draw() < looping and size <= 3, alive=size,
         )  # fmt: skip
         job.tasks = [Task(job, i, self._tasks + i) for i in range(size)]
         self._tasks += size
@@ -270,8 +289,9 @@ class Workload:
 
     def _kind(self, cpu: float) -> int:
         """Draw a class: tasks that ask for much tend to use much."""
-        z = (math.log(max(cpu, 1e-4)) - math.log(0.03)) / 1.2
-        u = float(special.ndtr(0.6 * z + 0.8 * self.random.gauss(0.0, 1.0)))
+        z = float(special.ndtri(np.interp(math.log(max(cpu, 1e-4)), np.log(REQUESTS[0]), REQUESTS[1])))
+        own = math.sqrt(1.0 - LIKENESS**2) * self.random.gauss(0.0, 1.0)
+        u = float(special.ndtr(LIKENESS * z + own + LIFT))
         return int(_ORDER[min(int(np.searchsorted(_ORDERED_SHARES, u)), len(_ORDER) - 1)])
 
     def _constrain(self, job: Job) -> None:
@@ -288,6 +308,16 @@ class Workload:
                 constraints.append((attribute, operator, value))
         if constraints:
             job.constraints, job.allowed = tuple(constraints), allowed
+
+
+def _user(u: float) -> int:
+    """Draw a user 1 … :data:`USERS`."""
+    for rank, share in enumerate(BUSIEST, start=1):
+        if u < share:
+            return rank
+        u -= share
+    rest = u / (1.0 - sum(BUSIEST))
+    return len(BUSIEST) + _zipf(rest, 2.1, USERS - len(BUSIEST), shift=13.0)
 
 
 def _zipf(u: float, exponent: float, count: int, shift: float = 0.0) -> int:

@@ -84,8 +84,8 @@ def _at_least(where: str, value: int, least: int) -> None:
         raise UsageError(where, "too small", expected=f"at least {least}", got=str(value))
 
 
-def open_output(out: Path) -> Path:
-    """Check that `out` is free and return the fresh folder to write to before the final rename."""
+def check_output(out: Path) -> None:
+    """Raise UsageError unless `out` is a new or empty folder in one that exists."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(
             str(out), "not an empty folder", expected="a new or empty folder",
@@ -93,6 +93,11 @@ def open_output(out: Path) -> Path:
         )  # fmt: skip
     if not out.absolute().parent.is_dir():
         raise UsageError(str(out), "its parent folder does not exist", way_out="create it first")
+
+
+def open_output(out: Path) -> Path:
+    """Check that `out` is free and return the fresh folder to write to before the final rename."""
+    check_output(out)
     work = out.absolute().with_name(out.absolute().name + ".incomplete")
     if work.exists():
         if not (work / MARKER).exists():

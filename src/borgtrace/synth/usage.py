@@ -26,9 +26,7 @@ FIELDS: Final = np.dtype(
 ``twin_job``, ``twin_index`` name the process it follows: its own, or, for an alloc instance, that of
 the task inside it, whose usage it includes."""
 
-IDLE: Final = 0.03
-"""What is left of the CPU of a short task that hardly does anything."""
-OVERUSE: Final = 1.5
+OVERUSE: Final = 2.0
 """Largest mean CPU as a multiple of the request (a task takes up to twice its request)."""
 
 
@@ -81,7 +79,7 @@ def _row(run: Run, machine: int) -> tuple[float, ...]:
     host = job.host
     return (
         job.id, task.index, task.serial, machine, max(run.start, TRACE_START) // SECOND,
-        -(-run.usage_end // SECOND), level * IDLE if task.is_idle else level, job.memory_level[task.index],
+        -(-run.usage_end // SECOND), level * task.cpu_share, job.memory_level[task.index] * task.memory_share,
         job.kind, job.wave, job.phase, host.id if host else 0, task.index if host else -1, job.is_alloc_set,
         job.guest.id if job.guest else job.id, task.index,
     )  # fmt: skip

@@ -1,0 +1,195 @@
+"""Fidelity of events: what runs when the trace begins, runs, waits, jobs and machines of 2011."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from borgtrace.analyses._fidelity import (
+    Floats,
+    Measures,
+    Units,
+    column,
+    ended_within,
+    hill,
+    quantile,
+    rank_slope,
+    ratio,
+    top_share,
+    words,
+)
+from borgtrace.analyses._processes import jobs_only
+from borgtrace.analyses._windows import tier
+from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR, SECOND, TRACE_START
+
+TIERS: Final = ("free", "other", "production")
+_KEY: Final = ("collection_id", "instance_index", "begin_time")
+
+
+def event_measures(tables: Tables, units: Units) -> Measures:
+    """Fetch what the measures of events need, and return them."""
+    attempts = jobs_only(tables.instance_attempts)
+    found = tables.fetch(
+        attempts.select(
+            *_KEY, "submit_time", "schedule_time", "end_time", "end_type", "left_time", "next_time",
+            "cpu_request", "memory_request", tier=tier(attempts.priority, tables.generation),
+        ),
+        "attempts",
+    ).sort_by([(name, "ascending") for name in _KEY])  # fmt: skip
+    events = tables.collection_events
+    first = events.filter((events.type == "SUBMIT") & (events.time >= TRACE_START))
+    jobs = tables.fetch(
+        first.group_by("collection_id").aggregate(
+            class_=first.scheduling_class.min(), user=first.user.min(), time=first.time.min(),
+            name=first.collection_logical_name.min(),
+        ),
+        "jobs",
+    ).sort_by("collection_id")  # fmt: skip
+    machines = tables.fetch(
+        tables.machine_events.select("machine_id", "time", "type", "cpu_capacity", "memory_capacity"), "machines"
+    ).sort_by([("machine_id", "ascending"), ("time", "ascending")])  # fmt: skip
+    if not found.num_rows:
+        raise NotApplicable("the store holds no attempts")
+    last = float(np.max(column(found, "begin_time")))
+    jobs, machines = (table.filter(pc.less_equal(table["time"], int(last))) for table in (jobs, machines))
+    return {
+        **_runs(found, units), **_start(found, machines, units), **_machines(machines, units, last),
+        **_jobs(jobs, found, units, last),
+    }  # fmt: skip
+
+
+def _capacity(machines: pa.Table) -> tuple[int, dict[str, float]]:
+    """Number of machines at the start, and what they have."""
+    present = (column(machines, "time") == BEFORE_TRACE) & (words(machines, "type") == "ADD")
+    total = {r: float(np.nansum(column(machines, f"{r}_capacity")[present])) for r in ("cpu", "memory")}
+    return int(present.sum()), total
+
+
+def _start(found: pa.Table, machines: pa.Table, units: Units) -> Measures:
+    """Tasks that run when the trace begins: how many, and what they ask for."""
+    count, capacity = _capacity(machines)
+    measures: Measures = {}
+    if not count:
+        return measures
+    at_start = column(found, "schedule_time") == BEFORE_TRACE
+    tiers, jobs = words(found, "tier"), units.job(found["collection_id"].to_numpy())
+    for name in TIERS:
+        mine = at_start & (tiers == name)
+        job = jobs[mine]
+        measures["running_per_machine", name] = ratio(np.ones(len(job)), float(count), job)
+        for resource, total in capacity.items():
+            request = column(found, f"{resource}_request")[mine]
+            known = ~np.isnan(request)
+            measures[f"{resource}_requested_of_capacity", name] = ratio(np.nan_to_num(request), total, job)
+            for q in (10, 50, 90):
+                measures[f"{resource}_request_p{q}", name] = quantile(request[known], job[known], q / 100.0)
+    return measures
+
+
+def _runs(found: pa.Table, units: Units) -> Measures:
+    """Lengths and ends of runs, waits before them, resubmissions after them."""
+    submit, schedule = column(found, "submit_time"), column(found, "schedule_time")
+    left, end = column(found, "left_time"), column(found, "end_time")
+    last = float(np.nanmax(np.concatenate([schedule, end[end < AFTER_TRACE], [TRACE_START]])))
+    until = np.where(np.isnan(left), last, np.minimum(left, last))
+    hours = np.nan_to_num(np.maximum(until - np.maximum(schedule, TRACE_START), 0.0) / HOUR)
+    seconds, wait = (until - schedule) / SECOND, (schedule - submit) / SECOND
+    is_new = schedule >= TRACE_START
+    tiers, ends, jobs = (
+        words(found, "tier"),
+        words(found, "end_type"),
+        units.job(found["collection_id"].to_numpy()),
+    )
+    measures: Measures = {}
+    for name in TIERS:
+        mine = tiers == name
+        fresh, waited = mine & is_new, mine & is_new & (submit >= TRACE_START)
+        for limit in (300, 1800, 7200):
+            measures[f"run_within_{limit}s", name] = ended_within(
+                seconds[fresh], ~np.isnan(end[fresh]), jobs[fresh], float(limit)
+            )
+        for kind in ("EVICT", "FAIL", "KILL"):
+            ended = (ends[mine] == kind).astype(float)
+            measures[f"{kind.lower()}_per_hour", name] = ratio(ended, hours[mine], jobs[mine])
+        for q in (50, 90):
+            measures[f"delay_p{q}", name] = quantile(wait[waited], jobs[waited], q / 100.0)
+    came_back = (~np.isnan(column(found, "next_time"))).astype(float)
+    for kind in ("EVICT", "FAIL", "KILL"):
+        mine = ends == kind
+        measures[f"resubmitted_after_{kind}", "all"] = ratio(
+            came_back[mine], np.ones(int(mine.sum())), jobs[mine]
+        )
+    return measures
+
+
+def _machines(machines: pa.Table, units: Units, last: float) -> Measures:
+    """Shapes, removals and downtimes."""
+    time, kind, ids = column(machines, "time"), words(machines, "type"), machines["machine_id"].to_numpy()
+    unit = units.machine(ids)
+    at_start = (time == BEFORE_TRACE) & (kind == "ADD")
+    if not at_start.any():
+        return {}
+    cpu, memory = column(machines, "cpu_capacity"), column(machines, "memory_capacity")
+    measures: Measures = {}
+    for shape in ((0.5, 0.5), (0.5, 0.25), (0.5, 0.75), (1.0, 1.0), (0.25, 0.25)):
+        mine = (cpu == shape[0]) & (np.abs(memory - shape[1]) < 0.001)
+        measures[f"machines_{shape[0]:g}_{shape[1]:g}", "machines"] = ratio(
+            mine[at_start].astype(float), np.ones(int(at_start.sum())), unit[at_start]
+        )
+    removed = ((kind == "REMOVE") & (time >= TRACE_START)).astype(float)
+    hours = np.where(at_start, (last - TRACE_START) / HOUR, 0.0)
+    measures["removals_per_machine_hour", "machines"] = ratio(removed, hours, unit)
+    back = np.flatnonzero((kind[:-1] == "REMOVE") & (kind[1:] == "ADD") & (ids[:-1] == ids[1:]))
+    for q in (50, 99):
+        down = (time[back + 1] - time[back]) / SECOND
+        measures[f"downtime_p{q}", "machines"] = quantile(down, unit[back], q / 100.0)
+    return measures
+
+
+def _jobs(jobs: pa.Table, found: pa.Table, units: Units, last: float) -> Measures:
+    """Jobs that arrive inside the trace: rate, bursts, classes, sizes, owners."""
+    unit, ones = units.job(jobs["collection_id"].to_numpy()), np.ones(jobs.num_rows)
+    machine_hours = len(units.machines) * (last - TRACE_START) / HOUR
+    measures: Measures = {("jobs_per_machine_hour", "all"): ratio(ones, machine_hours, unit)}
+    classes = column(jobs, "class_")
+    for number in range(4):
+        measures[f"jobs_of_class_{number}", "all"] = ratio((classes == number).astype(float), ones, unit)
+    order = np.argsort(column(jobs, "time"), kind="stable")
+    gaps = np.diff(column(jobs, "time")[order])
+    measures["arrivals_within_10ms", "all"] = ratio((gaps < 1e4).astype(float), ones[1:], unit[order][1:])
+    sizes = _sizes(found, jobs)
+    known = ~np.isnan(sizes)
+    measures["single_task_jobs", "all"] = ratio((sizes[known] == 1.0).astype(float), ones[known], unit[known])
+    measures["job_slots_tail", "all"] = hill(sizes[known], unit[known], 10.0)
+    for name, source, top, ranks in (("user", "user", 10, 200), ("logical_name", "name", 3, 1000)):
+        _, owner = np.unique(words(jobs, source), return_inverse=True)
+        measures[f"{name}_top_{top}_share", "all"] = top_share(owner, unit, top)
+        measures[f"{name}_slope", "all"] = rank_slope(owner, unit, ranks)
+    measures |= _new_tasks(found, units)
+    return measures
+
+
+def _sizes(found: pa.Table, jobs: pa.Table) -> Floats:
+    """Tasks of each of `jobs`, NaN where no task is known."""
+    pairs = np.stack([found["collection_id"].to_numpy(), found["instance_index"].to_numpy().astype(np.int64)])
+    owner, size = np.unique(np.unique(pairs, axis=1)[0], return_counts=True)
+    ids = jobs["collection_id"].to_numpy()
+    place = np.minimum(np.searchsorted(owner, ids), len(owner) - 1)
+    return np.where(owner[place] == ids, size[place].astype(float), np.nan)
+
+
+def _new_tasks(found: pa.Table, units: Units) -> Measures:
+    """Shares of the tiers among new tasks (a month's shares: the first hours' differ)."""
+    firsts = np.unique(
+        np.stack([found["collection_id"].to_numpy(), found["instance_index"].to_numpy().astype(np.int64)]),
+        axis=1, return_index=True,
+    )[1]  # fmt: skip
+    tiers, job = words(found, "tier")[firsts], units.job(found["collection_id"].to_numpy()[firsts])
+    ones = np.ones(len(firsts))
+    return {
+        ("new_tasks_share_of_month", name): ratio((tiers == name).astype(float), ones, job) for name in TIERS
+    }

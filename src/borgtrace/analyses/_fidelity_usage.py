@@ -1,0 +1,214 @@
+"""Fidelity of usage: long tasks, peaks, series (2011) and rows (2019)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import ibis.expr.types as ir
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from borgtrace.analyses._fidelity import Floats, Measures, Units, column, moment, quantile, ratio, words
+from borgtrace.analyses._windows import tier
+from borgtrace.kernels.draws import task_keys
+from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
+from borgtrace.recipe import Tables
+from borgtrace.schema.time import WINDOW
+
+LONG: Final = 24
+"""Windows of a long task (Janus & Rzadca, SoCC'17): two hours."""
+MOST_ROWS: Final = 2_000_000
+"""Windows of long tasks that are looked at one by one; beyond, a part of the jobs stands for all."""
+MOST_SAMPLED: Final = 300_000
+"""The same of rows of 2019."""
+_ORDER: Final = ("collection_id", "instance_index", "start_time")
+
+
+def usage_measures(tables: Tables, units: Units) -> Measures:
+    """Fetch what the measures of 2011's usage need, and return them."""
+    tasks = tables.tasks
+    jobs = tasks.filter((tasks.collection_type == "JOB") & (tasks.n_windows >= LONG))
+    failures = jobs.n_evict + jobs.n_fail + jobs.n_kill + jobs.n_lost  # such tasks the paper drops
+    long = jobs.filter((jobs.mean_sampled_cpu > 0) & (jobs.max_average_cpu <= 1) & (failures == 0))
+    moments = tables.fetch(
+        long.select(
+            "collection_id", "instance_index", "mean_sampled_cpu", "std_sampled_cpu", "mean_average_cpu",
+            "std_average_cpu",
+        ),
+        "long_tasks",
+    ).sort_by([(name, "ascending") for name in _ORDER[:2]])  # fmt: skip
+    measures = _peaks(tables, units)
+    measures |= _series(tables, long, units)
+    if moments.num_rows:
+        measures |= _long(moments, units)
+    return measures
+
+
+def _long(tasks: pa.Table, units: Units) -> Measures:
+    """Moments of long tasks, and their regression."""
+    job = units.job(tasks["collection_id"].to_numpy())
+    sampled = column(tasks, "mean_sampled_cpu"), column(tasks, "std_sampled_cpu")
+    average = column(tasks, "mean_average_cpu"), column(tasks, "std_average_cpu")
+    which = {
+        "mean_cpu": "mean", "mean_deviation_sampled": "deviation", "rms_deviation_sampled": "rms",
+        "deviation_of_means": "spread", "slope_sampled": "slope", "intercept_sampled": "intercept",
+    }  # fmt: skip
+    found = {(name, "long tasks"): moment(*sampled, job, what) for name, what in which.items()}
+    for what in ("slope", "intercept"):
+        found[f"{what}_average", "long tasks"] = moment(*average, job, what)
+    return found
+
+
+def _peaks(tables: Tables, units: Units) -> Measures:
+    """Largest CPU and memory of a task ÷ its request, where both stay within it."""
+    usage = tables.instance_usage
+    usage = usage.filter(usage.collection_type == "JOB")
+    key = ["collection_id", "instance_index"]
+    peaks = usage.group_by(key).aggregate(cpu=usage.maximum_cpu.max(), memory=usage.maximum_memory.max())
+    rows = peaks.inner_join(tables.tasks.select(*key, "cpu_request", "memory_request"), key)
+    rows = rows.mutate(
+        cpu=rows.cpu.cast("float64") / rows.cpu_request.cast("float64").nullif(0.0),
+        memory=rows.memory.cast("float64") / rows.memory_request.cast("float64").nullif(0.0),
+    )
+    rows = rows.filter((rows.cpu <= 1.0) & (rows.memory <= 1.0)).select(*key, "cpu", "memory")
+    found = tables.fetch(rows, "peaks").sort_by([(name, "ascending") for name in key])
+    job, ones = units.job(found["collection_id"].to_numpy()), np.ones(found.num_rows)
+    measures: Measures = {}
+    for resource in ("cpu", "memory"):
+        peak = column(found, resource)
+        measures[f"peak_{resource}_of_request", "all"] = ratio(peak, ones, job)
+        measures[f"peak_{resource}_below_5_percent", "all"] = ratio((peak < 0.05).astype(float), ones, job)
+    return measures
+
+
+def _series(tables: Tables, long: ir.Table, units: Units) -> Measures:
+    """Long tasks over time: stationarity, autocorrelation, variation, CPU with memory."""
+    parts = max(1, -(-tables.n_rows("instance_usage") // MOST_ROWS))
+    chosen = long.filter(long.collection_id % parts == 0).select("collection_id", "instance_index")
+    usage = tables.instance_usage.semi_join(chosen, ["collection_id", "instance_index"])
+    rows = tables.fetch(usage.select(*_ORDER, "average_cpu", "sampled_cpu", "average_memory"), "series")
+    if not rows.num_rows:
+        return {}
+    rows = rows.sort_by([(name, "ascending") for name in _ORDER])
+    ids, index = rows["collection_id"].to_numpy(), rows["instance_index"].to_numpy().astype(np.int64)
+    first = np.flatnonzero(np.concatenate([[True], (np.diff(ids) != 0) | (np.diff(index) != 0)]))
+    offsets = np.append(first, len(ids)).astype(np.int64)
+    job = units.job(ids[first])
+    differs = _differs(column(rows, "sampled_cpu"), offsets, ids[first], index[first])
+    cpu, memory = column(rows, "average_cpu"), column(rows, "average_memory")
+    spread, mean = _mean(cpu**2, offsets), _mean(cpu, offsets)
+    variation = np.sqrt(np.maximum(spread - mean**2, 0.0)) / np.where(mean > 0.0, mean, np.nan)
+    found = {
+        "autocorrelation_5min": _correlation(cpu[:-1], cpu[1:], offsets, 1),
+        "autocorrelation_1h": _correlation(cpu[:-12], cpu[12:], offsets, 12),
+        "variation_p50": variation,
+        "cpu_memory_correlation_p50": _correlation(cpu, memory, offsets, 0),
+    }
+    measures: Measures = {
+        ("stationarity_rejected", "long tasks"): ratio(differs.astype(float), np.ones(len(job)), job)
+    }
+    for name, values in found.items():
+        known = ~np.isnan(values)
+        measures[name, "long tasks"] = quantile(values[known], job[known], 0.5)
+    return measures
+
+
+def _differs(
+    values: Floats, offsets: NDArray[np.int64], ids: NDArray[np.int64], index: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Whether two random windows of 12 samples of each task differ at 5 % (Kolmogorov–Smirnov)."""
+    steps = np.empty(len(ids), np.int64)
+    window_pairs(np.nan_to_num(values).astype(np.float32), offsets, task_keys(0, ids, index), 12, 12, steps)
+    p_values = np.array([ks_p_value(12, k) for k in range(13)])
+    return p_values[steps] < 0.05
+
+
+def _mean(values: Floats, offsets: NDArray[np.int64]) -> Floats:
+    return np.add.reduceat(values, offsets[:-1]) / np.diff(offsets)
+
+
+def _correlation(a: Floats, b: Floats, offsets: NDArray[np.int64], lag: int) -> Floats:
+    """Correlation of `a` with `b` (which lies `lag` rows later) within each task; NaN where one is constant."""
+    inside = np.ones(len(a), dtype=bool)
+    for back in range(1, lag + 1):
+        inside[np.minimum(offsets[1:-1] - back, len(a) - 1)] = False
+    weight = inside.astype(float)
+    starts = np.minimum(offsets[:-1], len(a) - 1)
+    count = np.maximum(np.add.reduceat(weight, starts), 1.0)
+
+    def mean(values: Floats) -> Floats:
+        return np.asarray(np.add.reduceat(values * weight, starts) / count)
+
+    covariance = mean(a * b) - mean(a) * mean(b)
+    scale = np.sqrt(np.maximum(mean(a * a) - mean(a) ** 2, 0.0) * np.maximum(mean(b * b) - mean(b) ** 2, 0.0))
+    return np.divide(covariance, scale, out=np.full(len(scale), np.nan), where=scale > 1e-12)
+
+
+def row_measures(tables: Tables, units: Units) -> Measures:
+    """Usage rows of 2019 beside the requests of their tasks; a fixed part of the rows where there are many."""
+    parts = max(1, -(-tables.n_rows("instance_usage") // MOST_SAMPLED))
+    usage = tables.instance_usage.filter(tables.instance_usage.collection_type == "JOB")
+    number = usage.collection_id + usage.instance_index + usage.start_time // WINDOW
+    key = ["collection_id", "instance_index"]
+    tasks = tables.tasks
+    asked = tasks.select(*key, "cpu_request", "memory_request", tier=tier(tasks.priority, tables.generation))
+    rows = usage.filter(number % parts == 0).inner_join(asked, key).select(
+        *_ORDER, "average_cpu", "maximum_cpu", "sampled_cpu", "average_memory", "cpu_request",
+        "memory_request", "tier",
+    )  # fmt: skip
+    found = tables.fetch(rows, "rows").sort_by([(name, "ascending") for name in _ORDER])
+    if not found.num_rows:
+        return {}
+    job = units.job(found["collection_id"].to_numpy())
+    cpu, memory = column(found, "average_cpu"), column(found, "average_memory")
+    return {**_of_request(found, job), **_within_window(found, job), **_logs(cpu, memory, job)}
+
+
+def _of_request(rows: pa.Table, job: NDArray[np.int64]) -> Measures:
+    tiers = words(rows, "tier")
+    measures: Measures = {}
+    for resource in ("cpu", "memory"):
+        request = column(rows, f"{resource}_request")
+        share = column(rows, f"average_{resource}") / np.where(request > 0.0, request, np.nan)
+        for name in np.unique(tiers):
+            mine = (tiers == name) & ~np.isnan(share)
+            measures[f"{resource}_of_request_p50", str(name)] = quantile(share[mine], job[mine], 0.5)
+    return measures
+
+
+def _within_window(rows: pa.Table, job: NDArray[np.int64]) -> Measures:
+    """Maximum and random second of a window ÷ its average."""
+    average = column(rows, "average_cpu")
+    measures: Measures = {}
+    for name, source, shares in (
+        ("maximum_of_average", "maximum_cpu", (10, 50, 90)),
+        ("sample_of_average", "sampled_cpu", (5, 25, 50, 75, 95)),
+    ):
+        share = column(rows, source) / np.where(average > 0.0, average, np.nan)
+        known = ~np.isnan(share)
+        for q in shares:
+            measures[f"{name}_p{q}", "rows"] = quantile(share[known], job[known], q / 100.0)
+    return measures
+
+
+def _logs(cpu: Floats, memory: Floats, job: NDArray[np.int64]) -> Measures:
+    """Logarithms of average CPU: mean, deviation, correlation with those of memory."""
+    used = (cpu > 0.0) & (memory > 0.0)
+    x, y, unit = np.log(cpu[used]), np.log(memory[used]), job[used]
+
+    def moments(weights: Floats) -> Floats:
+        w = weights[unit] / max(float(weights[unit].sum()), 1e-300)
+        dx, dy = x - w @ x, y - w @ y
+        return np.array([w @ x, w @ dx**2, w @ dy**2, w @ (dx * dy)])
+
+    def correlation(weights: Floats) -> float:
+        _, xx, yy, xy = moments(weights)
+        return float(xy / np.sqrt(xx * yy)) if xx > 0.0 and yy > 0.0 else float("nan")
+
+    return {
+        ("zero_cpu", "rows"): ratio((cpu == 0.0).astype(float), np.ones(len(cpu)), job),
+        ("log_cpu_mean", "rows"): lambda weights: float(moments(weights)[0]) if len(x) else float("nan"),
+        ("log_cpu_deviation", "rows"): lambda weights: float(np.sqrt(moments(weights)[1])),
+        ("log_cpu_memory_correlation", "rows"): correlation,
+    }

@@ -1,0 +1,104 @@
+"""``borgtrace synth`` as a user types it: what it says, what it refuses, what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from borgtrace.synth.targets import TARGETS
+
+
+def synth(*arguments: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "borgtrace", "synth", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--machines", "0"], "--machines: too small: expected at least 1, got 0"),
+        (["--hours", "-2"], "--hours: too short: expected at least one window (0.0834), got -2"),
+        (["--generation", "2019", "--cell", "x"],
+         "--cell: unknown value: expected one of a, b, c, d, e, f, g, h, got 'x'"),
+        (["--tables", "tasks"],
+         "--tables: unknown value: expected one of machine_events, machine_attributes, job_events, task_events,"
+         " task_constraints, task_usage, got 'tasks'"),
+        (["--format", "avro"], "--format: unknown value: expected one of json, parquet, got 'avro'"),
+        (["--jobs", "0"], "--jobs: too small: expected at least 1, got 0"),
+    ],
+)  # fmt: skip
+def test_bad_options_are_one_line_and_exit_2(tmp_path: Path, options: list[str], message: str) -> None:
+    done = synth(tmp_path / "out", *options)
+    assert done.returncode == 2
+    assert done.stderr == f"borgtrace: {message}\n"
+    assert done.stdout == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_holds_something_else_stays_as_it_was(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "thesis.tex").write_text("mine")
+    done = synth(tmp_path / "out", "--machines", 2, "--hours", 1)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"borgtrace: {tmp_path}/out: not an empty folder: expected a new or empty folder; "
+        "choose another name or remove it\n"
+    )
+    assert [p.name for p in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out" / "thesis.tex").read_text() == "mine"
+
+
+def test_check_of_something_else(tmp_path: Path) -> None:
+    done = synth(tmp_path, "--check")
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"borgtrace: {tmp_path}: not a synthetic trace: expected a folder with truth.json; "
+        "make one with `borgtrace synth`\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("command") / "small"
+    done = synth(out, "--machines", 6, "--hours", 3, "--seed", 4)
+    assert done.returncode == 0, done.stderr
+    assert f"synthetic, seed 4; what is true of it: {out}/truth.json" in done.stderr.replace("\n", "")
+    return out
+
+
+def test_check_prints_every_target(small: Path) -> None:
+    done = synth(small, "--check")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == [
+        "target", "published", "measured", "deviation", "95", "%", "interval", "verdict", "source",
+    ]  # fmt: skip
+    assert [line.split("  ")[0] for line in lines[1:-1]] == [f"{t.measure}, {t.tier}" for t in TARGETS]
+    assert lines[-1].endswith("judged targets fit")
+    assert sorted(p.name for p in small.parent.iterdir()) == ["small"]
+
+
+def test_check_as_json_holds_the_published_numbers(small: Path) -> None:
+    rows = json.loads(synth(small, "--check", "--json").stdout)
+    published = {(t.measure, t.tier): t for t in TARGETS}
+    assert len(rows) == len(published)
+    for row in rows:
+        target = published[row["measure"], row["tier"]]
+        assert (row["published"], row["grade"], row["reference"]) == (
+            target.published, target.grade, target.source,
+        )  # fmt: skip
+        if row["measured"] is not None:
+            expected = (row["measured"] - target.published) / abs(target.published)
+            assert row["deviation"] == pytest.approx(expected)
+            near = abs(expected) <= 0.10 or row["low"] <= target.published <= row["high"]
+            if target.is_judged and abs(abs(expected) - 0.10) > 1e-3:
+                assert near == (row["verdict"] == "fits") or row["low"] == pytest.approx(
+                    target.published, 1e-5
+                )
+            elif not target.is_judged:
+                assert row["verdict"] == "reported"
