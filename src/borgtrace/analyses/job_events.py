@@ -6,13 +6,14 @@ out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 
 if TYPE_CHECKING:
@@ -58,7 +59,25 @@ def plot(result: pa.Table) -> alt.Chart:
     return chart
 
 
+def _share(type_: str) -> Callable[[pa.Table], float]:
+    def measure(result: pa.Table) -> float:
+        n = {row["type"]: row["n_jobs"] for row in result.to_pylist()}
+        if not n.get(ANY):
+            raise NotApplicable("there is no job")
+        return float(n.get(type_, 0) / n[ANY])
+
+    return measure
+
+
+CLAIMS = (
+    Claim("JE-finish", "most jobs finish", 0.574, _share("FINISH"), lambda share: share > 0.5,
+          "count over the job events of 2011"),
+    Claim("JE-kill", "two jobs in five are killed", 0.405, _share("KILL"),
+          lambda share: abs(share - 0.405) <= 0.05, "count over the job events of 2011"),
+    Claim("JE-fail", "few jobs fail", 0.015, _share("FAIL"), lambda share: share <= 0.03,
+          "count over the job events of 2011"),
+)  # fmt: skip
 RECIPE = Recipe(
-    "job_events", compute, plot, RESULT, reads=("collection_events",),
+    "job_events", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
     reference="2011 format document, job events table", order=50, topic="Jobs and users",
 )  # fmt: skip

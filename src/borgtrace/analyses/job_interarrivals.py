@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._processes import new_jobs
 from borgtrace.analyses._quantiles import PERCENTS, counts, fetch_counts, quantiles
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 
 if TYPE_CHECKING:
@@ -74,7 +74,16 @@ def plot(result: pa.Table) -> alt.Chart:
     return chart
 
 
+def _burstiness(result: pa.Table) -> float | None:
+    value: float | None = result["squared_cv"][0].as_py()
+    return value
+
+
+CLAIMS = (
+    Claim("JE-bursts", "jobs come in bursts (variance over squared mean, 1 for a Poisson process)", 3.38,
+          _burstiness, lambda value: value > 1.5, "count over the job events of 2011"),
+)  # fmt: skip
 RECIPE = Recipe(
-    "job_interarrivals", compute, plot, RESULT, reads=("collection_events",),
+    "job_interarrivals", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
     reference="Tirmazi et al., EuroSys'20, section 7", order=52, topic="Jobs and users",
 )  # fmt: skip

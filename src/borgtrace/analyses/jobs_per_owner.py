@@ -6,13 +6,14 @@ last rank says how many there are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 
 if TYPE_CHECKING:
@@ -86,7 +87,23 @@ def plot(result: pa.Table) -> alt.Chart:
     return chart
 
 
+def _top(kind: str, rank: int) -> Callable[[pa.Table], float]:
+    def measure(result: pa.Table) -> float:
+        shares = {row["rank"]: row["share"] for row in result.to_pylist() if row["kind"] == kind}
+        if len(shares) < 2 * rank:
+            raise NotApplicable(f"fewer than {2 * rank} owners of the kind {kind}")
+        return float(shares[rank])
+
+    return measure
+
+
+CLAIMS = (
+    Claim("JE-top-user", "one user submits a seventh of all jobs", 0.146, _top("user", 1),
+          lambda share: abs(share - 0.146) <= 0.05, "count over the job events of 2011"),
+    Claim("JE-top-ten", "ten users submit more than half of all jobs", 0.554, _top("user", 10),
+          lambda share: share > 0.5, "count over the job events of 2011"),
+)  # fmt: skip
 RECIPE = Recipe(
-    "jobs_per_owner", compute, plot, RESULT, reads=("collection_events",),
+    "jobs_per_owner", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
     reference="Reiss et al., SoCC'12, section 3", order=55, topic="Jobs and users",
 )  # fmt: skip

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._levels import LEVEL_BITS, capacity_changes, hourly, hours, span
 from borgtrace.analyses._lookup import lookup
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 from borgtrace.schema.time import HOUR, TRACE_START
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import altair as alt
 
 _KINDS = ("ADD", "REMOVE", "UPDATE")
+_WEEK = 168
+"""Hours."""
 
 RESULT = Table(
     "machine_availability", "hour", ("hour",),
@@ -94,7 +96,18 @@ def plot(result: pa.Table) -> alt.Chart:
     return chart
 
 
+def _lost(result: pa.Table) -> float:
+    there, seen = (sum(result[name].to_pylist()) for name in ("cpu", "cpu_seen"))
+    if result.num_rows < _WEEK or not seen:
+        raise NotApplicable("the trace is shorter than a week")
+    return float(1 - there / seen)
+
+
+CLAIMS = (
+    Claim("ME-cpu-lost", "absences cost less than one percent of the CPU time", 0.00692, _lost,
+          lambda share: share < 0.01, "count over the machine events of 2011"),
+)  # fmt: skip
 RECIPE = Recipe(
-    "machine_availability", compute, plot, RESULT, reads=("machine_events",),
+    "machine_availability", compute, plot, RESULT, CLAIMS, reads=("machine_events",),
     reference="2011 format document, machine events", order=13, topic="Machines",
 )  # fmt: skip

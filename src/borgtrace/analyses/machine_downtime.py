@@ -6,13 +6,14 @@ back are counted by the question on removals.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import ibis
 import pyarrow as pa
 
 from borgtrace.analyses._quantiles import PERCENTS, counts, fetch_counts, quantiles
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 
 if TYPE_CHECKING:
@@ -68,7 +69,20 @@ def plot(result: pa.Table) -> alt.Chart:
     return chart
 
 
+def _at(percent: float) -> Callable[[pa.Table], float]:
+    def measure(result: pa.Table) -> float:
+        return {row["percent"]: float(row["seconds"]) for row in result.to_pylist()}[percent]
+
+    return measure
+
+
+CLAIMS = (
+    Claim("ME-away-median", "half of the absences last less than 17 minutes", "998 s", _at(50.0),
+          lambda seconds: abs(seconds / 998 - 1) <= 0.1, "count over the machine events of 2011"),
+    Claim("ME-away-day", "one absence in twenty lasts longer than a day", "94,522 s", _at(95.0),
+          lambda seconds: abs(seconds / 94_522 - 1) <= 0.1, "count over the machine events of 2011"),
+)  # fmt: skip
 RECIPE = Recipe(
-    "machine_downtime", compute, plot, RESULT, reads=("machine_events",),
+    "machine_downtime", compute, plot, RESULT, CLAIMS, reads=("machine_events",),
     reference="2011 format document, machine events", order=12, topic="Machines",
 )  # fmt: skip

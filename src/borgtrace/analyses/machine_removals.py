@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.recipe import Claim, Recipe, Tables
 from borgtrace.schema import Column, Table
 
 if TYPE_CHECKING:
@@ -59,7 +59,17 @@ def plot(result: pa.Table) -> alt.Chart:
     return chart
 
 
+def _never_back(result: pa.Table) -> float | None:
+    removed = sum(row["n_machines"] for row in result.to_pylist() if row["n_removals"])
+    gone: int = sum(result["n_gone"].to_pylist())
+    return gone / removed if removed else None
+
+
+CLAIMS = (
+    Claim("ME-gone", "machines that leave come back, but for one in fifty", 97 / 5141,
+          _never_back, lambda share: share <= 0.05, "count over the machine events of 2011"),
+)  # fmt: skip
 RECIPE = Recipe(
-    "machine_removals", compute, plot, RESULT, reads=("machine_events",),
+    "machine_removals", compute, plot, RESULT, CLAIMS, reads=("machine_events",),
     reference="2011 format document, machine events", order=11, topic="Machines",
 )  # fmt: skip

@@ -6,6 +6,7 @@ quantiles of the gap between the two.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ import pyarrow as pa
 from borgtrace.analyses._processes import jobs_only
 from borgtrace.analyses._quantiles import counts, fetch_counts, quantiles
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 
@@ -85,8 +86,34 @@ def plot(result: pa.Table) -> alt.Chart:
     return chart
 
 
+def _again(end_type: str) -> Callable[[pa.Table], float]:
+    def measure(result: pa.Table) -> float:
+        rows = [row for row in result.to_pylist() if row["end_type"] == end_type]
+        if not rows:
+            raise NotApplicable(f"no attempt ended by {end_type}")
+        return float(sum(row["n_again"] for row in rows) / sum(row["n"] for row in rows))
+
+    return measure
+
+
+def _slowest_median(result: pa.Table) -> float | None:
+    """Largest median gap after an eviction, over the tiers."""
+    gaps = [row["gap_p50"] for row in result.to_pylist() if row["end_type"] == "EVICT"]
+    return max((gap for gap in gaps if gap is not None), default=None)
+
+
+CLAIMS = (
+    Claim("DOC-evict-again", "what is evicted is submitted again", 0.9998, _again("EVICT"),
+          lambda share: share >= 0.99, "2011 format document; count over the first 19.65 h"),
+    Claim("DOC-at-once", "… immediately (median gap, s)", "7 µs", _slowest_median,
+          lambda seconds: seconds <= 1.0, "2011 format document; count over the first 19.65 h"),
+    Claim("TE-fail-again", "what fails is mostly submitted again", 0.948, _again("FAIL"),
+          lambda share: abs(share - 0.948) <= 0.05, "count over the first 19.65 h of 2011"),
+    Claim("TE-kill-again", "what is killed is submitted again in a third of the cases", 0.351, _again("KILL"),
+          lambda share: abs(share - 0.351) <= 0.1, "count over the first 19.65 h of 2011"),
+)  # fmt: skip
 RECIPE = Recipe(
-    "resubmission_gaps", compute, plot, RESULT, reads=("instance_events",),
+    "resubmission_gaps", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
     reference="2011 format document, job and task life cycles",
     order=24, topic="Submissions and completions",
 )  # fmt: skip

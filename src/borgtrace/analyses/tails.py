@@ -17,7 +17,7 @@ from borgtrace.analyses._quantiles import counts
 from borgtrace.analyses._tails import continuous_exponent, discrete_exponent
 from borgtrace.analyses.jobs_per_owner import owners
 from borgtrace.analyses.tasks_per_job import sizes
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 from borgtrace.schema.time import SECOND
 
@@ -85,7 +85,18 @@ def plot(result: pa.Table) -> alt.TopLevelMixin:
     )
 
 
+def _tasks_exponent(result: pa.Table) -> float:
+    found = [row["alpha"] for row in result.to_pylist() if row["quantity"] == "tasks per job"]
+    if not found:
+        raise NotApplicable("no job has so many tasks")
+    return float(found[0])
+
+
+CLAIMS = (
+    Claim("TE-tasks-tail", "the number of tasks of a job has so heavy a tail that it has no mean (α < 1)", 0.585,
+          _tasks_exponent, lambda alpha: alpha < 1.0, "count over the first 19.65 h of 2011"),
+)  # fmt: skip
 RECIPE = Recipe(
-    "tails", compute, plot, RESULT, reads=("instance_events",),
+    "tails", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
     reference="Clauset, Shalizi and Newman, SIAM Review 51 (2009)", order=56, topic="Jobs and users",
 )  # fmt: skip
