@@ -28,7 +28,7 @@ from borgtrace.colocation.experiments import (
     packing_rare_events,
     packing_rebalancing,
 )
-from borgtrace.colocation.experiments._outcomes import Scale, grid_of
+from borgtrace.colocation.experiments._grids import Scale, grid_of
 from borgtrace.colocation.instances import Instance, Instances
 from borgtrace.colocation.packers.packer import no_preference
 from borgtrace.colocation.pool import Pool

@@ -1,4 +1,4 @@
-"""Table 1 and Fig. 6 at the paper's scale: what they say, and how much memory they take."""
+"""Table 1, Fig. 6, the packings and the promise of 99.9 % at the paper's scale, and how much memory it takes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ import subprocess
 import sys
 
 import pytest
+
+from borgtrace.colocation.experiments import packing_base, packing_rare_events, packing_rebalancing
+from borgtrace.colocation.experiments._outcomes import value
+from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.source import PoolTables
 
 SCRIPT = """
 import json, resource
@@ -37,3 +42,44 @@ def test_the_calibrated_pool_at_the_papers_scale() -> None:
     widths = {(row["size"], row["percentile"]): row["p75"] - row["p25"] for row in figure}
     assert widths[50, 99.9] < widths[30, 99.9] < widths[20, 99.9] < widths[10, 99.9]
     assert peak < 4 + 4  # the realizations are 4 GB
+
+
+@pytest.fixture(scope="module")
+def calibrated() -> PoolTables:
+    return PoolTables(Pool.from_synth(100_000, seed=0))
+
+
+@pytest.mark.scale
+def test_the_packings_of_the_paper(calibrated: PoolTables) -> None:
+    base = packing_base.RECIPE.run(calibrated, instances=20).table
+    cell = {"packer": "best-fit"}
+    assert value(base, "m_abs", estimator="average", parameter=1.0, **cell) == pytest.approx(28, abs=0.5)
+    published = {("gpa", 0.1): 1.25, ("gpa", 0.05): 1.34, ("gpa", 0.001): 1.68, ("cantelli", 4.4): 4.95,
+                 ("cantelli", 1.7): 2.52, ("cantelli", 1.0): 1.90}  # fmt: skip
+    for (estimator, parameter), m in published.items():
+        assert value(base, "m", estimator=estimator, parameter=parameter, **cell) == pytest.approx(
+            m, rel=0.03
+        )
+    assert 1.1e-3 <= value(base, "q", estimator="gpa", parameter=0.001, **cell) <= 1.8e-3
+    rare = {
+        ("cantelli", 1.7): 2e-6,
+        ("cantelli", 1.0): 3e-4,
+        ("percentile", 90.0): 7e-5,
+        ("percentile", 95.0): 5e-6,
+    }
+    for (estimator, parameter), q in rare.items():
+        assert q / 5 <= value(base, "q", estimator=estimator, parameter=parameter, **cell) <= q * 5
+    fall = packing_rebalancing.mean_fall(packing_rebalancing.RECIPE.run(calibrated, instances=20).table)
+    assert 0.04 <= fall <= 0.09
+
+
+@pytest.mark.scale
+def test_the_promise_of_99_9_percent(calibrated: PoolTables) -> None:
+    result = packing_rare_events.RECIPE.run(calibrated, instances=30).table
+    rows = {(r["pool"], r["is_rebalanced"]): r for r in result.to_pylist() if r["estimator"] == "convolution"}
+    for pool in ("as it is", "heavier tail"):
+        plain, filled = rows[pool, False], rows[pool, True]
+        assert plain["q"] == pytest.approx(plain["predicted"], rel=0.05)
+        assert 0.85e-3 <= plain["q"] <= 1.02e-3
+        assert filled["q"] <= 1e-3
+        assert plain["machines"] <= 1.005 * plain["matched_machines"]

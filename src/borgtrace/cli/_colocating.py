@@ -147,7 +147,8 @@ def check(given: Mapping[str, Any]) -> None:
 
 def _prepare(tables: Tables, chosen: Sequence[Recipe], parameters: Mapping[str, Any]) -> None:
     """Run the cells of several experiments in one pass over the instances."""
-    from borgtrace.colocation.experiments._outcomes import Scale, cells_of, grid_of
+    from borgtrace.colocation.experiments._grids import Scale, grid_of
+    from borgtrace.colocation.experiments._outcomes import cells_of
 
     gridded = [recipe for recipe in chosen if cells_of(recipe.module)]
     if len(gridded) < 2:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from borgtrace.colocation.advice import Candidate, Interval, advise
 from borgtrace.colocation.experiments._charts import HUES
-from borgtrace.colocation.experiments._outcomes import Scale, halves_of
+from borgtrace.colocation.experiments._grids import Scale, halves_of
 from borgtrace.colocation.grid import Grid
 from borgtrace.colocation.source import shared
 from borgtrace.errors import UsageError

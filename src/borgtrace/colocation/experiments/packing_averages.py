@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation.experiments._charts import m_q_chart
+from borgtrace.colocation.experiments._grids import Scale
 from borgtrace.colocation.experiments._outcomes import (
-    Scale,
     find,
     outcome_table,
     paper_estimators,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from borgtrace.colocation.experiments._charts import lines
+from borgtrace.colocation.experiments._grids import Scale
 from borgtrace.colocation.experiments._outcomes import (
-    Scale,
     find,
     outcome_table,
     paper_estimators,

@@ -19,7 +19,7 @@ from borgtrace.colocation.estimators.convolution import Convolution
 from borgtrace.colocation.estimators.estimator import Estimator
 from borgtrace.colocation.estimators.gpa import Gpa
 from borgtrace.colocation.estimators.percentile import Percentile
-from borgtrace.colocation.experiments._outcomes import Scale, instances_of
+from borgtrace.colocation.experiments._grids import Scale, instances_of
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.inventory import capacity_table, machines, parse_mix
 from borgtrace.colocation.packers.packer import parse_packer

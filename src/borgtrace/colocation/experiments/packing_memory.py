@@ -19,7 +19,7 @@ from borgtrace.colocation.estimators.gpa import Gpa
 from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.colocation.estimators.percentile import Percentile
 from borgtrace.colocation.estimators.resources import Together
-from borgtrace.colocation.experiments._outcomes import Scale, instances_of
+from borgtrace.colocation.experiments._grids import Scale, instances_of
 from borgtrace.colocation.instances import Instance, Instances
 from borgtrace.colocation.packers.packer import parse_packer
 from borgtrace.colocation.packing import fit, pack_fitted

@@ -21,7 +21,7 @@ import pyarrow as pa
 from borgtrace.colocation.estimators.estimator import Estimator
 from borgtrace.colocation.estimators.gpa import Gpa
 from borgtrace.colocation.estimators.registry import estimators
-from borgtrace.colocation.experiments._outcomes import Scale, grids_of, halves_of
+from borgtrace.colocation.experiments._grids import Scale, grids_of, halves_of
 from borgtrace.colocation.grid import Cell, Grid, Outcome
 from borgtrace.colocation.heavier import heavier
 from borgtrace.colocation.instances import split

@@ -11,12 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiments._outcomes import (
-    Scale,
-    outcome_table,
-    paper_estimators,
-    run_cells,
-)
+from borgtrace.colocation.experiments._grids import Scale
+from borgtrace.colocation.experiments._outcomes import outcome_table, paper_estimators, run_cells
 from borgtrace.colocation.grid import Cell
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 

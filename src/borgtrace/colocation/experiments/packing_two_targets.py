@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from borgtrace.colocation.estimators.gpa import Gpa
 from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.colocation.estimators.two_targets import RATIO, TwoTargets
-from borgtrace.colocation.experiments._outcomes import Scale, instances_of
+from borgtrace.colocation.experiments._grids import Scale, instances_of
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.packing import Packing, pack
 from borgtrace.colocation.quality import lower_bound, overflow_counts
