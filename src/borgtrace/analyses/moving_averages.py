@@ -89,9 +89,9 @@ def plot(result: pa.Table) -> alt.HConcatChart:
     """Draw both averages."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows, thinned
 
-    thin = result.take(np.unique(np.linspace(0, result.num_rows - 1, min(1200, result.num_rows)).astype(int)))
+    thin = thinned(result, ["mean_wait", "mean_run"])
     data = rows(thin.append_column("hour", pa.array(thin["time"].to_numpy() / 3.6e9)))
     return alt.hconcat(
         *(

@@ -145,10 +145,10 @@ def plot(result: pa.Table) -> alt.HConcatChart:
     """Draw queue and running tasks: stock and published formula."""
     import altair as alt
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, long
+    from borgtrace.analyses._charts import HEIGHT, WIDTH, long, thinned
 
     hours = result.append_column("hour", pa.array(result["time"].to_numpy() / 3.6e9))
-    thin = hours.take(np.unique(np.linspace(0, hours.num_rows - 1, min(1200, hours.num_rows)).astype(int)))
+    thin = thinned(hours, ["pending", "pending_published", "running", "running_published"], 2000)
     panels = [
         alt.Chart(
             long(thin, ["hour"], {state: "stock", f"{state}_published": "published formula"}),
