@@ -73,8 +73,9 @@ def busiest_span(pool: Pool, slots: int, most: int | None = None, seed: int = 0)
 def longest_busy_span(pool: Pool, hours: int, enough: int, most: int | None = None, seed: int = 0) -> Span:
     """The busiest span of `hours`, or of half, a quarter … of it, until `enough` tasks run through it.
 
-    Where even one hour has fewer, the span with most tasks.
+    In a small pool a third of its tasks are enough.  Where even one hour has fewer, the span with most tasks.
     """
+    enough = min(enough, max(2, len(pool) // 3))
     best, reason = None, NotApplicable("")
     slots = hours * 3600 // SLOT
     while slots >= 3600 // SLOT:

@@ -16,15 +16,15 @@ from borgtrace.kernels.packing_types import Row, add_kernel, slack_kernel
 def covariance_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
     """ρ less the Gaussian tail with the covariance of the machine and the item; rows are μ, Σσ², Σ cov, series.
 
-    The covariances of a machine may add up to less than nothing by chance; its variance is never taken below a tenth
-    of the independent one.
+    Covariances that add up to less than nothing are not believed: among many machines the packer would pick those whose
+    tasks only seemed to take turns.
     """
     room = capacity[0] - state[0] - item[0]
     together = 0.0
     for t in range(3, state.size):
         together += state[t] * item[t]
     independent = state[1] + item[1]
-    variance = max(independent + state[2] + 2 * together / max(state.size - 3, 1), 0.1 * independent)
+    variance = independent + max(state[2] + 2 * together / max(state.size - 3, 1), 0.0)
     if variance <= 0:
         return parameters[0] if room >= 0 else parameters[0] - 1
     return parameters[0] - 0.5 * math.erfc(room / math.sqrt(2 * variance))
@@ -48,8 +48,8 @@ class CovarianceGpa(Estimator):
     """Gaussian approximation with Var Σ = Σσ² + 2 Σ cov, the covariances from simultaneous series.
 
     σ² is that of the instantaneous usage, the covariance that of the tasks' series (window averages: what
-    tasks share is slow).  Without series it is GPA.  Not for short series: with T moments a covariance is
-    known to about σσ′/√T, and the packer picks the luckiest.
+    tasks share is slow).  Without series it is GPA, and it is never laxer than GPA.  Not for short series: with T
+    moments a covariance is known to about σσ′/√T, so noise alone makes it too careful.
     """
 
     name = "gpa-covariance"
