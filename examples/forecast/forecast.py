@@ -4,7 +4,7 @@ From a store to a table and a chart of the error per horizon, for three forecast
 value stays), a linear autoregression on the last four values, and a small LSTM.  Without a store it makes a
 synthetic one, and says so.
 
-    python examples/forecast/forecast.py OUT [--store STORE] [--epochs 5]
+    python examples/forecast/forecast.py OUT [--store STORE] [--epochs 20]
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def write_chart(rows: list[dict[str, object]], path: Path, title: str) -> None:
 
     chart = alt.Chart(alt.Data(values=rows), title=title, width=420, height=260).mark_line(point=True).encode(
         alt.X("steps ahead:O", title="steps ahead (300 s each)", axis=alt.Axis(labelAngle=0)),
-        alt.Y("RMSE (machines):Q", title="error, fraction of the largest machine"),
+        alt.Y("RMSE (machines):Q", title="root mean squared error (largest machine = 1)"),
         alt.Color("forecaster:N"),
     )  # fmt: skip
     chart.save(path)
@@ -188,7 +188,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--store", type=Path, help="a store; a synthetic one is made if not given")
     parser.add_argument("--machines", type=int, default=100, help="size of the synthetic cell")
     parser.add_argument("--hours", type=float, default=24.0, help="length of the synthetic trace")
-    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     options.out.mkdir(parents=True, exist_ok=True)
