@@ -41,17 +41,19 @@ def compute(tables: Tables) -> ir.Table:
 
 
 def plot(result: pa.Table) -> alt.Chart:
-    """Draw attributes by machines and values."""
+    """Draw attributes by their values and changes, as large as the number of machines that have them."""
     import altair as alt
 
     from borgtrace.analyses._charts import HEIGHT, WIDTH, count_axis, rows
 
+    scale = alt.Scale(type="symlog")
     chart: alt.Chart = (
         alt.Chart(rows(result), title="Attributes of machines", width=WIDTH, height=HEIGHT)
-        .mark_point(filled=True, size=60, opacity=0.6)
+        .mark_point(filled=True, opacity=0.6)
         .encode(
-            x=alt.X("n_machines:Q", title="machines that ever had it"),
-            y=alt.Y("n_values:Q", title="distinct values", scale=alt.Scale(type="symlog"), axis=count_axis()),
+            x=alt.X("n_values:Q", title="distinct values", scale=scale, axis=count_axis()),
+            y=alt.Y("n_changes:Q", title="changes", scale=scale, axis=count_axis()),
+            size=alt.Size("n_machines:Q", title="machines", scale=alt.Scale(range=[15, 300])),
             tooltip=["name:N", "n_machines:Q", "n_values:Q", "n_changes:Q", "n_deletions:Q"],
         )
     )

@@ -19,6 +19,9 @@ from borgtrace.schema import Column, Table
 if TYPE_CHECKING:
     import altair as alt
 
+_ENOUGH = 100
+"""Absences, before their quantiles are compared."""
+
 RESULT = Table(
     "machine_downtime", "percentile", ("percent",),
     (
@@ -71,6 +74,8 @@ def plot(result: pa.Table) -> alt.Chart:
 
 def _at(percent: float) -> Callable[[pa.Table], float]:
     def measure(result: pa.Table) -> float:
+        if result["n"][0].as_py() < _ENOUGH:
+            raise NotApplicable(f"fewer than {_ENOUGH} absences")
         return {row["percent"]: float(row["seconds"]) for row in result.to_pylist()}[percent]
 
     return measure
@@ -78,9 +83,11 @@ def _at(percent: float) -> Callable[[pa.Table], float]:
 
 CLAIMS = (
     Claim("ME-away-median", "half of the absences last less than 17 minutes", "998 s", _at(50.0),
-          lambda seconds: abs(seconds / 998 - 1) <= 0.1, "count over the machine events of 2011"),
+          lambda seconds: abs(seconds / 998 - 1) <= 0.1, "count over the machine events of 2011",
+          format=",.0f"),
     Claim("ME-away-day", "one absence in twenty lasts longer than a day", "94,522 s", _at(95.0),
-          lambda seconds: abs(seconds / 94_522 - 1) <= 0.1, "count over the machine events of 2011"),
+          lambda seconds: abs(seconds / 94_522 - 1) <= 0.1, "count over the machine events of 2011",
+          format=",.0f"),
 )  # fmt: skip
 RECIPE = Recipe(
     "machine_downtime", compute, plot, RESULT, CLAIMS, reads=("machine_events",),

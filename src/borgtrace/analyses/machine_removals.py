@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.recipe import Claim, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 
 if TYPE_CHECKING:
     import altair as alt
+
+_ENOUGH = 100
+"""Machines removed, before a share of them is compared."""
 
 RESULT = Table(
     "machine_removals", "number of removals", ("n_removals",),
@@ -59,10 +62,12 @@ def plot(result: pa.Table) -> alt.Chart:
     return chart
 
 
-def _never_back(result: pa.Table) -> float | None:
+def _never_back(result: pa.Table) -> float:
     removed = sum(row["n_machines"] for row in result.to_pylist() if row["n_removals"])
     gone: int = sum(result["n_gone"].to_pylist())
-    return gone / removed if removed else None
+    if removed < _ENOUGH:
+        raise NotApplicable(f"fewer than {_ENOUGH} machines were removed")
+    return gone / removed
 
 
 CLAIMS = (
