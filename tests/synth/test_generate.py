@@ -16,6 +16,7 @@ import pytest
 
 import borgtrace
 from borgtrace.errors import UsageError
+from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.raw2011 import RAW_2011
 from borgtrace.synth import generate
 from borgtrace.synth.cluster import part_bounds
@@ -202,9 +203,11 @@ def test_a_trace_without_faults_raises_no_counter(name: str, request: pytest.Fix
     assert manifest.synthetic["seed"] == made.truth["seed"]
 
 
-def test_planted_faults_are_found_and_nothing_else(faulty: Any) -> None:
-    store = borgtrace.open(faulty.path)
-    planted, t = faulty.truth["planted"], store.tables
+@pytest.mark.parametrize("name", ["faulty", "faulty_2019", "faulty_parquet"])
+def test_planted_faults_are_found_and_nothing_else(name: str, request: pytest.FixtureRequest) -> None:
+    made = request.getfixturevalue(name)
+    store = borgtrace.open(made.path)
+    planted, t = made.truth["planted"], store.tables
     counters: Counter[str] = Counter()
     for source in store.manifest.sources:
         counters.update(source.counters)
@@ -212,19 +215,30 @@ def test_planted_faults_are_found_and_nothing_else(faulty: Any) -> None:
     assert set(counters) <= {"cpu_above_1"}
     assert counters["cpu_above_1"] == planted["above_one"]
     events = t.instance_events
-    made_up = events.filter(events.missing_type == "SNAPSHOT_BUT_NO_TRANSITION").count().to_pyarrow().as_py()
-    no_requests = events.filter(events.cpu_request.isnull()).count().to_pyarrow().as_py()
-    assert made_up == len(planted["made_up_events"])
-    assert no_requests == len(planted["tasks_without_requests"])
-    unknown = (
-        t.machine_events.filter(t.machine_events.cpu_capacity.isnull()).machine_id.to_pyarrow().to_pylist()
+    assert _places(events.filter(events.missing_type == "SNAPSHOT_BUT_NO_TRANSITION")) == sorted(
+        map(tuple, planted["made_up_events"])
     )
-    assert unknown == planted["machines_without_capacity"]
+    without = events.filter(events.cpu_request.isnull())
+    assert _places(without) == sorted(map(tuple, planted["tasks_without_requests"]))
+    assert set(without.missing_type.to_pyarrow().to_pylist()) == {"EXISTS_BUT_NO_CREATION"}
+    unknown = t.machine_events.filter(t.machine_events.cpu_capacity.isnull())
+    assert sorted(unknown.machine_id.to_pyarrow().to_pylist()) == sorted(planted["machines_without_capacity"])
     jobs = t.collection_events.anti_join(events, "collection_id").collection_id.to_pyarrow().to_pylist()
     assert set(jobs) == set(planted["jobs_without_tasks"])
-    assert planted["reused_job"] == [6_253_771_429]
-    bad = t.instance_usage.filter(t.instance_usage.cycles_per_instruction > 29).count().to_pyarrow().as_py()
+    assert planted["reused_job"] == (
+        [6_253_771_429] if made.truth["parameters"]["generation"] == "2011" else []
+    )
+    usage = t.instance_usage
+    bad = usage.filter(usage.cycles_per_instruction > 29).count().to_pyarrow().as_py()
     assert bad == planted["bad_counters"]
+    rows = usage.count().to_pyarrow().as_py()
+    assert rows == made.truth["usage_rows"]
+    assert 0.002 < planted["missing_usage"] / rows < 0.01
+
+
+def _places(rows: Any) -> list[tuple[int, int, int]]:
+    found = rows.select("collection_id", "instance_index", "time").to_pyarrow().to_pylist()
+    return sorted((row["collection_id"], row["instance_index"], row["time"]) for row in found)
 
 
 def test_2019_writes_integers_as_strings_and_leaves_nulls_out(clean_2019: Any) -> None:
@@ -254,6 +268,34 @@ def test_percentiles_rise_and_enclose_the_sample(clean_2019: Any) -> None:
             assert row["average_usage"]["cpus"] <= row["maximum_usage"]["cpus"]
 
 
+def test_2019_has_what_2011_has_not(tmp_path: Path) -> None:
+    """Queue, parents, predecessors, alloc sets with tasks inside, scaling, schedulers, constraints."""
+    raw = generate(tmp_path / "raw", "2019", 40, 10, 3, tables=("collection_events", "instance_events"))
+    ingest([raw], tmp_path / "store", IngestOptions(jobs=1))
+    t = borgtrace.open(tmp_path / "store").tables
+    events = t.collection_events.to_pyarrow().to_pandas()
+    assert {"SUBMIT", "QUEUE", "ENABLE", "SCHEDULE", "FINISH", "KILL"} <= set(events.type)
+    assert set(events.collection_type) == {"JOB", "ALLOC_SET"}
+    assert set(events.scheduler.dropna()) == {"DEFAULT", "BATCH"}
+    assert {"OFF", "CONSTRAINED", "FULLY_AUTOMATED"} <= set(events.vertical_scaling.dropna())
+    ids = set(events.collection_id)
+    parents = set(events.parent_collection_id.dropna())
+    hosts = set(events.alloc_collection_id.dropna())
+    after = {i for row in events.start_after_collection_ids if row is not None for i in row}
+    assert parents
+    assert after
+    assert hosts
+    assert parents | hosts | after <= ids
+    assert hosts <= set(events.collection_id[events.collection_type == "ALLOC_SET"])
+    held = set(events.collection_id[events.type == "QUEUE"])
+    released = events[(events.type == "ENABLE") & events.collection_id.isin(held)]
+    assert len(released)
+    assert set(events.scheduler[events.collection_id.isin(held)]) == {"BATCH"}
+    relations = set(t.instance_constraints.relation.to_pyarrow().to_pylist())
+    assert {"EQUAL", "NOT_EQUAL", "LESS_THAN", "GREATER_THAN"} >= relations
+    assert relations
+
+
 def test_an_alloc_instance_uses_at_least_what_its_task_does(clean_2019: Any) -> None:
     usage = borgtrace.open(clean_2019.path).tables.instance_usage
     allocs = usage.filter(usage.collection_type == "ALLOC_SET")
@@ -274,8 +316,6 @@ def test_an_alloc_instance_uses_at_least_what_its_task_does(clean_2019: Any) -> 
 
 
 def test_parquet_holds_the_same_trace(clean_2019: Any, tmp_path: Path) -> None:
-    from borgtrace.ingest import IngestOptions, ingest
-
     raw = generate(tmp_path / "raw", "2019", 20, 6, 7, anomalies=False, file_format="parquet")
     ingest([raw], tmp_path / "store", IngestOptions(jobs=1))
     assert borgtrace.open(tmp_path / "store").digest == borgtrace.open(clean_2019.path).digest

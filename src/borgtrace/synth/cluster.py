@@ -35,6 +35,8 @@ PARENTS: Final = 0.35
 """Jobs of 2019 with a parent."""
 HELD: Final = 0.5
 """Batch jobs that wait in the batch queue (a tenth of all collections of cell a)."""
+FOLLOWING: Final = 0.4
+"""Of these, jobs that start after another one; the rest is let go after a while."""
 REMEMBERED: Final = 60
 """Recent jobs among which parents and predecessors are chosen."""
 UPDATED: Final = 3e-4
@@ -205,7 +207,7 @@ class Cluster:
             job.parent.children.append(job)
         if job.is_batch and self.random.random() < HELD:
             job.is_held = True
-            if others and self.random.random() < 0.2:
+            if others and self.random.random() < FOLLOWING:
                 job.after = self.random.choice(others)
                 job.after.followers.append(job)
             else:
@@ -307,7 +309,7 @@ class Cluster:
         seconds, kind = self._fate(job, tier, residual)
         since = TRACE_START if residual else self._now
         self._at(since + round(seconds * SECOND), self._finish, task, task.attempt, kind)
-        if task.attempt <= 1 and not residual and seconds < BRIEF:
+        if task.attempt <= 1 and not residual and seconds < BRIEF and not tier.cpu_use:
             task.cpu_share = IDLE if job.is_idle else EASY
             task.memory_share = EMPTY if job.is_idle and job.is_light else 1.0
         updated = SCALED if job.scaling == 3 else UPDATED

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from borgtrace.schema.time import HOUR, TRACE_START
-from borgtrace.synth.classes import CLASSES, SHARES
+from borgtrace.synth.classes import CLASSES, LEVEL_LIMIT, SHARES
 from borgtrace.synth.hashing import generator
 from borgtrace.synth.machines import MODES, Machines, hashed
 from borgtrace.synth.profiles import Profile, Tier
@@ -26,6 +26,8 @@ TAIL: Final = 0.585
 USERS: Final = 933
 BUSIEST: Final = (0.1463, 0.1044, 0.0783, 0.0502, 0.0381)
 """Shares of jobs of the five busiest users; the others follow a power law."""
+COMMONEST: Final = (0.0465, 0.0310, 0.0219)
+"""The same of the three commonest logical names."""
 NAMES: Final = 39_730
 CONSTRAINED: Final = 0.25
 """Share of jobs with constraints; with 2.4 rows each this gives .197 rows per task event."""
@@ -33,7 +35,7 @@ LOOPING: Final = 0.010
 """Share of production jobs of up to three tasks that are in a crash loop."""
 SMALL: Final = 0.95
 """Share of jobs whose short tasks hardly use any CPU (58.7 % of tasks peak below 5 % of the request)."""
-LIGHT: Final = 0.56
+LIGHT: Final = 0.48
 """Share of those whose short tasks hardly use any memory either (46.6 % of tasks)."""
 LARGEST_SHARE: Final = 0.2
 """Most of the cell's CPU (or memory) that one new job asks for: sizes grow with the cell, requests do not."""
@@ -44,7 +46,7 @@ REQUESTS: Final = (
 """CPU requests of long tasks that do not fail, and the shares of them that ask for no more."""
 LIKENESS: Final = 0.75
 """Correlation of what a job asks for and what it uses, in normal scores."""
-LIFT: Final = 0.4
+LIFT: Final = 0.28
 """Shift of these scores: makes up for usage that is cut at twice the request."""
 
 _ORDER: Final = tuple(np.argsort([c.median for c in CLASSES], kind="stable"))
@@ -191,7 +193,8 @@ class Workload:
     def new_job(self, tier: Tier, size: int) -> Job:
         """Draw a job that arrives inside the trace: requests per job are log-normal (FACTS §4.4)."""
         z = self.random.gauss(0.0, 1.0)
-        y = 0.5 * z + math.sqrt(0.75) * self.random.gauss(0.0, 1.0)
+        like = self.profile.likeness
+        y = like * z + math.sqrt(1.0 - like**2) * self.random.gauss(0.0, 1.0)
         cpu_scale, memory_scale = self.profile.request_scale
         cpu = min(0.5, math.exp(-4.03 + 1.01 * z)) * cpu_scale
         memory = min(0.5, math.exp(-5.14 + 1.6 * y)) * memory_scale
@@ -264,18 +267,13 @@ class Workload:
         draw = self.random.random
         self._id += 1 + int(draw() * 9_000 * 2)
         self._number += 1
-        kind = self._kind(cpu)
-        levels = CLASSES[kind].levels(
-            self.random.gauss(0.0, 1.0) * math.sqrt(0.8) + self.rng.standard_normal(size) * math.sqrt(0.2)
-        )
-        ratio = np.clip(
-            0.62 * np.exp(0.45 * self.random.gauss(0, 1) + 0.1 * self.rng.standard_normal(size)), 0.02, 1.05
-        )
+        kind, levels, ratio = self._use(tier, cpu, size)
         is_production = tier.name in ("production", "monitoring")
         is_service, looping = is_production and scheduling_class >= 2, LOOPING * is_production
         job = Job(
             self._id, self._number, tier, priority, scheduling_class,
-            user=_user(draw()), name=_zipf(draw(), 0.95, NAMES, shift=0.5), size=size,
+            user=_ranked(draw(), BUSIEST, 2.1, USERS, 13.0),
+            name=_ranked(draw(), COMMONEST, 0.95, NAMES, 3.5), size=size,
             cpu=cpu, memory=memory, disk=math.exp(-8.6 + 1.3 * self.random.gauss(0, 1)), different=different,
             kind=kind, level=levels.astype(np.float32), memory_level=(ratio * memory).astype(np.float32),
             wave=0.4 + 0.8 * draw() if is_service else 0.0, phase=1.0 + draw(),
@@ -286,6 +284,22 @@ class Workload:
         if draw() < CONSTRAINED:
             self._constrain(job)
         return job
+
+    def _use(self, tier: Tier, cpu: float, size: int) -> tuple[int, NDArray[np.float64], NDArray[np.float64]]:
+        """Draw a class, the mean CPU of every task, and their memory as a share of the request.
+
+        2011: by class (Janus & Rzadca).  2019: as the tier's share of the request.
+        """
+        z, y = self.random.gauss(0.0, 1.0), self.random.gauss(0.0, 1.0)
+        own, other = self.rng.standard_normal(size), self.rng.standard_normal(size)
+        if tier.cpu_use:
+            kind = len(CLASSES) + self.random.choices(range(len(CLASSES)), SHARES.tolist())[0]
+            levels = np.minimum(cpu * tier.cpu_use * np.exp(1.6 * z + 0.1 * own), LEVEL_LIMIT)
+            y = 0.9 * z + math.sqrt(0.19) * y
+        else:
+            kind = self._kind(cpu)
+            levels = CLASSES[kind].levels(z * math.sqrt(0.8) + own * math.sqrt(0.2))
+        return kind, levels, np.clip(tier.memory_use * np.exp(0.45 * y + 0.1 * other), 0.02, 1.05)
 
     def _kind(self, cpu: float) -> int:
         """Draw a class: tasks that ask for much tend to use much."""
@@ -310,14 +324,13 @@ class Workload:
             job.constraints, job.allowed = tuple(constraints), allowed
 
 
-def _user(u: float) -> int:
-    """Draw a user 1 … :data:`USERS`."""
-    for rank, share in enumerate(BUSIEST, start=1):
+def _ranked(u: float, head: tuple[float, ...], exponent: float, count: int, shift: float) -> int:
+    """Draw a rank 1 … `count`: the first ranks by their shares, the rest by a power law."""
+    for rank, share in enumerate(head, start=1):
         if u < share:
             return rank
         u -= share
-    rest = u / (1.0 - sum(BUSIEST))
-    return len(BUSIEST) + _zipf(rest, 2.1, USERS - len(BUSIEST), shift=13.0)
+    return len(head) + _zipf(u / (1.0 - sum(head)), exponent, count - len(head), shift)
 
 
 def _zipf(u: float, exponent: float, count: int, shift: float = 0.0) -> int:

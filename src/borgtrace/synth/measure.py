@@ -11,7 +11,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from borgtrace.synth.anomalies import Anomalies
-from borgtrace.synth.classes import CLASSES
+from borgtrace.synth.classes import EVERY_CLASS
 from borgtrace.synth.hashing import key, mix, unit
 from borgtrace.synth.process import average, noise, second, shape_value
 
@@ -25,7 +25,7 @@ WORK: Final = 4
 """Seconds of a window are this much alike: its maximum is the largest of a quarter of them."""
 FAULTS: Final = ("missing_usage", "above_one", "bad_counters")
 TALLY: Final = ("n", "sum_average", "sum2_average", "sum_sampled", "sum2_sampled", "sum_memory")
-_DRIFTING: Final = np.array([c.drifting for c in CLASSES])
+_DRIFTING: Final = np.array([c.drifting for c in EVERY_CLASS])
 
 
 @dataclass(frozen=True, slots=True)

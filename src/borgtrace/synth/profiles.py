@@ -51,6 +51,10 @@ class Tier:
         Share of jobs (of tasks alive at the start) that want different machines.
     largest
         Largest new job, tasks.
+    cpu_use
+        Median of CPU used ÷ requested; 0 where the class alone says how much a task uses.
+    memory_use
+        The same of memory.
     """
 
     name: str
@@ -75,6 +79,8 @@ class Tier:
     different_machines: float
     snapshot_different: float
     largest: int = 1_000_000
+    cpu_use: float = 0.0
+    memory_use: float = 0.62
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +107,8 @@ class Profile:
         Whether collections pass QUEUE and ENABLE, have parents, alloc sets and vertical scaling.
     alloc_jobs
         Share of production jobs that run inside alloc sets.
+    likeness
+        Correlation of CPU and memory requests of new jobs, in logarithms.
     """
 
     generation: Generation
@@ -112,6 +120,7 @@ class Profile:
     request_scale: tuple[float, float] = (1.0, 1.0)
     has_queue: bool = False
     alloc_jobs: float = 0.0
+    likeness: float = 0.5
 
 
 RUN_FREE: Final = Curve(
@@ -227,25 +236,29 @@ BEB: Final = replace(
     OTHER, name="beb", priorities=(100, 103, 105, 107, 112, 114, 115),
     priority_weights=(5, 45, 18, 10, 12, 5, 5), snapshot_priorities=(103, 105, 107, 114),
     snapshot_weights=(60, 20, 10, 10), jobs=0.42, running=4.0, pending=0.8, single=0.72,
+    cpu_use=0.15, memory_use=0.34,
 )  # fmt: skip
 MID: Final = replace(
     OTHER, name="mid", priorities=(116, 117, 118, 119), priority_weights=(50, 20, 15, 15),
     snapshot_priorities=(116, 118, 119), snapshot_weights=(50, 25, 25), jobs=0.10, running=1.2,
-    pending=0.1, single=0.85,
+    pending=0.1, single=0.85, cpu_use=0.60, memory_use=0.42,
 )  # fmt: skip
 PROFILE_2019: Final = Profile(
     "2019",
     (
-        replace(FREE, priorities=(0, 25), snapshot_priorities=(0, 25), jobs=0.33, running=3.0, pending=0.5),
+        replace(FREE, priorities=(0, 25), snapshot_priorities=(0, 25), jobs=0.33, running=3.0, pending=0.5,
+            cpu_use=0.105, memory_use=0.28),
         BEB,
         MID,
         replace(
             PRODUCTION, priorities=(120, 200, 214), priority_weights=(10, 85, 5),
             snapshot_priorities=(120, 200, 214), snapshot_weights=(10, 85, 5), jobs=0.14, running=4.5,
+            cpu_use=0.42, memory_use=0.57,
         ),
         replace(
             PRODUCTION, name="monitoring", priorities=(360, 450), priority_weights=(80, 20),
             snapshot_priorities=(360, 450), snapshot_weights=(80, 20), jobs=0.01, running=0.6,
+            cpu_use=0.90, memory_use=0.57,
         ),
     ),
     jobs_per_hour=3360.0 / 12_000.0,
@@ -257,8 +270,9 @@ PROFILE_2019: Final = Profile(
         ("P5", 0.958984375, 0.5, 179), ("P5", 0.958984375, 1.0, 73), ("P2", 1.0, 0.25, 52)),
     resubmitted={"EVICT": 0.9998, "FAIL": 0.948, "KILL": 0.351, "FINISH": 0.0296, "LOST": 0.0},
     evicting=120,
-    request_scale=(0.9, 0.6),
+    request_scale=(0.6, 0.6),
     has_queue=True,
     alloc_jobs=0.25,
+    likeness=0.8,
 )  # fmt: skip
 """Machine shapes: cell a.  Jobs per hour and tiers: Tirmazi et al. (EuroSys'20), §4 and §6."""

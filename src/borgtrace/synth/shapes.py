@@ -61,7 +61,7 @@ def _beta(cv: float, top: float, quantile: NDArray[np.float64]) -> NDArray[np.fl
 def _mixed(shape: Shape, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
     k = shape.cv**-2
     x = np.concatenate([[0.0], np.geomspace(1e-6, 8.0, 6000)])
-    low = stats.gamma.cdf(x, k, scale=max(shape.low_level, 1e-4) / k)
+    low = stats.gamma.cdf(x, k, scale=max(shape.low_level, 1e-6) / k)
     high = stats.gamma.cdf(x, k, scale=1.0 / k)
     cdf = shape.low_share * low + (1.0 - shape.low_share) * high
     return np.interp(quantile, cdf, x)

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 import borgtrace
-from borgtrace.synth.classes import CLASSES
+from borgtrace.synth.classes import EVERY_CLASS
 from borgtrace.synth.options import Options
 from borgtrace.synth.planting import Planted
 from borgtrace.synth.records import Stretch
@@ -82,7 +82,7 @@ class Truth:
     def _write_tasks(self) -> None:
         """Merge the runs of each task; one thread, so that sums are added in one order."""
         part, final = self.out / _PART, self.out / "truth.parquet"
-        letters = "".join(c.letter for c in CLASSES)
+        letters = "".join(c.letter for c in EVERY_CLASS)
         with duckdb.connect(config={"threads": 1, "memory_limit": "400MB"}) as connection:
             connection.execute(f"""
                 COPY (
