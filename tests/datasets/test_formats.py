@@ -63,6 +63,20 @@ def test_what_is_written_is_read(
     _equal(FORMATS[name].read(path, NAMES), whole)
 
 
+@pytest.mark.parametrize("words", [(), ("end", "a longer word " * 12)])
+def test_records_of_every_size_are_read(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Where sizes take a second or third byte, numbers all ten, and a word is missing."""
+    lengths = [*range(1, 150), 2040, 2046, 2047, 2048, 4090, 4095, 4096, 5000, 16_383, 16_384, 20_000]
+    n = len(lengths)
+    whole = _part(lengths, 1)
+    whole.identity[:, 0] = np.resize([0, 127, 128, 2**14, 2**35, 2**63 - 1, -1], n)
+    codes = np.resize(np.arange(-1, len(words)), (n, 1)) if words else np.empty((n, 0), np.int64)
+    part = Part(whole.offsets, whole.values, whole.mask, whole.identity, whole.numbers, codes)
+    names = Names(("cpu", "memory"), ("request",), {"end": words} if words else {})
+    FORMATS["tfrecord"].write(tmp_path / "x.tfrecord", names, [part])
+    _equal(FORMATS["tfrecord"].read(tmp_path / "x.tfrecord", names), part)
+
+
 @pytest.mark.parametrize("name", list(FORMATS))
 def test_a_file_without_traces_is_a_file(tmp_path: Path, name: str) -> None:
     path = tmp_path / f"x.{name}"
