@@ -54,7 +54,9 @@ def test_files_appear_whole_beside_the_claims(
     }  # fmt: skip
     claims = list(csv.DictReader((tmp_path / "answers" / "claims.csv").read_text().splitlines()))
     assert [(row["recipe"], row["id"], row["verdict"]) for row in claims][1:] == [
-        ("transitions", "S4-no-double-submit", "holds")
+        ("transitions", "S4-no-double-submit", "holds"),
+        ("machine_downtime", "ME-away-median", "not applicable"),
+        ("machine_downtime", "ME-away-day", "not applicable"),
     ]
     assert capsys.readouterr().out == (tmp_path / "answers" / "claims.csv").read_text()
     table = pq.read_table(tmp_path / "answers" / "machine_downtime.parquet")
