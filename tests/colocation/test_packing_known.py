@@ -219,6 +219,15 @@ def test_exact_convolution_against_a_million_draws(n):
     assert predicted_overflow(packing, fitted)[0] == pytest.approx(exact, abs=1e-12)
 
 
+def test_a_machine_filled_to_its_target_predicts_the_target():
+    # rounding may leave F(c) a hair below 1 − ρ: the prediction is ρ, not 1
+    idle = Convolution(0.001).items(Observation(np.zeros((1, 1), np.float32)), 1.0)[0]
+    state = Convolution(0.001).empty(idle[None])
+    state[3:] = 1 - 0.001 - 2e-16
+    slack = Convolution.slack(state, idle, np.ones(1), Convolution(0.001).parameters(1.0))
+    assert slack == pytest.approx(0, abs=1e-12)
+
+
 @pytest.mark.parametrize("n", [10, 15, 20])
 def test_saddlepoint_is_near_exact_and_chernoff_above(n):
     seen = mixture(n, 100 + n)

@@ -11,6 +11,9 @@ from borgtrace.colocation.estimators.registry import register
 from borgtrace.kernels.packing_types import Row, add_kernel, slack_kernel
 
 
+_ROUNDING = 1e-12  # of cumulative probabilities: a machine filled to exactly ρ is not refused outright
+
+
 @slack_kernel
 def convolution_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
     """ρ less P(S + X > c) = 1 − Σ P(X = x) P(S ≤ c − x); `parameters` holds ρ and the grid's step.
@@ -20,7 +23,7 @@ def convolution_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> 
     target = parameters[0]
     limit = min(int(capacity[0] / parameters[1] + 1e-3), state.size - 4)
     low, high = int(item[1]), min(int(item[2]), limit)
-    if low > limit or state[3 + limit - low] < 1 - target:
+    if low > limit or state[3 + limit - low] < 1 - target - _ROUNDING:
         return target - 1  # the machine would overflow even if the item took its least usage
     below, below2, below3, below4 = 0.0, 0.0, 0.0, 0.0
     x = low
