@@ -139,9 +139,10 @@ def choose(
     order = shuffled(order, seed)[: selection.sample]
     details = _fetch(store, condition, statics, first, order)
     chosen = windows[order]
+    is_grid = selection.gaps == "grid"
     return Traces(
-        first_row=first[order], n_windows=chosen, length=chosen if length is windows else length[order],
-        slot=slot[order], n_matched=len(kept), **details,
+        first_row=first[order], n_windows=chosen, length=length[order] if is_grid else chosen,
+        slot=slot[order] if is_grid else slot[: len(order)], n_matched=len(kept), **details,
     )  # fmt: skip
 
 
