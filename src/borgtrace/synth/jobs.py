@@ -46,7 +46,9 @@ REQUESTS: Final = (
 """CPU requests of long tasks that do not fail, and the shares of them that ask for no more."""
 LIKENESS: Final = 0.75
 """Correlation of what a job asks for and what it uses, in normal scores."""
-LIFT: Final = 0.28
+OVERUSE: Final = 2.0
+"""Largest mean CPU as a multiple of the request (a task takes up to twice its request)."""
+LIFT: Final = 0.36
 """Shift of these scores: makes up for usage that is cut at twice the request."""
 
 _ORDER: Final = tuple(np.argsort([c.median for c in CLASSES], kind="stable"))
@@ -69,8 +71,6 @@ class Job:
         Requests of every task.
     kind
         Row of :data:`borgtrace.synth.classes.CLASSES`.
-    level, memory_level
-        Mean CPU and memory of each task, shape (size,).
     constraints
         (attribute, operator, value) triples.
     allowed
@@ -98,8 +98,6 @@ class Job:
     disk: float
     different: bool
     kind: int
-    level: NDArray[np.float32]
-    memory_level: NDArray[np.float32]
     wave: float
     phase: float
     is_idle: bool
@@ -132,11 +130,13 @@ class Job:
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """One instance, its present run and its past."""
+    """One instance, its mean CPU (`level`) and memory, its present run and its past."""
 
     job: Job
     index: int
     serial: int
+    level: float
+    memory: float
     attempt: int = 0
     scale: float = 1.0
     machine: int = -1
@@ -213,8 +213,8 @@ class Workload:
         )  # fmt: skip
         host.is_alloc_set, host.guest, guest.host = True, guest, host
         host.kind, host.wave, host.phase = guest.kind, guest.wave, guest.phase
-        host.level = np.minimum(guest.level * np.float32(1.08), np.float32(0.5))
-        host.memory_level = guest.memory_level * np.float32(1.15)
+        for mine, inside in zip(host.tasks, guest.tasks, strict=True):
+            mine.level, mine.memory = min(inside.level * 1.08, 0.5), inside.memory * 1.15
         host.user, host.is_looping, host.constraints, host.allowed = guest.user, False, (), None
         guest.constraints, guest.allowed, guest.different = (), None, False
         guest.is_idle = host.is_idle = False
@@ -275,11 +275,11 @@ class Workload:
             user=_ranked(draw(), BUSIEST, 2.1, USERS, 13.0),
             name=_ranked(draw(), COMMONEST, 0.95, NAMES, 3.5), size=size,
             cpu=cpu, memory=memory, disk=math.exp(-8.6 + 1.3 * self.random.gauss(0, 1)), different=different,
-            kind=kind, level=levels.astype(np.float32), memory_level=(ratio * memory).astype(np.float32),
-            wave=0.4 + 0.8 * draw() if is_service else 0.0, phase=1.0 + draw(),
+            kind=kind, wave=0.4 + 0.8 * draw() if is_service else 0.0, phase=1.0 + draw(),
             is_idle=draw() < SMALL, is_light=draw() < LIGHT, is_looping=draw() < looping and size <= 3, alive=size,
         )  # fmt: skip
-        job.tasks = [Task(job, i, self._tasks + i) for i in range(size)]
+        used = zip(np.minimum(levels, OVERUSE * cpu).tolist(), (ratio * memory).tolist(), strict=True)
+        job.tasks = [Task(job, i, self._tasks + i, *mine) for i, mine in enumerate(used)]
         self._tasks += size
         if draw() < CONSTRAINED:
             self._constrain(job)

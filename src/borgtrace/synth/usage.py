@@ -26,9 +26,6 @@ FIELDS: Final = np.dtype(
 ``twin_job``, ``twin_index`` name the process it follows: its own, or, for an alloc instance, that of
 the task inside it, whose usage it includes."""
 
-OVERUSE: Final = 2.0
-"""Largest mean CPU as a multiple of the request (a task takes up to twice its request)."""
-
 
 @dataclass(frozen=True, slots=True)
 class Windows:
@@ -75,11 +72,10 @@ def _table(runs: Sequence[Run], machine_ids: NDArray[np.int64], since: int) -> N
 
 def _row(run: Run, machine: int) -> tuple[float, ...]:
     task, job = run.task, run.task.job
-    level = min(float(job.level[task.index]), OVERUSE * job.cpu)
     host = job.host
     return (
         job.id, task.index, task.serial, machine, max(run.start, TRACE_START) // SECOND,
-        -(-run.usage_end // SECOND), level * task.cpu_share, job.memory_level[task.index] * task.memory_share,
+        -(-run.usage_end // SECOND), task.level * task.cpu_share, task.memory * task.memory_share,
         job.kind, job.wave, job.phase, host.id if host else 0, task.index if host else -1, job.is_alloc_set,
         job.guest.id if job.guest else job.id, task.index,
     )  # fmt: skip
