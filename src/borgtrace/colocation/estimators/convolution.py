@@ -10,7 +10,6 @@ from borgtrace.colocation.estimators.observation import CELLS, Observation
 from borgtrace.colocation.estimators.registry import register
 from borgtrace.kernels.packing_types import Row, add_kernel, slack_kernel
 
-
 _ROUNDING = 1e-12  # of cumulative probabilities: a machine filled to exactly ρ is not refused outright
 
 
