@@ -143,6 +143,9 @@ def test_fresh_draws_judge_what_others_were_seen():
     assert (found.m_abs, found.overflows, found.trials) == (1, 1, 2)  # all fresh columns, whatever was seen
     made = Instances(POOL, size=50, realizations=100, count=1, seed=3).make(0)
     assert (made.fresh != made.inst).any()
+    whole = Instances(POOL, size=len(POOL), realizations=100, count=2, seed=3)
+    one, other = (made.fresh[np.argsort(made.tasks)] for made in (whole.make(0), whole.make(1)))
+    assert (one != other).any(axis=1).mean() > 0.9  # the same tasks, judged by other draws
     assert made.fresh.mean() == pytest.approx(made.inst.mean(), rel=0.05)
     with pytest.raises(UsageError) as caught:
         judge_instance(Instance(0, np.arange(2), inst, lambda: inst), [cell], on_fresh=True)

@@ -28,7 +28,8 @@ FEWEST_REALIZATIONS = 100
 
 KEPT = 2**30
 """Bytes of instances kept for the next experiment; an instance takes five times its realizations, at most."""
-_FRESH = 1 << 32  # added to the seed for draws that only judge
+_FRESH = 1 << 32
+"""What instance k adds k + 1 times to the seed for draws that only judge: no two instances share them."""
 
 Values = NDArray[np.float32]
 Answer = TypeVar("Answer")
@@ -148,7 +149,7 @@ class Instances:
         tasks, request = self.tasks(number), self.pool.cpu_request
         return Instance(
             number, tasks, self._draw(tasks, "inst"), lambda: self._draw(tasks, "avg"),
-            lambda: self._draw(tasks, "inst", _FRESH),
+            lambda: self._draw(tasks, "inst", _FRESH * (1 + number)),
             None if request is None else request[tasks].astype(np.float64),
         )  # fmt: skip
 
