@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 
 GENERATE = """
-import json, resource, sys, time
+import json, sys, time
 from pathlib import Path
 from borgtrace.synth import generate
 folder, warm, generation, machines, hours, jobs, form = sys.argv[1:]
@@ -30,7 +30,8 @@ generate(warm, generation, 2, 1.0, jobs=1, file_format=form)
 start, busy = time.perf_counter(), time.process_time()
 generate(folder, generation, int(machines), float(hours), jobs=int(jobs), file_format=form)
 seconds, busy = time.perf_counter() - start, time.process_time() - busy
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
+status = Path("/proc/self/status").read_text()  # unlike ru_maxrss, not inherited from the parent
+peak = int(status.split("VmHWM:")[1].split()[0]) * 1024 / 1e9
 truth = json.loads((Path(folder) / "truth.json").read_text())
 print(json.dumps([seconds, busy, peak, sum(truth["rows"].values()), truth["usage_rows"]]))
 """
