@@ -27,9 +27,9 @@ def new_jobs(attempts: ir.Table) -> ir.Table:
 
 
 def moments(attempts: ir.Table) -> ir.Table:
-    """Return one row per counted event: ``time`` and the four processes as 0 or 1."""
+    """Return one row per counted event: ``time`` and the four processes as 0 or 1, one byte each."""
     tasks = jobs_only(attempts)
-    is_new = (tasks.attempt == 1).cast("int64")
+    is_new = (tasks.attempt == 1).cast("int8")
     finished = tasks.filter(tasks.end_type == "FINISH")
     return ibis.union(
         _moment(tasks, tasks.submit_time, new=is_new, submitted=1),
@@ -39,8 +39,8 @@ def moments(attempts: ir.Table) -> ir.Table:
 
 
 def _moment(rows: ir.Table, time: ir.Value, **counted: ir.Value | int) -> ir.Table:
-    columns = {name: ibis.literal(0, "int64") for name in PROCESSES}
+    columns = {name: ibis.literal(0, "int8") for name in PROCESSES}
     for name, value in counted.items():
-        columns[name] = value if isinstance(value, ir.Value) else ibis.literal(value, "int64")
+        columns[name] = value if isinstance(value, ir.Value) else ibis.literal(value, "int8")
     chosen = rows.select(time=time, **columns)
     return chosen.filter((chosen.time > BEFORE_TRACE) & (chosen.time < AFTER_TRACE))

@@ -41,11 +41,11 @@ def compute(tables: Tables) -> pa.Table:
     rows = moments(tables.instance_attempts)
     names = {f"d_{name}": name for name in PROCESSES}
     instants = rows.group_by("time").aggregate(
-        **{column: rows[name].sum().cast("int64") for column, name in names.items()}
+        **{column: rows[name].sum().cast("int32") for column, name in names.items()}
     )
-    totals = instants.aggregate(
-        begin=instants.time.min(), end=instants.time.max(),
-        **{f"n_{name}": instants[column].sum().cast("int64") for column, name in names.items()},
+    totals = rows.aggregate(
+        begin=rows.time.min(), end=rows.time.max(),
+        **{f"n_{name}": rows[name].sum().cast("int64") for name in PROCESSES},
     )  # fmt: skip
     ends = tables.fetch(totals, "totals").to_pylist()
     total = ends[0] if ends and ends[0]["begin"] is not None else {"begin": 0, "end": 0}
