@@ -48,21 +48,22 @@ SQL = {
                    sum(average_memory * (end_time - start_time)) / sum(end_time - start_time) AS memory
             FROM usage WHERE start_time >= 600000000 GROUP BY ALL),
         pairs AS (
-            SELECT *, hour - lag(hour) OVER w AS gap, s + lag(s) OVER w AS both,
+            SELECT *, hour - lag(hour) OVER w AS gap, s + lag(s) OVER w AS both_s,
                    lag(cpu) OVER w AS cpu0, lag(memory) OVER w AS memory0
             FROM means WINDOW w AS (PARTITION BY collection_id, instance_index ORDER BY hour)),
         changes AS (
-            SELECT priority, both, unnest(['cpu', 'memory']) AS resource,
+            SELECT priority, both_s, unnest(['cpu', 'memory']) AS resource,
                    unnest([abs(cpu - cpu0) / nullif(cpu0, 0), abs(memory - memory0) / nullif(memory0, 0)]) AS c
             FROM pairs JOIN tasks USING (collection_id, instance_index) WHERE gap = 1)
         SELECT CASE WHEN priority < 2 THEN 'free' WHEN priority < 9 THEN 'other' ELSE 'production' END AS tier,
-               resource, least(ceil(c * 100), 201) AS percent, count(*), sum(both)
+               resource, least(ceil(c * 100), 201) AS percent, count(*), sum(both_s)
         FROM changes GROUP BY ALL""",
 }
 
 
 def cell(folder: Path, machines: int, hours: float) -> Path:
     """Generate and store a synthetic cell of 2011."""
+    folder.mkdir()
     generate(folder / "raw", "2011", machines, hours, 1)
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=2))
     return folder / "store"
@@ -83,7 +84,7 @@ def by_hand(store: Path) -> Callable[[str], float]:
     con = raw_connection(MEMORY, THREADS)
     con.execute(f"CREATE VIEW usage AS SELECT * FROM '{store}/instance_usage/*.parquet'")
     con.execute(f"CREATE VIEW tasks AS SELECT * FROM '{store}/tasks/*.parquet'")
-    return lambda name: clock(lambda: con.execute(SQL[name]).fetch_arrow_table())
+    return lambda name: clock(lambda: con.sql(SQL[name]).to_arrow_table())
 
 
 def main() -> None:
