@@ -6,6 +6,7 @@ import csv
 import hashlib
 import sqlite3
 from collections import defaultdict
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,7 @@ def test_sqlite_files_have_schema_rows_and_index_of_2017(store: Store, tmp_path:
         by_job[row[1]].append(row)
     assert exported.files == len(by_job)
     for job, rows in by_job.items():
-        with sqlite3.connect(tmp_path / "out" / _hh(job) / f"{job}.sqlite3") as connection:
+        with closing(sqlite3.connect(tmp_path / "out" / _hh(job) / f"{job}.sqlite3")) as connection:
             assert connection.execute("SELECT * FROM `task_usage`").fetchall() == rows
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             schema = dict(connection.execute("SELECT type, sql FROM sqlite_schema"))
@@ -76,7 +77,7 @@ def test_the_index_is_that_of_2017(store: Store, tmp_path: Path) -> None:
         owner.setdefault(row["job"], numbers)
     expected = []
     for path in sorted((tmp_path / "out").glob("*/*.sqlite3")):
-        with sqlite3.connect(path) as connection:
+        with closing(sqlite3.connect(path)) as connection:
             counted = connection.execute(
                 "SELECT `job ID`, `task index`, COUNT(*), MAX(`CPU rate`) FROM `task_usage` GROUP BY 1, 2 ORDER BY 1, 2"
             ).fetchall()
@@ -129,7 +130,7 @@ def test_columns_are_chosen_and_named(store: Store, tmp_path: Path) -> None:
     layout = JobsLayout("sqlite", ("collection_id", "machine_id", "maximum_cpu", "source_row"))
     export_jobs(store, tmp_path / "out", layout, workers=1)
     path = next((tmp_path / "out").glob("*/*.sqlite3"))
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         cursor = connection.execute("SELECT * FROM `task_usage`")
         assert [entry[0] for entry in cursor.description] == [
             "job ID",

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ Trace = tuple[str, int, int]
 
 def _read(export: Path, trace: Trace) -> list[float]:
     query = "SELECT `CPU rate` FROM `task_usage` WHERE `task index` = ? ORDER BY `start time`"
-    with sqlite3.connect(export / trace[0]) as connection:
+    with closing(sqlite3.connect(export / trace[0])) as connection:
         return [rate for (rate,) in connection.execute(query, (trace[2],))]
 
 

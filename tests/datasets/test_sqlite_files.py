@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -61,7 +62,7 @@ def _rows(layout: JobsLayout, columns: dict[str, pa.Array], first: int, last: in
 
 
 def _check(path: Path, layout: JobsLayout, expected: list[Row]) -> None:
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("SELECT * FROM task_usage").fetchall() == expected
         assert connection.execute("PRAGMA page_count").fetchone() == (path.stat().st_size // 4096,)
@@ -102,7 +103,7 @@ def test_a_file_of_three_levels_is_whole_and_its_index_finds(tmp_path: Path) -> 
     (path,) = _write(tmp_path, [rows], layout, values)
     expected = _rows(layout, values, 0, rows)
     _check(path, layout, expected)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         query = "SELECT * FROM task_usage WHERE `task index` = ? ORDER BY `start time`"
         for task in (0, 71, 199):
             assert connection.execute(query, (task,)).fetchall() == [
@@ -124,7 +125,7 @@ def test_files_above_the_largest_are_inserted_and_hold_the_same(
     sizes = set()
     for path in (tmp_path / "built").glob("*/*.sqlite3"):
         other = tmp_path / "inserted" / path.relative_to(tmp_path / "built")
-        with sqlite3.connect(path) as a, sqlite3.connect(other) as b:
+        with closing(sqlite3.connect(path)) as a, closing(sqlite3.connect(other)) as b:
             rows = a.execute("SELECT * FROM task_usage").fetchall()
             assert rows == b.execute("SELECT * FROM task_usage").fetchall()
             assert list(a.iterdump()) == list(b.iterdump())
