@@ -21,7 +21,7 @@ class Cell:
 
     def __init__(self, folder: Path, generation: str) -> None:
         self.raw = folder / "raw"
-        generate(self.raw, generation, 12, 6.0, 5)
+        generate(self.raw, generation, 12, 6.0, 6)
         ingest([self.raw], folder / "store", IngestOptions(jobs=1))
         self.truth: dict[str, Any] = json.loads((self.raw / "truth.json").read_text())
         self.tables = Tables.of(folder / "store")
