@@ -18,11 +18,12 @@ import numpy as np
 
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, SECOND, TRACE_START
 from borgtrace.synth.hashing import generator
-from borgtrace.synth.jobs import Job, Task, Workload
+from borgtrace.synth.jobs import Job, Task
 from borgtrace.synth.machines import MachineEvent, Machines, attribute_events, machine_events
 from borgtrace.synth.placement import Placement
 from borgtrace.synth.profiles import Profile, Tier
 from borgtrace.synth.records import CollectionEvent, InstanceEvent, Run, Stretch
+from borgtrace.synth.workload import Workload
 
 GAP: Final = {"EVICT": 7, "FAIL": 12, "KILL": 3}
 """Microseconds from the end of a run to the resubmission (medians of the real trace)."""
@@ -106,7 +107,7 @@ class Cluster:
         self._snapshot()
         for event in changes:
             self._at(event.time, self._machine_event, event)
-        self._at(self.workload.next_arrival(TRACE_START), self._arrive)
+        self._at(self.workload.arrivals.after(TRACE_START), self._arrive)
         for number, limit in enumerate(self.bounds[1:]):
             while self._heap and self._heap[0][0] < limit:
                 self._now, _, action, arguments = heapq.heappop(self._heap)
@@ -182,14 +183,13 @@ class Cluster:
     # -- life of a task -------------------------------------------------------------------------
 
     def _arrive(self) -> None:
-        tier = self.workload.tier()
-        job = self.workload.new_job(tier, self.workload.new_size(tier))
+        job = self.workload.arriving()
         if self.profile.has_queue:
             self._relate(job)
         self._announce(job)
         for i, task in enumerate(job.tasks):
             self._at(self._now + 3 * i, self._submit, task)
-        self._at(self.workload.next_arrival(self._now), self._arrive)
+        self._at(self.workload.arrivals.after(self._now), self._arrive)
 
     def _announce(self, job: Job) -> None:
         """Write the first events of a job: SUBMIT, and in 2019 QUEUE or ENABLE."""

@@ -11,8 +11,8 @@ import numpy as np
 from borgtrace.schema.time import HOUR, SECOND, TRACE_START
 from borgtrace.synth.anomalies import Anomalies
 from borgtrace.synth.hashing import generator
-from borgtrace.synth.jobs import Workload
 from borgtrace.synth.records import CollectionEvent, InstanceEvent, Stretch
+from borgtrace.synth.workload import Workload
 
 REUSED_ID: Final = 6_253_771_429
 """The job id that the real trace uses twice."""

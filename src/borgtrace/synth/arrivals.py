@@ -1,0 +1,72 @@
+"""Arrivals: when the next job comes, of which tier it is and how many tasks it has."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Final
+
+from borgtrace.schema.time import HOUR, TRACE_START
+from borgtrace.synth.hashing import generator
+from borgtrace.synth.profiles import Profile, Tier
+
+BURST: Final = 0.4
+"""Share of arrivals that follow the one before within 12 ms."""
+SIZE_ATOMS: Final = (2, 11, 50, 15, 9, 110, 100, 14)
+"""Frequent sizes of jobs with several tasks."""
+TAIL: Final = 0.585
+"""Pareto exponent of tasks per job from 10 on."""
+
+
+class Arrivals:
+    """Draws the times, tiers and sizes of the jobs that arrive inside the trace.
+
+    Parameters
+    ----------
+    profile
+        Rates and tiers.
+    machines
+        Number of machines; arrivals and the largest job grow with it.
+    hours
+        Length of the trace.
+    seed
+        Decides how busy each hour is.
+    rng
+        Where all else is drawn from, in arrival order.
+    """
+
+    def __init__(self, profile: Profile, machines: int, hours: float, seed: int, rng: random.Random) -> None:
+        self.profile, self.machines, self.random = profile, machines, rng
+        self.largest = max(10, 10 * machines)
+        self._hourly = generator(seed, "hours").gamma(12.0, 1.0 / 12.0, size=int(hours) + 2)
+
+    def after(self, now: int) -> int:
+        """Return the time (µs) of the arrival after `now`: a burst or an exponential gap."""
+        if self.random.random() < BURST:
+            return now + 1 + int(self.random.lognormvariate(math.log(2500.0), 1.0))
+        hour = (now - TRACE_START) / HOUR
+        rate = self.profile.jobs_per_hour * self.machines * self._season(hour)
+        return now + 1 + int(self.random.expovariate(rate * (1.0 - BURST)) * HOUR)
+
+    def _season(self, hour: float) -> float:
+        day = 1.0 + 0.15 * math.cos(2 * math.pi * (hour - 5.0) / 24.0)
+        week = 1.0 + 0.10 * math.cos(2 * math.pi * (hour - 60.0) / 174.0)
+        return day * week * float(self._hourly[min(int(max(hour, 0.0)), len(self._hourly) - 1)])
+
+    def tier(self) -> Tier:
+        """Draw the tier of a new job."""
+        return self.random.choices(self.profile.tiers, [t.jobs for t in self.profile.tiers])[0]
+
+    def size(self, tier: Tier) -> int:
+        """Draw the number of tasks of a new job."""
+        u = self.random.random()
+        if u < tier.single:
+            return 1
+        u = (u - tier.single) / (1.0 - tier.single)
+        largest = min(self.largest, tier.largest)
+        if u < 0.20:
+            return min(self.random.choices(SIZE_ATOMS, (8, 6, 5, 4, 3, 3, 3, 2))[0], largest)
+        if u < 0.45:
+            return min(self.random.randint(2, 10), largest)
+        low, high = 10.0**-TAIL, (largest + 1.0) ** -TAIL
+        return min(largest, int((low - self.random.random() * (low - high)) ** (-1.0 / TAIL)))
