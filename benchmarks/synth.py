@@ -51,10 +51,11 @@ def usage(generation, machines, hours):
     """Print the rows per second of usage alone beside those of compressing its bytes."""
     from isal import igzip, isal_zlib
 
-    from borgtrace.synth.cluster import Cluster, part_bounds
+    from borgtrace.synth.cluster import Cluster
     from borgtrace.synth.generate import _usage_part
     from borgtrace.synth.machines import draw_machines
     from borgtrace.synth.options import Options
+    from borgtrace.synth.parts import part_bounds
     from borgtrace.synth.profiles import PROFILE_2011, PROFILE_2019
     from borgtrace.synth.usage import windows_of
 

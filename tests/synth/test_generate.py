@@ -19,7 +19,7 @@ from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.raw2011 import RAW_2011
 from borgtrace.synth import generate
-from borgtrace.synth.cluster import part_bounds
+from borgtrace.synth.parts import part_bounds
 
 SUCCESSORS = {
     "START": {"SUBMIT"},

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from borgtrace.synth.classes import CLASSES, LEVEL_LIMIT, SHARES
+from borgtrace.synth.jobs import Task
 from borgtrace.synth.profiles import Tier
 
 REQUESTS: Final = (
@@ -24,6 +25,14 @@ OVERUSE: Final = 2.0
 """Largest mean CPU as a multiple of the request (a task takes up to twice its request)."""
 LIFT: Final = 0.36
 """Shift of these scores: makes up for usage that is cut at twice the request."""
+BRIEF: Final = 7200.0
+"""Seconds below which a run is short; short tasks use less of what they ask for than long ones."""
+IDLE: Final = 0.015
+"""What a short task that hardly does anything uses of the CPU that its class uses."""
+EASY: Final = 0.12
+"""The same of the other short tasks."""
+EMPTY: Final = 0.04
+"""What a short task that hardly holds anything uses of its job's memory."""
 
 _ORDER: Final = tuple(np.argsort([c.median for c in CLASSES], kind="stable"))
 _ORDERED_SHARES: Final = np.cumsum(SHARES[list(_ORDER)])
@@ -64,3 +73,11 @@ class Consumption:
         own = math.sqrt(1.0 - LIKENESS**2) * self.random.gauss(0.0, 1.0)
         u = float(special.ndtr(LIKENESS * z + own + LIFT))
         return int(_ORDER[min(int(np.searchsorted(_ORDERED_SHARES, u)), len(_ORDER) - 1)])
+
+
+def use_little(task: Task, seconds: float) -> None:
+    """Lower what a task of 2011 uses if its first run is a short one; tiers of 2019 say how much is used."""
+    job = task.job
+    if seconds < BRIEF and not job.tier.cpu_use:
+        task.cpu_share = IDLE if job.is_idle else EASY
+        task.memory_share = EMPTY if job.is_idle and job.is_light else 1.0

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from borgtrace.schema.time import HOUR
 from borgtrace.synth.anomalies import NONE, PUBLISHED
-from borgtrace.synth.cluster import Cluster, part_bounds
+from borgtrace.synth.cluster import Cluster
 from borgtrace.synth.files import Deflater, deflate
 from borgtrace.synth.machines import draw_machines
 from borgtrace.synth.measure import FAULTS, TALLY
 from borgtrace.synth.options import TABLES_2019, Options, close_output, open_output
+from borgtrace.synth.parts import part_bounds
 from borgtrace.synth.planting import Planter
 from borgtrace.synth.profiles import PROFILE_2011, PROFILE_2019
 from borgtrace.synth.raw2011 import Writer2011
