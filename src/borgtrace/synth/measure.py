@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from borgtrace.synth.anomalies import Anomalies
 from borgtrace.synth.classes import EVERY_CLASS
 from borgtrace.synth.hashing import key, mix, unit
-from borgtrace.synth.process import average, noise, second, shape_value
+from borgtrace.synth.noise import NOISE, begin_noise, noise_at
+from borgtrace.synth.process import average, second, shape_value
 
 COLUMNS: Final = (
     "average_cpu", "sampled_cpu", "maximum_cpu", "average_memory", "assigned_memory", "unmapped_page_cache",
@@ -30,33 +31,40 @@ _DRIFTING: Final = np.array([c.drifting for c in EVERY_CLASS])
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What does not change within a run, drawn once: keys (runs × 3) and factors (runs × 8).
+    """What does not change within a run, drawn once: keys (runs × 2), noises (runs × 3), factors (runs × 8).
 
-    Keys: the process, its job, the faults.  Factors: drifts, page cache, assigned memory, disk I/O,
-    disk space, CPI, MAI, whether the counters are missing.
+    Keys: the seconds, the faults.  Noises: the task's own, its job's, that of its memory.  Factors: drifts,
+    page cache, assigned memory, disk I/O, disk space, CPI, MAI, whether the counters are missing.
     """
 
     keys: NDArray[np.uint64]
+    noises: NDArray[np.void]
     factors: NDArray[np.float64]
 
 
 def traits_of(runs: NDArray[np.void], seed: int, anomalies: Anomalies, normal: NDArray[np.float32]) -> Traits:
     """Draw the traits of runs; they depend on seed and task only."""
-    keys = np.empty((len(runs), 3), dtype=np.uint64)
+    keys = np.empty((len(runs), 2), dtype=np.uint64)
+    noises = np.empty((len(runs), 3), dtype=NOISE)
     factors = np.empty((len(runs), 8))
     process, faults = np.uint64(key(seed, "process")), np.uint64(key(seed, "faults"))
-    _draw_traits(process, faults, runs, anomalies.no_counters, _DRIFTING, normal, keys, factors)
-    return Traits(keys, factors)
+    _draw_traits(process, faults, runs, anomalies.no_counters, _DRIFTING, normal, keys, noises, factors)
+    return Traits(keys, noises, factors)
 
 
 @njit(cache=True, nogil=True)
-def _draw_traits(process, faults, runs, no_counters, drifting, normal, keys, factors):  # type: ignore[no-untyped-def]
+def _draw_traits(  # type: ignore[no-untyped-def]
+    process, faults, runs, no_counters, drifting, normal, keys, noises, factors
+):  # fmt: skip
     for i in range(len(runs)):
         run = runs[i]
         job = mix(process, np.uint64(run["twin_job"]))
         own = mix(job, np.uint64(run["twin_index"] + 1))
         fault = mix(mix(faults, np.uint64(run["job"])), np.uint64(run["index"] + 1))
-        keys[i, 0], keys[i, 1], keys[i, 2] = own, job, fault
+        keys[i, 0], keys[i, 1] = mix(own, np.uint64(7)), fault
+        begin_noise(noises[i, 0], own)
+        begin_noise(noises[i, 1], job)
+        begin_noise(noises[i, 2], mix(own, np.uint64(9)))
         line = factors[i]
         line[0] = 1.0 if unit(mix(own, np.uint64(101))) < drifting[run["kind"]] else 0.0
         line[1] = 0.35 * unit(mix(own, np.uint64(102))) ** 1.5
@@ -74,20 +82,21 @@ def _share(bits: np.uint64, which: int) -> float:
     return float((bits >> np.uint64(16 * which)) & np.uint64(0xFFFF)) * (1.0 / 65536.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def measure(
-    runs: NDArray[np.void], keys: NDArray[np.uint64], factors: NDArray[np.float64], i: int, start: int, end: int,
+    runs: NDArray[np.void], keys: NDArray[np.uint64], noises: NDArray[np.void], factors: NDArray[np.float64],
+    i: int, start: int, end: int,
     between: NDArray[np.float32], within: NDArray[np.float32], spectra: NDArray[np.float32],
     normal: NDArray[np.float32], largest: NDArray[np.float32], out: NDArray[np.float64],
 ) -> None:  # fmt: skip
     """Fill `out` with the 13 :data:`COLUMNS` of one window, as exact numbers before rounding."""
-    kind, window, own = runs[i]["kind"], start // 300, keys[i, 0]
+    kind, window = runs[i]["kind"], start // 300
     drifts = int(factors[i, 0])
     wave, phase = runs[i]["wave"], runs[i]["phase"]
-    y = average(own, keys[i, 1], runs[i]["level"], drifts, 0.3 * factors[i, 0], wave, phase, window,
+    y = average(noises[i, 0], noises[i, 1], runs[i]["level"], drifts, 0.3 * factors[i, 0], wave, phase, window,
                 between, kind, spectra, normal)  # fmt: skip
     y = min(y, 1.0)
-    bits = mix(mix(own, np.uint64(7)), np.uint64(start))
+    bits = mix(keys[i, 0], np.uint64(start))
     x = min(second(bits, y, within, kind, normal), 1.0)
     bits = mix(bits, np.uint64(8))
     level, seconds = 0, (end - start) // WORK
@@ -98,7 +107,7 @@ def measure(
     out[AVERAGE], out[SAMPLED], out[MAXIMUM] = y, x, min(max(peak, x, y), 1.0)
 
     deviation = min(max(y / max(runs[i]["level"], 1e-9) - 1.0, -1.0), 2.0)
-    slow = noise(mix(own, np.uint64(9)), window, spectra, 1, normal)
+    slow = noise_at(noises[i, 2], window, spectra, 1, normal)
     memory = runs[i]["memory"] * max(1.0 + 0.05 * slow + 0.04 * deviation, 0.05)
     bits = mix(bits, np.uint64(10))
     out[MEMORY], out[MEMORY_MAXIMUM] = memory, memory * (1.0 + 0.02 * _share(bits, 0))

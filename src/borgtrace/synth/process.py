@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numba import njit
@@ -22,12 +22,8 @@ from numpy.typing import NDArray
 
 from borgtrace.synth.classes import tables
 from borgtrace.synth.hashing import mix
+from borgtrace.synth.noise import NOISE, SPECTRA, begin_noise, noise_at
 from borgtrace.synth.shapes import STEPS_PER_UNIT, Z_LIMIT, maximum_scores, normal_scores
-
-PERIODS: Final = (1, 4, 18, 144)
-"""Lengths of the constant stretches, in windows of 300 s: 5 min, 20 min, 90 min, 12 h."""
-SPECTRA: Final = np.sqrt(np.array([[0.80, 0.20, 0.0, 0.0], [0.02, 0.03, 0.92, 0.03]], dtype=np.float32))
-"""Amplitude of each stretch for stationary (row 0) and drifting (row 1) tasks."""
 
 _N: Final = normal_scores()
 _MAX: Final = maximum_scores()
@@ -48,7 +44,7 @@ class Processes:
     kind
         Row of :data:`borgtrace.synth.classes.CLASSES`.
     drifts
-        1 where the level wanders over hours (row of :data:`SPECTRA`).
+        1 where the level wanders over hours (row of :data:`~borgtrace.synth.noise.SPECTRA`).
     shared
         Share of the variance that the tasks of a job have in common.
     wave, phase
@@ -74,36 +70,16 @@ def shape_value(tables: NDArray[np.float32], kind: int, z: float) -> float:
     return tables[kind, index] * (1.0 - fraction) + tables[kind, index + 1] * fraction
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _stretch(key: np.uint64, number: int, window: int, period: int, normal: NDArray[np.float32]) -> float:
-    own = mix(key, np.uint64(number))
-    stretch = (np.uint64(window) + own % np.uint64(period)) // np.uint64(period)
-    return normal[mix(own, stretch) >> np.uint64(52)]
-
-
-@njit(cache=True, nogil=True, inline="always")
-def noise(
-    key: np.uint64, window: int, spectra: NDArray[np.float32], row: int, normal: NDArray[np.float32]
-) -> float:  # fmt: skip
-    """Return the standard-normal noise of one key at one window (constant divisors are fast)."""
-    z = spectra[row, 0] * normal[mix(mix(key, np.uint64(1)), np.uint64(window)) >> np.uint64(52)]
-    z += spectra[row, 1] * _stretch(key, 2, window, PERIODS[1], normal)
-    if spectra[row, 2] > 0.0:
-        z += spectra[row, 2] * _stretch(key, 3, window, PERIODS[2], normal)
-        z += spectra[row, 3] * _stretch(key, 4, window, PERIODS[3], normal)
-    return z
-
-
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def average(
-    key: np.uint64, job_key: np.uint64, level: float, drifts: int, shared: float, wave: float,
+    own: Any, job: Any, level: float, drifts: int, shared: float, wave: float,
     phase: float, window: int, between: NDArray[np.float32], kind: int, spectra: NDArray[np.float32],
     normal: NDArray[np.float32],
 ) -> float:  # fmt: skip
-    """Return the mean CPU of one window of one task."""
-    z = noise(key, window, spectra, drifts, normal)
+    """Return the mean CPU of one window of one task, given its own and its job's noise."""
+    z = noise_at(own, window, spectra, drifts, normal)
     if shared > 0.0:
-        z = math.sqrt(1.0 - shared) * z + math.sqrt(shared) * noise(job_key, window, spectra, 1, normal)
+        z = math.sqrt(1.0 - shared) * z + math.sqrt(shared) * noise_at(job, window, spectra, 1, normal)
     if wave > 0.0:
         z = math.sqrt(1.0 - wave * wave / 2.0) * z + wave * math.sin(_DAY * window + phase)
     return level * shape_value(between, kind, z)
@@ -122,11 +98,14 @@ def _fill(  # type: ignore[no-untyped-def]
     key, job_key, level, kind, drifts, shared, wave, phase, first, offsets, inst, avg,
     between, within, spectra, normal,
 ):  # fmt: skip
+    noises = np.empty(2, dtype=NOISE)
     for i in range(len(key)):
+        begin_noise(noises[0], key[i])
+        begin_noise(noises[1], job_key[i])
         for row in range(offsets[i], offsets[i + 1]):
             window = first[i] + row - offsets[i]
             y = average(
-                key[i], job_key[i], level[i], drifts[i], shared[i], wave[i], phase[i], window,
+                noises[0], noises[1], level[i], drifts[i], shared[i], wave[i], phase[i], window,
                 between, kind[i], spectra, normal,
             )  # fmt: skip
             bits = mix(mix(key[i], np.uint64(7)), np.uint64(window))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -31,13 +31,13 @@ class Texts(NamedTuple):
     words
         The bytes, eight to a word (little-endian), shape (numbers, words).
     length
-        Bytes of each, shape (numbers,).
+        Bytes of each, shape (numbers,); small, to stay in the cache.
     value
         What a reader gets back as float32, held as float64, shape (numbers,).
     """
 
     words: NDArray[np.uint64]
-    length: NDArray[np.int64]
+    length: NDArray[np.uint8]
     value: NDArray[np.float64]
 
 
@@ -55,15 +55,15 @@ def texts(generation: str) -> Texts:
     Examples
     --------
     >>> t = texts("2011")
-    >>> t.words[number_code(0.49949)].tobytes()[:6], t.length[number_code(0.49949)]
-    (b'0.4995', np.int64(6))
+    >>> t.words[number_code(0.49949)].tobytes()[:6], int(t.length[number_code(0.49949)])
+    (b'0.4995', 6)
     """
     numbers = [_number(code) for code in range(_NUMBERS)]
     if generation == "2011":
         words = [f"{number:.4g}" for number in numbers]
     else:
         words = [f"{number:.20f}".rstrip("0").rstrip(".") for number in numbers]
-    length = np.array([len(word) for word in words])
+    length = np.array([len(word) for word in words], dtype=np.uint8)
     value = np.array(words, dtype=np.float32).astype(np.float64)
     return Texts(np.stack(pack(words)), length, value)
 
@@ -105,7 +105,7 @@ def put_byte(buffer: NDArray[np.uint8], at: int, byte: int) -> None:
 
 @njit(cache=True, nogil=True, inline="always")
 def put_words(
-    buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[np.int64]
+    buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[Any]
 ) -> int:
     """Copy text `row` to position `at` (up to seven more bytes are overwritten); return where it ends.
 
@@ -119,7 +119,7 @@ def put_words(
 
 @njit(cache=True, nogil=True, inline="always")
 def put_short(
-    buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[np.int64]
+    buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[Any]
 ) -> int:
     """Copy a number of at most 16 bytes; return where it ends."""
     length = lengths[row]
@@ -130,7 +130,7 @@ def put_short(
 
 @njit(cache=True, nogil=True, inline="always")
 def put_long(
-    buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[np.int64]
+    buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[Any]
 ) -> int:
     """Copy a number of at most 24 bytes; return where it ends."""
     length = lengths[row]
@@ -140,7 +140,7 @@ def put_long(
     return at + length
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def put_integer(buffer: NDArray[np.uint8], at: int, value: int) -> int:
     """Write a decimal integer at `at`; return the position after it."""
     if value < 0:

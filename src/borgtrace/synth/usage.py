@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -25,6 +26,10 @@ FIELDS: Final = np.dtype(
 
 ``twin_job``, ``twin_index`` name the process it follows: its own, or, for an alloc instance, that of
 the task inside it, whose usage it includes."""
+_LETTERS: Final = {"i8": "q", "f4": "f", "i1": "b"}
+_PACK: Final = struct.Struct(
+    "<" + "".join(_LETTERS[FIELDS[name].str[1:]] for name in FIELDS.fields or ())
+).pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +70,23 @@ def windows_of(stretch: Stretch, machine_ids: NDArray[np.int64]) -> Windows:
 
 def _table(runs: Sequence[Run], machine_ids: NDArray[np.int64], since: int) -> NDArray[np.void]:
     ids = machine_ids.tolist()
-    rows = [_row(run, ids[run.machine]) for run in runs if run.usage_end > since]
-    table = np.array(rows, dtype=FIELDS)
-    return table[np.lexsort((table["start"], table["index"], table["job"]))]
+    packed = b"".join([_packed(run, ids[run.machine]) for run in runs if run.usage_end > since])
+    table = np.frombuffer(packed, dtype=FIELDS)
+    start, end = np.maximum(table["start"], TRACE_START) // SECOND, -(-table["end"] // SECOND)
+    order = np.lexsort((start, table["index"], table["job"]))
+    table = table[order]
+    table["start"], table["end"] = start[order], end[order]
+    return table
 
 
-def _row(run: Run, machine: int) -> tuple[float, ...]:
+def _packed(run: Run, machine: int) -> bytes:
+    """Return the fields of a run as bytes, with times still in µs; packed one by one they cost half."""
     task, job = run.task, run.task.job
-    host = job.host
-    return (
-        job.id, task.index, task.serial, machine, max(run.start, TRACE_START) // SECOND,
-        -(-run.usage_end // SECOND), task.level * task.cpu_share, task.memory * task.memory_share,
-        job.kind, job.wave, job.phase, host.id if host else 0, task.index if host else -1, job.is_alloc_set,
-        job.guest.id if job.guest else job.id, task.index,
+    host, guest = job.host, job.guest
+    return _PACK(
+        job.id, task.index, task.serial, machine, run.start, run.usage_end, task.level * task.cpu_share,
+        task.memory * task.memory_share, job.kind, job.wave, job.phase, host.id if host else 0,
+        task.index if host else -1, job.is_alloc_set, guest.id if guest else job.id, task.index,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from borgtrace.synth.measure import (
     ASSIGNED,
     AVERAGE,
     CACHE,
+    COLUMNS,
     CPI,
     DISK_IO,
     DISK_IO_MAXIMUM,
@@ -31,7 +32,8 @@ from borgtrace.synth.measure import (
     plant,
     traits_of,
 )  # fmt: skip
-from borgtrace.synth.process import SPECTRA, model_tables
+from borgtrace.synth.noise import SPECTRA
+from borgtrace.synth.process import model_tables
 from borgtrace.synth.text import number_code, put_byte, put_integer, put_short, put_words, texts
 from borgtrace.synth.usage import Windows
 
@@ -81,21 +83,37 @@ def _put_floats(buffer, at, values, order, text, length):  # type: ignore[no-unt
     return at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _format(  # type: ignore[no-untyped-def]
-    runs, keys, factors, ids, id_length, run, start, end, between, within, spectra, normal, largest, rates,
-    disk_io_until, order, text, length, number, buffer, tally, faults,
+    runs, keys, noises, factors, ids, id_length, run, start, end, between, within, spectra, normal, largest, rates,
+    disk_io_until, order, text, length, number, buffer, times, times_words, times_length, values, tally, faults,
 ):  # fmt: skip
-    at, times, times_length = 0, np.empty(_ID_LIMIT, dtype=np.uint8), np.zeros(1, dtype=np.int64)
-    times_words, values = times.view(np.uint64).reshape(1, -1), np.empty(13)
+    """Print rows into `buffer`; return how many bytes.
+
+    `times` (with `times_words`, the same memory) and `values` are scratch: a kernel that makes no arrays
+    need not count references to them, which would cost as much in every row as measuring it.
+    """
+    at, times_length[0] = 0, 0
     for row in range(len(run)):
         i = run[row]
-        own = mix(keys[i, 2], np.uint64(start[row]))
+        own = mix(keys[i, 1], np.uint64(start[row]))
         if unit(own) < rates[0]:
             faults[0] += 1
             continue
         measure(
-            runs, keys, factors, i, start[row], end[row], between, within, spectra, normal, largest, values
+            runs,
+            keys,
+            noises,
+            factors,
+            i,
+            start[row],
+            end[row],
+            between,
+            within,
+            spectra,
+            normal,
+            largest,
+            values,
         )
         plant(own, rates[1], rates[2], factors[i, 7], values, faults)
         if start[row] >= disk_io_until:
@@ -141,13 +159,16 @@ def usage_text(
     rates = np.array([anomalies.missing_usage, anomalies.bad_counters, anomalies.above_one])
     traits = traits_of(windows.runs, seed, anomalies, normal)
     ids, id_length = _identify(windows.runs)
-    words = texts("2011")
+    words, values = texts("2011"), np.empty(len(COLUMNS))
+    times, times_length = np.empty(_ID_LIMIT, dtype=np.uint8), np.zeros(1, dtype=np.int64)
+    times_words = times.view(np.uint64).reshape(1, -1)
     buffer = np.empty(min(CHUNK, max(len(windows), 1)) * ROW_LIMIT, dtype=np.uint8)
     for first in range(0, len(windows), CHUNK):
         part = slice(first, first + CHUNK)
         size = _format(
-            windows.runs, traits.keys, traits.factors, ids, id_length, windows.run[part], windows.start[part],
-            windows.end[part], between, within, SPECTRA, normal, largest, rates,
-            anomalies.disk_io_until // SECOND, _ORDER, words.words, words.length, words.value, buffer, tally, faults,
+            windows.runs, traits.keys, traits.noises, traits.factors, ids, id_length, windows.run[part],
+            windows.start[part], windows.end[part], between, within, SPECTRA, normal, largest, rates,
+            anomalies.disk_io_until // SECOND, _ORDER, words.words, words.length, words.value, buffer,
+            times, times_words, times_length, values, tally, faults,
         )  # fmt: skip
         yield buffer[:size]

@@ -29,7 +29,8 @@ from borgtrace.synth.measure import (
     plant,
     traits_of,
 )  # fmt: skip
-from borgtrace.synth.process import SPECTRA, model_tables, shape_value
+from borgtrace.synth.noise import SPECTRA
+from borgtrace.synth.process import model_tables, shape_value
 from borgtrace.synth.text import number_code, pack, put_byte, put_integer, put_long, put_words, texts
 from borgtrace.synth.usage import Windows
 
@@ -43,22 +44,24 @@ PERCENTILES: Final = special.ndtri(
 """Normal scores of 0, 10 … 100 % and of 91 … 99 %; the ends stand for one second in 300."""
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _values(  # type: ignore[no-untyped-def]
-    runs, keys, factors, run, start, end, between, within, spectra, normal, largest, scores, rates, codes, keep,
-    faults,
+    runs, keys, noises, factors, run, start, end, between, within, spectra, normal, largest, scores, rates, line, codes,
+    keep, faults,
 ):  # fmt: skip
-    """Fill `codes` (rows × 34): 13 measured columns, 20 percentiles, the sample rate, as ten-bit numbers."""
-    line = np.empty(34)
+    """Fill `codes` (rows × 34): 13 measured columns, 20 percentiles, the sample rate, as ten-bit numbers.
+
+    `line` is scratch: a kernel that makes no arrays need not count references to them in every row.
+    """
     for row in range(len(run)):
         i = run[row]
-        own = mix(keys[i, 2], np.uint64(start[row]))
+        own = mix(keys[i, 1], np.uint64(start[row]))
         keep[row] = unit(own) >= rates[0]
         if not keep[row]:
             faults[0] += 1
             continue
         measure(
-            runs, keys, factors, i, start[row], end[row], between, within, spectra, normal, largest,
+            runs, keys, noises, factors, i, start[row], end[row], between, within, spectra, normal, largest,
             line,
         )  # fmt: skip
         plant(own, rates[1], rates[2], factors[i, 7], line, faults)
@@ -68,7 +71,7 @@ def _values(  # type: ignore[no-untyped-def]
             codes[row, column] = -1 if line[column] < 0.0 else number_code(line[column])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _percentiles(line, own, within, kind, normal, scores):  # type: ignore[no-untyped-def]
     """Percentiles of the second in the window: between the sample's lower bound and the maximum."""
     wobble = 0.08 * normal[mix(own, np.uint64(7)) >> np.uint64(52)]
@@ -122,7 +125,7 @@ def _identify(runs, t):  # type: ignore[no-untyped-def]
     return text.view(np.uint64), length
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, _nrt=False)
 def _format(ids, id_length, run, start, end, codes, keep, rows, t, fields, text, length, buffer):  # type: ignore[no-untyped-def]
     at = 0
     for row in rows:
@@ -165,7 +168,7 @@ def _shards(keys, run, start, shards):  # type: ignore[no-untyped-def]
     shard = np.empty(len(run), dtype=np.int64)
     order = np.empty(len(run), dtype=np.uint64)
     for row in range(len(run)):
-        order[row] = mix(mix(keys[run[row], 2], np.uint64(4)), np.uint64(start[row]))
+        order[row] = mix(mix(keys[run[row], 1], np.uint64(4)), np.uint64(start[row]))
         shard[row] = np.int64((order[row] >> np.uint64(32)) % np.uint64(shards))
     return shard, order
 
@@ -211,12 +214,12 @@ class Measured:
 
     def _measure(self, part: slice) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
         between, within, normal, largest = self.tables
-        w = self.windows
+        w, traits = self.windows, self.traits
         run = w.run[part]
         codes, keep = np.zeros((len(run), 34), dtype=np.int32), np.zeros(len(run), dtype=bool)
         _values(
-            w.runs, self.traits.keys, self.traits.factors, run, w.start[part], w.end[part], between, within,
-            SPECTRA, normal, largest, PERCENTILES, self.rates, codes, keep, self.faults,
+            w.runs, traits.keys, traits.noises, traits.factors, run, w.start[part], w.end[part], between, within,
+            SPECTRA, normal, largest, PERCENTILES, self.rates, np.empty(34), codes, keep, self.faults,
         )  # fmt: skip
         _tally(run, codes, keep, self.words.value, self.tally)
         return codes, keep
