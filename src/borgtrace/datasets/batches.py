@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.datasets.formats import Runs
+from borgtrace.datasets.scratch import scratch
 from borgtrace.errors import UsageError
+from borgtrace.kernels.batches import arrange
 from borgtrace.kernels.series import pad
 
 if TYPE_CHECKING:
@@ -112,31 +115,25 @@ def batches_of(
 
     All batches are views of arrays that are filled in one go.
     """
-    order = np.arange(len(runs)) if rng is None else rng.permutation(len(runs))
-    order = order[np.argsort(_narrow(runs.lengths)[order], kind="stable")]
-    if not len(order):
+    n = len(runs)
+    if not n:
         return []
-    starts = np.arange(0, len(order), size)
-    counts = np.diff(starts, append=len(order))
-    longest = runs.lengths[order[starts + counts - 1]]
-    width = np.repeat(longest * features, counts)
-    first = np.cumsum(width) - width
-    data = np.empty(int(first[-1] + width[-1]), np.float32)
-    mask = np.empty(len(data), np.bool_)
-    pad(runs.buffer, runs.position, runs.lengths * features, order, first, width, fill, data, mask)
-    lengths, identity = runs.lengths[order], runs.identity[order]
-    numbers, codes = runs.numbers[order], runs.codes[order]
+    order = np.arange(n) if rng is None else rng.permutation(n)
+    rows, first, width = (scratch(name, n, np.int64) for name in ("rows", "first", "width"))
+    lengths, identity = np.empty(n, np.int64), np.empty(runs.identity.shape, np.int64)
+    values = arrange(
+        runs.lengths, runs.identity, order, size, features, rows, first, width, lengths, identity
+    )
+    data, mask = np.empty(values, np.float32), np.empty(values, np.bool_)
+    pad(runs.buffer, runs.position, runs.lengths * features, rows, first, width, fill, data, mask)
+    numbers, codes = runs.numbers[rows], runs.codes[rows]
+    starts = range(0, n, size)
     turns = range(len(starts)) if rng is None else rng.permutation(len(starts)).tolist()
     batches = []
     for k in turns:
-        rows = slice(int(starts[k]), int(starts[k] + counts[k]))
-        points = slice(int(first[starts[k]]), int(first[starts[k]] + counts[k] * longest[k] * features))
-        shape = (int(counts[k]), int(longest[k]), features)
-        batches.append(Batch(data[points].reshape(shape), mask[points].reshape(shape), lengths[rows],
-                             identity[rows], numbers[rows], codes[rows]))  # fmt: skip
+        low, high = starts[k], min(starts[k] + size, n)
+        shape = (high - low, int(lengths[high - 1]), features)
+        points = slice(int(first[low]), int(first[low]) + math.prod(shape))
+        batches.append(Batch(data[points].reshape(shape), mask[points].reshape(shape), lengths[low:high],
+                             identity[low:high], numbers[low:high], codes[low:high]))  # fmt: skip
     return batches
-
-
-def _narrow(lengths: Index) -> NDArray[Any]:
-    """Return lengths in the type that sorts fastest (NumPy sorts 16 bits by counting)."""
-    return lengths.astype(np.uint16) if lengths.max(initial=0) < 1 << 16 else lengths

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO
 
@@ -59,7 +60,7 @@ def read(path: Path, names: Names, *, is_verified: bool = True) -> Part:
     values = np.empty((int(offsets[-1]), width), np.float32)
     reading.copy_lists(runs.buffer, runs.position, 4 * width * offsets, values.reshape(-1).view(np.uint8))
     mask = (~np.isnan(values)).view(np.uint8)
-    return Part(offsets, values, mask, runs.identity, runs.numbers, runs.codes)
+    return Part(offsets, values, mask, runs.identity.copy(), runs.numbers, runs.codes)
 
 
 def read_runs(path: Path, names: Names, *, is_verified: bool = True) -> Runs:
@@ -83,10 +84,10 @@ def read_runs(path: Path, names: Names, *, is_verified: bool = True) -> Runs:
         for name in ("position", "size")
     )
     reading.locate(buffer, starts[: count + 1], *_packed(wanted), usual, position, size)
-    identity = np.empty((count, len(IDENTITY)), np.int64)
+    identity = scratch("identity", count * len(IDENTITY), np.int64).reshape(count, len(IDENTITY))
     reading.read_integers(buffer, position[:, 2 : 2 + len(IDENTITY)], identity)
     return Runs(
-        buffer, position[:, 0].copy(), size[:, 0] // (4 * len(names.features)), identity,
+        buffer, position[:, 0], size[:, 0] // (4 * len(names.features)), identity,
         _numbers(buffer, position[:, 2 + len(IDENTITY) : usual]),
         _codes(buffer, position[:, usual:], size[:, usual:], names),
     )  # fmt: skip
@@ -130,7 +131,8 @@ class _Entries:
         return out
 
 
-def _packed(names: Sequence[str]) -> tuple[Buffer, Index]:
+@cache
+def _packed(names: tuple[str, ...]) -> tuple[Buffer, Index]:
     encoded = [name.encode() for name in names]
     return np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([len(name) for name in encoded])
 
