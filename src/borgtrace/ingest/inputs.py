@@ -60,10 +60,10 @@ def staged_relation(table: Table, parts: Sequence[StagedPart]) -> str:
 def _select(table: Table, names: tuple[str, ...], parts: Sequence[StagedPart]) -> str:
     listed = ", ".join(_text(part.path) for part in parts)
     values = ", ".join(_value(column, names) for column in table.columns)
-    numbers = ", ".join(f"{_text(part.path)}: {part.part}" for part in parts)
+    numbers = ", ".join(str(part.part) for part in parts)
     return (
-        f"SELECT {values} FROM (SELECT *, (MAP {{{numbers}}})[filename] AS part_number "
-        f"FROM read_parquet([{listed}], filename = true, hive_partitioning = false))"
+        f"SELECT {values} FROM (SELECT *, ([{numbers}])[CAST(file_index AS BIGINT) + 1] AS part_number "
+        f"FROM read_parquet([{listed}], hive_partitioning = false))"
     )
 
 
