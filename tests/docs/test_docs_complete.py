@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 import re
 from pathlib import Path
@@ -66,6 +67,19 @@ def test_every_claim_has_a_statement_a_number_and_a_source(pages):
             assert claim.statement, claim.id
             assert str(claim.published), claim.id
             assert f"| {claim.id} |" in pages["papers.md"]
+
+
+@pytest.mark.parametrize("store", ["synthetic", "real-parts"])
+def test_what_was_measured_is_there_for_every_claim(store, docs):
+    """A new claim needs both stores analyzed again: borgtrace analyze STORE --out DIR, then DIR/claims.csv."""
+    from borgtrace.recipe import recipes
+
+    with (docs / "measured" / f"{store}.csv").open(newline="") as file:
+        measured = {(row["recipe"], row["id"]): row["statement"] for row in csv.DictReader(file)}
+    claims = {
+        (name, claim.id): claim.statement for name, recipe in recipes().items() for claim in recipe.claims
+    }
+    assert measured == claims
 
 
 def test_every_estimator_says_what_it_does(pages):
