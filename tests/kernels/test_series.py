@@ -67,14 +67,3 @@ def test_scale_keeps_missing_and_marks_it() -> None:
     assert values[[0, 2]].tolist() == [0.5, 0]
     assert np.isnan(values[1])
     assert mask.tolist() == [1, 0, 1]
-
-
-def test_pad_fills_what_is_missing_and_what_is_beyond() -> None:
-    source = np.frombuffer(b"?" + np.array([1, 10, 2, NAN, 3, 30], np.float32).tobytes(), np.uint8)
-    out, mask = np.empty(8, np.float32), np.empty(8, np.bool_)
-    kernels.pad(
-        source, np.array([1, 17]), np.array([4, 2]), np.array([1, 0]), np.array([0, 4]), np.array([4, 4]), -1.0, out,
-        mask,
-    )  # fmt: skip
-    assert out.tolist() == [3, 30, -1, -1, 1, 10, 2, -1]
-    assert mask.tolist() == [True, True, False, False, True, True, True, False]

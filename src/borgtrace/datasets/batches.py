@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.datasets.formats import Runs
-from borgtrace.datasets.scratch import scratch
 from borgtrace.errors import UsageError
-from borgtrace.kernels.batches import arrange
-from borgtrace.kernels.series import pad
+from borgtrace.kernels.batches import lay
 
 if TYPE_CHECKING:
     from borgtrace.datasets.dataset import TraceSet
@@ -119,13 +116,9 @@ def batches_of(
     if not n:
         return []
     order = np.arange(n) if rng is None else rng.permutation(n)
-    rows, first, width = (scratch(name, n, np.int64) for name in ("rows", "first", "width"))
-    lengths, identity = np.empty(n, np.int64), np.empty(runs.identity.shape, np.int64)
-    values = arrange(
-        runs.lengths, runs.identity, order, size, features, rows, first, width, lengths, identity
+    data, mask, rows, first, lengths, identity = lay(
+        runs.buffer, runs.position, runs.lengths, runs.identity, order, size, features, fill
     )
-    data, mask = np.empty(values, np.float32), np.empty(values, np.bool_)
-    pad(runs.buffer, runs.position, runs.lengths * features, rows, first, width, fill, data, mask)
     numbers, codes = runs.numbers[rows], runs.codes[rows]
     starts = range(0, n, size)
     turns = range(len(starts)) if rng is None else rng.permutation(len(starts)).tolist()
@@ -133,7 +126,7 @@ def batches_of(
     for k in turns:
         low, high = starts[k], min(starts[k] + size, n)
         shape = (high - low, int(lengths[high - 1]), features)
-        points = slice(int(first[low]), int(first[low]) + math.prod(shape))
+        points = slice(int(first[low]), int(first[high]))
         batches.append(Batch(data[points].reshape(shape), mask[points].reshape(shape), lengths[low:high],
                              identity[low:high], numbers[low:high], codes[low:high]))  # fmt: skip
     return batches

@@ -1,4 +1,8 @@
-"""Rows of batches: traces by length, and where each row begins."""
+"""Batches: traces by length, laid side by side in rows as wide as the longest of a batch.
+
+One call does all there is to do for a file: threads that work on files side by side then seldom meet at
+Python's lock, and waiting for it takes longer than laying a thousand rows.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +12,26 @@ from numpy.typing import NDArray
 from borgtrace.kernels.compiled import compiled
 
 Index = NDArray[np.int64]
+Series = NDArray[np.float32]
+Mask = NDArray[np.bool_]
+
+_ROWS = 32
+"""Rows that are laid before their missing values are told: a few, which the nearest cache holds."""
 
 
 @compiled()
-def arrange(
-    lengths: Index, identity: Index, order: Index, size: int, features: int, rows: Index, first: Index,
-    width: Index, row_lengths: Index, row_identity: Index,
-) -> int:  # fmt: skip
-    """Sort traces by length, stably, and cut them into batches whose rows are as wide as the longest.
+def lay(
+    source: NDArray[np.uint8], position: Index, lengths: Index, identity: Index, order: Index, size: int,
+    features: int, fill: float,
+) -> tuple[Series, Mask, Index, Index, Index, Index]:  # fmt: skip
+    """Sort traces by length, stably, cut them into batches and lay their series into the rows of these.
 
     Parameters
     ----------
-    lengths
-        Points of each trace, shape (n,).
+    source
+        Bytes that hold float32 series (points × features, row by row).
+    position, lengths
+        Where each series begins, in bytes, and how many points it has, shape (n,).
     identity
         Whole numbers of each trace, shape (n, k).
     order
@@ -29,36 +40,32 @@ def arrange(
         Rows of a batch; the last has what is left.
     features
         Values of a point.
-    rows
-        Output, shape (n,): which trace each row takes.
-    first, width
-        Output, shape (n,): where each row begins, in values, and how many values it has room for.
-    row_lengths, row_identity
-        Output, shapes (n,) and (n, k): those of each row.
+    fill
+        Value for padding and for NaN.
 
     Returns
     -------
-    int
-        Values of all batches, padding included.
+    values, mask
+        All batches, one row after the other; `mask` is True where a value was measured.
+    rows
+        Which trace each row holds, shape (n,).
+    first
+        Where each row begins in `values`, and after the last where it ends, shape (n + 1,).
+    row_lengths, row_identity
+        Those of each row, shapes (n,) and (n, k).
     """
-    _sort(lengths, order, rows)
-    at = 0
-    for low in range(0, rows.size, size):
-        high = min(low + size, rows.size)
-        room = lengths[rows[high - 1]] * features
-        for j in range(np.uint64(low), np.uint64(high)):
-            i = np.uint64(rows[j])
-            first[j], width[j], row_lengths[j] = at, room, lengths[i]
-            for k in range(np.uint64(identity.shape[1])):
-                row_identity[j, k] = identity[i, k]
-            at += room
-    return at
+    rows, first = np.empty(order.size, np.int64), np.empty(order.size + 1, np.int64)
+    row_lengths, row_identity = np.empty(order.size, np.int64), np.empty(identity.shape, np.int64)
+    _sort(lengths, order, np.zeros(lengths.max() + 2, np.int64), rows)
+    _tell_rows(lengths, identity, rows, size, features, first, row_lengths, row_identity)
+    values, mask = np.empty(first[order.size], np.float32), np.empty(first[order.size], np.bool_)
+    _lay_rows(source, position, row_lengths, rows, first, features, np.float32(fill), values, mask)
+    return values, mask, rows, first, row_lengths, row_identity
 
 
-@compiled()
-def _sort(lengths: Index, order: Index, rows: Index) -> None:
-    """Fill `rows` with `order`, sorted by length: by counting, as lengths are small numbers."""
-    following = np.zeros(lengths.max() + 2, np.int64)
+@compiled(makes_arrays=False)
+def _sort(lengths: Index, order: Index, following: Index, rows: Index) -> None:
+    """Fill `rows` with `order`, sorted by length: by counting (in `following`), as lengths are small numbers."""
     for i in range(lengths.size):
         following[np.uint64(lengths[i] + 1)] += 1
     for length in range(1, following.size):
@@ -68,3 +75,51 @@ def _sort(lengths: Index, order: Index, rows: Index) -> None:
         place = np.uint64(lengths[np.uint64(i)])
         rows[np.uint64(following[place])] = i
         following[place] += 1
+
+
+@compiled(makes_arrays=False)
+def _tell_rows(
+    lengths: Index, identity: Index, rows: Index, size: int, features: int, first: Index, row_lengths: Index,
+    row_identity: Index,
+) -> None:  # fmt: skip
+    """Say of each row where it begins, and whose it is."""
+    first[0] = 0
+    for low in range(0, rows.size, size):
+        high = min(low + size, rows.size)
+        width = lengths[rows[high - 1]] * features
+        for j in range(np.uint64(low), np.uint64(high)):
+            i = np.uint64(rows[j])
+            first[j + np.uint64(1)], row_lengths[j] = first[j] + width, lengths[i]
+            for k in range(np.uint64(identity.shape[1])):
+                row_identity[j, k] = identity[i, k]
+
+
+@compiled(makes_arrays=False)
+def _lay_rows(
+    source: NDArray[np.uint8], position: Index, row_lengths: Index, rows: Index, first: Index, features: int,
+    fill: np.float32, values: Series, mask: Mask,
+) -> None:  # fmt: skip
+    """Copy the series of each row, and fill what is missing and what is beyond."""
+    unaligned, four = values.view(np.uint8), np.uint64(4)
+    for low in range(0, rows.size, _ROWS):
+        high = min(low + _ROWS, rows.size)
+        block = slice(first[low], first[high])
+        values[block] = np.float32(np.nan)
+        for j in range(np.uint64(low), np.uint64(high)):  # unsigned: indices that do not count from the end
+            start = four * np.uint64(first[j])
+            shift = np.uint64(position[np.uint64(rows[j])]) - start
+            for byte in range(start, start + four * np.uint64(row_lengths[j] * features)):
+                unaligned[byte] = source[shift + byte]
+        _tell_missing(values[block], mask[block], fill)
+
+
+@compiled(inline=True)
+def _tell_missing(values: Series, mask: Mask, fill: np.float32) -> None:
+    """Replace NaN by `fill`; `mask` becomes True where there was none.
+
+    Many rows at a time: a row is shorter than what the compiler works on side by side.
+    """
+    for k in range(values.size):
+        value = values[k]
+        mask[k] = value == value  # noqa: PLR0124 - NaN is not equal to itself
+        values[k] = value if value == value else fill  # noqa: PLR0124

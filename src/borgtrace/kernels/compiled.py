@@ -13,7 +13,9 @@ import numba
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def compiled(*, parallel: bool = False, inline: bool = False) -> Callable[[Function], Function]:
+def compiled(
+    *, parallel: bool = False, inline: bool = False, makes_arrays: bool = True
+) -> Callable[[Function], Function]:
     """Compile a function with Numba, cached on disk, releasing the GIL; its type is kept.
 
     Parameters
@@ -22,6 +24,9 @@ def compiled(*, parallel: bool = False, inline: bool = False) -> Callable[[Funct
         Let ``prange`` loops use all threads.
     inline
         Paste the function into its callers (small scalar functions).
+    makes_arrays
+        Where it is False, references to arrays are not counted: for every slice, and every array handed to
+        an inlined function, that takes longer than reading a few bytes.  Such a kernel makes no array.
 
     Notes
     -----
@@ -34,5 +39,5 @@ def compiled(*, parallel: bool = False, inline: bool = False) -> Callable[[Funct
         )
     return cast(
         Callable[[Function], Function],
-        numba.njit(cache=True, nogil=True, parallel=parallel, fastmath=False),
+        numba.njit(cache=True, nogil=True, parallel=parallel, fastmath=False, _nrt=makes_arrays),
     )

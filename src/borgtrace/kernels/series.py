@@ -1,4 +1,4 @@
-"""Many traces of the store, copied side by side: gathered, put on a grid, measured, scaled, padded.
+"""Many traces of the store, copied side by side: gathered, put on a grid, measured, scaled.
 
 A *series* holds the windows of n traces one after the other: float32 of shape (points,), with int64 `offsets`
 of shape (n + 1,).  ``first`` says at which row of the store's columns each trace begins.
@@ -134,42 +134,3 @@ def scale(series: Series, offset: float, divisor: float, mask: NDArray[np.uint8]
         value = series[i]
         mask[i] = np.uint8(value == value)  # noqa: PLR0124 - NaN is not equal to itself
         series[i] = np.float32((np.float64(value) - offset) / divisor)
-
-
-@compiled()
-def pad(
-    source: NDArray[np.uint8], position: Index, length: Index, order: Index, first: Index, width: Index,
-    fill: float, out: Series, mask: NDArray[np.bool_],
-) -> None:  # fmt: skip
-    """Lay series into the rows of batches; `fill` stands where nothing was measured.
-
-    Parameters
-    ----------
-    source
-        Bytes that hold float32 series.
-    position, length
-        Where each series begins, in bytes, and how many values it has, shape (n,).
-    order
-        Which series row j of the batches takes, shape (m,).
-    first, width
-        Where row j begins in `out`, and how many values it has room for, shape (m,).
-    fill
-        Value for padding and for NaN.
-    out, mask
-        All batches, one after the other; `mask` is True where a value was measured.
-    """
-    nothing, unaligned = np.float32(fill), out.view(np.uint8)
-    four = np.uint64(4)
-    for j in range(order.size):  # unsigned indices spare the look whether they count from the end
-        i, start = order[j], np.uint64(first[j])
-        stop, end = start + np.uint64(length[i]), start + np.uint64(width[j])
-        shift = np.uint64(position[i]) - four * start
-        for byte in range(four * start, four * stop):
-            unaligned[byte] = source[shift + byte]
-        for k in range(start, stop):
-            value = out[k]
-            mask[k] = value == value  # noqa: PLR0124 - NaN is not equal to itself
-            out[k] = value if value == value else nothing  # noqa: PLR0124
-        for k in range(stop, end):
-            out[k] = nothing
-            mask[k] = False

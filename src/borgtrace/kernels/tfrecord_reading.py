@@ -11,6 +11,8 @@ from borgtrace.kernels.tfrecord import FRAME, Floats, Index
 _HEAD, _CRC = 12, 4
 _FIELD_1, _FIELD_2 = 0x0A, 0x12
 _LARGEST = (1 << 14) - 1
+LISTS = 2
+"""Features that come before the whole numbers: the series and its mask."""
 
 
 @compiled(inline=True)
@@ -20,11 +22,12 @@ def _byte(buffer: Buffer, at: int) -> int:
 
 
 @compiled(inline=True)
-def _read_size(buffer: Buffer, at: int) -> int:
-    size = np.uint64(0)
-    for k in range(8):
-        size |= np.uint64(buffer[at + k]) << np.uint64(8 * k)
-    return int(np.int64(size))
+def _word(buffer: Buffer, at: int) -> np.uint64:
+    """Eight bytes, little-endian; the compiler makes one load of them."""
+    word = np.uint64(0)
+    for k in range(np.uint64(8)):
+        word |= np.uint64(buffer[np.uint64(at) + k]) << np.uint64(8) * k
+    return word
 
 
 @compiled(inline=True)
@@ -37,7 +40,7 @@ def _agrees(buffer: Buffer, start: int, stop: int) -> bool:
     return crc == stored
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def find_records(buffer: Buffer, is_verified: bool, starts: Index) -> int:
     """Fill `starts` with where each record begins and the last one ends.
 
@@ -52,7 +55,7 @@ def find_records(buffer: Buffer, is_verified: bool, starts: Index) -> int:
     while at < buffer.size:
         if at + FRAME > buffer.size or count + 1 >= starts.size:
             return -1 - count
-        size = _read_size(buffer, at)
+        size = int(np.int64(_word(buffer, at)))
         if size < 0 or size > buffer.size - at - FRAME:
             return -1 - count
         if is_verified and not (
@@ -89,7 +92,7 @@ def _is_name(buffer: Buffer, at: int, size: int, names: Buffer, first: int, last
     return differing == 0
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def _name_of(buffer: Buffer, at: int, size: int, names: Buffer, name_ends: Index, guess: int) -> int:
     """Which of the names ``buffer[at : at + size]`` is, −1 for none; `guess` is tried first."""
     for turn in range(name_ends.size):
@@ -101,11 +104,13 @@ def _name_of(buffer: Buffer, at: int, size: int, names: Buffer, name_ends: Index
 
 @compiled(inline=True)
 def _size(buffer: Buffer, at: int) -> tuple[int, int]:
-    """Return the varint of one or two bytes at `at`, and where it ends; a larger one gives above 16,383."""
+    """Return the varint of one or two bytes at `at`, and where it ends; a larger one gives above 16,383.
+
+    Without a branch: which of the two it is cannot be foretold, and a wrong guess costs more.
+    """
     low = _byte(buffer, at)
-    if low < 128:
-        return low, at + 1
-    return (low & 127) | _byte(buffer, at + 1) << 7, at + 2
+    is_long = low >> 7
+    return (low & 127) | (_byte(buffer, at + 1) << 7) * is_long, at + 1 + is_long
 
 
 @compiled(inline=True)
@@ -133,42 +138,101 @@ def _list_size(room: int) -> int:
 
 
 @compiled(inline=True)
-def _locate_usual(
-    buffer: Buffer, at: int, end: int, names: Buffer, name_ends: Index, usual: int, i: int, position: Index,
-    size: Index,
+def _locate_lists(
+    buffer: Buffer, at: int, end: int, names: Buffer, name_ends: Index, low: int, high: int, row: np.uint64,
+    position: Index, size: Index,
 ) -> int:  # fmt: skip
-    """Find the first `usual` features of record i, one after the other in the order of `names`.
+    """Find features `low` to `high` of a record, one after the other in the order of `names`.
 
     Returns where that ends: before a feature that is missing, or longer than sizes of two bytes tell.
     """
-    first, row = 0, np.uint64(i)
-    for k in range(np.uint64(usual)):
+    for k in range(np.uint64(low), np.uint64(high)):
+        first, last = _bounds(name_ends, k)
         entry, body = _size(buffer, at + 1)
-        last = name_ends[k]
         if at >= end or entry > _LARGEST or not _is_named(buffer, body, names, first, last):
             break
-        header = 2 + last - first
-        size[row, k] = _list_size(entry - header)
+        size[k, row] = _list_size(entry - 2 - (last - first))
         at = body + entry
-        position[row, k] = at - size[row, k]
-        first = last
+        position[k, row] = at - size[k, row]
     return at
 
 
-@compiled()
-def locate(
-    buffer: Buffer, starts: Index, names: Buffer, name_ends: Index, usual: int, position: Index, size: Index
-) -> None:
-    """Find the packed list (or first word) of each named feature in each record.
+@compiled(inline=True)
+def _bounds(name_ends: Index, k: int | np.uint64) -> tuple[int, int]:
+    """Return where name k begins and ends."""
+    return name_ends[k - np.uint64(1)] if k else 0, name_ends[k]
 
-    `position` and `size` have shape (records, names); size −1 where a record lacks the feature.  The first
-    `usual` features are in every record of files that this package has written, in this order.
+
+@compiled(inline=True)
+def _short_varint(word: np.uint64, size: int) -> int:
+    """Decode the varint in the first `size` bytes of a word, 1 to 8: seven bits of each, without a branch."""
+    bits = word << np.uint64(64 - 8 * size) >> np.uint64(64 - 8 * size)
+    bits = (bits & np.uint64(0x007F007F007F007F)) | (bits & np.uint64(0x7F007F007F007F00)) >> np.uint64(1)
+    bits = (bits & np.uint64(0x00003FFF00003FFF)) | (bits & np.uint64(0x3FFF00003FFF0000)) >> np.uint64(2)
+    return int(
+        np.int64((bits & np.uint64(0x0FFFFFFF)) | (bits & np.uint64(0x0FFFFFFF00000000)) >> np.uint64(4))
+    )
+
+
+@compiled(inline=True)
+def _read_usual_integers(
+    buffer: Buffer, at: int, end: int, names: Buffer, name_ends: Index, row: np.uint64, integers: Index
+) -> int:  # fmt: skip
+    """Read the whole numbers of a record, one after the other in the order of `names`.
+
+    Returns where that ends: before one that is missing, longer than a word or near the end of the buffer.
     """
-    size[:] = -1
-    for i in range(position.shape[0]):
+    for k in range(np.uint64(integers.shape[1])):
+        first, last = _bounds(name_ends, k + np.uint64(LISTS))
+        header = 10 + last - first
+        size = _byte(buffer, at + 1) + 2 - header
+        is_short = at < end and 0 < size <= 8 and at + header + 8 <= buffer.size
+        if not is_short or not _is_named(buffer, at + 2, names, first, last):
+            break
+        integers[row, k] = _short_varint(_word(buffer, at + header), size)
+        at += header + size
+    return at
+
+
+@compiled(makes_arrays=False)
+def read_records(
+    buffer: Buffer, is_verified: bool, names: Buffer, name_ends: Index, usual: int, starts: Index,
+    position: Index, size: Index, integers: Index,
+) -> int:  # fmt: skip
+    """Find all records, the packed list (or first word) of each named feature in each, and read whole numbers.
+
+    Parameters
+    ----------
+    buffer
+        A whole file.
+    is_verified
+        Whether check sums are checked.
+    names, name_ends
+        Names of features, one after the other, and where each ends: two lists, the whole numbers, others.
+    usual
+        How many of them are in every record of files that this package has written, in this order.
+    starts
+        Output, shape (room + 1,): where each record begins and the last one ends.
+    position, size
+        Output, shape (names, room): where each feature lies, in bytes; size −1 where a record lacks one that
+        is not usual.  Whole numbers have no place.
+    integers
+        Output, shape (room, whole numbers).
+
+    Returns
+    -------
+    int
+        As :func:`find_records`.
+    """
+    count = find_records(buffer, is_verified, starts)
+    size[usual:, : max(count, 0)] = -1
+    for i in range(count):
         end = starts[i + 1] - _CRC
         _, at = _read_varint(buffer, starts[i] + _HEAD + 1)
-        at = _locate_usual(buffer, at, end, names, name_ends, usual, i, position, size)
+        row, after = np.uint64(i), LISTS + integers.shape[1]
+        at = _locate_lists(buffer, at, end, names, name_ends, 0, LISTS, row, position, size)
+        at = _read_usual_integers(buffer, at, end, names, name_ends, row, integers)
+        at = _locate_lists(buffer, at, end, names, name_ends, after, usual, row, position, size)
         guess = usual % name_ends.size
         while at < end:
             entry, at = _read_varint(buffer, at + 1)
@@ -178,12 +242,15 @@ def locate(
             if k >= 0:
                 _, at = _read_varint(buffer, at + length + 1)
                 _, at = _read_varint(buffer, at + 1)
-                size[i, k], position[i, k] = _read_varint(buffer, at + 1)
+                size[k, i], position[k, i] = _read_varint(buffer, at + 1)
+                if LISTS <= k < after:
+                    integers[i, k - LISTS], _ = _read_varint(buffer, position[k, i])
                 guess = k + 1
             at = following
+    return count
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def copy_lists(buffer: Buffer, position: Index, offsets: Index, out: Buffer) -> None:
     """Copy bytes ``position[i]`` … of each record to ``out[offsets[i] : offsets[i + 1]]``."""
     for i in range(position.size):
@@ -193,12 +260,4 @@ def copy_lists(buffer: Buffer, position: Index, offsets: Index, out: Buffer) -> 
             target[k] = source[k]
 
 
-@compiled()
-def read_integers(buffer: Buffer, position: Index, out: Index) -> None:
-    """Decode varints; `position` and `out` have shape (records, numbers)."""
-    for i in range(position.shape[0]):
-        for k in range(position.shape[1]):
-            out[i, k], _ = _read_varint(buffer, position[i, k])
-
-
-__all__ = ["Buffer", "Floats", "Index", "copy_lists", "find_records", "locate", "read_integers"]
+__all__ = ["Buffer", "Floats", "LISTS", "Index", "copy_lists", "find_records", "read_records"]

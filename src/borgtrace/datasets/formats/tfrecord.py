@@ -24,7 +24,6 @@ from borgtrace.kernels import tfrecord as records
 from borgtrace.kernels import tfrecord_reading as reading
 
 SERIES, MASK = "data", "mask"
-_SMALLEST = records.FRAME + 8
 _FLOAT_LIST, _INT64_LIST = 2, 3
 _GZIP = 16 + zlib.MAX_WBITS
 Buffer = NDArray[np.uint8]
@@ -72,25 +71,33 @@ def read_runs(path: Path, names: Names, *, is_verified: bool = True) -> Runs:
         The file is cut short or damaged.
     """
     buffer = _bytes(path)
-    starts = scratch("starts", buffer.size // _SMALLEST + 2, np.int64)
-    count = reading.find_records(buffer, is_verified, starts)
+    wanted = (SERIES, MASK, *IDENTITY, *names.numbers, *names.words)
+    usual = len(wanted) - len(names.words)
+    room = buffer.size // _smallest(wanted[:usual]) + 1
+    starts = scratch("starts", room + 1, np.int64)
+    position, size = (_table(name, len(wanted), room) for name in ("position", "size"))
+    identity = _table("identity", room, len(IDENTITY))
+    count = reading.read_records(
+        buffer, is_verified, *_packed(wanted), usual, starts, position, size, identity
+    )
     if count < 0:
         raise StoreError(str(path), "damaged", expected="a whole record", got=f"a bad one at {-1 - count}",
                          way_out="build the dataset again")  # fmt: skip
-    wanted = (SERIES, MASK, *IDENTITY, *names.numbers, *names.words)
-    usual = len(wanted) - len(names.words)
-    position, size = (
-        scratch(name, count * len(wanted), np.int64).reshape(count, len(wanted))
-        for name in ("position", "size")
-    )
-    reading.locate(buffer, starts[: count + 1], *_packed(wanted), usual, position, size)
-    identity = scratch("identity", count * len(IDENTITY), np.int64).reshape(count, len(IDENTITY))
-    reading.read_integers(buffer, position[:, 2 : 2 + len(IDENTITY)], identity)
+    position, size = position[:, :count], size[:, :count]
     return Runs(
-        buffer, position[:, 0], size[:, 0] // (4 * len(names.features)), identity,
-        _numbers(buffer, position[:, 2 + len(IDENTITY) : usual]),
-        _codes(buffer, position[:, usual:], size[:, usual:], names),
+        buffer, position[0], size[0] // (4 * len(names.features)), identity[:count],
+        _numbers(buffer, position[reading.LISTS + len(IDENTITY) : usual]),
+        _codes(buffer, position[usual:], size[usual:], names),
     )  # fmt: skip
+
+
+def _smallest(names: tuple[str, ...]) -> int:
+    """Bytes of a framed record that has these features, all empty: each with a tag and a size of five kinds."""
+    return records.FRAME + sum(10 + len(name) for name in names)
+
+
+def _table(name: str, rows: int, columns: int) -> Index:
+    return scratch(name, rows * columns, np.int64).reshape(rows, columns)
 
 
 def _write_all(file: BinaryIO, data: memoryview | bytes) -> None:
@@ -169,17 +176,17 @@ def _bytes(path: Path) -> Buffer:
 
 
 def _numbers(buffer: Buffer, position: Index) -> NDArray[np.float32]:
-    numbers = np.empty(position.shape, np.float32)
+    numbers = np.empty(position.T.shape, np.float32)
     if numbers.size:
         places = np.arange(0, 4 * position.size + 1, 4)
-        reading.copy_lists(buffer, position.reshape(-1), places, numbers.reshape(-1).view(np.uint8))
+        reading.copy_lists(buffer, position.T.reshape(-1), places, numbers.reshape(-1).view(np.uint8))
     return numbers
 
 
 def _codes(buffer: Buffer, position: Index, size: Index, names: Names) -> Index:
-    codes = np.full(position.shape, -1, np.int64)
+    codes = np.full(position.T.shape, -1, np.int64)
     for k, words in enumerate(names.words.values()):
         number = {word.encode(): code for code, word in enumerate(words)}
-        for i in np.flatnonzero(size[:, k] >= 0):
-            codes[i, k] = number[buffer[position[i, k] : position[i, k] + size[i, k]].tobytes()]
+        for i in np.flatnonzero(size[k] >= 0):
+            codes[i, k] = number[buffer[position[k, i] : position[k, i] + size[k, i]].tobytes()]
     return codes
