@@ -36,7 +36,7 @@ def _turned(value: np.uint32, bits: np.uint32) -> np.uint32:
     return np.uint32(np.uint32(value << bits) | np.uint32(value >> np.uint32(np.uint32(32) - bits)))
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def _absorb(words: NDArray[np.uint32], first: int, state: NDArray[np.uint32]) -> None:
     """Mix one block of sixteen words into the state (RFC 1321, step 4)."""
     a, b, c, d = state[0], state[1], state[2], state[3]
@@ -82,7 +82,7 @@ def _prefix(
     return _big_endian(state[0])
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def _write_number(text: NDArray[np.uint8], at: int, number: int) -> int:
     """Write a non-negative number as decimal text at `at`; return where it ends."""
     digits, rest = 1, np.uint64(number) // _TEN
@@ -106,7 +106,7 @@ def job_prefixes(jobs: Identifiers, out: Prefixes) -> None:
         out[i] = _prefix(text, words, _write_number(text, 0, jobs[i]), state)
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def _absorb_lanes(words: NDArray[np.uint32], state: NDArray[np.uint32]) -> None:
     """Mix one block each of `_LANES` messages: words (16, lanes), state (4, lanes), all lanes in step."""
     for i in range(64):
@@ -132,26 +132,35 @@ def task_prefixes(jobs: Identifiers, tasks: Identifiers, out: Prefixes) -> None:
 
     Sixteen messages go through the rounds side by side: each is one block, and there are many.
     """
-    text = np.zeros((_LANES, _BLOCK), np.uint8)
-    by_lane, words = text.view(np.uint32), np.empty((16, _LANES), np.uint32)
+    text, words = np.zeros((_LANES, _BLOCK), np.uint8), np.empty((16, _LANES), np.uint32)
     state = np.empty((4, _LANES), np.uint32)
     for first in range(0, jobs.size, _LANES):
-        text[:] = 0
-        lanes = min(_LANES, jobs.size - first)
-        for k in range(lanes):
-            end = _write_number(text[k], 0, jobs[first + k])
-            text[k, end] = _COMMA
-            end = _write_number(text[k], end + 1, tasks[first + k])
-            text[k, end] = _STOP
-            by_lane[k, 14] = np.uint32(8 * end)
-        for i in range(16):
-            for k in range(_LANES):
-                words[i, k] = by_lane[k, i]
-        for i in range(4):
-            state[i, :] = _START[i]
-        _absorb_lanes(words, state)
-        for k in range(lanes):
-            out[first + k] = _big_endian(np.uint32(state[0, k] + _START[0]))
+        last = min(first + _LANES, jobs.size)
+        _digest_lanes(jobs[first:last], tasks[first:last], text, words, state, out[first:last])
+
+
+@compiled(makes_arrays=False)
+def _digest_lanes(
+    jobs: Identifiers, tasks: Identifiers, text: NDArray[np.uint8], words: NDArray[np.uint32],
+    state: NDArray[np.uint32], out: Prefixes,
+) -> None:  # fmt: skip
+    """Do as :func:`task_prefixes` for at most `_LANES` messages; `text`, `words` and `state` are scratch."""
+    by_lane = text.view(np.uint32)
+    text[:] = 0
+    for k in range(jobs.size):
+        end = _write_number(text[k], 0, jobs[k])
+        text[k, end] = _COMMA
+        end = _write_number(text[k], end + 1, tasks[k])
+        text[k, end] = _STOP
+        by_lane[k, 14] = np.uint32(8 * end)
+    for i in range(16):
+        for k in range(_LANES):
+            words[i, k] = by_lane[k, i]
+    for i in range(4):
+        state[i, :] = _START[i]
+    _absorb_lanes(words, state)
+    for k in range(jobs.size):
+        out[k] = _big_endian(np.uint32(state[0, k] + _START[0]))
 
 
 @compiled()
