@@ -7,6 +7,7 @@ import numpy as np
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.crc32c import Buffer, masked_crc32c
 from borgtrace.kernels.tfrecord import FRAME, Floats, Index
+from borgtrace.kernels.words import load_word
 
 _HEAD, _CRC = 12, 4
 _FIELD_1, _FIELD_2 = 0x0A, 0x12
@@ -19,15 +20,6 @@ LISTS = 2
 def _byte(buffer: Buffer, at: int) -> int:
     """Return a byte; an unsigned index spares the look whether it counts from the end (six times faster)."""
     return int(np.int64(buffer[np.uint64(at)]))
-
-
-@compiled(inline=True)
-def _word(buffer: Buffer, at: int) -> np.uint64:
-    """Eight bytes, little-endian; the compiler makes one load of them."""
-    word = np.uint64(0)
-    for k in range(np.uint64(8)):
-        word |= np.uint64(buffer[np.uint64(at) + k]) << np.uint64(8) * k
-    return word
 
 
 @compiled(inline=True)
@@ -55,7 +47,7 @@ def find_records(buffer: Buffer, is_verified: bool, starts: Index) -> int:
     while at < buffer.size:
         if at + FRAME > buffer.size or count + 1 >= starts.size:
             return -1 - count
-        size = int(np.int64(_word(buffer, at)))
+        size = int(np.int64(load_word(buffer, at)))
         if size < 0 or size > buffer.size - at - FRAME:
             return -1 - count
         if is_verified and not (
@@ -189,7 +181,7 @@ def _read_usual_integers(
         is_short = at < end and 0 < size <= 8 and at + header + 8 <= buffer.size
         if not is_short or not _is_named(buffer, at + 2, names, first, last):
             break
-        integers[row, k] = _short_varint(_word(buffer, at + header), size)
+        integers[row, k] = _short_varint(load_word(buffer, at + header), size)
         at += header + size
     return at
 

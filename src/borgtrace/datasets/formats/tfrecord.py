@@ -22,6 +22,7 @@ from borgtrace.datasets.scratch import scratch
 from borgtrace.errors import StoreError
 from borgtrace.kernels import tfrecord as records
 from borgtrace.kernels import tfrecord_reading as reading
+from borgtrace.kernels.vocabulary import find_words, table_of
 
 SERIES, MASK = "data", "mask"
 _FLOAT_LIST, _INT64_LIST = 2, 3
@@ -186,7 +187,13 @@ def _numbers(buffer: Buffer, position: Index) -> NDArray[np.float32]:
 def _codes(buffer: Buffer, position: Index, size: Index, names: Names) -> Index:
     codes = np.full(position.T.shape, -1, np.int64)
     for k, words in enumerate(names.words.values()):
-        number = {word.encode(): code for code, word in enumerate(words)}
-        for i in np.flatnonzero(size[k] >= 0):
-            codes[i, k] = number[buffer[position[k, i] : position[k, i] + size[k, i]].tobytes()]
+        find_words(buffer, position[k], size[k], *_vocabulary(words), codes[:, k])
     return codes
+
+
+@cache
+def _vocabulary(words: tuple[str, ...]) -> tuple[Buffer, Index, Index]:
+    """Return words as bytes, where each begins and ends, and their hash table."""
+    encoded = [word.encode() for word in words]
+    packed, ends = np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([0, *map(len, encoded)])
+    return packed, ends, table_of(packed, ends)
