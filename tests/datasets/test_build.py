@@ -250,7 +250,7 @@ def test_an_error_while_writing_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("damage", ["cut", "missing", "meta", "version"])
+@pytest.mark.parametrize("damage", ["cut", "missing", "meta", "half", "version"])
 def test_a_damaged_dataset_is_not_opened(small: ArrayStore, tmp_path: Path, damage: str) -> None:
     out = tmp_path / "d"
     build(small, out)
@@ -261,6 +261,8 @@ def test_a_damaged_dataset_is_not_opened(small: ArrayStore, tmp_path: Path, dama
         file.unlink()
     elif damage == "meta":
         (out / "meta.json").unlink()
+    elif damage == "half":
+        os.truncate(out / "meta.json", 100)
     else:
         (out / "meta.json").write_text('{"format_version": "9.0"}')
     with pytest.raises(StoreError):

@@ -75,8 +75,6 @@ def batches(
     threads: int = 2, is_verified: bool = False,
 ) -> Iterator[Batch]:  # fmt: skip
     """Yield batches; see :meth:`borgtrace.datasets.dataset.TraceSet.batches`."""
-    if size < 1:
-        raise UsageError("size", "not a batch size", expected="at least 1", got=str(size))
 
     def load(numbered: tuple[int, Path]) -> list[Batch]:
         rng = None if seed is None else np.random.default_rng([seed, epoch, numbered[0]])
@@ -88,6 +86,12 @@ def batches(
         files = np.random.default_rng([seed, epoch]).permutation(files)
     for loaded in ahead(load, [(int(k), paths[k]) for k in files], threads):
         yield from loaded
+
+
+def check_size(option: str, size: int) -> None:
+    """Refuse a batch without a trace."""
+    if size < 1:
+        raise UsageError(option, "not a batch size", expected="at least 1", got=str(size))
 
 
 def ahead(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> Iterator[Result]:

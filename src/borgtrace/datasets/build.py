@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from borgtrace.datasets import meta
 from borgtrace.datasets.blocks import POINTS, Gatherer, spans
-from borgtrace.datasets.features import ALWAYS, series_features, static_features
+from borgtrace.datasets.features import series_features, static_features
 from borgtrace.datasets.folder import building, check_free
-from borgtrace.datasets.formats import FORMATS, Names, Part, suffix_of
+from borgtrace.datasets.formats import FORMATS, IDENTITY, Names, Part, suffix_of
 from borgtrace.datasets.leakage import Shared, running_on, shared_groups
 from borgtrace.datasets.options import Options
 from borgtrace.datasets.scaling import (
@@ -272,7 +272,7 @@ def _side_by_side(series: list[NDArray[Any]]) -> NDArray[Any]:
 
 def _about(traces: Traces, index: Index, names: Names) -> tuple[Index, NDArray[np.float32], Index]:
     """Identity, static numbers and codes of static words of some traces."""
-    identity = np.stack([getattr(traces, name)[index] for name in ALWAYS], axis=1)
+    identity = np.stack([getattr(traces, name)[index] for name in IDENTITY], axis=1)
     numbers = np.empty((len(index), len(names.numbers)), np.float32)
     for k, name in enumerate(names.numbers):
         numbers[:, k] = traces.columns[name][index]

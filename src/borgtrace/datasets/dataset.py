@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from borgtrace.datasets import scaling
-from borgtrace.datasets.batches import Batch, batches
+from borgtrace.datasets.batches import Batch, batches, check_size
 from borgtrace.datasets.formats import FORMATS, Part, Runs, joined
 from borgtrace.datasets.meta import File, Meta, read
 
@@ -118,7 +118,13 @@ class TraceSet:
             Files that are read ahead.
         is_verified
             Check the check sums of what is read (sizes are checked on opening).
+
+        Raises
+        ------
+        UsageError
+            `size` is below 1.
         """
+        check_size("size", size)
         return batches(
             self, size, seed=seed, epoch=epoch, fill=fill, threads=threads, is_verified=is_verified
         )

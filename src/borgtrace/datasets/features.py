@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from borgtrace.datasets.formats import IDENTITY
 from borgtrace.datasets.selection import tier_sql
 from borgtrace.datasets.traces import Static
 from borgtrace.errors import UsageError
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 DERIVED = {"duration": "duration", "elapsed": "start_time"}
 """Series that are no usage column, and the array they come from: length of the window, and time since the
 start of the first one, both in seconds."""
-ALWAYS = ("collection_id", "instance_index", "length", "first_time")
-"""Whole numbers that every trace carries."""
 _WORDS = ("string", "enum")
 
 
@@ -83,7 +82,7 @@ def static_features(generation: str, names: Sequence[str]) -> tuple[Static, ...]
 
 def static_names() -> tuple[str, ...]:
     """Names of all static features."""
-    return ("tier", *(name for name in TABLES["tasks"].names if name not in ALWAYS))
+    return ("tier", *(name for name in TABLES["tasks"].names if name not in IDENTITY))
 
 
 def _series(name: str, generation: str) -> Feature:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -81,11 +81,6 @@ def running_on(sets: Mapping[str, Index], start: NDArray[np.int64], end: NDArray
         f"{earlier} → {later}": int(np.count_nonzero(end[sets[earlier]] > start[sets[later]].min()))
         for earlier, later in pairwise(names)
     }
-
-
-def lines(shared: Sequence[Shared]) -> list[str]:
-    """Return the report as lines, most telling first."""
-    return [str(entry) for entry in shared] or ["one set only: nothing to leak"]
 
 
 def _counts(codes: NDArray[np.int64], size: int) -> NDArray[np.int64]:

@@ -144,7 +144,8 @@ def read(folder: Path) -> Meta:
     Raises
     ------
     StoreError
-        There is no dataset, it is of another format version, or a file is missing or cut short.
+        There is no dataset, it is of another format version, or a file (this one too) is missing or cut
+        short.
     """
     raw = _load(folder)
     files = {
@@ -169,7 +170,11 @@ def _load(folder: Path) -> dict[str, Any]:
     if not path.is_file():
         raise StoreError(str(folder), "not a dataset", expected=f"a folder with {FILE}",
                          way_out=f"build one: borgtrace dataset STORE {folder}")  # fmt: skip
-    raw: dict[str, Any] = json.loads(path.read_text())
+    try:
+        raw: dict[str, Any] = json.loads(path.read_text())
+    except ValueError as error:
+        raise StoreError(str(path), "damaged", expected="JSON", got=str(error),
+                         way_out="build the dataset again") from error  # fmt: skip
     found = str(raw.get("format_version", "none"))
     if found.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
         raise StoreError(str(folder), "dataset of another format version", expected=FORMAT_VERSION, got=found,

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
-from borgtrace.datasets.batches import Batch, batches_of
+from borgtrace.datasets.batches import Batch, batches_of, check_size
 from borgtrace.datasets.formats import Part, joined, runs_of
 
 if TYPE_CHECKING:
@@ -38,6 +38,11 @@ class TraceDataset(IterableDataset[Item]):
     fill
         What stands where nothing was measured.
 
+    Raises
+    ------
+    UsageError
+        `batch_size` is below 1.
+
     Notes
     -----
     Each worker reads every n-th file; where there are fewer files than workers, every n-th trace of all
@@ -49,6 +54,7 @@ class TraceDataset(IterableDataset[Item]):
         self, traces: TraceSet, batch_size: int = 256, *, seed: int | None = None, buffer: int = 65_536,
         fill: float = 0.0,
     ) -> None:  # fmt: skip
+        check_size("batch_size", batch_size)
         super().__init__()
         self.traces, self.batch_size, self.seed = traces, batch_size, seed
         self.buffer, self.fill, self.epoch = buffer, fill, 0
