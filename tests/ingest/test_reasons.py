@@ -147,3 +147,12 @@ def test_a_suspicious_percentile_list_is_stored_and_counted(tmp_path, code, reco
     path = write_records(tmp_path / "raw", "instance_usage", [record])
     result = ingest([path], tmp_path / "store", IngestOptions(jobs=1))
     assert result.manifest.counters["instance_usage"] == {code: 1}
+
+
+def test_a_window_that_differs_in_one_column_is_no_duplicate(tmp_path):
+    """The collection is looked at closely: start, mean CPU, memory and the sample are the same."""
+    write_cell(tmp_path / "raw")
+    write_part(tmp_path / "raw", "task_usage", [USAGE[0], _changed(USAGE[0], f13="0.25")])
+    result = ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
+    assert result.manifest.counters.get("instance_usage", {}) == {}
+    assert result.manifest.tables["instance_usage"] == 2

@@ -18,7 +18,15 @@ from borgtrace.ingest.ranges import cut_ranges, range_condition, range_number
 from borgtrace.schema import Table
 from borgtrace.store.layout import part_name
 
-ROW_GROUP = 1 << 19
+PARQUET = (
+    "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, "
+    f"ROW_GROUP_SIZE {1 << 19}, DICTIONARY_SIZE_LIMIT {1 << 15}"
+)
+"""How the store's files are written.
+
+Measured values have ten significant bits and so fewer than 2^15 distinct ones in a row group; numbers that
+have more are given up as dictionary early, before its hash table leaves the cache (a quarter of the writing).
+"""
 DIRECT_FILES = 4
 """Up to so many files, each sort filters the whole input; beyond, rows are first dealt to buckets."""
 
@@ -103,7 +111,6 @@ def _sort(connection: duckdb.DuckDBPyConnection, table: Table, source: str, path
     names = ", ".join(f'"{name}"' for name in table.names)
     order = ", ".join(f'"{name}"' for name in table.key)
     written = connection.execute(
-        f"COPY (SELECT {names} FROM ({source}) ORDER BY {order}) TO '{path}' "
-        f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE {ROW_GROUP})"
+        f"COPY (SELECT {names} FROM ({source}) ORDER BY {order}) TO '{path}' ({PARQUET})"
     ).fetchall()  # to the end: an open result bars other work on the connection
     return int(written[0][0]) if written else 0

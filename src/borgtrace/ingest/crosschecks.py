@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from borgtrace.schema import TRACE_TABLES, Table
 
@@ -17,7 +20,7 @@ def count_across(
     connection: duckdb.DuckDBPyConnection,
     files: Mapping[str, Sequence[Path]],
     tasks: Path,
-    usage_repeats: int,
+    suspects: npt.NDArray[np.int64],
 ) -> dict[str, dict[str, int]]:
     """Count, per table and reason, what can be seen only when tables are whole.
 
@@ -29,14 +32,17 @@ def count_across(
         Parquet files of each table.
     tasks
         The index, to tell orphans.
-    usage_repeats
-        Windows that share their start with another of the same task; without any, no usage row
-        can be repeated and the costly comparison is spared.
+    suspects
+        Collections in which usage may repeat itself, as `index_usage` returns them; the others
+        are spared the costly comparison of whole rows.
     """
     found: dict[str, dict[str, int]] = {name: {} for name in TRACE_TABLES}
     for name, table in TRACE_TABLES.items():
-        if files.get(name) and (name != "instance_usage" or usage_repeats):
-            found[name]["exact_duplicate"] = sum(_repeated(connection, table, path) for path in files[name])
+        if files.get(name):
+            among = suspects if name == "instance_usage" else None
+            found[name]["exact_duplicate"] = sum(
+                _repeated(connection, table, path, among) for path in files[name]
+            )
     if files.get("machine_events"):
         for name in _NAMES_MACHINES:
             if files.get(name):
@@ -56,11 +62,15 @@ def _read(paths: Sequence[Path]) -> str:
 
 
 def _number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
-    row = connection.execute(query).fetchone()
-    return int(row[0] or 0) if row else 0
+    rows = connection.execute(
+        query
+    ).fetchall()  # to the end: an open result bars other work on the connection
+    return int(rows[0][0] or 0)
 
 
-def _repeated(connection: duckdb.DuckDBPyConnection, table: Table, path: Path) -> int:
+def _repeated(
+    connection: duckdb.DuckDBPyConnection, table: Table, path: Path, among: npt.NDArray[np.int64] | None
+) -> int:
     """Count rows that repeat an earlier one; equal rows are always in the same file.
 
     Hashes first: grouping 8 bytes a row is far cheaper than grouping whole rows, and almost
@@ -68,10 +78,14 @@ def _repeated(connection: duckdb.DuckDBPyConnection, table: Table, path: Path) -
     """
     names = [name for name in table.names if name not in ("source_part", "source_row")]
     columns = ", ".join(f'"{name}"' for name in names)
-    suspects = f"SELECT hash({columns}) AS h FROM {_read([path])} GROUP BY h HAVING count(*) > 1"
+    rows = _read([path])
+    if among is not None:
+        connection.register("among", pa.table({"collection_id": among}))
+        rows = f"(SELECT * FROM {rows} WHERE collection_id IN (SELECT collection_id FROM among))"
+    suspects = f"SELECT hash({columns}) AS h FROM {rows} GROUP BY h HAVING count(*) > 1"
     return _number(
         connection,
-        f"WITH suspects AS ({suspects}), n AS (SELECT count(*) AS n FROM {_read([path])} "
+        f"WITH suspects AS ({suspects}), n AS (SELECT count(*) AS n FROM {rows} "
         f"WHERE hash({columns}) IN (SELECT h FROM suspects) GROUP BY {columns}) SELECT sum(n - 1) FROM n",
     )
 

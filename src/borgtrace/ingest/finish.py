@@ -18,6 +18,9 @@ from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store.digest import file_digest, store_digest
 from borgtrace.store.layout import Layout, part_name
 
+INDEXERS = 4
+"""Most blocks of usage indexed at a time, whatever the number of cores: they are outside DuckDB's budget."""
+
 
 @dataclass(frozen=True)
 class Finished:
@@ -53,14 +56,14 @@ def finish(
     traces = Layout(work).traces
     traces.mkdir()
     progress.begin("index tasks", rows["instance_usage"], "rows")
-    usage, repeats = index_usage(
-        files["instance_usage"], rows["instance_usage"], traces,
+    usage, suspects = index_usage(
+        files["instance_usage"], rows["instance_usage"], traces, min(_threads(connection), INDEXERS),
         lambda done: progress.advance("index tasks", done),
     )  # fmt: skip
     rows["tasks"] = write_tasks(connection, usage, files, generation, work / "tasks")
     tasks = work / "tasks" / part_name(0)
     progress.begin("cross-check tables", len(TRACE_TABLES), "tables")
-    quality = count_across(connection, files, tasks, repeats)
+    quality = count_across(connection, files, tasks, suspects)
     progress.advance("cross-check tables", len(TRACE_TABLES))
     return Finished(
         {name: rows[name] for name in TABLES},
@@ -68,6 +71,10 @@ def finish(
         _digest({**files, "tasks": [tasks]}),
         _time_range(connection, files),
     )
+
+
+def _threads(connection: duckdb.DuckDBPyConnection) -> int:
+    return int(connection.execute("SELECT current_setting('threads')").fetchall()[0][0])
 
 
 def count_rows(files: Sequence[Path]) -> int:

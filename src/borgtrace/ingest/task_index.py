@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 
 from borgtrace.engine.embedded import SQL_TYPES
-from borgtrace.ingest.cluster import ROW_GROUP
+from borgtrace.ingest.cluster import PARQUET
 from borgtrace.schema import TABLES, TERMINAL_EVENTS, Generation
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.enums import EVENT_TYPE
@@ -47,8 +47,7 @@ def write_tasks(
     _view(connection, "collection_events", files["collection_events"])
     connection.register("usage_index", usage)
     written = connection.execute(
-        f"COPY ({_query(generation)}) TO '{folder / part_name(0)}' "
-        f"(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE {ROW_GROUP})"
+        f"COPY ({_query(generation)}) TO '{folder / part_name(0)}' ({PARQUET})"
     ).fetchone()
     connection.unregister("usage_index")
     return int(written[0]) if written else 0

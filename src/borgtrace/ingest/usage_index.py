@@ -1,4 +1,4 @@
-"""One sequential pass over sorted usage: the trace arrays, and what usage says of each task."""
+"""One pass over sorted usage: the trace arrays, and what usage says of each task."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from joblib import Parallel, delayed
 
+from borgtrace.kernels.repeats import repeating_runs
 from borgtrace.kernels.runs import run_spans, run_starts, run_statistics
 from borgtrace.schema.tables.tasks import STATISTICS_COLUMNS
 from borgtrace.schema.time import AFTER_TRACE, SECOND
@@ -29,8 +31,9 @@ def index_usage(
     parts: Sequence[Path],
     rows: int,
     folder: Path,
+    threads: int = 1,
     progress: Callable[[int], None] = lambda rows: None,
-) -> tuple[pa.Table, int]:
+) -> tuple[pa.Table, npt.NDArray[np.int64]]:
     """Write the trace arrays of sorted usage and return one row per task.
 
     Parameters
@@ -41,29 +44,33 @@ def index_usage(
         Rows in all of them.
     folder
         Where ``<column>.npy`` go; must exist.
+    threads
+        Blocks of rows worked on at a time; each takes about 200 MB.
 
     Returns
     -------
     tasks
         Key, first_row, n_windows, spans and statistics of each task, in order.
-    repeats
-        Windows that start when the window before them of the same task did.
+    suspects
+        Collections in which a window may repeat another: same task, start, mean and sampled usage.
     """
     arrays = _Arrays(folder, rows)
-    tables, done, repeats = [], 0, 0
-    for table in _whole_tasks(parts):
-        found, repeated = _index_part(table, done, arrays)
+    pool = Parallel(threads, backend="threading", return_as="generator", pre_dispatch=threads, batch_size=1)
+    tables, suspects = [_index_block(_nothing(), 0, arrays)[0]], [np.empty(0, np.int64)]
+    for found, suspect in pool(
+        delayed(_index_block)(block, first, arrays) for first, block in _whole_tasks(parts)
+    ):
         tables.append(found)
-        repeats += repeated
-        done += table.num_rows
-        progress(table.num_rows)
+        suspects.append(suspect)
+        progress(int(pc.sum(found.column("n_windows")).as_py()))
     arrays.flush()
-    return pa.concat_tables(tables) if tables else _index_part(_nothing(), 0, arrays)[0], repeats
+    return pa.concat_tables(tables), np.unique(np.concatenate(suspects))
 
 
-def _whole_tasks(parts: Sequence[Path]) -> Iterator[pa.Table]:
-    """Yield the rows of sorted files in blocks that end where a task ends."""
+def _whole_tasks(parts: Sequence[Path]) -> Iterator[tuple[int, pa.Table]]:
+    """Yield the rows of sorted files in blocks that end where a task ends, each with its first row."""
     rest: pa.Table | None = None
+    done = 0
     for part in parts:
         file = pq.ParquetFile(part, read_dictionary=["collection_type"])
         for batch in file.iter_batches(ROWS_PER_BLOCK, columns=list(_READ)):
@@ -71,10 +78,10 @@ def _whole_tasks(parts: Sequence[Path]) -> Iterator[pa.Table]:
             block = block if rest is None else pa.concat_tables([rest, block], promote_options="permissive")
             last = _last_task(block)
             if last:
-                yield block.slice(0, last)
-            rest = block.slice(last)
+                yield done, block.slice(0, last)
+            rest, done = block.slice(last), done + last
     if rest is not None and rest.num_rows:
-        yield rest
+        yield done, rest
 
 
 def _last_task(block: pa.Table) -> int:
@@ -109,7 +116,7 @@ def _create(path: Path, kind: type, rows: int) -> npt.NDArray[np.generic]:
     return np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=(rows,))
 
 
-def _index_part(table: pa.Table, first: int, arrays: _Arrays) -> tuple[pa.Table, int]:
+def _index_block(table: pa.Table, first: int, arrays: _Arrays) -> tuple[pa.Table, npt.NDArray[np.int64]]:
     collection, instance = _numbers(table, "collection_id"), _numbers(table, "instance_index")
     start, end = _numbers(table, "start_time"), _numbers(table, "end_time")
     machine = pc.fill_null(table.column("machine_id"), -1).to_numpy()
@@ -122,8 +129,8 @@ def _index_part(table: pa.Table, first: int, arrays: _Arrays) -> tuple[pa.Table,
         arrays.columns["start_time"][rows] = _seconds(start)
         arrays.columns["duration"][rows] = duration
     statistics: dict[str, pa.Array] = {}
-    for name in STATISTICS_COLUMNS:
-        values = floats(table.column(name))
+    measured = np.stack([floats(table.column(name)) for name in STATISTICS_COLUMNS])
+    for name, values in zip(STATISTICS_COLUMNS, measured, strict=True):
         if arrays.rows:
             arrays.columns[name][rows] = values
         found = run_statistics(values, starts, duration)
@@ -142,7 +149,8 @@ def _index_part(table: pa.Table, first: int, arrays: _Arrays) -> tuple[pa.Table,
         "last_time": spans[1],
         **statistics,
     }
-    return pa.table(columns), int(spans[5].sum())
+    suspect = repeating_runs(start, measured.view(np.uint32), starts)
+    return pa.table(columns), collection[heads][suspect]
 
 
 def _numbers(table: pa.Table, name: str) -> npt.NDArray[np.int64]:

@@ -90,7 +90,7 @@ def run_statistics(values: Floats, starts: Longs, weights: Doubles) -> Doubles:
 
 @compiled()
 def run_spans(start: Longs, end: Longs, length: Longs, machine: Longs, starts: Longs) -> Longs:
-    """Return first start, last end, seconds, gaps, machines and repeats of each run of windows.
+    """Return first start, last end, seconds, gaps and machines of each run of windows.
 
     Parameters
     ----------
@@ -106,11 +106,10 @@ def run_spans(start: Longs, end: Longs, length: Longs, machine: Longs, starts: L
     Returns
     -------
     ndarray
-        Shape (6, k) of int64: first start, last end, µs in windows, gaps, distinct machines, and
-        windows that start when the window before them did.
+        Shape (5, k) of int64: first start, last end, µs in windows, gaps, distinct machines.
     """
     runs = len(starts) - 1
-    result = np.zeros((6, runs), np.int64)
+    result = np.zeros((5, runs), np.int64)
     seen = np.empty(64, np.int64)
     for run in range(runs):
         low, high = starts[run], starts[run + 1]
@@ -120,7 +119,6 @@ def run_spans(start: Longs, end: Longs, length: Longs, machine: Longs, starts: L
             result[2, run] += length[row]
             if row > low:
                 result[3, run] += start[row] > latest
-                result[5, run] += start[row] == start[row - 1]
             latest = max(latest, end[row])
             if machine[row] >= 0 and (row == low or machine[row] != machine[row - 1]):
                 known = False
