@@ -117,3 +117,17 @@ def test_a_damaged_tfrecord_is_named(tmp_path: Path, damage: str) -> None:
         FORMATS["tfrecord"].read(path, NAMES)
     expected = f"{path}: damaged: expected a whole record, got a bad one at {record}; build the dataset again"
     assert str(caught.value) == expected
+
+
+def test_features_that_do_not_end_with_their_record_are_told_without_check_sums(tmp_path: Path) -> None:
+    path = tmp_path / "x.tfrecord"
+    FORMATS["tfrecord"].write(path, NAMES, [_part([4, 4, 4], 0)])
+    data = bytearray(path.read_bytes())
+    second = 16 + int.from_bytes(data[:8], "little")
+    entry = data.index(b"\x0a\x04mask", second) - 1
+    data[entry] += 1
+    path.write_bytes(data)
+    with pytest.raises(StoreError) as caught:
+        FORMATS["tfrecord"].read(path, NAMES, is_verified=False)
+    expected = f"{path}: damaged: expected a whole record, got a bad one at 1; build the dataset again"
+    assert str(caught.value) == expected

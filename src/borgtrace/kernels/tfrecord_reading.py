@@ -6,7 +6,7 @@ import numpy as np
 
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.crc32c import Buffer, masked_crc32c
-from borgtrace.kernels.tfrecord import FRAME, Floats, Index
+from borgtrace.kernels.tfrecord import FRAME, Index
 from borgtrace.kernels.words import load_word
 
 _HEAD, _CRC = 12, 4
@@ -139,9 +139,11 @@ def _locate_lists(
     Returns where that ends: before a feature that is missing, or longer than sizes of two bytes tell.
     """
     for k in range(np.uint64(low), np.uint64(high)):
+        if at >= end:
+            break
         first, last = _bounds(name_ends, k)
         entry, body = _size(buffer, at + 1)
-        if at >= end or entry > _LARGEST or not _is_named(buffer, body, names, first, last):
+        if entry > _LARGEST or not _is_named(buffer, body, names, first, last):
             break
         size[k, row] = _list_size(entry - 2 - (last - first))
         at = body + entry
@@ -175,10 +177,12 @@ def _read_usual_integers(
     Returns where that ends: before one that is missing, longer than a word or near the end of the buffer.
     """
     for k in range(np.uint64(integers.shape[1])):
+        if at >= end:
+            break
         first, last = _bounds(name_ends, k + np.uint64(LISTS))
         header = 10 + last - first
         size = _byte(buffer, at + 1) + 2 - header
-        is_short = at < end and 0 < size <= 8 and at + header + 8 <= buffer.size
+        is_short = 0 < size <= 8 and at + header + 8 <= buffer.size
         if not is_short or not _is_named(buffer, at + 2, names, first, last):
             break
         integers[row, k] = _short_varint(load_word(buffer, at + header), size)
@@ -214,7 +218,7 @@ def read_records(
     Returns
     -------
     int
-        As :func:`find_records`.
+        As :func:`find_records`; −1 − i, too, where the features of record i do not end where it does.
     """
     count = find_records(buffer, is_verified, starts)
     size[usual:, : max(count, 0)] = -1
@@ -239,6 +243,8 @@ def read_records(
                     integers[i, k - LISTS], _ = _read_varint(buffer, position[k, i])
                 guess = k + 1
             at = following
+        if at != end:
+            return -1 - i
     return count
 
 
@@ -252,4 +258,4 @@ def copy_lists(buffer: Buffer, position: Index, offsets: Index, out: Buffer) -> 
             target[k] = source[k]
 
 
-__all__ = ["Buffer", "Floats", "LISTS", "Index", "copy_lists", "find_records", "read_records"]
+__all__ = ["LISTS", "copy_lists", "find_records", "read_records"]
