@@ -72,7 +72,7 @@ class Recipe:
     @property
     def module(self) -> str:
         """Name of the module that declares the recipe."""
-        return self.compute.__module__
+        return self.plot.__module__
 
     @property
     def question(self) -> str:

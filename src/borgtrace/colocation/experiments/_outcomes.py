@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,9 +68,22 @@ def to_table(outcomes: Iterable[Outcome], declared: Table) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=arrow_schema(declared))
 
 
-def run_cells(tables: Tables, cells: Sequence[Cell], declared: Table, scale: Scale) -> pa.Table:
-    """Run cells on a store at a scale."""
-    return to_table(grid_of(tables, scale).outcomes(cells), declared)
+def packing(cells: Callable[[], Sequence[Cell]], declared: Table) -> Callable[..., pa.Table]:
+    """Make the computation of an experiment that packs every instance of a store in each of these ways."""
+
+    def compute(
+        tables: Tables,
+        *,
+        tasks: int = 100_000,
+        realizations: int = 10_000,
+        instances: int = 10,
+        size: int = 1_000,
+        seed: int = 0,
+    ) -> pa.Table:
+        scale = Scale(tasks, realizations, instances, size, seed)
+        return to_table(grid_of(tables, scale).outcomes(cells()), declared)
+
+    return compute
 
 
 def paper_estimators() -> list[Estimator]:

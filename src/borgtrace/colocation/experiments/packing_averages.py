@@ -12,18 +12,17 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation.experiments._charts import m_q_chart
-from borgtrace.colocation.experiments._grids import Scale
 from borgtrace.colocation.experiments._outcomes import (
     find,
     outcome_table,
+    packing,
     paper_estimators,
-    run_cells,
     summaries,
     value,
 )
 from borgtrace.colocation.grid import Cell
 from borgtrace.colocation.instances import Data
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe
 
 if TYPE_CHECKING:
     import altair as alt
@@ -36,19 +35,6 @@ DATA: tuple[Data, ...] = ("inst", "avg")
 def cells() -> list[Cell]:
     """Every estimator of the paper, on both data, seeing all or most realizations."""
     return [Cell(e, data=d, clairvoyance=s) for e in paper_estimators() for d in DATA for s in SEEN]
-
-
-def compute(
-    tables: Tables,
-    *,
-    tasks: int = 100_000,
-    realizations: int = 10_000,
-    instances: int = 10,
-    size: int = 1_000,
-    seed: int = 0,
-) -> pa.Table:
-    """Pack every instance with every estimator on both data."""
-    return run_cells(tables, cells(), RESULT, Scale(tasks, realizations, instances, size, seed))
 
 
 def plot(result: pa.Table) -> alt.Chart:
@@ -85,6 +71,6 @@ CLAIMS = (
 )  # fmt: skip
 
 RECIPE = Recipe(
-    "packing_averages", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
+    "packing_averages", packing(cells, RESULT), plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
     reference="Janus & Rzadca, SoCC'17, Fig. 10", order=330,
 )  # fmt: skip

@@ -14,17 +14,16 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation.experiments._charts import m_q_chart, spread_chart
-from borgtrace.colocation.experiments._grids import Scale
 from borgtrace.colocation.experiments._outcomes import (
     find,
     outcome_table,
+    packing,
     paper_estimators,
-    run_cells,
     summaries,
     value,
 )
 from borgtrace.colocation.grid import Cell
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe
 
 if TYPE_CHECKING:
     import altair as alt
@@ -35,19 +34,6 @@ RESULT = outcome_table("packing_base")
 def cells() -> list[Cell]:
     """Every estimator of the paper, with both packers."""
     return [Cell(e, packer=p) for e in paper_estimators() for p in ("best-fit", "first-fit")]
-
-
-def compute(
-    tables: Tables,
-    *,
-    tasks: int = 100_000,
-    realizations: int = 10_000,
-    instances: int = 10,
-    size: int = 1_000,
-    seed: int = 0,
-) -> pa.Table:
-    """Pack every instance with every estimator and both packers."""
-    return run_cells(tables, cells(), RESULT, Scale(tasks, realizations, instances, size, seed))
 
 
 def plot(result: pa.Table) -> alt.HConcatChart:
@@ -153,6 +139,6 @@ CLAIMS = (
 )  # fmt: skip
 
 RECIPE = Recipe(
-    "packing_base", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
+    "packing_base", packing(cells, RESULT), plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
     reference="Janus & Rzadca, SoCC'17, Fig. 7–9", order=320,
 )  # fmt: skip

@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from borgtrace.colocation.experiments._charts import lines
-from borgtrace.colocation.experiments._grids import Scale
 from borgtrace.colocation.experiments._outcomes import (
     find,
     outcome_table,
+    packing,
     paper_estimators,
-    run_cells,
     summaries,
     value,
 )
 from borgtrace.colocation.grid import Cell
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe
 
 if TYPE_CHECKING:
     import altair as alt
@@ -39,19 +38,6 @@ def cells() -> list[Cell]:
         for c in CAPACITIES
         for r in (False, True)
     ]
-
-
-def compute(
-    tables: Tables,
-    *,
-    tasks: int = 100_000,
-    realizations: int = 10_000,
-    instances: int = 10,
-    size: int = 1_000,
-    seed: int = 0,
-) -> pa.Table:
-    """Pack every instance with every estimator at every capacity."""
-    return run_cells(tables, cells(), RESULT, Scale(tasks, realizations, instances, size, seed))
 
 
 def plot(result: pa.Table) -> alt.LayerChart:
@@ -89,6 +75,6 @@ CLAIMS = (
 )  # fmt: skip
 
 RECIPE = Recipe(
-    "packing_capacities", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
+    "packing_capacities", packing(cells, RESULT), plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
     reference="Janus & Rzadca, SoCC'17, Fig. 11", order=340,
 )  # fmt: skip

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from borgtrace.colocation.experiments._charts import lines
-from borgtrace.colocation.experiments._grids import Scale
 from borgtrace.colocation.experiments._outcomes import (
     find,
     outcome_table,
+    packing,
     paper_estimators,
-    run_cells,
     summaries,
     value,
 )
 from borgtrace.colocation.grid import Cell
-from borgtrace.recipe import Claim, Recipe, Tables
+from borgtrace.recipe import Claim, Recipe
 
 if TYPE_CHECKING:
     import altair as alt
@@ -33,19 +32,6 @@ SEEN = (0.001, 0.01, 0.1, 0.3, 0.5, 0.8, 1.0)
 def cells() -> list[Cell]:
     """Every estimator of the paper at every share of realizations seen."""
     return [Cell(e, clairvoyance=s) for e in paper_estimators() for s in SEEN]
-
-
-def compute(
-    tables: Tables,
-    *,
-    tasks: int = 100_000,
-    realizations: int = 10_000,
-    instances: int = 10,
-    size: int = 1_000,
-    seed: int = 0,
-) -> pa.Table:
-    """Pack every instance with every estimator, seeing more and more."""
-    return run_cells(tables, cells(), RESULT, Scale(tasks, realizations, instances, size, seed))
 
 
 def plot(result: pa.Table) -> alt.LayerChart:
@@ -72,6 +58,6 @@ CLAIMS = (
 )  # fmt: skip
 
 RECIPE = Recipe(
-    "packing_clairvoyance", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
+    "packing_clairvoyance", packing(cells, RESULT), plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
     reference="Janus & Rzadca, SoCC'17, Fig. 12", order=350,
 )  # fmt: skip

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiments._grids import Scale
-from borgtrace.colocation.experiments._outcomes import outcome_table, paper_estimators, run_cells
+from borgtrace.colocation.experiments._outcomes import outcome_table, packing, paper_estimators
 from borgtrace.colocation.grid import Cell
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe
 
 if TYPE_CHECKING:
     import altair as alt
@@ -30,19 +29,6 @@ def cells() -> list[Cell]:
         for p in ("best-fit", "first-fit")
         for r in (False, True)
     ]
-
-
-def compute(
-    tables: Tables,
-    *,
-    tasks: int = 100_000,
-    realizations: int = 10_000,
-    instances: int = 10,
-    size: int = 1_000,
-    seed: int = 0,
-) -> pa.Table:
-    """Pack every instance with every estimator, and rebalance a copy."""
-    return run_cells(tables, cells(), RESULT, Scale(tasks, realizations, instances, size, seed))
 
 
 def falls(result: pa.Table, estimator: str | None = None) -> list[dict[str, object]]:
@@ -92,6 +78,6 @@ CLAIMS = (
 )  # fmt: skip
 
 RECIPE = Recipe(
-    "packing_rebalancing", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
+    "packing_rebalancing", packing(cells, RESULT), plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
     reference="Janus & Rzadca, SoCC'17, Fig. 13", order=360,
 )  # fmt: skip
