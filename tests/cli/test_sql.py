@@ -97,7 +97,15 @@ def test_empty_answers(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
             2,
             "query: not a SELECT: expected one SELECT, got DROP; only a query can be answered",
         ),
-        ("select * from nowhere", 2, "query: Catalog Error: Table with name nowhere does not exist!"),
+        (
+            "select nothing from tasks",
+            2,
+            (
+                'query: Binder Error: Referenced column "nothing" not found in FROM clause!; '
+                'Candidate bindings: "n_machines", "collection_id", "collection_type", "scheduling_class", '
+                '"n_finish"; every table and column: borgtrace info --schema'
+            ),
+        ),
         (
             "select * from '/etc/passwd.csv'",
             7,

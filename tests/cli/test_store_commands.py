@@ -120,4 +120,4 @@ def test_version_and_unknown_command():
     assert borgtrace("--version").stdout == "borgtrace 0.1.0\n"
     unknown = borgtrace("analyse")
     assert unknown.returncode == 2
-    assert "No such command 'analyse'" in unknown.stderr
+    assert "No such command 'analyse'. Did you mean 'analyze'?" in unknown.stderr

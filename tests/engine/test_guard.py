@@ -306,8 +306,19 @@ def test_stream_checks_before_anything_runs(con: duckdb.DuckDBPyConnection) -> N
         ),
         ("SELEC 1", 'query: Parser Error: syntax error at or near "SELEC"'),
         (
-            "SELECT * FROM nowhere",
-            "query: Catalog Error: Table with name nowhere does not exist!",
+            "SELECT * FROM instance_usag",
+            (
+                "query: Catalog Error: Table with name instance_usag does not exist!; "
+                'Did you mean "instance_usage"?; every table and column: borgtrace info --schema'
+            ),
+        ),
+        (
+            "SELECT average_cp FROM instance_usage",
+            (
+                'query: Binder Error: Referenced column "average_cp" not found in FROM clause!; '
+                'Candidate bindings: "average_cpu", "average_memory", "aggregation_type", "sampled_cpu", '
+                '"sample_rate"; every table and column: borgtrace info --schema'
+            ),
         ),
         (
             "SELECT * FROM checkpoint()",

@@ -26,6 +26,11 @@ INTERRUPTED = 130
 class LazyGroup(TyperGroup):
     """Commands are modules; only those that are asked for are imported."""
 
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        # Typer suggests names near a wrong one from these; what they stand for comes from get_command.
+        self.commands = dict.fromkeys(COMMANDS, None)  # type: ignore[arg-type]
+
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands."""
         return [name for name in COMMANDS if util.find_spec(f"borgtrace.cli.{name}")]

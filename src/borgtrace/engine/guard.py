@@ -22,6 +22,7 @@ from borgtrace.errors import BorgtraceError, EngineError, UsageError
 from borgtrace.schema import Table
 
 _ONLY = "only a query can be answered"
+_NAMES = "every table and column: borgtrace info --schema"
 _PIVOT = "list the values: PIVOT instance_events ON type IN ('EVICT', 'FAIL') USING count(*)"
 _QUERY_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 
@@ -142,15 +143,18 @@ def refusals() -> Iterator[None]:
     try:
         yield
     except (duckdb.Error, OSError) as error:
-        raise _refusal(_first_line(error)) from error
+        raise _refusal(*str(error).strip().splitlines()) from error
 
 
-def _refusal(line: str) -> BorgtraceError:
+def _refusal(line: str, *more: str) -> BorgtraceError:
     if line.startswith("Permission Error"):
         return EngineError("query", "only the store can be read", got=line)
     if line.startswith("Out of Memory Error"):
         way_out = "give more with --memory, or ask for less at once"
         return EngineError("query", "memory exhausted", got=line, way_out=way_out)
+    if line.startswith(("Binder Error", "Catalog Error")):
+        near = [text for text in more if text.startswith(("Candidate bindings", "Did you mean"))]
+        return UsageError("query", line, way_out="; ".join([*near, _NAMES]))
     return UsageError("query", line)
 
 
