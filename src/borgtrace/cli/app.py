@@ -29,7 +29,7 @@ class LazyGroup(TyperGroup):
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
         # Typer suggests names near a wrong one from these; what they stand for comes from get_command.
-        self.commands = dict.fromkeys(COMMANDS, None)  # type: ignore[arg-type]
+        self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands."""
