@@ -31,6 +31,7 @@ from borgtrace.datasets.scratch import scratch
 from borgtrace.datasets.shards import default_shards, shard_name, shard_numbers, shard_prefixes
 from borgtrace.datasets.traces import Traces, choose
 from borgtrace.errors import UsageError
+from borgtrace.kernels.gather import take_columns
 from borgtrace.kernels.series import scale
 
 if TYPE_CHECKING:
@@ -272,7 +273,8 @@ def _side_by_side(series: list[NDArray[Any]]) -> NDArray[Any]:
 
 def _about(traces: Traces, index: Index, names: Names) -> tuple[Index, NDArray[np.float32], Index]:
     """Identity, static numbers and codes of static words of some traces."""
-    identity = np.stack([getattr(traces, name)[index] for name in IDENTITY], axis=1)
+    identity = np.empty((len(index), len(IDENTITY)), np.int64)
+    take_columns(tuple(getattr(traces, name) for name in IDENTITY), index, identity)
     numbers = np.empty((len(index), len(names.numbers)), np.float32)
     for k, name in enumerate(names.numbers):
         numbers[:, k] = traces.columns[name][index]
