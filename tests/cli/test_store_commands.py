@@ -87,7 +87,7 @@ def test_verify_and_machine(store):
 def test_a_dry_run_writes_nothing(store, tmp_path):
     done = borgtrace("ingest", store.parent / "raw", "--store", tmp_path / "none", "--dry-run")
     assert done.returncode == 0
-    assert "task_usage: 1 files" in done.stdout
+    assert "task_usage: 1 file," in done.stdout
     assert "columns: start_time, end_time, collection_id" in done.stdout
     assert not (tmp_path / "none").exists()
     planned = json.loads(

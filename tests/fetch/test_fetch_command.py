@@ -56,7 +56,7 @@ def test_a_fetch_prints_where_the_files_are(serve, archives, run, tmp_path):
     assert result.exit_code == 0
     assert result.stdout == f"{folder}\n"
     assert (
-        f"4 files are here, whole and verified. Next: borgtrace ingest {folder} --store STORE"
+        f"4 files here, whole and verified. Next: borgtrace ingest {folder} --store STORE"
         in result.stderr
     )
     facts = json.loads(run(*words(server, tmp_path, "--json")).stdout)
@@ -136,7 +136,7 @@ def test_part_by_part_into_a_store_leaves_no_raw_file_and_the_same_store(rows_20
     result = run(*words_2011(rows_2011, tmp_path / "a", "--store", thin, "--delete-raw", "--jobs", "1"))
     assert result.exit_code == 0, result.exception
     assert result.stdout == f"{thin}\n"
-    assert f"3 files are in the store. Next: borgtrace info {thin}" in result.stderr
+    assert f"3 files in the store. Next: borgtrace info {thin}" in result.stderr
     assert not list((tmp_path / "a").rglob("*.gz"))
     assert run(*words_2011(rows_2011, tmp_path / "b")).exit_code == 0
     assert run(*words_2011(rows_2011, tmp_path / "b", "--store", whole)).exit_code == 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from borgtrace.cli._wording import several
 from borgtrace.errors import UsageError
 
 if TYPE_CHECKING:
@@ -116,6 +117,6 @@ def say_exported(exported: Exported, talk: Console, *, as_json: bool) -> None:
         print(json.dumps(asdict(exported) | {"path": str(exported.path)}))
         return
     talk.print(
-        f"{exported.files:,} files, {exported.tasks:,} tasks in index.csv, {exported.rows:,} usage rows"
+        f"{several(exported.files, 'file')}, {exported.tasks:,} tasks in index.csv, {exported.rows:,} usage rows"
     )
     print(exported.path)

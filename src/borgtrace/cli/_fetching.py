@@ -24,6 +24,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+from borgtrace.cli._wording import several
 from borgtrace.errors import SourceError
 from borgtrace.fetch import Ledger, Outcome, Plan, Session, fetch_files
 
@@ -41,7 +42,7 @@ def show_plan(plan: Plan, *, as_json: bool) -> None:
     for table in dict.fromkeys(file.table for file in plan.files):
         files = [file for file in plan.files if file.table == table]
         todo = [file for file in plan.todo if file.table == table]
-        grid.add_row(table, f"{len(files):,}", _size(files), f"{len(todo):,} files")
+        grid.add_row(table, f"{len(files):,}", _size(files), several(len(todo), "file"))
     out = Console(highlight=False)
     out.print(grid)
     sizes = {"All": plan.total, "to come": plan.remaining, "free on the disk": plan.free}
@@ -92,7 +93,7 @@ class Run:
         if not self._delete_raw:
             plan.check_space()
         self._talk.print(
-            f"{len(plan.todo):,} of {len(plan.files):,} files to fetch, {decimal(plan.remaining)}; "
+            f"{len(plan.todo):,} of {several(len(plan.files), 'file')} to fetch, {decimal(plan.remaining)}; "
             f"{decimal(plan.free)} free on the disk"
         )
         outcomes: list[Outcome] = []
@@ -155,7 +156,7 @@ class Run:
         if lost:
             raise SourceError(
                 str(plan.folder),
-                f"{len(lost)} of {len(plan.files) + len(plan.missing)} files could not be had",
+                f"{len(lost):,} of {several(len(plan.files) + len(plan.missing), 'file')} could not be had",
                 got=", ".join(lost[:_SHOWN]) + (" …" if len(lost) > _SHOWN else ""),
                 way_out="run the same command again: what has arrived is kept",
             )
@@ -167,9 +168,9 @@ class Run:
     def _next_step(self) -> str:
         n_files = len(self._plan.files)
         if self._store is None:
-            here = f"{n_files:,} files are here, whole and verified."
+            here = f"{several(n_files, 'file')} here, whole and verified."
             return f"{here} Next: borgtrace ingest {self._plan.folder} --store STORE"
-        return f"{n_files:,} files are in the store. Next: borgtrace info {self._store}"
+        return f"{several(n_files, 'file')} in the store. Next: borgtrace info {self._store}"
 
     @contextmanager
     def _progress(self) -> Iterator[None]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table as Grid
 
+from borgtrace.cli._wording import several
 from borgtrace.schema import TABLES, Absent
 from borgtrace.schema.reasons import REASONS
 from borgtrace.schema.time import AFTER_TRACE, to_wall_clock
@@ -67,7 +68,7 @@ def _sources(manifest: Manifest) -> list[str]:
     for entry in manifest.sources:
         groups[entry.raw_table].append(entry)
     return [
-        f"{name}: {len(entries)} files, parts "
+        f"{name}: {several(len(entries), 'file')}, parts "
         + describe_numbers([e.part for e in entries], next((e.parts for e in entries if e.parts), None))
         for name, entries in sorted(groups.items())
     ]

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from borgtrace.cli._wording import several
 from borgtrace.ingest.discover import discover
 from borgtrace.ingest.plan import Plan, plan
 from borgtrace.ingest.run import available_cores
@@ -76,12 +77,12 @@ def announce(talk: Console, sources: Sequence[Path], store: Path, cell: str, job
     planned = plan(found, store, jobs or available_cores())
     files = len(found.sources)
     talk.print(
-        f"{planned.generation} trace{f' cell {planned.cell}' if planned.cell else ''}: {files} files, "
+        f"{planned.generation} trace{f' cell {planned.cell}' if planned.cell else ''}: {several(files, 'file')}, "
         f"{amount(found.size, 'bytes')}; needs about {amount(planned.disk_needed, 'bytes')} of disk "
         f"({amount(planned.disk_free, 'bytes')} free), about {_duration(planned.seconds)}"
     )
     for table in planned.tables:
-        talk.print(f"  {table.table}: {table.files} files, parts {table.parts}", style="dim")
+        talk.print(f"  {table.table}: {several(table.files, 'file')}, parts {table.parts}", style="dim")
 
 
 def print_plan(sources: Sequence[Path], store: Path, cell: str, jobs: int | None, *, as_json: bool) -> None:
@@ -92,7 +93,9 @@ def print_plan(sources: Sequence[Path], store: Path, cell: str, jobs: int | None
         return
     print(f"{planned.generation} trace{f' cell {planned.cell}' if planned.cell else ''}")
     for table in planned.tables:
-        print(f"{table.table}: {table.files} files, {amount(table.size, 'bytes')}, parts {table.parts}")
+        print(
+            f"{table.table}: {several(table.files, 'file')}, {amount(table.size, 'bytes')}, parts {table.parts}"
+        )
         print(f"  columns: {', '.join(table.columns) or 'those of events and usage'}")
     print(_needs(planned))
 
@@ -120,7 +123,7 @@ def print_outcome(talk: Console, result: IngestResult, store: Path, *, as_json: 
     refused = sum(entry.quarantined for entry in result.staged)
     aside = sum(entry.skipped + entry.merged for entry in result.staged)
     more = f" + {aside:,} set aside" if aside else ""
-    print(f"{len(result.staged)} files read, {result.known} were in already")
+    print(f"{several(len(result.staged), 'file')} read, {result.known} were in already")
     print(f"rows in {rows_in:,} = stored {stored:,} + quarantined {refused:,}{more}")
     if result.manifest is None:
         print(f"staged; cluster with: borgtrace ingest SRC --store {store}")
