@@ -55,10 +55,7 @@ def test_a_fetch_prints_where_the_files_are(serve, archives, run, tmp_path):
     folder = tmp_path / "clusterdata_2019_a"
     assert result.exit_code == 0
     assert result.stdout == f"{folder}\n"
-    assert (
-        f"4 files here, whole and verified. Next: borgtrace ingest {folder} --store STORE"
-        in result.stderr
-    )
+    assert f"4 files here, whole and verified. Next: borgtrace ingest {folder} --store STORE" in result.stderr
     facts = json.loads(run(*words(server, tmp_path, "--json")).stdout)
     assert facts["bytes_to_come"] == 0
     assert all(file["is_here"] for file in facts["files"])

@@ -136,13 +136,27 @@ def advice(result: pa.Table) -> str:
     )
     for name, against in (("saved_request", "by request"), ("saved_maximum", "by maximum")):
         if row[name] is not None:
-            low, high = row[f"{name}_low"], row[f"{name}_high"]
-            text += f"; saves {row[name]:.0%} ({low:.0%} … {high:.0%}) of the machines of packing {against}"
+            text += f"; {_compared(row[name], row[f'{name}_low'], row[f'{name}_high'])} {against}"
     if row["overcommit"] is not None:
         text += f"; as an overcommit factor on requests: {row['overcommit']:.2f}"
     if row["n_unplaceable"]:
         text += f"; {row['n_unplaceable']:.1f} tasks fit no machine alone and count as one machine each"
     return text + "."
+
+
+def _compared(saved: float, low: float, high: float) -> str:
+    """Say how many machines are saved, or how many more it takes.
+
+    Examples
+    --------
+    >>> _compared(0.24, 0.22, 0.25)
+    'saves 24% (22% … 25%) of the machines of packing'
+    >>> _compared(-0.45, -0.57, -0.33)
+    'takes 45% (33% … 57%) more machines than packing'
+    """
+    if saved < 0:
+        return f"takes {-saved:.0%} ({-high:.0%} … {-low:.0%}) more machines than packing"
+    return f"saves {saved:.0%} ({low:.0%} … {high:.0%}) of the machines of packing"
 
 
 def plot(result: pa.Table) -> alt.LayerChart:
