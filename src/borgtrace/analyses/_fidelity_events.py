@@ -143,10 +143,13 @@ def _machines(machines: pa.Table, units: Units, last: float) -> Measures:
     removed = ((kind == "REMOVE") & (time >= TRACE_START)).astype(float)
     hours = np.where(at_start, (last - TRACE_START) / HOUR, 0.0)
     measures["removals_per_machine_hour", "machines"] = ratio(removed, hours, unit)
-    back = np.flatnonzero((kind[:-1] == "REMOVE") & (kind[1:] == "ADD") & (ids[:-1] == ids[1:]))
-    for q in (50, 99):
-        down = (time[back + 1] - time[back]) / SECOND
-        measures[f"downtime_p{q}", "machines"] = quantile(down, unit[back], q / 100.0)
+    away = np.flatnonzero((kind == "REMOVE") & (time >= TRACE_START))
+    after = np.minimum(away + 1, len(ids) - 1)
+    is_back = (ids[after] == ids[away]) & (kind[after] == "ADD")
+    down = (time[after] - time[away]) / SECOND
+    # A short trace ends before the long downtimes do: for the median, machines still away count as the longest.
+    measures["downtime_p50", "machines"] = quantile(np.where(is_back, down, np.inf), unit[away], 0.5)
+    measures["downtime_p99", "machines"] = quantile(down[is_back], unit[away][is_back], 0.99)
     return measures
 
 

@@ -18,7 +18,7 @@ from borgtrace.schema.time import WINDOW
 
 LONG: Final = 24
 """Windows of a long task (Janus & Rzadca, SoCC'17): two hours."""
-MOST_ROWS: Final = 2_000_000
+MOST_ROWS: Final = 4_000_000
 """Windows of long tasks that are looked at one by one; beyond, a part of the jobs stands for all."""
 MOST_SAMPLED: Final = 300_000
 """The same of rows of 2019."""

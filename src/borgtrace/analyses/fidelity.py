@@ -3,7 +3,7 @@
 Every calibration target of the generator is measured through the ordinary tables.  A judged target
 holds when the measured number lies within 10 % of the published one, or the published one within the
 95 % bootstrap interval over jobs (tasks of a job are not independent; machines where they are counted).
-On a real trace the same table shows how far the trace at hand is from the hours that the targets come from.
+The question is about synthetic traces: there is nothing to ask of Google's own, which the targets come from.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ RESULT = Table(
 
 def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> pa.Table:
     """Return every target beside its measurement."""
+    if not (tables.synthetic or tables.is_plan):
+        raise NotApplicable("the store holds Google's trace")
     units = Units.of(tables)
     if tables.generation == "2011":
         targets, measures = TARGETS, event_measures(tables, units) | usage_measures(tables, units)
