@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from borgtrace.synth.shapes import Shape, quantiles
 
+LONG: Final = 24
+"""Windows that make a task long: 2 hours (Janus & Rzadca, §3)."""
 LEVEL_LIMIT: Final = 0.25
 """Largest mean CPU of a task: no task of the packing pool fills half of the smallest machine."""
 
@@ -96,15 +98,16 @@ CLASSES: Final = (
 """In the order near-zero, exponential-like, mixed, unimodal."""
 
 _SECONDS_2019: Final = {
-    "c": _modes(0.50, 0.975, 0.05), "f": _gamma(1.35), "o": _gamma(0.80),
-    **dict.fromkeys("bpgdiaj", _gamma(0.42)),
+    "c": _modes(0.56, 0.977, 0.068), "f": _modes(1.47, 0.257, 0.315), "k": _modes(0.25, 0.951, 0.313),
+    "o": _modes(0.394, 0.99, 0.248),
+    **dict.fromkeys("bp", _modes(0.44, 0.855, 0.067)), **dict.fromkeys("gdia", _modes(0.194, 0.968, 0.315)),
+    **dict.fromkeys("nmlejh", _modes(0.214, 0.964, 0.293)),
 }  # fmt: skip
-_OTHERS_2019: Final = _modes(0.25, 0.955, 0.30)
 CLASSES_2019: Final = tuple(
     replace(
         c,
         between=_modes(0.45, 0.60, 0.0) if c.letter == "c" else _gamma(0.5),
-        within=_SECONDS_2019.get(c.letter, _OTHERS_2019),
+        within=_SECONDS_2019[c.letter],
     )
     for c in CLASSES
 )

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import random
+from collections.abc import Sequence
+
 
 def ranked(u: float, head: tuple[float, ...], exponent: float, count: int, shift: float) -> int:
     """Draw a rank 1 … `count`: the first ranks by their shares, the rest by a power law."""
@@ -35,7 +39,63 @@ def pick(values: range | tuple[int, ...], weights: tuple[float, ...], u: float) 
     return values[-1]
 
 
-def systematic(sizes: list[int], keys: list[float]) -> list[float]:
+class Even:
+    """Random numbers in [0, 1) of which each block holds one from each of its equal parts.
+
+    Shares of what is rare are then met by a few thousand draws, not only by a million.
+
+    Parameters
+    ----------
+    rng
+        Where they come from.
+    block
+        Numbers in a block.
+
+    Examples
+    --------
+    >>> even = Even(random.Random(1), block=4)
+    >>> sorted(int(4 * even.draw()) for _ in range(4))
+    [0, 1, 2, 3]
+    """
+
+    def __init__(self, rng: random.Random, block: int = 256) -> None:
+        self._rng, self._block = rng, block
+        self._parts: list[int] = []
+
+    def draw(self) -> float:
+        """Return the next number."""
+        if not self._parts:
+            self._parts = self._rng.sample(range(self._block), self._block)
+        return (self._parts.pop() + self._rng.random()) / self._block
+
+
+class Balance:
+    """Places in [0, 1] for what comes one after the other, such that each part of it gets the same mass.
+
+    Parameters
+    ----------
+    parts
+        Number of parts.
+
+    Examples
+    --------
+    >>> even = Balance(2)
+    >>> [even.place(0.5, mass) for mass in (1.0, 3.0, 1.0, 1.0)]
+    [0.25, 0.75, 0.25, 0.25]
+    """
+
+    def __init__(self, parts: int = 16) -> None:
+        self._masses = [0.0] * parts
+
+    def place(self, u: float, mass: float, below: float = 1.0) -> float:
+        """Return the place `u` of the lightest part that begins below a limit, and add a mass to it."""
+        parts = len(self._masses)
+        lightest = min(range(max(1, math.ceil(below * parts))), key=self._masses.__getitem__)
+        self._masses[lightest] += mass
+        return (lightest + u) / parts
+
+
+def systematic(sizes: Sequence[float], keys: Sequence[float]) -> list[float]:
     """Return per job its mid position among all tasks when jobs are sorted by key.
 
     Examples

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from borgtrace.schema.time import SECOND
+from borgtrace.synth.draws import Even
 from borgtrace.synth.jobs import Job
 from borgtrace.synth.profiles import Profile
 
@@ -53,6 +54,7 @@ class Fates:
         self.profile, self.random = profile, rng
         self.owes_eviction = False
         self._waits = 0
+        self._lengths = {tier.name: Even(rng, block=64) for tier in profile.tiers}
 
     def wait(self, job: Job) -> Wait:
         """Draw how a wait ends."""
@@ -78,7 +80,7 @@ class Fates:
     def run(self, job: Job, residual: bool) -> tuple[float, str]:
         """Draw how long a run lasts (s) and how it ends."""
         tier = job.tier
-        u, v = self.random.random(), self.random.random()
+        u, v = self._lengths[tier.name].draw(), self.random.random()
         if job.is_alloc_set:
             return tier.residual.at(0.05 + 0.95 * u), "KILL"
         if job.is_looping and not residual:

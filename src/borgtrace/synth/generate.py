@@ -33,7 +33,7 @@ from borgtrace.synth.usage2019 import Measured, usage_columns, usage_json
 
 SHARD_ROWS: Final = 300_000
 """Usage rows that one shard of 2019 is meant to hold (the real ones: about three million)."""
-ROWS_PER_MACHINE_HOUR: Final = 190
+ROWS_PER_MACHINE_HOUR: Final = 320
 Progress = Callable[[float, int], None]
 
 

@@ -11,6 +11,19 @@ from borgtrace.synth.machines import hashed
 from borgtrace.synth.profiles import Tier
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a job asks for: its tier, how many tasks, the requests of each, how urgent they are."""
+
+    tier: Tier
+    size: int
+    cpu: float
+    memory: float
+    priority: int
+    scheduling_class: int
+    different: bool
+
+
 @dataclass(slots=True, eq=False)
 class Job:
     """One collection.
@@ -25,8 +38,6 @@ class Job:
         Number of tasks.
     cpu, memory, disk
         Requests of every task.
-    kind
-        Row of :data:`borgtrace.synth.classes.CLASSES`.
     constraints
         (attribute, operator, value) triples.
     allowed
@@ -53,11 +64,8 @@ class Job:
     memory: float
     disk: float
     different: bool
-    kind: int
     wave: float
     phase: float
-    is_idle: bool
-    is_light: bool
     is_looping: bool
     constraints: tuple[tuple[int, int, int], ...] = ()
     allowed: NDArray[np.bool_] | None = None
@@ -86,13 +94,19 @@ class Job:
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """One instance, its mean CPU (`level`) and memory, its present run and its past."""
+    """One instance: its mean CPU (`level`), memory and class (`kind`), its present run and its past.
+
+    An idle task hardly uses any CPU if it is short, a light one hardly any memory.
+    """
 
     job: Job
     index: int
     serial: int
     level: float
     memory: float
+    kind: int
+    is_idle: bool
+    is_light: bool
     attempt: int = 0
     scale: float = 1.0
     machine: int = -1

@@ -17,12 +17,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from borgtrace.errors import UsageError
-from borgtrace.synth.classes import CLASSES, SHARES
+from borgtrace.synth.classes import CLASSES, LONG, SHARES
 from borgtrace.synth.hashing import generator, key, mix
 from borgtrace.synth.process import Processes, windows
 
-LONG: Final = 24
-"""Windows that make a task long: 2 hours (Janus & Rzadca, §3)."""
 LONGEST: Final = 2000
 """Longest task of a pool, in windows (about a week)."""
 

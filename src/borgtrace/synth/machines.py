@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
+import random
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.schema.time import SECOND, TRACE_START
+from borgtrace.synth.draws import Even
 from borgtrace.synth.hashing import generator
 from borgtrace.synth.profiles import Profile
 from borgtrace.synth.quantile import Curve
@@ -122,13 +124,16 @@ def machine_events(count: int, end: int, seed: int) -> list[MachineEvent]:
     """Return ADDs at time 0 and the churn until `end` (µs): REMOVE, ADD and UPDATE, in time order."""
     events = [MachineEvent(0, machine, "ADD") for machine in range(count)]
     hours = (end - TRACE_START) / SECOND / 3600.0
+    away = Even(random.Random(int(generator(seed, "downtimes").integers(2**62))), block=16)
     for machine in range(count):
         rng = generator(seed, "churn", machine)
-        events += _life(machine, hours, end, rng)
+        events += _life(machine, hours, end, rng, away)
     return sorted(events, key=lambda event: (event.time, event.machine))
 
 
-def _life(machine: int, hours: float, end: int, rng: np.random.Generator) -> list[MachineEvent]:
+def _life(
+    machine: int, hours: float, end: int, rng: np.random.Generator, away: Even
+) -> list[MachineEvent]:  # fmt: skip
     times = [(t, "REMOVE") for t in rng.random(rng.poisson(REMOVALS_PER_HOUR * hours)) * hours]
     times += [(t, "UPDATE") for t in rng.random(rng.poisson(UPDATES_PER_HOUR * hours)) * hours]
     events: list[MachineEvent] = []
@@ -141,7 +146,7 @@ def _life(machine: int, hours: float, end: int, rng: np.random.Generator) -> lis
         if kind == "REMOVE":
             if rng.random() < NEVER_BACK:
                 break
-            back = time + round(DOWNTIME.at(rng.random()) * SECOND)
+            back = time + round(DOWNTIME.at(away.draw()) * SECOND)
             if back >= end:
                 break
             events.append(MachineEvent(back, machine, "ADD"))

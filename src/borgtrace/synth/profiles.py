@@ -14,6 +14,9 @@ from typing import Final
 from borgtrace.schema.types import Generation
 from borgtrace.synth.quantile import Atoms, Curve, Endings
 
+_LONG_RUN: Final = 7200.0
+"""Seconds from which on a run is long (Janus & Rzadca, SoCC'17)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tier:
@@ -81,6 +84,12 @@ class Tier:
     largest: int = 1_000_000
     cpu_use: float = 0.0
     memory_use: float = 0.62
+
+    def lasting(self, seconds: float) -> float:
+        """Return which share of the tasks alive at the start becomes long and has not failed after `seconds`."""
+        finished = self.residual_endings.shares[0][2]
+        ended = max(self.residual.below(seconds) - self.residual.below(_LONG_RUN), 0.0)
+        return 1.0 - self.residual.below(max(seconds, _LONG_RUN)) + finished * ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,30 +244,30 @@ PROFILE_2011: Final = Profile(
 BEB: Final = replace(
     OTHER, name="beb", priorities=(100, 103, 105, 107, 112, 114, 115),
     priority_weights=(5, 45, 18, 10, 12, 5, 5), snapshot_priorities=(103, 105, 107, 114),
-    snapshot_weights=(60, 20, 10, 10), jobs=0.42, running=4.0, pending=0.8, single=0.72,
-    cpu_use=0.15, memory_use=0.34,
+    snapshot_weights=(60, 20, 10, 10), jobs=0.42, running=6.7, pending=0.8, single=0.72,
+    cpu_use=0.20, memory_use=0.37,
 )  # fmt: skip
 MID: Final = replace(
     OTHER, name="mid", priorities=(116, 117, 118, 119), priority_weights=(50, 20, 15, 15),
-    snapshot_priorities=(116, 118, 119), snapshot_weights=(50, 25, 25), jobs=0.10, running=1.2,
-    pending=0.1, single=0.85, cpu_use=0.60, memory_use=0.42,
+    snapshot_priorities=(116, 118, 119), snapshot_weights=(50, 25, 25), jobs=0.10, running=2.0,
+    pending=0.1, single=0.85, cpu_use=0.87, memory_use=0.46,
 )  # fmt: skip
 PROFILE_2019: Final = Profile(
     "2019",
     (
-        replace(FREE, priorities=(0, 25), snapshot_priorities=(0, 25), jobs=0.33, running=3.0, pending=0.5,
-            cpu_use=0.105, memory_use=0.28),
+        replace(FREE, priorities=(0, 25), snapshot_priorities=(0, 25), jobs=0.33, running=5.0, pending=0.5,
+            cpu_use=0.145, memory_use=0.31),
         BEB,
         MID,
         replace(
             PRODUCTION, priorities=(120, 200, 214), priority_weights=(10, 85, 5),
-            snapshot_priorities=(120, 200, 214), snapshot_weights=(10, 85, 5), jobs=0.14, running=4.5,
-            cpu_use=0.42, memory_use=0.57,
+            snapshot_priorities=(120, 200, 214), snapshot_weights=(10, 85, 5), jobs=0.14, running=7.5,
+            cpu_use=0.38, memory_use=0.55,
         ),
         replace(
             PRODUCTION, name="monitoring", priorities=(360, 450), priority_weights=(80, 20),
-            snapshot_priorities=(360, 450), snapshot_weights=(80, 20), jobs=0.01, running=0.6,
-            cpu_use=0.90, memory_use=0.57,
+            snapshot_priorities=(360, 450), snapshot_weights=(80, 20), jobs=0.01, running=1.0,
+            cpu_use=0.74, memory_use=0.57,
         ),
     ),
     jobs_per_hour=3360.0 / 12_000.0,
@@ -270,9 +279,12 @@ PROFILE_2019: Final = Profile(
         ("P5", 0.958984375, 0.5, 179), ("P5", 0.958984375, 1.0, 73), ("P2", 1.0, 0.25, 52)),
     resubmitted={"EVICT": 0.9998, "FAIL": 0.948, "KILL": 0.351, "FINISH": 0.0296, "LOST": 0.0},
     evicting=120,
-    request_scale=(0.6, 0.6),
+    request_scale=(0.33, 0.33),
     has_queue=True,
     alloc_jobs=0.25,
     likeness=0.8,
 )  # fmt: skip
-"""Machine shapes: cell a.  Jobs per hour and tiers: Tirmazi et al. (EuroSys'20), §4 and §6."""
+"""Machine shapes: cell a.  Jobs per hour and tiers: Tirmazi et al. (EuroSys'20), §4 and §6.
+
+Requests are a third of those of 2011, so that new jobs have the mean of a log-normal fit to cell a (.009 CPU); the
+tasks per machine make up for it, because allocations exceed the capacity in both years."""

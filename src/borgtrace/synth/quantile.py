@@ -35,6 +35,19 @@ class Curve:
         a, b = math.log(self.values[i - 1]), math.log(self.values[i])
         return math.exp(a + (b - a) * weight)
 
+    def below(self, value: float) -> float:
+        """Return the cumulative probability of `value`: the inverse of :meth:`at`.
+
+        Examples
+        --------
+        >>> round(Curve((0.0, 0.5, 1.0), (1.0, 10.0, 100.0)).below(1000.0**0.5), 3)
+        0.75
+        """
+        i = min(max(bisect_left(self.values, value), 1), len(self.values) - 1)
+        low, high = self.values[i - 1], self.values[i]
+        weight = math.log(min(max(value, low), high) / low) / math.log(high / low) if high > low else 1.0
+        return self.shares[i - 1] + (self.shares[i] - self.shares[i - 1]) * weight
+
 
 @dataclass(frozen=True, slots=True)
 class Atoms:

@@ -52,16 +52,16 @@ def begin_snapshot(
 
 def _draw(workload: Workload) -> tuple[list[Job], list[Task], list[Task]]:
     """Return the jobs, their running tasks and their waiting ones."""
-    jobs: list[Job] = []
-    running: list[Task] = []
-    waiting: list[Task] = []
-    count = len(workload.machines)
-    for tier in workload.profile.tiers:
-        for share, tasks in ((tier.running, running), (tier.pending, waiting)):
-            drawn = workload.snapshot_jobs(tier, max(1, round(share * count)))
-            jobs += drawn
-            tasks += [task for job in drawn for task in job.tasks]
-    return jobs, running, waiting
+    count, tiers = len(workload.machines), workload.profile.tiers
+    running = workload.alive_jobs({tier: max(1, round(tier.running * count)) for tier in tiers})
+    waiting = workload.alive_jobs(
+        {tier: max(1, round(tier.pending * count)) for tier in tiers}, is_waiting=True
+    )
+    return (
+        running + waiting,
+        [t for job in running for t in job.tasks],
+        [t for job in waiting for t in job.tasks],
+    )
 
 
 def _place(running: list[Task], placement: Placement) -> None:

@@ -106,9 +106,10 @@ class TaskLives:
         self.journal.begin_run(task)
         seconds, kind = self.fates.run(job, residual)
         since = TRACE_START if residual else self.clock.now
-        self.clock.at(since + round(seconds * SECOND), self.finish, task, task.attempt, kind)
+        until = since + round(seconds * SECOND)
+        self.clock.at(until, self.finish, task, task.attempt, kind)
         if task.attempt <= 1 and not residual:
-            use_little(task, seconds)
+            use_little(task, since, until)
         if self.fates.is_updated(job):
             middle = since + round(seconds * SECOND / 2)
             self.clock.at(middle, self._update, task, task.attempt, "UPDATE_RUNNING")

@@ -85,7 +85,7 @@ def _packed(run: Run, machine: int) -> bytes:
     host, guest = job.host, job.guest
     return _PACK(
         job.id, task.index, task.serial, machine, run.start, run.usage_end, task.level * task.cpu_share,
-        task.memory * task.memory_share, job.kind, job.wave, job.phase, host.id if host else 0,
+        task.memory * task.memory_share, task.kind, job.wave, job.phase, host.id if host else 0,
         task.index if host else -1, job.is_alloc_set, guest.id if guest else job.id, task.index,
     )  # fmt: skip
 
