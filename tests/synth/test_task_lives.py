@@ -51,10 +51,12 @@ def test_every_task_lives_a_legal_life(faulty: Any) -> None:
     )
     state: dict[tuple[str, str], str] = {}
     transitions: Counter[str] = Counter()
+    unscheduled = {(str(job), str(index)) for job, index, _ in faulty.truth["planted"]["missing_schedules"]}
     for row in read_rows(faulty.folder, "task_events"):
         task, event = (row[2], row[3]), names[int(row[5])]
         before = state.get(task, "START")
-        assert event in SUCCESSORS[before], (task, before, event)
+        if task not in unscheduled:
+            assert event in SUCCESSORS[before], (task, before, event)
         transitions[f"{before}>{event}"] += 1
         state[task] = event
     assert transitions == faulty.truth["transitions"]

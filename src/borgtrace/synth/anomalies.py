@@ -30,7 +30,15 @@ class Anomalies:
     no_requests
         Share of snapshot tasks with missing info EXISTS_BUT_NO_CREATION and no requests (291 of 144,339).
     made_up
-        Share of events with missing info SNAPSHOT_BUT_NO_TRANSITION (.013 %).
+        2019: share of events with missing info SNAPSHOT_BUT_NO_TRANSITION (.013 %).
+    made_up_updates
+        2011: share of UPDATE_RUNNING events with it; no other events have it (55 of about 160 in parts 0–17).
+    no_schedule
+        2011: share of scheduling records that are absent (published: < .05 %).
+    lost_jobs
+        2011: share of jobs that end as LOST, with missing info NO_SNAPSHOT_OR_TRANSITION (16 of 672,074).
+    made_up_collections
+        2011: share of job events with SNAPSHOT_BUT_NO_TRANSITION (3 of 2,012,242).
     no_tasks
         Share of jobs without task events (about 70 of 672,074).
     no_capacity
@@ -45,10 +53,14 @@ class Anomalies:
     above_one: float = 1e-5
     no_requests: float = 291 / 144339
     made_up: float = 1.3e-4
+    made_up_updates: float = 55 / 160
+    no_schedule: float = 2e-4
+    lost_jobs: float = 16 / 672074
+    made_up_collections: float = 3 / 2012242
     no_tasks: float = 70 / 672074
     no_capacity: float = 32 / 21443
     disk_io_until: int = TRACE_START + 14 * DAY
 
 
 PUBLISHED: Final = Anomalies()
-NONE: Final = Anomalies(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 2**62)
+NONE: Final = Anomalies(*(0.0,) * 12, disk_io_until=2**62)

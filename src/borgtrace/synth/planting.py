@@ -11,6 +11,7 @@ import numpy as np
 from borgtrace.schema.time import HOUR, SECOND, TRACE_START
 from borgtrace.synth.anomalies import Anomalies
 from borgtrace.synth.hashing import generator
+from borgtrace.synth.mislaid import MislaidSchedules, Place, place_of
 from borgtrace.synth.records import CollectionEvent, InstanceEvent, Stretch
 from borgtrace.synth.workload import Workload
 
@@ -19,6 +20,7 @@ REUSED_ID: Final = 6_253_771_429
 _LIVES: Final = (("SUBMIT", 0.0), ("SCHEDULE", 1.7), ("FAIL", 43.9), ("SUBMIT", 251.4), ("SCHEDULE", 253.0),
                  ("FINISH", 349.7))  # fmt: skip
 """Events of the reused job, s after its first: two lives."""
+_ENDS: Final = ("FAIL", "FINISH", "KILL")
 
 
 @dataclass(slots=True)
@@ -31,8 +33,11 @@ class Planted:
         Collection ids.
     machines_without_capacity
         Machine ids, one entry per row.
-    tasks_without_requests, made_up_events
-        (collection id, instance index, time) of each row.
+    tasks_without_requests, made_up_events, missing_schedules, finished_without_schedule
+        (collection id, instance index, time) of each row: with missing info, absent, or a FINISH that therefore
+        follows no SCHEDULE.
+    lost_jobs, made_up_collections
+        (collection id, time) of each row with missing info.
     missing_usage, above_one, bad_counters
         Usage records.
     """
@@ -40,8 +45,12 @@ class Planted:
     jobs_without_tasks: list[int] = field(default_factory=list)
     reused_job: list[int] = field(default_factory=list)
     machines_without_capacity: list[int] = field(default_factory=list)
-    tasks_without_requests: list[tuple[int, int, int]] = field(default_factory=list)
-    made_up_events: list[tuple[int, int, int]] = field(default_factory=list)
+    tasks_without_requests: list[Place] = field(default_factory=list)
+    made_up_events: list[Place] = field(default_factory=list)
+    missing_schedules: list[Place] = field(default_factory=list)
+    finished_without_schedule: list[Place] = field(default_factory=list)
+    lost_jobs: list[tuple[int, int]] = field(default_factory=list)
+    made_up_collections: list[tuple[int, int]] = field(default_factory=list)
     missing_usage: int = 0
     above_one: int = 0
     bad_counters: int = 0
@@ -50,13 +59,18 @@ class Planted:
 class Planter:
     """Changes stretches on their way to the writer.
 
-    Small traces get at least one fault of each kind that is rarer than one in a hundred jobs.
+    Small traces get at least one machine without capacity, one task without requests and one job without tasks;
+    all else comes as often as published.
     """
 
     def __init__(self, anomalies: Anomalies, workload: Workload, bounds: list[int], seed: int) -> None:
         self.anomalies, self.workload = anomalies, workload
         self.rng = generator(seed, "planting")
         self.planted = Planted()
+        self._is_2011 = workload.profile.generation == "2011"
+        self._schedules = MislaidSchedules(anomalies.no_schedule, generator(seed, "mislaid"))
+        self.planted.missing_schedules = self._schedules.missing
+        self.planted.finished_without_schedule = self._schedules.finished
         self._extra: list[tuple[int, CollectionEvent | InstanceEvent]] = []
         if anomalies.no_tasks > 0.0:
             self._plan(bounds)
@@ -68,7 +82,7 @@ class Planter:
         for _ in range(max(1, round(self.anomalies.no_tasks * jobs))):
             begin = start + int(self.rng.random() * (end - start) * 0.5)
             self._ghost(begin, begin + int(self.rng.random() * (end - begin)))
-        if self.workload.profile.generation == "2011" and end - start > 400 * SECOND:
+        if self._is_2011 and end - start > 400 * SECOND:
             begin = min(TRACE_START + 33_312 * SECOND, start + (end - start - 360 * SECOND) // 2)
             self._reuse(begin)
         self._extra.sort(key=lambda item: item[0])
@@ -102,8 +116,10 @@ class Planter:
                 self._forget_requests(stretch)
             if rates.no_capacity > 0.0:
                 self._forget_capacity(stretch)
-            if rates.made_up > 0.0:
-                self._make_up(stretch)
+            self._make_up(stretch)
+            if self._is_2011:
+                self._schedules.mislay(stretch)
+                self._lose(stretch)
             yield stretch
 
     def _insert(self, stretch: Stretch) -> None:
@@ -127,7 +143,7 @@ class Planter:
             if event.time == 0 and event.task in chosen:
                 missing = "EXISTS_BUT_NO_CREATION"
                 stretch.instances[i] = replace(event, missing=missing, has_request=False)
-                self.planted.tasks_without_requests.append(_place(event))
+                self.planted.tasks_without_requests.append(place_of(event))
 
     def _forget_capacity(self, stretch: Stretch) -> None:
         rows = [i for i, e in enumerate(stretch.machines) if e.type == "ADD"]
@@ -138,16 +154,32 @@ class Planter:
             self.planted.machines_without_capacity.append(int(self.workload.machines.ids[event.machine]))
 
     def _make_up(self, stretch: Stretch) -> None:
-        rows = [i for i, e in enumerate(stretch.instances) if e.time > 0 and e.missing is None]
-        for i in self._choose(len(rows), int(self.rng.poisson(self.anomalies.made_up * len(rows)))):
-            event = stretch.instances[rows[i]]
-            stretch.instances[rows[i]] = replace(event, missing="SNAPSHOT_BUT_NO_TRANSITION")
-            self.planted.made_up_events.append(_place(event))
+        rate = self.anomalies.made_up_updates if self._is_2011 else self.anomalies.made_up
+        for i in self._some(rate, [self._may_be_made_up(e) for e in stretch.instances]):
+            event = stretch.instances[i]
+            stretch.instances[i] = replace(event, missing="SNAPSHOT_BUT_NO_TRANSITION")
+            self.planted.made_up_events.append(place_of(event))
+
+    def _may_be_made_up(self, event: InstanceEvent) -> bool:
+        is_kind = event.type == "UPDATE_RUNNING" or not self._is_2011
+        return is_kind and event.time > 0 and event.missing is None
+
+    def _lose(self, stretch: Stretch) -> None:
+        """Let some jobs be lost, and make up some events of others."""
+        events = stretch.collections
+        for i in self._some(self.anomalies.lost_jobs, [e.type in _ENDS for e in events]):
+            events[i] = replace(events[i], type="LOST", missing="NO_SNAPSHOT_OR_TRANSITION")
+            self.planted.lost_jobs.append((events[i].job.id, events[i].time))
+        open_to = [e.time > 0 and e.missing is None for e in events]
+        for i in self._some(self.anomalies.made_up_collections, open_to):
+            events[i] = replace(events[i], missing="SNAPSHOT_BUT_NO_TRANSITION")
+            self.planted.made_up_collections.append((events[i].job.id, events[i].time))
+
+    def _some(self, rate: float, may_be: list[bool]) -> list[int]:
+        """Choose a share of what may be chosen; how many is a matter of chance."""
+        rows = np.flatnonzero(may_be)
+        return [int(rows[i]) for i in self._choose(len(rows), int(self.rng.poisson(rate * len(rows))))]
 
     def _choose(self, total: int, count: int) -> list[int]:
         chosen = self.rng.choice(total, size=min(count, total), replace=False) if total else np.array([])
         return sorted(int(i) for i in chosen)
-
-
-def _place(event: InstanceEvent) -> tuple[int, int, int]:
-    return event.task.job.id, event.task.index, event.time
