@@ -14,7 +14,13 @@ from borgtrace._version import __version__
 from borgtrace.errors import StoreError
 from borgtrace.ingest.cluster import cluster, sorting_connection
 from borgtrace.ingest.finish import count_rows, finish
-from borgtrace.ingest.inputs import StagedPart, number_parts, present_relation, staged_relation
+from borgtrace.ingest.inputs import (
+    StagedPart,
+    number_parts,
+    present_relation,
+    staged_constants,
+    staged_relation,
+)
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staged import StagedPaths, staged_key
 from borgtrace.schema import TABLES, TRACE_TABLES, Generation
@@ -100,6 +106,7 @@ class _Builder:
         self.progress.begin(f"cluster {name}", expected, "rows")
         cluster(
             self.connection, TABLES[name], " UNION ALL ".join(relations), self.work / name,
+            {} if present else staged_constants(TABLES[name], parts),
             lambda rows: self.progress.advance(f"cluster {name}", rows),
         )  # fmt: skip
         return sorted((self.work / name).glob("part-*.parquet"))

@@ -8,7 +8,7 @@ count), which the tests hold it to.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import duckdb
@@ -48,6 +48,7 @@ def cluster(
     table: Table,
     relation: str,
     folder: Path,
+    constants: Mapping[str, str] | None = None,
     progress: Callable[[int], None] = lambda rows: None,
 ) -> list[int]:
     """Sort the rows of `relation` by the table's key into Parquet files in `folder`.
@@ -62,6 +63,8 @@ def cluster(
         SQL that yields its columns.
     folder
         Where the files go; made here.
+    constants
+        Columns that are the same in every row, with their SQL: they are not carried through the sort.
     progress
         Called with the number of rows written, after each file.
 
@@ -78,7 +81,7 @@ def cluster(
     rows = []
     for number in range(len(cuts) + 1):
         source = _bucket(relation, cuts, number, buckets)
-        rows.append(_sort(connection, table, source, folder / part_name(number)))
+        rows.append(_sort(connection, table, source, constants or {}, folder / part_name(number)))
         progress(rows[-1])
     shutil.rmtree(buckets, ignore_errors=True)
     return rows
@@ -107,10 +110,13 @@ def _bucket(relation: str, cuts: list[int], number: int, buckets: Path) -> str:
     return f"SELECT * FROM ({relation}) WHERE {range_condition(cuts, number)}"
 
 
-def _sort(connection: duckdb.DuckDBPyConnection, table: Table, source: str, path: Path) -> int:
-    names = ", ".join(f'"{name}"' for name in table.names)
+def _sort(
+    connection: duckdb.DuckDBPyConnection, table: Table, source: str, constants: Mapping[str, str], path: Path
+) -> int:
+    carried = ", ".join(f'"{name}"' for name in table.names if name not in constants)
+    columns = ", ".join(constants.get(name, f'"{name}"') for name in table.names)
     order = ", ".join(f'"{name}"' for name in table.key)
     written = connection.execute(
-        f"COPY (SELECT {names} FROM ({source}) ORDER BY {order}) TO '{path}' ({PARQUET})"
+        f"COPY (SELECT {columns} FROM (SELECT {carried} FROM ({source}) ORDER BY {order})) TO '{path}' ({PARQUET})"
     ).fetchall()  # to the end: an open result bars other work on the connection
     return int(written[0][0]) if written else 0
