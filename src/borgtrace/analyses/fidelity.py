@@ -105,7 +105,12 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(alt.Data(values=rows), title="Deviation from the published numbers", width=420)
         .mark_point(filled=True)
         .encode(
-            x=alt.X("deviation:Q", title="(measured − published) / published", axis=alt.Axis(format="%")),
+            x=alt.X(
+                "deviation:Q",
+                title="(measured − published) / published, at most ± 100 %",
+                axis=alt.Axis(format="%"),
+                scale=alt.Scale(domain=[-1, 1], clamp=True),
+            ),
             y=alt.Y("target:N", title=None, sort=None),
             color=alt.Color("verdict:N", title=None),
             tooltip=["target:N", "published:Q", "measured:Q", "low:Q", "high:Q", "reference:N"],

@@ -19,6 +19,16 @@ HUES = {
     "bernstein": "#bab0ac", "hoeffding": "#888888", "cornish-fisher": "#f58518", "request": "#222222",
 }  # fmt: skip
 """One colour per estimator in every chart."""
+OVERFLOW = "overflow probability (q)"
+
+
+def overflow_axis(channel: Any, field: str, title: str = OVERFLOW) -> Any:
+    """A logarithmic axis of probabilities, with a line per decade: one per tenth would be a grey wall."""
+    import altair as alt
+
+    decades = [10.0**power for power in range(-12, 1)]
+    axis = alt.Axis(format=".0e", values=decades)
+    return channel(f"{field}:Q", title=title, scale=alt.Scale(type="log"), axis=axis)
 
 
 def with_floor(rows: Sequence[Summary]) -> list[Summary]:
@@ -43,12 +53,7 @@ def m_q_chart(
     colour = alt.Color("estimator:N", scale=alt.Scale(domain=present, range=[HUES[n] for n in present]))
     base = alt.Chart(data).encode(
         x=alt.X("m:Q", title="machines ÷ lower bound (m)", scale=alt.Scale(zero=False)),
-        y=alt.Y(
-            "shown_q:Q",
-            title="overflow probability (q)",
-            scale=alt.Scale(type="log"),
-            axis=alt.Axis(format=".0e"),
-        ),
+        y=overflow_axis(alt.Y, "shown_q"),
     )
     tooltip = ["label:N", "packer:N", "data:N", "capacity:Q", "clairvoyance:Q", "m_abs:Q", "m:Q",
                alt.Tooltip("q:Q", format=".2e"), "n_unplaceable:Q"]  # fmt: skip
@@ -75,19 +80,19 @@ def spread_chart(result: pa.Table, column: str, title: str) -> alt.LayerChart:
         row["low"] = max(row[f"{column}_low"], least) if column == "q" else row["m_low"]
         row["high"] = max(row[f"{column}_high"], least) if column == "q" else row["m_high"]
         row["middle"] = row["shown_q"] if column == "q" else row["m"]
-    scale = alt.Scale(type="log") if column == "q" else alt.Scale(zero=False)
+    if column == "q":
+        x = overflow_axis(alt.X, "low", title)
+    else:
+        x = alt.X("low:Q", scale=alt.Scale(zero=False), title=title)
     base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("label:N", title=None, sort=None))
-    axis = alt.Axis(format=".0e") if column == "q" else alt.Axis()
     bars = base.mark_rule().encode(
-        x=alt.X("low:Q", scale=scale, title=title, axis=axis),
+        x=x,
         x2="high:Q",
         color="packer:N",
         yOffset="packer:N",
     )
-    means = base.mark_point(filled=True).encode(
-        x=alt.X("middle:Q", scale=scale), color="packer:N", yOffset="packer:N"
-    )
-    return alt.layer(bars, means).properties(width=300)
+    means = base.mark_point(filled=True).encode(x="middle:Q", color="packer:N", yOffset="packer:N")
+    return alt.layer(bars, means).properties(width=300, height=HEIGHT)
 
 
 def lines(
@@ -98,12 +103,7 @@ def lines(
 
     base = alt.Chart(alt.Data(values=with_floor(rows))).encode(
         x=alt.X(f"{x}:Q", title=title, scale=alt.Scale(type="log" if log_x else "linear")),
-        y=alt.Y(
-            "shown_q:Q",
-            title="overflow probability (q)",
-            scale=alt.Scale(type="log"),
-            axis=alt.Axis(format=".0e"),
-        ),
+        y=overflow_axis(alt.Y, "shown_q"),
         color=alt.Color("label:N", title="estimator"),
         tooltip=["label:N", f"{x}:Q", "m:Q", alt.Tooltip("q:Q", format=".2e")],
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from borgtrace.colocation.advice import Candidate, Interval, advise
-from borgtrace.colocation.experiments._charts import HUES
+from borgtrace.colocation.experiments._charts import HUES, overflow_axis
 from borgtrace.colocation.experiments._grids import Scale, halves_of
 from borgtrace.colocation.grid import Grid
 from borgtrace.colocation.source import shared
@@ -171,9 +171,7 @@ def plot(result: pa.Table) -> alt.LayerChart:
     colour = alt.Color("estimator:N", scale=alt.Scale(domain=present, range=[HUES[n] for n in present]))
     base = alt.Chart(alt.Data(values=rows)).encode(
         x=alt.X("machines:Q", title="machines", scale=alt.Scale(zero=False)),
-        y=alt.Y(
-            "shown:Q", title="overflow probability", scale=alt.Scale(type="log"), axis=alt.Axis(format=".0e")
-        ),
+        y=overflow_axis(alt.Y, "shown"),
     )
     points = base.mark_point(filled=True, size=55).encode(
         color=colour, opacity=alt.condition("datum.is_on_front", alt.value(1.0), alt.value(0.35)),

@@ -36,16 +36,16 @@ def cells() -> list[Cell]:
     return [Cell(e, packer=p) for e in paper_estimators() for p in ("best-fit", "first-fit")]
 
 
-def plot(result: pa.Table) -> alt.HConcatChart:
+def plot(result: pa.Table) -> alt.VConcatChart:
     """Draw m against q, and the spread of both over the instances."""
     import altair as alt
 
     best = [row for row in summaries(result) if row["packer"] == "best-fit"]
-    return alt.hconcat(
-        m_q_chart(best, title="Fig. 7: Best Fit"),
+    spreads = alt.hconcat(
         spread_chart(result, "m", "machines ÷ lower bound (Fig. 8)"),
         spread_chart(result, "q", "overflow probability (Fig. 9)"),
     )
+    return alt.vconcat(m_q_chart(best, title="Fig. 7: Best Fit"), spreads).resolve_scale(color="independent")
 
 
 def _best(result: pa.Table, column: str, estimator: str, parameter: float) -> float:

@@ -16,6 +16,7 @@ from borgtrace.colocation.estimators.covariance import CovarianceGpa
 from borgtrace.colocation.estimators.estimator import Estimator
 from borgtrace.colocation.estimators.gpa import Gpa
 from borgtrace.colocation.estimators.observation import Observation
+from borgtrace.colocation.experiments._charts import overflow_axis
 from borgtrace.colocation.packing import pack
 from borgtrace.colocation.quality import overflow_counts
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
@@ -110,7 +111,7 @@ def plot(result: pa.Table) -> alt.Chart:
                              way="datum.estimator + (datum.is_apart ? ', jobs apart' : '')")
         .mark_point(filled=True, size=70)
         .encode(x=alt.X("m:Q", title="machines", scale=alt.Scale(zero=False)),
-                y=alt.Y("q:Q", scale=alt.Scale(type="log"), title="overflow probability"),
+                y=overflow_axis(alt.Y, "q"),
                 color="way:N", shape="judged_on:N", tooltip=["way:N", "target:Q", "judged_on:N", "m:Q", "q:Q"])
         .properties(width=460, height=300, title="Tasks that peak together")
     )  # fmt: skip

@@ -19,6 +19,7 @@ from borgtrace.colocation.estimators.convolution import Convolution
 from borgtrace.colocation.estimators.estimator import Estimator
 from borgtrace.colocation.estimators.gpa import Gpa
 from borgtrace.colocation.estimators.percentile import Percentile
+from borgtrace.colocation.experiments._charts import overflow_axis
 from borgtrace.colocation.experiments._grids import Scale, instances_of
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.inventory import capacity_table, machines, parse_mix
@@ -109,7 +110,7 @@ def plot(result: pa.Table) -> alt.Chart:
         .transform_calculate(shown="max(datum.q, 1e-7)")
         .mark_point(filled=True, size=70)
         .encode(x=alt.X("m:Q", title="capacity in use ÷ mean usage", scale=alt.Scale(zero=False)),
-                y=alt.Y("shown:Q", scale=alt.Scale(type="log"), title="overflow probability (q)"),
+                y=overflow_axis(alt.Y, "shown"),
                 color="estimator:N", shape="order:N", tooltip=["estimator:N", "order:N", "m:Q", "q:Q"])
         .properties(width=460, height=320, title="Machines of unequal size")
     )  # fmt: skip

@@ -19,6 +19,7 @@ from borgtrace.colocation.estimators.estimator import Estimator
 from borgtrace.colocation.estimators.gpa import Gpa
 from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.colocation.estimators.percentile import Percentile
+from borgtrace.colocation.experiments._charts import overflow_axis
 from borgtrace.colocation.instances import FEWEST_REALIZATIONS
 from borgtrace.colocation.packing import Packing, pack
 from borgtrace.colocation.quality import lower_bound, overflow_counts
@@ -131,7 +132,7 @@ def plot(result: pa.Table) -> alt.Chart:
     targets = {row["estimator"]: row["target"] for row in rows if row["target"] is not None}
     promise = [{"estimator": label, "q": target} for label, target in targets.items()]
     y = alt.Y("estimator:N", title=None, sort=list(labels))
-    x = alt.X("q:Q", scale=alt.Scale(type="log"), title="overflow probability (tick: promised)")
+    x = overflow_axis(alt.X, "q", "overflow probability (tick: promised)")
     marks = (
         alt.Chart(alt.Data(values=points))
         .mark_point(filled=True, size=70)
