@@ -107,7 +107,7 @@ def dialogue(text: str) -> list[tuple[str, str]]:
     >>> dialogue("$ echo a\na\n$ true\n")
     [('echo a', 'a\n'), ('true', '')]
     """
-    parts = re.split(r"^\$ (.*(?:\\\n.*)*)\n", text, flags=re.MULTILINE)
+    parts = re.split(r"^\$ ((?:.*\\\n)*.*)\n", text, flags=re.MULTILINE)
     if parts[0].strip():
         raise ValueError(f"output without a command: {parts[0]!r}")
     return list(zip(parts[1::2], parts[2::2], strict=True))
@@ -235,6 +235,13 @@ def _shown(step: Step, folder: Path, env: dict[str, str]) -> str:
     return step.expected if step.expected and agrees(step.expected, printed) else masked(printed)
 
 
+def home(page: Path, folder: Path) -> Path:
+    """Return where a page runs: the README starts from nothing, others beside the store of the quickstart."""
+    own = folder / "readme" if page.name == "README.md" else folder
+    own.mkdir(exist_ok=True)
+    return own
+
+
 def pages() -> list[Path]:
     """Return the pages that run, the quickstart first: the others use the store it makes."""
     written = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -254,7 +261,7 @@ def main() -> None:
         for step in steps(pages()[0]) if pages()[0] not in chosen else []:
             run(step, folder, env)
         for page in chosen:
-            rewrite(page, folder, env)
+            rewrite(page, home(page, folder), env)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
-from blocks import INSTALLING, RUN, STATIC, agrees, blocks, dialogue, masked, pages, run, steps, workspace  # noqa: E402
+from blocks import INSTALLING, RUN, STATIC, agrees, blocks, dialogue, home, masked, pages, run, steps, workspace  # noqa: E402
 
 sys.path.remove(str(ROOT / "docs"))
 
@@ -26,7 +26,7 @@ def ready(tmp_path_factory):
 
 def check(page, folder, env):
     for step in steps(page):
-        printed = run(step, folder, env)
+        printed = run(step, home(page, folder), env)
         if step.expected is not None:
             assert agrees(step.expected, printed), (
                 f"{step.block.place}: $ {step.command}\n--- the page shows\n{step.expected}\n--- it prints\n{printed}"

@@ -37,7 +37,7 @@ RESULT = Table(
         Column("deviation", "float64", "1", "Measured minus published, as a fraction of the published."),
         Column("low", "float64", "1", "Lower end of the 95 % bootstrap interval over jobs."),
         Column("high", "float64", "1", "Upper end of the 95 % bootstrap interval over jobs."),
-        Column("verdict", "string", "id", "fits, does not fit, reported, or not measured.", nullable=False),
+        Column("verdict", "string", "id", "One of: fits, does not fit, reported, not measured.", nullable=False),
         Column("grade", "string", "id", "A from real bytes, C printed, D third party, E arithmetic.",
                nullable=False),
         Column("reference", "string", "id", "Where the published number comes from.", nullable=False),
