@@ -10,6 +10,7 @@ reads hundreds of files.  "limit" is ISA-L decompression alone.
 from __future__ import annotations
 
 import argparse
+import itertools
 import multiprocessing
 import os
 import shutil
@@ -160,20 +161,21 @@ class _Peak(threading.Thread):
             time.sleep(0.05)
 
 
-def whole(paths: list[Path], folder: Path, memory: str) -> None:
-    """Print stage alone, and stage + cluster + index + traces, of all files."""
+def whole(paths: list[Path], folder: Path, memory: str, runs: int) -> None:
+    """Print stage alone, and stage + cluster + index + traces, of all files: medians of runs in turn."""
     from borgtrace.ingest import IngestOptions, ingest
 
     peak = _Peak()
     peak.start()
-    times = {}
-    for stage_only in (True, False):
+    seconds: dict[bool, list[float]] = {True: [], False: []}
+    for _, stage_only in itertools.product(range(runs), (True, False)):
         store = folder / "store"
         shutil.rmtree(store, ignore_errors=True)
         before = time.perf_counter()
         result = ingest(paths, store, IngestOptions(2, memory, stage_only=stage_only))
-        times[stage_only] = time.perf_counter() - before
+        seconds[stage_only].append(time.perf_counter() - before)
     peak.done = True
+    times = {kind: statistics.median(found) for kind, found in seconds.items()}
     rows = result.manifest.tables["instance_usage"] if result.manifest else 0
     print(f"\n## {rows / 1e6:.0f} M rows, {len(paths)} files, --jobs 2 --memory {memory}\n")
     print("| whole ÷ stage | stage s | whole s | peak GB, sorting process | peak GB, a worker |")
@@ -208,7 +210,7 @@ def main() -> None:
                     records, scratch, options.runs)  # fmt: skip
         shutil.rmtree(scratch, ignore_errors=True)
         if "whole" in wanted:
-            whole(csv, Path(temporary), options.memory)
+            whole(csv, Path(temporary), options.memory, options.runs)
 
 
 def _files(folder: Path, pattern: str, count: int, rows: int) -> list[Path]:
