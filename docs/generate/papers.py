@@ -19,7 +19,7 @@ Every published statement that a recipe can judge: the number its authors print,
   a claim that holds there shows that the tool measures what it should, not that the world is so; many claims about a
   month or a large cell cannot hold on a day of a small one;
 - on **real parts** of the 2011 trace: machine events, the first 100 parts of job events, the first 9 of task events
-  (19.65 h) and the head of task usage. What needs more says "not applicable".
+  (12.7 h) and the head of task usage. What needs more says "not applicable".
 
 On your own store: `borgtrace analyze STORE --out DIR` writes `DIR/claims.csv`, and the report shows the same with the
 reasons.
