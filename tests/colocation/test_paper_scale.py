@@ -51,7 +51,7 @@ def calibrated() -> PoolTables:
 
 @pytest.mark.scale
 def test_the_packings_of_the_paper(calibrated: PoolTables) -> None:
-    base = packing_base.RECIPE.run(calibrated, instances=20).table
+    base = packing_base.RECIPE.run(calibrated, instances=50).table
     cell = {"packer": "best-fit"}
     assert value(base, "m_abs", estimator="average", parameter=1.0, **cell) == pytest.approx(28, abs=0.5)
     published = {("gpa", 0.1): 1.25, ("gpa", 0.05): 1.34, ("gpa", 0.001): 1.68, ("cantelli", 4.4): 4.95,
@@ -69,7 +69,7 @@ def test_the_packings_of_the_paper(calibrated: PoolTables) -> None:
     }
     for (estimator, parameter), q in rare.items():
         assert q / 5 <= value(base, "q", estimator=estimator, parameter=parameter, **cell) <= q * 5
-    fall = packing_rebalancing.mean_fall(packing_rebalancing.RECIPE.run(calibrated, instances=20).table)
+    fall = packing_rebalancing.mean_fall(packing_rebalancing.RECIPE.run(calibrated, instances=50).table)
     assert 0.04 <= fall <= 0.09
 
 
