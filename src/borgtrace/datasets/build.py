@@ -163,7 +163,10 @@ class _Work:
             blocks = (self.gatherer.gather(self.traces, run)[1] for run in self._runs(training, POINTS))
             measured = measure_running(blocks, len(self.options.features))
         else:
-            measured = self._measure(np.sort(training))
+            # In the order of the store: a gather that walks forward.  Marking is faster than sorting.
+            is_training = np.zeros(len(self.traces), np.bool_)
+            is_training[training] = True
+            measured = self._measure(np.flatnonzero(is_training))
         return tuple(
             scaling_of(name, self.options.scale, row)
             for name, row in zip(self.options.features, measured, strict=True)
