@@ -7,6 +7,10 @@ from typing import Any
 
 from tests.synth.reading import read_rows
 
+EVENTS = (
+    "SUBMIT", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST", "UPDATE_PENDING", "UPDATE_RUNNING",
+)  # fmt: skip
+"""By their codes in 2011 (format document)."""
 SUCCESSORS = {
     "START": {"SUBMIT"},
     "SUBMIT": {"SCHEDULE", "KILL", "EVICT", "FAIL", "LOST", "UPDATE_PENDING"},
@@ -19,41 +23,19 @@ SUCCESSORS = {
 
 
 def test_event_counts_are_the_truth(faulty: Any) -> None:
-    names = (
-        "SUBMIT",
-        "SCHEDULE",
-        "EVICT",
-        "FAIL",
-        "FINISH",
-        "KILL",
-        "LOST",
-        "UPDATE_PENDING",
-        "UPDATE_RUNNING",
-    )
-    counted = Counter((row[8], names[int(row[5])]) for row in read_rows(faulty.folder, "task_events"))
+    counted = Counter((row[8], EVENTS[int(row[5])]) for row in read_rows(faulty.folder, "task_events"))
     truth = {(p, k): n for p, kinds in faulty.truth["instance_events"].items() for k, n in kinds.items()}
     assert counted == truth
-    jobs = Counter(names[int(row[3])] for row in read_rows(faulty.folder, "job_events"))
+    jobs = Counter(EVENTS[int(row[3])] for row in read_rows(faulty.folder, "job_events"))
     assert jobs == faulty.truth["collection_events"]
 
 
 def test_every_task_lives_a_legal_life(faulty: Any) -> None:
-    names = (
-        "SUBMIT",
-        "SCHEDULE",
-        "EVICT",
-        "FAIL",
-        "FINISH",
-        "KILL",
-        "LOST",
-        "UPDATE_PENDING",
-        "UPDATE_RUNNING",
-    )
     state: dict[tuple[str, str], str] = {}
     transitions: Counter[str] = Counter()
     unscheduled = {(str(job), str(index)) for job, index, _ in faulty.truth["planted"]["missing_schedules"]}
     for row in read_rows(faulty.folder, "task_events"):
-        task, event = (row[2], row[3]), names[int(row[5])]
+        task, event = (row[2], row[3]), EVENTS[int(row[5])]
         before = state.get(task, "START")
         if task not in unscheduled:
             assert event in SUCCESSORS[before], (task, before, event)

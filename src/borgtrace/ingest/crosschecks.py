@@ -33,13 +33,13 @@ def count_across(
     tasks
         The index, to tell orphans.
     suspects
-        Collections in which usage may repeat itself, as `index_usage` returns them; the others
+        Collections in which usage may repeat itself, as `index_usage` returns them; all others
         are spared the costly comparison of whole rows.
     """
     found: dict[str, dict[str, int]] = {name: {} for name in TRACE_TABLES}
     for name, table in TRACE_TABLES.items():
-        if files.get(name):
-            among = suspects if name == "instance_usage" else None
+        among = suspects if name == "instance_usage" else None
+        if files.get(name) and (among is None or among.size):
             found[name]["exact_duplicate"] = sum(
                 _repeated(connection, table, path, among) for path in files[name]
             )
@@ -62,19 +62,18 @@ def _read(paths: Sequence[Path]) -> str:
 
 
 def _number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
-    rows = connection.execute(
-        query
-    ).fetchall()  # to the end: an open result bars other work on the connection
-    return int(rows[0][0] or 0)
+    # To the end: an open result bars other work on the connection.
+    ((number,),) = connection.execute(query).fetchall()
+    return int(number or 0)
 
 
 def _repeated(
     connection: duckdb.DuckDBPyConnection, table: Table, path: Path, among: npt.NDArray[np.int64] | None
 ) -> int:
-    """Count rows that repeat an earlier one; equal rows are always in the same file.
+    """Count rows that repeat an earlier one, of all collections or `among` some.
 
-    Hashes first: grouping 8 bytes a row is far cheaper than grouping whole rows, and almost
-    always there is nothing left to compare.
+    Equal rows are always in the same file.  Hashes first: grouping 8 bytes a row is far cheaper
+    than grouping whole rows, and almost always there is nothing left to compare.
     """
     names = [name for name in table.names if name not in ("source_part", "source_row")]
     columns = ", ".join(f'"{name}"' for name in names)

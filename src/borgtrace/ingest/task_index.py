@@ -48,9 +48,9 @@ def write_tasks(
     connection.register("usage_index", usage)
     written = connection.execute(
         f"COPY ({_query(generation)}) TO '{folder / part_name(0)}' ({PARQUET})"
-    ).fetchone()
+    ).fetchall()  # to the end: an open result bars other work on the connection
     connection.unregister("usage_index")
-    return int(written[0]) if written else 0
+    return int(written[0][0]) if written else 0
 
 
 def _view(connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path]) -> None:

@@ -71,7 +71,7 @@ class Recipe:
 
     @property
     def module(self) -> str:
-        """Name of the module that declares the recipe."""
+        """Name of the module that declares the recipe: that of its chart, for `compute` may be made elsewhere."""
         return self.plot.__module__
 
     @property
