@@ -70,9 +70,7 @@ def figures(instances: int) -> None:
     print(
         f"  {seconds:.1f} s on two threads ({seconds / instances / ways * 1e3:.2f} ms per packing, judged); bar: 180 s"
     )
-    print(
-        f"  {plain / (seconds / instances / ways):.0f} x plain NumPy ({plain * 1e3:.0f} ms per packing, one thread)"
-    )
+    print(f"  {plain / (seconds / instances / ways):.0f} x plain NumPy ({plain * 1e3:.0f} ms per packing, one thread)")
     print(f"  {seconds / floor:.1f} x the floor (draw and read the realizations once: {floor:.1f} s)")
     print(f"  peak memory {peak:.2f} GiB; bar: 4 GB plus the realizations")
     for finding in findings:
@@ -120,9 +118,7 @@ def million(_: int) -> None:
     z = -float(ndtri(rho))
     mean, variance = _tasks(2_000_000)
     gaussian_first_fit(mean[:1000], variance[:1000], 1.0, rho, z, np.empty(1000, np.int64))
-    print(
-        "GPA First Fit, rho = .001, over the tree of bins (one thread); bar: 1,000,000 in 2 s, <= 2.5 x when doubled"
-    )
+    print("GPA First Fit, rho = .001, over the tree of bins (one thread); bar: 1,000,000 in 2 s, <= 2.5 x when doubled")
     last = 0.0
     for n in (250_000, 500_000, 1_000_000, 2_000_000):
         bins = np.empty(n, np.int64)
@@ -137,17 +133,16 @@ def million(_: int) -> None:
     n = 20_000
     items = np.column_stack([mean[:n], variance[:n]])
     start = time.perf_counter()
-    expected, _machines = place(Gpa(rho).test, no_preference, True, items, np.zeros(2),
-                                np.ones((n, 1)), np.array([rho]), np.full(n, -1))  # fmt: skip
+    expected, _machines = place(
+        Gpa(rho).test, no_preference, True, items, np.zeros(2), np.ones((n, 1)), np.array([rho]), np.full(n, -1)
+    )
     naive = time.perf_counter() - start
     bins = np.empty(n, np.int64)
     start = time.perf_counter()
     gaussian_first_fit(mean[:n], variance[:n], 1.0, rho, z, bins)
     tree = time.perf_counter() - start
     identical = (bins == expected).all()
-    print(
-        f"  naive compiled loop on {n:,}: {naive:.3f} s, {naive / tree:.0f} x the tree; identical: {identical}"
-    )
+    print(f"  naive compiled loop on {n:,}: {naive:.3f} s, {naive / tree:.0f} x the tree; identical: {identical}")
 
 
 def promise(instances: int) -> None:
@@ -155,16 +150,16 @@ def promise(instances: int) -> None:
     start = time.perf_counter()
     result = packing_rare_events.RECIPE.run(tables, instances=instances)
     print(f"rho = .001, {instances} instances, {time.perf_counter() - start:.0f} s")
-    print(
-        "  pool          estimator       rebal  machines  unplaced   q/rho  +-      predicted/rho  GPA at the same q"
-    )
+    print("  pool          estimator       rebal  machines  unplaced   q/rho  +-      predicted/rho  GPA at the same q")
     for row in result.table.to_pylist():
         rho = row["target"]
         predicted = f"{row['predicted'] / rho:.3f}" if row["predicted"] is not None else "-"
         matched = f"{row['matched_machines']:.2f}" if row["matched_machines"] is not None else "-"
-        print(f"  {row['pool']:13s} {row['estimator']:15s} {'yes' if row['is_rebalanced'] else 'no':5s} "
-              f"{row['machines']:9.2f} {row['n_unplaceable']:9.2f} {row['q'] / rho:8.3f} {row['q_error'] / rho:7.3f} "
-              f"{predicted:>14s} {matched:>18s}")  # fmt: skip
+        print(
+            f"  {row['pool']:13s} {row['estimator']:15s} {'yes' if row['is_rebalanced'] else 'no':5s} "
+            f"{row['machines']:9.2f} {row['n_unplaceable']:9.2f} {row['q'] / rho:8.3f} {row['q_error'] / rho:7.3f} "
+            f"{predicted:>14s} {matched:>18s}"
+        )
     for finding in result.findings:
         print(f"  {finding}")
 

@@ -117,12 +117,7 @@ def report(pool, rows, args):
 def paper(pool, args, found):
     """Print what was measured beside what the paper printed."""
     tables = PoolTables(pool)
-    parameters = {
-        "tasks": args.tasks,
-        "realizations": args.realizations,
-        "samples": args.samples,
-        "seed": SEED,
-    }
+    parameters = {"tasks": args.tasks, "realizations": args.realizations, "samples": args.samples, "seed": SEED}
     shared(tables, ("sums", *parameters.values(), "sampled"), lambda: found)
     table, figure = TABLE_1.run(tables, **parameters), FIGURE_6.run(tables, **parameters)
     print("\n| N | rejected | published | rejected, critical value 0.787 | mean total | published |")
@@ -136,8 +131,7 @@ def paper(pool, args, found):
     print("\n| N | percentile | median error | quartiles |\n|--:|--:|--:|--:|")
     for row in figure.table.to_pylist():
         print(
-            f"| {row['size']} | {row['percentile']:g} | {row['median']:+.4f} "
-            f"| {row['p25']:+.4f} … {row['p75']:+.4f} |"
+            f"| {row['size']} | {row['percentile']:g} | {row['median']:+.4f} | {row['p25']:+.4f} … {row['p75']:+.4f} |"
         )
     for finding in (*table.findings, *figure.findings):
         print(f"- {finding}")

@@ -63,21 +63,34 @@ def make_store(path: Path, tasks: int, *, with_rows: bool) -> None:
     for name in ("sampled_cpu", "average_memory"):
         np.lib.format.open_memmap(path / "traces" / f"{name}.npy", "w+", np.float32, (rows,))
     columns = {
-        "collection_id": 3_418_309 + 9_973 * job, "instance_index": start, "collection_type": np.full(tasks, "JOB"),
-        "first_row": first, "n_windows": lengths, "first_time": np.full(tasks, 600_000_000),
-        "last_time": 600_000_000 + 300_000_000 * lengths, "priority": rng.integers(0, 12, tasks),
+        "collection_id": 3_418_309 + 9_973 * job,
+        "instance_index": start,
+        "collection_type": np.full(tasks, "JOB"),
+        "first_row": first,
+        "n_windows": lengths,
+        "first_time": np.full(tasks, 600_000_000),
+        "last_time": 600_000_000 + 300_000_000 * lengths,
+        "priority": rng.integers(0, 12, tasks),
         "user": np.char.add("u" * 40, (job % 900).astype(str)),
         "collection_logical_name": np.char.add("n" * 40, (job % 20_000).astype(str)),
         "max_average_cpu": np.maximum.reduceat(cpu, first).astype(np.float64),
-    }  # fmt: skip
+    }
     write_table(path, "tasks", columns, tasks)
     if with_rows:
         owners = {name: np.repeat(columns[name], lengths) for name in ("collection_id", "instance_index")}
         times = (600 + 300 * within) * 1_000_000
-        write_table(path, "instance_usage", {
-            **owners, "start_time": times, "end_time": times + 300_000_000, "average_cpu": cpu,
-            "collection_type": np.full(rows, "JOB"),
-        }, rows)  # fmt: skip
+        write_table(
+            path,
+            "instance_usage",
+            {
+                **owners,
+                "start_time": times,
+                "end_time": times + 300_000_000,
+                "average_cpu": cpu,
+                "collection_type": np.full(rows, "JOB"),
+            },
+            rows,
+        )
     counts = {"instance_usage": rows, "tasks": tasks}
     Manifest("2011", "", "UTC", "0", f"{tasks:064x}", counts, (), synthetic={"benchmark": 1}).write(
         path / "manifest.json"
@@ -185,9 +198,7 @@ def original_way(export: Path, out: Path, traces: int) -> float:
     writers = [tf.io.TFRecordWriter(str(out / f"{k:02x}.tfrecords")) for k in range(256)]
     for k, trace in enumerate(chosen):
         values = tf.train.FloatList(value=(fetch(*trace) - mean) / deviation)
-        example = tf.train.Example(
-            features=tf.train.Features(feature={"data": tf.train.Feature(float_list=values)})
-        )
+        example = tf.train.Example(features=tf.train.Features(feature={"data": tf.train.Feature(float_list=values)}))
         writers[k % 256].write(example.SerializeToString())
     for writer in writers:
         writer.close()
@@ -197,12 +208,8 @@ def original_way(export: Path, out: Path, traces: int) -> float:
 def group_per_row(store: borgtrace.Store, out: Path, rows: int) -> float:
     """Rows/s of grouping as in 2017: per row make the folder, open for append, write field by field, close."""
     shutil.rmtree(out, ignore_errors=True)
-    table = store.sql(
-        f"select start_time, collection_id, instance_index, average_cpu from instance_usage limit {rows}"
-    )
-    texts = list(
-        zip(*([str(value) for value in column.to_pylist()] for column in table.columns), strict=True)
-    )
+    table = store.sql(f"select start_time, collection_id, instance_index, average_cpu from instance_usage limit {rows}")
+    texts = list(zip(*([str(value) for value in column.to_pylist()] for column in table.columns), strict=True))
     paths = JobsLayout().paths(*(table.column(k).to_numpy().astype(np.int64) for k in (1, 2)))
     begin = time.perf_counter()
     for fields, path in zip(texts, paths, strict=True):
@@ -300,28 +307,59 @@ def measure(folder: Path, traces: int, sample: int) -> None:
     fresh, used = (tuple(map(float, line.split())) for line in alone("--only-read", out))
     export_rate, per_row = time_export(borgtrace.open(small), folder)
     original = original_way(folder / "jobs", folder / "original", sample) * traces / sample
-    memory = {
-        n: float(alone("--only-build", big, folder / "memory", n)[0])
-        for n in (traces // 4, traces // 2, traces)
-    }
-    report([
-        ("build / way of 2017", f"{original / built:.0f} × faster", "≥ 100 ×",
-         f"{built:.2f} s against {original:.0f} s (from {sample:,} traces)"),
-        ("build / write floor", f"{built / floor:.2f} ×", "≤ 4 ×",
-         f"{built:.2f} s against {floor:.3f} s for {size / 1e6:.0f} MB"),
-        ("epoch / np.fromfile, kept", f"{fresh[1] / fresh[0]:.2f} × the speed", "≥ 0.5 ×",
-         f"{fresh[0]:.3f} s against {fresh[1]:.3f} s, in new memory"),
-        ("epoch / np.fromfile, kept", f"{used[1] / used[0]:.2f} × the speed", "≥ 0.5 ×",
-         f"{used[0]:.3f} s against {used[1]:.3f} s, in memory used before"),
-        ("epoch / np.fromfile, dropped", f"{used[2] / used[0]:.2f} × the speed", "(no bar)",
-         f"{used[0]:.3f} s against {used[2]:.3f} s"),
-        ("SQLite rows/s / grouping of 2017", f"{export_rate / ORIGINAL_GROUPING:.0f} ×", "≥ 20 ×",
-         f"{export_rate / 1e3:.0f} k rows/s against {ORIGINAL_GROUPING / 1e3:.1f} k"),
-        ("SQLite rows/s / per row, here", f"{export_rate / per_row:.0f} ×", "≥ 20 ×",
-         f"against {per_row / 1e3:.1f} k rows/s (Python, one thread)"),
-        ("peak memory", " / ".join(f"{gb:.2f}" for gb in memory.values()) + " GB", "< 2 GB, flat",
-         "for " + " / ".join(f"{n:,}" for n in memory) + " traces"),
-    ])  # fmt: skip
+    memory = {n: float(alone("--only-build", big, folder / "memory", n)[0]) for n in (traces // 4, traces // 2, traces)}
+    report(
+        [
+            (
+                "build / way of 2017",
+                f"{original / built:.0f} × faster",
+                "≥ 100 ×",
+                f"{built:.2f} s against {original:.0f} s (from {sample:,} traces)",
+            ),
+            (
+                "build / write floor",
+                f"{built / floor:.2f} ×",
+                "≤ 4 ×",
+                f"{built:.2f} s against {floor:.3f} s for {size / 1e6:.0f} MB",
+            ),
+            (
+                "epoch / np.fromfile, kept",
+                f"{fresh[1] / fresh[0]:.2f} × the speed",
+                "≥ 0.5 ×",
+                f"{fresh[0]:.3f} s against {fresh[1]:.3f} s, in new memory",
+            ),
+            (
+                "epoch / np.fromfile, kept",
+                f"{used[1] / used[0]:.2f} × the speed",
+                "≥ 0.5 ×",
+                f"{used[0]:.3f} s against {used[1]:.3f} s, in memory used before",
+            ),
+            (
+                "epoch / np.fromfile, dropped",
+                f"{used[2] / used[0]:.2f} × the speed",
+                "(no bar)",
+                f"{used[0]:.3f} s against {used[2]:.3f} s",
+            ),
+            (
+                "SQLite rows/s / grouping of 2017",
+                f"{export_rate / ORIGINAL_GROUPING:.0f} ×",
+                "≥ 20 ×",
+                f"{export_rate / 1e3:.0f} k rows/s against {ORIGINAL_GROUPING / 1e3:.1f} k",
+            ),
+            (
+                "SQLite rows/s / per row, here",
+                f"{export_rate / per_row:.0f} ×",
+                "≥ 20 ×",
+                f"against {per_row / 1e3:.1f} k rows/s (Python, one thread)",
+            ),
+            (
+                "peak memory",
+                " / ".join(f"{gb:.2f}" for gb in memory.values()) + " GB",
+                "< 2 GB, flat",
+                "for " + " / ".join(f"{n:,}" for n in memory) + " traces",
+            ),
+        ]
+    )
 
 
 def report(lines: list[tuple[str, str, str, str]]) -> None:

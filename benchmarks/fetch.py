@@ -88,9 +88,14 @@ def borgtrace(port, dest, jobs):
     started = time.perf_counter()
     with Session(jobs) as session:
         plan = make_plan(
-            session, TRACE, dest, tables=["task_usage"], parts=parse_parts(f"0-{N_FILES - 1}"),
-            base_url=f"http://127.0.0.1:{port}", jobs=jobs,
-        )  # fmt: skip
+            session,
+            TRACE,
+            dest,
+            tables=["task_usage"],
+            parts=parse_parts(f"0-{N_FILES - 1}"),
+            base_url=f"http://127.0.0.1:{port}",
+            jobs=jobs,
+        )
         errors = [outcome.error for outcome in fetch_files(session, plan, jobs=jobs) if outcome.error]
     assert not errors, errors
     return time.perf_counter() - started

@@ -28,10 +28,27 @@ sys.path.insert(0, str(Path(__file__).parent))
 from usage_files import WINDOWS, write_records, write_usage
 
 NAMES = (
-    "start_time", "end_time", "collection_id", "instance_index", "machine_id", "average_cpu", "average_memory",
-    "assigned_memory", "unmapped", "page_cache", "maximum_memory", "io", "disk", "maximum_cpu", "maximum_io",
-    "cpi", "mai", "portion", "aggregation", "sampled_cpu",
-)  # fmt: skip
+    "start_time",
+    "end_time",
+    "collection_id",
+    "instance_index",
+    "machine_id",
+    "average_cpu",
+    "average_memory",
+    "assigned_memory",
+    "unmapped",
+    "page_cache",
+    "maximum_memory",
+    "io",
+    "disk",
+    "maximum_cpu",
+    "maximum_io",
+    "cpi",
+    "mai",
+    "portion",
+    "aggregation",
+    "sampled_cpu",
+)
 _JSON = (
     "start_time: 'BIGINT', end_time: 'BIGINT', collection_id: 'BIGINT', instance_index: 'INTEGER', "
     "machine_id: 'BIGINT', alloc_collection_id: 'BIGINT', alloc_instance_index: 'BIGINT', "
@@ -111,9 +128,7 @@ def measure(method: Callable[[str, str], None], paths: list[Path], out: Path) ->
     answer = context.Queue()
     small = paths[0].parent / "small" / paths[0].name
     workers = [
-        context.Process(
-            target=_work, args=(method, str(small), str(path), str(out / f"{method.__name__}-{i}"), answer)
-        )
+        context.Process(target=_work, args=(method, str(small), str(path), str(out / f"{method.__name__}-{i}"), answer))
         for i, path in enumerate(paths)
     ]
     for worker in workers:
@@ -124,9 +139,7 @@ def measure(method: Callable[[str, str], None], paths: list[Path], out: Path) ->
     return statistics.mean(cpu for cpu, _ in found), max(memory for _, memory in found)
 
 
-def compare(
-    title: str, methods: list[Callable[[str, str], None]], paths: list[Path], out: Path, runs: int
-) -> None:
+def compare(title: str, methods: list[Callable[[str, str], None]], paths: list[Path], out: Path, runs: int) -> None:
     """Print methods interleaved over `runs`, medians, and ratios against each peer."""
     found: dict[str, list[tuple[float, float]]] = {method.__name__: [] for method in methods}
     for _ in range(runs):
@@ -203,11 +216,21 @@ def main() -> None:
         records = _files(folder / "json", "instance_usage-{:012d}.json.gz", 2, options.json_rows)
         scratch = Path(temporary) / "scratch"
         if "csv" in wanted:
-            compare(f"## CSV, {options.rows / 1e6:.1f} M rows × 20 columns a file", [limit, borgtrace, polars, duckdb],
-                    csv[:2], scratch, options.runs)  # fmt: skip
+            compare(
+                f"## CSV, {options.rows / 1e6:.1f} M rows × 20 columns a file",
+                [limit, borgtrace, polars, duckdb],
+                csv[:2],
+                scratch,
+                options.runs,
+            )
         if "json" in wanted:
-            compare(f"## JSON lines, {options.json_rows / 1e6:.1f} M rows a file", [limit, borgtrace, duckdb_json],
-                    records, scratch, options.runs)  # fmt: skip
+            compare(
+                f"## JSON lines, {options.json_rows / 1e6:.1f} M rows a file",
+                [limit, borgtrace, duckdb_json],
+                records,
+                scratch,
+                options.runs,
+            )
         shutil.rmtree(scratch, ignore_errors=True)
         if "whole" in wanted:
             whole(csv, Path(temporary), options.memory, options.runs)

@@ -21,44 +21,44 @@ from borgtrace.schema import TABLES
 
 USAGE = TABLES["instance_usage"]
 SQL_TYPES = {
-    "int64": "BIGINT", "int32": "INTEGER", "float32": "FLOAT", "string": "VARCHAR", "bool": "BOOLEAN",
-    "enum": "VARCHAR", "list<float32>": "FLOAT[]",
-}  # fmt: skip
+    "int64": "BIGINT",
+    "int32": "INTEGER",
+    "float32": "FLOAT",
+    "string": "VARCHAR",
+    "bool": "BOOLEAN",
+    "enum": "VARCHAR",
+    "list<float32>": "FLOAT[]",
+}
 QUESTIONS = {
     "count and mean": "select count(*), avg(average_cpu) from {usage}",
     "by machine": "select machine_id, sum(average_cpu) s from {usage} group by 1 order by s desc, 1 limit 10",
     "one task": "select * from {usage} where collection_id = 77777 and instance_index = 3 order by start_time",
     "percentiles": "select quantile_disc(maximum_cpu, [0.5, 0.9, 0.99]) from {usage} where average_memory > 0.05",
 }
-MEASURED = (
-    "average_cpu",
-    "maximum_cpu",
-    "sampled_cpu",
-    "average_memory",
-    "maximum_memory",
-    "assigned_memory",
-)
+MEASURED = ("average_cpu", "maximum_cpu", "sampled_cpu", "average_memory", "maximum_memory", "assigned_memory")
 
 
 def make_usage(folder, rows):
     """Write usage rows sorted by task, 100 windows each, as ingest does."""
     given = {
-        "collection_id": "i // 1000", "instance_index": "(i // 100) % 10", "source_part": "i // 4000000",
-        "source_row": "i", "start_time": "600000000 + i % 100 * 300000000",
-        "end_time": "900000000 + i % 100 * 300000000", "machine_id": "hash(i // 100) % 12000",
-        "is_on_dedicated_machine": "false", "collection_type": "'JOB'",
+        "collection_id": "i // 1000",
+        "instance_index": "(i // 100) % 10",
+        "source_part": "i // 4000000",
+        "source_row": "i",
+        "start_time": "600000000 + i % 100 * 300000000",
+        "end_time": "900000000 + i % 100 * 300000000",
+        "machine_id": "hash(i // 100) % 12000",
+        "is_on_dedicated_machine": "false",
+        "collection_type": "'JOB'",
         **{name: f"(hash(i, {k}) % 1000) / 4096.0" for k, name in enumerate(MEASURED)},
-    }  # fmt: skip
+    }
     values = ", ".join(
-        f"({given.get(column.name, 'NULL')})::{SQL_TYPES[column.type]} AS {column.name}"
-        for column in USAGE.columns
+        f"({given.get(column.name, 'NULL')})::{SQL_TYPES[column.type]} AS {column.name}" for column in USAGE.columns
     )
     path = folder / "instance_usage" / "part-00000.parquet"
     path.parent.mkdir(parents=True)
     con = duckdb.connect(config={"memory_limit": "3GB"})
-    con.execute(
-        f"COPY (SELECT {values} FROM range({rows}) t(i)) TO '{path}' (COMPRESSION zstd, ROW_GROUP_SIZE 500000)"
-    )
+    con.execute(f"COPY (SELECT {values} FROM range({rows}) t(i)) TO '{path}' (COMPRESSION zstd, ROW_GROUP_SIZE 500000)")
     return path
 
 

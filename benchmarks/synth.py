@@ -87,9 +87,7 @@ def made(folder, generation, machines, hours, jobs, form="json"):
     warm = folder.with_name("warm")
     shutil.rmtree(warm, ignore_errors=True)
     arguments = [str(folder), str(warm), generation, str(machines), str(hours), str(jobs), form]
-    done = subprocess.run(
-        [sys.executable, "-c", GENERATE, *arguments], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", GENERATE, *arguments], capture_output=True, text=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
@@ -127,8 +125,7 @@ def speed(work, machines, hours):
             )
     seconds, busy, peak, _, rows = made(work / "trace", "2019", machines, hours, 2, "parquet")
     print(
-        f"| 2019, Parquet | – | 2 | {seconds:.1f} | {busy:.1f} | {rows / busy:,.0f} | – | {rows:,} | – "
-        f"| {peak:.2f} |"
+        f"| 2019, Parquet | – | 2 | {seconds:.1f} | {busy:.1f} | {rows / busy:,.0f} | – | {rows:,} | – | {peak:.2f} |"
     )
 
 
@@ -136,17 +133,9 @@ def growth(work, machines, hours):
     """Print cost per row and memory as the hours (and the machines) grow."""
     print("\n| machines | hours | million rows | processor µs per row | peak GB |")
     print("|--:|--:|--:|--:|--:|")
-    for count, length in (
-        (machines, hours / 4),
-        (machines, hours),
-        (machines, hours * 4),
-        (machines * 4, hours),
-    ):
+    for count, length in ((machines, hours / 4), (machines, hours), (machines, hours * 4), (machines * 4, hours)):
         _, busy, peak, rows, _ = made(work / "trace", "2011", count, length, 2)
-        print(
-            f"| {count} | {length:g} | {rows / 1e6:.2f} | {1e6 * busy / rows:.2f} | {peak:.2f} |",
-            flush=True,
-        )
+        print(f"| {count} | {length:g} | {rows / 1e6:.2f} | {1e6 * busy / rows:.2f} | {peak:.2f} |", flush=True)
 
 
 def main(argv=None):

@@ -64,11 +64,13 @@ def write_jobs(store: borgtrace.Store, chosen: Pairs, folder: Path, *, is_indexe
         job = int(columns[0][low])
         with sqlite3.connect(folder / f"{job}.sqlite3") as file:
             file.execute(TABLE)
-            rows = zip(columns[1][low:high].tolist(), columns[2][low:high].tolist(),
-                       columns[3][low:high].astype(float).tolist(), strict=True)  # fmt: skip
-            file.executemany(
-                "INSERT INTO `task_usage` VALUES (?, ?, ?, ?)", ((t, job, i, c) for t, i, c in rows)
+            rows = zip(
+                columns[1][low:high].tolist(),
+                columns[2][low:high].tolist(),
+                columns[3][low:high].astype(float).tolist(),
+                strict=True,
             )
+            file.executemany("INSERT INTO `task_usage` VALUES (?, ?, ?, ?)", ((t, job, i, c) for t, i, c in rows))
             if is_indexed:
                 file.execute("CREATE INDEX `by task` ON `task_usage` (`task index`, `start time`)")
         file.close()
@@ -106,8 +108,10 @@ def report(store: borgtrace.Store, chosen: Pairs, sample: Pairs, folder: Path) -
     print(f"{store.manifest.tables['instance_usage']:,} rows, {store.manifest.tables['tasks']:,} tasks\n")
     print("| one task | × Store.trace | p50 µs | p99 µs |\n|---|--:|--:|--:|")
     for name, taken in ways.items():
-        print(f"| {name} | {np.median(taken) / np.median(ours):.0f} | {np.median(taken):.1f} | "
-              f"{np.quantile(taken, 0.99):.1f} |")  # fmt: skip
+        print(
+            f"| {name} | {np.median(taken) / np.median(ours):.0f} | {np.median(taken):.1f} | "
+            f"{np.quantile(taken, 0.99):.1f} |"
+        )
     seconds = []
     for _ in range(5):
         before = time.perf_counter()
@@ -115,14 +119,14 @@ def report(store: borgtrace.Store, chosen: Pairs, sample: Pairs, folder: Path) -
         seconds.append(time.perf_counter() - before)
     each = ways["SQLite a job"].mean() / 1e6
     print("\n| many tasks | × faster than SQLite a job | s, best of 5 | points |\n|---|--:|--:|--:|")
-    print(f"| Store.traces of {len(chosen):,} random tasks | {each * len(chosen) / min(seconds):.0f} | "
-          f"{min(seconds):.3f} | {found.offsets[-1]:,} |")  # fmt: skip
+    print(
+        f"| Store.traces of {len(chosen):,} random tasks | {each * len(chosen) / min(seconds):.0f} | "
+        f"{min(seconds):.3f} | {found.offsets[-1]:,} |"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=9)
     parser.add_argument("--rows", type=int, default=2_400_000)
     parser.add_argument("--tasks", type=int, default=100_000)

@@ -47,12 +47,27 @@ def write_usage(path: Path, rows: int, seed: int, first_window: int = 0) -> int:
     cpu = _rounded(np.exp(random.normal(-6, 2, rows)).clip(0, 0.5))
     memory = _texts(_rounded(np.exp(random.normal(-5, 1.5, rows)).clip(0, 0.5)))
     columns = [
-        start, start + WINDOW, job[task], index[task], machine[task], _texts(cpu), memory,
-        _measured(random, rows), _measured(random, rows, 0.1), _measured(random, rows, 0.1), memory,
-        _measured(random, rows, 0.14), _measured(random, rows, 0.14), _texts(np.minimum(4 * cpu, 1)),
-        _measured(random, rows, 0.2), _measured(random, rows, 0.3), _measured(random, rows, 0.4),
-        _measured(random, rows), random.integers(0, 2, rows), _texts(cpu),
-    ]  # fmt: skip
+        start,
+        start + WINDOW,
+        job[task],
+        index[task],
+        machine[task],
+        _texts(cpu),
+        memory,
+        _measured(random, rows),
+        _measured(random, rows, 0.1),
+        _measured(random, rows, 0.1),
+        memory,
+        _measured(random, rows, 0.14),
+        _measured(random, rows, 0.14),
+        _texts(np.minimum(4 * cpu, 1)),
+        _measured(random, rows, 0.2),
+        _measured(random, rows, 0.3),
+        _measured(random, rows, 0.4),
+        _measured(random, rows),
+        random.integers(0, 2, rows),
+        _texts(cpu),
+    ]
     table = pa.table([pa.array(column) for column in columns], names=[str(i) for i in range(20)])
     text = io.BytesIO()
     pa.csv.write_csv(table, text, pa.csv.WriteOptions(include_header=False, quoting_style="none"))

@@ -23,9 +23,18 @@ from borgtrace.synth import generate
 MEMORY, THREADS = "4GB", 2
 REAL_WINDOWS = 1_233_000_000
 QUESTIONS = (
-    "utilization", "machine_utilization", "peak_to_request", "window_change", "hourly_change", "change_sketch",
-    "reservation", "sampling_period", "interference", "over_request", "data_quality",
-)  # fmt: skip
+    "utilization",
+    "machine_utilization",
+    "peak_to_request",
+    "window_change",
+    "hourly_change",
+    "change_sketch",
+    "reservation",
+    "sampling_period",
+    "interference",
+    "over_request",
+    "data_quality",
+)
 SQL = {
     "peak_to_request": """
         WITH peaks AS (
@@ -100,9 +109,7 @@ def main() -> None:
             assert tables.instance_attempts is not None  # shared by several questions, computed once
         peer = by_hand(stores[1])
         print(f"{rows[0]:,} and {rows[1]:,} windows (× {rows[1] / rows[0]:.2f})")
-        print(
-            "| question | × hand-written | growth | s | million windows/s | real trace, extrapolated, min |"
-        )
+        print("| question | × hand-written | growth | s | million windows/s | real trace, extrapolated, min |")
         print("|---|--:|--:|--:|--:|--:|")
         for name in QUESTIONS:
             recipe = find_recipe(name)

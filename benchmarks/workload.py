@@ -31,10 +31,20 @@ from borgtrace.synth import generate
 
 SHARED = ("instance_attempts", "instance_transitions", "instance_occupancy")
 QUESTIONS = (
-    "transitions", "submissions", "submission_distances", "resubmissions", "resubmission_gaps",
-    "queue_length", "moving_averages", "load_and_times", "scheduling_delay", "run_times", "tasks_per_job",
-    "hazards", "crash_loops",
-)  # fmt: skip
+    "transitions",
+    "submissions",
+    "submission_distances",
+    "resubmissions",
+    "resubmission_gaps",
+    "queue_length",
+    "moving_averages",
+    "load_and_times",
+    "scheduling_delay",
+    "run_times",
+    "tasks_per_job",
+    "hazards",
+    "crash_loops",
+)
 SQL = Path(__file__).parent / "workload_sql"
 MEMORY, THREADS = "4GB", 2
 REAL_EVENTS = 144_648_288
@@ -43,9 +53,7 @@ REPETITIONS = 2
 
 def synthetic_events(folder: Path, machines: int, hours: float) -> Path:
     """Return the sorted events of one synthetic cell as a Parquet file."""
-    generate(
-        folder / "raw", "2011", machines, hours, 1, tables=("task_events", "job_events", "machine_events")
-    )
+    generate(folder / "raw", "2011", machines, hours, 1, tables=("task_events", "job_events", "machine_events"))
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=2))
     shutil.rmtree(folder / "raw")
     return folder / "store" / "instance_events"

@@ -166,13 +166,7 @@ def environment(**more: str) -> dict[str, str]:
     """Return an environment with this interpreter's commands, a fixed width and no colours."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     plain = {"COLUMNS": "110", "TERMINAL_WIDTH": "110", "NO_COLOR": "1", "TERM": "dumb", "LC_ALL": "C.UTF-8"}
-    return {
-        **os.environ,
-        "PATH": path,
-        "PYTHONWARNINGS": "error::DeprecationWarning:borgtrace",
-        **plain,
-        **more,
-    }
+    return {**os.environ, "PATH": path, "PYTHONWARNINGS": "error::DeprecationWarning:borgtrace", **plain, **more}
 
 
 @contextmanager
@@ -251,9 +245,7 @@ def pages() -> list[Path]:
 
 def main() -> None:
     """Write real output into pages."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pages", nargs="*", type=Path)
     parser.add_argument("--write", action="store_true", required=True)
     chosen = [page.resolve() for page in parser.parse_args().pages] or pages()

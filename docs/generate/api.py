@@ -8,10 +8,20 @@ import inspect
 from generate.text import docstring, first_sentence
 
 PACKAGES = (
-    "borgtrace", "borgtrace.errors", "borgtrace.store", "borgtrace.ingest", "borgtrace.fetch",
-    "borgtrace.synth", "borgtrace.lifecycle", "borgtrace.recipe", "borgtrace.datasets",
-    "borgtrace.colocation", "borgtrace.engine", "borgtrace.report", "borgtrace.schema",
-)  # fmt: skip
+    "borgtrace",
+    "borgtrace.errors",
+    "borgtrace.store",
+    "borgtrace.ingest",
+    "borgtrace.fetch",
+    "borgtrace.synth",
+    "borgtrace.lifecycle",
+    "borgtrace.recipe",
+    "borgtrace.datasets",
+    "borgtrace.colocation",
+    "borgtrace.engine",
+    "borgtrace.report",
+    "borgtrace.schema",
+)
 
 INTRO = """# Python
 
@@ -26,9 +36,7 @@ def public(package: str) -> dict[str, object]:
     names = getattr(module, "__all__", None)
     if names is None:
         names = [
-            n
-            for n, v in vars(module).items()
-            if not n.startswith("_") and getattr(v, "__module__", "") == package
+            n for n, v in vars(module).items() if not n.startswith("_") and getattr(v, "__module__", "") == package
         ]
     return {name: getattr(module, name) for name in names if name != "__version__"}
 

@@ -17,9 +17,7 @@ with 130.
 def kinds() -> list[type[BorgtraceError]]:
     """Return all kinds of error, by exit code."""
     found = [kind for kind in vars(borgtrace.errors).values() if isinstance(kind, type)]
-    return sorted(
-        (kind for kind in found if issubclass(kind, BorgtraceError)), key=lambda kind: kind.exit_code
-    )
+    return sorted((kind for kind in found if issubclass(kind, BorgtraceError)), key=lambda kind: kind.exit_code)
 
 
 def page() -> str:

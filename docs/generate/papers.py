@@ -42,9 +42,7 @@ def page() -> str:
         for claim in recipe.claims:
             found = [_found(rows.get((name, claim.id))) for rows in measured]
             link = f"[{name}](reference/recipes.md#{name})"
-            sections[_work(claim)].append(
-                [claim.id, f"{_sentence(claim)} {link}", str(claim.published), *found]
-            )
+            sections[_work(claim)].append([claim.id, f"{_sentence(claim)} {link}", str(claim.published), *found])
     heads = ["claim", "says, and the recipe that measures it", "published", "synthetic cell", "real parts"]
     parts = [f"## {title}\n\n{table(heads, sorted(rows))}" for title, rows in sections.items() if rows]
     claims = sum(map(len, sections.values()))

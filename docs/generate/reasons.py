@@ -16,12 +16,7 @@ rows stored + rows quarantined; `borgtrace info` shows the counters, and `--stri
 def page() -> str:
     """Return the page."""
     rows = [
-        [
-            f"`{reason.code}`",
-            reason.severity,
-            "quarantined" if reason.quarantines else "stored",
-            plain(reason.sentence),
-        ]
+        [f"`{reason.code}`", reason.severity, "quarantined" if reason.quarantines else "stored", plain(reason.sentence)]
         for severity in reversed(SEVERITIES)
         for reason in REASONS.values()
         if reason.severity == severity

@@ -39,8 +39,7 @@ def _recipe(recipe: Recipe) -> str:
     blocks.append(table(["column", "type", "unit", "meaning"], rows))
     if recipe.claims:
         rows = [
-            [claim.id, plain(claim.statement), str(claim.published), plain(claim.source)]
-            for claim in recipe.claims
+            [claim.id, plain(claim.statement), str(claim.published), plain(claim.source)] for claim in recipe.claims
         ]
         blocks.append(table(["claim", "statement", "published", "source"], rows))
     return "\n\n".join(block for block in blocks if block)

@@ -6,9 +6,19 @@ import inspect
 import re
 
 SECTIONS = (
-    "Parameters", "Attributes", "Returns", "Yields", "Raises", "See Also", "Notes", "References", "Examples", "Example",
-    "Warns", "Other Parameters",
-)  # fmt: skip
+    "Parameters",
+    "Attributes",
+    "Returns",
+    "Yields",
+    "Raises",
+    "See Also",
+    "Notes",
+    "References",
+    "Examples",
+    "Example",
+    "Warns",
+    "Other Parameters",
+)
 _HEADING = re.compile(rf"^({'|'.join(SECTIONS)})\n-{{3,}}$", re.MULTILINE)
 _ITEM = re.compile(r"^(?=\S)", re.MULTILINE)
 
@@ -27,9 +37,7 @@ def plain(text: str) -> str:
 def table(headings: list[str], rows: list[list[str]]) -> str:
     """Return a Markdown table."""
     lines = ["| " + " | ".join(headings) + " |", "|" + " --- |" * len(headings)]
-    lines += [
-        "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows
-    ]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in row) + " |" for row in rows]
     return "\n".join(lines) + "\n"
 
 

@@ -150,8 +150,13 @@ def evaluate(found: Dataset, epochs: int, seed: int) -> Iterator[dict[str, objec
         assert len(square) == len(future), "all forecasters are judged on the same points"
         for h in range(HORIZONS):
             mean = float(np.mean(square[:, h], dtype=np.float64))
-            yield {"forecaster": name, "steps ahead": h + 1, "points": len(square), "MSE (scaled)": mean,
-                   "RMSE (machines)": unit * mean**0.5}  # fmt: skip
+            yield {
+                "forecaster": name,
+                "steps ahead": h + 1,
+                "points": len(square),
+                "MSE (scaled)": mean,
+                "RMSE (machines)": unit * mean**0.5,
+            }
 
 
 def write_table(rows: list[dict[str, object]], path: Path) -> None:
@@ -171,19 +176,21 @@ def write_chart(rows: list[dict[str, object]], path: Path, title: str) -> None:
     """Draw the error per horizon."""
     import altair as alt
 
-    chart = alt.Chart(alt.Data(values=rows), title=title, width=420, height=260).mark_line(point=True).encode(
-        alt.X("steps ahead:O", title="steps ahead (300 s each)", axis=alt.Axis(labelAngle=0)),
-        alt.Y("RMSE (machines):Q", title="root mean squared error (largest machine = 1)"),
-        alt.Color("forecaster:N"),
-    )  # fmt: skip
+    chart = (
+        alt.Chart(alt.Data(values=rows), title=title, width=420, height=260)
+        .mark_line(point=True)
+        .encode(
+            alt.X("steps ahead:O", title="steps ahead (300 s each)", axis=alt.Axis(labelAngle=0)),
+            alt.Y("RMSE (machines):Q", title="root mean squared error (largest machine = 1)"),
+            alt.Color("forecaster:N"),
+        )
+    )
     chart.save(path)
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the session."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path, help="folder for the dataset, the table and the chart")
     parser.add_argument("--store", type=Path, help="a store; a synthetic one is made if not given")
     parser.add_argument("--machines", type=int, default=100, help="size of the synthetic cell")
@@ -195,9 +202,10 @@ def main(arguments: list[str] | None = None) -> None:
     store = borgtrace.open(options.store or demo_store(options.out, options.machines, options.hours))
     selection = Selection(min_length=ORDER + HORIZONS, max_length=50)
     built = datasets.build(
-        store, options.out / "dataset",
+        store,
+        options.out / "dataset",
         Options(selection=selection, split=Split(by="job"), format="npz", seed=options.seed),
-    )  # fmt: skip
+    )
     print(f"{built.counts} of {built.n_matched} traces; by job, so that no job is in two sets:")
     print("\n".join(line for line in built.leakage if " jobs are in " in line))
     rows = list(evaluate(datasets.open(built.path), options.epochs, options.seed))

@@ -13,15 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from borgtrace._version import __version__
-from borgtrace.errors import (
-    BorgtraceError,
-    EngineError,
-    QualityError,
-    SchemaError,
-    SourceError,
-    StoreError,
-    UsageError,
-)
+from borgtrace.errors import BorgtraceError, EngineError, QualityError, SchemaError, SourceError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from borgtrace.ingest import ingest

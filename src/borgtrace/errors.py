@@ -43,13 +43,7 @@ class BorgtraceError(Exception):
     exit_code = 1
 
     def __init__(
-        self,
-        where: str,
-        what: str,
-        *,
-        expected: str | None = None,
-        got: str | None = None,
-        way_out: str | None = None,
+        self, where: str, what: str, *, expected: str | None = None, got: str | None = None, way_out: str | None = None
     ) -> None:
         self.where, self.what = where, what
         self.expected, self.got, self.way_out = expected, got, way_out
@@ -61,12 +55,7 @@ class BorgtraceError(Exception):
 
 
 def _rebuild(
-    kind: type[BorgtraceError],
-    where: str,
-    what: str,
-    expected: str | None,
-    got: str | None,
-    way_out: str | None,
+    kind: type[BorgtraceError], where: str, what: str, expected: str | None, got: str | None, way_out: str | None
 ) -> BorgtraceError:
     return kind(where, what, expected=expected, got=got, way_out=way_out)
 

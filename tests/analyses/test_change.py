@@ -26,19 +26,23 @@ def test_three_levels() -> None:
     found = curves(answer(window_change.RECIPE, tiny(instance_usage=USAGE)))
     # Cell, slots 0 to 3: CPU .5, .625, .125, .25 → 25 %, 80 %, 100 %.
     assert {key: value for key, value in found.items() if key[:2] == ("cell", "cpu")} == {
-        ("cell", "cpu", 25): (1, 600), ("cell", "cpu", 80): (1, 600), ("cell", "cpu", 100): (1, 600),
-    }  # fmt: skip
+        ("cell", "cpu", 25): (1, 600),
+        ("cell", "cpu", 80): (1, 600),
+        ("cell", "cpu", 100): (1, 600),
+    }
     assert {key: value for key, value in found.items() if key[:2] == ("task", "cpu")} == {
-        ("task", "cpu", 0): (1, 600), ("task", "cpu", 25): (1, 600), ("task", "cpu", 201): (1, 600),
-    }  # fmt: skip
+        ("task", "cpu", 0): (1, 600),
+        ("task", "cpu", 25): (1, 600),
+        ("task", "cpu", 201): (1, 600),
+    }
     assert {key: value for key, value in found.items() if key[:2] == ("machine", "cpu")} == {
-        ("machine", "cpu", 0): (1, 600), ("machine", "cpu", 25): (1, 600), ("machine", "cpu", 201): (1, 600),
-    }  # fmt: skip
+        ("machine", "cpu", 0): (1, 600),
+        ("machine", "cpu", 25): (1, 600),
+        ("machine", "cpu", 201): (1, 600),
+    }
     # Memory: .5, .5 in neighbouring slots; task 2 has none.
     assert found["task", "memory", 0] == (1, 600)
-    finding = {
-        finding.id: finding for finding in window_change.RECIPE.run(tiny(instance_usage=USAGE)).findings
-    }
+    finding = {finding.id: finding for finding in window_change.RECIPE.run(tiny(instance_usage=USAGE)).findings}
     assert finding["S4-fig10-cpu"].measured == "0"
     assert float(finding["S4-measure1-task"].measured) == pytest.approx(1 / 3, abs=1e-4)
 
@@ -51,17 +55,22 @@ def test_one_slot_has_no_change() -> None:
 
 def test_hours_weigh_by_the_time_measured() -> None:
     usage = [
-        window(1, 0, 0.5, 0.25), window(1, 300, 0.25, 0.25, length=150),  # hour 0: 5/12 over 450 s
+        window(1, 0, 0.5, 0.25),
+        window(1, 300, 0.25, 0.25, length=150),  # hour 0: 5/12 over 450 s
         window(1, 3600, 0.5, 0.25),  # +20 %
-        window(2, 3300, 0.5), window(2, 3600, 0.5625),  # +12.5 %
-        window(3, 0, 0.5), window(3, 7200, 0.5),  # no neighbouring hours
-    ]  # fmt: skip
+        window(2, 3300, 0.5),
+        window(2, 3600, 0.5625),  # +12.5 %
+        window(3, 0, 0.5),
+        window(3, 7200, 0.5),  # no neighbouring hours
+    ]
     tables = tiny(
         instance_usage=usage, tasks=[{"collection_id": 1, "priority": 9}, {"collection_id": 2, "priority": 2}]
     )
     rows = answer(hourly_change.RECIPE, tables)
     assert {(row["tier"], row["resource"], row["percent"], row["seconds"]) for row in rows} == {
-        ("production", "cpu", 20, 750), ("other", "cpu", 13, 600), ("production", "memory", 0, 750),
-    }  # fmt: skip
+        ("production", "cpu", 20, 750),
+        ("other", "cpu", 13, 600),
+        ("production", "memory", 0, 750),
+    }
     finding = hourly_change.RECIPE.run(tables).findings[0]
     assert float(finding.measured) == pytest.approx(600 / 1350, rel=1e-3)

@@ -16,12 +16,7 @@ EVENTS = [
     {"collection_id": 1, "time": at(600), "type": "FINISH", "machine_id": 4},
     {"collection_id": 2, "time": 0, "type": "SUBMIT", "missing_type": "EXISTS_BUT_NO_CREATION"},
     {"collection_id": 2, "time": at(10), "type": "SCHEDULE", "cpu_request": 0.5},
-    {
-        "collection_id": 2,
-        "time": at(20),
-        "type": "UPDATE_RUNNING",
-        "missing_type": "SNAPSHOT_BUT_NO_TRANSITION",
-    },
+    {"collection_id": 2, "time": at(20), "type": "UPDATE_RUNNING", "missing_type": "SNAPSHOT_BUT_NO_TRANSITION"},
     {"collection_id": 2, "time": at(310), "type": "KILL"},
     {"collection_id": 3, "time": at(5), "type": "SUBMIT"},
     {"collection_id": 3, "time": at(7), "type": "FINISH", "machine_id": 4},

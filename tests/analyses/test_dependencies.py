@@ -19,9 +19,7 @@ from borgtrace.analyses import (
 from borgtrace.kernels.chains import depths
 from tests.analyses.tiny import answer, at, tiny, window
 
-RECIPES = [
-    module.RECIPE for module in (alloc_sets, parents, queueing, schedulers, start_after, vertical_scaling)
-]
+RECIPES = [module.RECIPE for module in (alloc_sets, parents, queueing, schedulers, start_after, vertical_scaling)]
 
 
 def event(collection: int, seconds: float, kind: str, **more: Any) -> dict[str, Any]:
@@ -46,9 +44,7 @@ def test_jobs_that_end_with_their_parent() -> None:
         (row["has_parent"], row["end_type"]): (row["n_jobs"], row["n_after_parent"])
         for row in answer(parents.RECIPE, tiny("2019", collection_events=events))
     }
-    assert rows == {
-        (False, "FINISH"): (1, 0), (True, "KILL"): (2, 1), (True, "FINISH"): (1, 0), (True, "NONE"): (1, 0),
-    }  # fmt: skip
+    assert rows == {(False, "FINISH"): (1, 0), (True, "KILL"): (2, 1), (True, "FINISH"): (1, 0), (True, "NONE"): (1, 0)}
     finding = parents.RECIPE.run(tiny("2019", collection_events=events)).findings[0]
     assert float(finding.measured) == pytest.approx(2 / 3, rel=1e-3)
 
@@ -75,22 +71,40 @@ def test_circles_have_no_depth() -> None:
 def test_queue_and_schedulers() -> None:
     batch = {"scheduler": "BATCH", "priority": 103}
     events = [
-        event(1, 0, "SUBMIT", **batch), event(1, 1, "QUEUE", **batch), event(1, 4, "ENABLE", **batch),
-        event(1, 5, "SCHEDULE", **batch), event(1, 9, "FINISH", **batch),
-        event(2, 0, "SUBMIT", **batch), event(2, 0, "QUEUE", **batch), event(2, 0, "ENABLE", **batch),
+        event(1, 0, "SUBMIT", **batch),
+        event(1, 1, "QUEUE", **batch),
+        event(1, 4, "ENABLE", **batch),
+        event(1, 5, "SCHEDULE", **batch),
+        event(1, 9, "FINISH", **batch),
+        event(2, 0, "SUBMIT", **batch),
+        event(2, 0, "QUEUE", **batch),
+        event(2, 0, "ENABLE", **batch),
         *life(3, 0, 5, "KILL", scheduler="DEFAULT"),
-    ]  # fmt: skip
+    ]
     tables = tiny("2019", collection_events=events)
     rows = answer(queueing.RECIPE, tables)
     assert [(row["scheduler"], row["tier"], row["at_most"], row["share"]) for row in rows] == [
-        ("BATCH", "beb", 1, 0.5), ("BATCH", "beb", 4, 1.0),
-    ]  # fmt: skip
+        ("BATCH", "beb", 1, 0.5),
+        ("BATCH", "beb", 4, 1.0),
+    ]
     assert answer(schedulers.RECIPE, tables) == [
-        {"scheduler": "BATCH", "tier": "beb", "collection_type": "JOB",
-         "n_collections": 2, "n_queued": 2, "n_finished": 1},
-        {"scheduler": "DEFAULT", "tier": "production", "collection_type": "JOB",
-         "n_collections": 1, "n_queued": 0, "n_finished": 0},
-    ]  # fmt: skip
+        {
+            "scheduler": "BATCH",
+            "tier": "beb",
+            "collection_type": "JOB",
+            "n_collections": 2,
+            "n_queued": 2,
+            "n_finished": 1,
+        },
+        {
+            "scheduler": "DEFAULT",
+            "tier": "production",
+            "collection_type": "JOB",
+            "n_collections": 1,
+            "n_queued": 0,
+            "n_finished": 0,
+        },
+    ]
     assert queueing.RECIPE.run(tables).findings[0].verdict == "holds"
 
 
@@ -114,13 +128,7 @@ def test_vertical_scaling() -> None:
     rows = {row.pop("setting"): row for row in answer(vertical_scaling.RECIPE, tables)}
     assert rows == {
         "OFF": {"n_jobs": 1, "n_updates": 0, "n_request_changes": 0, "n_tasks": 1, "median_slack": 0.75},
-        "FULLY_AUTOMATED": {
-            "n_jobs": 1,
-            "n_updates": 2,
-            "n_request_changes": 1,
-            "n_tasks": 1,
-            "median_slack": 0.25,
-        },
+        "FULLY_AUTOMATED": {"n_jobs": 1, "n_updates": 2, "n_request_changes": 1, "n_tasks": 1, "median_slack": 0.25},
         "unknown": {"n_jobs": 1, "n_updates": 0, "n_request_changes": 0, "n_tasks": 0, "median_slack": None},
     }
     finding = vertical_scaling.RECIPE.run(tables).findings[0]
@@ -142,10 +150,7 @@ def test_alloc_sets() -> None:
             *life(1, 0, 100, "KILL", **inside),
             *life(2, 0, 200, "KILL", cpu_request=0.5, memory_request=0.5),
         ],
-        instance_usage=[
-            window(1, 0, 0.125, 0.1875, alloc_collection_id=7),
-            window(2, 0, 0.125, 0.25),
-        ],
+        instance_usage=[window(1, 0, 0.125, 0.1875, alloc_collection_id=7), window(2, 0, 0.125, 0.25)],
         tasks=[{"collection_id": 1, "memory_request": 0.25}, {"collection_id": 2, "memory_request": 0.5}],
     )
     shares = {row["quantity"]: row["share"] for row in answer(alloc_sets.RECIPE, tables)}
@@ -162,14 +167,7 @@ def test_alloc_sets() -> None:
 
 def test_placement_limits() -> None:
     machines = [
-        {
-            "time": 0,
-            "machine_id": m,
-            "type": "ADD",
-            "cpu_capacity": 1.0,
-            "memory_capacity": 1.0,
-            "switch_id": s,
-        }
+        {"time": 0, "machine_id": m, "type": "ADD", "cpu_capacity": 1.0, "memory_capacity": 1.0, "switch_id": s}
         for m, s in ((1, "a"), (2, "a"), (3, "b"))
     ]
 
@@ -181,12 +179,15 @@ def test_placement_limits() -> None:
         machine_events=machines,
         collection_events=[event(1, 0, "SUBMIT", max_per_machine=1, max_per_switch=2), event(2, 0, "SUBMIT")],
         instance_events=[
-            *run(0, 1, 0, 100), *run(1, 2, 10, None), *run(2, 3, 20, None),
+            *run(0, 1, 0, 100),
+            *run(1, 2, 10, None),
+            *run(2, 3, 20, None),
             *run(3, 1, 100, None),  # just when task 0 has left
             *run(4, 1, 150, None),  # the second on machine 1, the third on switch a
-            *life(2, 0, None, "", machine_id=1), *life(2, 5, None, "", machine_id=1, instance_index=1),
+            *life(2, 0, None, "", machine_id=1),
+            *life(2, 5, None, "", machine_id=1, instance_index=1),
         ],
-    )  # fmt: skip
+    )
     rows = {row.pop("kind"): row for row in answer(placement_limits.RECIPE, tables)}
     assert rows == {
         "max_per_machine": {"n_collections": 1, "n_starts": 5, "n_broken": 1, "n_collections_broken": 1},
@@ -203,10 +204,10 @@ def test_different_machines_of_2011() -> None:
             *life(1, 5, None, "", machine_id=2, instance_index=1, **flag),
             *life(1, 9, None, "", machine_id=1, instance_index=2, **flag),
             *life(1, 9, None, "", machine_id=2, instance_index=3, priority=2),  # carries no flag itself
-            *life(2, 0, None, "", machine_id=1, priority=2), *life(2, 0, None, "", machine_id=1,
-            instance_index=1),
+            *life(2, 0, None, "", machine_id=1, priority=2),
+            *life(2, 0, None, "", machine_id=1, instance_index=1),
         ],
-    )  # fmt: skip
+    )
     (row,) = answer(placement_limits.RECIPE, tables)
     assert (row["kind"], row["n_starts"], row["n_broken"]) == ("different_machine", 3, 1)
     findings = {finding.id: finding for finding in placement_limits.RECIPE.run(tables).findings}
@@ -218,9 +219,11 @@ def test_different_machines_of_2011() -> None:
 def test_2011_is_not_asked(recipe: Any) -> None:
     events = life(1, 0, 100, "FINISH")
     tables = tiny(
-        collection_events=events, instance_events=events, instance_usage=[window(1, 0, 0.5)],
+        collection_events=events,
+        instance_events=events,
+        instance_usage=[window(1, 0, 0.5)],
         tasks=[{"collection_id": 1}],
-    )  # fmt: skip
+    )
     result = recipe.run(tables)
     assert result.not_applicable is not None
     assert result.not_applicable.startswith("2011 does not publish")

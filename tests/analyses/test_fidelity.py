@@ -28,8 +28,10 @@ def one_task(*, is_synthetic: bool):  # type: ignore[no-untyped-def]
             {**new, "time": at(102), "type": SCHEDULE},
             {**new, "time": at(302), "type": FINISH},
         ],
-        instance_constraints=[], instance_usage=[], tasks=[],
-    )  # fmt: skip
+        instance_constraints=[],
+        instance_usage=[],
+        tasks=[],
+    )
     tables.synthetic = is_synthetic
     return tables
 
@@ -38,9 +40,7 @@ def test_of_googles_trace_there_is_nothing_to_ask() -> None:
     result = RECIPE.run(one_task(is_synthetic=False))
     assert result.not_applicable == "the store holds Google's trace"
     assert result.table.num_rows == 0
-    assert [(f.verdict, f.reason) for f in result.findings] == [
-        ("not applicable", "the store holds Google's trace")
-    ]
+    assert [(f.verdict, f.reason) for f in result.findings] == [("not applicable", "the store holds Google's trace")]
 
 
 @pytest.mark.parametrize(

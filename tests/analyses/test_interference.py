@@ -22,9 +22,13 @@ def test_cpi_by_tasks_and_by_cpu() -> None:
     )
     rows = {(row["metric"], row["condition"], row["bin"]): row for row in answer(interference.RECIPE, tables)}
     assert set(rows) == {
-        ("cpi", "tasks", 1), ("cpi", "tasks", 2), ("cpi", "cpu percent", 10), ("cpi", "cpu percent", 75),
-        ("mai", "tasks", 2), ("mai", "cpu percent", 75),
-    }  # fmt: skip
+        ("cpi", "tasks", 1),
+        ("cpi", "tasks", 2),
+        ("cpi", "cpu percent", 10),
+        ("cpi", "cpu percent", 75),
+        ("mai", "tasks", 2),
+        ("mai", "cpu percent", 75),
+    }
     crowded = rows["cpi", "tasks", 2]
     assert (crowded["seconds"], crowded["mean"], crowded["deviation"]) == (600, 2.25, 0.75)
     assert rows["cpi", "tasks", 1]["mean"] == 1.0
@@ -50,7 +54,15 @@ def test_tasks_over_their_request() -> None:
     )
     rows = {row["resource"]: row for row in answer(over_request.RECIPE, tables)}
     assert rows["cpu"] == {
-        "tier": "production", "resource": "cpu", "n_tasks": 2, "n_over": 1, "n_over_150": 1, "n_over_200": 1,
-        "n_peak_over": 2, "seconds": 700, "seconds_over": 100, "largest": 3.0,
-    }  # fmt: skip
+        "tier": "production",
+        "resource": "cpu",
+        "n_tasks": 2,
+        "n_over": 1,
+        "n_over_150": 1,
+        "n_over_200": 1,
+        "n_peak_over": 2,
+        "seconds": 700,
+        "seconds_over": 100,
+        "largest": 3.0,
+    }
     assert (rows["memory"]["n_tasks"], rows["memory"]["n_over"], rows["memory"]["n_peak_over"]) == (1, 0, 1)

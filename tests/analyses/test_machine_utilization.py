@@ -29,12 +29,16 @@ def test_slots_of_two_machines() -> None:
     rows = {(row["resource"], row["percent"]): row for row in answer(machine_utilization.RECIPE, tables)}
     # Slot 0: (0.125·300 + 0.125·150)/300 = 0.1875 of 0.5 → 37.5 %; slot 2: 0.5 of 1.0 → 50 %.
     assert {key: row["n_slots"] for key, row in rows.items() if key[0] == "cpu"} == {
-        ("cpu", 0): 3, ("cpu", 38): 1, ("cpu", 50): 1,
-    }  # fmt: skip
+        ("cpu", 0): 3,
+        ("cpu", 38): 1,
+        ("cpu", 50): 1,
+    }
     # Memory: (0.25·300 + 0.25·150)/300 = 0.375 of 0.5 → 75 %; 1.0 of 0.5 → 200 %, above the last bin.
     assert {key: row["n_slots"] for key, row in rows.items() if key[0] == "memory"} == {
-        ("memory", 0): 3, ("memory", 75): 1, ("memory", 151): 1,
-    }  # fmt: skip
+        ("memory", 0): 3,
+        ("memory", 75): 1,
+        ("memory", 151): 1,
+    }
     assert rows["cpu", 38]["share"] == pytest.approx(0.8)
     finding = machine_utilization.RECIPE.run(tables).findings[0]
     assert (finding.measured, finding.verdict) == ("0", "holds")

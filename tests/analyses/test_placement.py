@@ -11,22 +11,33 @@ from tests.analyses.tiny import answer, at, tiny
 @pytest.mark.parametrize(
     ("found", "relation", "value", "expected"),
     [
-        (None, "EQUAL", "", True), ("", "EQUAL", None, True), (None, "EQUAL", "x", False), ("x", "EQUAL", "x", True),
-        (None, "NOT_EQUAL", "x", True), (None, "NOT_EQUAL", "", False), ("x", "NOT_EQUAL", "x", False),
-        (None, "LESS_THAN", "1", True), (None, "LESS_THAN", "0", False), ("3", "LESS_THAN", "3", False),
-        (None, "GREATER_THAN", "0", False), ("4", "GREATER_THAN", "3", True), ("10", "GREATER_THAN", "9", True),
-        ("3", "LESS_THAN_EQUAL", "3", True), ("3", "GREATER_THAN_EQUAL", "3", True),
-        ("hash=", "GREATER_THAN", "3", False), ("hash=", "LESS_THAN", "3", False),
-        ("", "PRESENT", None, True), (None, "PRESENT", None, False), (None, "NOT_PRESENT", None, True),
+        (None, "EQUAL", "", True),
+        ("", "EQUAL", None, True),
+        (None, "EQUAL", "x", False),
+        ("x", "EQUAL", "x", True),
+        (None, "NOT_EQUAL", "x", True),
+        (None, "NOT_EQUAL", "", False),
+        ("x", "NOT_EQUAL", "x", False),
+        (None, "LESS_THAN", "1", True),
+        (None, "LESS_THAN", "0", False),
+        ("3", "LESS_THAN", "3", False),
+        (None, "GREATER_THAN", "0", False),
+        ("4", "GREATER_THAN", "3", True),
+        ("10", "GREATER_THAN", "9", True),
+        ("3", "LESS_THAN_EQUAL", "3", True),
+        ("3", "GREATER_THAN_EQUAL", "3", True),
+        ("hash=", "GREATER_THAN", "3", False),
+        ("hash=", "LESS_THAN", "3", False),
+        ("", "PRESENT", None, True),
+        (None, "PRESENT", None, False),
+        (None, "NOT_PRESENT", None, True),
     ],
-)  # fmt: skip
+)
 def test_what_a_machine_meets(found: str | None, relation: str, value: str | None, expected: bool) -> None:
     assert meets(found, relation, value) is expected
 
 
-def attribute(
-    machine: int, name: str, value: str | None, time: int = 0, deleted: bool = False
-) -> dict[str, object]:
+def attribute(machine: int, name: str, value: str | None, time: int = 0, deleted: bool = False) -> dict[str, object]:
     return {"time": time, "machine_id": machine, "name": name, "value": value, "is_deleted": deleted}
 
 
@@ -49,23 +60,31 @@ DAY_2 = TRACE_START + DAY + SECOND
 CELL = {
     "machine_events": [
         {"time": 0, "machine_id": machine, "type": "ADD", "cpu_capacity": 1.0} for machine in (1, 2, 3, 4)
-    ] + [{"time": DAY_2, "machine_id": 4, "type": "REMOVE"}],
+    ]
+    + [{"time": DAY_2, "machine_id": 4, "type": "REMOVE"}],
     "machine_attributes": [
-        attribute(1, "kernel", "3"), attribute(2, "kernel", "5"), attribute(3, "disk", ""),
+        attribute(1, "kernel", "3"),
+        attribute(2, "kernel", "5"),
+        attribute(3, "disk", ""),
         attribute(3, "disk", None, DAY_2, deleted=True),
     ],
     "instance_events": [
-        event(1, "SUBMIT", at(1)), event(1, "SCHEDULE", at(11)),
-        event(2, "SUBMIT", at(2)), event(2, "SCHEDULE", at(4)),
-        event(3, "SUBMIT", DAY_2), event(3, "SCHEDULE", DAY_2 + SECOND),
-        event(4, "SUBMIT", at(3)), event(4, "SCHEDULE", at(4)),
+        event(1, "SUBMIT", at(1)),
+        event(1, "SCHEDULE", at(11)),
+        event(2, "SUBMIT", at(2)),
+        event(2, "SCHEDULE", at(4)),
+        event(3, "SUBMIT", DAY_2),
+        event(3, "SCHEDULE", DAY_2 + SECOND),
+        event(4, "SUBMIT", at(3)),
+        event(4, "SCHEDULE", at(4)),
     ],
     "instance_constraints": [
-        constraint(1, "kernel", "GREATER_THAN", "2", at(1)), constraint(1, "kernel", "LESS_THAN", "4", at(1)),
+        constraint(1, "kernel", "GREATER_THAN", "2", at(1)),
+        constraint(1, "kernel", "LESS_THAN", "4", at(1)),
         constraint(2, "kernel", "NOT_EQUAL", "3", at(2)),
         constraint(3, "disk", "PRESENT", None, DAY_2),
     ],
-}  # fmt: skip
+}
 """Task 1 may use machine 1 of 4, task 2 three of 4, task 3 (next day) none of 3, task 4 any."""
 
 
@@ -73,18 +92,14 @@ def test_share_of_eligible_machines() -> None:
     first, second = answer(find_recipe("eligible_machines"), tiny("2019", **CELL))
     assert (first["day"], first["n_submitted"], first["n_constrained"], first["n_machines"]) == (0, 3, 2, 4)
     assert (first["share_p0"], first["share_p50"]) == (0.25, 0.5)
-    assert (second["day"], second["n_constrained"], second["n_machines"], second["share_p50"]) == (
-        1,
-        1,
-        3,
-        0.0,
-    )
+    assert (second["day"], second["n_constrained"], second["n_machines"], second["share_p50"]) == (1, 1, 3, 0.0)
 
 
 def test_waits_by_share_of_eligible_machines() -> None:
-    found = {
-        row["share_below"]: row for row in answer(find_recipe("delay_by_eligibility"), tiny("2019", **CELL))
-    }
+    found = {row["share_below"]: row for row in answer(find_recipe("delay_by_eligibility"), tiny("2019", **CELL))}
     assert {band: (row["n"], row["mean"]) for band, row in found.items()} == {
-        0.01: (1, 1.0), 0.3: (1, 10.0), 0.9: (1, 2.0), 2.0: (1, 1.0),
-    }  # fmt: skip
+        0.01: (1, 1.0),
+        0.3: (1, 10.0),
+        0.9: (1, 2.0),
+        2.0: (1, 1.0),
+    }

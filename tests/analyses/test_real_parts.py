@@ -22,10 +22,13 @@ def rows(name: str, tables: Tables, **parameters: Any) -> list[dict[str, Any]]:
 
 def test_the_machine_table_exactly(tables: Tables) -> None:
     found = {
-        (row["platform_id"][0], round(row["cpu_capacity"], 4), round(row["memory_capacity"], 5)):
-        (row["n_at_start"], row["n_first"], row["n_last"])
+        (row["platform_id"][0], round(row["cpu_capacity"], 4), round(row["memory_capacity"], 5)): (
+            row["n_at_start"],
+            row["n_first"],
+            row["n_last"],
+        )
         for row in rows("machine_shapes", tables)
-    }  # fmt: skip
+    }
     assert found == {
         ("H", 0.5, 0.4995): (6672, 6728, 6732),
         ("H", 0.5, 0.2493): (3835, 3864, 3863),
@@ -72,9 +75,15 @@ def test_capacity_at_the_start_and_what_absences_cost(tables: Tables) -> None:
 def test_job_events(tables: Tables) -> None:
     found = {row["type"]: row["n_events"] for row in rows("job_events", tables)}
     assert found == {
-        "SUBMIT": 132_651, "SCHEDULE": 132_646, "EVICT": 11, "FAIL": 1_699, "FINISH": 75_459, "KILL": 51_521,
-        "LOST": 6, "any": 393_993,
-    }  # fmt: skip
+        "SUBMIT": 132_651,
+        "SCHEDULE": 132_646,
+        "EVICT": 11,
+        "FAIL": 1_699,
+        "FINISH": 75_459,
+        "KILL": 51_521,
+        "LOST": 6,
+        "any": 393_993,
+    }
     assert {row["type"]: row["n_jobs"] for row in rows("job_events", tables)}["any"] == 132_650
 
 
@@ -86,10 +95,15 @@ def test_job_durations(tables: Tables) -> None:
 
 
 TRANSITIONS = {
-    (None, "SUBMIT"): 414_594, ("SUBMIT", "SCHEDULE"): 556_803, ("SCHEDULE", "FINISH"): 194_992,
-    ("EVICT", "SUBMIT"): 107_100, ("SCHEDULE", "EVICT"): 106_984, ("SCHEDULE", "KILL"): 100_058,
-    ("KILL", "SUBMIT"): 47_062, ("SUBMIT", "EVICT"): 123,
-}  # fmt: skip
+    (None, "SUBMIT"): 414_594,
+    ("SUBMIT", "SCHEDULE"): 556_803,
+    ("SCHEDULE", "FINISH"): 194_992,
+    ("EVICT", "SUBMIT"): 107_100,
+    ("SCHEDULE", "EVICT"): 106_984,
+    ("SCHEDULE", "KILL"): 100_058,
+    ("KILL", "SUBMIT"): 47_062,
+    ("SUBMIT", "EVICT"): 123,
+}
 
 
 def test_transitions(tables: Tables) -> None:
@@ -108,9 +122,7 @@ def test_the_state_machine_claims_hold(tables: Tables) -> None:
 
 
 def test_job_transitions_know_no_double_submit(tables: Tables) -> None:
-    found = {
-        (row["from_type"], row["to_type"]): row["n"] for row in rows("transitions", tables, of="collections")
-    }
+    found = {(row["from_type"], row["to_type"]): row["n"] for row in rows("transitions", tables, of="collections")}
     assert found[None, "SUBMIT"] == 132_650
     assert found["FAIL", "SUBMIT"] == 1
     assert found["SUBMIT", "SCHEDULE"] == 132_646
@@ -173,9 +185,7 @@ def test_evictions_are_followed_at_once(tables: Tables) -> None:
         ("job_events", "JE-kill", "0.3884"),  # 51,521 of 132,650
     ],
 )
-def test_counts_over_the_files_are_claims_that_hold(
-    tables: Tables, name: str, id_: str, measured: str
-) -> None:
+def test_counts_over_the_files_are_claims_that_hold(tables: Tables, name: str, id_: str, measured: str) -> None:
     (finding,) = (f for f in find_recipe(name).run(tables).findings if f.id == id_)
     assert finding.verdict == "holds"
     assert float(finding.measured.replace(",", "")) == pytest.approx(float(measured), rel=0.01)

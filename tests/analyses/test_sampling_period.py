@@ -11,8 +11,7 @@ CPU = (0.5, 0.625, 0.5, 0.75)
 SECOND = (0.5, 1.0, 0.5, 0.75)
 TABLES = {
     "instance_usage": [
-        window(1, 300 * k, cpu, sampled_cpu=second)
-        for k, (cpu, second) in enumerate(zip(CPU, SECOND, strict=True))
+        window(1, 300 * k, cpu, sampled_cpu=second) for k, (cpu, second) in enumerate(zip(CPU, SECOND, strict=True))
     ],
     "tasks": [{"collection_id": 1, "priority": 9, "seconds": 1200.0}],
 }
@@ -22,8 +21,7 @@ def margins(rows: list[dict[str, Any]], demand: str, period: int) -> dict[float,
     return {
         row["violation"]: row["margin"]
         for row in rows
-        if (row["tier"], row["duration"], row["demand"], row["period"])
-        == ("production", "all", demand, period)
+        if (row["tier"], row["duration"], row["demand"], row["period"]) == ("production", "all", demand, period)
     }
 
 
@@ -41,14 +39,10 @@ def test_margins_of_two_periods() -> None:
 
 def test_percentiles_of_2019() -> None:
     # Nine tenths of the seconds at .5, 91 … 99 % at .75, the top at 1; the mean is .5.
-    usage = window(
-        1, 0, 0.5, cpu_usage_distribution=[0.5] * 10 + [1.0], tail_cpu_usage_distribution=[0.75] * 9
-    )
+    usage = window(1, 0, 0.5, cpu_usage_distribution=[0.5] * 10 + [1.0], tail_cpu_usage_distribution=[0.75] * 9)
     broken = window(1, 300, 0.5, cpu_usage_distribution=[0.5] * 10 + [1.0], tail_cpu_usage_distribution=[])
     tables = tiny(
-        "2019",
-        instance_usage=[usage, broken],
-        tasks=[{"collection_id": 1, "priority": 200, "seconds": 600.0}],
+        "2019", instance_usage=[usage, broken], tasks=[{"collection_id": 1, "priority": 200, "seconds": 600.0}]
     )
     rows = answer(sampling_period.RECIPE, tables, periods=(1,))
     assert margins(rows, "second", 0) == {0.1: 0.0, 0.05: 0.5, 0.01: 0.5, 0.001: 1.0}

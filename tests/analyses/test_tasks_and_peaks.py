@@ -29,9 +29,12 @@ def test_peaks() -> None:
         for row in answer(peak_to_request.RECIPE, tables)
     }
     assert rows == {
-        ("cpu", 0): (1, 1), ("cpu", 30): (1, 0), ("cpu", 40): (1, 0),
-        ("memory", 19): (1, 1), ("memory", 10): (1, 0),
-    }  # fmt: skip
+        ("cpu", 0): (1, 1),
+        ("cpu", 30): (1, 0),
+        ("cpu", 40): (1, 0),
+        ("memory", 19): (1, 1),
+        ("memory", 10): (1, 0),
+    }
     findings = {finding.id: finding for finding in peak_to_request.RECIPE.run(tables).findings}
     assert findings["KOR-mean-cpu"].measured == "0.025"
     assert findings["KOR-first-bin-memory"].measured == "0"
@@ -41,34 +44,10 @@ def test_cpu_time_by_duration() -> None:
     tables = tiny(
         instance_usage=[window(1, 0, 0.5)],
         tasks=[
-            {
-                "collection_id": 1,
-                "n_windows": 1,
-                "seconds": 60.0,
-                "weighted_mean_average_cpu": 0.5,
-                "priority": 0,
-            },
-            {
-                "collection_id": 2,
-                "n_windows": 1,
-                "seconds": 61.0,
-                "weighted_mean_average_cpu": 1.0,
-                "priority": 0,
-            },
-            {
-                "collection_id": 3,
-                "n_windows": 9,
-                "seconds": 86400.0,
-                "weighted_mean_average_cpu": 0.25,
-                "priority": 9,
-            },
-            {
-                "collection_id": 4,
-                "n_windows": 9,
-                "seconds": 9e6,
-                "weighted_mean_average_cpu": None,
-                "priority": None,
-            },
+            {"collection_id": 1, "n_windows": 1, "seconds": 60.0, "weighted_mean_average_cpu": 0.5, "priority": 0},
+            {"collection_id": 2, "n_windows": 1, "seconds": 61.0, "weighted_mean_average_cpu": 1.0, "priority": 0},
+            {"collection_id": 3, "n_windows": 9, "seconds": 86400.0, "weighted_mean_average_cpu": 0.25, "priority": 9},
+            {"collection_id": 4, "n_windows": 9, "seconds": 9e6, "weighted_mean_average_cpu": None, "priority": None},
             {"collection_id": 5, "n_windows": 0, "seconds": 0.0},
             {"collection_id": 6, "n_windows": 3, "seconds": 60.0, "collection_type": "ALLOC_SET"},
         ],
@@ -78,9 +57,11 @@ def test_cpu_time_by_duration() -> None:
         for row in answer(cpu_by_duration.RECIPE, tables)
     }
     assert rows == {
-        ("free", 60): (1, 30.0), ("free", 120): (1, 61.0), ("production", 122880): (1, 21600.0),
+        ("free", 60): (1, 30.0),
+        ("free", 120): (1, 61.0),
+        ("production", 122880): (1, 21600.0),
         ("unknown", 1966080): (1, 0.0),
-    }  # fmt: skip
+    }
     findings = {finding.id: finding for finding in cpu_by_duration.RECIPE.run(tables).findings}
     assert float(findings["S4-fig11"].measured) == pytest.approx(91 / 21691, rel=1e-3)
     assert findings["S4-fig11"].verdict == "holds"
@@ -101,8 +82,15 @@ def test_lengths_of_traces() -> None:
         for row in answer(trace_lengths.RECIPE, tables)
     ]
     assert rows == [
-        (1, 1, 1, 1), (4, 4, 1, 4), (5, 5, 1, 5), (50, 50, 1, 50), (51, 51, 1, 51), (100, 100, 1, 100),
-        (101, 127, 2, 228), (128, 255, 1, 128), (256, 511, 1, 300),
-    ]  # fmt: skip
+        (1, 1, 1, 1),
+        (4, 4, 1, 4),
+        (5, 5, 1, 5),
+        (50, 50, 1, 50),
+        (51, 51, 1, 51),
+        (100, 100, 1, 100),
+        (101, 127, 2, 228),
+        (128, 255, 1, 128),
+        (256, 511, 1, 300),
+    ]
     findings = {finding.id: finding for finding in trace_lengths.RECIPE.run(tables).findings}
     assert (findings["S0-5-50"].measured, findings["S0-5-50"].verdict) == ("0.2", "does not hold")

@@ -39,11 +39,28 @@ from tests.analyses.tiny import at, on, tiny, window
 RECIPES: tuple[Recipe, ...] = tuple(
     module.RECIPE
     for module in (
-        alloc_sets, change_sketch, cpu_by_duration, data_quality, hourly_change, interference,
-        machine_utilization, over_request, parents, peak_to_request, placement_limits, queueing, reservation,
-        sampling_period, schedulers, start_after, trace_lengths, utilization, vertical_scaling, window_change,
+        alloc_sets,
+        change_sketch,
+        cpu_by_duration,
+        data_quality,
+        hourly_change,
+        interference,
+        machine_utilization,
+        over_request,
+        parents,
+        peak_to_request,
+        placement_limits,
+        queueing,
+        reservation,
+        sampling_period,
+        schedulers,
+        start_after,
+        trace_lengths,
+        utilization,
+        vertical_scaling,
+        window_change,
     )
-)  # fmt: skip
+)
 PRIORITIES = {"2011": (0, 2, 9), "2019": (25, 103, 200, 360)}
 NULLS = (None, 0.0, 0.1, 0.2, 0.3, 0.5, 0.7)
 
@@ -54,12 +71,21 @@ def cell(generation: str, seed: int = 1) -> dict[str, list[dict[str, Any]]]:
     is_new = generation == "2019"
     tables: dict[str, list[dict[str, Any]]] = {
         "machine_events": [
-            {"time": 0, "machine_id": m, "type": "ADD", "switch_id": str(m % 2),
-             "cpu_capacity": 0.5 + 0.25 * (m % 3), "memory_capacity": rng.choice((0.5, None, 1.0))}
+            {
+                "time": 0,
+                "machine_id": m,
+                "type": "ADD",
+                "switch_id": str(m % 2),
+                "cpu_capacity": 0.5 + 0.25 * (m % 3),
+                "memory_capacity": rng.choice((0.5, None, 1.0)),
+            }
             for m in range(1, 5)
         ],
-        "collection_events": [], "instance_events": [], "instance_usage": [], "tasks": [],
-    }  # fmt: skip
+        "collection_events": [],
+        "instance_events": [],
+        "instance_usage": [],
+        "tasks": [],
+    }
     for job in range(1, 25):
         is_set = is_new and job in (1, 2)
         inside = {"alloc_collection_id": rng.choice((1, 2))} if is_new and job in (5, 6, 7) else {}
@@ -68,11 +94,18 @@ def cell(generation: str, seed: int = 1) -> dict[str, list[dict[str, Any]]]:
         requests = {"cpu_request": rng.choice((0.125, 0.25, None)), "memory_request": rng.choice((0.25, 0.5))}
         first = rng.choice((-600, 0, 300, 3000))
         about = {"collection_id": job, "priority": priority, **kind}
-        new = {
-            "max_per_machine": rng.choice((None, 1)), "max_per_switch": rng.choice((None, 1, 2)),
-            "parent_collection_id": rng.choice((None, job - 1)), "vertical_scaling": rng.choice(("OFF", None)),
-            "scheduler": rng.choice(("DEFAULT", "BATCH")), "start_after_collection_ids": rng.choice(([], [job - 1])),
-        } if is_new else {}  # fmt: skip
+        new = (
+            {
+                "max_per_machine": rng.choice((None, 1)),
+                "max_per_switch": rng.choice((None, 1, 2)),
+                "parent_collection_id": rng.choice((None, job - 1)),
+                "vertical_scaling": rng.choice(("OFF", None)),
+                "scheduler": rng.choice(("DEFAULT", "BATCH")),
+                "start_after_collection_ids": rng.choice(([], [job - 1])),
+            }
+            if is_new
+            else {}
+        )
         steps = ("SUBMIT", *(("QUEUE", "ENABLE") if is_new else ()), "SCHEDULE")
         end = rng.choice(("FINISH", "KILL", "FAIL", ""))
         length = rng.randint(1, 20) * 300 + rng.choice((0, 0, 100))
@@ -87,30 +120,35 @@ def cell(generation: str, seed: int = 1) -> dict[str, list[dict[str, Any]]]:
                 when = max(0, at(first)) if number < len(steps) else at(max(first, 0) + length)
                 where = {"machine_id": machine} if number >= len(steps) - 1 else {}
                 if step:
-                    tables["instance_events"].append(
-                        {**task, **requests, **flag, **where, "time": when, "type": step}
-                    )
+                    tables["instance_events"].append({**task, **requests, **flag, **where, "time": when, "type": step})
             starts = range(max(0, first), max(0, first) + length, 300)
             for start in starts:
                 usage = {
-                    "collection_type": kind["collection_type"], **inside, "instance_index": index,
-                    "machine_id": rng.choice((machine, machine, None)), "maximum_cpu": rng.choice(NULLS),
-                    "maximum_memory": rng.choice(NULLS), "sampled_cpu": rng.choice(NULLS),
+                    "collection_type": kind["collection_type"],
+                    **inside,
+                    "instance_index": index,
+                    "machine_id": rng.choice((machine, machine, None)),
+                    "maximum_cpu": rng.choice(NULLS),
+                    "maximum_memory": rng.choice(NULLS),
+                    "sampled_cpu": rng.choice(NULLS),
                     "cycles_per_instruction": rng.choice((None, 1.0, 1.7, 99.0)),
                     "memory_accesses_per_instruction": rng.choice((None, 0.01, 0.02)),
                     "length": rng.choice((300, 300, 75)),
-                }  # fmt: skip
+                }
                 if is_new and rng.random() < 0.5:
                     usage["cpu_usage_distribution"] = sorted(rng.random() for _ in range(11))
                     usage["tail_cpu_usage_distribution"] = sorted(rng.random() for _ in range(9))
-                tables["instance_usage"].append(
-                    {**window(job, start, rng.choice(NULLS), rng.choice(NULLS), **usage)}
-                )
-            tables["tasks"].append({
-                **{name: task[name] for name in ("collection_id", "instance_index", "priority")}, **requests,
-                "collection_type": kind["collection_type"], "n_windows": len(starts), "seconds": float(length),
-                "weighted_mean_average_cpu": rng.choice((None, 0.3)),
-            })  # fmt: skip
+                tables["instance_usage"].append({**window(job, start, rng.choice(NULLS), rng.choice(NULLS), **usage)})
+            tables["tasks"].append(
+                {
+                    **{name: task[name] for name in ("collection_id", "instance_index", "priority")},
+                    **requests,
+                    "collection_type": kind["collection_type"],
+                    "n_windows": len(starts),
+                    "seconds": float(length),
+                    "weighted_mean_average_cpu": rng.choice((None, 0.3)),
+                }
+            )
     return tables
 
 
@@ -174,9 +212,7 @@ def test_rows_in_any_order_give_the_same_bytes(recipe: Recipe, generation: str) 
     [(), ("machine_events", "collection_events", "instance_events", "tasks"), ("instance_usage",)],
     ids=["nothing", "no usage", "usage alone"],
 )
-def test_a_poor_store_is_answered_or_not_applicable(
-    recipe: Recipe, generation: str, kept: tuple[str, ...]
-) -> None:
+def test_a_poor_store_is_answered_or_not_applicable(recipe: Recipe, generation: str, kept: tuple[str, ...]) -> None:
     tables = cell(generation)
     result = recipe.run(tiny(generation, **{name: tables[name] for name in kept}))
     assert (result.not_applicable is None) == (result.table.num_rows > 0)

@@ -20,8 +20,7 @@ CPU_CAPACITY, MEMORY_CAPACITY = 6603.25, 5862.75
 
 
 @pytest.mark.parametrize(
-    ("tier", "cpu", "memory"),
-    [("production", 0.732, 0.585), ("free", 0.219, 0.164), ("other", 0.184, 0.184)],
+    ("tier", "cpu", "memory"), [("production", 0.732, 0.585), ("free", 0.219, 0.164), ("other", 0.184, 0.184)]
 )
 def test_requests_at_time_0(tables: Tables, tier: str, cpu: float, memory: float) -> None:
     changes = allocation_changes(tables)

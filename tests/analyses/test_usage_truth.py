@@ -99,9 +99,7 @@ def test_every_planted_anomaly_is_found(old: Cell) -> None:
 
 def test_schedulers_count_every_collection(new: Cell) -> None:
     rows, events = new.ask("schedulers"), new.truth["collection_events"]
-    assert sum(row["n_collections"] for row in rows) == events["SUBMIT"] - len(
-        new.truth["planted"]["reused_job"]
-    )
+    assert sum(row["n_collections"] for row in rows) == events["SUBMIT"] - len(new.truth["planted"]["reused_job"])
     assert sum(row["n_queued"] for row in rows) == events["QUEUE"]
     assert sum(row["n_attempts"] for row in new.ask("queueing")) <= events["QUEUE"]
 

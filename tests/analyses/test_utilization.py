@@ -58,25 +58,12 @@ def test_what_runs_in_an_alloc_set_counts_once() -> None:
     tables = tiny(
         "2019",
         machine_events=MACHINES[:1],
-        instance_usage=[
-            window(7, 0, 0.5, 0.25, collection_type="ALLOC_SET"),
-            window(1, 0, 0.125, 0.125, **inside),
-        ],
+        instance_usage=[window(7, 0, 0.5, 0.25, collection_type="ALLOC_SET"), window(1, 0, 0.125, 0.125, **inside)],
         instance_events=[
             event(7, 0, "SUBMIT", priority=200, collection_type="ALLOC_SET"),
-            event(
-                7,
-                0,
-                "SCHEDULE",
-                priority=200,
-                collection_type="ALLOC_SET",
-                cpu_request=1.0,
-                memory_request=1.0,
-            ),
+            event(7, 0, "SCHEDULE", priority=200, collection_type="ALLOC_SET", cpu_request=1.0, memory_request=1.0),
             event(1, 0, "SUBMIT", priority=103, alloc_collection_id=7),
-            event(
-                1, 0, "SCHEDULE", priority=103, cpu_request=0.25, memory_request=0.25, alloc_collection_id=7
-            ),
+            event(1, 0, "SCHEDULE", priority=103, cpu_request=0.25, memory_request=0.25, alloc_collection_id=7),
         ],
         tasks=[
             {"collection_id": 7, "priority": 200, "collection_type": "ALLOC_SET"},
@@ -94,10 +81,7 @@ def test_claims_without_production_are_not_applicable() -> None:
     tables = tiny(
         machine_events=MACHINES[:1],
         instance_usage=[window(1, 0, 0.5, 0.25)],
-        instance_events=[
-            event(1, 0, "SUBMIT", priority=0),
-            event(1, 0, "SCHEDULE", priority=0, cpu_request=0.5),
-        ],
+        instance_events=[event(1, 0, "SUBMIT", priority=0), event(1, 0, "SCHEDULE", priority=0, cpu_request=0.5)],
         tasks=[{"collection_id": 1, "priority": 0}],
     )
     findings = {finding.id: finding for finding in utilization.RECIPE.run(tables).findings}

@@ -19,10 +19,16 @@ Event = dict[str, Any]
 
 def task(number: int, *steps: tuple[str, float], priority: int = 0, job: int = 1) -> list[Event]:
     return [
-        {"collection_id": job, "instance_index": number, "time": at(second), "type": type_, "priority": priority,
-         "scheduling_class": 0}
+        {
+            "collection_id": job,
+            "instance_index": number,
+            "time": at(second),
+            "type": type_,
+            "priority": priority,
+            "scheduling_class": 0,
+        }
         for type_, second in steps
-    ]  # fmt: skip
+    ]
 
 
 def events(*tasks: list[Event]) -> list[Event]:
@@ -138,16 +144,20 @@ def test_load_by_day_is_time_weighted() -> None:
     )
     found = run("load_and_times", rows)
     assert [(row["day"], row["mean_pending"], row["mean_running"]) for row in found] == [
-        (0, 0.5, 0.5), (1, 0.0, 1.0), (2, pytest.approx(1 / 3), 0.0),
-    ]  # fmt: skip
+        (0, 0.5, 0.5),
+        (1, 0.0, 1.0),
+        (2, pytest.approx(1 / 3), 0.0),
+    ]
 
 
 def test_jobs_that_crash() -> None:
     rows = events(
-        *(task(n, ("SUBMIT", 0), ("SCHEDULE", 1), ("FAIL", 2), ("SUBMIT", 3), ("SCHEDULE", 4), ("FAIL", 5), job=7)
-          for n in range(2)),
+        *(
+            task(n, ("SUBMIT", 0), ("SCHEDULE", 1), ("FAIL", 2), ("SUBMIT", 3), ("SCHEDULE", 4), ("FAIL", 5), job=7)
+            for n in range(2)
+        ),
         task(0, ("SUBMIT", 0), ("SCHEDULE", 1), ("FAIL", 2), job=8),
-    )  # fmt: skip
+    )
     first, second = run("crash_loops", rows)
     assert (first["collection_id"], first["n_fail"], first["n_tasks"], first["share"]) == (7, 4, 2, 0.8)
     assert (second["collection_id"], second["share"]) == (8, 1.0)
@@ -161,17 +171,9 @@ def test_a_queue_that_grows_and_one_that_does_not() -> None:
     hours = range(72)
     growing = [event for n in hours for event in task(n, ("SUBMIT", n * 3600.0))]
     verdicts = {f.id: f.verdict for f in judged("queue_length", instance_events=growing).findings}
-    assert (verdicts["S4-obs7"], verdicts["S4-obs5"], verdicts["S4-obs8"]) == (
-        "holds",
-        "holds",
-        "does not hold",
-    )
+    assert (verdicts["S4-obs7"], verdicts["S4-obs5"], verdicts["S4-obs8"]) == ("holds", "holds", "does not hold")
     seconds = (("SUBMIT", 0.0), ("SCHEDULE", 3599.0), ("FINISH", 3599.5))
-    level = [
-        event
-        for n in hours
-        for event in task(n, *((type_, n * 3600.0 + second) for type_, second in seconds))
-    ]
+    level = [event for n in hours for event in task(n, *((type_, n * 3600.0 + second) for type_, second in seconds))]
     verdicts = {f.id: f.verdict for f in judged("queue_length", instance_events=level).findings}
     assert (verdicts["S4-obs7"], verdicts["S4-obs8"]) == ("does not hold", "does not hold")
     assert verdicts["S4-method-3-2"] == "holds"
@@ -185,31 +187,24 @@ def test_two_lumps_of_resubmissions() -> None:
             event
             for k in range(n)
             for event in task(
-                1000 * day + k, ("SUBMIT", day * 86400.0 + k), ("SCHEDULE", day * 86400.0 + k + 0.1),
-                ("FAIL", day * 86400.0 + k + 0.2), ("SUBMIT", day * 86400.0 + k + 0.3),
+                1000 * day + k,
+                ("SUBMIT", day * 86400.0 + k),
+                ("SCHEDULE", day * 86400.0 + k + 0.1),
+                ("FAIL", day * 86400.0 + k + 0.2),
+                ("SUBMIT", day * 86400.0 + k + 0.3),
             )
-        ]  # fmt: skip
+        ]
     (lumps, _) = judged("resubmissions", instance_events=rows).findings
     assert (lumps.measured, lumps.verdict) == ("2", "holds")
 
 
 def job(number: int, *steps: tuple[str, float], **columns: Any) -> list[Event]:
-    return [
-        {"collection_id": number, "time": at(second), "type": type_, **columns} for type_, second in steps
-    ]
+    return [{"collection_id": number, "time": at(second), "type": type_, **columns} for type_, second in steps]
 
 
 def test_jobs_per_hour_and_between_jobs() -> None:
-    rows = [
-        *job(1, ("SUBMIT", 0)),
-        *job(2, ("SUBMIT", 1)),
-        *job(3, ("SUBMIT", 4000)),
-        *job(4, ("SUBMIT", 7300)),
-    ]
-    assert [row["n_jobs"] for row in answer(find_recipe("job_arrivals"), tiny(collection_events=rows))] == [
-        2,
-        1,
-    ]
+    rows = [*job(1, ("SUBMIT", 0)), *job(2, ("SUBMIT", 1)), *job(3, ("SUBMIT", 4000)), *job(4, ("SUBMIT", 7300))]
+    assert [row["n_jobs"] for row in answer(find_recipe("job_arrivals"), tiny(collection_events=rows))] == [2, 1]
     gaps = answer(find_recipe("job_interarrivals"), tiny(collection_events=rows))
     assert (gaps[-1]["seconds"], gaps[0]["n"], gaps[0]["mean"]) == (3999.0, 3, pytest.approx(7300 / 3))
 
@@ -218,8 +213,9 @@ def test_owners() -> None:
     rows = [job(n, ("SUBMIT", n), user="a" if n < 3 else "b")[0] for n in range(4)]
     found = answer(find_recipe("jobs_per_owner"), tiny(collection_events=rows))
     assert [(row["kind"], row["rank"], row["n_jobs"], row["share"]) for row in found] == [
-        ("user", 1, 3, 0.75), ("user", 2, 1, 1.0),
-    ]  # fmt: skip
+        ("user", 1, 3, 0.75),
+        ("user", 2, 1, 1.0),
+    ]
 
 
 def test_quantiles_are_those_of_the_values_written_out() -> None:

@@ -16,12 +16,31 @@ from borgtrace.recipe import Tables, find_recipe
 from borgtrace.schema import TABLES
 
 LIFE_CYCLE = (
-    "machine_shapes", "machine_removals", "machine_availability", "transitions", "submissions",
-    "submission_distances", "resubmissions", "resubmission_gaps", "queue_length", "moving_averages",
-    "load_and_times", "scheduling_delay", "run_times", "job_events", "job_arrivals", "job_interarrivals",
-    "job_durations", "tasks_per_job", "jobs_per_owner", "tails", "hazards", "crash_loops",
-    "eligible_machines", "delay_by_eligibility",
-)  # fmt: skip
+    "machine_shapes",
+    "machine_removals",
+    "machine_availability",
+    "transitions",
+    "submissions",
+    "submission_distances",
+    "resubmissions",
+    "resubmission_gaps",
+    "queue_length",
+    "moving_averages",
+    "load_and_times",
+    "scheduling_delay",
+    "run_times",
+    "job_events",
+    "job_arrivals",
+    "job_interarrivals",
+    "job_durations",
+    "tasks_per_job",
+    "jobs_per_owner",
+    "tails",
+    "hazards",
+    "crash_loops",
+    "eligible_machines",
+    "delay_by_eligibility",
+)
 
 
 @pytest.fixture(scope="module", params=["2011", "2019"])
@@ -52,9 +71,7 @@ def rows(name: str, tables: Tables) -> list[dict[str, Any]]:
 
 
 def test_transitions_are_the_planted_ones(tables: Tables, truth: dict[str, Any]) -> None:
-    found = {
-        f"{row['from_type'] or 'START'}>{row['to_type']}": row["n"] for row in rows("transitions", tables)
-    }
+    found = {f"{row['from_type'] or 'START'}>{row['to_type']}": row["n"] for row in rows("transitions", tables)}
     assert found == truth["transitions"]
 
 
@@ -76,9 +93,7 @@ def test_the_stock_identity_holds_at_the_end(tables: Tables, truth: dict[str, An
     for kinds in truth["instance_events"].values():
         for kind, n in kinds.items():
             counts[kind] = counts.get(kind, 0) + n
-    alive = counts["SUBMIT"] - sum(
-        counts.get(kind, 0) for kind in ("EVICT", "FAIL", "FINISH", "KILL", "LOST")
-    )
+    alive = counts["SUBMIT"] - sum(counts.get(kind, 0) for kind in ("EVICT", "FAIL", "FINISH", "KILL", "LOST"))
     levels = tables.instance_occupancy.to_pyarrow().to_pylist()
     last: dict[str, dict[str, Any]] = {}
     for row in sorted(levels, key=lambda row: row["time"]):

@@ -33,9 +33,7 @@ def arrow(name: str, rows: Sequence[Row]) -> pa.Table:
         assert set(row) <= set(table.names), set(row) - set(table.names)
     filled = [{"source_row": number, **row} for number, row in enumerate(rows)]
     columns = {
-        column.name: [
-            row.get(column.name, None if column.nullable else _PLAIN[column.type]) for row in filled
-        ]
+        column.name: [row.get(column.name, None if column.nullable else _PLAIN[column.type]) for row in filled]
         for column in table.columns
     }
     # An engine sees every column as nullable; so does a table in memory.
@@ -45,9 +43,7 @@ def arrow(name: str, rows: Sequence[Row]) -> pa.Table:
 
 def tiny(generation: str = "2011", **tables: Sequence[Row]) -> Tables:
     """Return tables of the given rows on DuckDB."""
-    return Tables(
-        {name: ibis.memtable(arrow(name, rows)) for name, rows in tables.items()}, generation=generation
-    )
+    return Tables({name: ibis.memtable(arrow(name, rows)) for name, rows in tables.items()}, generation=generation)
 
 
 def on(url: str, generation: str, **tables: Sequence[Row]) -> Tables:
@@ -76,7 +72,12 @@ def window(task: int, start: float, cpu: float | None, memory: float | None = No
     """Return a usage window of 300 s (or ``length``) of task (`task`, 0) on machine 1."""
     length = more.pop("length", 300)
     return {
-        "collection_id": task, "instance_index": 0, "machine_id": 1,
-        "start_time": at(start), "end_time": at(start + length),
-        "average_cpu": cpu, "average_memory": memory, **more,
-    }  # fmt: skip
+        "collection_id": task,
+        "instance_index": 0,
+        "machine_id": 1,
+        "start_time": at(start),
+        "end_time": at(start + length),
+        "average_cpu": cpu,
+        "average_memory": memory,
+        **more,
+    }

@@ -30,28 +30,29 @@ def run(*arguments: str | Path) -> int:
     return int(ended.value.code or 0)
 
 
-def test_one_question_prints_its_table_and_tells_its_claims(
-    store: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_one_question_prints_its_table_and_tells_its_claims(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(store, "transitions") == 0
     out, err = capfd.readouterr()
     rows = list(csv.DictReader(out.splitlines()))
     assert {"from_type", "to_type", "n", "is_legal_zhu"} <= set(rows[0])
     assert (
-        "S4-no-double-submit: SUBMIT never directly follows SUBMIT: published SUBMIT→SUBMIT 0, measured 0: holds"
-        in err
+        "S4-no-double-submit: SUBMIT never directly follows SUBMIT: published SUBMIT→SUBMIT 0, measured 0: holds" in err
     )
 
 
-def test_files_appear_whole_beside_the_claims(
-    store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_appear_whole_beside_the_claims(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(store, "transitions", "machine_downtime", "--out", tmp_path / "answers", "--png") == 0
     names = {path.name for path in (tmp_path / "answers").iterdir()}
     assert names == {
-        "claims.csv", "machine_downtime.csv", "machine_downtime.parquet", "transitions.csv", "transitions.parquet",
-        "transitions.svg", "transitions.png", "transitions.vl.json",
-    }  # fmt: skip
+        "claims.csv",
+        "machine_downtime.csv",
+        "machine_downtime.parquet",
+        "transitions.csv",
+        "transitions.parquet",
+        "transitions.svg",
+        "transitions.png",
+        "transitions.vl.json",
+    }
     claims = list(csv.DictReader((tmp_path / "answers" / "claims.csv").read_text().splitlines()))
     assert [(row["recipe"], row["id"], row["verdict"]) for row in claims][1:] == [
         ("transitions", "S4-no-double-submit", "holds"),
@@ -107,18 +108,30 @@ def test_the_list_says_what_is_asked(store: Path, capsys: pytest.CaptureFixture[
     ("arguments", "code", "message"),
     [
         (["queue"], 2, "borgtrace: NAME: no such recipe: expected one of "),
-        (["queue_length", "--set", "stop=1"], 2,
-         "borgtrace: --set: no such parameter: expected one of step, got stop=1\n"),
-        (["queue_length", "--set", "step=short"], 2,
-         "borgtrace: --set step: wrong kind of value: expected like 300000000, got short\n"),
-        (["queue_length", "--show-sql", "oracle"], 2,
-         "borgtrace: --show-sql: unknown dialect: expected bigquery, got oracle\n"),
+        (
+            ["queue_length", "--set", "stop=1"],
+            2,
+            "borgtrace: --set: no such parameter: expected one of step, got stop=1\n",
+        ),
+        (
+            ["queue_length", "--set", "step=short"],
+            2,
+            "borgtrace: --set step: wrong kind of value: expected like 300000000, got short\n",
+        ),
+        (
+            ["queue_length", "--show-sql", "oracle"],
+            2,
+            "borgtrace: --show-sql: unknown dialect: expected bigquery, got oracle\n",
+        ),
         (["queue_length", "--png"], 2, "borgtrace: --png: nowhere to write to; say where: --out DIR\n"),
-        (["queue_length", "--engine", "mysql"], 2,
-         "borgtrace: --engine: unknown engine: expected duckdb, local[n] or spark://host:port, got 'mysql'\n"),
+        (
+            ["queue_length", "--engine", "mysql"],
+            2,
+            "borgtrace: --engine: unknown engine: expected duckdb, local[n] or spark://host:port, got 'mysql'\n",
+        ),
         (["queue_length", "--where", "prio > 1"], 2, "borgtrace: --where: not a predicate over tasks: "),
     ],
-)  # fmt: skip
+)
 def test_what_it_refuses(
     store: Path, arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

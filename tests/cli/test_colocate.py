@@ -32,19 +32,14 @@ def test_one_experiment_prints_its_table(capsys):
 def test_several_write_their_files_and_end_in_advice(tmp_path: Path, capsys):
     names = ("packing_base", "packing_averages", "packing_advice")
     chosen = [word for name in names for word in ("--experiment", name)]
-    assert (
-        run("--synthetic", "80", *chosen, *FAST, "--slo", "0.99", "--capacity", "2", "--out", str(tmp_path))
-        == 0
-    )
+    assert run("--synthetic", "80", *chosen, *FAST, "--slo", "0.99", "--capacity", "2", "--out", str(tmp_path)) == 0
     out, err = capsys.readouterr()
     assert "To stay at most 0.01 of the time over capacity 2, pack by " in err
     for name in names:
         for suffix in ("parquet", "csv", "svg", "vl.json"):
             assert (tmp_path / f"{name}.{suffix}").stat().st_size > 200
     assert out == (tmp_path / "claims.csv").read_text()
-    advised = [
-        row for row in pq.read_table(tmp_path / "packing_advice.parquet").to_pylist() if row["is_advised"]
-    ]
+    advised = [row for row in pq.read_table(tmp_path / "packing_advice.parquet").to_pylist() if row["is_advised"]]
     assert [(row["target"], row["capacity"]) for row in advised] == [(0.01, 2.0)]
 
 
@@ -81,18 +76,24 @@ def test_lists(capsys):
     ("arguments", "message"),
     [
         ([], "colocate: where do the tasks come from: expected one of STORE, --pool, --synthetic, got none"),
-        (["x", "--synthetic", "5"],
-         "colocate: where do the tasks come from: expected one of STORE, --pool, --synthetic, "
-         "got STORE and --synthetic"),
+        (
+            ["x", "--synthetic", "5"],
+            "colocate: where do the tasks come from: expected one of STORE, --pool, --synthetic, "
+            "got STORE and --synthetic",
+        ),
         (["--synthetic", "0"], "--synthetic: not a number of tasks: expected at least 1, got 0"),
         (["--synthetic", "9", "--realizations", "50"], "--realizations: too few: expected at least 100, got 50"),
         (["--synthetic", "9", "--instances", "0"], "--instances: too few: expected at least 1, got 0"),
-        (["--synthetic", "9", "--slo", "1"],
-         "--slo: not a service level: expected above 0 and below 1, got 1; try 0.999"),
-        (["--synthetic", "9", "--capacity", "0"],
-         "--capacity: not the capacity of a machine: expected a number above 0, got 0"),
+        (
+            ["--synthetic", "9", "--slo", "1"],
+            "--slo: not a service level: expected above 0 and below 1, got 1; try 0.999",
+        ),
+        (
+            ["--synthetic", "9", "--capacity", "0"],
+            "--capacity: not the capacity of a machine: expected a number above 0, got 0",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense_is_refused_in_one_line(arguments, message, capsys):
     assert run(*arguments) == 2
     assert capsys.readouterr().err.strip() == f"borgtrace: {message}"

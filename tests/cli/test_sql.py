@@ -33,8 +33,7 @@ def run(*arguments: str | Path) -> int:
 
 
 QUERY = (
-    "select machine_id, type, memory_capacity, [0.1::float, 2] as list from machine_events "
-    "order by time, machine_id"
+    "select machine_id, type, memory_capacity, [0.1::float, 2] as list from machine_events order by time, machine_id"
 )
 
 
@@ -49,9 +48,7 @@ def test_table(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert err == "1 more rows; --rows N shows more, --format csv all\n"
 
 
-def test_csv_writes_floats_as_published_and_lists_as_json(
-    store: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_csv_writes_floats_as_published_and_lists_as_json(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(store, QUERY, "--format", "csv") == 0
     assert list(csv.reader(io.StringIO(capfd.readouterr().out))) == [
         ["machine_id", "type", "memory_capacity", "list"],
@@ -75,9 +72,7 @@ def test_parquet(store: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None
     assert str(table.schema.field("memory_capacity").type) == "float"
 
 
-def test_query_from_stdin(
-    store: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_query_from_stdin(store: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("select 41 + 1 as answer"))
     assert run(store, "-", "--format", "csv") == 0
     assert capfd.readouterr().out == '"answer"\n42\n'
@@ -92,11 +87,7 @@ def test_empty_answers(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("query", "code", "message"),
     [
-        (
-            "drop view tasks",
-            2,
-            "query: not a SELECT: expected one SELECT, got DROP; only a query can be answered",
-        ),
+        ("drop view tasks", 2, "query: not a SELECT: expected one SELECT, got DROP; only a query can be answered"),
         (
             "select nothing from tasks",
             2,
@@ -116,9 +107,7 @@ def test_empty_answers(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
         ),
     ],
 )
-def test_refusals(
-    store: Path, capfd: pytest.CaptureFixture[str], query: str, code: int, message: str
-) -> None:
+def test_refusals(store: Path, capfd: pytest.CaptureFixture[str], query: str, code: int, message: str) -> None:
     assert run(store, query) == code
     out, err = capfd.readouterr()
     assert (out, err) == ("", f"borgtrace: {message}\n")

@@ -54,8 +54,9 @@ def test_info(store):
     schema = borgtrace("info", "--schema").stdout
     assert "instance_usage: one row per instance and measurement window" in schema
     assert json.loads(borgtrace("info", "--schema", "--json").stdout)["tasks"]["key"] == [
-        "collection_id", "instance_index",
-    ]  # fmt: skip
+        "collection_id",
+        "instance_index",
+    ]
 
 
 def test_trace(store):
@@ -63,8 +64,10 @@ def test_trace(store):
         "start_time,duration,average_cpu,sampled_cpu,average_memory\n600,300,0.0015,0,0.067\n"
     )
     assert json.loads(borgtrace("trace", store, 10, 0, "--format", "json", "--columns", "maximum_cpu").stdout) == {
-        "start_time": [600], "duration": [300.0], "maximum_cpu": [0.039],
-    }  # fmt: skip
+        "start_time": [600],
+        "duration": [300.0],
+        "maximum_cpu": [0.039],
+    }
 
 
 def test_sql_answers_and_cannot_write(store):
@@ -100,17 +103,29 @@ def test_a_dry_run_writes_nothing(store, tmp_path):
     ("arguments", "code", "message"),
     [
         (("ingest", "/nowhere", "--store", "s"), 3, "borgtrace: /nowhere: no such file or folder; check the path"),
-        (("info", "/nowhere"), 5,
-         "borgtrace: /nowhere: there is no such store; make one: borgtrace ingest SRC --store /nowhere"),
+        (
+            ("info", "/nowhere"),
+            5,
+            "borgtrace: /nowhere: there is no such store; make one: borgtrace ingest SRC --store /nowhere",
+        ),
         (("info",), 2, "borgtrace: STORE: no store named; borgtrace info STORE, or borgtrace info --schema"),
-        (("ingest", ".", "--store", "s", "--memory", "lots"), 2,
-         "borgtrace: --memory: not an amount of memory: expected a number and a unit, got 'lots'; try 4GB or 512MiB"),
-        (("subset", "STORE", "out", "--time", "5"), 2,
-         "borgtrace: --time: not an interval: expected A..B, such as 24h..48h, got '5'"),
-        (("subset", "STORE", "out", "--jobs", "ten"), 2,
-         "borgtrace: --jobs: not a number: expected ids with commas between, got 'ten'"),
+        (
+            ("ingest", ".", "--store", "s", "--memory", "lots"),
+            2,
+            "borgtrace: --memory: not an amount of memory: expected a number and a unit, got 'lots'; try 4GB or 512MiB",
+        ),
+        (
+            ("subset", "STORE", "out", "--time", "5"),
+            2,
+            "borgtrace: --time: not an interval: expected A..B, such as 24h..48h, got '5'",
+        ),
+        (
+            ("subset", "STORE", "out", "--jobs", "ten"),
+            2,
+            "borgtrace: --jobs: not a number: expected ids with commas between, got 'ten'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_goes_wrong_is_one_line_with_the_exit_code_of_its_kind(arguments, code, message, tmp_path):
     done = borgtrace(*arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr.splitlines()) == (code, "", [message])

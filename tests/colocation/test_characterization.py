@@ -20,12 +20,17 @@ from tests.analyses.tiny import tiny
 from tests.colocation.test_pool import make
 
 MODULES = (
-    "preparation_steps", "relative_difference", "deviation", "deviation_regression", "stationarity",
-    "usage_shapes", "sum_examples", "sum_normality", "percentile_error",
-)  # fmt: skip
-RECIPES: dict[str, Recipe] = {
-    name: importlib.import_module(f"borgtrace.colocation.{name}").RECIPE for name in MODULES
-}
+    "preparation_steps",
+    "relative_difference",
+    "deviation",
+    "deviation_regression",
+    "stationarity",
+    "usage_shapes",
+    "sum_examples",
+    "sum_normality",
+    "percentile_error",
+)
+RECIPES: dict[str, Recipe] = {name: importlib.import_module(f"borgtrace.colocation.{name}").RECIPE for name in MODULES}
 SMALL = {"realizations": 400, "samples": 40, "seed": 3}
 
 
@@ -85,13 +90,15 @@ def test_a_pool_of_one_task_answers_or_says_why(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        ("sum_normality", {"realizations": 99},
-         "--realizations: too few to see a high percentile: expected at least 100, got 99"),
-        ("percentile_error", {"samples": 0},
-         "--samples: not a number of samples: expected at least 1, got 0"),
+        (
+            "sum_normality",
+            {"realizations": 99},
+            "--realizations: too few to see a high percentile: expected at least 100, got 99",
+        ),
+        ("percentile_error", {"samples": 0}, "--samples: not a number of samples: expected at least 1, got 0"),
         ("deviation", {"tasks": 0}, "--tasks: not a sample size: expected at least 1, got 0"),
     ],
-)  # fmt: skip
+)
 def test_refuses(name: str, params: dict[str, int], message: str, pool: Pool) -> None:
     with pytest.raises(UsageError) as error:
         RECIPES[name].run(PoolTables(pool), **params)

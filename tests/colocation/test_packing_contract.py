@@ -114,9 +114,7 @@ def test_it_says_what_it_is(kind):
 
 @ESTIMATORS
 def test_it_refuses_parameters_outside_its_range(kind):
-    with pytest.raises(
-        UsageError, match=f"^{kind.name}: {kind.symbol}: out of range: expected a number above 0"
-    ):
+    with pytest.raises(UsageError, match=f"^{kind.name}: {kind.symbol}: out of range: expected a number above 0"):
         kind(0)
     with pytest.raises(UsageError):
         kind(float("nan"))

@@ -18,9 +18,7 @@ from borgtrace.colocation.source import PoolTables
 from borgtrace.errors import UsageError
 from borgtrace.recipe import NotApplicable, recipes
 
-EXPERIMENTS = [
-    name for name, r in recipes().items() if r.module.startswith("borgtrace.colocation.experiments.")
-]
+EXPERIMENTS = [name for name, r in recipes().items() if r.module.startswith("borgtrace.colocation.experiments.")]
 SMALL = {"realizations": 200, "instances": 2, "size": 60, "hours": 4}
 
 
@@ -30,21 +28,35 @@ def tables() -> PoolTables:
     rng = np.random.default_rng(0)
     shift = rng.integers(0, 12, len(pool)) * 300
     known = replace(
-        pool, start=pool.start + np.repeat(shift, pool.n_windows),
+        pool,
+        start=pool.start + np.repeat(shift, pool.n_windows),
         cpu_request=(pool.mean() * rng.uniform(1.5, 4, len(pool))).astype(np.float32),
         memory=np.repeat(rng.uniform(0.005, 0.05, len(pool)), pool.n_windows).astype(np.float32),
-        priority=rng.integers(0, 12, len(pool)), logical_name=rng.integers(0, 20, len(pool)),
-        collection_id=np.arange(len(pool)) // 4, instance_index=np.arange(len(pool)) % 4,
-    )  # fmt: skip
+        priority=rng.integers(0, 12, len(pool)),
+        logical_name=rng.integers(0, 20, len(pool)),
+        collection_id=np.arange(len(pool)) // 4,
+        instance_index=np.arange(len(pool)) % 4,
+    )
     return PoolTables(known)
 
 
 def test_there_are_fourteen():
     assert EXPERIMENTS == [
-        "packing_base", "packing_averages", "packing_capacities", "packing_clairvoyance", "packing_rebalancing",
-        "packing_rare_events", "packing_memory", "packing_machines", "task_correlation", "packing_correlated",
-        "packing_replay", "packing_online", "packing_two_targets", "packing_advice",
-    ]  # fmt: skip
+        "packing_base",
+        "packing_averages",
+        "packing_capacities",
+        "packing_clairvoyance",
+        "packing_rebalancing",
+        "packing_rare_events",
+        "packing_memory",
+        "packing_machines",
+        "task_correlation",
+        "packing_correlated",
+        "packing_replay",
+        "packing_online",
+        "packing_two_targets",
+        "packing_advice",
+    ]
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -94,9 +106,7 @@ def test_too_few_realizations(tables):
 
 
 def outcome(text: str, instance: int, m_abs: int, overflows: int, **cell) -> Outcome:
-    return Outcome(
-        Cell(parse_estimator(text), **cell), instance, m_abs, 10, overflows, m_abs * 100, 1_000, 0, 0
-    )
+    return Outcome(Cell(parse_estimator(text), **cell), instance, m_abs, 10, overflows, m_abs * 100, 1_000, 0, 0)
 
 
 def test_summaries_weigh_machines_and_average_instances():
@@ -113,10 +123,13 @@ def test_summaries_weigh_machines_and_average_instances():
 
 def test_claims_on_known_results():
     rows = [
-        outcome("average:1", 0, 28, 1_000, packer="best-fit"), outcome("average:1", 0, 30, 1_000, packer="first-fit"),
-        outcome("gpa:0.1", 0, 35, 350), outcome("gpa:0.1", 0, 35, 350, packer="first-fit"),
-        outcome("gpa:0.001", 0, 47, 5), outcome("gpa:0.001", 0, 47, 5, packer="first-fit"),
-    ]  # fmt: skip
+        outcome("average:1", 0, 28, 1_000, packer="best-fit"),
+        outcome("average:1", 0, 30, 1_000, packer="first-fit"),
+        outcome("gpa:0.1", 0, 35, 350),
+        outcome("gpa:0.1", 0, 35, 350, packer="first-fit"),
+        outcome("gpa:0.001", 0, 47, 5),
+        outcome("gpa:0.001", 0, 47, 5, packer="first-fit"),
+    ]
     result = to_table(rows, packing_base.RESULT)
     assert packing_base.packer_difference(result) == 2
     assert packing_base.dominators(result) == "none"
@@ -129,9 +142,12 @@ def test_claims_on_known_results():
 
 def test_the_fall_by_rebalancing():
     rows = [
-        outcome("gpa:0.1", 0, 10, 100, is_rebalanced=False), outcome("gpa:0.1", 0, 10, 90),
-        outcome("gpa:0.1", 1, 10, 0, is_rebalanced=False), outcome("gpa:0.1", 1, 10, 0),
-        outcome("average:1", 0, 10, 200, is_rebalanced=False), outcome("average:1", 0, 10, 190),
-    ]  # fmt: skip
+        outcome("gpa:0.1", 0, 10, 100, is_rebalanced=False),
+        outcome("gpa:0.1", 0, 10, 90),
+        outcome("gpa:0.1", 1, 10, 0, is_rebalanced=False),
+        outcome("gpa:0.1", 1, 10, 0),
+        outcome("average:1", 0, 10, 200, is_rebalanced=False),
+        outcome("average:1", 0, 10, 190),
+    ]
     result = to_table(rows, packing_rebalancing.RESULT)
     assert packing_rebalancing.mean_fall(result) == pytest.approx((0.1 + 0.05) / 2)

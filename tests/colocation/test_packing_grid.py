@@ -26,10 +26,23 @@ def grid(threads: int = 2, count: int = 3) -> Grid:
 
 def test_the_paper_has_sixteen_estimators():
     assert [e.label for e in paper_estimators()] == [
-        "average 1", "average 1.25", "average 2", "percentile 50", "percentile 70", "percentile 90",
-        "percentile 95", "percentile 99", "percentile 100", "cantelli 4.4", "cantelli 1.7", "cantelli 1",
-        "gpa 0.1", "gpa 0.05", "gpa 0.01", "gpa 0.001",
-    ]  # fmt: skip
+        "average 1",
+        "average 1.25",
+        "average 2",
+        "percentile 50",
+        "percentile 70",
+        "percentile 90",
+        "percentile 95",
+        "percentile 99",
+        "percentile 100",
+        "cantelli 4.4",
+        "cantelli 1.7",
+        "cantelli 1",
+        "gpa 0.1",
+        "gpa 0.05",
+        "gpa 0.01",
+        "gpa 0.001",
+    ]
 
 
 def test_threads_and_company_change_nothing():
@@ -57,9 +70,7 @@ def test_estimators_see_the_first_columns_and_are_judged_on_the_rest():
 def test_averages_are_judged_on_instantaneous_usage():
     inst = np.float32([[0.0, 1.0]] * 2)
     avg = np.float32([[0.5, 0.5]] * 2)
-    (outcome,) = judge_instance(
-        Instance(0, np.arange(2), inst, lambda: avg), [Cell(Percentile(100), data="avg")]
-    )
+    (outcome,) = judge_instance(Instance(0, np.arange(2), inst, lambda: avg), [Cell(Percentile(100), data="avg")])
     assert (outcome.m_abs, outcome.q) == (1, 0.5)
 
 
@@ -99,10 +110,7 @@ def test_too_few_of_anything(options, message):
 def test_impossible_cells():
     with pytest.raises(UsageError) as caught:
         Cell(Gpa(0.1), clairvoyance=0.0)
-    assert (
-        str(caught.value)
-        == "clairvoyance: not a share of the realizations: expected above 0 and at most 1, got 0"
-    )
+    assert str(caught.value) == "clairvoyance: not a share of the realizations: expected above 0 and at most 1, got 0"
     with pytest.raises(UsageError) as caught:
         Cell(Gpa(0.1), capacity=-1.0)
     assert str(caught.value) == "capacity: not the capacity of a machine: expected a number above 0, got -1"
@@ -110,9 +118,7 @@ def test_impossible_cells():
 
 def test_halves_share_no_task():
     first, second = split(POOL, 100, seed=0)
-    ids = [
-        set(zip(p.collection_id.tolist(), p.instance_index.tolist(), strict=True)) for p in (first, second)
-    ]
+    ids = [set(zip(p.collection_id.tolist(), p.instance_index.tolist(), strict=True)) for p in (first, second)]
     assert not ids[0] & ids[1]
     assert len(ids[0]) + len(ids[1]) == len(POOL)
     assert split(POOL, 300, seed=0) == (POOL, POOL)

@@ -28,9 +28,20 @@ def constant(*usages: float) -> Observation:
     return Observation(np.repeat(np.float32(usages)[:, None], 200, axis=1))
 
 
-@pytest.mark.parametrize("estimator", [Average(1), Percentile(50), Percentile(100), Cantelli(4.4), Gpa(0.001),
-                                       Convolution(0.001), Hoeffding(0.01), Bernstein(0.01)],
-                         ids=lambda e: e.label)  # fmt: skip
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        Average(1),
+        Percentile(50),
+        Percentile(100),
+        Cantelli(4.4),
+        Gpa(0.001),
+        Convolution(0.001),
+        Hoeffding(0.01),
+        Bernstein(0.01),
+    ],
+    ids=lambda e: e.label,
+)
 def test_two_constant_tasks_share_a_machine_up_to_its_capacity(estimator):
     assert pack(estimator, constant(0.6, 0.4)).bins.tolist() == [0, 0]
     assert pack(estimator, constant(0.6, 0.405), rebalancing=False).bins.tolist() == [0, 1]
@@ -77,20 +88,14 @@ def test_fit_bin_is_that_of_scipy(rho):
         state, item = rng.random(2), rng.random(2) * 0.2
         mean, deviation = state[0] + item[0], math.sqrt(state[1] + item[1])
         expected = rho - norm.sf((1.3 - mean) / deviation)
-        assert gaussian_slack(state, item, np.array([1.3]), np.array([rho])) == pytest.approx(
-            expected, abs=1e-14
-        )
+        assert gaussian_slack(state, item, np.array([1.3]), np.array([rho])) == pytest.approx(expected, abs=1e-14)
 
 
 def test_best_fit_minimises_the_positive_fit_bin():
     # bins of load .5 and .7 (constant tasks); .2 fits both, Best Fit takes the fuller one
     packing = pack(Average(1), constant(0.5, 0.7, 0.2), rebalancing=False)
     assert packing.bins.tolist() == [0, 1, 1]
-    assert pack(Average(1), constant(0.5, 0.7, 0.2), packer=FIRST_FIT, rebalancing=False).bins.tolist() == [
-        0,
-        1,
-        0,
-    ]
+    assert pack(Average(1), constant(0.5, 0.7, 0.2), packer=FIRST_FIT, rebalancing=False).bins.tolist() == [0, 1, 0]
 
 
 def test_gaussian_tasks_overflow_as_promised():
@@ -261,9 +266,9 @@ def test_bounds_by_hand():
     )
     bernstein = fit(Bernstein(0.1), seen, 3.0)
     third = log * 0.5 / 3
-    assert Bernstein.slack(
-        np.zeros(3), bernstein.items[0], np.array([3.0]), bernstein.parameters
-    ) == pytest.approx(3 - 0.5 - third - math.sqrt(third**2 + 2 * log * 0.25))
+    assert Bernstein.slack(np.zeros(3), bernstein.items[0], np.array([3.0]), bernstein.parameters) == pytest.approx(
+        3 - 0.5 - third - math.sqrt(third**2 + 2 * log * 0.25)
+    )
 
 
 def test_histogram_keeps_the_mean_and_counts_what_is_beyond():
@@ -276,9 +281,7 @@ def test_histogram_keeps_the_mean_and_counts_what_is_beyond():
 
 def test_unequal_machines_are_opened_in_order_and_kept_for_later():
     seen = constant(0.6, 0.2, 0.5, 2.0)
-    packing = pack(
-        Average(1), seen, inventory=np.array([0.25, 1.0, 0.5]), packer=FIRST_FIT, rebalancing=False
-    )
+    packing = pack(Average(1), seen, inventory=np.array([0.25, 1.0, 0.5]), packer=FIRST_FIT, rebalancing=False)
     # .6 skips the quarter machine; .2 joins it in bin 0; .5 takes a fresh machine: the third
     assert packing.bins.tolist() == [0, 0, 1, -1]
     assert packing.machines.tolist() == [1, 2]

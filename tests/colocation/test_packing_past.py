@@ -17,12 +17,7 @@ from borgtrace.colocation.estimators.percentile import Percentile
 from borgtrace.colocation.estimators.request import Request
 from borgtrace.colocation.estimators.resources import Together
 from borgtrace.colocation.estimators.two_targets import TwoTargets
-from borgtrace.colocation.experiments import (
-    packing_correlated,
-    packing_machines,
-    packing_replay,
-    task_correlation,
-)
+from borgtrace.colocation.experiments import packing_correlated, packing_machines, packing_replay, task_correlation
 from borgtrace.colocation.experiments.packing_advice import advice, advised
 from borgtrace.colocation.experiments.packing_two_targets import production
 from borgtrace.colocation.grid import Grid
@@ -40,17 +35,21 @@ from borgtrace.errors import UsageError
 from borgtrace.recipe import NotApplicable
 
 
-def on_clock(
-    values: np.ndarray, *, start: list[int] | None = None, jobs: list[int] | None = None, **more
-) -> Pool:
+def on_clock(values: np.ndarray, *, start: list[int] | None = None, jobs: list[int] | None = None, **more) -> Pool:
     """A pool of tasks measured every 300 s from their start slot."""
     n, t = values.shape
     begin = np.array(start or [0] * n)
     return Pool(
-        offsets=np.arange(n + 1) * t, inst=values.ravel().astype(np.float32), avg=values.ravel().astype(np.float32),
-        collection_id=np.array(jobs or range(n)), instance_index=np.arange(n),
-        start=((begin[:, None] + np.arange(t)) * 300).ravel(), seconds=np.full(n * t, 300), source="planted", **more,
-    )  # fmt: skip
+        offsets=np.arange(n + 1) * t,
+        inst=values.ravel().astype(np.float32),
+        avg=values.ravel().astype(np.float32),
+        collection_id=np.array(jobs or range(n)),
+        instance_index=np.arange(n),
+        start=((begin[:, None] + np.arange(t)) * 300).ravel(),
+        seconds=np.full(n * t, 300),
+        source="planted",
+        **more,
+    )
 
 
 def bursts(n_jobs: int, per_job: int, t: int = 288, seed: int = 0) -> Pool:
@@ -67,9 +66,7 @@ def bursts(n_jobs: int, per_job: int, t: int = 288, seed: int = 0) -> Pool:
 
 def two(cpu: list[float], memory: list[float]) -> Observation:
     wide = np.ones((1, 4), np.float32)
-    return Observation(
-        np.float32(cpu)[:, None] * wide, memory=Observation(np.float32(memory)[:, None] * wide)
-    )
+    return Observation(np.float32(cpu)[:, None] * wide, memory=Observation(np.float32(memory)[:, None] * wide))
 
 
 def test_both_resources_must_fit():
@@ -109,9 +106,7 @@ def test_any_mix_of_machines():
     options = {"realizations": 100, "instances": 1, "size": 6}
     small = packing_machines.RECIPE.run(PoolTables(pool), mix="0.5:1:1", **options).table.to_pylist()
     assert {row["capacity"] / row["n_machines"] for row in small} == {0.5}
-    assert {
-        (row["estimator"], row["n_machines"]) for row in small if row["estimator"] == "percentile 100"
-    } == {
+    assert {(row["estimator"], row["n_machines"]) for row in small if row["estimator"] == "percentile 100"} == {
         ("percentile 100", 6)  # .3 + .3 does not fit into .5
     }
     with pytest.raises(UsageError) as caught:
@@ -159,10 +154,14 @@ def test_covariance_by_hand():
 
 def test_series_are_laid_on_the_clock_and_gaps_repeat():
     pool = Pool(
-        offsets=np.array([0, 3, 7]), inst=np.float32([1, 2, 4, 5, 6, 7, 8]) / 10, avg=np.zeros(7, np.float32),
-        collection_id=np.array([1, 2]), instance_index=np.zeros(2, np.int64),
-        start=np.array([300, 600, 1200, 0, 300, 750, 1200]), seconds=np.array([300, 300, 300, 300, 300, 150, 300]),
-    )  # fmt: skip
+        offsets=np.array([0, 3, 7]),
+        inst=np.float32([1, 2, 4, 5, 6, 7, 8]) / 10,
+        avg=np.zeros(7, np.float32),
+        collection_id=np.array([1, 2]),
+        instance_index=np.zeros(2, np.int64),
+        start=np.array([300, 600, 1200, 0, 300, 750, 1200]),
+        seconds=np.array([300, 300, 300, 300, 300, 150, 300]),
+    )
     span = busiest_span(pool, 2)
     assert (span.first, span.slots, span.tasks.tolist()) == (1, 2, [0, 1])
     assert series(pool, span).tolist() == np.float32([[0.1, 0.2], [0.6, 0.7]]).tolist()
@@ -203,9 +202,7 @@ def test_online_uses_only_the_past():
     values = np.concatenate([np.full((1, 40), 0.9), np.full((1, 40), 0.2)])
     request = np.float32([0.2, 0.2])
     at_once = simulate(on_clock(values, cpu_request=request), Percentile(100), cold_start="request")
-    later = simulate(
-        on_clock(values, start=[0, 13], cpu_request=request), Percentile(100), cold_start="request"
-    )
+    later = simulate(on_clock(values, start=[0, 13], cpu_request=request), Percentile(100), cold_start="request")
     assert at_once.overflows.sum() == 40
     assert later.overflows.sum() == 0
     assert later.machines.max() == 2
@@ -240,9 +237,7 @@ def test_two_targets_hold_each_class_to_its_own():
     assert 0.02 <= quality(values, packing) <= 0.055
     strict = pack(Gpa(0.001), Observation(values), rebalancing=False)
     assert packing.n_bins < strict.n_bins
-    nobody = pack(
-        TwoTargets(0.001), Observation(values, is_production=np.zeros(400, bool)), rebalancing=False
-    )
+    nobody = pack(TwoTargets(0.001), Observation(values, is_production=np.zeros(400, bool)), rebalancing=False)
     assert nobody.bins.tolist() == pack(Gpa(0.05), Observation(values), rebalancing=False).bins.tolist()
 
 

@@ -89,10 +89,12 @@ CELLS = [
     Cell(parse_estimator(text), packer=packer, is_rebalanced=is_rebalanced, data=data, capacity=c, clairvoyance=e)
     for text in ("gpa:0.1", "gpa:0.001", "cantelli:1.7", "average:1.25", "percentile:90", "percentile:100")
     for packer, is_rebalanced, data, c, e in (
-        ("best-fit", True, "inst", 1.0, 1.0), ("first-fit", False, "inst", 1.0, 1.0),
-        ("first-fit", True, "avg", 0.8, SEEN), ("best-fit", False, "avg", 2.0, SEEN),
+        ("best-fit", True, "inst", 1.0, 1.0),
+        ("first-fit", False, "inst", 1.0, 1.0),
+        ("first-fit", True, "avg", 0.8, SEEN),
+        ("best-fit", False, "avg", 2.0, SEEN),
     )
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("number", range(INSTANCES))

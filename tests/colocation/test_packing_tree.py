@@ -23,8 +23,16 @@ from borgtrace.kernels.packing_tree import gaussian_first_fit
 def naive(mean, variance, capacity, rho, packer=FIRST_FIT):
     n = len(mean)
     items = np.column_stack([mean, variance])
-    return place(Gpa(rho).test, packer.score, packer.stops, items, np.zeros(2), np.full((n, 1), capacity),
-                 np.array([rho]), np.full(n, -1))  # fmt: skip
+    return place(
+        Gpa(rho).test,
+        packer.score,
+        packer.stops,
+        items,
+        np.zeros(2),
+        np.full((n, 1), capacity),
+        np.array([rho]),
+        np.full(n, -1),
+    )
 
 
 def by_tree(mean, variance, capacity, rho):
@@ -59,8 +67,11 @@ def test_identical_to_the_naive_loop(rho):
 sizes = st.sampled_from([0.0, 0.1, 0.125, 0.25, 0.3, 0.5, 0.999999, 1.0, 1.5])
 
 
-@given(st.lists(st.tuples(sizes, st.sampled_from([0.0, 1e-6, 0.01, 0.04])), min_size=1, max_size=80),
-       st.sampled_from([0.001, 0.1, 0.5, 0.9]), st.sampled_from([0.5, 1.0, 1.1]))  # fmt: skip
+@given(
+    st.lists(st.tuples(sizes, st.sampled_from([0.0, 1e-6, 0.01, 0.04])), min_size=1, max_size=80),
+    st.sampled_from([0.001, 0.1, 0.5, 0.9]),
+    st.sampled_from([0.5, 1.0, 1.1]),
+)
 @settings(max_examples=150, deadline=None)
 def test_identical_on_ties_and_edges(items, rho, capacity):
     mean, variance = (np.array(column) for column in zip(*items, strict=True))
@@ -77,8 +88,9 @@ def test_predictions_are_those_of_the_estimators_own_test():
     fitted = fit(Gpa(0.01), seen)
     packing = pack_fitted(fitted)
     nothing = np.zeros(2)
-    rooms = rooms_for(fitted.estimator.test, fitted.items, fitted.empty, nothing, packing.bins,
-                      packing.rows * HAIR, fitted.parameters)  # fmt: skip
+    rooms = rooms_for(
+        fitted.estimator.test, fitted.items, fitted.empty, nothing, packing.bins, packing.rows * HAIR, fitted.parameters
+    )
     assert predicted_overflow(packing, fitted).tolist() == np.clip(0.01 - rooms, 0, 1).tolist()
 
 

@@ -54,19 +54,18 @@ def test_the_packings_of_the_paper(calibrated: PoolTables) -> None:
     base = packing_base.RECIPE.run(calibrated, instances=50).table
     cell = {"packer": "best-fit"}
     assert value(base, "m_abs", estimator="average", parameter=1.0, **cell) == pytest.approx(28, abs=0.5)
-    published = {("gpa", 0.1): 1.25, ("gpa", 0.05): 1.34, ("gpa", 0.001): 1.68, ("cantelli", 4.4): 4.95,
-                 ("cantelli", 1.7): 2.52, ("cantelli", 1.0): 1.90}  # fmt: skip
-    for (estimator, parameter), m in published.items():
-        assert value(base, "m", estimator=estimator, parameter=parameter, **cell) == pytest.approx(
-            m, rel=0.03
-        )
-    assert 1.1e-3 <= value(base, "q", estimator="gpa", parameter=0.001, **cell) <= 1.8e-3
-    rare = {
-        ("cantelli", 1.7): 2e-6,
-        ("cantelli", 1.0): 3e-4,
-        ("percentile", 90.0): 7e-5,
-        ("percentile", 95.0): 5e-6,
+    published = {
+        ("gpa", 0.1): 1.25,
+        ("gpa", 0.05): 1.34,
+        ("gpa", 0.001): 1.68,
+        ("cantelli", 4.4): 4.95,
+        ("cantelli", 1.7): 2.52,
+        ("cantelli", 1.0): 1.90,
     }
+    for (estimator, parameter), m in published.items():
+        assert value(base, "m", estimator=estimator, parameter=parameter, **cell) == pytest.approx(m, rel=0.03)
+    assert 1.1e-3 <= value(base, "q", estimator="gpa", parameter=0.001, **cell) <= 1.8e-3
+    rare = {("cantelli", 1.7): 2e-6, ("cantelli", 1.0): 3e-4, ("percentile", 90.0): 7e-5, ("percentile", 95.0): 5e-6}
     for (estimator, parameter), q in rare.items():
         assert q / 5 <= value(base, "q", estimator=estimator, parameter=parameter, **cell) <= q * 5
     fall = packing_rebalancing.mean_fall(packing_rebalancing.RECIPE.run(calibrated, instances=50).table)

@@ -62,9 +62,7 @@ def test_draws_belong_to_the_task(more: dict[str, object]) -> None:
     every = pool.realize(np.arange(3), realizations=200, seed=5).inst
     np.testing.assert_array_equal(pool.realize(np.array([2, 0]), 200, seed=5).inst, every[[2, 0]])
     np.testing.assert_array_equal(pool.realize(np.arange(3), 50, seed=5).inst, every[:, :50])
-    np.testing.assert_array_equal(
-        pool.take(np.array([0])).realize(np.array([0]), 200, seed=5).inst, every[:1]
-    )
+    np.testing.assert_array_equal(pool.take(np.array([0])).realize(np.array([0]), 200, seed=5).inst, every[:1])
     blocks = [drawn.inst for _, drawn in pool.blocks(np.arange(3), 200, seed=5, rows=2)]
     np.testing.assert_array_equal(np.concatenate(blocks), every)
     assert (pool.realize(np.array([0]), 200, seed=6).inst != every[0]).any()
@@ -109,9 +107,7 @@ def test_percentiles_replace_the_sampled_second() -> None:
 def test_percentiles_and_averages_are_of_the_same_window(is_weighted: bool) -> None:
     """Percentiles of window k lie in (k, k + 1), its average is 10 k."""
     quantiles = np.float32([LEVELS * 0.9 + k + 0.05 for k in range(4)])
-    pool = make(
-        [[0, 1, 2, 3]], quantiles=quantiles, seconds=np.array([10, 20, 30, 40]), is_weighted=is_weighted
-    )
+    pool = make([[0, 1, 2, 3]], quantiles=quantiles, seconds=np.array([10, 20, 30, 40]), is_weighted=is_weighted)
     drawn = pool.realize(np.array([0]), 2000)
     np.testing.assert_array_equal(np.floor(drawn.inst), drawn.avg / 10)
     counts = np.bincount(drawn.inst[0].astype(int), minlength=4)
@@ -120,9 +116,7 @@ def test_percentiles_and_averages_are_of_the_same_window(is_weighted: bool) -> N
 
 
 def test_take_keeps_what_belongs_to_a_task() -> None:
-    pool = make(
-        THREE, start=np.arange(7), memory=np.arange(7, dtype=np.float32), priority=np.array([9, 0, 2])
-    )
+    pool = make(THREE, start=np.arange(7), memory=np.arange(7, dtype=np.float32), priority=np.array([9, 0, 2]))
     part = pool.take(np.array([2, 0]))
     assert part.offsets.tolist() == [0, 1, 5]
     assert part.inst.tolist() == [0.25, 0, 1, 2, 3]
@@ -148,10 +142,7 @@ def test_sample_is_without_replacement_and_at_most_all() -> None:
         (lambda p: p.sample(0), "tasks: not a sample size: expected at least 1, got 0"),
         (lambda p: p.realize(np.array([3])), "tasks: index outside the pool: expected 0 … 2, got 3 … 3"),
         (lambda p: p.realize(np.array([-1])), "tasks: index outside the pool: expected 0 … 2, got -1 … -1"),
-        (
-            lambda p: p.draw(np.array([0]), 0),
-            "realizations: not a number of draws: expected at least 1, got 0",
-        ),
+        (lambda p: p.draw(np.array([0]), 0), "realizations: not a number of draws: expected at least 1, got 0"),
         (
             lambda p: p.draw(np.array([0]), column="memory"),
             "by hand: no memory was observed; build the pool from a store that has it",

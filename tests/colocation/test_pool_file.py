@@ -97,10 +97,7 @@ def test_a_task_column_is_the_identity(tmp_path: Path) -> None:
             {"inst": [[1.0], [1.0, -2.0]], "avg": [[1.0], [1.0, 1.0]]},
             "row 1: column inst: expected numbers ≥ 0, got -2.0",
         ),
-        (
-            {"inst": [[1.0], [1.0]], "avg": [[1.0], [float("nan")]]},
-            "row 1: column avg: expected numbers ≥ 0, got nan",
-        ),
+        ({"inst": [[1.0], [1.0]], "avg": [[1.0], [float("nan")]]}, "row 1: column avg: expected numbers ≥ 0, got nan"),
         (
             {"task": [1, 1], "inst": [[1.0], [1.0]], "avg": [[1.0], [1.0]]},
             "two rows are the same task: expected unique (task, instance_index)",
@@ -118,11 +115,7 @@ def test_refuses_what_is_no_pool_at_all(tmp_path: Path) -> None:
     missing, text = tmp_path / "missing", tmp_path / "text"
     text.write_text("task,inst,avg")
     empty = foreign(tmp_path / "empty", inst=pa.array([], pa.list_(pa.float32())))
-    for path, message in (
-        (missing, "no such file"),
-        (text, "not a Parquet file"),
-        (empty, "a pool without tasks"),
-    ):
+    for path, message in ((missing, "no such file"), (text, "not a Parquet file"), (empty, "a pool without tasks")):
         with pytest.raises(SourceError) as error:
             Pool.from_file(path)
         assert str(error.value) == f"{path}: {message}{WAY_OUT}"

@@ -26,17 +26,20 @@ def task(number: int, windows: int, **more: Any) -> dict[str, Any]:
     return {"collection_id": number, "collection_type": "JOB", **counts, **known, **more}
 
 
-def usage(
-    number: int, sampled: Sequence[float | None], length: int = 300, **more: Any
-) -> list[dict[str, Any]]:
+def usage(number: int, sampled: Sequence[float | None], length: int = 300, **more: Any) -> list[dict[str, Any]]:
     """Consecutive windows of task `number`; the average is .25 unless given."""
     return [
         {
-            "collection_id": number, "start_time": at(300 * k), "end_time": at(300 * k + length),
-            "sampled_cpu": cpu, "average_cpu": 0.25, "average_memory": 0.125, **more,
+            "collection_id": number,
+            "start_time": at(300 * k),
+            "end_time": at(300 * k + length),
+            "sampled_cpu": cpu,
+            "average_cpu": 0.25,
+            "average_memory": 0.125,
+            **more,
         }
         for k, cpu in enumerate(sampled)
-    ]  # fmt: skip
+    ]
 
 
 def cell(generation: str = "2011") -> Tables:
@@ -118,8 +121,7 @@ def test_2019_asks_for_two_hours_and_weighs_windows() -> None:
 
 def test_2019_percentiles() -> None:
     lists = {"cpu_usage_distribution": DECILES, "tail_cpu_usage_distribution": TAIL}
-    tables = tiny("2019", tasks=[task(1, 24)],
-                  instance_usage=[*usage(1, [0.5] * 23, **lists), *usage(1, [0.125])])  # fmt: skip
+    tables = tiny("2019", tasks=[task(1, 24)], instance_usage=[*usage(1, [0.5] * 23, **lists), *usage(1, [0.125])])
     pool = prepare(tables, instantaneous="histogram")
     assert pool.quantiles is not None
     np.testing.assert_allclose(pool.quantiles[-1], [*DECILES[:10], *TAIL, 1.0], rtol=1e-6)
@@ -174,8 +176,7 @@ def test_the_stores_arrays_give_the_same_pool() -> None:
         (lambda: tiny(tasks=[task(1, 0)]), "no task has usage"),
         (
             lambda: tiny(tasks=[task(1, 23, seconds=6900.0), task(2, 30, n_fail=1)]),
-            "no long task is left of 2: 1 with a failing event (EVICT, FAIL, KILL, LOST), "
-            "1 fewer than 24 windows",
+            "no long task is left of 2: 1 with a failing event (EVICT, FAIL, KILL, LOST), 1 fewer than 24 windows",
         ),
         (
             lambda: tiny(tasks=[task(1, 30, max_sampled_cpu=None)]),

@@ -41,9 +41,7 @@ def test_the_pool_of_a_store_said_again(store: Path) -> None:
     usage["seconds"] = (usage.end_time - usage.start_time) // 1_000_000
     by = usage.groupby(KEY)
     is_long = by.size() >= 24 if opened.manifest.generation == "2011" else by.seconds.sum() >= 7200
-    fine = (tasks.collection_type == "JOB") & (
-        tasks[["n_evict", "n_fail", "n_kill", "n_lost"]].sum(axis=1) == 0
-    )
+    fine = (tasks.collection_type == "JOB") & (tasks[["n_evict", "n_fail", "n_kill", "n_lost"]].sum(axis=1) == 0)
     kept = is_long & (by.sampled_cpu.max() > 0) & fine.reindex(is_long.index)
     expected = usage.set_index(KEY).loc[kept[kept].index].reset_index()
     expected = expected.dropna(subset=["sampled_cpu", "average_cpu"])
@@ -70,9 +68,7 @@ def test_percentiles_know_what_the_sampled_second_knows(store: Path) -> None:
     if opened.manifest.generation == "2011":
         with pytest.raises(UsageError) as error:
             Pool.from_store(opened, instantaneous="histogram")
-        assert str(error.value) == (
-            f"{store}: 2011 publishes no percentiles of CPU usage; take the sampled second"
-        )
+        assert str(error.value) == (f"{store}: 2011 publishes no percentiles of CPU usage; take the sampled second")
         return
     pool = Pool.from_store(opened, instantaneous="histogram")
     drawn = pool.draw(np.arange(len(pool)), 2000).mean(axis=1)

@@ -67,9 +67,7 @@ def test_the_way_back_needs_nothing_but_the_files(small: ArrayStore, tmp_path: P
 
 
 @pytest.mark.parametrize("output_format", ["tfrecord", "parquet", "npz"])
-def test_same_options_same_bytes_whatever_the_threads(
-    small: ArrayStore, tmp_path: Path, output_format: str
-) -> None:
+def test_same_options_same_bytes_whatever_the_threads(small: ArrayStore, tmp_path: Path, output_format: str) -> None:
     options = Options(format=output_format, shards=4, statics=("tier",))
     for name, threads in (("a", 1), ("b", 3)):
         build(small, tmp_path / name, options, threads=threads)
@@ -82,9 +80,7 @@ def test_a_new_seed_gives_a_new_split(small: ArrayStore, tmp_path: Path) -> None
     sets = []
     for seed in (0, 1):
         build(small, tmp_path / str(seed), Options(seed=seed))
-        sets.append(
-            {tuple(row) for row in datasets.open(tmp_path / str(seed))["training"].load().identity.tolist()}
-        )
+        sets.append({tuple(row) for row in datasets.open(tmp_path / str(seed))["training"].load().identity.tolist()})
     assert sets[0] != sets[1]
 
 
@@ -138,8 +134,12 @@ def test_a_grid_has_a_slot_for_every_five_minutes(tmp_path: Path) -> None:
     store = array_store([3, 2])
     store.arrays["start_time"][:] = [600, 1200, 1800, 600, 900]
     store.arrays["average_cpu"][:] = [1, 2, 3, 4, 5]
-    options = Options(selection=Selection(min_length=2, gaps="grid"), split=Split((1.0,)), scale="none",
-                      features=("average_cpu", "elapsed"))  # fmt: skip
+    options = Options(
+        selection=Selection(min_length=2, gaps="grid"),
+        split=Split((1.0,)),
+        scale="none",
+        features=("average_cpu", "elapsed"),
+    )
     build(store, tmp_path / "d", options)
     part = datasets.open(tmp_path / "d")["training"].load()
     longest = int(np.argmax(np.diff(part.offsets)))
@@ -162,9 +162,7 @@ def test_a_split_by_owner_leaks_nothing_of_it(small: ArrayStore, tmp_path: Path,
 def test_leakage_is_never_silent(small: ArrayStore, tmp_path: Path) -> None:
     built = build(small, tmp_path / "d")
     assert len(built.leakage) == 9
-    assert any(
-        "jobs are in training too" in line and not line.startswith("testing: 0") for line in built.leakage
-    )
+    assert any("jobs are in training too" in line and not line.startswith("testing: 0") for line in built.leakage)
 
 
 def test_meta_says_what_was_trained_on(small: ArrayStore, tmp_path: Path) -> None:
@@ -180,21 +178,26 @@ def test_meta_says_what_was_trained_on(small: ArrayStore, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (Options(selection=Selection(min_length=900, max_length=901)), "selection: no task matches: expected at least "
-         "one, got 0 where collection_type = 'JOB' and n_windows >= 900 and n_windows <= 901; see borgtrace dataset "
-         "STORE --histogram"),
+        (
+            Options(selection=Selection(min_length=900, max_length=901)),
+            "selection: no task matches: expected at least "
+            "one, got 0 where collection_type = 'JOB' and n_windows >= 900 and n_windows <= 901; see borgtrace dataset "
+            "STORE --histogram",
+        ),
         (Options(features=("speed",)), None),
         (Options(features=("sample_rate",)), None),
-        (Options(features=("average_cpu", "average_cpu")), "--features: a feature is missing or given twice: expected "
-         "one or more names, got average_cpu,average_cpu"),
+        (
+            Options(features=("average_cpu", "average_cpu")),
+            "--features: a feature is missing or given twice: expected one or more names, got average_cpu,average_cpu",
+        ),
         (Options(statics=("colour",)), None),
-        (Options(selection=Selection(sample=1)), "--split: the training set is empty: expected at least one trace, "
-         "got 0.7 of 1; select more traces"),
+        (
+            Options(selection=Selection(sample=1)),
+            "--split: the training set is empty: expected at least one trace, got 0.7 of 1; select more traces",
+        ),
     ],
-)  # fmt: skip
-def test_refusals_write_nothing(
-    small: ArrayStore, tmp_path: Path, options: Options, message: str | None
-) -> None:
+)
+def test_refusals_write_nothing(small: ArrayStore, tmp_path: Path, options: Options, message: str | None) -> None:
     with pytest.raises(UsageError) as caught:
         build(small, tmp_path / "d", options)
     assert message is None or str(caught.value) == message

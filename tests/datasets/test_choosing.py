@@ -43,9 +43,7 @@ def test_bounds_are_inclusive() -> None:
         ("priority", np.array([0, 1, 9, 10], np.int32), {"where": "priority > 8 or priority is null"}),
     ],
 )
-def test_each_option_keeps_the_last_two_of_four(
-    column: str, values: object, options: dict[str, object]
-) -> None:
+def test_each_option_keeps_the_last_two_of_four(column: str, values: object, options: dict[str, object]) -> None:
     assert _chosen(array_store([5, 6, 7, 8], **{column: values}), **options) == [7, 8]
 
 
@@ -72,28 +70,37 @@ def test_a_subset_is_drawn_by_the_seed() -> None:
     ("make", "message"),
     [
         (lambda: Selection(min_length=0), "--min-length: not a length: expected at least 1, got 0"),
-        (lambda: Selection(min_length=9, max_length=8),
-         "--max-length: below --min-length: expected at least 9, got 8"),
+        (lambda: Selection(min_length=9, max_length=8), "--max-length: below --min-length: expected at least 9, got 8"),
         (lambda: Selection(sample=0), "--sample: not a number of traces: expected at least 1, got 0"),
         (lambda: Selection(time=(5, 5)), "--time: an empty time window: expected A < B, got 5..5"),
         (lambda: Selection(gaps="fill"), "--gaps: unknown name: expected keep or grid or drop, got fill"),
-        (lambda: Selection(end_types=("DONE",)),
-         "--end-type: unknown name: expected EVICT or FAIL or FINISH or KILL or LOST, got DONE"),
-        (lambda: Selection(tiers=("beb",)).condition("2011"),
-         "--tier: unknown name: expected free or other or production, got beb"),
-        (lambda: Split((0.9, 0.2)),
-         "--split: fractions exceed 1: expected a sum of at most 1, got 0.9,0.2; try 0.7,0.1,0.2"),
-        (lambda: Split((0.5, -0.1)),
-         "--split: not a fraction: expected numbers from 0 to 1, the first above 0, got 0.5,-0.1"),
+        (
+            lambda: Selection(end_types=("DONE",)),
+            "--end-type: unknown name: expected EVICT or FAIL or FINISH or KILL or LOST, got DONE",
+        ),
+        (
+            lambda: Selection(tiers=("beb",)).condition("2011"),
+            "--tier: unknown name: expected free or other or production, got beb",
+        ),
+        (
+            lambda: Split((0.9, 0.2)),
+            "--split: fractions exceed 1: expected a sum of at most 1, got 0.9,0.2; try 0.7,0.1,0.2",
+        ),
+        (
+            lambda: Split((0.5, -0.1)),
+            "--split: not a fraction: expected numbers from 0 to 1, the first above 0, got 0.5,-0.1",
+        ),
         (lambda: Split((0.1,) * 4), "--split: wrong number of fractions: expected 1 to 3, got 0.1,0.1,0.1,0.1"),
         (lambda: Split(by="week"), "--split-by: unknown way to split: expected task or job or user or time, got week"),
         (lambda: Options(format="csv"), "--format: unknown name: expected tfrecord or parquet or npz, got csv"),
         (lambda: Options(seed=-1), "--seed: not a seed: expected 0 to 4294967295, got -1"),
         (lambda: Options(shards=0), "--shards: not a number of files: expected 1 to 65536, got 0"),
-        (lambda: Options(compat="original", format="npz"),
-         "--format: not what --compat original does: expected tfrecord, got npz"),
+        (
+            lambda: Options(compat="original", format="npz"),
+            "--format: not what --compat original does: expected tfrecord, got npz",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense_is_refused(make: object, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         make()  # type: ignore[operator]
@@ -101,9 +108,7 @@ def test_what_makes_no_sense_is_refused(make: object, message: str) -> None:
 
 
 def test_a_bad_predicate_is_named() -> None:
-    with pytest.raises(
-        UsageError, match=r"^--where: not a predicate over tasks: got .*nope.*info STORE --schema$"
-    ):
+    with pytest.raises(UsageError, match=r"^--where: not a predicate over tasks: got .*nope.*info STORE --schema$"):
         choose(array_store([5]), Selection(where="nope > 1"), (), 0)
 
 
@@ -127,10 +132,7 @@ def test_the_shuffle_is_that_of_a_list(seed: int, n: int) -> None:
 
 
 @settings(deadline=None, max_examples=50)
-@given(
-    st.lists(st.integers(0, 9), min_size=1, max_size=60),
-    st.sampled_from([(0.7, 0.1, 0.2), (0.5, 0.25), (1.0,)]),
-)
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=60), st.sampled_from([(0.7, 0.1, 0.2), (0.5, 0.25), (1.0,)]))
 def test_groups_stay_whole_and_sets_are_disjoint(groups: list[int], fractions: tuple[float, ...]) -> None:
     sets = Split(fractions, "job").divide(len(groups), np.array(groups), np.zeros(len(groups)))
     owners = [{groups[i] for i in index} for index in sets]
@@ -150,11 +152,7 @@ def test_a_split_by_time_puts_the_past_first() -> None:
 
 
 def test_leakage_counts_groups_and_traces() -> None:
-    sets = {
-        "training": np.array([0, 1, 2]),
-        "validation": np.array([], np.int64),
-        "testing": np.array([3, 4, 5]),
-    }
+    sets = {"training": np.array([0, 1, 2]), "validation": np.array([], np.int64), "testing": np.array([3, 4, 5])}
     found = shared_groups(sets, {"user": np.array([0, 1, -1, 1, 1, -1])})
     assert [str(entry) for entry in found] == [
         "validation: 0 of 0 users are in training too (0 of 0 traces, 0.0 %)",

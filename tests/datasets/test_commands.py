@@ -22,14 +22,37 @@ def _run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, s
     return (code if isinstance(code, int) else 0), out, err
 
 
-def test_dataset_builds_and_tells(
-    synthetic_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dataset_builds_and_tells(synthetic_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = _run(
-        capsys, "dataset", synthetic_store, tmp_path / "d", "--sample", 100, "--split-by", "job", "--format", "npz",
-        "--static", "tier,cpu_request", "--features", "average_cpu,maximum_memory", "--seed", 3, "--tier", "free,other",
-        "--class", "0-2", "--end-type", "", "--time", "..30d", "--gaps", "grid", "--where", "n_windows > 6",
-    )  # fmt: skip
+        capsys,
+        "dataset",
+        synthetic_store,
+        tmp_path / "d",
+        "--sample",
+        100,
+        "--split-by",
+        "job",
+        "--format",
+        "npz",
+        "--static",
+        "tier,cpu_request",
+        "--features",
+        "average_cpu,maximum_memory",
+        "--seed",
+        3,
+        "--tier",
+        "free,other",
+        "--class",
+        "0-2",
+        "--end-type",
+        "",
+        "--time",
+        "..30d",
+        "--gaps",
+        "grid",
+        "--where",
+        "n_windows > 6",
+    )
     assert code == 0
     assert out == f"{tmp_path / 'd'}\n"
     assert "testing: 0 of " in err
@@ -41,9 +64,7 @@ def test_dataset_builds_and_tells(
     assert json.loads(out)["counts"]["training"] > 0
 
 
-def test_histogram_needs_no_folder(
-    synthetic_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_histogram_needs_no_folder(synthetic_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = _run(capsys, "dataset", synthetic_store, "--histogram")
     assert code == 0
     lines = out.splitlines()
@@ -65,9 +86,21 @@ def test_export_writes_jobs(
 ) -> None:
     out = tmp_path / "jobs"
     code, said, _ = _run(
-        capsys, "export", synthetic_store, out, "--format", output_format, "--granularity", 1, "--jobs", 1, "--json",
-        "--no-header", "--columns", "start_time,instance_index,average_cpu",
-    )  # fmt: skip
+        capsys,
+        "export",
+        synthetic_store,
+        out,
+        "--format",
+        output_format,
+        "--granularity",
+        1,
+        "--jobs",
+        1,
+        "--json",
+        "--no-header",
+        "--columns",
+        "start_time,instance_index,average_cpu",
+    )
     assert code == 0
     told = json.loads(said)
     assert told["files"] == len(list(out.glob(f"?/*.{'csv' if output_format == 'csv' else 'sqlite3'}")))
@@ -77,31 +110,47 @@ def test_export_writes_jobs(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("dataset", "STORE", "OUT", "--split", "0.9,0.2"),
-         "borgtrace: --split: fractions exceed 1: expected a sum of at most 1, got 0.9,0.2; try 0.7,0.1,0.2"),
-        (("dataset", "STORE", "OUT", "--split", "half"),
-         "borgtrace: --split: not a fraction: expected numbers such as 0.7,0.1,0.2, got half"),
-        (("dataset", "STORE", "OUT", "--min-length", "5000", "--max-length", "6000"),
-         "borgtrace: selection: no task matches: expected at least one, got 0 where collection_type = 'JOB' and "
-         "n_windows >= 5000 and n_windows <= 6000; see borgtrace dataset STORE --histogram"),
+        (
+            ("dataset", "STORE", "OUT", "--split", "0.9,0.2"),
+            "borgtrace: --split: fractions exceed 1: expected a sum of at most 1, got 0.9,0.2; try 0.7,0.1,0.2",
+        ),
+        (
+            ("dataset", "STORE", "OUT", "--split", "half"),
+            "borgtrace: --split: not a fraction: expected numbers such as 0.7,0.1,0.2, got half",
+        ),
+        (
+            ("dataset", "STORE", "OUT", "--min-length", "5000", "--max-length", "6000"),
+            "borgtrace: selection: no task matches: expected at least one, got 0 where collection_type = 'JOB' and "
+            "n_windows >= 5000 and n_windows <= 6000; see borgtrace dataset STORE --histogram",
+        ),
         (("dataset", "STORE", "OUT", "--features", "speed"), None),
-        (("dataset", "STORE", "OUT", "--priority", "high"),
-         "borgtrace: --priority: not a whole number: expected numbers such as 0,1,9-11, got high"),
-        (("dataset", "STORE", "OUT", "--time", "10h"),
-         "borgtrace: --time: not a time range: expected A..B, such as 600s..24h, got 10h"),
-        (("dataset", "STORE", "OUT", "--time", "1w.."),
-         "borgtrace: --time: not a time: expected a number with us, s, m, h or d, such as 600s..24h, got 1w.."),
-        (("dataset", "STORE"),
-         "borgtrace: OUT: no folder named; borgtrace dataset STORE OUT, or --histogram"),
-        (("export", "STORE", "OUT", "--layout", "tasks"),
-         "borgtrace: --layout: unknown layout: expected jobs, got tasks"),
+        (
+            ("dataset", "STORE", "OUT", "--priority", "high"),
+            "borgtrace: --priority: not a whole number: expected numbers such as 0,1,9-11, got high",
+        ),
+        (
+            ("dataset", "STORE", "OUT", "--time", "10h"),
+            "borgtrace: --time: not a time range: expected A..B, such as 600s..24h, got 10h",
+        ),
+        (
+            ("dataset", "STORE", "OUT", "--time", "1w.."),
+            "borgtrace: --time: not a time: expected a number with us, s, m, h or d, such as 600s..24h, got 1w..",
+        ),
+        (("dataset", "STORE"), "borgtrace: OUT: no folder named; borgtrace dataset STORE OUT, or --histogram"),
+        (
+            ("export", "STORE", "OUT", "--layout", "tasks"),
+            "borgtrace: --layout: unknown layout: expected jobs, got tasks",
+        ),
         (("export", "STORE", "OUT", "--columns", "speed"), None),
     ],
-)  # fmt: skip
+)
 def test_refusals_are_one_line_exit_2_and_write_nothing(
-    synthetic_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...],
+    synthetic_store: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
     message: str | None,
-) -> None:  # fmt: skip
+) -> None:
     places = {"STORE": synthetic_store, "OUT": tmp_path / "out"}
     code, out, err = _run(capsys, *(places.get(word, word) for word in arguments))
     assert (code, out) == (2, "")
@@ -110,9 +159,7 @@ def test_refusals_are_one_line_exit_2_and_write_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_store_without_usage_is_refused(
-    tmp_path: Path, trace: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_store_without_usage_is_refused(tmp_path: Path, trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from borgtrace.ingest import IngestOptions, ingest
 
     ingest([trace / "clusterdata-2011-2" / "machine_events"], tmp_path / "store", IngestOptions(jobs=1))

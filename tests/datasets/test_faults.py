@@ -45,9 +45,7 @@ jobs.export_jobs(store, sys.argv[2], JobsLayout("sqlite"), workers=2)
 def _killed(script: str, delay: float | None, *arguments: object) -> int:
     """Run a script and kill it `delay` seconds after it is ready (None: it kills itself)."""
     with subprocess.Popen(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        [sys.executable, "-c", script, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"ready\n"

@@ -23,8 +23,7 @@ def _part(lengths: list[int], seed: int) -> Part:
     values[rng.random(values.shape) < 0.2] = np.nan
     n = len(lengths)
     identity = np.stack(
-        [rng.integers(0, 2**62, n), rng.integers(0, 2**31, n), np.array(lengths), rng.integers(0, 2**62, n)],
-        axis=1,
+        [rng.integers(0, 2**62, n), rng.integers(0, 2**31, n), np.array(lengths), rng.integers(0, 2**62, n)], axis=1
     )
     numbers = rng.normal(size=(n, 1)).astype(np.float32)
     numbers[rng.random(numbers.shape) < 0.3] = np.nan
@@ -55,10 +54,12 @@ def test_what_is_written_is_read(
             whole.offsets[a : b + 1] - whole.offsets[a],
             whole.values[whole.offsets[a] : whole.offsets[b]],
             whole.mask[whole.offsets[a] : whole.offsets[b]],
-            whole.identity[a:b], whole.numbers[a:b], whole.codes[a:b],
+            whole.identity[a:b],
+            whole.numbers[a:b],
+            whole.codes[a:b],
         )
         for a, b in pairwise(cuts)
-    )  # fmt: skip
+    )
     assert FORMATS[name].write(path, NAMES, parts, is_compressed=is_compressed) == len(whole)
     _equal(FORMATS[name].read(path, NAMES), whole)
 
@@ -96,9 +97,19 @@ def test_npz_is_mapped_and_numpy_reads_it(tmp_path: Path) -> None:
     with np.load(path) as arrays:
         np.testing.assert_array_equal(arrays["data"], part.values)
         assert set(arrays) == {
-            "data", "mask", "offsets", "collection_id", "instance_index", "length", "first_time", "request", "tier",
-            "tier_words", "user", "user_words",
-        }  # fmt: skip
+            "data",
+            "mask",
+            "offsets",
+            "collection_id",
+            "instance_index",
+            "length",
+            "first_time",
+            "request",
+            "tier",
+            "tier_words",
+            "user",
+            "user_words",
+        }
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip length", "flip data"])

@@ -22,8 +22,10 @@ Row = tuple[object, ...]
 
 
 def _rows(store: Store, columns: str = "start_time, collection_id, instance_index, average_cpu") -> list[Row]:
-    table = store.sql(f"select {columns} from instance_usage order by collection_id, instance_index, start_time, "
-                      "source_part, source_row")  # fmt: skip
+    table = store.sql(
+        f"select {columns} from instance_usage order by collection_id, instance_index, start_time, "
+        "source_part, source_row"
+    )
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
@@ -43,9 +45,11 @@ def test_sqlite_files_have_schema_rows_and_index_of_2017(store: Store, tmp_path:
             assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
             schema = dict(connection.execute("SELECT type, sql FROM sqlite_schema"))
             assert connection.execute("PRAGMA table_info(`task_usage`)").fetchall() == [
-                (0, "start time", "INTEGER", 1, None, 0), (1, "job ID", "INTEGER", 1, None, 0),
-                (2, "task index", "INTEGER", 1, None, 0), (3, "CPU rate", "REAL", 0, None, 0),
-            ]  # fmt: skip
+                (0, "start time", "INTEGER", 1, None, 0),
+                (1, "job ID", "INTEGER", 1, None, 0),
+                (2, "task index", "INTEGER", 1, None, 0),
+                (3, "CPU rate", "REAL", 0, None, 0),
+            ]
             assert schema["index"].endswith("(`task index`, `start time`)")
 
 
@@ -58,9 +62,7 @@ def test_csv_files_hold_the_rows_without_header(store: Store, tmp_path: Path) ->
         with (tmp_path / "out" / _hh(job) / f"{job}.csv").open() as file:
             read = [(int(a), int(b), int(c), float(d) if d else None) for a, b, c, d in csv.reader(file)]
         assert [row[:3] for row in read] == [row[:3] for row in rows]
-        assert [row[3] for row in read] == [
-            None if row[3] is None else pytest.approx(row[3], rel=1e-7) for row in rows
-        ]
+        assert [row[3] for row in read] == [None if row[3] is None else pytest.approx(row[3], rel=1e-7) for row in rows]
 
 
 def test_the_index_is_that_of_2017(store: Store, tmp_path: Path) -> None:
@@ -132,15 +134,11 @@ def test_columns_are_chosen_and_named(store: Store, tmp_path: Path) -> None:
     path = next((tmp_path / "out").glob("*/*.sqlite3"))
     with closing(sqlite3.connect(path)) as connection:
         cursor = connection.execute("SELECT * FROM `task_usage`")
-        assert [entry[0] for entry in cursor.description] == [
-            "job ID",
-            "machine ID",
-            "maximum CPU rate",
-            "source row",
-        ]
+        assert [entry[0] for entry in cursor.description] == ["job ID", "machine ID", "maximum CPU rate", "source row"]
         rows = cursor.fetchall()
-    assert rows == [row for row in _rows(store, "collection_id, machine_id, maximum_cpu, source_row")
-                    if str(row[0]) == path.stem]  # fmt: skip
+    assert rows == [
+        row for row in _rows(store, "collection_id, machine_id, maximum_cpu, source_row") if str(row[0]) == path.stem
+    ]
 
 
 @pytest.mark.parametrize(
@@ -149,10 +147,12 @@ def test_columns_are_chosen_and_named(store: Store, tmp_path: Path) -> None:
         (lambda: JobsLayout("tsv"), "--format: unknown name: expected csv or sqlite, got tsv"),
         (lambda: JobsLayout(key="user"), "--key: unknown name: expected job or task, got user"),
         (lambda: JobsLayout(granularity=9), "--granularity: not a number of hex digits: expected 0 to 8, got 9"),
-        (lambda: JobsLayout(columns=("average_cpu", "average_cpu")),
-         "--columns: a column is missing or given twice: got average_cpu,average_cpu"),
+        (
+            lambda: JobsLayout(columns=("average_cpu", "average_cpu")),
+            "--columns: a column is missing or given twice: got average_cpu,average_cpu",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_makes_no_sense_is_refused(make: object, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         make()  # type: ignore[operator]

@@ -45,9 +45,7 @@ def _original(export: Path, seed: int, most: int) -> tuple[dict[str, list[Trace]
 
 
 @pytest.mark.parametrize(("seed", "most"), [(0, 10_000), (7, 60)])
-def test_sets_order_shards_and_numbers_are_those_of_2017(
-    store: Store, tmp_path: Path, seed: int, most: int
-) -> None:
+def test_sets_order_shards_and_numbers_are_those_of_2017(store: Store, tmp_path: Path, seed: int, most: int) -> None:
     known = "n_windows = (select count(average_cpu) from instance_usage u where u.collection_id = tasks.collection_id"
     selection = Selection(sample=most, where=f"{known} and u.instance_index = tasks.instance_index)")
     export_jobs(store, tmp_path / "jobs", JobsLayout("sqlite"), has_header=False, workers=1)
@@ -64,12 +62,8 @@ def test_sets_order_shards_and_numbers_are_those_of_2017(
         assert {path.name for path in found[name].paths} == set(files)
         for path in found[name].paths:
             part = found[name].part(path)
-            assert [(job, task) for job, task, *_ in part.identity.tolist()] == [
-                t[1:] for t in files[path.name]
-            ]
-            values = [
-                (value - mean) / deviation for t in files[path.name] for value in _read(tmp_path / "jobs", t)
-            ]
+            assert [(job, task) for job, task, *_ in part.identity.tolist()] == [t[1:] for t in files[path.name]]
+            values = [(value - mean) / deviation for t in files[path.name] for value in _read(tmp_path / "jobs", t)]
             np.testing.assert_array_equal(part.values[:, 0], np.float32(values))
         told = json.loads((tmp_path / "d" / name / "meta.json").read_text())
         assert told == {"dimension_count": 1, "path_count": len(files), "sample_count": len(traces)}

@@ -34,9 +34,7 @@ def traces() -> ArrayStore:
 
 def _built(store: ArrayStore, path: Path, **options: Any) -> Dataset:
     features = ("average_cpu", "average_memory")
-    build(
-        store, path, Options(features=features, statics=STATICS, shards=4, split=Split((0.8, 0.2)), **options)
-    )
+    build(store, path, Options(features=features, statics=STATICS, shards=4, split=Split((0.8, 0.2)), **options))
     return datasets.open(path)
 
 
@@ -46,10 +44,12 @@ def _expected(found: Dataset, name: str) -> dict[tuple[int, int], tuple[np.ndarr
     tiers = (*found.meta.names.words["tier"], "")
     return {
         (int(job), int(task)): (
-            part.values[part.offsets[i] : part.offsets[i + 1]], float(part.numbers[i, 0]), tiers[part.codes[i, 0]]
+            part.values[part.offsets[i] : part.offsets[i + 1]],
+            float(part.numbers[i, 0]),
+            tiers[part.codes[i, 0]],
         )
         for i, (job, task) in enumerate(part.identity[:, :2])
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture
@@ -67,14 +67,19 @@ def test_tensorflow_reads_the_records_itself(
     paths = [str(path) for path in found["training"].paths]
     read = {}
     for record in tf.data.TFRecordDataset(paths, "GZIP" if is_compressed else ""):
-        example = tf.io.parse_single_example(record, {
-            "data": tf.io.VarLenFeature(tf.float32), "mask": tf.io.VarLenFeature(tf.int64),
-            "collection_id": tf.io.FixedLenFeature([], tf.int64),
-            "instance_index": tf.io.FixedLenFeature([], tf.int64),
-            "length": tf.io.FixedLenFeature([], tf.int64), "first_time": tf.io.FixedLenFeature([], tf.int64),
-            "cpu_request": tf.io.FixedLenFeature([], tf.float32),
-            "tier": tf.io.FixedLenFeature([], tf.string, ""),
-        })  # fmt: skip
+        example = tf.io.parse_single_example(
+            record,
+            {
+                "data": tf.io.VarLenFeature(tf.float32),
+                "mask": tf.io.VarLenFeature(tf.int64),
+                "collection_id": tf.io.FixedLenFeature([], tf.int64),
+                "instance_index": tf.io.FixedLenFeature([], tf.int64),
+                "length": tf.io.FixedLenFeature([], tf.int64),
+                "first_time": tf.io.FixedLenFeature([], tf.int64),
+                "cpu_request": tf.io.FixedLenFeature([], tf.float32),
+                "tier": tf.io.FixedLenFeature([], tf.string, ""),
+            },
+        )
         key = (int(example["collection_id"]), int(example["instance_index"]))
         values = example["data"].values.numpy().reshape(-1, 2)
         assert int(example["length"]) == len(values)
@@ -91,24 +96,25 @@ def test_one_line_gives_a_tf_dataset(
     pytest.importorskip("tensorflow")
     found = _built(traces, tmp_path / "d", format=output_format)
     dataset = found["training"].tensorflow(seed=1)
-    orders = [
-        [int(element["collection_id"]) * 3 + int(element["instance_index"]) for element in dataset]
-        for _ in "ab"
-    ]
+    orders = [[int(element["collection_id"]) * 3 + int(element["instance_index"]) for element in dataset] for _ in "ab"]
     assert orders[0] != orders[1]
     assert sorted(orders[0]) == sorted(orders[1])
-    _same({
-        (int(element["collection_id"]), int(element["instance_index"])):
-        (element["data"].numpy(), float(element["cpu_request"]), element["tier"].numpy().decode())
-        for element in found["training"].tensorflow()
-    }, expected)  # fmt: skip
+    _same(
+        {
+            (int(element["collection_id"]), int(element["instance_index"])): (
+                element["data"].numpy(),
+                float(element["cpu_request"]),
+                element["tier"].numpy().decode(),
+            )
+            for element in found["training"].tensorflow()
+        },
+        expected,
+    )
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("shards", [4, 1])
-def test_a_torch_loader_with_two_workers_sees_each_trace_once(
-    traces: ArrayStore, tmp_path: Path, shards: int
-) -> None:
+def test_a_torch_loader_with_two_workers_sees_each_trace_once(traces: ArrayStore, tmp_path: Path, shards: int) -> None:
     torch = pytest.importorskip("torch")
     build(traces, tmp_path / "d", Options(shards=shards, split=Split((1.0,))))
     training = datasets.open(tmp_path / "d")["training"]
@@ -129,9 +135,7 @@ def test_a_torch_loader_with_two_workers_sees_each_trace_once(
     assert orders[0] != orders[1]
 
 
-def test_torch_batches_carry_values_and_masks(
-    traces: ArrayStore, tmp_path: Path, expected: dict[Any, Any]
-) -> None:
+def test_torch_batches_carry_values_and_masks(traces: ArrayStore, tmp_path: Path, expected: dict[Any, Any]) -> None:
     torch = pytest.importorskip("torch")
     found = _built(traces, tmp_path / "d", format="parquet")
     tiers = (*found.meta.names.words["tier"], "")
@@ -162,13 +166,17 @@ def test_parquet_is_read_by_everybody(
         pandas = pytest.importorskip("pandas")
         frame = pandas.concat([pandas.read_parquet(path) for path in paths])
         rows = frame.astype({"tier": object}).to_dict("records")
-    _same({
-        (row["collection_id"], row["instance_index"]): (
-            np.stack([np.array(row[name], np.float32) for name in found.features], axis=1), row["cpu_request"],
-            row["tier"] if isinstance(row["tier"], str) else "",
-        )
-        for row in rows
-    }, expected)  # fmt: skip
+    _same(
+        {
+            (row["collection_id"], row["instance_index"]): (
+                np.stack([np.array(row[name], np.float32) for name in found.features], axis=1),
+                row["cpu_request"],
+                row["tier"] if isinstance(row["tier"], str) else "",
+            )
+            for row in rows
+        },
+        expected,
+    )
 
 
 def test_batches_hold_every_trace_once_and_differ_by_epoch(traces: ArrayStore, tmp_path: Path) -> None:
@@ -177,8 +185,13 @@ def test_batches_hold_every_trace_once_and_differ_by_epoch(traces: ArrayStore, t
     for epoch in range(2):
         batches = list(found["training"].batches(8, seed=0, epoch=epoch))
         assert all(batch.lengths.max() == batch.data.shape[1] for batch in batches)
-        orders.append([int(job) * 3 + int(task) for b in batches
-                       for job, task in zip(b.collection_id, b.instance_index, strict=True)])  # fmt: skip
+        orders.append(
+            [
+                int(job) * 3 + int(task)
+                for b in batches
+                for job, task in zip(b.collection_id, b.instance_index, strict=True)
+            ]
+        )
     assert sorted(orders[0]) == sorted(orders[1])
     assert len(set(orders[0])) == len(orders[0]) == len(found["training"])
     assert orders[0] != orders[1]

@@ -8,13 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from borgtrace.datasets.scaling import (
-    inverse_transform,
-    measure_running,
-    measure_series,
-    merge,
-    scaling_of,
-)
+from borgtrace.datasets.scaling import inverse_transform, measure_running, measure_series, merge, scaling_of
 
 VALUES = hnp.arrays(np.float32, st.integers(2, 80), elements=st.floats(0, 100, width=32))
 

@@ -14,23 +14,7 @@ from borgtrace.datasets.jobs import JobsLayout, export_jobs, files, sqlite
 from borgtrace.datasets.jobs.sqlite import SqliteFiles
 from borgtrace.store import Store
 
-EDGES = [
-    0,
-    1,
-    -1,
-    127,
-    128,
-    -128,
-    -129,
-    2**15,
-    2**23,
-    -(2**23) - 1,
-    2**31,
-    2**47,
-    -(2**47) - 1,
-    2**63 - 1,
-    -(2**63),
-]
+EDGES = [0, 1, -1, 127, 128, -128, -129, 2**15, 2**23, -(2**23) - 1, 2**31, 2**47, -(2**47) - 1, 2**63 - 1, -(2**63)]
 Row = tuple[object, ...]
 
 
@@ -49,9 +33,7 @@ def _columns(rows: int) -> dict[str, pa.Array]:
         "start_time": pa.array(rng.integers(0, 2**41, rows)),
         "collection_id": pa.array(rng.integers(0, 2**33, rows)),
         "instance_index": pa.array(np.sort(rng.integers(0, 200, rows)).astype(np.int32)),
-        "machine_id": pa.array(
-            [None if k % 3 else EDGES[k // 3 % len(EDGES)] for k in range(rows)], pa.int64()
-        ),
+        "machine_id": pa.array([None if k % 3 else EDGES[k // 3 % len(EDGES)] for k in range(rows)], pa.int64()),
         "average_cpu": pa.array(np.where(rates < 0.1, np.nan, rates).astype(np.float32), from_pandas=True),
     }
 
@@ -67,9 +49,7 @@ def _check(path: Path, layout: JobsLayout, expected: list[Row]) -> None:
         assert connection.execute("SELECT * FROM task_usage").fetchall() == expected
         assert connection.execute("PRAGMA page_count").fetchone() == (path.stat().st_size // 4096,)
         if "start_time" in layout.columns:
-            plan = connection.execute(
-                "EXPLAIN QUERY PLAN SELECT count(*) FROM task_usage ORDER BY `start time`"
-            )
+            plan = connection.execute("EXPLAIN QUERY PLAN SELECT count(*) FROM task_usage ORDER BY `start time`")
             assert "task_usage_index" in plan.fetchone()[3]
 
 
@@ -106,9 +86,7 @@ def test_a_file_of_three_levels_is_whole_and_its_index_finds(tmp_path: Path) -> 
     with closing(sqlite3.connect(path)) as connection:
         query = "SELECT * FROM task_usage WHERE `task index` = ? ORDER BY `start time`"
         for task in (0, 71, 199):
-            assert connection.execute(query, (task,)).fetchall() == [
-                row for row in expected if row[2] == task
-            ]
+            assert connection.execute(query, (task,)).fetchall() == [row for row in expected if row[2] == task]
         connection.execute("INSERT INTO task_usage SELECT * FROM task_usage LIMIT 1000")
         connection.execute("DELETE FROM task_usage WHERE rowid % 3 = 0")
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]

@@ -64,9 +64,7 @@ def test_a_page_runs_as_shown(page, ready):
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)
 def test_every_block_is_of_a_kind_that_is_run_or_says_it_is_not(page):
     for block in blocks(page):
-        assert block.language in (*RUN, *STATIC), (
-            f"{block.place}: a {block.language or 'nameless'} block is not run"
-        )
+        assert block.language in (*RUN, *STATIC), f"{block.place}: a {block.language or 'nameless'} block is not run"
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.stem)

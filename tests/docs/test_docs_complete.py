@@ -19,9 +19,7 @@ def pages(generated):
 
 @pytest.fixture(scope="module")
 def consoles(docs):
-    blocks = [
-        re.findall(r"^```console\n(.*?)^```", page.read_text(), re.M | re.S) for page in docs.rglob("*.md")
-    ]
+    blocks = [re.findall(r"^```console\n(.*?)^```", page.read_text(), re.M | re.S) for page in docs.rglob("*.md")]
     return "\n".join(block for found in blocks for block in found)
 
 
@@ -35,9 +33,7 @@ def test_every_command_has_help_an_example_and_a_run_in_some_page(generated, pag
     for name, command in commands.items():
         assert f"\n## {name}\n" in pages["reference/commands.md"]
         assert sentence((command.help or "").strip().partition("\n\n")[0].strip()), name
-        assert "borgtrace " + name in (command.help or "") + (command.epilog or ""), (
-            f"{name}: no example in its help"
-        )
+        assert "borgtrace " + name in (command.help or "") + (command.epilog or ""), f"{name}: no example in its help"
         assert re.search(rf"^\$ .*borgtrace {name}\b", consoles, re.M), f"{name}: no page runs it"
         for parameter in command.params:
             if parameter.param_type_name == "option" and parameter.name != "help":
@@ -76,9 +72,7 @@ def test_what_was_measured_is_there_for_every_claim(store, docs):
 
     with (docs / "measured" / f"{store}.csv").open(newline="") as file:
         measured = {(row["recipe"], row["id"]): row["statement"] for row in csv.DictReader(file)}
-    claims = {
-        (name, claim.id): claim.statement for name, recipe in recipes().items() for claim in recipe.claims
-    }
+    claims = {(name, claim.id): claim.statement for name, recipe in recipes().items() for claim in recipe.claims}
     assert measured == claims
 
 
@@ -100,9 +94,7 @@ def test_every_table_and_column_says_what_it_is_and_where_it_comes_from(docs):
             assert sentence(column.doc), f"{table.name}.{column.name}: {column.doc!r}"
             assert column.unit, f"{table.name}.{column.name}"
             if table.name in TRACE_TABLES:
-                assert set(column.source) == set(GENERATIONS) or column.name.startswith("source_"), (
-                    column.name
-                )
+                assert set(column.source) == set(GENERATIONS) or column.name.startswith("source_"), column.name
 
 
 def test_every_error_and_reason_code_is_listed(generated, pages):
@@ -121,9 +113,7 @@ def test_every_public_name_is_documented(generated):
     for package in api.PACKAGES:
         for name, thing in api.public(package).items():
             if callable(thing) and (inspect.isclass(thing) or inspect.isfunction(thing)):
-                assert sentence((inspect.getdoc(thing) or "").partition("\n\n")[0].strip()), (
-                    f"{package}.{name}"
-                )
+                assert sentence((inspect.getdoc(thing) or "").partition("\n\n")[0].strip()), f"{package}.{name}"
 
 
 def test_no_page_is_empty(docs, pages):

@@ -34,10 +34,7 @@ def column_values(column: Column) -> list[object]:
 
 def sample(name: str) -> pa.Table:
     table = TABLES[name]
-    return pa.table(
-        {column.name: column_values(column) for column in table.columns},
-        schema=arrow_schema(table),
-    )
+    return pa.table({column.name: column_values(column) for column in table.columns}, schema=arrow_schema(table))
 
 
 @pytest.fixture(scope="session")

@@ -32,14 +32,7 @@ def test_memory_that_makes_no_sense(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "amount"),
-    [
-        ("1B", 1),
-        ("2kb", 2000),
-        ("2KiB", 2048),
-        ("1.5 GB", 1_500_000_000),
-        ("1TiB", 2**40),
-    ],
+    ("text", "amount"), [("1B", 1), ("2kb", 2000), ("2KiB", 2048), ("1.5 GB", 1_500_000_000), ("1TiB", 2**40)]
 )
 def test_memory(text: str, amount: int) -> None:
     assert parse_memory(text) == amount
@@ -74,9 +67,7 @@ def test_spark_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(EngineError) as caught:
         spark.connect("local[2]")
-    assert str(caught.value) == (
-        "local[2]: pyspark is not installed; install it with: pip install borgtrace[spark]"
-    )
+    assert str(caught.value) == ("local[2]: pyspark is not installed; install it with: pip install borgtrace[spark]")
 
 
 class _Builder:

@@ -54,11 +54,7 @@ def test_expression_over_two_tables_is_equal(con: Any, files: dict[str, list[str
     joined = events.join(usage.select("collection_id", "average_cpu"), "collection_id")
     result = engine.to_arrow(joined.group_by("type").agg(n=joined.count()).order_by("type"))
     # collection ids 0, −5, 2⁶³−1, 2⁵³+1 and −5 again: the pair of −5 matches itself four times
-    assert result.to_pylist() == [
-        {"type": "KILL", "n": 1},
-        {"type": "SCHEDULE", "n": 4},
-        {"type": "SUBMIT", "n": 2},
-    ]
+    assert result.to_pylist() == [{"type": "KILL", "n": 1}, {"type": "SCHEDULE", "n": 4}, {"type": "SUBMIT", "n": 2}]
 
 
 def test_integers_beside_null_keep_their_last_digit(con: Any, files: dict[str, list[str]]) -> None:

@@ -39,9 +39,7 @@ def test_it_is_committed_without_outputs() -> None:
 
 def test_nothing_is_complained_of(executed: Any) -> None:
     outputs = [output for cell in executed.cells for output in cell.get("outputs", ())]
-    assert not [
-        o for o in outputs if o.output_type == "stream" and o.name == "stderr" and "Warning" in o.text
-    ]
+    assert not [o for o in outputs if o.output_type == "stream" and o.name == "stderr" and "Warning" in o.text]
 
 
 def test_store_results_and_frames_are_shown_as_tables(executed: Any) -> None:
@@ -58,6 +56,4 @@ def test_store_results_and_frames_are_shown_as_tables(executed: Any) -> None:
 @pytest.mark.parametrize("source", ["chart(life)", "utilization.plot()", "packing.plot()"])
 def test_charts_are_drawn(executed: Any, source: str) -> None:
     shown = _shown(executed, source)
-    assert any(kind.startswith("application/vnd.vegalite") or kind == "text/html" for kind in shown), (
-        shown.keys()
-    )
+    assert any(kind.startswith("application/vnd.vegalite") or kind == "text/html" for kind in shown), shown.keys()

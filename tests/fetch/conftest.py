@@ -25,9 +25,21 @@ Choice = Callable[[str, str], str | None]
 """(method, path) → name of the fault to commit, or None."""
 
 FAULTS = (
-    "cut", "reset", "short_length", "long_length", "not_found", "forbidden", "busy", "broken", "slow",
-    "stall", "no_range", "html", "flip", "other_range",
-)  # fmt: skip
+    "cut",
+    "reset",
+    "short_length",
+    "long_length",
+    "not_found",
+    "forbidden",
+    "busy",
+    "broken",
+    "slow",
+    "stall",
+    "no_range",
+    "html",
+    "flip",
+    "other_range",
+)
 WASTEFUL = ("reset", "short_length", "long_length", "stall", "no_range", "flip", "other_range", "changed")
 """Faults after which bytes may, or must, come again."""
 
@@ -140,9 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {first}-{len(whole) - 1}/{len(whole)}")
         for header in self.bucket.described(path):
             self.send_header(*header)
-        self.send_header(
-            "Content-Length", str(len(body) + {"short_length": -7, "long_length": 9}.get(fault or "", 0))
-        )
+        self.send_header("Content-Length", str(len(body) + {"short_length": -7, "long_length": 9}.get(fault or "", 0)))
         self.end_headers()
         if method == "GET":
             self._send(path, body, fault)
@@ -235,9 +245,7 @@ def archives() -> Callable[..., dict[str, bytes]]:
     """Return a function that makes gzip files of pseudo-random content for the given paths."""
 
     def make(paths: list[str], size: int = 50_000, seed: int = 0) -> dict[str, bytes]:
-        return {
-            path: gzip.compress(random.Random(f"{seed}{path}").randbytes(size), 1, mtime=0) for path in paths
-        }
+        return {path: gzip.compress(random.Random(f"{seed}{path}").randbytes(size), 1, mtime=0) for path in paths}
 
     return make
 

@@ -76,9 +76,7 @@ def test_files_that_cannot_be_had_are_named(serve, archives, run, tmp_path):
 def test_deleting_raw_files_needs_a_store(run, tmp_path):
     result = run("2011", tmp_path, "--delete-raw")
     assert isinstance(result.exception, UsageError)
-    assert str(result.exception) == (
-        "--delete-raw: nothing would be left; say where the rows go: --store STORE"
-    )
+    assert str(result.exception) == ("--delete-raw: nothing would be left; say where the rows go: --store STORE")
 
 
 @pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGKILL])
@@ -87,9 +85,7 @@ def test_a_stopped_command_goes_on_where_it_was(serve, archives, run, tmp_path, 
     server = serve(files, pause=0.3)
     server.choose = lambda method, path: "slow" if method == "GET" else None
     command = [sys.executable, "-c", RUN, *map(str, words(server, tmp_path))]
-    process = subprocess.Popen(
-        command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "120"}
-    )
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "120"})
     while not any(path.stat().st_size for path in tmp_path.rglob("*.incomplete")):
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.01)
@@ -100,9 +96,7 @@ def test_a_stopped_command_goes_on_where_it_was(serve, archives, run, tmp_path, 
         assert process.returncode == 130
         assert "Stopped. What has arrived is kept: run the same command again to go on." in said
         assert time.monotonic() - started < 3
-    kept = {
-        path.name.removesuffix(".incomplete"): path.stat().st_size for path in tmp_path.rglob("*.incomplete")
-    }
+    kept = {path.name.removesuffix(".incomplete"): path.stat().st_size for path in tmp_path.rglob("*.incomplete")}
     assert sum(kept.values()) > 0
     time.sleep(0.7)  # for the server to notice
     server.choose = lambda method, path: None

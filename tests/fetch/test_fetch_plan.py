@@ -7,16 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.fetch import (
-    Backoff,
-    Bucket,
-    Session,
-    bucket,
-    fetch_files,
-    make_plan,
-    parse_parts,
-    select_tables,
-)
+from borgtrace.fetch import Backoff, Bucket, Session, bucket, fetch_files, make_plan, parse_parts, select_tables
 from borgtrace.fetch.digests import parse_goog_hash, parse_sums
 
 CELL_A = Bucket("2019", "a", "json")
@@ -71,9 +62,7 @@ def test_a_server_without_head_is_asked_with_get(serve, archives, session, tmp_p
 def test_parts_limit_the_large_tables_only(serve, archives, session, tmp_path):
     machines = [CELL_A.path("machine_events", part) for part in range(3)]
     server = serve(archives([*usage(*range(9)), *machines]))
-    plan = plan_of(
-        session, server, tmp_path, tables=["machine_events", "instance_usage"], parts=parse_parts("1-2,7")
-    )
+    plan = plan_of(session, server, tmp_path, tables=["machine_events", "instance_usage"], parts=parse_parts("1-2,7"))
     assert sorted(file.path for file in plan.files) == sorted([*usage(1, 2, 7), *machines])
     assert [file.part for file in plan.files] == sorted(file.part for file in plan.files)
 
@@ -88,10 +77,7 @@ def test_a_table_that_is_not_there_is_an_error(serve, archives, session, tmp_pat
 
 
 def test_2011_has_its_number_of_parts_and_its_checksums(serve, archives, session, tmp_path):
-    paths = [
-        YEAR_2011.path("machine_events", 0),
-        *(YEAR_2011.path("job_events", part) for part in range(498, 500)),
-    ]
+    paths = [YEAR_2011.path("machine_events", 0), *(YEAR_2011.path("job_events", part) for part in range(498, 500))]
     files = archives(paths)
     sums = f"{'ab' * 32}  ./{paths[1]}\n"
     server = serve({**files, "SHA256SUM": sums.encode()})
@@ -112,15 +98,11 @@ def test_2011_has_its_number_of_parts_and_its_checksums(serve, archives, session
 def test_2011_parts_beyond_the_last_are_refused(serve, session, tmp_path):
     server = serve({})
     with pytest.raises(SourceError) as caught:
-        make_plan(
-            session, YEAR_2011, tmp_path, tables=["job_events"], parts=parse_parts("500"), base_url=server.url
-        )
+        make_plan(session, YEAR_2011, tmp_path, tables=["job_events"], parts=parse_parts("500"), base_url=server.url)
     assert str(caught.value) == (f"{server.url}/job_events: has no part 500: expected 0 … 499; check --parts")
 
 
-def test_a_disk_that_is_too_small_is_told_before_the_first_byte(
-    serve, archives, session, tmp_path, monkeypatch
-):
+def test_a_disk_that_is_too_small_is_told_before_the_first_byte(serve, archives, session, tmp_path, monkeypatch):
     server = serve(archives(usage(0)))
     plan = plan_of(session, server, tmp_path)
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 10})())
@@ -147,10 +129,7 @@ def test_what_a_store_took_in_is_not_fetched_again(serve, archives, session, tmp
 
 
 def test_an_address_without_a_server_is_given_up(tmp_path):
-    with (
-        Session(1, backoff=Backoff(base=0.001, attempts=2), timeout=0.4) as session,
-        pytest.raises(SourceError) as e,
-    ):
+    with Session(1, backoff=Backoff(base=0.001, attempts=2), timeout=0.4) as session, pytest.raises(SourceError) as e:
         make_plan(session, CELL_A, tmp_path, tables=["machine_events"], base_url="http://127.0.0.1:9")
     assert str(e.value) == (
         "http://127.0.0.1:9/machine_events-000000000000.json.gz: given up after 2 tries: "
@@ -162,9 +141,7 @@ def test_an_address_without_a_server_is_given_up(tmp_path):
 def test_a_base_url_that_is_none_is_refused(session, tmp_path):
     with pytest.raises(UsageError) as caught:
         make_plan(session, CELL_A, tmp_path, base_url="ftp://example.org")
-    assert str(caught.value) == (
-        "--base-url: not an address: expected http://… or https://…, got ftp://example.org"
-    )
+    assert str(caught.value) == ("--base-url: not an address: expected http://… or https://…, got ftp://example.org")
 
 
 def test_retry_after_holds_up_every_connection(serve, archives, tmp_path, monkeypatch):
@@ -223,9 +200,8 @@ def test_addresses_are_the_published_ones():
     assert f"{YEAR_2011.url}/{YEAR_2011.path('task_usage', 0)}" == (
         "https://commondatastorage.googleapis.com/clusterdata-2011-2/task_usage/part-00000-of-00500.csv.gz"
     )
-    assert (
-        f"{bucket('2019', 'h', 'parquet').url}/{bucket('2019', 'h', 'parquet').path('machine_events', 0)}"
-        == ("https://storage.googleapis.com/clusterdata_2019_h/machine_events-000000000000.parquet.gz")
+    assert f"{bucket('2019', 'h', 'parquet').url}/{bucket('2019', 'h', 'parquet').path('machine_events', 0)}" == (
+        "https://storage.googleapis.com/clusterdata_2019_h/machine_events-000000000000.parquet.gz"
     )
 
 
@@ -233,8 +209,12 @@ def test_tables_go_by_either_name():
     assert select_tables(YEAR_2011, ["collection_events", "task_usage"]) == ["job_events", "task_usage"]
     assert select_tables(CELL_A, ["instance_constraints"]) == ["instance_events"]
     assert select_tables(CELL_A, []) == [
-        "machine_events", "machine_attributes", "collection_events", "instance_events", "instance_usage",
-    ]  # fmt: skip
+        "machine_events",
+        "machine_attributes",
+        "collection_events",
+        "instance_events",
+        "instance_usage",
+    ]
     with pytest.raises(UsageError) as caught:
         select_tables(CELL_A, ["job_events"])
     assert str(caught.value) == (

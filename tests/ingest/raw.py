@@ -18,9 +18,13 @@ USAGE = [
     "600000000,900000000,10,0,5,0.0015,0.067,0.075,0.0011,0.0015,0.067,2.861e-06,0.0001,0.039,0.0003,2.4,0.007,0,1,0"
 ]
 TABLES = {
-    "machine_events": MACHINES, "machine_attributes": ATTRIBUTES, "job_events": JOBS,
-    "task_events": EVENTS, "task_constraints": CONSTRAINTS, "task_usage": USAGE,
-}  # fmt: skip
+    "machine_events": MACHINES,
+    "machine_attributes": ATTRIBUTES,
+    "job_events": JOBS,
+    "task_events": EVENTS,
+    "task_constraints": CONSTRAINTS,
+    "task_usage": USAGE,
+}
 
 
 def write_part(
@@ -53,15 +57,23 @@ def write_records(folder: Path, table: str, records: Iterable[dict | str], shard
 def usage_record(**changes: object) -> dict:
     """Return a v3 usage record as BigQuery exports it, changed; None leaves a field out."""
     record = {
-        "start_time": "600000000", "end_time": "900000000", "collection_id": "330587238433",
-        "instance_index": "1", "machine_id": "23624491139", "alloc_collection_id": "0",
-        "alloc_instance_index": "-1", "collection_type": "0",
-        "average_usage": {"cpus": 0.25, "memory": 0.125}, "maximum_usage": {"cpus": 0.5, "memory": 0.25},
-        "random_sample_usage": {"cpus": 0.375}, "assigned_memory": 0.25, "page_cache_memory": 0.0,
+        "start_time": "600000000",
+        "end_time": "900000000",
+        "collection_id": "330587238433",
+        "instance_index": "1",
+        "machine_id": "23624491139",
+        "alloc_collection_id": "0",
+        "alloc_instance_index": "-1",
+        "collection_type": "0",
+        "average_usage": {"cpus": 0.25, "memory": 0.125},
+        "maximum_usage": {"cpus": 0.5, "memory": 0.25},
+        "random_sample_usage": {"cpus": 0.375},
+        "assigned_memory": 0.25,
+        "page_cache_memory": 0.0,
         "sample_rate": 1.0,
         "cpu_usage_distribution": [i / 32 for i in range(11)],
         "tail_cpu_usage_distribution": [0.3125 + i / 512 for i in range(9)],
-    }  # fmt: skip
+    }
     record.update(changes)
     return {name: value for name, value in record.items() if value is not None}
 
@@ -69,10 +81,17 @@ def usage_record(**changes: object) -> dict:
 def event_record(**changes: object) -> dict:
     """Return a v3 instance event, changed; None leaves a field out."""
     record = {
-        "time": "700000000", "type": "3", "collection_id": "330587238433", "scheduling_class": "2",
-        "collection_type": "0", "priority": "200", "alloc_collection_id": "0", "instance_index": "1",
-        "machine_id": "23624491139", "alloc_instance_index": "-1",
+        "time": "700000000",
+        "type": "3",
+        "collection_id": "330587238433",
+        "scheduling_class": "2",
+        "collection_type": "0",
+        "priority": "200",
+        "alloc_collection_id": "0",
+        "instance_index": "1",
+        "machine_id": "23624491139",
+        "alloc_instance_index": "-1",
         "resource_request": {"cpus": 0.5, "memory": 0.25},
-    }  # fmt: skip
+    }
     record.update(changes)
     return {name: value for name, value in record.items() if value is not None}

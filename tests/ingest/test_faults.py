@@ -25,10 +25,7 @@ ONE = IngestOptions(jobs=1)
 
 
 def _lines(rows):
-    return [
-        f"{600 + 300 * i}000000,{900 + 300 * i}000000,10,0,5,0.1,0.1,,,,0.1,,,0.2,,,,,0,0.1"
-        for i in range(rows)
-    ]
+    return [f"{600 + 300 * i}000000,{900 + 300 * i}000000,10,0,5,0.1,0.1,,,,0.1,,,0.2,,,,,0,0.1" for i in range(rows)]
 
 
 def _truncate(path):
@@ -127,9 +124,7 @@ def test_a_folder_without_permission_is_named():
             "found = discover([Path(sys.argv[1])])\n"
             "print(len(found.sources), *found.faults)"
         )
-        answer = subprocess.run(
-            [sys.executable, "-c", script, name], capture_output=True, text=True, check=True
-        )
+        answer = subprocess.run([sys.executable, "-c", script, name], capture_output=True, text=True, check=True)
         closed.chmod(0o755)
         assert answer.stdout == f"6 {closed}: permission denied; make the folder readable\n"
 
@@ -147,8 +142,17 @@ def test_a_full_disk_says_so_and_the_next_run_goes_on(tmp_path):
             for _ in range(8000)
         ]
         write_part(tmp_path / "raw", "task_usage", rows[: 100 if part == 0 else None], part)
-    command = [sys.executable, "-m", "borgtrace", "ingest", str(tmp_path / "raw"), "--store",
-               str(tmp_path / "store"), "--jobs", "1"]  # fmt: skip
+    command = [
+        sys.executable,
+        "-m",
+        "borgtrace",
+        "ingest",
+        str(tmp_path / "raw"),
+        "--store",
+        str(tmp_path / "store"),
+        "--jobs",
+        "1",
+    ]
     full = subprocess.run(command, capture_output=True, text=True, preexec_fn=_limit_files, check=False)
     assert full.returncode == 5
     assert full.stderr.splitlines()[-1] == (
@@ -185,17 +189,15 @@ def test_ten_thousand_mutated_lines_are_stored_right_or_refused(tmp_path):
     assert entry.rows_in == 10_001 == entry.stored + entry.quarantined
     stored = pq.read_table(next((tmp_path / "staging" / "instance_usage").glob("*.parquet"))).to_pylist()
     refused = pq.read_table(next((tmp_path / "staging" / "quarantine").rglob("*.parquet")))
-    assert (
-        len(set(refused.column("source_row").to_pylist()) | {row["source_row"] for row in stored}) == 10_001
-    )
+    assert len(set(refused.column("source_row").to_pylist()) | {row["source_row"] for row in stored}) == 10_001
     assert 500 < len(stored) < 9_000
     all_lines = [USAGE[0].encode(), *lines]
     for row in stored:
         fields = all_lines[row["source_row"]].removesuffix(b"\r").decode().split(",")
         assert len(fields) == 20
-        assert [
-            row[name] for name in ("start_time", "end_time", "collection_id", "instance_index", "machine_id")
-        ] == [int(field) for field in fields[:5]]
+        assert [row[name] for name in ("start_time", "end_time", "collection_id", "instance_index", "machine_id")] == [
+            int(field) for field in fields[:5]
+        ]
         for name, position in (("average_cpu", 6), ("maximum_cpu", 14), ("sampled_cpu", 20)):
             text = fields[position - 1]
             assert row[name] == (pytest.approx(float(text), rel=1e-6, abs=1e-45) if text else None)
@@ -217,14 +219,9 @@ def test_two_thousand_mutated_records_are_stored_right_or_refused(tmp_path):
     all_lines = [good.encode(), *lines]
     for row in stored:
         record = json.loads(all_lines[row["source_row"]])
-        assert set(record) <= set(usage_record()) | {
-            "cycles_per_instruction",
-            "memory_accesses_per_instruction",
-        }
+        assert set(record) <= set(usage_record()) | {"cycles_per_instruction", "memory_accesses_per_instruction"}
         assert row["start_time"] == int(record["start_time"])
         cpu = (record.get("average_usage") or {}).get("cpus")
         assert row["average_cpu"] == (pytest.approx(float(cpu), rel=1e-6) if cpu is not None else None)
         listed = record.get("cpu_usage_distribution")
-        assert row["cpu_usage_distribution"] == (
-            pytest.approx(listed, rel=1e-6) if listed is not None else None
-        )
+        assert row["cpu_usage_distribution"] == (pytest.approx(listed, rel=1e-6) if listed is not None else None)

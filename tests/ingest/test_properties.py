@@ -38,9 +38,19 @@ def _read(store):
     table = store.sql("select * from instance_usage")
     rows = []
     for row in table.to_pylist():
-        rows.append((row["start_time"], row["end_time"], row["collection_id"], row["instance_index"],
-                     row["machine_id"], row["average_cpu"], row["maximum_cpu"], row["sampled_cpu"],
-                     row["aggregation_type"]))  # fmt: skip
+        rows.append(
+            (
+                row["start_time"],
+                row["end_time"],
+                row["collection_id"],
+                row["instance_index"],
+                row["machine_id"],
+                row["average_cpu"],
+                row["maximum_cpu"],
+                row["sampled_cpu"],
+                row["aggregation_type"],
+            )
+        )
     return rows
 
 
@@ -48,13 +58,7 @@ def _expected(row):
     def number(text):
         return None if text in (None, "") else float(np.float32(text))
 
-    return (
-        *row[:5],
-        number(row[5]),
-        number(row[13]),
-        number(row[19]),
-        {"0": False, "1": True, "": None}[row[18]],
-    )
+    return (*row[:5], number(row[5]), number(row[13]), number(row[19]), {"0": False, "1": True, "": None}[row[18]])
 
 
 def _key(row):
@@ -98,9 +102,7 @@ def _check_traces(store, rows):
         assert index["n"] == len(mine)
         if len(known):
             np.testing.assert_allclose(
-                [index["mean"], index["std"], index["max"]],
-                [known.mean(), known.std(), known.max()],
-                atol=1e-12,
+                [index["mean"], index["std"], index["max"]], [known.mean(), known.std(), known.max()], atol=1e-12
             )
         else:
             assert index["mean"] is None

@@ -24,9 +24,14 @@ def _one(store, query):
 
 def test_all_rows_are_stored_and_none_refused(store):
     assert store.manifest.tables == {
-        "machine_events": 37_780, "machine_attributes": 1_664, "collection_events": 393_993,
-        "instance_events": 1_561_991, "instance_constraints": 0, "instance_usage": 676, "tasks": 414_594,
-    }  # fmt: skip
+        "machine_events": 37_780,
+        "machine_attributes": 1_664,
+        "collection_events": 393_993,
+        "instance_events": 1_561_991,
+        "instance_constraints": 0,
+        "instance_usage": 676,
+        "tasks": 414_594,
+    }
     assert sum(entry.quarantined for entry in store.manifest.sources) == 0
     assert all(entry.is_conserved for entry in store.manifest.sources)
 
@@ -56,9 +61,7 @@ def test_stocks_at_time_zero(store):
 
 
 def test_jobs_and_users(store):
-    assert _one(
-        store, "select count(distinct collection_id), count(distinct user) from collection_events"
-    ) == (
+    assert _one(store, "select count(distinct collection_id), count(distinct user) from collection_events") == (
         132_650,
         688,
     )
@@ -86,23 +89,24 @@ def test_capacities_at_time_zero_first_and_last(store, which, where, counts):
     found = _rows(store, MACHINES.format(which=which, where=where))
     assert [row[-1] for row in found] == counts
     assert [(row[0], row[1], row[2]) for row in found[:5]] == [
-        ("H", 0.5, 0.4995), ("H", 0.5, 0.2493), ("H", 0.5, 0.749), ("G", 1.0, 1.0), ("7", 0.25, 0.2498),
-    ]  # fmt: skip
+        ("H", 0.5, 0.4995),
+        ("H", 0.5, 0.2493),
+        ("H", 0.5, 0.749),
+        ("G", 1.0, 1.0),
+        ("7", 0.25, 0.2498),
+    ]
 
 
 def test_machines_platforms_and_capacity(store):
     assert _one(store, "select count(distinct machine_id) from machine_events") == (12_583,)
-    assert _one(store, "select count(*) from machine_events where time = 0 and cpu_capacity is not null") == (
-        12_477,
-    )
+    assert _one(store, "select count(*) from machine_events where time = 0 and cpu_capacity is not null") == (12_477,)
     assert _rows(
         store,
         "select count(distinct machine_id) as n from machine_events where platform_id not like 'JQ1%' "
         "group by platform_id order by n desc",
     ) == [(11_659,), (798,), (126,)]
     cpu, memory = _one(
-        store,
-        "select sum(cpu_capacity::double), sum(memory_capacity::double) from machine_events where time = 0",
+        store, "select sum(cpu_capacity::double), sum(memory_capacity::double) from machine_events where time = 0"
     )
     assert (round(cpu, 2), round(memory, 2)) == (6603.25, 5862.75)
     cpu, memory = _one(
@@ -115,8 +119,7 @@ def test_machines_platforms_and_capacity(store):
 
 def test_machines_without_capacity_and_those_that_change_it(store):
     assert _rows(
-        store,
-        "select type, platform_id[1:7], count(*) from machine_events where cpu_capacity is null group by all",
+        store, "select type, platform_id[1:7], count(*) from machine_events where cpu_capacity is null group by all"
     ) == [("ADD", "JQ1tVQB", 32)]
     steps = """
         select cpu_capacity c, memory_capacity m, lag(cpu_capacity) over w lc, lag(memory_capacity) over w lm,
@@ -133,25 +136,34 @@ def test_machines_without_capacity_and_those_that_change_it(store):
     assert updates == [(False, False, 7_341), (True, True, 32), (False, True, 7)]
     transitions = {
         (before, type_): n
-        for before, type_, n in _rows(
-            store, f"select before, type, count(*) from ({steps}) where n > 1 group by all"
-        )
+        for before, type_, n in _rows(store, f"select before, type, count(*) from ({steps}) where n > 1 group by all")
     }
     assert transitions == {
-        ("REMOVE", "ADD"): 8_860, ("ADD", "REMOVE"): 7_552, ("UPDATE", "UPDATE"): 4_886,
-        ("ADD", "UPDATE"): 2_494, ("UPDATE", "REMOVE"): 1_405,
-    }  # fmt: skip
+        ("REMOVE", "ADD"): 8_860,
+        ("ADD", "REMOVE"): 7_552,
+        ("UPDATE", "UPDATE"): 4_886,
+        ("ADD", "UPDATE"): 2_494,
+        ("UPDATE", "REMOVE"): 1_405,
+    }
 
 
 def test_churn(store):
     assert dict(_rows(store, "select type, count(*) from machine_events group by type")) == {
-        "ADD": 21_443, "REMOVE": 8_957, "UPDATE": 7_380,
-    }  # fmt: skip
+        "ADD": 21_443,
+        "REMOVE": 8_957,
+        "UPDATE": 7_380,
+    }
     removed = "select machine_id, count(*) as n from machine_events where type = 'REMOVE' group by 1"
     assert _one(store, f"select count(*), max(n) from ({removed})") == (5_141, 165)
     assert _rows(store, f"select count(*) from ({removed}) where n <= 7 group by n order by n") == [
-        (3_397,), (1_100,), (366,), (117,), (68,), (23,), (17,),
-    ]  # fmt: skip
+        (3_397,),
+        (1_100,),
+        (366,),
+        (117,),
+        (68,),
+        (23,),
+        (17,),
+    ]
     assert _one(
         store,
         "select count(*) from (select arg_max(type, time) as last from machine_events group by machine_id) "
@@ -201,21 +213,24 @@ def test_rows_say_where_they_came_from(store):
 
 def test_one_usage_row_as_published(store):
     # FACTS §1.4: 600000000,900000000,3418309,0,4155527081,0.001562,0.06787,…,2.445,0.007243,0,1,0
-    (row,) = store.sql(
-        "select * from instance_usage where collection_id = 3418309 and instance_index = 0"
-    ).to_pylist()
-    assert (row["start_time"], row["end_time"], row["machine_id"]) == (
-        600_000_000,
-        900_000_000,
-        4_155_527_081,
-    )
+    (row,) = store.sql("select * from instance_usage where collection_id = 3418309 and instance_index = 0").to_pylist()
+    assert (row["start_time"], row["end_time"], row["machine_id"]) == (600_000_000, 900_000_000, 4_155_527_081)
     expected = {
-        "average_cpu": 0.001562, "average_memory": 0.06787, "assigned_memory": 0.07568,
-        "unmapped_page_cache_memory": 0.001156, "page_cache_memory": 0.001503, "maximum_memory": 0.06787,
-        "mean_disk_io_time": 2.861e-06, "mean_disk_space": 0.0001869, "maximum_cpu": 0.03967,
-        "maximum_disk_io_time": 0.0003567, "cycles_per_instruction": 2.445,
-        "memory_accesses_per_instruction": 0.007243, "sample_portion": 0, "sampled_cpu": 0,
-    }  # fmt: skip
+        "average_cpu": 0.001562,
+        "average_memory": 0.06787,
+        "assigned_memory": 0.07568,
+        "unmapped_page_cache_memory": 0.001156,
+        "page_cache_memory": 0.001503,
+        "maximum_memory": 0.06787,
+        "mean_disk_io_time": 2.861e-06,
+        "mean_disk_space": 0.0001869,
+        "maximum_cpu": 0.03967,
+        "maximum_disk_io_time": 0.0003567,
+        "cycles_per_instruction": 2.445,
+        "memory_accesses_per_instruction": 0.007243,
+        "sample_portion": 0,
+        "sampled_cpu": 0,
+    }
     assert {name: pytest.approx(value, rel=1e-6) for name, value in expected.items()} == {
         name: row[name] for name in expected
     }
@@ -242,9 +257,7 @@ def test_loose_files_of_the_same_rows_give_the_same_values(trace, tmp_path):
 def test_the_flattened_sample_is_read_whole(trace, tmp_path):
     total = 0
     for cell in "12345678":
-        result = ingest(
-            [trace / "kaggle-2019" / "slice.csv"], tmp_path / cell, IngestOptions(jobs=1, cell=cell)
-        )
+        result = ingest([trace / "kaggle-2019" / "slice.csv"], tmp_path / cell, IngestOptions(jobs=1, cell=cell))
         (entry,) = result.staged
         assert entry.is_conserved
         assert entry.quarantined == 0
@@ -253,9 +266,7 @@ def test_the_flattened_sample_is_read_whole(trace, tmp_path):
 
 
 def test_the_wider_flattened_sample_merges_what_the_join_repeated(trace, tmp_path):
-    (entry,) = ingest(
-        [trace / "kaggle-2019" / "small_slice3.csv"], tmp_path / "store", IngestOptions(jobs=1)
-    ).staged
+    (entry,) = ingest([trace / "kaggle-2019" / "small_slice3.csv"], tmp_path / "store", IngestOptions(jobs=1)).staged
     assert (entry.rows_in, entry.stored, entry.merged) == (14, 12, 2)
     row = _rows(
         borgtrace.open(tmp_path / "store"),
@@ -271,8 +282,10 @@ def test_single_2019_rows(trace, tmp_path):
     ingest([trace / "clusterdata-2019"], tmp_path / "store", IngestOptions(jobs=1, cell="a"))
     store = borgtrace.open(tmp_path / "store")
     assert [store.manifest.tables[name] for name in ("collection_events", "instance_events", "instance_usage")] == [
-        1, 2, 1,
-    ]  # fmt: skip
+        1,
+        2,
+        1,
+    ]
     assert sum(entry.quarantined for entry in store.manifest.sources) == 0
     (row,) = store.sql("select * from instance_usage").to_pylist()
     assert row["tail_cpu_usage_distribution"][-1] == 0.0369873046875

@@ -103,9 +103,7 @@ def test_loose_files_are_numbered_by_content_whatever_their_names(tmp_path):
         ingest([folder], tmp_path / f"store-{names[0]}", ONE)
         digests.append(_digest(tmp_path / f"store-{names[0]}"))
     assert digests[0] == digests[1]
-    rows = borgtrace.open(tmp_path / "store-b.csv").sql(
-        "select distinct source_part p from instance_usage order by p"
-    )
+    rows = borgtrace.open(tmp_path / "store-b.csv").sql("select distinct source_part p from instance_usage order by p")
     assert rows.column(0).to_pylist() == [0, 1]
 
 
@@ -145,9 +143,7 @@ def test_a_folder_that_mixes_generations_lists_both(raw, tmp_path):
     record = write_records(raw, "instance_usage", [usage_record()])
     with pytest.raises(SourceError) as error:
         ingest([raw], tmp_path / "store", ONE)
-    assert str(error.value).startswith(
-        "sources: the files mix generations: expected one per store, got 2011: "
-    )
+    assert str(error.value).startswith("sources: the files mix generations: expected one per store, got 2011: ")
     assert f"2019: {record}; ingest each into a store of its own" in str(error.value)
     assert not (tmp_path / "store").exists()
 
@@ -207,11 +203,17 @@ def test_2019_shards_in_parquet_and_json_give_the_same_rows(tmp_path):
     import duckdb
 
     usage = [usage_record(instance_index=str(i)) for i in range(5)]
-    events = [event_record(instance_index=str(i), constraint=[
-        {"name": HASH, "relation": "1", "value": "x"}, {"name": HASH, "relation": "6"},
-    ]) for i in range(5)]  # fmt: skip
-    paths = [write_records(tmp_path / "json", "instance_usage", usage),
-             write_records(tmp_path / "json", "instance_events", events)]  # fmt: skip
+    events = [
+        event_record(
+            instance_index=str(i),
+            constraint=[{"name": HASH, "relation": "1", "value": "x"}, {"name": HASH, "relation": "6"}],
+        )
+        for i in range(5)
+    ]
+    paths = [
+        write_records(tmp_path / "json", "instance_usage", usage),
+        write_records(tmp_path / "json", "instance_events", events),
+    ]
     (tmp_path / "parquet").mkdir()
     from borgtrace.ingest.columns2019 import read_types
 
@@ -226,8 +228,7 @@ def test_2019_shards_in_parquet_and_json_give_the_same_rows(tmp_path):
     store = borgtrace.open(tmp_path / "store-json")
     assert store.manifest.tables["instance_constraints"] == 10
     rows = store.sql(
-        "select relation, value, position from instance_constraints "
-        "where instance_index = 3 order by position"
+        "select relation, value, position from instance_constraints where instance_index = 3 order by position"
     )
     assert rows.to_pylist() == [
         {"relation": "NOT_EQUAL", "value": "x", "position": 0},
@@ -236,9 +237,7 @@ def test_2019_shards_in_parquet_and_json_give_the_same_rows(tmp_path):
 
 
 def test_sentinels_become_null_and_dedicated_machines_are_flagged(tmp_path):
-    events = [
-        event_record(machine_id=machine, instance_index=str(i)) for i, machine in enumerate(("0", "-1", "7"))
-    ]
+    events = [event_record(machine_id=machine, instance_index=str(i)) for i, machine in enumerate(("0", "-1", "7"))]
     for name, form in (
         ("quoted", events),
         ("numbers", [{k: int(v) if k != "resource_request" else v for k, v in e.items()} for e in events]),
@@ -263,11 +262,21 @@ def test_each_column_by_a_distinct_constant(tmp_path):
     (row,) = borgtrace.open(tmp_path / "store").sql("select * from instance_usage").to_pylist()
     found = {name: round(value, 2) for name, value in row.items() if isinstance(value, float)}
     assert found == {
-        "average_cpu": 0.06, "average_memory": 0.07, "assigned_memory": 0.08, "unmapped_page_cache_memory": 0.09,
-        "page_cache_memory": 0.10, "maximum_memory": 0.11, "mean_disk_io_time": 0.12, "mean_disk_space": 0.13,
-        "maximum_cpu": 0.14, "maximum_disk_io_time": 0.15, "cycles_per_instruction": 0.16,
-        "memory_accesses_per_instruction": 0.17, "sample_portion": 0.18, "sampled_cpu": 0.20,
-    }  # fmt: skip
+        "average_cpu": 0.06,
+        "average_memory": 0.07,
+        "assigned_memory": 0.08,
+        "unmapped_page_cache_memory": 0.09,
+        "page_cache_memory": 0.10,
+        "maximum_memory": 0.11,
+        "mean_disk_io_time": 0.12,
+        "mean_disk_space": 0.13,
+        "maximum_cpu": 0.14,
+        "maximum_disk_io_time": 0.15,
+        "cycles_per_instruction": 0.16,
+        "memory_accesses_per_instruction": 0.17,
+        "sample_portion": 0.18,
+        "sampled_cpu": 0.20,
+    }
 
 
 def test_19_column_usage_has_no_sampled_cpu(tmp_path):
@@ -285,9 +294,7 @@ def test_empty_constraint_values_stay_empty_text_and_empty_numbers_are_null(tmp_
     assert store.sql("select value, name, relation from instance_constraints").to_pylist() == [
         {"value": "", "name": HASH, "relation": "NOT_EQUAL"}
     ]
-    (row,) = store.sql(
-        "select max(average_cpu) a, count(average_cpu) n, count(*) k from instance_usage"
-    ).to_pylist()
+    (row,) = store.sql("select max(average_cpu) a, count(average_cpu) n, count(*) k from instance_usage").to_pylist()
     assert row == {"a": None, "n": 0, "k": 1}
     (task,) = store.sql("select mean_average_cpu m, max_average_cpu x, n_windows n from tasks").to_pylist()
     assert task == {"m": None, "x": None, "n": 1}

@@ -19,9 +19,7 @@ def test_traces_are_sorted_stably_and_cut() -> None:
     lengths, identity = np.array([3, 1, 3, 2, 1]), np.array([[30, 0], [10, 1], [31, 2], [20, 3], [11, 4]])
     position = 1 + 4 * np.array([0, 3, 4, 7, 9])
     order = np.array([4, 2, 1, 0, 3])
-    values, mask, rows, first, row_lengths, row_identity = lay(
-        source, position, lengths, identity, order, 2, 1, 0.0
-    )
+    values, mask, rows, first, row_lengths, row_identity = lay(source, position, lengths, identity, order, 2, 1, 0.0)
     assert rows.tolist() == [4, 1, 3, 2, 0]
     assert row_lengths.tolist() == [1, 1, 2, 3, 3]
     assert row_identity.tolist() == [[11, 4], [10, 1], [20, 3], [31, 2], [30, 0]]
@@ -32,9 +30,15 @@ def test_traces_are_sorted_stably_and_cut() -> None:
 
 def test_what_is_missing_and_what_is_beyond_is_filled() -> None:
     values, mask, _, first, _, _ = lay(
-        _bytes(1, 10, 2, NAN, 3, 30), np.array([1, 17]), np.array([2, 1]), np.zeros((2, 1), np.int64), np.array([1, 0]),
-        2, 2, -1.0,
-    )  # fmt: skip
+        _bytes(1, 10, 2, NAN, 3, 30),
+        np.array([1, 17]),
+        np.array([2, 1]),
+        np.zeros((2, 1), np.int64),
+        np.array([1, 0]),
+        2,
+        2,
+        -1.0,
+    )
     assert first.tolist() == [0, 4, 8]
     assert values.tolist() == [3, 30, -1, -1, 1, 10, 2, -1]
     assert mask.tolist() == [True, True, False, False, True, True, True, False]

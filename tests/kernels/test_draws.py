@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from borgtrace.kernels.draws import (
-    draw_quantiles,
-    draw_uniform,
-    draw_weighted,
-    task_keys,
-)
+from borgtrace.kernels.draws import draw_quantiles, draw_uniform, draw_weighted, task_keys
 from borgtrace.kernels.moments import row_moments
 
 VALUES = np.array([9, 0, 1, 2, 3, 7], np.float32)

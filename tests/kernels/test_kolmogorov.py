@@ -14,10 +14,7 @@ from borgtrace.kernels.kolmogorov import ks_p_value, ks_steps, window_pairs
 def test_statistic_and_p_value_equal_scipy(n: int) -> None:
     rng = np.random.default_rng(n)
     for shift in (0.0, 0.3, 1.0):
-        a, b = (
-            rng.normal(size=n).astype(np.float32),
-            rng.normal(shift, size=n).astype(np.float32),
-        )
+        a, b = (rng.normal(size=n).astype(np.float32), rng.normal(shift, size=n).astype(np.float32))
         steps = ks_steps(np.sort(a), np.sort(b))
         expected = stats.ks_2samp(a, b, method="exact")
         assert steps / n == pytest.approx(expected.statistic)
@@ -38,14 +35,7 @@ def test_windows_are_two_different_ones() -> None:
     offsets = np.arange(0, n * 120 + 1, 120)
     for length in (12, 11):
         steps = np.empty(n, np.int64)
-        window_pairs(
-            values,
-            offsets,
-            task_keys(0, offsets[:-1], offsets[:-1]),
-            spacing,
-            length,
-            steps,
-        )
+        window_pairs(values, offsets, task_keys(0, offsets[:-1], offsets[:-1]), spacing, length, steps)
         np.testing.assert_array_equal(steps, length)
 
 

@@ -29,8 +29,7 @@ def test_prefixes_are_those_of_hashlib(ids: list[tuple[int, int]]) -> None:
     path_prefixes(jobs, tasks, out)
     folders = [hashlib.md5(str(job).encode()).hexdigest()[:2] for job, _ in ids]
     assert out.tolist() == [
-        _expected(f"{folder}/{job}.sqlite3,{job},{task}")
-        for folder, (job, task) in zip(folders, ids, strict=True)
+        _expected(f"{folder}/{job}.sqlite3,{job},{task}") for folder, (job, task) in zip(folders, ids, strict=True)
     ]
 
 

@@ -73,8 +73,5 @@ def test_lane_sum(n: int) -> None:
 @pytest.mark.parametrize("ddof", [0, 1])
 def test_moments(ddof: int) -> None:
     values = np.random.default_rng(ddof).random(1003).astype(np.float32)
-    expected = (
-        values.astype(np.float64).mean(),
-        values.astype(np.float64).std(ddof=ddof),
-    )
+    expected = (values.astype(np.float64).mean(), values.astype(np.float64).std(ddof=ddof))
     assert mean_and_std(values, ddof, np.empty(1003)) == pytest.approx(expected, rel=1e-13)

@@ -21,9 +21,16 @@ def parse(lines, kinds, *, padding=0):
     valid = np.full((len(kinds), size // 8), 0xFF, np.uint8)
     doubtful = np.zeros((4096, 4), np.int64)
     status, done, _consumed, doubts = parse_numbers(
-        np.frombuffer(text.encode("latin1"), np.uint8), np.array(kinds, np.uint8), np.array(slots, np.uint8),
-        0, rows, integers, decimals, valid, doubtful,
-    )  # fmt: skip
+        np.frombuffer(text.encode("latin1"), np.uint8),
+        np.array(kinds, np.uint8),
+        np.array(slots, np.uint8),
+        0,
+        rows,
+        integers,
+        decimals,
+        valid,
+        doubtful,
+    )
     for field, row, low, high in doubtful[:doubts].tolist():
         decimals[slots[field], row] = exact([text[low:high]])[0]
     is_there = np.unpackbits(valid, axis=1, bitorder="little")[:, :rows].astype(bool)
@@ -44,8 +51,24 @@ def decimals_of_all_shapes(number, seed=1):
 @pytest.mark.parametrize("padding", [0, 40])
 def test_decimals_are_exact(padding):
     texts = [text for text in decimals_of_all_shapes(4000) if len(text.replace(".", "")) < 16]
-    texts += ["0", "0.", "1.", "007", "0.0", "12345678", "123456789", "1234567.5", "12345678.5", "0.12345678",
-              "0.123456789", "1e5", "1.5E-3", "2e+2", "16777217", "0.00000011920929"]  # fmt: skip
+    texts += [
+        "0",
+        "0.",
+        "1.",
+        "007",
+        "0.0",
+        "12345678",
+        "123456789",
+        "1234567.5",
+        "12345678.5",
+        "0.12345678",
+        "0.123456789",
+        "1e5",
+        "1.5E-3",
+        "2e+2",
+        "16777217",
+        "0.00000011920929",
+    ]
     status, done, _, found, is_there = parse(texts, [DECIMAL], padding=padding)
     assert (status, done) == (PARSED, len(texts))
     assert is_there.all()
@@ -73,9 +96,30 @@ def test_empty_fields_are_missing(padding):
 @pytest.mark.parametrize("padding", [0, 40])
 @pytest.mark.parametrize(
     "line",
-    ["-1,2", "+1,2", "1", "1,2,3", "1;2", "a,2", "1,x", "1.5,2", "1,1.2.3", "1,e5", "1,1e", "1,1e-", "1, 2", '"1",2',
-     "9223372036854775808,2", "99999999999999999999,2", "1,.", "1,nan", "1,inf", "1,2\r", "12345678\xff,2"],
-)  # fmt: skip
+    [
+        "-1,2",
+        "+1,2",
+        "1",
+        "1,2,3",
+        "1;2",
+        "a,2",
+        "1,x",
+        "1.5,2",
+        "1,1.2.3",
+        "1,e5",
+        "1,1e",
+        "1,1e-",
+        "1, 2",
+        '"1",2',
+        "9223372036854775808,2",
+        "99999999999999999999,2",
+        "1,.",
+        "1,nan",
+        "1,inf",
+        "1,2\r",
+        "12345678\xff,2",
+    ],
+)
 def test_anything_else_is_strange(line, padding):
     assert parse(["7,8", line], [INTEGER, DECIMAL], padding=padding)[:2] == (STRANGE, 1)
 
@@ -83,6 +127,15 @@ def test_anything_else_is_strange(line, padding):
 def test_a_line_without_its_end_is_left_alone():
     text = np.frombuffer(b"1,2\n3,4", np.uint8)
     integers, decimals = np.zeros((2, 8), np.int64), np.zeros((2, 8), np.float32)
-    found = parse_numbers(text, np.array([0, 0], np.uint8), np.array([0, 1], np.uint8), 0, 8, integers, decimals,
-                          np.full((2, 1), 255, np.uint8), np.zeros((1, 4), np.int64))  # fmt: skip
+    found = parse_numbers(
+        text,
+        np.array([0, 0], np.uint8),
+        np.array([0, 1], np.uint8),
+        0,
+        8,
+        integers,
+        decimals,
+        np.full((2, 1), 255, np.uint8),
+        np.zeros((1, 4), np.int64),
+    )
     assert found == (PARSED, 1, 4, 0)

@@ -24,13 +24,7 @@ def test_no_word_is_known() -> None:
     words, ends = _packed([])
     numbers = np.empty(2, np.int64)
     find_words(
-        np.frombuffer(b"ab", np.uint8),
-        np.array([0, 1]),
-        np.array([1, -1]),
-        words,
-        ends,
-        table_of(words, ends),
-        numbers,
+        np.frombuffer(b"ab", np.uint8), np.array([0, 1]), np.array([1, -1]), words, ends, table_of(words, ends), numbers
     )
     assert numbers.tolist() == [-1, -1]
 

@@ -17,10 +17,17 @@ def life(text: str, collection_id: int = 1, instance_index: int = 0, **columns: 
     """Turn ``"SUBMIT 5 SCHEDULE 7"`` into events (times as written, in µs)."""
     words = text.split()
     return [
-        {"collection_id": collection_id, "instance_index": instance_index, "time": int(time), "type": type_,
-         "priority": 0, "scheduling_class": 0, **columns}
+        {
+            "collection_id": collection_id,
+            "instance_index": instance_index,
+            "time": int(time),
+            "type": type_,
+            "priority": 0,
+            "scheduling_class": 0,
+            **columns,
+        }
         for type_, time in zip(words[::2], words[1::2], strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def tables(*lives: list[dict[str, Any]], generation: str = "2011") -> Tables:
@@ -42,9 +49,7 @@ def attempts_of(events: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         if event["type"] in UPDATES:
             continue
         step = STEP[event["type"]]
-        back = (
-            before is None or step < STEP[before] or (step == STEP[before] and step != 1) or STEP[before] == 3
-        )
+        back = before is None or step < STEP[before] or (step == STEP[before] and step != 1) or STEP[before] == 3
         if back:
             if found and found[-1]["left_time"] is None:
                 found[-1]["left_time"] = event["time"]

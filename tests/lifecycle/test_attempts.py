@@ -59,7 +59,7 @@ def test_updates_never_lose_the_predecessor() -> None:
         ("FINISH 5 SCHEDULE 8", [(5, 5), (8, None)]),
         ("SUBMIT 5 SCHEDULE 6 KILL 7 KILL 8", [(5, 7), (8, 8)]),
     ],
-)  # fmt: skip
+)
 def test_a_lost_event_costs_a_time_never_a_task(text: str, spans: list[tuple[int, int | None]]) -> None:
     assert [(one["begin_time"], one["left_time"]) for one in attempts(text)] == spans
 
@@ -73,9 +73,7 @@ def test_queueing_stays_within_one_attempt() -> None:
 def histories(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
     lives = []
     for collection_id in range(draw(st.integers(1, 3))):
-        types = draw(
-            st.lists(st.sampled_from(("SUBMIT", "SCHEDULE", *ENDS, *UPDATES)), min_size=1, max_size=12)
-        )
+        types = draw(st.lists(st.sampled_from(("SUBMIT", "SCHEDULE", *ENDS, *UPDATES)), min_size=1, max_size=12))
         times = sorted(draw(st.lists(st.integers(0, 9), min_size=len(types), max_size=len(types))))
         text = " ".join(f"{type_} {time}" for type_, time in zip(types, times, strict=True))
         lives.append(life(text, collection_id))
@@ -84,9 +82,7 @@ def histories(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
 
 @settings(max_examples=15, deadline=None)
 @given(histories(), st.randoms(use_true_random=False))
-def test_attempts_are_what_a_plain_loop_finds_in_any_row_order(
-    lives: list[list[dict[str, Any]]], random: Any
-) -> None:
+def test_attempts_are_what_a_plain_loop_finds_in_any_row_order(lives: list[list[dict[str, Any]]], random: Any) -> None:
     events = [dict(event, source_row=row) for row, event in enumerate(e for one in lives for e in one)]
     random.shuffle(events)
     found = rows(tables(events).instance_attempts, "collection_id", "attempt")

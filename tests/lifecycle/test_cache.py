@@ -32,8 +32,7 @@ def test_a_derived_table_is_computed_once_and_kept_beside_the_store(part: Path) 
     assert opened(part).n_rows("instance_attempts") == 1
     (kept,) = (part.parent / "cache").rglob("*.parquet")
     assert (
-        kept.relative_to(part.parent / "cache").as_posix()
-        == f"{'d' * 16}-{code_version()}/instance_attempts.parquet"
+        kept.relative_to(part.parent / "cache").as_posix() == f"{'d' * 16}-{code_version()}/instance_attempts.parquet"
     )
     written = kept.stat().st_mtime_ns
     assert opened(part).n_rows("instance_attempts") == 1
@@ -81,9 +80,12 @@ def test_a_large_table_is_computed_in_pieces_and_nobody_sees_it(
         whole.instance_attempts, "collection_id", "instance_index", "attempt"
     )
     assert {(r["from_type"], r["to_type"]): r["n"] for r in rows(cut.instance_transitions)} == {
-        (None, "SUBMIT"): 6, ("SUBMIT", "SCHEDULE"): 12, ("SCHEDULE", "EVICT"): 6, ("EVICT", "SUBMIT"): 6,
+        (None, "SUBMIT"): 6,
+        ("SUBMIT", "SCHEDULE"): 12,
+        ("SCHEDULE", "EVICT"): 6,
+        ("EVICT", "SUBMIT"): 6,
         ("SCHEDULE", "FINISH"): 6,
-    }  # fmt: skip
+    }
     folder = path.parent / "cache" / f"{'b' * 16}-{code_version()}"
     assert sorted(item.relative_to(folder).as_posix() for item in folder.rglob("*")) == [
         "instance_attempts.parquet",

@@ -21,6 +21,6 @@ from borgtrace.lifecycle import GRAPHS, is_legal
         ("FINISH", "SUBMIT", {"document_2011", "borg_paper", "zhu", "document_2019"}),
         ("UPDATE_RUNNING", "KILL", {"document_2011", "borg_paper", "zhu", "document_2019"}),
     ],
-)  # fmt: skip
+)
 def test_arrows(before: str | None, after: str, legal_in: set[str]) -> None:
     assert {name for name, graph in GRAPHS.items() if is_legal(graph, before, after)} == legal_in

@@ -15,14 +15,20 @@ def levels(*lives: list[dict[str, Any]], generation: str = "2011") -> list[tuple
 
 def test_every_change_of_state_is_a_step() -> None:
     assert levels(life("SUBMIT 1 SCHEDULE 3 FINISH 7"), life("SUBMIT 3 EVICT 4 SUBMIT 4", 2)) == [
-        (1, 1, 0, 0), (3, 1, 0, 1), (4, 1, 0, 1), (7, 1, 0, 0),
-    ]  # fmt: skip
+        (1, 1, 0, 0),
+        (3, 1, 0, 1),
+        (4, 1, 0, 1),
+        (7, 1, 0, 0),
+    ]
 
 
 def test_held_back_is_a_part_of_pending() -> None:
     assert levels(life("SUBMIT 1 QUEUE 2 ENABLE 4 SCHEDULE 6"), generation="2019") == [
-        (1, 1, 0, 0), (2, 1, 1, 0), (4, 1, 0, 0), (6, 0, 0, 1),
-    ]  # fmt: skip
+        (1, 1, 0, 0),
+        (2, 1, 1, 0),
+        (4, 1, 0, 0),
+        (6, 0, 0, 1),
+    ]
 
 
 def test_a_thing_that_is_only_seen_running_never_was_pending() -> None:

@@ -36,10 +36,8 @@ def test_2011_follows_the_file_where_times_are_equal() -> None:
         ("SUBMIT", "SUBMIT KILL SCHEDULE", "SCHEDULE KILL SUBMIT"),
         ("SUBMIT QUEUE", "SCHEDULE ENABLE", "ENABLE SCHEDULE"),
     ],
-)  # fmt: skip
-def test_2019_follows_the_life_cycle_in_whatever_order_rows_come(
-    before: str, tied: str, expected: str
-) -> None:
+)
+def test_2019_follows_the_life_cycle_in_whatever_order_rows_come(before: str, tied: str, expected: str) -> None:
     past = " ".join(f"{type_} {time}" for time, type_ in enumerate(before.split(), 1))
     for order in itertools.islice(itertools.permutations(tied.split()), 6):
         events = life(" ".join(f"{type_} 9" for type_ in order) + " " + past)

@@ -58,16 +58,7 @@ def test_core_dependencies_have_no_test_or_spark_tools(built: Path) -> None:
     needed = [line for line in metadata.splitlines() if line.startswith("Requires-Dist: ")]
     core = {re.split(r"[^\w-]", line.split()[1])[0] for line in needed if "extra ==" not in line}
     assert core >= {"duckdb", "pyarrow", "numpy", "numba", "typer"}
-    assert not core & {
-        "pytest",
-        "torch",
-        "tensorflow-cpu",
-        "pyspark",
-        "pandas",
-        "selenium",
-        "ruff",
-        "hatchling",
-    }
+    assert not core & {"pytest", "torch", "tensorflow-cpu", "pyspark", "pandas", "selenium", "ruff", "hatchling"}
 
 
 def test_the_sdist_builds_the_same_wheel_and_carries_tests_and_docs(built: Path) -> None:

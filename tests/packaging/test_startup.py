@@ -9,9 +9,26 @@ import sys
 import pytest
 
 HEAVY = {
-    "altair", "duckdb", "google_crc32c", "httpx", "ibis", "isal", "jinja2", "joblib", "numba", "numpy", "pandas",
-    "polars", "pyarrow", "pyspark", "scipy", "sklearn", "tensorflow", "torch", "vl_convert",
-}  # fmt: skip
+    "altair",
+    "duckdb",
+    "google_crc32c",
+    "httpx",
+    "ibis",
+    "isal",
+    "jinja2",
+    "joblib",
+    "numba",
+    "numpy",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "pyspark",
+    "scipy",
+    "sklearn",
+    "tensorflow",
+    "torch",
+    "vl_convert",
+}
 _TELL = "import sys; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
 _MAIN = """
 import sys
@@ -47,9 +64,7 @@ def test_help_of_a_command_imports_nothing_heavy(command: str) -> None:
 
 def test_both_ways_to_start_are_one_program() -> None:
     asked = [[sys.executable, "-m", "borgtrace"], [sys.executable, "-c", _MAIN]]
-    told = [
-        subprocess.run([*way, "--help"], check=True, capture_output=True, text=True).stdout for way in asked
-    ]
+    told = [subprocess.run([*way, "--help"], check=True, capture_output=True, text=True).stdout for way in asked]
     assert told[0] == told[1]
     assert told[0].startswith("Usage: borgtrace [OPTIONS] COMMAND [ARGS]...")
 

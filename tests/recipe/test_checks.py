@@ -8,19 +8,19 @@ from borgtrace.recipe.checks import conform
 from borgtrace.schema import Column, Table
 
 DECLARED = Table(
-    "answer", "thing", ("name",),
+    "answer",
+    "thing",
+    ("name",),
     (
         Column("name", "string", "id", "A name.", nullable=False),
         Column("n", "int64", "count", "A number.", nullable=False),
         Column("share", "float32", "1", "A share."),
     ),
-)  # fmt: skip
+)
 
 
 def test_a_result_is_cast_put_into_order_and_sorted() -> None:
-    found = conform(
-        pa.table({"share": [0.5, None], "n": pa.array([2, 1], pa.int8()), "name": ["b", "a"]}), DECLARED
-    )
+    found = conform(pa.table({"share": [0.5, None], "n": pa.array([2, 1], pa.int8()), "name": ["b", "a"]}), DECLARED)
     assert found.schema.names == ["name", "n", "share"]
     assert found.schema.types == [pa.string(), pa.int64(), pa.float32()]
     assert found.to_pylist() == [{"name": "a", "n": 1, "share": None}, {"name": "b", "n": 2, "share": 0.5}]
@@ -30,12 +30,16 @@ def test_a_result_is_cast_put_into_order_and_sorted() -> None:
     ("columns", "message"),
     [
         ({"name": ["a"], "m": [1.0]}, "column n is missing; column share is missing; column m is not declared"),
-        ({"name": ["a"], "n": [1.0], "share": ["x"]},
-         "column n is double, declared int64; column share is string, declared float"),
-        ({"name": ["a", "a"], "n": [1, None], "share": [1.0, 2.0]},
-         "column n holds 1 NULLs; 1 rows repeat the key (name)"),
+        (
+            {"name": ["a"], "n": [1.0], "share": ["x"]},
+            "column n is double, declared int64; column share is string, declared float",
+        ),
+        (
+            {"name": ["a", "a"], "n": [1, None], "share": [1.0, 2.0]},
+            "column n holds 1 NULLs; 1 rows repeat the key (name)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_every_failure_is_told_at_once(columns: dict[str, list[object]], message: str) -> None:
     with pytest.raises(SchemaError) as caught:
         conform(pa.table(columns), DECLARED)

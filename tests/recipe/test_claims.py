@@ -25,9 +25,7 @@ def test_a_claim_that_does_not() -> None:
 @pytest.mark.parametrize("value", [None, float("nan")])
 def test_nothing_measured_is_not_a_verdict(value: float | None) -> None:
     finding = claim(lambda _: value).judge(TABLE)
-    assert str(finding) == (
-        "X-1: few are long: published 0.7165, measured –: not applicable: nothing to measure it on"
-    )
+    assert str(finding) == ("X-1: few are long: published 0.7165, measured –: not applicable: nothing to measure it on")
 
 
 def test_the_reason_is_told() -> None:

@@ -56,17 +56,43 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder, port = tmp_path_factory.mktemp("cluster"), _free_port()
     home = Path(pyspark.__file__).parent
     environment = {
-        **os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_NO_DAEMONIZE": "1",
-        "SPARK_WORKER_DIR": str(folder), "PYSPARK_PYTHON": sys.executable,
-    }  # fmt: skip
+        **os.environ,
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_NO_DAEMONIZE": "1",
+        "SPARK_WORKER_DIR": str(folder),
+        "PYSPARK_PYTHON": sys.executable,
+    }
     url = f"spark://127.0.0.1:{port}"
     start = [str(home / "bin" / "spark-class")]
     commands = [
-        [*start, "org.apache.spark.deploy.master.Master", "--host", "127.0.0.1", "--port", str(port),
-         "--webui-port", "0"],
-        *([*start, "org.apache.spark.deploy.worker.Worker", "--host", "127.0.0.1", "--webui-port", "0",
-           "--cores", "1", "--memory", "1g", url] for _ in range(2)),
-    ]  # fmt: skip
+        [
+            *start,
+            "org.apache.spark.deploy.master.Master",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--webui-port",
+            "0",
+        ],
+        *(
+            [
+                *start,
+                "org.apache.spark.deploy.worker.Worker",
+                "--host",
+                "127.0.0.1",
+                "--webui-port",
+                "0",
+                "--cores",
+                "1",
+                "--memory",
+                "1g",
+                url,
+            ]
+            for _ in range(2)
+        ),
+    ]
     running: list[subprocess.Popen[bytes]] = []
     with (folder / "log").open("wb") as log:
         try:
@@ -82,15 +108,16 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
                 process.wait(30)
 
 
-def test_a_standalone_cluster_agrees(
-    master: str, cells: dict[str, Path], duckdb_tables: dict[str, Tables]
-) -> None:
+def test_a_standalone_cluster_agrees(master: str, cells: dict[str, Path], duckdb_tables: dict[str, Tables]) -> None:
     names = [str(param.id) for param in WORKLOAD]
     asked = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", _ASK, master, str(cells["2011"] / "store"), *names],
-        capture_output=True, text=True, timeout=1500, check=False,
+        capture_output=True,
+        text=True,
+        timeout=1500,
+        check=False,
         env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"},
-    )  # fmt: skip
+    )
     assert asked.returncode == 0, asked.stderr[-3000:]
     answers = json.loads(asked.stdout.rpartition("ANSWERS")[2])
     for name in names:

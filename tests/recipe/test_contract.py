@@ -102,9 +102,7 @@ def test_stages_compile_for_bigquery(recipe: Recipe, generation: str) -> None:
 
 
 @pytest.mark.parametrize("recipe", BRIEF)
-def test_spark_agrees(
-    recipe: Recipe, duckdb_tables: dict[str, Tables], spark_tables: dict[str, Tables]
-) -> None:
+def test_spark_agrees(recipe: Recipe, duckdb_tables: dict[str, Tables], spark_tables: dict[str, Tables]) -> None:
     agree(recipe, duckdb_tables["2011"], spark_tables["2011"])
 
 

@@ -15,9 +15,11 @@ from tests.analyses.tiny import tiny
 from tests.lifecycle.lives import life
 
 RESULT = Table(
-    "n_events", "type", ("type",),
+    "n_events",
+    "type",
+    ("type",),
     (Column("type", "enum", "enum", "What.", nullable=False), Column("n", "int64", "count", "How many.")),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables, *, at_least: int = 0, kinds: tuple[str, ...] = ()) -> ir.Table:
@@ -41,10 +43,7 @@ def test_a_result_carries_table_claims_and_provenance() -> None:
     result = RECIPE.run(tiny(instance_events=LIFE), at_least=2)
     assert result.table.to_pylist() == [{"type": "SUBMIT", "n": 2}]
     assert str(result.findings[0]) == "X-1: few: published 3, measured 1: holds"
-    assert (result.provenance.parameters, result.provenance.engine) == (
-        {"at_least": 2, "kinds": ()},
-        "duckdb",
-    )
+    assert (result.provenance.parameters, result.provenance.engine) == ({"at_least": 2, "kinds": ()}, "duckdb")
     assert result.provenance.code_version == code_version()
     assert "<td>SUBMIT</td><td>2</td>" in result._repr_html_()
 
@@ -90,11 +89,7 @@ def test_where_keeps_tasks_and_what_belongs_to_them() -> None:
         tasks=[{"collection_id": 1, "priority": 9, **task}, {"collection_id": 2, "priority": 0, **task}],
     )
     kept = both.filter("priority >= 9")
-    assert (kept.n_rows("instance_events"), kept.n_rows("collection_events"), kept.n_rows("tasks")) == (
-        4,
-        1,
-        1,
-    )
+    assert (kept.n_rows("instance_events"), kept.n_rows("collection_events"), kept.n_rows("tasks")) == (4, 1, 1)
     assert kept.where == "priority >= 9"
     assert kept.filter("priority < 9").n_rows("instance_events") == 0
 
@@ -105,9 +100,7 @@ def test_a_predicate_that_is_none_is_an_error() -> None:
 
 
 def test_an_unknown_table_lists_the_known_ones() -> None:
-    with pytest.raises(
-        AttributeError, match=r"no table task_events; there are machine_events, .*, instance_attempts"
-    ):
+    with pytest.raises(AttributeError, match=r"no table task_events; there are machine_events, .*, instance_attempts"):
         tiny().task_events  # noqa: B018
 
 

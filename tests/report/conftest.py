@@ -21,15 +21,30 @@ from . import recipes
 def manifest(**changes: Any) -> Manifest:
     """A small manifest, written by hand."""
     source = SourceEntry(
-        name="task_events/part-00000-of-00500.csv.gz", file="/x/part.csv.gz", table="instance_events",
-        raw_table="task_events", format="csv", size=1, sha256="0" * 64, part=0, parts=500, rows_in=450_146,
-        stored=450_140, quarantined=6, counters={"unparsable_value": 6, "time_out_of_order": 2},
-    )  # fmt: skip
+        name="task_events/part-00000-of-00500.csv.gz",
+        file="/x/part.csv.gz",
+        table="instance_events",
+        raw_table="task_events",
+        format="csv",
+        size=1,
+        sha256="0" * 64,
+        part=0,
+        parts=500,
+        rows_in=450_146,
+        stored=450_140,
+        quarantined=6,
+        counters={"unparsable_value": 6, "time_out_of_order": 2},
+    )
     values: dict[str, Any] = {
-        "generation": "2011", "cell": "", "time_zone": "America/New_York", "code_version": "0.1.0",
-        "digest": "ab" * 32, "tables": {"instance_events": 450_140, "tasks": 140_000}, "sources": (source,),
+        "generation": "2011",
+        "cell": "",
+        "time_zone": "America/New_York",
+        "code_version": "0.1.0",
+        "digest": "ab" * 32,
+        "tables": {"instance_events": 450_140, "tasks": 140_000},
+        "sources": (source,),
         "time_range": {"instance_events": [0, 4_200_000_000]},
-    }  # fmt: skip
+    }
     return Manifest(**{**values, **changes})
 
 
@@ -56,11 +71,18 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     options = webdriver.ChromeOptions()
     options.binary_location = programs[0]
     flags = (
-        "headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-sync",
-        "hide-scrollbars", "disable-background-networking", "disable-component-update",
+        "headless",
+        "no-sandbox",
+        "disable-gpu",
+        "disable-quic",
+        "no-first-run",
+        "disable-sync",
+        "hide-scrollbars",
+        "disable-background-networking",
+        "disable-component-update",
         "disable-dev-shm-usage",
         f"user-data-dir={tmp_path_factory.mktemp('chromium')}",
-    )  # fmt: skip
+    )
     for flag in flags:
         options.add_argument(f"--{flag}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})

@@ -23,29 +23,42 @@ PEAK = 77_777
 
 
 def _table(name: str) -> Table:
-    return Table(name, "step of a series", ("series", "hour"), (
-        Column("series", "string", "id", "Name of the series.", nullable=False),
-        Column("hour", "float64", "h", "Hours since the trace began.", nullable=False),
-        Column("n", "int64", "count", "Number of tasks."),
-        Column("cpu", "float64", "fraction", "CPU used."),
-    ))  # fmt: skip
+    return Table(
+        name,
+        "step of a series",
+        ("series", "hour"),
+        (
+            Column("series", "string", "id", "Name of the series.", nullable=False),
+            Column("hour", "float64", "h", "Hours since the trace began.", nullable=False),
+            Column("n", "int64", "count", "Number of tasks."),
+            Column("cpu", "float64", "fraction", "CPU used."),
+        ),
+    )
 
 
 def rows(n: int) -> pa.Table:
     """Two step functions; one of them has a single peak."""
     data = [
-        {"series": series, "hour": i / 60, "n": PEAK if i == n // 3 and series == "a" else i % 50 + k * 60,
-         "cpu": 0.5 + 0.4 * math.sin(i / n * 20 + k)}
-        for k, series in enumerate("ab") for i in range(n)
-    ]  # fmt: skip
+        {
+            "series": series,
+            "hour": i / 60,
+            "n": PEAK if i == n // 3 and series == "a" else i % 50 + k * 60,
+            "cpu": 0.5 + 0.4 * math.sin(i / n * 20 + k),
+        }
+        for k, series in enumerate("ab")
+        for i in range(n)
+    ]
     return pa.Table.from_pylist(data)
 
 
 def step_line(result: pa.Table) -> Any:
-    return alt.Chart(result).mark_line(interpolate="step-after").encode(
-        x=alt.X("hour:Q", title="hour of the trace"), y=alt.Y("n:Q", title="tasks in the queue"),
-        color="series:N",
-    )  # fmt: skip
+    return (
+        alt.Chart(result)
+        .mark_line(interpolate="step-after")
+        .encode(
+            x=alt.X("hour:Q", title="hour of the trace"), y=alt.Y("n:Q", title="tasks in the queue"), color="series:N"
+        )
+    )
 
 
 def side_by_side(result: pa.Table) -> Any:
@@ -57,22 +70,34 @@ def side_by_side(result: pa.Table) -> Any:
 
 
 def facets(result: pa.Table) -> Any:
-    return alt.Chart(result).mark_bar().encode(
-        x=alt.X("cpu:Q", bin=alt.Bin(maxbins=12), title="CPU"), y=alt.Y("count()", title="windows"),
-        facet=alt.Facet("series:N", columns=2, title=None),
-    )  # fmt: skip
+    return (
+        alt.Chart(result)
+        .mark_bar()
+        .encode(
+            x=alt.X("cpu:Q", bin=alt.Bin(maxbins=12), title="CPU"),
+            y=alt.Y("count()", title="windows"),
+            facet=alt.Facet("series:N", columns=2, title=None),
+        )
+    )
 
 
 def heat_map(result: pa.Table) -> Any:
-    return alt.Chart(result).mark_rect().encode(
-        x=alt.X("hour:Q", bin=alt.Bin(maxbins=20)), y=alt.Y("series:N"),
-        color=alt.Color("mean(cpu):Q", title="CPU"),
-    )  # fmt: skip
+    return (
+        alt.Chart(result)
+        .mark_rect()
+        .encode(
+            x=alt.X("hour:Q", bin=alt.Bin(maxbins=20)), y=alt.Y("series:N"), color=alt.Color("mean(cpu):Q", title="CPU")
+        )
+    )
 
 
 def interactive(result: pa.Table) -> Any:
-    return alt.Chart(result).mark_circle(size=20).encode(
-        x=alt.X("hour:Q"), y="n:Q", color=alt.value("#222"), column="series:N").interactive()  # fmt: skip
+    return (
+        alt.Chart(result)
+        .mark_circle(size=20)
+        .encode(x=alt.X("hour:Q"), y="n:Q", color=alt.value("#222"), column="series:N")
+        .interactive()
+    )
 
 
 def answer(n: int) -> Callable[..., pa.Table]:
@@ -88,19 +113,37 @@ def no_answer(tables: Tables) -> pa.Table:
 
 
 CLAIMS = (
-    Claim("T-1", "the queue has a peak", "> 1 000", lambda t: max(t["n"].to_pylist()), lambda n: n > 1000,
-          "Zhu et al., Fig. 4"),
-    Claim("T-2", "CPU stays below a half", "< 0.5", lambda t: max(t["cpu"].to_pylist()), lambda x: x < 0.5,
-          "Reiss et al., section 4"),
+    Claim(
+        "T-1",
+        "the queue has a peak",
+        "> 1 000",
+        lambda t: max(t["n"].to_pylist()),
+        lambda n: n > 1000,
+        "Zhu et al., Fig. 4",
+    ),
+    Claim(
+        "T-2",
+        "CPU stays below a half",
+        "< 0.5",
+        lambda t: max(t["cpu"].to_pylist()),
+        lambda x: x < 0.5,
+        "Reiss et al., section 4",
+    ),
     Claim("T-3", "memory is full", "100 %", lambda t: None, lambda x: True, ""),
-)  # fmt: skip
+)
 
 RECIPES = [
-    Recipe("queue_length", answer(N_STEPS // 2), step_line, _table("queue_length"), CLAIMS,
-           reference="Zhu et al., Method 3-2"),
+    Recipe(
+        "queue_length",
+        answer(N_STEPS // 2),
+        step_line,
+        _table("queue_length"),
+        CLAIMS,
+        reference="Zhu et al., Method 3-2",
+    ),
     Recipe("side_by_side", answer(300), side_by_side, _table("side_by_side"), CLAIMS[1:2]),
     Recipe("facets", answer(200), facets, _table("facets")),
     Recipe("heat_map", answer(200), heat_map, _table("heat_map")),
     Recipe("interactive", answer(150), interactive, _table("interactive")),
     Recipe("no_answer", no_answer, step_line, _table("no_answer"), CLAIMS[:1]),
-]  # fmt: skip
+]

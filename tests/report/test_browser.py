@@ -38,9 +38,7 @@ def tooltip(driver: Any, mark: Any) -> str:
 
     def shown() -> Any:
         ActionChains(driver).move_to_element_with_offset(mark, 2, 2).move_to_element(mark).perform()
-        tip = (
-            "const tip = document.querySelector('#vg-tooltip-element.visible'); return tip && tip.textContent"
-        )
+        tip = "const tip = document.querySelector('#vg-tooltip-element.visible'); return tip && tip.textContent"
         return driver.execute_script(tip)
 
     return str(wait_for(shown))
@@ -150,13 +148,14 @@ def test_charts_follow_the_window(browser: Browser, page: Path) -> None:
     driver = browser(page, 1280)
     drawn(driver)
     driver.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride",
-        {"width": 700, "height": 900, "deviceScaleFactor": 1, "mobile": False},
+        "Emulation.setDeviceMetricsOverride", {"width": 700, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     )
-    wait_for(lambda: driver.execute_script(
-        "return [...document.querySelectorAll('.chart')].every(chart => "
-        "Math.abs(Number(chart.dataset.width) - chart.clientWidth) < 9 && chart.dataset.state === 'drawn')"
-    ))  # fmt: skip
+    wait_for(
+        lambda: driver.execute_script(
+            "return [...document.querySelectorAll('.chart')].every(chart => "
+            "Math.abs(Number(chart.dataset.width) - chart.clientWidth) < 9 && chart.dataset.state === 'drawn')"
+        )
+    )
     assert driver.execute_script("return document.documentElement.scrollWidth") <= 700
 
 

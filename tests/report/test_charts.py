@@ -74,9 +74,7 @@ def test_fixed_inks_follow_the_background() -> None:
 
 
 def test_data_is_never_recoloured_and_own_configuration_wins() -> None:
-    spec = themed(
-        {"data": {"values": [{"color": "black"}]}, "mark": "bar", "config": {"axis": {"grid": False}}}
-    )
+    spec = themed({"data": {"values": [{"color": "black"}]}, "mark": "bar", "config": {"axis": {"grid": False}}})
     assert spec["data"]["values"] == [{"color": "black"}]
     assert spec["config"]["axis"]["grid"] is False
     assert spec["config"]["axis"]["labelColor"] == "var(--ink)"
@@ -99,9 +97,13 @@ def test_text_for_those_who_cannot_see() -> None:
 
 
 def test_points_on_the_edge_of_a_plot_are_whole_and_tooltips_speak_words() -> None:
-    chart = alt.Chart(pa.table({"n_jobs": [0, 1]})).mark_point().encode(
-        x="n_jobs:Q", y=alt.Y("n_jobs:Q", scale=alt.Scale(domain=[0, 1])), tooltip=["n_jobs:Q"], color="n_jobs:N"
-    )  # fmt: skip
+    chart = (
+        alt.Chart(pa.table({"n_jobs": [0, 1]}))
+        .mark_point()
+        .encode(
+            x="n_jobs:Q", y=alt.Y("n_jobs:Q", scale=alt.Scale(domain=[0, 1])), tooltip=["n_jobs:Q"], color="n_jobs:N"
+        )
+    )
     encoding = json.loads(figure(chart, "Which?").spec)["encoding"]
     assert encoding["x"]["scale"] == {"padding": 8, "nice": False}
     assert encoding["y"]["scale"] == {"padding": 8, "nice": False, "domain": [0, 1]}

@@ -136,27 +136,34 @@ def test_observations_stand_together_in_their_order() -> None:
         return Claim(id_, id_, "1", lambda result: 1, lambda value: True, source)
 
     claims = (
-        judged("tenth", "Zhu et al., Observation 10"), judged("fig", "Zhu et al., Fig. 8"),
-        judged("measure", "Zhu et al., Fig. 9 and Measure 1"), judged("ninth", "Zhu et al., Observation 9; others"),
+        judged("tenth", "Zhu et al., Observation 10"),
+        judged("fig", "Zhu et al., Fig. 8"),
+        judged("measure", "Zhu et al., Fig. 9 and Measure 1"),
+        judged("ninth", "Zhu et al., Observation 9; others"),
         judged("other", "Reiss et al., Observation 1"),
-    )  # fmt: skip
+    )
     recipe = replace(recipes.RECIPES[0], claims=claims)
     found = observed([section(recipe.run(Tables({})))])
     assert [(item.label, item.finding.id) for item in found] == [
-        ("Observation 9", "ninth"), ("Observation 10", "tenth"), ("Measure 1", "measure"),
-    ]  # fmt: skip
+        ("Observation 9", "ninth"),
+        ("Observation 10", "tenth"),
+        ("Measure 1", "measure"),
+    ]
     html = report_html(manifest(), "store", [(recipe, section(recipe.run(Tables({}))))])
     assert 'href="#observations"' in html
     assert f'<small>Observation 9</small><br><a href="#{found[0].anchor}">ninth</a>' in html
 
 
 def test_questions_stand_under_their_topic() -> None:
-    first, second, third = (replace(recipe, topic=topic) for recipe, topic in zip(
-        recipes.RECIPES[:3], ("Machines", "Jobs and users", "Machines"), strict=True))  # fmt: skip
+    first, second, third = (
+        replace(recipe, topic=topic)
+        for recipe, topic in zip(recipes.RECIPES[:3], ("Machines", "Jobs and users", "Machines"), strict=True)
+    )
     pairs = [(recipe, section(recipe.run(Tables({})))) for recipe in (first, second, third)]
     assert [(group.title, group.anchor, len(group.sections)) for group in grouped(pairs)] == [
-        ("Machines", "group-machines", 2), ("Jobs and users", "group-jobs-and-users", 1),
-    ]  # fmt: skip
+        ("Machines", "group-machines", 2),
+        ("Jobs and users", "group-jobs-and-users", 1),
+    ]
 
 
 def test_headings_of_a_table_are_words_and_its_method_names_the_columns() -> None:

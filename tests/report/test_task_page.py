@@ -26,9 +26,7 @@ Browser = Callable[..., Any]
 
 
 def _rows(spec: dict[str, Any], panel: int) -> list[dict[str, Any]]:
-    (view,) = [v for v in [spec["vconcat"][panel], *spec["vconcat"][panel].get("layer", [])] if "data" in v][
-        :1
-    ]
+    (view,) = [v for v in [spec["vconcat"][panel], *spec["vconcat"][panel].get("layer", [])] if "data" in v][:1]
     data = view["data"]
     rows: list[dict[str, Any]] = data["values"] if "values" in data else spec["datasets"][data["name"]]
     return rows
@@ -110,9 +108,7 @@ def test_page_says_what_it_shows(tiny_store: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (390, True)])
-def test_page_in_a_browser(
-    browser: Browser, tiny_store: Store, tmp_path: Path, width: int, dark: bool
-) -> None:
+def test_page_in_a_browser(browser: Browser, tiny_store: Store, tmp_path: Path, width: int, dark: bool) -> None:
     driver = browser(task_page.write(tiny_store, 100, 0, tmp_path / "life.html"), width, dark=dark)
     assert drawn(driver) == ["drawn"]
     assert errors(driver) == []

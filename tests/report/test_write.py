@@ -43,9 +43,7 @@ def test_unknown_question(tiny_store: Store, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_one_refusal_does_not_stop_the_others(
-    tiny_store: Store, tmp_path: Path, registry: dict[str, Recipe]
-) -> None:
+def test_one_refusal_does_not_stop_the_others(tiny_store: Store, tmp_path: Path, registry: dict[str, Recipe]) -> None:
     def refuse(tables: object) -> None:
         raise EngineError("query", "memory exhausted")
 

@@ -51,8 +51,7 @@ def test_every_2019_value_fills_a_column_but_the_sampled_memory_that_is_always_a
     for raw in RAW_2019.values():
         for field in raw.fields:
             leaves |= {
-                f"{raw.name}.{field.name}" + (f".{inner.name}" if inner else "")
-                for inner in (field.fields or (None,))
+                f"{raw.name}.{field.name}" + (f".{inner.name}" if inner else "") for inner in (field.fields or (None,))
             }
     assert leaves - filled == {"instance_usage.random_sample_usage.memory"}
 
@@ -67,13 +66,29 @@ def test_codes_shift_between_the_generations():
     # FACTS §1.5 and §8.4, typed from there.
     events = ENUMS["event_type"].codes
     assert events["2011"] == {
-        0: "SUBMIT", 1: "SCHEDULE", 2: "EVICT", 3: "FAIL", 4: "FINISH", 5: "KILL", 6: "LOST",
-        7: "UPDATE_PENDING", 8: "UPDATE_RUNNING",
-    }  # fmt: skip
+        0: "SUBMIT",
+        1: "SCHEDULE",
+        2: "EVICT",
+        3: "FAIL",
+        4: "FINISH",
+        5: "KILL",
+        6: "LOST",
+        7: "UPDATE_PENDING",
+        8: "UPDATE_RUNNING",
+    }
     assert [events["2019"][code] for code in range(11)] == [
-        "SUBMIT", "QUEUE", "ENABLE", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST",
-        "UPDATE_PENDING", "UPDATE_RUNNING",
-    ]  # fmt: skip
+        "SUBMIT",
+        "QUEUE",
+        "ENABLE",
+        "SCHEDULE",
+        "EVICT",
+        "FAIL",
+        "FINISH",
+        "KILL",
+        "LOST",
+        "UPDATE_PENDING",
+        "UPDATE_RUNNING",
+    ]
     machines = ENUMS["machine_event_type"].codes
     assert machines["2011"] == {0: "ADD", 1: "REMOVE", 2: "UPDATE"}
     assert machines["2019"] == {0: "EVENT_TYPE_UNKNOWN", 1: "ADD", 2: "REMOVE", 3: "UPDATE"}
@@ -83,13 +98,24 @@ def test_codes_shift_between_the_generations():
 @pytest.mark.parametrize(
     ("priority", "generation", "tier"),
     [
-        (0, "2019", "free"), (99, "2019", "free"), (100, "2019", "beb"), (115, "2019", "beb"),
-        (116, "2019", "mid"), (119, "2019", "mid"), (120, "2019", "production"), (359, "2019", "production"),
-        (360, "2019", "monitoring"), (450, "2019", "monitoring"),
-        (0, "2011", "free"), (1, "2011", "free"), (2, "2011", "other"), (8, "2011", "other"),
-        (9, "2011", "production"), (11, "2011", "production"),
+        (0, "2019", "free"),
+        (99, "2019", "free"),
+        (100, "2019", "beb"),
+        (115, "2019", "beb"),
+        (116, "2019", "mid"),
+        (119, "2019", "mid"),
+        (120, "2019", "production"),
+        (359, "2019", "production"),
+        (360, "2019", "monitoring"),
+        (450, "2019", "monitoring"),
+        (0, "2011", "free"),
+        (1, "2011", "free"),
+        (2, "2011", "other"),
+        (8, "2011", "other"),
+        (9, "2011", "production"),
+        (11, "2011", "production"),
     ],
-)  # fmt: skip
+)
 def test_tiers(priority, generation, tier):
     assert tier_of(priority, generation) == tier
 
@@ -121,9 +147,7 @@ def test_a_sentinel_is_no_instant():
 def test_what_is_no_time_is_said_so(text):
     with pytest.raises(UsageError) as error:
         parse_time(text)
-    assert str(error.value) == (
-        f"time: not a time: expected µs, or amounts such as 600s, 12h or 2d3h, got {text!r}"
-    )
+    assert str(error.value) == (f"time: not a time: expected µs, or amounts such as 600s, 12h or 2d3h, got {text!r}")
 
 
 def test_reasons_are_sentences_with_a_severity():

@@ -10,9 +10,7 @@ from tests.ingest.raw import HASH, write_cell, write_part
 
 def usage(job, index, window, cpu, *, machine=5, sampled="0.1", seconds=300):
     start = 600 + 300 * window
-    return (
-        f"{start}000000,{start + seconds}000000,{job},{index},{machine},{cpu},0.25,,,,0.5,,,1,,,,,0,{sampled}"
-    )
+    return f"{start}000000,{start + seconds}000000,{job},{index},{machine},{cpu},0.25,,,,0.5,,,1,,,,,0,{sampled}"
 
 
 EVENTS = [
@@ -24,19 +22,20 @@ EVENTS = [
     f"800000000,,20,0,,0,{HASH},0,0,,,,0",
 ]
 USAGE = [
-    usage(10, 0, 0, "0.1"), usage(10, 0, 1, "0.3"), usage(10, 0, 3, "", machine=6),
-    usage(10, 1, 0, "0.2", machine=6, seconds=100), usage(10, 1, 1, "0.4", machine=6),
+    usage(10, 0, 0, "0.1"),
+    usage(10, 0, 1, "0.3"),
+    usage(10, 0, 3, "", machine=6),
+    usage(10, 1, 0, "0.2", machine=6, seconds=100),
+    usage(10, 1, 1, "0.4", machine=6),
     usage(30, 7, 2, "0.7", sampled=""),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="package")
 def small(tmp_path_factory):
     folder = tmp_path_factory.mktemp("small")
     write_cell(folder / "raw")
-    write_part(folder / "raw", "machine_events", [
-        f"0,5,0,{HASH},0.5,0.25", f"0,6,0,{HASH},1,0.5", "900000000,6,1,,,",
-    ])  # fmt: skip
+    write_part(folder / "raw", "machine_events", [f"0,5,0,{HASH},0.5,0.25", f"0,6,0,{HASH},1,0.5", "900000000,6,1,,,"])
     write_part(folder / "raw", "task_events", sorted(EVENTS, key=lambda line: int(line.split(",")[0])))
     write_part(folder / "raw", "task_usage", sorted(USAGE, key=lambda line: int(line.split(",")[0])))
     ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))

@@ -21,9 +21,7 @@ def store(small):
 
 
 def test_tasks_say_what_usage_and_events_say(store):
-    rows = {
-        (r["collection_id"], r["instance_index"]): r for r in store.sql("select * from tasks").to_pylist()
-    }
+    rows = {(r["collection_id"], r["instance_index"]): r for r in store.sql("select * from tasks").to_pylist()}
     assert sorted(rows) == [(10, 0), (10, 1), (20, 0), (30, 7)]
     first = rows[10, 0]
     assert (first["n_windows"], first["n_gaps"], first["n_machines"], first["seconds"]) == (3, 1, 2, 900)
@@ -95,9 +93,7 @@ def test_another_column_gets_its_array_on_first_use(store, small):
     assert (small / "traces" / "maximum_memory.npy").exists()
     with pytest.raises(UsageError) as error:
         store.traces([(10, 0)], ("machine_id",))
-    assert str(error.value).startswith(
-        "column: no such trace column: expected start_time, duration, average_cpu"
-    )
+    assert str(error.value).startswith("column: no such trace column: expected start_time, duration, average_cpu")
     assert str(error.value).endswith("got 'machine_id'")
 
 
@@ -129,9 +125,12 @@ def test_a_store_shows_itself(store):
 def test_no_store(tmp_path):
     for path, message in (
         (tmp_path / "nothing", f"there is no such store; make one: borgtrace ingest SRC --store {tmp_path}/nothing"),
-        (tmp_path, f"not a borgtrace store: expected a folder with manifest.json, got 0 other entries; "
-                   f"make one: borgtrace ingest SRC --store {tmp_path}"),
-    ):  # fmt: skip
+        (
+            tmp_path,
+            f"not a borgtrace store: expected a folder with manifest.json, got 0 other entries; "
+            f"make one: borgtrace ingest SRC --store {tmp_path}",
+        ),
+    ):
         with pytest.raises(StoreError) as error:
             borgtrace.open(path)
         assert str(error.value) == f"{path}: {message}"

@@ -34,9 +34,7 @@ def test_what_is_kept(small, tmp_path, cut, tasks, windows):
     assert store.manifest.tables["instance_usage"] == windows
     assert all(check.holds for check in verify(tmp_path / "out"))
     assert manifest.notes[0].startswith(f"subset of {borgtrace.open(small).digest} by ")
-    assert store.manifest.tables["machine_events"] == (
-        3 if cut.time is None or cut.time[1] > 900_000_000 else 2
-    )
+    assert store.manifest.tables["machine_events"] == (3 if cut.time is None or cut.time[1] > 900_000_000 else 2)
 
 
 def test_a_fraction_is_chosen_by_hash_and_seed(small, tmp_path):
@@ -58,10 +56,7 @@ def test_a_fraction_is_chosen_by_hash_and_seed(small, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {},
-            "subset: one thing to keep must be named: expected one of --jobs, --machines, --time, --fraction, got 0",
-        ),
+        ({}, "subset: one thing to keep must be named: expected one of --jobs, --machines, --time, --fraction, got 0"),
         ({"fraction": 1.5}, "--fraction: not a share: expected 0 < F ≤ 1, got 1.5"),
         ({"time": (5, 5)}, "--time: the end is not after the start: expected A..B with A < B, got 5..5"),
     ],
@@ -87,9 +82,9 @@ def test_what_ran_on_a_machine(small):
     ]
     assert rows[0]["average_cpu"] == pytest.approx(0.1)
     assert running_on(store, 6, 2_000_000_000).num_rows == 0
-    assert [
-        (r["collection_id"], r["instance_index"]) for r in running_on(store, 6, 1_000_000_000).to_pylist()
-    ] == [(10, 1)]
+    assert [(r["collection_id"], r["instance_index"]) for r in running_on(store, 6, 1_000_000_000).to_pylist()] == [
+        (10, 1)
+    ]
 
 
 def test_capacity_and_load_of_a_machine(small):

@@ -23,15 +23,19 @@ def synth(*arguments: Any) -> subprocess.CompletedProcess[str]:
     [
         (["--machines", "0"], "--machines: too small: expected at least 1, got 0"),
         (["--hours", "-2"], "--hours: too short: expected at least one window (0.0834), got -2"),
-        (["--generation", "2019", "--cell", "x"],
-         "--cell: unknown value: expected one of a, b, c, d, e, f, g, h, got 'x'"),
-        (["--tables", "tasks"],
-         "--tables: unknown value: expected one of machine_events, machine_attributes, job_events, task_events,"
-         " task_constraints, task_usage, got 'tasks'"),
+        (
+            ["--generation", "2019", "--cell", "x"],
+            "--cell: unknown value: expected one of a, b, c, d, e, f, g, h, got 'x'",
+        ),
+        (
+            ["--tables", "tasks"],
+            "--tables: unknown value: expected one of machine_events, machine_attributes, job_events, task_events,"
+            " task_constraints, task_usage, got 'tasks'",
+        ),
         (["--format", "avro"], "--format: unknown value: expected one of json, parquet, got 'avro'"),
         (["--jobs", "0"], "--jobs: too small: expected at least 1, got 0"),
     ],
-)  # fmt: skip
+)
 def test_bad_options_are_one_line_and_exit_2(tmp_path: Path, options: list[str], message: str) -> None:
     done = synth(tmp_path / "out", *options)
     assert done.returncode == 2
@@ -76,8 +80,16 @@ def test_check_prints_every_target(small: Path) -> None:
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].split() == [
-        "target", "published", "measured", "deviation", "95", "%", "interval", "verdict", "source",
-    ]  # fmt: skip
+        "target",
+        "published",
+        "measured",
+        "deviation",
+        "95",
+        "%",
+        "interval",
+        "verdict",
+        "source",
+    ]
     assert [line.split("  ")[0] for line in lines[1:-1]] == [f"{t.measure}, {t.tier}" for t in TARGETS]
     assert lines[-1].endswith("judged targets fit")
     assert sorted(p.name for p in small.parent.iterdir()) == ["small"]
@@ -89,16 +101,12 @@ def test_check_as_json_holds_the_published_numbers(small: Path) -> None:
     assert len(rows) == len(published)
     for row in rows:
         target = published[row["measure"], row["tier"]]
-        assert (row["published"], row["grade"], row["reference"]) == (
-            target.published, target.grade, target.source,
-        )  # fmt: skip
+        assert (row["published"], row["grade"], row["reference"]) == (target.published, target.grade, target.source)
         if row["measured"] is not None:
             expected = (row["measured"] - target.published) / abs(target.published)
             assert row["deviation"] == pytest.approx(expected)
             near = abs(expected) <= 0.10 or row["low"] <= target.published <= row["high"]
             if target.is_judged and abs(abs(expected) - 0.10) > 1e-3:
-                assert near == (row["verdict"] == "fits") or row["low"] == pytest.approx(
-                    target.published, 1e-5
-                )
+                assert near == (row["verdict"] == "fits") or row["low"] == pytest.approx(target.published, 1e-5)
             elif not target.is_judged:
                 assert row["verdict"] == "reported"

@@ -81,9 +81,7 @@ def test_class_and_level_have_nothing_to_do_with_each_other_in_2019() -> None:
     ("start", "end", "is_little"),
     [(0, 23 * WINDOW, True), (0, 23 * WINDOW + 1, False), (WINDOW - 1, 24 * WINDOW, False)],
 )
-def test_a_run_is_short_if_it_has_fewer_windows_than_a_long_task(
-    start: int, end: int, is_little: bool
-) -> None:
+def test_a_run_is_short_if_it_has_fewer_windows_than_a_long_task(start: int, end: int, is_little: bool) -> None:
     job = workload(1).new_job(FREE, 1)
     use_little(job.tasks[0], start, end)
     assert (job.tasks[0].cpu_share < 1.0) == is_little

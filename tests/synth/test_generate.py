@@ -46,7 +46,7 @@ def test_one_table_alone(tmp_path: Path) -> None:
         ({"generation": "2019", "cell": "z"}, "--cell: unknown value: expected one of a, b, c, d, e, f, g, h, got 'z'"),
         ({"seed": -1}, "--seed: too small: expected at least 0, got -1"),
     ],
-)  # fmt: skip
+)
 def test_bad_options_say_what_is_allowed_and_write_nothing(
     tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:

@@ -73,9 +73,7 @@ def test_the_store_holds_exactly_the_planted_rows(often: Trace) -> None:
 def test_attempts_that_finish_unscheduled_are_the_planted_ones(often: Trace) -> None:
     attempts = Tables.of(often.path).instance_attempts
     found = attempts.filter(attempts.schedule_time.isnull() & (attempts.end_type == "FINISH"))
-    assert _rows(found, "collection_id", "instance_index", "end_time") == places(
-        often, "finished_without_schedule"
-    )
+    assert _rows(found, "collection_id", "instance_index", "end_time") == places(often, "finished_without_schedule")
 
 
 def test_data_quality_counts_them(often: Trace) -> None:

@@ -7,9 +7,7 @@ from typing import Any
 
 from tests.synth.reading import read_rows
 
-EVENTS = (
-    "SUBMIT", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST", "UPDATE_PENDING", "UPDATE_RUNNING",
-)  # fmt: skip
+EVENTS = ("SUBMIT", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST", "UPDATE_PENDING", "UPDATE_RUNNING")
 """By their codes in 2011 (format document)."""
 SUCCESSORS = {
     "START": {"SUBMIT"},
@@ -48,9 +46,7 @@ def test_every_task_lives_a_legal_life(faulty: Any) -> None:
 
 def test_tasks_run_where_there_is_a_machine_and_their_constraints_hold(clean: Any) -> None:
     machines = {row[1] for row in read_rows(clean.folder, "machine_events")}
-    values = {
-        (r[1], r[2]): int(r[3]) for r in read_rows(clean.folder, "machine_attributes") if r[3].isdigit()
-    }
+    values = {(r[1], r[2]): int(r[3]) for r in read_rows(clean.folder, "machine_attributes") if r[3].isdigit()}
     holds = (int.__eq__, int.__ne__, int.__lt__, int.__gt__)
     constraints: dict[tuple[str, str], set[tuple[int, str, int]]] = {}
     for _, job, index, operator, name, value in read_rows(clean.folder, "task_constraints"):

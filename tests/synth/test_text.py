@@ -42,9 +42,17 @@ def test_rounding_keeps_ten_bits_and_nothing_below_a_millionth(value: float) -> 
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(0.5, "0.5"), (1023 / 2048, "0.4995"), (3 / 2**20, "2.861e-06"), (1 / 64, "0.01562"), (0.0, "0"),
-     (767 / 1024, "0.749"), (1.0, "1"), (2.445, "2.445")],
-)  # fmt: skip
+    [
+        (0.5, "0.5"),
+        (1023 / 2048, "0.4995"),
+        (3 / 2**20, "2.861e-06"),
+        (1 / 64, "0.01562"),
+        (0.0, "0"),
+        (767 / 1024, "0.749"),
+        (1.0, "1"),
+        (2.445, "2.445"),
+    ],
+)
 def test_values_seen_in_the_real_files(value: float, text: str) -> None:
     assert printed(value) == text
 

@@ -19,13 +19,7 @@ def test_true_moments_are_what_the_store_holds(faulty: Any) -> None:
     both = truth.merge(tasks, on=["collection_id", "instance_index"], suffixes=("", "_stored"))
     assert len(both) == len(truth) == len(tasks)
     assert (both.n_windows == both.n_windows_stored).all()
-    for name in (
-        "mean_average_cpu",
-        "std_average_cpu",
-        "mean_sampled_cpu",
-        "std_sampled_cpu",
-        "mean_average_memory",
-    ):
+    for name in ("mean_average_cpu", "std_average_cpu", "mean_sampled_cpu", "std_sampled_cpu", "mean_average_memory"):
         np.testing.assert_allclose(both[name], both[f"{name}_stored"], rtol=1e-6, atol=1e-8)
 
 
@@ -62,9 +56,7 @@ def test_planted_faults_are_found_and_nothing_else(name: str, request: pytest.Fi
     assert sorted(unknown.machine_id.to_pyarrow().to_pylist()) == sorted(planted["machines_without_capacity"])
     jobs = t.collection_events.anti_join(events, "collection_id").collection_id.to_pyarrow().to_pylist()
     assert set(jobs) == set(planted["jobs_without_tasks"])
-    assert planted["reused_job"] == (
-        [6_253_771_429] if made.truth["parameters"]["generation"] == "2011" else []
-    )
+    assert planted["reused_job"] == ([6_253_771_429] if made.truth["parameters"]["generation"] == "2011" else [])
     usage = t.instance_usage
     bad = usage.filter(usage.cycles_per_instruction > 29).count().to_pyarrow().as_py()
     assert bad == planted["bad_counters"]

@@ -23,10 +23,14 @@ def allocation_changes(tables: Tables) -> ir.Table:
     attempts = tables.instance_attempts
     ran = attempts.filter(attempts.schedule_time.notnull())
     ran = ran.select(
-        *_INSTANCE, "attempt", "alloc_collection_id", "schedule_time", "left_time",
+        *_INSTANCE,
+        "attempt",
+        "alloc_collection_id",
+        "schedule_time",
+        "left_time",
         tier=tier(ran.priority, tables.generation),
         **{name: _scaled(ran[f"{name}_request"]) for name in RESOURCES},
-    )  # fmt: skip
+    )
     held = ran.select("alloc_collection_id", "tier", *RESOURCES, "left_time", time="schedule_time")
     rows = credited(held.union(_updates(tables, ran)), tables.tasks, tables.generation)
     rows = rows.mutate(**{name: rows[name] * rows.sign for name in RESOURCES})
@@ -47,9 +51,12 @@ def _updates(tables: Tables, ran: ir.Table) -> ir.Table:
         (events.type == "UPDATE_RUNNING") & events.cpu_request.notnull() & events.memory_request.notnull()
     )
     updates = updates.select(
-        *_INSTANCE, "time", "source_part", "source_row",
+        *_INSTANCE,
+        "time",
+        "source_part",
+        "source_row",
         **{f"new_{name}": _scaled(updates[f"{name}_request"]) for name in RESOURCES},
-    )  # fmt: skip
+    )
     inside = ran.inner_join(updates, _INSTANCE)
     until = inside.left_time.fill_null(AFTER_TRACE)
     inside = inside.filter((inside.schedule_time <= inside.time) & (inside.time < until))

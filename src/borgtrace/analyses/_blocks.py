@@ -106,9 +106,7 @@ def _in_workers(rows: ir.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.int
 
 def column(block: pa.Table, name: str) -> NDArray[np.float64]:
     """Return a column as float64, NaN where it is NULL."""
-    return (
-        block[name].cast(pa.float64()).fill_null(float("nan")).combine_chunks().to_numpy(zero_copy_only=False)
-    )
+    return block[name].cast(pa.float64()).fill_null(float("nan")).combine_chunks().to_numpy(zero_copy_only=False)
 
 
 def integers(block: pa.Table, name: str) -> NDArray[np.int64]:

@@ -21,14 +21,19 @@ HIGHEST = 200
 
 CURVE_COLUMNS = (
     Column("resource", "string", "id", "Resource: cpu or memory.", nullable=False),
-    Column("percent", "int64", "%",
-           "Size of the change, rounded up; 0 is none, the last bin all above 200 %.",
-           nullable=False),
+    Column(
+        "percent",
+        "int64",
+        "%",
+        "Size of the change, rounded up; 0 is none, the last bin all above 200 %.",
+        nullable=False,
+    ),
     Column("n_pairs", "int64", "count", "Pairs of consecutive periods with this change.", nullable=False),
     Column("seconds", "int64", "s", "Time these pairs last: both periods together.", nullable=False),
-    Column("share", "float64", "fraction", "Share of that time in pairs that change at most this much.",
-           nullable=False),
-)  # fmt: skip
+    Column(
+        "share", "float64", "fraction", "Share of that time in pairs that change at most this much.", nullable=False
+    ),
+)
 
 
 def pairs(series: ir.Table, by: Sequence[str], period: str) -> ir.Table:
@@ -131,11 +136,7 @@ def plot_curves(result: pa.Table, title: str, colour: str, row: str | None = Non
         alt.Chart(data, title=title)
         .mark_line(interpolate="step-after")
         .encode(
-            x=alt.X(
-                "percent:Q",
-                title="change at most (percent)",
-                scale=alt.Scale(domain=[0, HIGHEST], clamp=True),
-            ),
+            x=alt.X("percent:Q", title="change at most (percent)", scale=alt.Scale(domain=[0, HIGHEST], clamp=True)),
             y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), title="share of time"),
             color=alt.Color(f"{colour}:N"),
             tooltip=[f"{colour}:N", "percent:Q", "share:Q", "n_pairs:Q"],

@@ -10,17 +10,30 @@ import numpy as np
 import pyarrow as pa
 
 TIER_COLOURS = {
-    "free": "#88a", "beb": "#4c9be8", "other": "#4c9be8", "mid": "#2ca58d",
-    "production": "#e4572e", "monitoring": "#7a4fb5", "unknown": "#bbb", "all": "#222",
-}  # fmt: skip
+    "free": "#88a",
+    "beb": "#4c9be8",
+    "other": "#4c9be8",
+    "mid": "#2ca58d",
+    "production": "#e4572e",
+    "monitoring": "#7a4fb5",
+    "unknown": "#bbb",
+    "all": "#222",
+}
 """One colour per tier in every chart."""
 WIDTH, HEIGHT = 420, 240
 SPOKEN = {
-    "cpu": "CPU", "cpu percent": "percent of the machine's CPU in use", "tasks": "tasks on the machine",
-    "cpi": "cycles per instruction", "mai": "memory accesses per instruction",
-    "logical_name": "logical name", "second": "one second", "window": "window of 300 s",
-    "max_per_machine": "per machine", "max_per_switch": "per switch", "different_machine": "different machines",
-}  # fmt: skip
+    "cpu": "CPU",
+    "cpu percent": "percent of the machine's CPU in use",
+    "tasks": "tasks on the machine",
+    "cpi": "cycles per instruction",
+    "mai": "memory accesses per instruction",
+    "logical_name": "logical name",
+    "second": "one second",
+    "window": "window of 300 s",
+    "max_per_machine": "per machine",
+    "max_per_switch": "per switch",
+    "different_machine": "different machines",
+}
 """What codes of a result are called on charts."""
 _SAY = f"{json.dumps(SPOKEN)}[(datum.label)] || (datum.label)"
 _DECADES = [digit * 10.0**power for power in range(-6, 10) for digit in (1, 2, 5)]

@@ -27,6 +27,4 @@ def last_ends(attempts: ir.Table) -> ir.Table:
         place=ibis.row_number().over(life),
         started=attempts.schedule_time.min().over(ibis.window(group_by="collection_id")),
     )
-    return numbered.filter(numbered.place == 0).select(
-        "collection_id", "end_time", "end_type", schedule_time="started"
-    )
+    return numbered.filter(numbered.place == 0).select("collection_id", "end_time", "end_type", schedule_time="started")

@@ -30,9 +30,7 @@ class Units:
     @classmethod
     def of(cls, tables: Tables) -> Units:
         """Number the jobs and machines of a store by their ids."""
-        events = tables.collection_events.select("collection_id").union(
-            tables.instance_events.select("collection_id")
-        )
+        events = tables.collection_events.select("collection_id").union(tables.instance_events.select("collection_id"))
         jobs = tables.fetch(events.distinct(), "jobs_of_events")["collection_id"].to_numpy()
         machines = tables.fetch(tables.machine_events.select("machine_id").distinct(), "machine_ids")
         return cls(np.sort(jobs), np.sort(machines["machine_id"].to_numpy()))
@@ -99,9 +97,13 @@ def moment(mean: Floats, deviation: Floats, job: NDArray[np.int64], which: str) 
         variance = float(w @ (mean - average) ** 2)
         slope = float(w @ ((mean - average) * (deviation - spread))) / variance if variance else float("nan")
         return {
-            "mean": average, "deviation": spread, "rms": float(np.sqrt(w @ deviation**2)),
-            "spread": float(np.sqrt(variance)), "slope": slope, "intercept": spread - slope * average,
-        }[which]  # fmt: skip
+            "mean": average,
+            "deviation": spread,
+            "rms": float(np.sqrt(w @ deviation**2)),
+            "spread": float(np.sqrt(variance)),
+            "slope": slope,
+            "intercept": spread - slope * average,
+        }[which]
 
     return value
 

@@ -35,31 +35,43 @@ def event_measures(tables: Tables, units: Units) -> Measures:
     attempts = jobs_only(tables.instance_attempts)
     found = tables.fetch(
         attempts.select(
-            *_KEY, "submit_time", "schedule_time", "end_time", "end_type", "left_time", "next_time",
-            "cpu_request", "memory_request", tier=tier(attempts.priority, tables.generation),
+            *_KEY,
+            "submit_time",
+            "schedule_time",
+            "end_time",
+            "end_type",
+            "left_time",
+            "next_time",
+            "cpu_request",
+            "memory_request",
+            tier=tier(attempts.priority, tables.generation),
         ),
         "attempts",
-    ).sort_by([(name, "ascending") for name in _KEY])  # fmt: skip
+    ).sort_by([(name, "ascending") for name in _KEY])
     events = tables.collection_events
     first = events.filter((events.type == "SUBMIT") & (events.time >= TRACE_START))
     jobs = tables.fetch(
         first.group_by("collection_id").aggregate(
-            class_=first.scheduling_class.min(), user=first.user.min(), time=first.time.min(),
+            class_=first.scheduling_class.min(),
+            user=first.user.min(),
+            time=first.time.min(),
             name=first.collection_logical_name.min(),
         ),
         "jobs",
-    ).sort_by("collection_id")  # fmt: skip
+    ).sort_by("collection_id")
     machines = tables.fetch(
         tables.machine_events.select("machine_id", "time", "type", "cpu_capacity", "memory_capacity"), "machines"
-    ).sort_by([("machine_id", "ascending"), ("time", "ascending")])  # fmt: skip
+    ).sort_by([("machine_id", "ascending"), ("time", "ascending")])
     if not found.num_rows:
         raise NotApplicable("the store holds no attempts")
     last = float(np.max(column(found, "begin_time")))
     jobs, machines = (table.filter(pc.less_equal(table["time"], int(last))) for table in (jobs, machines))
     return {
-        **_runs(found, units), **_start(found, machines, units), **_machines(machines, units, last),
+        **_runs(found, units),
+        **_start(found, machines, units),
+        **_machines(machines, units, last),
         **_jobs(jobs, found, units, last),
-    }  # fmt: skip
+    }
 
 
 def _capacity(machines: pa.Table) -> tuple[int, dict[str, float]]:
@@ -99,11 +111,7 @@ def _runs(found: pa.Table, units: Units) -> Measures:
     hours = np.nan_to_num(np.maximum(until - np.maximum(schedule, TRACE_START), 0.0) / HOUR)
     seconds, wait = (until - schedule) / SECOND, (schedule - submit) / SECOND
     is_new = schedule >= TRACE_START
-    tiers, ends, jobs = (
-        words(found, "tier"),
-        words(found, "end_type"),
-        units.job(found["collection_id"].to_numpy()),
-    )
+    tiers, ends, jobs = (words(found, "tier"), words(found, "end_type"), units.job(found["collection_id"].to_numpy()))
     measures: Measures = {}
     for name in TIERS:
         mine = tiers == name
@@ -120,9 +128,7 @@ def _runs(found: pa.Table, units: Units) -> Measures:
     came_back = (~np.isnan(column(found, "next_time"))).astype(float)
     for kind in ("EVICT", "FAIL", "KILL"):
         mine = ends == kind
-        measures[f"resubmitted_after_{kind}", "all"] = ratio(
-            came_back[mine], np.ones(int(mine.sum())), jobs[mine]
-        )
+        measures[f"resubmitted_after_{kind}", "all"] = ratio(came_back[mine], np.ones(int(mine.sum())), jobs[mine])
     return measures
 
 
@@ -189,10 +195,9 @@ def _new_tasks(found: pa.Table, units: Units) -> Measures:
     """Shares of the tiers among new tasks (a month's shares: the first hours' differ)."""
     firsts = np.unique(
         np.stack([found["collection_id"].to_numpy(), found["instance_index"].to_numpy().astype(np.int64)]),
-        axis=1, return_index=True,
-    )[1]  # fmt: skip
+        axis=1,
+        return_index=True,
+    )[1]
     tiers, job = words(found, "tier")[firsts], units.job(found["collection_id"].to_numpy()[firsts])
     ones = np.ones(len(firsts))
-    return {
-        ("new_tasks_share_of_month", name): ratio((tiers == name).astype(float), ones, job) for name in TIERS
-    }
+    return {("new_tasks_share_of_month", name): ratio((tiers == name).astype(float), ones, job) for name in TIERS}

@@ -33,11 +33,15 @@ def usage_measures(tables: Tables, units: Units) -> Measures:
     long = jobs.filter((jobs.mean_sampled_cpu > 0) & (jobs.max_average_cpu <= 1) & (failures == 0))
     moments = tables.fetch(
         long.select(
-            "collection_id", "instance_index", "mean_sampled_cpu", "std_sampled_cpu", "mean_average_cpu",
+            "collection_id",
+            "instance_index",
+            "mean_sampled_cpu",
+            "std_sampled_cpu",
+            "mean_average_cpu",
             "std_average_cpu",
         ),
         "long_tasks",
-    ).sort_by([(name, "ascending") for name in _ORDER[:2]])  # fmt: skip
+    ).sort_by([(name, "ascending") for name in _ORDER[:2]])
     measures = _peaks(tables, units)
     measures |= _series(tables, long, units)
     if moments.num_rows:
@@ -51,9 +55,13 @@ def _long(tasks: pa.Table, units: Units) -> Measures:
     sampled = column(tasks, "mean_sampled_cpu"), column(tasks, "std_sampled_cpu")
     average = column(tasks, "mean_average_cpu"), column(tasks, "std_average_cpu")
     which = {
-        "mean_cpu": "mean", "mean_deviation_sampled": "deviation", "rms_deviation_sampled": "rms",
-        "deviation_of_means": "spread", "slope_sampled": "slope", "intercept_sampled": "intercept",
-    }  # fmt: skip
+        "mean_cpu": "mean",
+        "mean_deviation_sampled": "deviation",
+        "rms_deviation_sampled": "rms",
+        "deviation_of_means": "spread",
+        "slope_sampled": "slope",
+        "intercept_sampled": "intercept",
+    }
     found = {(name, "long tasks"): moment(*sampled, job, what) for name, what in which.items()}
     for what in ("slope", "intercept"):
         found[f"{what}_average", "long tasks"] = moment(*average, job, what)
@@ -105,9 +113,7 @@ def _series(tables: Tables, long: ir.Table, units: Units) -> Measures:
         "variation_p50": variation,
         "cpu_memory_correlation_p50": _correlation(cpu, memory, offsets, 0),
     }
-    measures: Measures = {
-        ("stationarity_rejected", "long tasks"): ratio(differs.astype(float), np.ones(len(job)), job)
-    }
+    measures: Measures = {("stationarity_rejected", "long tasks"): ratio(differs.astype(float), np.ones(len(job)), job)}
     for name, values in found.items():
         known = ~np.isnan(values)
         measures[name, "long tasks"] = quantile(values[known], job[known], 0.5)
@@ -153,10 +159,20 @@ def row_measures(tables: Tables, units: Units) -> Measures:
     key = ["collection_id", "instance_index"]
     tasks = tables.tasks
     asked = tasks.select(*key, "cpu_request", "memory_request", tier=tier(tasks.priority, tables.generation))
-    rows = usage.filter(number % parts == 0).inner_join(asked, key).select(
-        *_ORDER, "average_cpu", "maximum_cpu", "sampled_cpu", "average_memory", "cpu_request",
-        "memory_request", "tier",
-    )  # fmt: skip
+    rows = (
+        usage.filter(number % parts == 0)
+        .inner_join(asked, key)
+        .select(
+            *_ORDER,
+            "average_cpu",
+            "maximum_cpu",
+            "sampled_cpu",
+            "average_memory",
+            "cpu_request",
+            "memory_request",
+            "tier",
+        )
+    )
     found = tables.fetch(rows, "rows").sort_by([(name, "ascending") for name in _ORDER])
     if not found.num_rows:
         return {}

@@ -35,9 +35,6 @@ def merged(groups: Groups) -> Groups:
         for cut in (("all", "all"), ("tier", tier_), ("class", class_)):
             members.setdefault((*cut, *rest), []).append(key)
     return {
-        cut: (
-            np.concatenate([groups[key][0] for key in keys]),
-            np.concatenate([groups[key][1] for key in keys]),
-        )
+        cut: (np.concatenate([groups[key][0] for key in keys]), np.concatenate([groups[key][1] for key in keys]))
         for cut, keys in sorted(members.items())
     }

@@ -67,10 +67,7 @@ def hourly(changes: ir.Table, spine: ir.Table, by: str, columns: Sequence[str]) 
     grid = inside.select(by).distinct().cross_join(spine)
     filled = lookup(grid, sums, [by, "hour"])
     before = ibis.window(group_by=by, order_by="hour", preceding=(None, 1))
-    return filled.select(
-        by, "hour", "hour_seconds",
-        **{name: _mean(filled, name, before) for name in columns},
-    )  # fmt: skip
+    return filled.select(by, "hour", "hour_seconds", **{name: _mean(filled, name, before) for name in columns})
 
 
 def _mean(filled: ir.Table, name: str, before: ibis.expr.builders.WindowBuilder) -> ir.FloatingColumn:

@@ -182,8 +182,7 @@ def _last_of_day(rows: ir.Table, key: list[str]) -> ir.Table:
     day = (inside.time < TRACE_START).ifelse(ibis.literal(-1, "int64"), since.cast("int64"))
     dated = inside.mutate(day=day)
     latest = ibis.window(
-        group_by=[*key, "day"],
-        order_by=[dated.time.desc(), dated.source_part.desc(), dated.source_row.desc()],
+        group_by=[*key, "day"], order_by=[dated.time.desc(), dated.source_part.desc(), dated.source_row.desc()]
     )
     placed = dated.mutate(place=ibis.row_number().over(latest))
     return placed.filter(placed.place == 0)

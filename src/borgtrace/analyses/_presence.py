@@ -37,10 +37,7 @@ def machine_slots(usage: ir.Table, present: ir.Table) -> ir.Table:
     """
     on_machine = usage.filter(usage.machine_id.notnull())
     sums = on_machine.group_by(["machine_id", "slot"]).aggregate(
-        **{
-            name: amount(on_machine[f"average_{name}"], on_machine.seconds).sum().cast("int64")
-            for name in RESOURCES
-        }
+        **{name: amount(on_machine[f"average_{name}"], on_machine.seconds).sum().cast("int64") for name in RESOURCES}
     )
     sums = sums.mutate(at=sums.slot * WINDOW + TRACE_START)
     held = sums.inner_join(

@@ -70,9 +70,7 @@ def fetch_counts(tables: Tables, expr: ir.Table, by: Sequence[str], stage: str) 
     _, starts = np.unique(code[order], return_index=True)
     names = table.select(list(by)).take(order[starts]).to_pylist()
     places = np.split(order, starts[1:]) if table.num_rows else []
-    found = (
-        {tuple(row.values()): place for row, place in zip(names, places, strict=True)} if by else {(): order}
-    )
+    found = {tuple(row.values()): place for row, place in zip(names, places, strict=True)} if by else {(): order}
     return {group: (values[found[group]], n[found[group]]) for group in sorted(found) if len(found[group])}
 
 

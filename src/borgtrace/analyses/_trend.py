@@ -54,9 +54,7 @@ def slope(y: Floats, x: Floats, lags: int) -> Interval:
     return Interval(estimate, estimate - half, estimate + half)
 
 
-def rank_correlation(
-    x: Floats, y: Floats, *, block: int = 3, repetitions: int = 2000, seed: int = 0
-) -> Interval:
+def rank_correlation(x: Floats, y: Floats, *, block: int = 3, repetitions: int = 2000, seed: int = 0) -> Interval:
     """Return Spearman's correlation of two series with a block-bootstrap 95 % interval.
 
     Blocks of `block` neighbouring values are drawn together (circular block bootstrap), so that the

@@ -39,9 +39,7 @@ def regular(usage: ir.Table) -> ir.Table:
     inside = (usage.start_time >= TRACE_START) & (usage.end_time < AFTER_TRACE)
     kept = usage.filter(inside & (usage.end_time >= usage.start_time + SECOND))
     since = kept.start_time - TRACE_START
-    return kept.mutate(
-        seconds=(kept.end_time - kept.start_time) // SECOND, slot=since // WINDOW, hour=since // HOUR
-    )
+    return kept.mutate(seconds=(kept.end_time - kept.start_time) // SECOND, slot=since // WINDOW, hour=since // HOUR)
 
 
 def outermost(rows: ir.Table) -> ir.Table:
@@ -125,10 +123,12 @@ def task_means(usage: ir.Table, period: str) -> ir.Table:
         },
     )
     return sums.select(
-        "collection_id", "instance_index", period, "seconds",
-        **{name: level(sums[f"{name}_amount"], sums[f"{name}_weight"].nullif(0),
-        _FINE_BITS) for name in RESOURCES},
-    )  # fmt: skip
+        "collection_id",
+        "instance_index",
+        period,
+        "seconds",
+        **{name: level(sums[f"{name}_amount"], sums[f"{name}_weight"].nullif(0), _FINE_BITS) for name in RESOURCES},
+    )
 
 
 _FINE_BITS = 36

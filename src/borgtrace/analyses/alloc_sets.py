@@ -33,14 +33,16 @@ QUANTITIES = {
     "memory_used_outside": "memory used of the request, outside",
 }
 RESULT = Table(
-    "alloc_sets", "quantity", ("quantity",),
+    "alloc_sets",
+    "quantity",
+    ("quantity",),
     (
         Column("quantity", "string", "id", "What is told.", nullable=False),
         Column("n", "int64", "count", "Collections, or resource-seconds.", nullable=False),
         Column("of", "int64", "count", "Collections, or resource-seconds, in all.", nullable=False),
         Column("share", "float64", "fraction", "Share `n` ÷ `of`; NULL where there is nothing."),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -66,9 +68,10 @@ def _collections(tables: Tables) -> list[ir.Table]:
     return [
         _pair(rows, "collections", rows.count(where=~job), rows.count()),
         _pair(rows, "jobs_inside", rows.count(where=inside), rows.count(where=job)),
-        _pair(rows, "production_inside", rows.count(where=inside & (rows.tier == "production")),
-              rows.count(where=inside)),
-    ]  # fmt: skip
+        _pair(
+            rows, "production_inside", rows.count(where=inside & (rows.tier == "production")), rows.count(where=inside)
+        ),
+    ]
 
 
 def _allocated(tables: Tables) -> list[ir.Table]:
@@ -76,8 +79,7 @@ def _allocated(tables: Tables) -> list[ir.Table]:
     attempts = tables.instance_attempts
     last = attempts.filter(attempts.begin_time < AFTER_TRACE).aggregate(
         last=ibis.greatest(
-            attempts.begin_time.max(),
-            attempts.left_time.max(where=attempts.left_time < AFTER_TRACE).fill_null(0),
+            attempts.begin_time.max(), attempts.left_time.max(where=attempts.left_time < AFTER_TRACE).fill_null(0)
         )
     )
     ran = attempts.filter(
@@ -93,9 +95,7 @@ def _allocated(tables: Tables) -> list[ir.Table]:
         memory=amount(ran.memory_request.cast("float64").fill_null(0.0), seconds, _BITS),
     )
     return [
-        _pair(
-            ran, f"{name}_allocated", ran[name].sum(where=ran.is_set) // 2**_BITS, ran[name].sum() // 2**_BITS
-        )
+        _pair(ran, f"{name}_allocated", ran[name].sum(where=ran.is_set) // 2**_BITS, ran[name].sum() // 2**_BITS)
         for name in ("cpu", "memory")
     ]
 
@@ -114,10 +114,11 @@ def _memory(tables: Tables) -> list[ir.Table]:
         is_inside=rows.alloc_collection_id.notnull(),
     )
     return [
-        _pair(rows, f"memory_used_{place}", rows.used.sum(where=test) // 2**_BITS,
-              rows.asked.sum(where=test) // 2**_BITS)
+        _pair(
+            rows, f"memory_used_{place}", rows.used.sum(where=test) // 2**_BITS, rows.asked.sum(where=test) // 2**_BITS
+        )
         for place, test in (("inside", rows.is_inside), ("outside", ~rows.is_inside))
-    ]  # fmt: skip
+    ]
 
 
 def plot(result: pa.Table) -> alt.Chart:
@@ -126,11 +127,7 @@ def plot(result: pa.Table) -> alt.Chart:
 
     from borgtrace.analyses._charts import WIDTH
 
-    values = [
-        {**row, "label": QUANTITIES[row["quantity"]]}
-        for row in result.to_pylist()
-        if row["share"] is not None
-    ]
+    values = [{**row, "label": QUANTITIES[row["quantity"]]} for row in result.to_pylist() if row["share"] is not None]
     chart: alt.Chart = (
         alt.Chart(alt.Data(values=values), title="Alloc sets")
         .mark_bar()
@@ -154,19 +151,33 @@ def _share(result: pa.Table, quantity: str) -> float:
 def _claim(quantity: str, published: float) -> Claim:
     """Judge one share: it holds within half of what is published."""
     return Claim(
-        f"TIR-alloc-{quantity}", QUANTITIES[quantity], published, lambda r: _share(r, quantity),
-        lambda v: 0.5 * published <= v <= 1.5 * published, "Tirmazi et al., EuroSys'20",
-    )  # fmt: skip
+        f"TIR-alloc-{quantity}",
+        QUANTITIES[quantity],
+        published,
+        lambda r: _share(r, quantity),
+        lambda v: 0.5 * published <= v <= 1.5 * published,
+        "Tirmazi et al., EuroSys'20",
+    )
 
 
 CLAIMS = (
-    _claim("collections", 0.02), _claim("cpu_allocated", 0.20), _claim("memory_allocated", 0.18),
-    _claim("jobs_inside", 0.15), _claim("production_inside", 0.95),
-    _claim("memory_used_inside", 0.73), _claim("memory_used_outside", 0.41),
-)  # fmt: skip
+    _claim("collections", 0.02),
+    _claim("cpu_allocated", 0.20),
+    _claim("memory_allocated", 0.18),
+    _claim("jobs_inside", 0.15),
+    _claim("production_inside", 0.95),
+    _claim("memory_used_inside", 0.73),
+    _claim("memory_used_outside", 0.41),
+)
 
 RECIPE = Recipe(
-    "alloc_sets", compute, plot, RESULT, CLAIMS,
+    "alloc_sets",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
     reads=("collection_events", "instance_events", "instance_usage", "tasks"),
-    reference="Tirmazi et al., EuroSys'20 (alloc sets)", order=125, topic="Dependencies and limits",
-)  # fmt: skip
+    reference="Tirmazi et al., EuroSys'20 (alloc sets)",
+    order=125,
+    topic="Dependencies and limits",
+)

@@ -31,29 +31,27 @@ QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 _INFINITE = 1e17
 
 RESULT = Table(
-    "change_sketch", "level, resource and quantile", ("level", "resource", "quantile"),
+    "change_sketch",
+    "level, resource and quantile",
+    ("level", "resource", "quantile"),
     (
         Column("level", "string", "id", "Level at which usage is summed: machine or task.", nullable=False),
         Column("resource", "string", "id", "Resource: cpu or memory.", nullable=False),
-        Column("quantile", "float64", "fraction", "Share of the changes that are smaller or equal.",
-               nullable=False),
-        Column("sketched", "float64", "fraction",
-               "Quantile by the sketch; NULL for from nothing to something."),
+        Column("quantile", "float64", "fraction", "Share of the changes that are smaller or equal.", nullable=False),
+        Column("sketched", "float64", "fraction", "Quantile by the sketch; NULL for from nothing to something."),
         Column("exact", "float64", "fraction", "Quantile by sorting; NULL for from nothing to something."),
         Column("relative_error", "float64", "fraction", "Distance of the two, relative to the exact one."),
         Column("bound", "float64", "fraction", "Largest error the sketch can make.", nullable=False),
         Column("n_changes", "int64", "count", "Changes in the sketch.", nullable=False),
         Column("n_buckets", "int64", "count", "Buckets in use.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables, *, alpha: float = 0.01) -> pa.Table:
     """Return quantiles of the change by sketch and exactly."""
     changes = _changes(regular(tables.instance_usage), alpha)
-    counted = tables.fetch(
-        changes.group_by(["level", "resource", "bucket"]).aggregate(n=changes.count()), "sketch"
-    )
+    counted = tables.fetch(changes.group_by(["level", "resource", "bucket"]).aggregate(n=changes.count()), "sketch")
     found = _locate(counted)
     if not found and not tables.is_plan:
         raise NotApplicable("no two consecutive windows")
@@ -140,12 +138,24 @@ def _largest_error(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("SKETCH-bound", "no quantile of the sketch is further off than its bound", "≤ 0.01",
-          _largest_error, lambda v: v <= 0.01 + 1e-12, "Masson et al., DDSketch, VLDB 2019"),
-)  # fmt: skip
+    Claim(
+        "SKETCH-bound",
+        "no quantile of the sketch is further off than its bound",
+        "≤ 0.01",
+        _largest_error,
+        lambda v: v <= 0.01 + 1e-12,
+        "Masson et al., DDSketch, VLDB 2019",
+    ),
+)
 
 RECIPE = Recipe(
-    "change_sketch", compute, plot, RESULT, CLAIMS, reads=("instance_usage",),
+    "change_sketch",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage",),
     reference="Zhu et al., future work; Masson et al., DDSketch, VLDB 2019",
-    order=72, topic="How usage changes",
-)  # fmt: skip
+    order=72,
+    topic="How usage changes",
+)

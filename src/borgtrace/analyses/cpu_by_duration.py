@@ -25,16 +25,16 @@ EDGES = tuple(60 * 2**k for k in range(16))
 _BITS = 20
 
 RESULT = Table(
-    "cpu_by_duration", "tier and duration", ("tier", "at_most"),
+    "cpu_by_duration",
+    "tier and duration",
+    ("tier", "at_most"),
     (
         Column("tier", "string", "id", "Tier of the tasks.", nullable=False),
-        Column("at_most", "int64", "s", "Longest duration of the bin; the one before is excluded.",
-               nullable=False),
+        Column("at_most", "int64", "s", "Longest duration of the bin; the one before is excluded.", nullable=False),
         Column("n_tasks", "int64", "count", "Tasks with usage in the bin.", nullable=False),
-        Column("cpu_seconds", "float64", "s", "CPU time of these tasks, on the largest machine.",
-               nullable=False),
+        Column("cpu_seconds", "float64", "s", "CPU time of these tasks, on the largest machine.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -96,14 +96,32 @@ def _upto(result: pa.Table, column: str, seconds: int) -> float:
 
 
 CLAIMS = (
-    Claim("S4-fig11", "tasks of up to 4 minutes use a tiny portion of the CPU", "a tiny portion (< 0.05)",
-          lambda r: _upto(r, "cpu_seconds", 240), lambda v: v < 0.05, "Zhu et al., Fig. 11"),
-    Claim("REISS-short", "tasks of up to 2 hours use less than a tenth of the CPU",
-          "< 0.1 (of jobs under 2 h)",
-          lambda r: _upto(r, "cpu_seconds", 7680), lambda v: v < 0.1, "Reiss et al., SoCC'12"),
-)  # fmt: skip
+    Claim(
+        "S4-fig11",
+        "tasks of up to 4 minutes use a tiny portion of the CPU",
+        "a tiny portion (< 0.05)",
+        lambda r: _upto(r, "cpu_seconds", 240),
+        lambda v: v < 0.05,
+        "Zhu et al., Fig. 11",
+    ),
+    Claim(
+        "REISS-short",
+        "tasks of up to 2 hours use less than a tenth of the CPU",
+        "< 0.1 (of jobs under 2 h)",
+        lambda r: _upto(r, "cpu_seconds", 7680),
+        lambda v: v < 0.1,
+        "Reiss et al., SoCC'12",
+    ),
+)
 
 RECIPE = Recipe(
-    "cpu_by_duration", compute, plot, RESULT, CLAIMS, reads=("tasks", "instance_usage"),
-    reference="Zhu et al., Fig. 11", order=63, topic="Utilization",
-)  # fmt: skip
+    "cpu_by_duration",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("tasks", "instance_usage"),
+    reference="Zhu et al., Fig. 11",
+    order=63,
+    topic="Utilization",
+)

@@ -22,17 +22,18 @@ if TYPE_CHECKING:
 _TOP = 10
 
 RESULT = Table(
-    "crash_loops", "job among those that fail most", ("rank",),
+    "crash_loops",
+    "job among those that fail most",
+    ("rank",),
     (
         Column("rank", "int64", "rank", "Rank by the number of FAILs, from 1.", nullable=False),
         Column("collection_id", "int64", "id", "The job.", nullable=False),
         Column("tier", "string", "id", "Its tier.", nullable=False),
         Column("n_fail", "int64", "count", "FAILs of its tasks.", nullable=False),
         Column("n_tasks", "int64", "count", "Tasks of it that failed.", nullable=False),
-        Column("share", "float64", "1", "Share of all FAILs that the jobs up to this rank make.",
-               nullable=False),
+        Column("share", "float64", "1", "Share of all FAILs that the jobs up to this rank make.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables, *, n: int = 20) -> pa.Table:
@@ -79,10 +80,23 @@ def _top_ten(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("TE-crash-loops", "ten jobs make about half of all failures", 0.498, _top_ten,
-          lambda share: abs(share - 0.498) <= 0.15, "count over the first 19.65 h of 2011"),
-)  # fmt: skip
+    Claim(
+        "TE-crash-loops",
+        "ten jobs make about half of all failures",
+        0.498,
+        _top_ten,
+        lambda share: abs(share - 0.498) <= 0.15,
+        "count over the first 19.65 h of 2011",
+    ),
+)
 RECIPE = Recipe(
-    "crash_loops", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="2011 format document, job and task life cycles", order=58, topic="Jobs and users",
-)  # fmt: skip
+    "crash_loops",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_events",),
+    reference="2011 format document, job and task life cycles",
+    order=58,
+    topic="Jobs and users",
+)

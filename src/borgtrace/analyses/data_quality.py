@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "data_quality", "anomaly", ("table", "anomaly"),
+    "data_quality",
+    "anomaly",
+    ("table", "anomaly"),
     (
         Column("table", "string", "id", "Table the anomaly is in.", nullable=False),
         Column("anomaly", "string", "id", "Short name of the anomaly.", nullable=False),
@@ -35,10 +37,11 @@ RESULT = Table(
         Column("n", "int64", "count", "Rows (or seconds) found.", nullable=False),
         Column("of", "int64", "count", "Rows (or seconds) looked at.", nullable=False),
         Column("share", "float64", "fraction", "Share `n` ÷ `of`; NULL where there was nothing to look at."),
-        Column("verdict", "string", "1", "One of: as documented, differs, reported, nothing to measure.",
-               nullable=False),
+        Column(
+            "verdict", "string", "1", "One of: as documented, differs, reported, nothing to measure.", nullable=False
+        ),
     ),
-)  # fmt: skip
+)
 Shares = dict[str, tuple[ir.BooleanValue, ir.BooleanValue]]
 LONG_TRACE_DAYS = 14
 
@@ -58,10 +61,15 @@ def compute(tables: Tables) -> pa.Table:
 
 def _row(anomaly: Anomaly, n: int, of: int) -> dict[str, Any]:
     return {
-        "table": anomaly.table, "anomaly": anomaly.code, "statement": anomaly.statement,
-        "expected": anomaly.expected, "n": n, "of": of, "share": n / of if of else None,
+        "table": anomaly.table,
+        "anomaly": anomaly.code,
+        "statement": anomaly.statement,
+        "expected": anomaly.expected,
+        "n": n,
+        "of": of,
+        "share": n / of if of else None,
         "verdict": anomaly.verdict(n, of),
-    }  # fmt: skip
+    }
 
 
 def _found(tables: Tables) -> Iterator[tuple[str, tuple[int, int]]]:
@@ -102,21 +110,23 @@ def _events(tables: Tables) -> ir.Table:
     submit, first = e.type == "SUBMIT", e.time == BEFORE_TRACE
     placed = e.type.isin(("SCHEDULE", "EVICT", "FAIL", "FINISH"))
     no_request = e.cpu_request.isnull() & e.memory_request.isnull() & e.disk_request.isnull()
-    return _count(e, {
-        "missing_info_instances": (e.missing_type.notnull(), every),
-        "missing_info_is_update": (
-            e.type == "UPDATE_RUNNING", (e.missing_type == "SNAPSHOT_BUT_NO_TRANSITION").fill_null(False)
-        ),
-        "missing_creation_no_request": (
-            no_request, (e.missing_type == "EXISTS_BUT_NO_CREATION").fill_null(False)
-        ),
-        "machine_missing": (e.machine_id.isnull(), placed),
-        "machine_on_kill": (e.machine_id.notnull(), e.type == "KILL"),
-        "machine_on_submit": (e.machine_id.notnull(), submit & ~first),
-        "machine_on_first_submit": (e.machine_id.notnull(), submit & first),
-        "cpu_request_zero": (e.cpu_request == 0.0, e.cpu_request.notnull()),
-        "after_trace": (e.time == AFTER_TRACE, every),
-    })  # fmt: skip
+    return _count(
+        e,
+        {
+            "missing_info_instances": (e.missing_type.notnull(), every),
+            "missing_info_is_update": (
+                e.type == "UPDATE_RUNNING",
+                (e.missing_type == "SNAPSHOT_BUT_NO_TRANSITION").fill_null(False),
+            ),
+            "missing_creation_no_request": (no_request, (e.missing_type == "EXISTS_BUT_NO_CREATION").fill_null(False)),
+            "machine_missing": (e.machine_id.isnull(), placed),
+            "machine_on_kill": (e.machine_id.notnull(), e.type == "KILL"),
+            "machine_on_submit": (e.machine_id.notnull(), submit & ~first),
+            "machine_on_first_submit": (e.machine_id.notnull(), submit & first),
+            "cpu_request_zero": (e.cpu_request == 0.0, e.cpu_request.notnull()),
+            "after_trace": (e.time == AFTER_TRACE, every),
+        },
+    )
 
 
 def _attempts(tables: Tables) -> ir.Table:
@@ -158,15 +168,12 @@ def _jobs(tables: Tables) -> ir.Table:
 
 def _machines(tables: Tables) -> ir.Table:
     m = tables.machine_events
-    before = m.time.lag().over(
-        ibis.window(group_by="machine_id", order_by=["time", "source_part", "source_row"])
-    )
+    before = m.time.lag().over(ibis.window(group_by="machine_id", order_by=["time", "source_part", "source_row"]))
     m = m.mutate(is_doubled=(before == m.time).fill_null(False))
     lacks = m.cpu_capacity.isnull() | m.memory_capacity.isnull()
-    return _count(m, {
-        "capacity_missing": (lacks, m.type == "ADD"),
-        "machine_events_doubled": (m.is_doubled, ibis.literal(True)),
-    })  # fmt: skip
+    return _count(
+        m, {"capacity_missing": (lacks, m.type == "ADD"), "machine_events_doubled": (m.is_doubled, ibis.literal(True))}
+    )
 
 
 def _windows(tables: Tables) -> ir.Table:
@@ -178,23 +185,26 @@ def _windows(tables: Tables) -> ir.Table:
     inside = (u.start_time >= TRACE_START) & (u.end_time < AFTER_TRACE)
     cpi, mai = u.cycles_per_instruction, u.memory_accesses_per_instruction
     single = u.maximum_cpu.notnull() & ~u.aggregation_type.fill_null(False)
-    return _count(u, {
-        "window_over_300s": (length > WINDOW, inside),
-        "window_off_grid": (crosses & (length > 0), inside & (length <= WINDOW)),
-        "window_full": (length == WINDOW, inside),
-        "cpu_over_1": (u.average_cpu > 1.0, u.average_cpu.notnull()),
-        "sampled_cpu_over_1": (u.sampled_cpu > 1.0, u.sampled_cpu.notnull()),
-        "mean_over_maximum": (u.average_cpu > u.maximum_cpu, u.average_cpu.notnull() & single),
-        "sample_over_maximum": (u.sampled_cpu > u.maximum_cpu, u.sampled_cpu.notnull() & single),
-        "disk_io_late": (u.mean_disk_io_time.notnull(), late),
-        "disk_io_null": (u.mean_disk_io_time.isnull(), ~late),
-        "cpi_null": (cpi.isnull(), every),
-        "cpi_impossible": ((cpi < 0.1) | (cpi > 50.0), cpi.notnull()),
-        "mai_impossible": ((mai < 0.0) | (mai > 1.0), mai.notnull()),
-        "assigned_memory_zero": (u.assigned_memory == 0.0, u.assigned_memory.notnull()),
-        "dedicated_usage": (u.is_on_dedicated_machine, every),
-        "percentiles_empty": (u.cpu_usage_distribution.length().fill_null(0) == 0, every),
-    })  # fmt: skip
+    return _count(
+        u,
+        {
+            "window_over_300s": (length > WINDOW, inside),
+            "window_off_grid": (crosses & (length > 0), inside & (length <= WINDOW)),
+            "window_full": (length == WINDOW, inside),
+            "cpu_over_1": (u.average_cpu > 1.0, u.average_cpu.notnull()),
+            "sampled_cpu_over_1": (u.sampled_cpu > 1.0, u.sampled_cpu.notnull()),
+            "mean_over_maximum": (u.average_cpu > u.maximum_cpu, u.average_cpu.notnull() & single),
+            "sample_over_maximum": (u.sampled_cpu > u.maximum_cpu, u.sampled_cpu.notnull() & single),
+            "disk_io_late": (u.mean_disk_io_time.notnull(), late),
+            "disk_io_null": (u.mean_disk_io_time.isnull(), ~late),
+            "cpi_null": (cpi.isnull(), every),
+            "cpi_impossible": ((cpi < 0.1) | (cpi > 50.0), cpi.notnull()),
+            "mai_impossible": ((mai < 0.0) | (mai > 1.0), mai.notnull()),
+            "assigned_memory_zero": (u.assigned_memory == 0.0, u.assigned_memory.notnull()),
+            "dedicated_usage": (u.is_on_dedicated_machine, every),
+            "percentiles_empty": (u.cpu_usage_distribution.length().fill_null(0) == 0, every),
+        },
+    )
 
 
 def _coverage(tables: Tables) -> ir.Table:
@@ -202,9 +212,7 @@ def _coverage(tables: Tables) -> ir.Table:
     usage = regular(tables.instance_usage)
     covered = usage.aggregate(covered=usage.seconds.sum().cast("int64"), last=usage.end_time.max())
     a = tables.instance_attempts
-    ran = a.filter(a.schedule_time.notnull() & (a.schedule_time < AFTER_TRACE)).cross_join(
-        covered.select("last")
-    )
+    ran = a.filter(a.schedule_time.notnull() & (a.schedule_time < AFTER_TRACE)).cross_join(covered.select("last"))
     since = ibis.greatest(ran.schedule_time, TRACE_START)
     until = ibis.least(ran.left_time.fill_null(AFTER_TRACE), ran.last)
     lasted = ran.aggregate(lasted=(ibis.greatest(until - since, 0) // SECOND).sum().cast("int64"))
@@ -243,8 +251,7 @@ def plot(result: pa.Table) -> alt.Chart:
                 title="share of what was looked at",
                 scale=alt.Scale(type="symlog", constant=1e-5, domain=[0, 1], clamp=True),
                 axis=alt.Axis(
-                    values=[0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1],
-                    labelExpr="format(datum.value * 100, '~g') + ' %'",
+                    values=[0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1], labelExpr="format(datum.value * 100, '~g') + ' %'"
                 ),
             ),
             y=alt.Y("statement:N", title=None, axis=alt.Axis(labelLimit=420), sort=None),
@@ -269,15 +276,18 @@ def _claim(anomaly: Anomaly) -> Claim:
     def holds(found: str) -> bool:
         return found.endswith("as documented)")
 
-    return Claim(
-        f"QUALITY-{anomaly.code}", anomaly.statement, anomaly.expected, measure, holds, anomaly.source
-    )
+    return Claim(f"QUALITY-{anomaly.code}", anomaly.statement, anomaly.expected, measure, holds, anomaly.source)
 
 
 CLAIMS = tuple(_claim(anomaly) for anomaly in ANOMALIES.values())
 
 RECIPE = Recipe(
-    "data_quality", compute, plot, RESULT, CLAIMS,
+    "data_quality",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
     reference="format documents, Google's notes on the traces, and counts over the real files",
-    order=5, topic="Data quality",
-)  # fmt: skip
+    order=5,
+    topic="Data quality",
+)

@@ -33,16 +33,21 @@ _PERCENTS = (50.0, 90.0, 99.0)
 _HUNDREDTH = 10_000
 
 RESULT = Table(
-    "delay_by_eligibility", "band of eligible share", ("share_below",),
+    "delay_by_eligibility",
+    "band of eligible share",
+    ("share_below",),
     (
-        Column("share_below", "float64", "1", "Upper end of the band; 2 for tasks without constraints.",
-               nullable=False),
+        Column(
+            "share_below", "float64", "1", "Upper end of the band; 2 for tasks without constraints.", nullable=False
+        ),
         Column("n", "int64", "count", "Attempts with a wait.", nullable=False),
         Column("mean", "float64", "s", "Mean wait.", nullable=False),
-        *(Column(f"wait_p{percent:g}", "float64", "s", f"Wait, {percent:g}th percentile.", nullable=False)
-          for percent in _PERCENTS),
+        *(
+            Column(f"wait_p{percent:g}", "float64", "s", f"Wait, {percent:g}th percentile.", nullable=False)
+            for percent in _PERCENTS
+        ),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -51,10 +56,12 @@ def compute(tables: Tables) -> pa.Table:
     tasks = jobs_only(tables.instance_attempts)
     waited = tasks.filter(tasks.wait.notnull())
     dated = waited.select(
-        "collection_id", "instance_index", time="submit_time",
+        "collection_id",
+        "instance_index",
+        time="submit_time",
         day=((waited.submit_time - TRACE_START) // DAY).cast("int64"),
         wait=(waited.wait // _HUNDREDTH).cast("int64"),
-    )  # fmt: skip
+    )
     joined = dated.left_join(events, ["collection_id", "instance_index", "time"])
     joined = joined.select("day", "wait", "fingerprint")
     bands = _bands(tables, joined, sets)
@@ -83,9 +90,7 @@ def _bands(tables: Tables, demands: ir.Table, sets: Sets) -> ir.Table:
             {
                 "day": pa.array([day for day, _, _ in known], pa.int64()),
                 "fingerprint": pa.array([fingerprint for _, fingerprint, _ in known], pa.int64()),
-                "band": pa.array(
-                    [BANDS[int(np.searchsorted(BANDS, share))] for _, _, share in known], pa.float64()
-                ),
+                "band": pa.array([BANDS[int(np.searchsorted(BANDS, share))] for _, _, share in known], pa.float64()),
             }
         )
     )
@@ -109,8 +114,7 @@ def plot(result: pa.Table) -> alt.Chart:
     from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
 
     names = [
-        "no constraint" if row["share_below"] == FREE else f"≤ {row['share_below']:g}"
-        for row in result.to_pylist()
+        "no constraint" if row["share_below"] == FREE else f"≤ {row['share_below']:g}" for row in result.to_pylist()
     ]
     data = result.append_column("band", pa.array(names))
     chart: alt.Chart = (
@@ -137,12 +141,24 @@ def _ratio(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("S4-obs9-constraints", "long waits come from constraints", "tightly constrained ÷ free waits > 2",
-          _ratio, lambda v: v > 2.0, "Zhu et al., Observation 9; Sharma et al., SoCC'11 (2 to 6 times)"),
-)  # fmt: skip
+    Claim(
+        "S4-obs9-constraints",
+        "long waits come from constraints",
+        "tightly constrained ÷ free waits > 2",
+        _ratio,
+        lambda v: v > 2.0,
+        "Zhu et al., Observation 9; Sharma et al., SoCC'11 (2 to 6 times)",
+    ),
+)
 
 RECIPE = Recipe(
-    "delay_by_eligibility", compute, plot, RESULT, CLAIMS,
+    "delay_by_eligibility",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
     reads=("instance_constraints", "instance_events", "machine_events", "machine_attributes"),
-    reference="Zhu et al., Observation 9; Sharma et al., SoCC'11", order=91, topic="Placement constraints",
-)  # fmt: skip
+    reference="Zhu et al., Observation 9; Sharma et al., SoCC'11",
+    order=91,
+    topic="Placement constraints",
+)

@@ -25,17 +25,25 @@ if TYPE_CHECKING:
 _PERCENTS = (0.0, 10.0, 50.0, 90.0)
 
 RESULT = Table(
-    "eligible_machines", "day", ("day",),
+    "eligible_machines",
+    "day",
+    ("day",),
     (
         Column("day", "int64", "d", "Day since the start of the trace, from 0; −1 is before it.", nullable=False),
         Column("n_submitted", "int64", "count", "Submissions of tasks.", nullable=False),
         Column("n_constrained", "int64", "count", "Of these, with placement constraints.", nullable=False),
         Column("n_machines", "int64", "count", "Machines at the end of the day.", nullable=False),
-        *(Column(f"share_p{percent:g}", "float64", "1",
-                 f"Share of machines eligible, {percent:g}th percentile over constrained submissions.")
-          for percent in _PERCENTS),
+        *(
+            Column(
+                f"share_p{percent:g}",
+                "float64",
+                "1",
+                f"Share of machines eligible, {percent:g}th percentile over constrained submissions.",
+            )
+            for percent in _PERCENTS
+        ),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -45,12 +53,12 @@ def compute(tables: Tables) -> pa.Table:
     tasks = tasks.filter(tasks.submit_time.notnull() & (tasks.submit_time < AFTER_TRACE))
     since = (tasks.submit_time - TRACE_START) // DAY
     dated = tasks.select(
-        "collection_id", "instance_index", time="submit_time",
+        "collection_id",
+        "instance_index",
+        time="submit_time",
         day=(tasks.submit_time < TRACE_START).ifelse(-1, since).cast("int64"),
-    )  # fmt: skip
-    demands = dated.left_join(events, ["collection_id", "instance_index", "time"]).select(
-        "day", "fingerprint"
     )
+    demands = dated.left_join(events, ["collection_id", "instance_index", "time"]).select("day", "fingerprint")
     found = tables.fetch(demands.group_by(["day", "fingerprint"]).aggregate(n=demands.count()), "demands")
     states = shares_by_day(tables, sets)
     if not found.num_rows:
@@ -70,10 +78,7 @@ def compute(tables: Tables) -> pa.Table:
                 "n_submitted": sum(row["n"] for row in demand),
                 "n_constrained": sum(row["n"] for row in demand if row["fingerprint"] is not None),
                 "n_machines": states[min(day, last)].n_machines,
-                **{
-                    f"share_p{p:g}": None if np.isnan(v) else float(v)
-                    for p, v in zip(_PERCENTS, points, strict=True)
-                },
+                **{f"share_p{p:g}": None if np.isnan(v) else float(v) for p, v in zip(_PERCENTS, points, strict=True)},
             }
         )
     return pa.Table.from_pylist(rows, schema=pa.schema([(c.name, _ARROW[c.type]) for c in RESULT.columns]))
@@ -88,16 +93,11 @@ def plot(result: pa.Table) -> alt.Chart:
 
     from borgtrace.analyses._charts import HEIGHT, WIDTH, long
 
-    series = {
-        f"share_p{percent:g}": f"{percent:g}th percentile" if percent else "lowest" for percent in _PERCENTS
-    }
+    series = {f"share_p{percent:g}": f"{percent:g}th percentile" if percent else "lowest" for percent in _PERCENTS}
     before = "datum.value < 0 ? 'before' : datum.label"
     chart: alt.Chart = (
         alt.Chart(
-            long(result, ["day"], series),
-            title="Machines a constrained task may use",
-            width=WIDTH,
-            height=HEIGHT,
+            long(result, ["day"], series), title="Machines a constrained task may use", width=WIDTH, height=HEIGHT
         )
         .mark_line(point=True)
         .encode(
@@ -111,8 +111,12 @@ def plot(result: pa.Table) -> alt.Chart:
 
 
 RECIPE = Recipe(
-    "eligible_machines", compute, plot, RESULT,
+    "eligible_machines",
+    compute,
+    plot,
+    RESULT,
     reads=("instance_constraints", "instance_events", "machine_events", "machine_attributes"),
     reference="2011 format document, task constraints; Sharma et al., SoCC'11",
-    order=90, topic="Placement constraints",
-)  # fmt: skip
+    order=90,
+    topic="Placement constraints",
+)

@@ -28,7 +28,9 @@ TOLERANCE: Final = 0.10
 LESS: Final = 1.0 - 1e-6
 """Ends of an interval are float32 values, the published numbers decimals."""
 RESULT = Table(
-    "fidelity", "calibration target", ("measure", "tier"),
+    "fidelity",
+    "calibration target",
+    ("measure", "tier"),
     (
         Column("measure", "string", "id", "What is measured.", nullable=False),
         Column("tier", "string", "id", "Group of tasks, or all.", nullable=False),
@@ -38,11 +40,10 @@ RESULT = Table(
         Column("low", "float64", "1", "Lower end of the 95 % bootstrap interval over jobs."),
         Column("high", "float64", "1", "Upper end of the 95 % bootstrap interval over jobs."),
         Column("verdict", "string", "id", "One of: fits, does not fit, reported, not measured.", nullable=False),
-        Column("grade", "string", "id", "A from real bytes, C printed, D third party, E arithmetic.",
-               nullable=False),
+        Column("grade", "string", "id", "A from real bytes, C printed, D third party, E arithmetic.", nullable=False),
         Column("reference", "string", "id", "Where the published number comes from.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> pa.Table:
@@ -86,10 +87,17 @@ def _row(target: Target, measured: float | None, low: float | None, high: float 
         fits = abs(deviation) <= TOLERANCE or inside
         verdict = ("fits" if fits else "does not fit") if target.is_judged else "reported"
     return {
-        "measure": target.measure, "tier": target.tier, "published": target.published, "measured": measured,
-        "deviation": deviation, "low": low, "high": high, "verdict": verdict, "grade": target.grade,
+        "measure": target.measure,
+        "tier": target.tier,
+        "published": target.published,
+        "measured": measured,
+        "deviation": deviation,
+        "low": low,
+        "high": high,
+        "verdict": verdict,
+        "grade": target.grade,
         "reference": target.source,
-    }  # fmt: skip
+    }
 
 
 def plot(result: pa.Table) -> alt.Chart:
@@ -127,10 +135,23 @@ def _share_fitting(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("SYNTH-fidelity", "judged targets lie within 10 % or in the bootstrap interval", "all",
-          _share_fitting, lambda share: share == 1.0, "calibration targets of the generator"),
-)  # fmt: skip
+    Claim(
+        "SYNTH-fidelity",
+        "judged targets lie within 10 % or in the bootstrap interval",
+        "all",
+        _share_fitting,
+        lambda share: share == 1.0,
+        "calibration targets of the generator",
+    ),
+)
 RECIPE = Recipe(
-    "fidelity", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="published facts about the traces of 2011 and 2019", order=900, topic="The synthetic trace",
-)  # fmt: skip
+    "fidelity",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_events",),
+    reference="published facts about the traces of 2011 and 2019",
+    order=900,
+    topic="The synthetic trace",
+)

@@ -25,17 +25,19 @@ if TYPE_CHECKING:
 _NAMES = tuple(kind.lower() for kind in TERMINAL_EVENTS)
 
 RESULT = Table(
-    "hazards", "group of tasks", ("grouping", "group"),
+    "hazards",
+    "group of tasks",
+    ("grouping", "group"),
     (
         *GROUP_COLUMNS,
-        Column("hours", "float64", "h", "Hours that attempts of the group ran within the trace.",
-               nullable=False),
-        *(Column(f"n_{name}", "int64", "count", f"Running attempts that ended by {name.upper()}.",
-                 nullable=False)
-          for name in _NAMES),
+        Column("hours", "float64", "h", "Hours that attempts of the group ran within the trace.", nullable=False),
+        *(
+            Column(f"n_{name}", "int64", "count", f"Running attempts that ended by {name.upper()}.", nullable=False)
+            for name in _NAMES
+        ),
         *(Column(f"{name}_rate", "float64", "1/h", f"{name.upper()} per task-hour.") for name in _NAMES),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -54,10 +56,7 @@ def compute(tables: Tables) -> pa.Table:
     )
     sums = named.group_by(["tier", "class_"]).aggregate(
         milliseconds=named.milliseconds.sum().cast("int64"),
-        **{
-            f"n_{kind.lower()}": (is_inside & (named.end_type == kind)).cast("int64").sum()
-            for kind in TERMINAL_EVENTS
-        },
+        **{f"n_{kind.lower()}": (is_inside & (named.end_type == kind)).cast("int64").sum() for kind in TERMINAL_EVENTS},
     )
     found = tables.fetch(sums, "sums").to_pylist()
     if not found:
@@ -113,11 +112,24 @@ def _evictions_below_production(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("TIR-evictions", "evictions hit non-production work", "0.966 of the evicted collections (2019)",
-          _evictions_below_production, lambda v: v >= 0.95, "Tirmazi et al., EuroSys'20, section 6"),
-)  # fmt: skip
+    Claim(
+        "TIR-evictions",
+        "evictions hit non-production work",
+        "0.966 of the evicted collections (2019)",
+        _evictions_below_production,
+        lambda v: v >= 0.95,
+        "Tirmazi et al., EuroSys'20, section 6",
+    ),
+)
 
 RECIPE = Recipe(
-    "hazards", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Verma et al., EuroSys'15, Fig. 3", order=57, topic="Jobs and users",
-)  # fmt: skip
+    "hazards",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_events",),
+    reference="Verma et al., EuroSys'15, Fig. 3",
+    order=57,
+    topic="Jobs and users",
+)

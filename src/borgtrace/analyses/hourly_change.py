@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "hourly_change", "tier, resource and percent", ("tier", "resource", "percent"),
+    "hourly_change",
+    "tier, resource and percent",
+    ("tier", "resource", "percent"),
     (Column("tier", "string", "id", "Tier of the tasks.", nullable=False), *CURVE_COLUMNS),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -48,13 +50,24 @@ def _within(result: pa.Table, resource: str, percent: int) -> float:
 
 
 CLAIMS = (
-    Claim("REISS-hourly-cpu",
-          "from hour to hour the CPU of 60 % of the tasks, by duration, changes by less than 15 %",
-          "≈ 0.6", lambda r: _within(r, "cpu", 15), lambda v: 0.5 <= v <= 0.7,
-          "Reiss et al., SoCC'12, as quoted by Janus & Rzadca"),
-)  # fmt: skip
+    Claim(
+        "REISS-hourly-cpu",
+        "from hour to hour the CPU of 60 % of the tasks, by duration, changes by less than 15 %",
+        "≈ 0.6",
+        lambda r: _within(r, "cpu", 15),
+        lambda v: 0.5 <= v <= 0.7,
+        "Reiss et al., SoCC'12, as quoted by Janus & Rzadca",
+    ),
+)
 
 RECIPE = Recipe(
-    "hourly_change", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Reiss et al., SoCC'12", order=71, topic="How usage changes",
-)  # fmt: skip
+    "hourly_change",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="Reiss et al., SoCC'12",
+    order=71,
+    topic="How usage changes",
+)

@@ -23,25 +23,28 @@ from borgtrace.schema import Column, Table
 if TYPE_CHECKING:
     import altair as alt
 
-METRICS = {
-    "cpi": ("cycles_per_instruction", 0.1, 50.0, 14),
-    "mai": ("memory_accesses_per_instruction", 0.0, 1.0, 24),
-}
+METRICS = {"cpi": ("cycles_per_instruction", 0.1, 50.0, 14), "mai": ("memory_accesses_per_instruction", 0.0, 1.0, 24)}
 """Name: column, least and largest possible value, binary digits of its sums."""
 
 RESULT = Table(
-    "interference", "metric, condition and bin", ("metric", "condition", "bin"),
+    "interference",
+    "metric, condition and bin",
+    ("metric", "condition", "bin"),
     (
         Column("metric", "string", "id", "Hardware counter: cpi or mai.", nullable=False),
-        Column("condition", "string", "id", "What the bins count: tasks on the machine, or percent of its CPU in use.",
-               nullable=False),
-        Column("bin", "int64", "1", "Number of tasks; or upper end of five percentage points.",
-               nullable=False),
+        Column(
+            "condition",
+            "string",
+            "id",
+            "What the bins count: tasks on the machine, or percent of its CPU in use.",
+            nullable=False,
+        ),
+        Column("bin", "int64", "1", "Number of tasks; or upper end of five percentage points.", nullable=False),
         Column("seconds", "int64", "s", "Task time measured under this condition.", nullable=False),
         Column("mean", "float64", "1", "Mean of the metric, weighted by time.", nullable=False),
         Column("deviation", "float64", "1", "Standard deviation of the metric.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables, *, most_tasks: int = 60) -> ir.Table:
@@ -54,9 +57,7 @@ def compute(tables: Tables, *, most_tasks: int = 60) -> ir.Table:
     held = tasks.group_by(["machine_id", "slot"]).aggregate(held=tasks.seconds.sum().cast("int64"))
     held = held.mutate(held=_whole(held.held, most_tasks))
     rows = tasks.inner_join(slots, ["machine_id", "slot"]).inner_join(held, ["machine_id", "slot"])
-    return ibis.union(
-        *(_curve(rows, metric, condition) for metric in METRICS for condition in ("held", "used"))
-    )
+    return ibis.union(*(_curve(rows, metric, condition) for metric in METRICS for condition in ("held", "used")))
 
 
 def _whole(seconds: ir.IntegerColumn, most: int) -> ir.IntegerColumn:
@@ -78,9 +79,11 @@ def _curve(rows: ir.Table, metric: str, condition: str) -> ir.Table:
     return sums.select(
         metric=ibis.literal(metric),
         condition=ibis.literal("tasks" if condition == "held" else "cpu percent"),
-        bin="bin", seconds="seconds", mean=mean,
+        bin="bin",
+        seconds="seconds",
+        mean=mean,
         deviation=ibis.greatest(square - mean * mean, 0.0).sqrt(),
-    )  # fmt: skip
+    )
 
 
 def plot(result: pa.Table) -> alt.Chart:
@@ -126,15 +129,32 @@ def _slope(result: pa.Table, metric: str, condition: str) -> float:
 
 
 CLAIMS = (
-    Claim("VERMA-cpi-task", "CPI grows by about 0.3 % with every task on the machine", 0.003,
-          lambda r: _slope(r, "cpi", "tasks"), lambda v: 0.0 < v <= 0.006, "Verma et al., EuroSys'15, §5.2"),
-    Claim("VERMA-cpi-cpu", "CPI grows by less than 2 % with every 10 % of the machine's CPU", "< 0.02",
-          lambda r: 10.0 * _slope(r, "cpi", "cpu percent"), lambda v: v < 0.02,
-          "Verma et al., EuroSys'15, §5.2"),
-)  # fmt: skip
+    Claim(
+        "VERMA-cpi-task",
+        "CPI grows by about 0.3 % with every task on the machine",
+        0.003,
+        lambda r: _slope(r, "cpi", "tasks"),
+        lambda v: 0.0 < v <= 0.006,
+        "Verma et al., EuroSys'15, §5.2",
+    ),
+    Claim(
+        "VERMA-cpi-cpu",
+        "CPI grows by less than 2 % with every 10 % of the machine's CPU",
+        "< 0.02",
+        lambda r: 10.0 * _slope(r, "cpi", "cpu percent"),
+        lambda v: v < 0.02,
+        "Verma et al., EuroSys'15, §5.2",
+    ),
+)
 
 RECIPE = Recipe(
-    "interference", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "machine_events"),
+    "interference",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "machine_events"),
     reference="Verma et al., EuroSys'15, §5.2; the caveat of Zhu et al., Measure 1",
-    order=110, topic="Interference",
-)  # fmt: skip
+    order=110,
+    topic="Interference",
+)

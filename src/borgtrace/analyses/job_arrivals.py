@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "job_arrivals", "hour", ("hour",),
+    "job_arrivals",
+    "hour",
+    ("hour",),
     (
         Column("hour", "int64", "h", "Hour since the start of the trace, from 0.", nullable=False),
         Column("n_jobs", "int64", "count", "Jobs submitted for the first time.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -68,17 +70,32 @@ def plot(result: pa.Table) -> alt.Chart:
 
 
 CLAIMS = (
-    Claim("TIR-jobs-mean", "mean number of jobs per hour", "964 in 2011, 3360 in 2019",
-          lambda r: float(np.mean(r["n_jobs"].to_numpy())),
-          lambda v: abs(v / 964 - 1) <= 0.02 or abs(v / 3360 - 1) <= 0.02,
-          "Tirmazi et al., EuroSys'20, Fig. 8"),
-    Claim("TIR-jobs-median", "median number of jobs per hour", "885 in 2011, 3309 in 2019",
-          lambda r: float(np.median(r["n_jobs"].to_numpy())),
-          lambda v: abs(v / 885 - 1) <= 0.02 or abs(v / 3309 - 1) <= 0.02,
-          "Tirmazi et al., EuroSys'20, Fig. 8"),
-)  # fmt: skip
+    Claim(
+        "TIR-jobs-mean",
+        "mean number of jobs per hour",
+        "964 in 2011, 3360 in 2019",
+        lambda r: float(np.mean(r["n_jobs"].to_numpy())),
+        lambda v: abs(v / 964 - 1) <= 0.02 or abs(v / 3360 - 1) <= 0.02,
+        "Tirmazi et al., EuroSys'20, Fig. 8",
+    ),
+    Claim(
+        "TIR-jobs-median",
+        "median number of jobs per hour",
+        "885 in 2011, 3309 in 2019",
+        lambda r: float(np.median(r["n_jobs"].to_numpy())),
+        lambda v: abs(v / 885 - 1) <= 0.02 or abs(v / 3309 - 1) <= 0.02,
+        "Tirmazi et al., EuroSys'20, Fig. 8",
+    ),
+)
 
 RECIPE = Recipe(
-    "job_arrivals", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
-    reference="Tirmazi et al., EuroSys'20, Fig. 8", order=51, topic="Jobs and users",
-)  # fmt: skip
+    "job_arrivals",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("collection_events",),
+    reference="Tirmazi et al., EuroSys'20, Fig. 8",
+    order=51,
+    topic="Jobs and users",
+)

@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 ALL = "all"
 
 RESULT = Table(
-    "job_durations", "way to end and percentile", ("end_type", "percent"),
+    "job_durations",
+    "way to end and percentile",
+    ("end_type", "percent"),
     (
         Column("end_type", "string", "id", "Last end of the job, or all.", nullable=False),
         Column("percent", "float64", "1", "Percentile; 0 and 100 are the extremes.", nullable=False),
         Column("seconds", "float64", "s", "Time from the first SCHEDULE to the last end.", nullable=False),
         Column("mean", "float64", "s", "Mean of the group.", nullable=False),
-        Column("under_3min", "float64", "1", "Share of the group that lasts less than 3 minutes.",
-               nullable=False),
-        Column("under_2h", "float64", "1", "Share of the group that lasts less than 2 hours.",
-               nullable=False),
+        Column("under_3min", "float64", "1", "Share of the group that lasts less than 3 minutes.", nullable=False),
+        Column("under_2h", "float64", "1", "Share of the group that lasts less than 2 hours.", nullable=False),
         Column("n", "int64", "count", "Jobs of the group.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -62,8 +62,7 @@ def _durations(attempts: ir.Table) -> ir.Table:
     scheduled = (attempts.schedule_time > BEFORE_TRACE) & (attempts.schedule_time < AFTER_TRACE)
     ended = attempts.end_time < AFTER_TRACE
     last = {
-        f"{kind}_time": attempts.end_time.max(where=ended & (attempts.end_type == kind))
-        for kind in TERMINAL_EVENTS
+        f"{kind}_time": attempts.end_time.max(where=ended & (attempts.end_type == kind)) for kind in TERMINAL_EVENTS
     }
     jobs = attempts.group_by("collection_id").aggregate(
         begin=attempts.schedule_time.min(where=scheduled), end=attempts.end_time.max(where=ended), **last
@@ -100,10 +99,7 @@ def plot(result: pa.Table) -> alt.Chart:
         .mark_line(point=True)
         .encode(
             x=alt.X(
-                "seconds:Q",
-                title="from first SCHEDULE to end",
-                scale=alt.Scale(type="symlog"),
-                axis=duration_axis(),
+                "seconds:Q", title="from first SCHEDULE to end", scale=alt.Scale(type="symlog"), axis=duration_axis()
             ),
             y=alt.Y("percent:Q", title="percent of jobs"),
             color=alt.Color("end_type:N", title="end"),
@@ -118,13 +114,32 @@ def _of_all(column: str) -> Callable[[pa.Table], float]:
 
 
 CLAIMS = (
-    Claim("R12-half", "half of all jobs last less than 3 minutes", "≈ 0.5", _of_all("under_3min"),
-          lambda v: abs(v - 0.5) <= 0.05, "Reiss et al., SoCC'12"),
-    Claim("R12-2h", "more than 95 % of jobs last less than 2 hours", "> 0.95", _of_all("under_2h"),
-          lambda v: v > 0.95, "Reiss et al., SoCC'12"),
-)  # fmt: skip
+    Claim(
+        "R12-half",
+        "half of all jobs last less than 3 minutes",
+        "≈ 0.5",
+        _of_all("under_3min"),
+        lambda v: abs(v - 0.5) <= 0.05,
+        "Reiss et al., SoCC'12",
+    ),
+    Claim(
+        "R12-2h",
+        "more than 95 % of jobs last less than 2 hours",
+        "> 0.95",
+        _of_all("under_2h"),
+        lambda v: v > 0.95,
+        "Reiss et al., SoCC'12",
+    ),
+)
 
 RECIPE = Recipe(
-    "job_durations", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
-    reference="Reiss et al., SoCC'12, section 4", order=53, topic="Jobs and users",
-)  # fmt: skip
+    "job_durations",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("collection_events",),
+    reference="Reiss et al., SoCC'12, section 4",
+    order=53,
+    topic="Jobs and users",
+)

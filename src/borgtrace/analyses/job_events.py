@@ -20,13 +20,15 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "job_events", "event type", ("type",),
+    "job_events",
+    "event type",
+    ("type",),
     (
         Column("type", "string", "id", "Event type, or any for all of them.", nullable=False),
         Column("n_events", "int64", "count", "Events of the type.", nullable=False),
         Column("n_jobs", "int64", "count", "Jobs with such an event.", nullable=False),
     ),
-)  # fmt: skip
+)
 ANY = "any"
 
 
@@ -34,9 +36,7 @@ def compute(tables: Tables) -> ir.Table:
     """Return events and jobs per event type."""
     events = tables.collection_events
     events = events.filter(events.collection_type == "JOB")
-    per_type = events.group_by("type").aggregate(
-        n_events=events.count(), n_jobs=events.collection_id.nunique()
-    )
+    per_type = events.group_by("type").aggregate(n_events=events.count(), n_jobs=events.collection_id.nunique())
     total = events.aggregate(n_events=events.count(), n_jobs=events.collection_id.nunique())
     return per_type.union(total.select(type=ibis.literal(ANY), n_events="n_events", n_jobs="n_jobs"))
 
@@ -70,14 +70,39 @@ def _share(type_: str) -> Callable[[pa.Table], float]:
 
 
 CLAIMS = (
-    Claim("JE-finish", "most jobs finish", 0.574, _share("FINISH"), lambda share: share > 0.5,
-          "count over the job events of 2011"),
-    Claim("JE-kill", "two jobs in five are killed", 0.405, _share("KILL"),
-          lambda share: abs(share - 0.405) <= 0.05, "count over the job events of 2011"),
-    Claim("JE-fail", "few jobs fail", 0.015, _share("FAIL"), lambda share: share <= 0.03,
-          "count over the job events of 2011"),
-)  # fmt: skip
+    Claim(
+        "JE-finish",
+        "most jobs finish",
+        0.574,
+        _share("FINISH"),
+        lambda share: share > 0.5,
+        "count over the job events of 2011",
+    ),
+    Claim(
+        "JE-kill",
+        "two jobs in five are killed",
+        0.405,
+        _share("KILL"),
+        lambda share: abs(share - 0.405) <= 0.05,
+        "count over the job events of 2011",
+    ),
+    Claim(
+        "JE-fail",
+        "few jobs fail",
+        0.015,
+        _share("FAIL"),
+        lambda share: share <= 0.03,
+        "count over the job events of 2011",
+    ),
+)
 RECIPE = Recipe(
-    "job_events", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
-    reference="2011 format document, job events table", order=50, topic="Jobs and users",
-)  # fmt: skip
+    "job_events",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("collection_events",),
+    reference="2011 format document, job events table",
+    order=50,
+    topic="Jobs and users",
+)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "job_interarrivals", "percentile", ("percent",),
+    "job_interarrivals",
+    "percentile",
+    ("percent",),
     (
         Column("percent", "float64", "1", "Percentile; 100 is the maximum.", nullable=False),
         Column("seconds", "float64", "s", "Time between two neighbouring jobs.", nullable=False),
@@ -28,7 +30,7 @@ RESULT = Table(
         Column("squared_cv", "float64", "1", "Variance over squared mean; 1 for a Poisson process."),
         Column("n", "int64", "count", "Number of gaps.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -80,10 +82,23 @@ def _burstiness(result: pa.Table) -> float | None:
 
 
 CLAIMS = (
-    Claim("JE-bursts", "jobs come in bursts (variance over squared mean, 1 for a Poisson process)", 3.38,
-          _burstiness, lambda value: value > 1.5, "count over the job events of 2011"),
-)  # fmt: skip
+    Claim(
+        "JE-bursts",
+        "jobs come in bursts (variance over squared mean, 1 for a Poisson process)",
+        3.38,
+        _burstiness,
+        lambda value: value > 1.5,
+        "count over the job events of 2011",
+    ),
+)
 RECIPE = Recipe(
-    "job_interarrivals", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
-    reference="Tirmazi et al., EuroSys'20, section 7", order=52, topic="Jobs and users",
-)  # fmt: skip
+    "job_interarrivals",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("collection_events",),
+    reference="Tirmazi et al., EuroSys'20, section 7",
+    order=52,
+    topic="Jobs and users",
+)

@@ -24,15 +24,16 @@ _WHOLE = 100
 """Ranks that are all reported; later ones in steps of about 2 %."""
 
 RESULT = Table(
-    "jobs_per_owner", "kind of owner and rank", ("kind", "rank"),
+    "jobs_per_owner",
+    "kind of owner and rank",
+    ("kind", "rank"),
     (
         Column("kind", "string", "id", "What owns the jobs: user or logical name.", nullable=False),
         Column("rank", "int64", "rank", "Rank by the number of jobs, from 1.", nullable=False),
         Column("n_jobs", "int64", "count", "Jobs of the owner of this rank.", nullable=False),
-        Column("share", "float64", "1", "Share of all jobs that the owners up to this rank have.",
-               nullable=False),
+        Column("share", "float64", "1", "Share of all jobs that the owners up to this rank have.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -44,12 +45,7 @@ def compute(tables: Tables) -> pa.Table:
         n = np.sort(n)[::-1]
         for rank in _ranks(len(n)):
             rows.append(
-                {
-                    "kind": kind,
-                    "rank": rank,
-                    "n_jobs": int(n[rank - 1]),
-                    "share": float(n[:rank].sum() / n.sum()),
-                }
+                {"kind": kind, "rank": rank, "n_jobs": int(n[rank - 1]), "share": float(n[:rank].sum() / n.sum())}
             )
     if not rows:
         raise NotApplicable("no job tells its user or its logical name")
@@ -98,12 +94,31 @@ def _top(kind: str, rank: int) -> Callable[[pa.Table], float]:
 
 
 CLAIMS = (
-    Claim("JE-top-user", "one user submits a seventh of all jobs", 0.146, _top("user", 1),
-          lambda share: abs(share - 0.146) <= 0.05, "count over the job events of 2011"),
-    Claim("JE-top-ten", "ten users submit more than half of all jobs", 0.554, _top("user", 10),
-          lambda share: share > 0.5, "count over the job events of 2011"),
-)  # fmt: skip
+    Claim(
+        "JE-top-user",
+        "one user submits a seventh of all jobs",
+        0.146,
+        _top("user", 1),
+        lambda share: abs(share - 0.146) <= 0.05,
+        "count over the job events of 2011",
+    ),
+    Claim(
+        "JE-top-ten",
+        "ten users submit more than half of all jobs",
+        0.554,
+        _top("user", 10),
+        lambda share: share > 0.5,
+        "count over the job events of 2011",
+    ),
+)
 RECIPE = Recipe(
-    "jobs_per_owner", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
-    reference="Reiss et al., SoCC'12, section 3", order=55, topic="Jobs and users",
-)  # fmt: skip
+    "jobs_per_owner",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("collection_events",),
+    reference="Reiss et al., SoCC'12, section 3",
+    order=55,
+    topic="Jobs and users",
+)

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "load_and_times", "day", ("day",),
+    "load_and_times",
+    "day",
+    ("day",),
     (
         Column("day", "int64", "d", "Day since the start of the trace, from 0.", nullable=False),
         Column("mean_wait", "float64", "s", "Mean wait of what was scheduled on the day."),
@@ -35,7 +37,7 @@ RESULT = Table(
         Column("mean_pending", "float64", "count", "Mean number of pending tasks."),
         Column("mean_running", "float64", "count", "Mean number of running tasks."),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -136,9 +138,7 @@ def correlation(result: pa.Table, column: str) -> Interval:
     whole = [row for row in result.to_pylist() if row[column] is not None and row["mean_pending"] is not None]
     if len(whole) < 7:
         raise NotApplicable("the trace is shorter than a week")
-    found = rank_correlation(
-        np.array([row[column] for row in whole]), np.array([row["mean_pending"] for row in whole])
-    )
+    found = rank_correlation(np.array([row[column] for row in whole]), np.array([row["mean_pending"] for row in whole]))
     if np.isnan(found.value):
         raise NotApplicable("one of the two never changes")
     return found
@@ -149,13 +149,32 @@ def _includes_zero(interval: Interval) -> bool:
 
 
 CLAIMS = (
-    Claim("S4-obs9-scheduling", "scheduling times are not influenced by the queue", "correlation 0",
-          lambda r: correlation(r, "mean_wait"), _includes_zero, "Zhu et al., Observation 9"),
-    Claim("S4-obs9-execution", "execution times are not influenced by the queue", "correlation 0",
-          lambda r: correlation(r, "mean_run"), _includes_zero, "Zhu et al., Observation 9"),
-)  # fmt: skip
+    Claim(
+        "S4-obs9-scheduling",
+        "scheduling times are not influenced by the queue",
+        "correlation 0",
+        lambda r: correlation(r, "mean_wait"),
+        _includes_zero,
+        "Zhu et al., Observation 9",
+    ),
+    Claim(
+        "S4-obs9-execution",
+        "execution times are not influenced by the queue",
+        "correlation 0",
+        lambda r: correlation(r, "mean_run"),
+        _includes_zero,
+        "Zhu et al., Observation 9",
+    ),
+)
 
 RECIPE = Recipe(
-    "load_and_times", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Zhu et al., Observation 9", order=41, topic="Waiting and running times",
-)  # fmt: skip
+    "load_and_times",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_events",),
+    reference="Zhu et al., Observation 9",
+    order=41,
+    topic="Waiting and running times",
+)

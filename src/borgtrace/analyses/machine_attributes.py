@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "machine_attributes", "attribute name", ("name",),
+    "machine_attributes",
+    "attribute name",
+    ("name",),
     (
         Column("name", "string", "id", "Name of the attribute (hash).", nullable=False),
         Column("n_machines", "int64", "count", "Machines that ever had it.", nullable=False),
@@ -26,7 +28,7 @@ RESULT = Table(
         Column("n_changes", "int64", "count", "Rows of the table about it.", nullable=False),
         Column("n_deletions", "int64", "count", "Of these, deletions.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -61,6 +63,12 @@ def plot(result: pa.Table) -> alt.Chart:
 
 
 RECIPE = Recipe(
-    "machine_attributes", compute, plot, RESULT, reads=("machine_attributes",),
-    reference="2011 format document, machine attributes", order=14, topic="Machines",
-)  # fmt: skip
+    "machine_attributes",
+    compute,
+    plot,
+    RESULT,
+    reads=("machine_attributes",),
+    reference="2011 format document, machine attributes",
+    order=14,
+    topic="Machines",
+)

@@ -26,17 +26,21 @@ _WEEK = 168
 """Hours."""
 
 RESULT = Table(
-    "machine_availability", "hour", ("hour",),
+    "machine_availability",
+    "hour",
+    ("hour",),
     (
         Column("hour", "int64", "h", "Hour since the start of the trace, from 0.", nullable=False),
         Column("machines", "float64", "count", "Mean number of machines.", nullable=False),
         Column("cpu", "float64", "fraction", "Mean CPU of the machines present.", nullable=False),
         Column("memory", "float64", "fraction", "Mean memory of the machines present.", nullable=False),
         Column("cpu_seen", "float64", "fraction", "Mean CPU of all machines seen so far.", nullable=False),
-        *(Column(f"n_{kind.lower()}", "int64", "count", f"{kind} events in the hour.", nullable=False)
-          for kind in _KINDS),
+        *(
+            Column(f"n_{kind.lower()}", "int64", "count", f"{kind} events in the hour.", nullable=False)
+            for kind in _KINDS
+        ),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -50,9 +54,13 @@ def compute(tables: Tables) -> ir.Table:
     joined = lookup(joined, number.select("hour", "machines"), ["hour"])
     joined = lookup(joined, _events_per_hour(events), ["hour"])
     return joined.select(
-        "hour", "machines", "cpu", "memory", "cpu_seen",
+        "hour",
+        "machines",
+        "cpu",
+        "memory",
+        "cpu_seen",
         **{f"n_{kind.lower()}": joined[f"n_{kind.lower()}"].fill_null(0) for kind in _KINDS},
-    )  # fmt: skip
+    )
 
 
 def _mean(changes: ir.Table, spine: ir.Table, columns: tuple[str, ...]) -> ir.Table:
@@ -104,10 +112,23 @@ def _lost(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("ME-cpu-lost", "absences cost less than one percent of the CPU time", 0.00692, _lost,
-          lambda share: share < 0.01, "count over the machine events of 2011"),
-)  # fmt: skip
+    Claim(
+        "ME-cpu-lost",
+        "absences cost less than one percent of the CPU time",
+        0.00692,
+        _lost,
+        lambda share: share < 0.01,
+        "count over the machine events of 2011",
+    ),
+)
 RECIPE = Recipe(
-    "machine_availability", compute, plot, RESULT, CLAIMS, reads=("machine_events",),
-    reference="2011 format document, machine events", order=13, topic="Machines",
-)  # fmt: skip
+    "machine_availability",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("machine_events",),
+    reference="2011 format document, machine events",
+    order=13,
+    topic="Machines",
+)

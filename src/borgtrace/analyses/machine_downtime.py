@@ -23,13 +23,15 @@ _ENOUGH = 100
 """Absences, before their quantiles are compared."""
 
 RESULT = Table(
-    "machine_downtime", "percentile", ("percent",),
+    "machine_downtime",
+    "percentile",
+    ("percent",),
     (
         Column("percent", "float64", "1", "Percentile; 0 and 100 are the extremes.", nullable=False),
         Column("seconds", "float64", "s", "Time from REMOVE to ADD.", nullable=False),
         Column("n", "int64", "count", "Number of absences, the same in every row.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -44,11 +46,7 @@ def compute(tables: Tables) -> pa.Table:
     values, n = groups[()]
     percents = (0.0, *PERCENTS, 100.0)
     return pa.table(
-        {
-            "percent": percents,
-            "seconds": quantiles(values / 1e6, n, percents),
-            "n": [int(n.sum())] * len(percents),
-        }
+        {"percent": percents, "seconds": quantiles(values / 1e6, n, percents), "n": [int(n.sum())] * len(percents)}
     )
 
 
@@ -62,9 +60,7 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(rows(result), title="How long machines are away", width=WIDTH, height=HEIGHT)
         .mark_line(point=True)
         .encode(
-            x=alt.X(
-                "seconds:Q", title="from REMOVE to ADD", scale=alt.Scale(type="symlog"), axis=duration_axis()
-            ),
+            x=alt.X("seconds:Q", title="from REMOVE to ADD", scale=alt.Scale(type="symlog"), axis=duration_axis()),
             y=alt.Y("percent:Q", title="percent of absences"),
             tooltip=["percent:Q", "seconds:Q"],
         )
@@ -82,14 +78,33 @@ def _at(percent: float) -> Callable[[pa.Table], float]:
 
 
 CLAIMS = (
-    Claim("ME-away-median", "half of the absences last less than 17 minutes", "998 s", _at(50.0),
-          lambda seconds: abs(seconds / 998 - 1) <= 0.1, "count over the machine events of 2011",
-          format=",.0f"),
-    Claim("ME-away-day", "one absence in twenty lasts longer than a day", "94,522 s", _at(95.0),
-          lambda seconds: abs(seconds / 94_522 - 1) <= 0.1, "count over the machine events of 2011",
-          format=",.0f"),
-)  # fmt: skip
+    Claim(
+        "ME-away-median",
+        "half of the absences last less than 17 minutes",
+        "998 s",
+        _at(50.0),
+        lambda seconds: abs(seconds / 998 - 1) <= 0.1,
+        "count over the machine events of 2011",
+        format=",.0f",
+    ),
+    Claim(
+        "ME-away-day",
+        "one absence in twenty lasts longer than a day",
+        "94,522 s",
+        _at(95.0),
+        lambda seconds: abs(seconds / 94_522 - 1) <= 0.1,
+        "count over the machine events of 2011",
+        format=",.0f",
+    ),
+)
 RECIPE = Recipe(
-    "machine_downtime", compute, plot, RESULT, CLAIMS, reads=("machine_events",),
-    reference="2011 format document, machine events", order=12, topic="Machines",
-)  # fmt: skip
+    "machine_downtime",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("machine_events",),
+    reference="2011 format document, machine events",
+    order=12,
+    topic="Machines",
+)

@@ -20,28 +20,36 @@ _ENOUGH = 100
 """Machines removed, before a share of them is compared."""
 
 RESULT = Table(
-    "machine_removals", "number of removals", ("n_removals",),
+    "machine_removals",
+    "number of removals",
+    ("n_removals",),
     (
         Column("n_removals", "int64", "count", "How often a machine was removed.", nullable=False),
         Column("n_machines", "int64", "count", "Machines removed that often.", nullable=False),
         Column("n_gone", "int64", "count", "Of these, machines that were gone at the end.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> ir.Table:
     """Return the number of machines by their number of REMOVE events."""
     events = tables.machine_events
     is_removal = (events.type == "REMOVE").cast("int64")
-    machines = events.mutate(is_removal=is_removal).group_by("machine_id").aggregate(
-        n_removals=lambda t: t.is_removal.sum(),
-        removed=lambda t: t.time.max(where=t.type == "REMOVE"),
-        there=lambda t: t.time.max(where=t.type != "REMOVE"),
-    )  # fmt: skip
+    machines = (
+        events.mutate(is_removal=is_removal)
+        .group_by("machine_id")
+        .aggregate(
+            n_removals=lambda t: t.is_removal.sum(),
+            removed=lambda t: t.time.max(where=t.type == "REMOVE"),
+            there=lambda t: t.time.max(where=t.type != "REMOVE"),
+        )
+    )
     gone = machines.removed.notnull() & (machines.there.isnull() | (machines.removed > machines.there))
-    return machines.mutate(gone=gone.cast("int64")).group_by("n_removals").aggregate(
-        n_machines=lambda t: t.count(), n_gone=lambda t: t.gone.sum()
-    )  # fmt: skip
+    return (
+        machines.mutate(gone=gone.cast("int64"))
+        .group_by("n_removals")
+        .aggregate(n_machines=lambda t: t.count(), n_gone=lambda t: t.gone.sum())
+    )
 
 
 def plot(result: pa.Table) -> alt.Chart:
@@ -71,10 +79,23 @@ def _never_back(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("ME-gone", "machines that leave come back, but for one in fifty", 97 / 5141,
-          _never_back, lambda share: share <= 0.05, "count over the machine events of 2011"),
-)  # fmt: skip
+    Claim(
+        "ME-gone",
+        "machines that leave come back, but for one in fifty",
+        97 / 5141,
+        _never_back,
+        lambda share: share <= 0.05,
+        "count over the machine events of 2011",
+    ),
+)
 RECIPE = Recipe(
-    "machine_removals", compute, plot, RESULT, CLAIMS, reads=("machine_events",),
-    reference="2011 format document, machine events", order=11, topic="Machines",
-)  # fmt: skip
+    "machine_removals",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("machine_events",),
+    reference="2011 format document, machine events",
+    order=11,
+    topic="Machines",
+)

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "machine_shapes", "shape of a machine", ("platform_id", "cpu_capacity", "memory_capacity"),
+    "machine_shapes",
+    "shape of a machine",
+    ("platform_id", "cpu_capacity", "memory_capacity"),
     (
         Column("platform_id", "string", "id", "Microarchitecture and chipset (hash)."),
         Column("cpu_capacity", "float32", "fraction", "CPU, as a fraction of the largest machine."),
@@ -30,7 +32,7 @@ RESULT = Table(
         Column("n_first", "int64", "count", "Machines whose first known capacity it is.", nullable=False),
         Column("n_last", "int64", "count", "Machines whose last known capacity it is.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -65,10 +67,9 @@ def plot(result: pa.Table) -> alt.Chart:
             y=alt.Y("memory_capacity:Q", title="memory (fraction of the largest)"),
             size=alt.Size("n_last:Q", title="machines", scale=alt.Scale(range=[20, 1500])),
             color=alt.Color("platform_id:N", title="platform", legend=None),
-            tooltip=["platform_id:N", "cpu_capacity:Q", "memory_capacity:Q",
-                     "n_at_start:Q", "n_first:Q", "n_last:Q"],
+            tooltip=["platform_id:N", "cpu_capacity:Q", "memory_capacity:Q", "n_at_start:Q", "n_first:Q", "n_last:Q"],
         )
-    )  # fmt: skip
+    )
     return chart
 
 
@@ -79,11 +80,24 @@ def _last(result: pa.Table) -> str:
 REISS_TABLE_1 = "6732/3863/1001/795/126/52/5/5/3/1"
 
 CLAIMS = (
-    Claim("R12-table1", "the ten machine shapes of the 2011 cell", REISS_TABLE_1, _last,
-          lambda text: text == REISS_TABLE_1, "Reiss et al., SoCC'12, Table 1"),
-)  # fmt: skip
+    Claim(
+        "R12-table1",
+        "the ten machine shapes of the 2011 cell",
+        REISS_TABLE_1,
+        _last,
+        lambda text: text == REISS_TABLE_1,
+        "Reiss et al., SoCC'12, Table 1",
+    ),
+)
 
 RECIPE = Recipe(
-    "machine_shapes", compute, plot, RESULT, CLAIMS, reads=("machine_events",),
-    reference="Reiss et al., SoCC'12, Table 1", order=10, topic="Machines",
-)  # fmt: skip
+    "machine_shapes",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("machine_events",),
+    reference="Reiss et al., SoCC'12, Table 1",
+    order=10,
+    topic="Machines",
+)

@@ -25,16 +25,22 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "machine_utilization", "resource and percent", ("resource", "percent"),
+    "machine_utilization",
+    "resource and percent",
+    ("resource", "percent"),
     (
         Column("resource", "string", "id", "Resource: cpu or memory.", nullable=False),
-        Column("percent", "int64", "%",
-               "Used share of the machine, rounded up; the last row holds all above.",
-               nullable=False),
+        Column(
+            "percent",
+            "int64",
+            "%",
+            "Used share of the machine, rounded up; the last row holds all above.",
+            nullable=False,
+        ),
         Column("n_slots", "int64", "count", "Machine-slots with this utilization.", nullable=False),
         Column("share", "float64", "fraction", "Share of machine-slots at most this full.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables, *, highest: int = 150) -> ir.Table:
@@ -62,8 +68,7 @@ def _curve(held: ir.Table, n_present: ir.Table, resource: str, highest: int) -> 
     counts = held.select(percent=percent).group_by("percent").aggregate(n=lambda t: t.count())
     idle = n_present.cross_join(counts.aggregate(n_busy=counts.n.sum().cast("int64")))
     idle = idle.select(
-        percent=ibis.literal(0, "int64"),
-        n=ibis.greatest(idle.n_present.fill_null(0) - idle.n_busy.fill_null(0), 0),
+        percent=ibis.literal(0, "int64"), n=ibis.greatest(idle.n_present.fill_null(0) - idle.n_busy.fill_null(0), 0)
     )
     counts = counts.union(idle)
     counts = counts.group_by("percent").aggregate(n_slots=counts.n.sum().cast("int64"))
@@ -72,9 +77,11 @@ def _curve(held: ir.Table, n_present: ir.Table, resource: str, highest: int) -> 
     everything = ibis.window()
     total = counts.n_slots.sum().over(everything).cast("float64")
     return counts.select(
-        resource=ibis.literal(resource), percent="percent", n_slots="n_slots",
+        resource=ibis.literal(resource),
+        percent="percent",
+        n_slots="n_slots",
         share=counts.n_slots.sum().over(upto).cast("float64") / total,
-    )  # fmt: skip
+    )
 
 
 def plot(result: pa.Table) -> alt.Chart:
@@ -106,12 +113,24 @@ def _above(result: pa.Table, resource: str, percent: int) -> float:
 
 
 CLAIMS = (
-    Claim("TIR-machines-cpu-80", "few machines use more than 80 % of their CPU",
-          "few (2019, fewer than in 2011)",
-          lambda r: _above(r, "cpu", 80), lambda v: v < 0.1, "Tirmazi et al., EuroSys'20"),
-)  # fmt: skip
+    Claim(
+        "TIR-machines-cpu-80",
+        "few machines use more than 80 % of their CPU",
+        "few (2019, fewer than in 2011)",
+        lambda r: _above(r, "cpu", 80),
+        lambda v: v < 0.1,
+        "Tirmazi et al., EuroSys'20",
+    ),
+)
 
 RECIPE = Recipe(
-    "machine_utilization", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "machine_events"),
-    reference="Tirmazi et al., EuroSys'20 (machine utilization)", order=61, topic="Utilization",
-)  # fmt: skip
+    "machine_utilization",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "machine_events"),
+    reference="Tirmazi et al., EuroSys'20 (machine utilization)",
+    order=61,
+    topic="Utilization",
+)

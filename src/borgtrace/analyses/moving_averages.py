@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "moving_averages", "step of time", ("time",),
+    "moving_averages",
+    "step of time",
+    ("time",),
     (
         Column("time", "int64", "us", "End of the step.", nullable=False),
         Column("mean_wait", "float64", "s", "Mean wait of what was scheduled in the trailing period."),
@@ -32,7 +34,7 @@ RESULT = Table(
         Column("mean_run", "float64", "s", "Mean run of what ended in the trailing period."),
         Column("n_ended", "int64", "count", "Attempts with a run in that period.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables, *, trailing: int = HOUR, step: int = WINDOW) -> pa.Table:
@@ -67,9 +69,7 @@ def _sums(rows: ir.Table, duration: ir.Value, at: ir.Value, step: int) -> ir.Tab
     return timed.group_by("step").aggregate(total=timed.duration.sum().cast("int64"), n=timed.count())
 
 
-def _trail(
-    sums: pa.Table, first: int, last: int, width: int
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
+def _trail(sums: pa.Table, first: int, last: int, width: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     totals, numbers = np.zeros(last - first + 1), np.zeros(last - first + 1)
     places = sums["step"].to_numpy() - first
     totals[places], numbers[places] = sums["total"].to_numpy() / 1e6, sums["n"].to_numpy()
@@ -111,6 +111,12 @@ def plot(result: pa.Table) -> alt.HConcatChart:
 
 
 RECIPE = Recipe(
-    "moving_averages", compute, plot, RESULT, reads=("instance_events",),
-    reference="Zhu et al., Fig. 6 and 7", order=40, topic="Waiting and running times",
-)  # fmt: skip
+    "moving_averages",
+    compute,
+    plot,
+    RESULT,
+    reads=("instance_events",),
+    reference="Zhu et al., Fig. 6 and 7",
+    order=40,
+    topic="Waiting and running times",
+)

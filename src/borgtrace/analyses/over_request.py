@@ -25,7 +25,9 @@ def _count(name: str, doc: str) -> Column:
 
 
 RESULT = Table(
-    "over_request", "tier and resource", ("tier", "resource"),
+    "over_request",
+    "tier and resource",
+    ("tier", "resource"),
     (
         Column("tier", "string", "id", "Tier of the tasks.", nullable=False),
         Column("resource", "string", "id", "Resource: cpu or memory.", nullable=False),
@@ -38,7 +40,7 @@ RESULT = Table(
         Column("seconds_over", "int64", "s", "Time in windows above the request.", nullable=False),
         Column("largest", "float64", "1", "Largest window mean, in requests."),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -128,16 +130,40 @@ def _largest(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("EDA-memory-peak", "3.36 % of the tasks exceed their memory request at the peak", 0.0336,
-          lambda r: _share(r, "n_peak_over", "memory"), lambda v: 0.017 <= v <= 0.05,
-          "published exploration of the full 2011 trace"),
-    Claim("S4-over-request", "the largest window of a task is up to twice its request", "up to 2",
-          _largest, lambda v: 1.0 < v <= 2.0, "Zhu et al."),
-    Claim("S4-over-twice", "hardly any task (under 1 %) uses more than twice its CPU request", "none",
-          lambda r: _share(r, "n_over_200", "cpu"), lambda v: v < 0.01, "Zhu et al."),
-)  # fmt: skip
+    Claim(
+        "EDA-memory-peak",
+        "3.36 % of the tasks exceed their memory request at the peak",
+        0.0336,
+        lambda r: _share(r, "n_peak_over", "memory"),
+        lambda v: 0.017 <= v <= 0.05,
+        "published exploration of the full 2011 trace",
+    ),
+    Claim(
+        "S4-over-request",
+        "the largest window of a task is up to twice its request",
+        "up to 2",
+        _largest,
+        lambda v: 1.0 < v <= 2.0,
+        "Zhu et al.",
+    ),
+    Claim(
+        "S4-over-twice",
+        "hardly any task (under 1 %) uses more than twice its CPU request",
+        "none",
+        lambda r: _share(r, "n_over_200", "cpu"),
+        lambda v: v < 0.01,
+        "Zhu et al.",
+    ),
+)
 
 RECIPE = Recipe(
-    "over_request", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Zhu et al. (over-consumption)", order=111, topic="Interference",
-)  # fmt: skip
+    "over_request",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="Zhu et al. (over-consumption)",
+    order=111,
+    topic="Interference",
+)

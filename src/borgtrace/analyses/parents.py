@@ -21,25 +21,27 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "parents", "parent and way of ending", ("has_parent", "end_type"),
+    "parents",
+    "parent and way of ending",
+    ("has_parent", "end_type"),
     (
         Column("has_parent", "bool", "1", "Whether the job names a parent.", nullable=False),
-        Column("end_type", "string", "enum", "How the job ended, NONE where it was alive at the end.",
-               nullable=False),
+        Column("end_type", "string", "enum", "How the job ended, NONE where it was alive at the end.", nullable=False),
         Column("n_jobs", "int64", "count", "Jobs.", nullable=False),
-        Column("n_after_parent", "int64", "count", "Jobs that ended just after their parent.",
-               nullable=False),
+        Column("n_after_parent", "int64", "count", "Jobs that ended just after their parent.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables, *, delay: int = 60) -> ir.Table:
     """Return how jobs ended, with and without a parent."""
     require_2019(tables, "parents")
     events = tables.collection_events
-    jobs = events.filter(events.collection_type == "JOB").group_by("collection_id").aggregate(
-        parent_id=lambda t: t.parent_collection_id.max()
-    )  # fmt: skip
+    jobs = (
+        events.filter(events.collection_type == "JOB")
+        .group_by("collection_id")
+        .aggregate(parent_id=lambda t: t.parent_collection_id.max())
+    )
     ends = last_ends(tables.collection_attempts)
     own = jobs.left_join(ends, "collection_id").drop("collection_id_right")
     theirs = ends.select(host_id="collection_id", parent_end="end_time")
@@ -77,9 +79,7 @@ def plot(result: pa.Table) -> alt.Chart:
 
 
 def _killed(result: pa.Table, has_parent: bool) -> float:
-    rows = [
-        row for row in result.to_pylist() if row["has_parent"] == has_parent and row["end_type"] != ENDS[-1]
-    ]
+    rows = [row for row in result.to_pylist() if row["has_parent"] == has_parent and row["end_type"] != ENDS[-1]]
     total = sum(row["n_jobs"] for row in rows)
     if not total:
         raise NotApplicable(f"no job {'with' if has_parent else 'without'} a parent has ended")
@@ -87,13 +87,32 @@ def _killed(result: pa.Table, has_parent: bool) -> float:
 
 
 CLAIMS = (
-    Claim("TIR-killed-with-parent", "most jobs with a parent end by KILL", 0.87,
-          lambda r: _killed(r, True), lambda v: 0.77 <= v <= 0.97, "Tirmazi et al., EuroSys'20"),
-    Claim("TIR-killed-without-parent", "fewer jobs without a parent do", 0.41,
-          lambda r: _killed(r, False), lambda v: 0.31 <= v <= 0.51, "Tirmazi et al., EuroSys'20"),
-)  # fmt: skip
+    Claim(
+        "TIR-killed-with-parent",
+        "most jobs with a parent end by KILL",
+        0.87,
+        lambda r: _killed(r, True),
+        lambda v: 0.77 <= v <= 0.97,
+        "Tirmazi et al., EuroSys'20",
+    ),
+    Claim(
+        "TIR-killed-without-parent",
+        "fewer jobs without a parent do",
+        0.41,
+        lambda r: _killed(r, False),
+        lambda v: 0.31 <= v <= 0.51,
+        "Tirmazi et al., EuroSys'20",
+    ),
+)
 
 RECIPE = Recipe(
-    "parents", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
-    reference="Tirmazi et al., EuroSys'20 (job dependencies)", order=120, topic="Dependencies and limits",
-)  # fmt: skip
+    "parents",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("collection_events",),
+    reference="Tirmazi et al., EuroSys'20 (job dependencies)",
+    order=120,
+    topic="Dependencies and limits",
+)

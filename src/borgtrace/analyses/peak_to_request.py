@@ -21,16 +21,18 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "peak_to_request", "resource and bin", ("resource", "bin"),
+    "peak_to_request",
+    "resource and bin",
+    ("resource", "bin"),
     (
         Column("resource", "string", "id", "Resource: cpu or memory.", nullable=False),
-        Column("bin", "int64", "id", "Bin k holds peaks from 5k up to 5(k+1) percent of the request.",
-               nullable=False),
+        Column("bin", "int64", "id", "Bin k holds peaks from 5k up to 5(k+1) percent of the request.", nullable=False),
         Column("n_tasks", "int64", "count", "Tasks in the bin.", nullable=False),
-        Column("n_within", "int64", "count", "Tasks in the bin whose CPU and memory both stayed within.",
-               nullable=False),
+        Column(
+            "n_within", "int64", "count", "Tasks in the bin whose CPU and memory both stayed within.", nullable=False
+        ),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables, *, n_bins: int = 40) -> ir.Table:
@@ -58,9 +60,11 @@ def _histogram(rows: ir.Table, resource: str, n_bins: int) -> ir.Table:
     number = (known[resource] * 20.0).floor().cast("int64")
     number = (known[resource] == 1.0).ifelse(ibis.literal(19, "int64"), number)
     known = known.mutate(bin=ibis.least(number, n_bins))
-    return known.group_by("bin").aggregate(
-        n_tasks=known.count(), n_within=known.is_within.cast("int64").sum().cast("int64")
-    ).select(resource=ibis.literal(resource), bin="bin", n_tasks="n_tasks", n_within="n_within")  # fmt: skip
+    return (
+        known.group_by("bin")
+        .aggregate(n_tasks=known.count(), n_within=known.is_within.cast("int64").sum().cast("int64"))
+        .select(resource=ibis.literal(resource), bin="bin", n_tasks="n_tasks", n_within="n_within")
+    )
 
 
 def plot(result: pa.Table) -> alt.Chart:
@@ -74,9 +78,7 @@ def plot(result: pa.Table) -> alt.Chart:
         .transform_calculate(low="datum.bin * 5", high="datum.bin * 5 + 5")
         .mark_bar(opacity=0.8)
         .encode(
-            x=alt.X(
-                "low:Q", bin="binned", title="peak, percent of the request (the last bar holds all above)"
-            ),
+            x=alt.X("low:Q", bin="binned", title="peak, percent of the request (the last bar holds all above)"),
             x2="high:Q",
             y=alt.Y("n_tasks:Q", title="tasks"),
             color=alt.Color("resource:N", legend=None),
@@ -106,18 +108,48 @@ def _mean(result: pa.Table, resource: str) -> float:
 
 
 CLAIMS = (
-    Claim("KOR-first-bin-cpu", "more than half of the tasks peak at 5 % of their CPU request or less", 0.587,
-          lambda r: _first_bin(r, "cpu"), lambda v: v > 0.5, "full-trace Spark run over 2011"),
-    Claim("KOR-first-bin-memory", "nearly half of the tasks peak at 5 % of their memory request or less",
-          0.466,
-          lambda r: _first_bin(r, "memory"), lambda v: 0.4 <= v <= 0.55, "full-trace Spark run over 2011"),
-    Claim("KOR-mean-cpu", "the mean CPU peak is below a tenth of the request", 0.086,
-          lambda r: _mean(r, "cpu"), lambda v: v < 0.1, "full-trace Spark run over 2011"),
-    Claim("KOR-mean-memory", "the mean memory peak is about a third of the request", 0.324,
-          lambda r: _mean(r, "memory"), lambda v: 0.25 <= v <= 0.4, "full-trace Spark run over 2011"),
-)  # fmt: skip
+    Claim(
+        "KOR-first-bin-cpu",
+        "more than half of the tasks peak at 5 % of their CPU request or less",
+        0.587,
+        lambda r: _first_bin(r, "cpu"),
+        lambda v: v > 0.5,
+        "full-trace Spark run over 2011",
+    ),
+    Claim(
+        "KOR-first-bin-memory",
+        "nearly half of the tasks peak at 5 % of their memory request or less",
+        0.466,
+        lambda r: _first_bin(r, "memory"),
+        lambda v: 0.4 <= v <= 0.55,
+        "full-trace Spark run over 2011",
+    ),
+    Claim(
+        "KOR-mean-cpu",
+        "the mean CPU peak is below a tenth of the request",
+        0.086,
+        lambda r: _mean(r, "cpu"),
+        lambda v: v < 0.1,
+        "full-trace Spark run over 2011",
+    ),
+    Claim(
+        "KOR-mean-memory",
+        "the mean memory peak is about a third of the request",
+        0.324,
+        lambda r: _mean(r, "memory"),
+        lambda v: 0.25 <= v <= 0.4,
+        "full-trace Spark run over 2011",
+    ),
+)
 
 RECIPE = Recipe(
-    "peak_to_request", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="published histogram of 20 million tasks (5 % bins)", order=62, topic="Utilization",
-)  # fmt: skip
+    "peak_to_request",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="published histogram of 20 million tasks (5 % bins)",
+    order=62,
+    topic="Utilization",
+)

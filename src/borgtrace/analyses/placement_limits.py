@@ -25,17 +25,21 @@ if TYPE_CHECKING:
 
 LIMITS = ("max_per_machine", "max_per_switch", "different_machine")
 RESULT = Table(
-    "placement_limits", "limit", ("kind",),
+    "placement_limits",
+    "limit",
+    ("kind",),
     (
-        Column("kind", "string", "id", "Which limit: max_per_machine, max_per_switch or different_machine.",
-               nullable=False),
-        Column("n_collections", "int64", "count", "Collections with the limit whose starts were judged.",
-               nullable=False),
+        Column(
+            "kind", "string", "id", "Which limit: max_per_machine, max_per_switch or different_machine.", nullable=False
+        ),
+        Column(
+            "n_collections", "int64", "count", "Collections with the limit whose starts were judged.", nullable=False
+        ),
         Column("n_starts", "int64", "count", "Starts that were judged.", nullable=False),
         Column("n_broken", "int64", "count", "Starts that broke the limit.", nullable=False),
         Column("n_collections_broken", "int64", "count", "Collections with such a start.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -49,14 +53,10 @@ def compute(tables: Tables) -> ir.Table:
         machine=events.max_per_machine.max(), switch=events.max_per_switch.max()
     )
     by_collection = lookup(placed, limits, ["collection_id"])
-    switches = tables.machine_events.group_by("machine_id").aggregate(
-        switch_id=tables.machine_events.switch_id.max()
-    )
+    switches = tables.machine_events.group_by("machine_id").aggregate(switch_id=tables.machine_events.switch_id.max())
     on_switch = lookup(by_collection, switches, ["machine_id"])
     judged = ibis.union(
-        _judge(
-            by_collection, "max_per_machine", by_collection.machine_id.cast("string"), by_collection.machine
-        ),
+        _judge(by_collection, "max_per_machine", by_collection.machine_id.cast("string"), by_collection.machine),
         _judge(on_switch, "max_per_switch", on_switch.switch_id, on_switch.switch),
         _judge(*_different(tables, placed)),
     )
@@ -75,11 +75,7 @@ def _different(tables: Tables, placed: ir.Table) -> tuple[ir.Table, str, ir.Stri
     """Return the tasks of jobs with the flag, each with a limit of one where it carries the flag itself."""
     events = tables.instance_events
     flagged = events.filter(events.needs_different_machine.fill_null(False))
-    own = (
-        flagged.select("collection_id", "instance_index")
-        .distinct()
-        .mutate(own_limit=ibis.literal(1, "int32"))
-    )
+    own = flagged.select("collection_id", "instance_index").distinct().mutate(own_limit=ibis.literal(1, "int32"))
     rows = placed.semi_join(flagged.select("collection_id").distinct(), "collection_id")
     rows = lookup(rows, own, ["collection_id", "instance_index"])
     return rows, "different_machine", rows.machine_id.cast("string"), rows.own_limit
@@ -91,18 +87,19 @@ def _judge(rows: ir.Table, kind: str, place: ir.StringColumn, limit: ir.IntegerC
         "collection_id", "instance_index", "schedule_time", "left_time", place=place, most=limit.cast("int64")
     ).filter(place.notnull())
     starts = rows.select(
-        "collection_id", "instance_index", "place", "most",
-        at="schedule_time", step=ibis.literal(1, "int64"),
-    )  # fmt: skip
+        "collection_id", "instance_index", "place", "most", at="schedule_time", step=ibis.literal(1, "int64")
+    )
     ended = rows.filter(rows.left_time.notnull())
     ends = ended.select(
-        "collection_id", "instance_index", "place", "most",
-        at=ibis.greatest(ended.left_time, ended.schedule_time + 1), step=ibis.literal(-1, "int64"),
-    )  # fmt: skip
-    steps = starts.union(ends)
-    running = ibis.cumulative_window(
-        group_by=["collection_id", "place"], order_by=["at", "step", "instance_index"]
+        "collection_id",
+        "instance_index",
+        "place",
+        "most",
+        at=ibis.greatest(ended.left_time, ended.schedule_time + 1),
+        step=ibis.literal(-1, "int64"),
     )
+    steps = starts.union(ends)
+    running = ibis.cumulative_window(group_by=["collection_id", "place"], order_by=["at", "step", "instance_index"])
     seen = steps.mutate(n_running=steps.step.sum().over(running))
     judged = seen.filter((seen.step == 1) & seen.most.notnull() & (seen.most > 0))
     return judged.select("collection_id", kind=ibis.literal(kind), is_broken=judged.n_running > judged.most)
@@ -138,13 +135,25 @@ def _broken(result: pa.Table, kind: str) -> float:
 
 
 CLAIMS = tuple(
-    Claim(f"LIMIT-{kind}", f"{kind.replace('_', ' ')} is kept", "always",
-          partial(_broken, kind=kind), lambda v: v == 0.0, source)
+    Claim(
+        f"LIMIT-{kind}",
+        f"{kind.replace('_', ' ')} is kept",
+        "always",
+        partial(_broken, kind=kind),
+        lambda v: v == 0.0,
+        source,
+    )
     for kind, source in zip(LIMITS, ("2019 format document",) * 2 + ("2011 format document",), strict=True)
-)  # fmt: skip
+)
 
 RECIPE = Recipe(
-    "placement_limits", compute, plot, RESULT, CLAIMS, reads=("instance_events", "collection_events"),
+    "placement_limits",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_events", "collection_events"),
     reference="format documents (different-machine restriction; max_per_machine, max_per_switch)",
-    order=126, topic="Dependencies and limits",
-)  # fmt: skip
+    order=126,
+    topic="Dependencies and limits",
+)

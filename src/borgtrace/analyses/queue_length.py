@@ -42,7 +42,9 @@ def _count(name: str, doc: str) -> Column:
 
 
 RESULT = Table(
-    "queue_length", "step of time", ("time",),
+    "queue_length",
+    "step of time",
+    ("time",),
     (
         Column("time", "int64", "us", "End of the step.", nullable=False),
         _count("pending_published", "Queue by the published formula."),
@@ -56,7 +58,7 @@ RESULT = Table(
         _count("running_max", "Most running within the step."),
         _count("unfinished", "New tasks minus completed ones, as Observation 5 counts."),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables, *, step: int = WINDOW) -> pa.Table:
@@ -94,13 +96,11 @@ def _signs(before: str | None, after: str) -> dict[str, int]:
 
 def _fetch_flows(tables: Tables, step: int) -> dict[tuple[int, str | None, str], int]:
     rows = tables.instance_transitions
-    rows = rows.filter(
-        (rows.collection_type == "JOB") & (rows.step_time < AFTER_TRACE - AFTER_TRACE % WINDOW)
-    )
+    rows = rows.filter((rows.collection_type == "JOB") & (rows.step_time < AFTER_TRACE - AFTER_TRACE % WINDOW))
     flows = tables.fetch(
-        rows.group_by(
-            step=(rows.step_time // step).cast("int64"), before="from_type", after="to_type"
-        ).aggregate(n=rows.n.sum().cast("int64")),
+        rows.group_by(step=(rows.step_time // step).cast("int64"), before="from_type", after="to_type").aggregate(
+            n=rows.n.sum().cast("int64")
+        ),
         "flows",
     )
     return {(row["step"], row["before"], row["after"]): row["n"] for row in flows.to_pylist()}
@@ -112,9 +112,11 @@ def _fetch_stocks(tables: Tables, step: int) -> pa.Table:
     rows = rows.mutate(step=(rows.time // step).cast("int64"))
     ends: Any = rows.group_by("step").aggregate(
         time=rows.time.max(),
-        pending_min=rows.pending.min(), pending_max=rows.pending.max(),
-        running_min=rows.running.min(), running_max=rows.running.max(),
-    )  # fmt: skip
+        pending_min=rows.pending.min(),
+        pending_max=rows.pending.max(),
+        running_min=rows.running.min(),
+        running_max=rows.running.max(),
+    )
     at_end = rows.select("time", "pending", "running")
     return tables.fetch(ends.inner_join(at_end, "time").drop("time"), "stocks")
 
@@ -152,15 +154,19 @@ def plot(result: pa.Table) -> alt.HConcatChart:
     panels = [
         alt.Chart(
             long(thin, ["hour"], {state: "stock", f"{state}_published": "published formula"}),
-            title=f"Tasks {state}", width=WIDTH, height=HEIGHT,
-        ).mark_line().encode(
+            title=f"Tasks {state}",
+            width=WIDTH,
+            height=HEIGHT,
+        )
+        .mark_line()
+        .encode(
             x=alt.X("hour:Q", title="hour of the trace", axis=alt.Axis(tickMinStep=1)),
             y=alt.Y("value:Q", title="tasks", scale=alt.Scale(zero=False)),
             color=alt.Color("series:N", title=None),
             tooltip=["hour:Q", "series:N", "value:Q"],
         )
         for state in ("pending", "running")
-    ]  # fmt: skip
+    ]
     return alt.hconcat(*panels)
 
 
@@ -183,24 +189,72 @@ def _drift(result: pa.Table) -> int:
 
 
 CLAIMS = (
-    Claim("S4-obs5", "unfinished tasks accumulate (pending plus running)", "trend > 0 a day",
-          lambda r: trend(r, "pending", "running"), _rises, "Zhu et al., Observation 5"),
-    Claim("S4-obs5-counted", "new minus completed tasks rises, as the paper counts", "trend > 0 a day",
-          lambda r: trend(r, "unfinished"), _rises, "Zhu et al., Observation 5"),
-    Claim("S4-obs7", "the queue slowly grows", "trend > 0 a day",
-          lambda r: trend(r, "pending"), _rises, "Zhu et al., Observation 7"),
-    Claim("S4-obs7-formula", "the queue grows by the published formula", "trend > 0 a day",
-          lambda r: trend(r, "pending_published"), _rises, "Zhu et al., Observation 7 by Method 3-2"),
-    Claim("S4-obs8", "the number of running tasks surges", "trend > 0 a day",
-          lambda r: trend(r, "running"), _rises, "Zhu et al., Observation 8"),
-    Claim("S4-obs8-literal", "running surges where ends after UPDATE_RUNNING are not counted",
-          "trend > 0 a day",
-          lambda r: trend(r, "running_literal"), _rises, "Zhu et al., Observation 8 by Method 3-3"),
-    Claim("S4-method-3-2", "the published formula counts the queue", "difference to the stock 0",
-          _drift, lambda n: n == 0, "Zhu et al., Method 3-2"),
-)  # fmt: skip
+    Claim(
+        "S4-obs5",
+        "unfinished tasks accumulate (pending plus running)",
+        "trend > 0 a day",
+        lambda r: trend(r, "pending", "running"),
+        _rises,
+        "Zhu et al., Observation 5",
+    ),
+    Claim(
+        "S4-obs5-counted",
+        "new minus completed tasks rises, as the paper counts",
+        "trend > 0 a day",
+        lambda r: trend(r, "unfinished"),
+        _rises,
+        "Zhu et al., Observation 5",
+    ),
+    Claim(
+        "S4-obs7",
+        "the queue slowly grows",
+        "trend > 0 a day",
+        lambda r: trend(r, "pending"),
+        _rises,
+        "Zhu et al., Observation 7",
+    ),
+    Claim(
+        "S4-obs7-formula",
+        "the queue grows by the published formula",
+        "trend > 0 a day",
+        lambda r: trend(r, "pending_published"),
+        _rises,
+        "Zhu et al., Observation 7 by Method 3-2",
+    ),
+    Claim(
+        "S4-obs8",
+        "the number of running tasks surges",
+        "trend > 0 a day",
+        lambda r: trend(r, "running"),
+        _rises,
+        "Zhu et al., Observation 8",
+    ),
+    Claim(
+        "S4-obs8-literal",
+        "running surges where ends after UPDATE_RUNNING are not counted",
+        "trend > 0 a day",
+        lambda r: trend(r, "running_literal"),
+        _rises,
+        "Zhu et al., Observation 8 by Method 3-3",
+    ),
+    Claim(
+        "S4-method-3-2",
+        "the published formula counts the queue",
+        "difference to the stock 0",
+        _drift,
+        lambda n: n == 0,
+        "Zhu et al., Method 3-2",
+    ),
+)
 
 RECIPE = Recipe(
-    "queue_length", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Zhu et al., Methods 3-2 and 3-3", order=30, topic="The queue and the running tasks",
-)  # fmt: skip
+    "queue_length",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_events",),
+    reference="Zhu et al., Methods 3-2 and 3-3",
+    order=30,
+    topic="The queue and the running tasks",
+)

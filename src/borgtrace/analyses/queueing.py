@@ -25,16 +25,23 @@ if TYPE_CHECKING:
 EDGES = tuple(2**k for k in range(22))
 """Upper edges of the bins, s; the last (24 days) holds all above."""
 RESULT = Table(
-    "queueing", "scheduler, tier and delay", ("scheduler", "tier", "at_most"),
+    "queueing",
+    "scheduler, tier and delay",
+    ("scheduler", "tier", "at_most"),
     (
         Column("scheduler", "string", "enum", "Scheduler of the job.", nullable=False),
         Column("tier", "string", "id", "Tier of the job.", nullable=False),
         Column("at_most", "int64", "s", "Longest delay of the bin.", nullable=False),
         Column("n_attempts", "int64", "count", "Attempts with such a delay.", nullable=False),
-        Column("share", "float64", "fraction", "Share of the attempts of this scheduler and tier up to here.",
-               nullable=False),
+        Column(
+            "share",
+            "float64",
+            "fraction",
+            "Share of the attempts of this scheduler and tier up to here.",
+            nullable=False,
+        ),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -42,9 +49,7 @@ def compute(tables: Tables) -> ir.Table:
     require_2019(tables, "QUEUE and ENABLE")
     attempts = tables.collection_attempts
     both = (attempts.queue_time > BEFORE_TRACE) & (attempts.enable_time >= attempts.queue_time)
-    queued = attempts.filter(
-        both & (attempts.enable_time < AFTER_TRACE) & (attempts.collection_type == "JOB")
-    )
+    queued = attempts.filter(both & (attempts.enable_time < AFTER_TRACE) & (attempts.collection_type == "JOB"))
     events = tables.collection_events
     schedulers = events.group_by("collection_id").aggregate(scheduler=events.scheduler.max())
     rows = lookup(queued, schedulers, ["collection_id"])
@@ -92,11 +97,24 @@ def _batch(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("V3-batch-queue", "what is queued is handled by the batch scheduler", "all",
-          _batch, lambda v: v >= 0.99, "2019 format document (batch queueing)"),
-)  # fmt: skip
+    Claim(
+        "V3-batch-queue",
+        "what is queued is handled by the batch scheduler",
+        "all",
+        _batch,
+        lambda v: v >= 0.99,
+        "2019 format document (batch queueing)",
+    ),
+)
 
 RECIPE = Recipe(
-    "queueing", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
-    reference="2019 format document (QUEUE, ENABLE)", order=122, topic="Dependencies and limits",
-)  # fmt: skip
+    "queueing",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("collection_events",),
+    reference="2019 format document (QUEUE, ENABLE)",
+    order=122,
+    topic="Dependencies and limits",
+)

@@ -45,22 +45,22 @@ _GAP = 300
 _NO_MACHINE = -1
 
 RESULT = Table(
-    "reservation", "resource, tier, policy and setting", ("resource", "tier", "policy", "setting"),
+    "reservation",
+    "resource, tier, policy and setting",
+    ("resource", "tier", "policy", "setting"),
     (
         Column("resource", "string", "id", "Resource: cpu or memory.", nullable=False),
         Column("tier", "string", "id", "Tier of the tasks, or all.", nullable=False),
         Column("policy", "string", "id", "Reservation policy: limit, previous, quantile or borg.", nullable=False),
         Column("setting", "float64", "1", "The margin, or the quantile that it comes from.", nullable=False),
         Column("margin", "float64", "fraction", "Margin over the previous usage; NULL where tiers differ."),
-        Column("reclaimed", "float64", "fraction", "Share of the requests that is not reserved.",
-               nullable=False),
-        Column("violated", "float64", "fraction", "Share of time whose usage exceeds the reservation.",
-               nullable=False),
+        Column("reclaimed", "float64", "fraction", "Share of the requests that is not reserved.", nullable=False),
+        Column("violated", "float64", "fraction", "Share of time whose usage exceeds the reservation.", nullable=False),
         Column("overload", "float64", "fraction", "Usage above the reservation, as a share of usage."),
         Column("seconds", "int64", "s", "Task time replayed.", nullable=False),
         Column("is_on_front", "bool", "1", "Whether no other policy is better in both.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables, *, half_life: float = 3600.0) -> pa.Table:
@@ -84,9 +84,13 @@ def _windows(tables: Tables, resource: str) -> ir.Table:
     rows = task_windows(tables, "machine_id", f"average_{resource}", request=request)
     rows = rows.filter(rows[f"average_{resource}"].notnull() & (rows.request > 0))
     return rows.select(
-        *ORDER, "seconds", "tier", "request",
-        machine_id=rows.machine_id.fill_null(_NO_MACHINE), usage=rows[f"average_{resource}"],
-    )  # fmt: skip
+        *ORDER,
+        "seconds",
+        "tier",
+        "request",
+        machine_id=rows.machine_id.fill_null(_NO_MACHINE),
+        usage=rows[f"average_{resource}"],
+    )
 
 
 def _replayed(tables: Tables, resource: str, half_life: float) -> list[dict[str, Any]]:
@@ -94,27 +98,26 @@ def _replayed(tables: Tables, resource: str, half_life: float) -> list[dict[str,
     learnt = _increases(tables, windows, resource, len(names))
     settings = [("limit", 0.0), *((name, m) for name in ("previous", "borg") for m in MARGINS)]
     settings += [("quantile", q) for q in QUANTILES]
-    codes = {
-        "limit": kernel.LIMIT,
-        "previous": kernel.PREVIOUS,
-        "quantile": kernel.PREVIOUS,
-        "borg": kernel.BORG,
-    }
+    codes = {"limit": kernel.LIMIT, "previous": kernel.PREVIOUS, "quantile": kernel.PREVIOUS, "borg": kernel.BORG}
     policy = np.array([codes[name] for name, _ in settings])
     margins = np.array(
-        [
-            learnt[:, QUANTILES.index(x)] if name == "quantile" else np.full(len(names), x)
-            for name, x in settings
-        ]
+        [learnt[:, QUANTILES.index(x)] if name == "quantile" else np.full(len(names), x) for name, x in settings]
     )
 
     def replay(block: pa.Table) -> NDArray[np.int64]:
         start, seconds = seconds_since_start(block), integers(block, "seconds")
         return kernel.replay(
-            _continues(block, start, seconds), start, seconds, column(block, "usage"), column(block,
-            "request"),
-            integers(block, "tier"), len(names), policy, margins, half_life,
-        )  # fmt: skip
+            _continues(block, start, seconds),
+            start,
+            seconds,
+            column(block, "usage"),
+            column(block, "request"),
+            integers(block, "tier"),
+            len(names),
+            policy,
+            margins,
+            half_life,
+        )
 
     sums = sum_blocks(tables, windows, replay, f"windows_{resource}")
     shown = [(name, sums[:, code], margins[:, code]) for code, name in enumerate(names)]
@@ -162,8 +165,7 @@ def _increases(tables: Tables, windows: ir.Table, resource: str, n_tiers: int) -
     percent = ibis.greatest(ibis.least(percent.fill_null(grown), float(_HIGHEST)), 0.0).ceil().cast("int64")
     bins = rows.select("tier", "seconds", percent=percent)
     counted = tables.fetch(
-        bins.group_by(["tier", "percent"]).aggregate(seconds=bins.seconds.sum().cast("int64")),
-        f"increases_{resource}",
+        bins.group_by(["tier", "percent"]).aggregate(seconds=bins.seconds.sum().cast("int64")), f"increases_{resource}"
     )
     counts = np.zeros((n_tiers, _HIGHEST + 1), dtype=np.int64)
     np.add.at(counts, (integers(counted, "tier"), integers(counted, "percent")), integers(counted, "seconds"))
@@ -174,11 +176,7 @@ def _increases(tables: Tables, windows: ir.Table, resource: str, n_tiers: int) -
 
 
 def _rows(
-    resource: str,
-    tier: str,
-    settings: list[tuple[str, float]],
-    sums: NDArray[np.int64],
-    margin: NDArray[np.float64],
+    resource: str, tier: str, settings: list[tuple[str, float]], sums: NDArray[np.int64], margin: NDArray[np.float64]
 ) -> list[dict[str, Any]]:
     """Turn the sums of one tier into rows, and mark the front."""
     reclaimed = 1.0 - sums[:, kernel.RESERVED] / sums[:, kernel.LIMITED]
@@ -189,14 +187,19 @@ def _rows(
     dominated = np.asarray((better & strictly).any(axis=1))
     return [
         {
-            "resource": resource, "tier": tier, "policy": name, "setting": setting,
+            "resource": resource,
+            "tier": tier,
+            "policy": name,
+            "setting": setting,
             "margin": None if np.isnan(margin[k]) else float(margin[k]),
-            "reclaimed": float(reclaimed[k]), "violated": float(violated[k]),
+            "reclaimed": float(reclaimed[k]),
+            "violated": float(violated[k]),
             "overload": float(sums[k, kernel.OVERLOAD] / used) if used else None,
-            "seconds": int(sums[k, kernel.SECONDS]), "is_on_front": not bool(dominated[k]),
+            "seconds": int(sums[k, kernel.SECONDS]),
+            "is_on_front": not bool(dominated[k]),
         }
         for k, (name, setting) in enumerate(settings)
-    ]  # fmt: skip
+    ]
 
 
 def plot(result: pa.Table) -> alt.Chart:
@@ -232,20 +235,40 @@ def _value(result: pa.Table, value: str, **where: Any) -> float:
 
 _TWENTY = {"policy": "previous", "setting": 0.2, "tier": "all"}
 CLAIMS = (
-    Claim("S4-measure1-violated-cpu", "20 % above the previous CPU usage is enough in over 90 % of the time",
-          "< 0.1 violated", lambda r: _value(r, "violated", resource="cpu", **_TWENTY), lambda v: v < 0.1,
-          "Zhu et al., Measure 1"),
-    Claim("S4-measure1-violated-memory",
-          "20 % above the previous memory usage is enough in over 90 % of the time",
-          "< 0.1 violated", lambda r: _value(r, "violated", resource="memory", **_TWENTY), lambda v: v < 0.1,
-          "Zhu et al., Measure 1"),
-    Claim("S4-measure1-reclaimed", "production leaves about half of its CPU to be reclaimed", "≈ 0.5",
-          lambda r: _value(r, "reclaimed", resource="cpu", policy="previous", setting=0.2, tier="production"),
-          lambda v: v >= 0.4, "Zhu et al., Fig. 9 and Measure 1"),
-)  # fmt: skip
+    Claim(
+        "S4-measure1-violated-cpu",
+        "20 % above the previous CPU usage is enough in over 90 % of the time",
+        "< 0.1 violated",
+        lambda r: _value(r, "violated", resource="cpu", **_TWENTY),
+        lambda v: v < 0.1,
+        "Zhu et al., Measure 1",
+    ),
+    Claim(
+        "S4-measure1-violated-memory",
+        "20 % above the previous memory usage is enough in over 90 % of the time",
+        "< 0.1 violated",
+        lambda r: _value(r, "violated", resource="memory", **_TWENTY),
+        lambda v: v < 0.1,
+        "Zhu et al., Measure 1",
+    ),
+    Claim(
+        "S4-measure1-reclaimed",
+        "production leaves about half of its CPU to be reclaimed",
+        "≈ 0.5",
+        lambda r: _value(r, "reclaimed", resource="cpu", policy="previous", setting=0.2, tier="production"),
+        lambda v: v >= 0.4,
+        "Zhu et al., Fig. 9 and Measure 1",
+    ),
+)
 
 RECIPE = Recipe(
-    "reservation", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
+    "reservation",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
     reference="Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource reclamation)",
-    order=80, topic="Reservations and sampling",
-)  # fmt: skip
+    order=80,
+    topic="Reservations and sampling",
+)

@@ -27,16 +27,20 @@ _NEVER = -1
 """Stands for "not submitted again" while gaps are counted."""
 
 RESULT = Table(
-    "resubmission_gaps", "way to end and tier", ("end_type", "tier"),
+    "resubmission_gaps",
+    "way to end and tier",
+    ("end_type", "tier"),
     (
         Column("end_type", "enum", "enum", "How the attempt ended.", nullable=False, enum="event_type"),
         Column("tier", "string", "id", "Tier of the attempt.", nullable=False),
         Column("n", "int64", "count", "Attempts that ended so.", nullable=False),
         Column("n_again", "int64", "count", "Of these, followed by another attempt.", nullable=False),
-        *(Column(f"gap_p{percent:g}", "float64", "s", f"Gap to the next attempt, {percent:g}th percentile.")
-          for percent in _PERCENTS),
+        *(
+            Column(f"gap_p{percent:g}", "float64", "s", f"Gap to the next attempt, {percent:g}th percentile.")
+            for percent in _PERCENTS
+        ),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -71,9 +75,7 @@ def plot(result: pa.Table) -> alt.Chart:
 
     values = [{**row, "share": row["n_again"] / row["n"]} for row in result.to_pylist()]
     chart: alt.Chart = (
-        alt.Chart(
-            rows(pa.Table.from_pylist(values)), title="Attempts that are repeated", width=WIDTH, height=HEIGHT
-        )
+        alt.Chart(rows(pa.Table.from_pylist(values)), title="Attempts that are repeated", width=WIDTH, height=HEIGHT)
         .mark_bar()
         .encode(
             x=alt.X("end_type:N", title="end of the attempt"),
@@ -103,17 +105,47 @@ def _slowest_median(result: pa.Table) -> float | None:
 
 
 CLAIMS = (
-    Claim("DOC-evict-again", "what is evicted is submitted again", 0.9998, _again("EVICT"),
-          lambda share: share >= 0.99, "2011 format document; count over the first 19.65 h"),
-    Claim("DOC-at-once", "… immediately (median gap, s)", "7 µs", _slowest_median,
-          lambda seconds: seconds <= 1.0, "2011 format document; count over the first 19.65 h"),
-    Claim("TE-fail-again", "what fails is mostly submitted again", 0.948, _again("FAIL"),
-          lambda share: abs(share - 0.948) <= 0.05, "count over the first 19.65 h of 2011"),
-    Claim("TE-kill-again", "what is killed is submitted again in a third of the cases", 0.351, _again("KILL"),
-          lambda share: abs(share - 0.351) <= 0.1, "count over the first 19.65 h of 2011"),
-)  # fmt: skip
+    Claim(
+        "DOC-evict-again",
+        "what is evicted is submitted again",
+        0.9998,
+        _again("EVICT"),
+        lambda share: share >= 0.99,
+        "2011 format document; count over the first 19.65 h",
+    ),
+    Claim(
+        "DOC-at-once",
+        "… immediately (median gap, s)",
+        "7 µs",
+        _slowest_median,
+        lambda seconds: seconds <= 1.0,
+        "2011 format document; count over the first 19.65 h",
+    ),
+    Claim(
+        "TE-fail-again",
+        "what fails is mostly submitted again",
+        0.948,
+        _again("FAIL"),
+        lambda share: abs(share - 0.948) <= 0.05,
+        "count over the first 19.65 h of 2011",
+    ),
+    Claim(
+        "TE-kill-again",
+        "what is killed is submitted again in a third of the cases",
+        0.351,
+        _again("KILL"),
+        lambda share: abs(share - 0.351) <= 0.1,
+        "count over the first 19.65 h of 2011",
+    ),
+)
 RECIPE = Recipe(
-    "resubmission_gaps", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
+    "resubmission_gaps",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_events",),
     reference="2011 format document, job and task life cycles",
-    order=24, topic="Submissions and completions",
-)  # fmt: skip
+    order=24,
+    topic="Submissions and completions",
+)

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "resubmissions", "hour", ("hour",),
+    "resubmissions",
+    "hour",
+    ("hour",),
     (
         Column("hour", "int64", "h", "Hour since the start of the trace, from 0.", nullable=False),
         Column("n_new", "int64", "count", "First submissions of tasks.", nullable=False),
         Column("n_again", "int64", "count", "Resubmissions.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -79,13 +81,32 @@ def _ratio(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("S4-obs3", "resubmissions concentrate in two periods", "2 lumps", _lumps,
-          lambda n: n == 2, "Zhu et al., Observation 3"),
-    Claim("TIR-resubmitted", "resubmitted to new tasks, medians of hours", "0.66 in 2011, 2.26 in 2019",
-          _ratio, lambda v: 0.6 <= v <= 0.72 or 2.0 <= v <= 2.5, "Tirmazi et al., EuroSys'20"),
-)  # fmt: skip
+    Claim(
+        "S4-obs3",
+        "resubmissions concentrate in two periods",
+        "2 lumps",
+        _lumps,
+        lambda n: n == 2,
+        "Zhu et al., Observation 3",
+    ),
+    Claim(
+        "TIR-resubmitted",
+        "resubmitted to new tasks, medians of hours",
+        "0.66 in 2011, 2.26 in 2019",
+        _ratio,
+        lambda v: 0.6 <= v <= 0.72 or 2.0 <= v <= 2.5,
+        "Tirmazi et al., EuroSys'20",
+    ),
+)
 
 RECIPE = Recipe(
-    "resubmissions", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Zhu et al., Observation 3", order=23, topic="Submissions and completions",
-)  # fmt: skip
+    "resubmissions",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_events",),
+    reference="Zhu et al., Observation 3",
+    order=23,
+    topic="Submissions and completions",
+)

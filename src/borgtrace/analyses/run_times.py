@@ -26,13 +26,50 @@ if TYPE_CHECKING:
     import altair as alt
 
 GRID = (
-    1, 2, 5, 8, 10, 15, 20, 30, 45, 60, 90, 120, 180, 240, 300, 450, 600, 900, 1200, 1800, 2700, 3600, 5400,
-    7200, 10800, 14400, 21600, 28800, 36000, 43200, 64800, 86400, 172800, 345600, 604800, 1209600, 2419200,
-)  # fmt: skip
+    1,
+    2,
+    5,
+    8,
+    10,
+    15,
+    20,
+    30,
+    45,
+    60,
+    90,
+    120,
+    180,
+    240,
+    300,
+    450,
+    600,
+    900,
+    1200,
+    1800,
+    2700,
+    3600,
+    5400,
+    7200,
+    10800,
+    14400,
+    21600,
+    28800,
+    36000,
+    43200,
+    64800,
+    86400,
+    172800,
+    345600,
+    604800,
+    1209600,
+    2419200,
+)
 """Times at which the curves are reported, s."""
 
 RESULT = Table(
-    "run_times", "group of tasks and time", ("grouping", "group", "seconds"),
+    "run_times",
+    "group of tasks and time",
+    ("grouping", "group", "seconds"),
     (
         *GROUP_COLUMNS,
         Column("seconds", "int64", "s", "Time since SCHEDULE.", nullable=False),
@@ -41,7 +78,7 @@ RESULT = Table(
         Column("n_at_risk", "int64", "count", "Attempts known to have run so long.", nullable=False),
         Column("n", "int64", "count", "Attempts of the group.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -73,9 +110,16 @@ def _end(attempts: ir.Table) -> ir.Value:
 
 
 _SCHEMA = pa.schema(
-    [("grouping", pa.string()), ("group", pa.string()), ("seconds", pa.int64()), ("ended", pa.float64()),
-     ("finished", pa.float64()), ("n_at_risk", pa.int64()), ("n", pa.int64())]
-)  # fmt: skip
+    [
+        ("grouping", pa.string()),
+        ("group", pa.string()),
+        ("seconds", pa.int64()),
+        ("ended", pa.float64()),
+        ("finished", pa.float64()),
+        ("n_at_risk", pa.int64()),
+        ("n", pa.int64()),
+    ]
+)
 _Counts = tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
 
 
@@ -168,20 +212,48 @@ def _value(result: pa.Table, column: str, seconds: int, grouping: str = "all", g
 
 
 CLAIMS = (
-    Claim("S4-fig8-5min", "about 40 % of finished tasks run less than 5 minutes", 0.40,
-          lambda r: _value(r, "finished", 300), lambda v: abs(v - 0.40) <= 0.05, "Zhu et al., Fig. 8"),
-    Claim("S4-fig8-30min", "about 80 % of finished tasks run less than 30 minutes", 0.80,
-          lambda r: _value(r, "finished", 1800), lambda v: abs(v - 0.80) <= 0.05, "Zhu et al., Fig. 8"),
-    Claim("S4-8s", "almost nothing runs less than 8 s", "share ≤ 0.001",
-          lambda r: _value(r, "ended", 8), lambda v: v <= 0.001, "Zhu et al., Measure 2"),
-    Claim("S4-obs10", "latency-sensitive tasks (class 3) are usually long-running",
-          "more than half outlast an hour",
-          lambda r: 1.0 - _value(r, "ended", 3600, "class", "3"), lambda v: v > 0.5,
-          "Zhu et al., Observation 10"),
-)  # fmt: skip
+    Claim(
+        "S4-fig8-5min",
+        "about 40 % of finished tasks run less than 5 minutes",
+        0.40,
+        lambda r: _value(r, "finished", 300),
+        lambda v: abs(v - 0.40) <= 0.05,
+        "Zhu et al., Fig. 8",
+    ),
+    Claim(
+        "S4-fig8-30min",
+        "about 80 % of finished tasks run less than 30 minutes",
+        0.80,
+        lambda r: _value(r, "finished", 1800),
+        lambda v: abs(v - 0.80) <= 0.05,
+        "Zhu et al., Fig. 8",
+    ),
+    Claim(
+        "S4-8s",
+        "almost nothing runs less than 8 s",
+        "share ≤ 0.001",
+        lambda r: _value(r, "ended", 8),
+        lambda v: v <= 0.001,
+        "Zhu et al., Measure 2",
+    ),
+    Claim(
+        "S4-obs10",
+        "latency-sensitive tasks (class 3) are usually long-running",
+        "more than half outlast an hour",
+        lambda r: 1.0 - _value(r, "ended", 3600, "class", "3"),
+        lambda v: v > 0.5,
+        "Zhu et al., Observation 10",
+    ),
+)
 
 RECIPE = Recipe(
-    "run_times", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
+    "run_times",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_events",),
     reference="Zhu et al., Fig. 8; Kaplan and Meier, JASA 53 (1958)",
-    order=43, topic="Waiting and running times",
-)  # fmt: skip
+    order=43,
+    topic="Waiting and running times",
+)

@@ -17,15 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.analyses._blocks import (
-    ORDER,
-    column,
-    integers,
-    sum_blocks,
-    task_numbers,
-    task_windows,
-    tier_names,
-)
+from borgtrace.analyses._blocks import ORDER, column, integers, sum_blocks, task_numbers, task_windows, tier_names
 from borgtrace.analyses._windows import SLOT_SECONDS
 from borgtrace.kernels.margins import margin_for, needed_margins
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
@@ -42,21 +34,19 @@ _PERCENTILES = np.array([10] * 9 + [1] * 10)
 """Weight of percentiles 10 … 90, 91 … 99 and 100: each stands for what lies below it."""
 
 RESULT = Table(
-    "sampling_period", "tier, duration, demand, period and violation rate",
+    "sampling_period",
+    "tier, duration, demand, period and violation rate",
     ("tier", "duration", "demand", "period", "violation"),
     (
         Column("tier", "string", "id", "Tier of the tasks, or all.", nullable=False),
         Column("duration", "string", "id", "Class of durations, or all.", nullable=False),
-        Column("demand", "string", "id", "What must fit: the mean of a window, or a single second.",
-               nullable=False),
-        Column("period", "int64", "s", "Sampling period; 0: the running window's mean is known.",
-               nullable=False),
-        Column("violation", "float64", "fraction", "Share of time that may exceed the reservation.",
-               nullable=False),
+        Column("demand", "string", "id", "What must fit: the mean of a window, or a single second.", nullable=False),
+        Column("period", "int64", "s", "Sampling period; 0: the running window's mean is known.", nullable=False),
+        Column("violation", "float64", "fraction", "Share of time that may exceed the reservation.", nullable=False),
         Column("margin", "float64", "fraction", "Margin needed; NULL where none suffices."),
         Column("seconds", "float64", "s", "Task time this rests on.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables, *, periods: tuple[int, ...] = (1, 2, 3, 6, 12)) -> pa.Table:
@@ -70,9 +60,16 @@ def compute(tables: Tables, *, periods: tuple[int, ...] = (1, 2, 3, 6, 12)) -> p
         weights = _PERCENTILES if has_percentiles else np.array([100])
         group = integers(block, "tier") * len(DURATIONS) + integers(block, "duration")
         return needed_margins(
-            task_numbers(block), integers(block, "slot"), integers(block, "seconds"),
-            column(block, "average_cpu"), fine, weights, group, len(names) * len(DURATIONS), lengths,
-        )  # fmt: skip
+            task_numbers(block),
+            integers(block, "slot"),
+            integers(block, "seconds"),
+            column(block, "average_cpu"),
+            fine,
+            weights,
+            group,
+            len(names) * len(DURATIONS),
+            lengths,
+        )
 
     counts = sum_blocks(tables, _windows(tables, has_percentiles), count, "windows")
     rows = _rows(counts.reshape(*counts.shape[:2], len(names), len(DURATIONS), -1), names, periods)
@@ -94,9 +91,7 @@ def _windows(tables: Tables, has_percentiles: bool) -> ir.Table:
     fine = lists if has_percentiles else ("sampled_cpu",)
     rows = task_windows(tables, "average_cpu", *fine, duration=duration)
     rows = rows.filter(rows.average_cpu.notnull())
-    return rows.select(
-        *ORDER, "seconds", "slot", "tier", "average_cpu", *fine, duration=rows.duration.fill_null(0)
-    )
+    return rows.select(*ORDER, "seconds", "slot", "tier", "average_cpu", *fine, duration=rows.duration.fill_null(0))
 
 
 def _percentiles(block: pa.Table) -> NDArray[np.float64]:
@@ -114,9 +109,7 @@ def _percentiles(block: pa.Table) -> NDArray[np.float64]:
     return np.where(np.isnan(values).any(axis=1, keepdims=True), np.nan, values)
 
 
-def _rows(
-    counts: NDArray[np.int64], names: tuple[str, ...], periods: tuple[int, ...]
-) -> list[dict[str, Any]]:
+def _rows(counts: NDArray[np.int64], names: tuple[str, ...], periods: tuple[int, ...]) -> list[dict[str, Any]]:
     """Turn counts of shape (demands, periods + 1, tiers, durations, bins) into rows."""
     per_tier = {name: counts[:, :, place] for place, name in enumerate(names)} | {"all": counts.sum(axis=2)}
     rows = []
@@ -130,9 +123,7 @@ def _rows(
     return rows
 
 
-def _margins(
-    counts: NDArray[np.int64], tier: str, duration: str, demand: str, period: int
-) -> list[dict[str, Any]]:
+def _margins(counts: NDArray[np.int64], tier: str, duration: str, demand: str, period: int) -> list[dict[str, Any]]:
     if not counts.any():
         return []
     key = {"tier": tier, "duration": duration, "demand": demand, "period": period}
@@ -152,8 +143,7 @@ def plot(result: pa.Table) -> alt.Chart:
 
     return (
         alt.Chart(
-            rows(result),
-            title="Margin over the previous sample that a violation rate needs (0 min: window known)",
+            rows(result), title="Margin over the previous sample that a violation rate needs (0 min: window known)"
         )
         .transform_filter("datum.duration == 'all' && isValid(datum.margin)")
         .transform_calculate(minutes="datum.period / 60", percent="datum.margin * 100")
@@ -191,16 +181,40 @@ def _growth(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("S4-measure2", "sampling more finely needs a smaller margin (30 minutes against 5)", "> 0",
-          _growth, lambda v: v > 0.0, "Zhu et al., Measure 2"),
-    Claim("S4-measure1-margin", "at 5 minutes a margin of 20 % covers 90 % of the time", "≤ 0.2",
-          lambda r: _margin(r, "window", 300, 0.1), lambda v: v <= 0.2, "Zhu et al., Measure 1"),
-    Claim("S4-measure2-below",
-          "variation inside five minutes needs a margin too, which finer sampling could follow",
-          "> 0", lambda r: _margin(r, "second", 0, 0.1), lambda v: v > 0.0, "Zhu et al., Measure 2"),
-)  # fmt: skip
+    Claim(
+        "S4-measure2",
+        "sampling more finely needs a smaller margin (30 minutes against 5)",
+        "> 0",
+        _growth,
+        lambda v: v > 0.0,
+        "Zhu et al., Measure 2",
+    ),
+    Claim(
+        "S4-measure1-margin",
+        "at 5 minutes a margin of 20 % covers 90 % of the time",
+        "≤ 0.2",
+        lambda r: _margin(r, "window", 300, 0.1),
+        lambda v: v <= 0.2,
+        "Zhu et al., Measure 1",
+    ),
+    Claim(
+        "S4-measure2-below",
+        "variation inside five minutes needs a margin too, which finer sampling could follow",
+        "> 0",
+        lambda r: _margin(r, "second", 0, 0.1),
+        lambda v: v > 0.0,
+        "Zhu et al., Measure 2",
+    ),
+)
 
 RECIPE = Recipe(
-    "sampling_period", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Zhu et al., Measure 2", order=81, topic="Reservations and sampling",
-)  # fmt: skip
+    "sampling_period",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="Zhu et al., Measure 2",
+    order=81,
+    topic="Reservations and sampling",
+)

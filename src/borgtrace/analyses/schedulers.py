@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "schedulers", "scheduler, tier and type", ("scheduler", "tier", "collection_type"),
+    "schedulers",
+    "scheduler, tier and type",
+    ("scheduler", "tier", "collection_type"),
     (
         Column("scheduler", "string", "enum", "DEFAULT, BATCH or unknown.", nullable=False),
         Column("tier", "string", "id", "Tier of the collections.", nullable=False),
@@ -29,7 +31,7 @@ RESULT = Table(
         Column("n_queued", "int64", "count", "Collections that were queued.", nullable=False),
         Column("n_finished", "int64", "count", "Collections that ended by FINISH.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -82,11 +84,24 @@ def _batch_is_beb(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("TIR-batch-beb", "the batch scheduler handles the best-effort batch tier", "its tier",
-          _batch_is_beb, lambda v: v >= 0.5, "Tirmazi et al., EuroSys'20"),
-)  # fmt: skip
+    Claim(
+        "TIR-batch-beb",
+        "the batch scheduler handles the best-effort batch tier",
+        "its tier",
+        _batch_is_beb,
+        lambda v: v >= 0.5,
+        "Tirmazi et al., EuroSys'20",
+    ),
+)
 
 RECIPE = Recipe(
-    "schedulers", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
-    reference="Tirmazi et al., EuroSys'20", order=123, topic="Dependencies and limits",
-)  # fmt: skip
+    "schedulers",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("collection_events",),
+    reference="Tirmazi et al., EuroSys'20",
+    order=123,
+    topic="Dependencies and limits",
+)

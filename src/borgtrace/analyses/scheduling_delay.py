@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 _HUNDREDTH = 10_000
 
 RESULT = Table(
-    "scheduling_delay", "group of tasks and percentile", ("grouping", "group", "percent"),
+    "scheduling_delay",
+    "group of tasks and percentile",
+    ("grouping", "group", "percent"),
     (
         *GROUP_COLUMNS,
         Column("percent", "float64", "1", "Percentile; 100 is the maximum.", nullable=False),
@@ -31,7 +33,7 @@ RESULT = Table(
         Column("mean", "float64", "s", "Mean wait of the group.", nullable=False),
         Column("n", "int64", "count", "Attempts of the group with a wait.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -46,8 +48,16 @@ def compute(tables: Tables) -> pa.Table:
         seconds = values / 100.0
         mean = float((seconds * n).sum() / n.sum())
         for percent, value in zip(percents, quantiles(seconds, n, percents), strict=True):
-            rows.append({"grouping": grouping, "group": group, "percent": percent, "seconds": float(value),
-                         "mean": mean, "n": int(n.sum())})  # fmt: skip
+            rows.append(
+                {
+                    "grouping": grouping,
+                    "group": group,
+                    "percent": percent,
+                    "seconds": float(value),
+                    "mean": mean,
+                    "n": int(n.sum()),
+                }
+            )
     return pa.Table.from_pylist(rows)
 
 
@@ -63,12 +73,7 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(rows(shown), title="Waits for a machine", width=WIDTH, height=HEIGHT)
         .mark_line(point=True)
         .encode(
-            x=alt.X(
-                "seconds:Q",
-                title="from SUBMIT to SCHEDULE",
-                scale=alt.Scale(type="symlog"),
-                axis=duration_axis(),
-            ),
+            x=alt.X("seconds:Q", title="from SUBMIT to SCHEDULE", scale=alt.Scale(type="symlog"), axis=duration_axis()),
             y=alt.Y("percent:Q", title="percent of attempts"),
             color=tier_colour(shown["tier"].to_pylist()),
             tooltip=["tier:N", "percent:Q", "seconds:Q", "n:Q"],
@@ -85,13 +90,24 @@ def _median(result: pa.Table, group: str) -> float:
 
 
 CLAIMS = (
-    Claim("V-start", "the median start latency is about 25 s, most of it package installation, which "
-          "the trace counts as running", "median wait ≪ 25 s",
-          lambda r: _median(r, "all"), lambda v: v < 25.0, "Verma et al., EuroSys'15, section 3.2"),
-)  # fmt: skip
+    Claim(
+        "V-start",
+        "the median start latency is about 25 s, most of it package installation, which the trace counts as running",
+        "median wait ≪ 25 s",
+        lambda r: _median(r, "all"),
+        lambda v: v < 25.0,
+        "Verma et al., EuroSys'15, section 3.2",
+    ),
+)
 
 RECIPE = Recipe(
-    "scheduling_delay", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
+    "scheduling_delay",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_events",),
     reference="Zhu et al., Fig. 6; Tirmazi et al., EuroSys'20, Fig. 10",
-    order=42, topic="Waiting and running times",
-)  # fmt: skip
+    order=42,
+    topic="Waiting and running times",
+)

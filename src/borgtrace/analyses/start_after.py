@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "start_after", "depth", ("depth",),
+    "start_after",
+    "depth",
+    ("depth",),
     (
-        Column("depth", "int64", "count", "Collections before it on the longest chain; 0 in a circle.",
-               nullable=False),
+        Column("depth", "int64", "count", "Collections before it on the longest chain; 0 in a circle.", nullable=False),
         Column("n_collections", "int64", "count", "Collections of this depth.", nullable=False),
         Column("n_kept", "int64", "count", "Scheduled after everything they name had ended.", nullable=False),
-        Column("n_broken", "int64", "count", "Scheduled while something they name had not ended.",
-               nullable=False),
+        Column("n_broken", "int64", "count", "Scheduled while something they name had not ended.", nullable=False),
         Column("n_unknown", "int64", "count", "A time is not in the trace.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -47,9 +47,7 @@ def compute(tables: Tables) -> pa.Table:
         so_far = kept.get(row["collection_id"], True)
         known = row["started"] is not None and row["ended"] is not None
         now = row["started"] >= row["ended"] if known else None
-        kept[row["collection_id"]] = (
-            False if False in (so_far, now) else None if None in (so_far, now) else True
-        )
+        kept[row["collection_id"]] = False if False in (so_far, now) else None if None in (so_far, now) else True
     rows = [
         {
             "depth": level,
@@ -112,12 +110,24 @@ def _kept(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("V3-start-after", "a collection starts only after those it names have finished", "always",
-          _kept, lambda v: v >= 0.999, "2019 format document"),
-)  # fmt: skip
+    Claim(
+        "V3-start-after",
+        "a collection starts only after those it names have finished",
+        "always",
+        _kept,
+        lambda v: v >= 0.999,
+        "2019 format document",
+    ),
+)
 
 RECIPE = Recipe(
-    "start_after", compute, plot, RESULT, CLAIMS, reads=("collection_events",),
+    "start_after",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("collection_events",),
     reference="2019 format document (start_after_collection_ids)",
-    order=121, topic="Dependencies and limits",
-)  # fmt: skip
+    order=121,
+    topic="Dependencies and limits",
+)

@@ -26,14 +26,16 @@ if TYPE_CHECKING:
 CHORD = "chord"
 
 RESULT = Table(
-    "submission_distances", "pair of curves", ("process", "other"),
+    "submission_distances",
+    "pair of curves",
+    ("process", "other"),
     (
         Column("process", "string", "id", "Which curve: new, submitted, scheduled or completed.", nullable=False),
         Column("other", "string", "id", "Another process, or chord.", nullable=False),
         Column("distance", "float64", "1", "Largest distance of the two CDFs.", nullable=False),
         Column("n", "int64", "count", "Events of the process.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -44,9 +46,10 @@ def compute(tables: Tables) -> pa.Table:
         **{column: rows[name].sum().cast("int32") for column, name in names.items()}
     )
     totals = rows.aggregate(
-        begin=rows.time.min(), end=rows.time.max(),
+        begin=rows.time.min(),
+        end=rows.time.max(),
         **{f"n_{name}": rows[name].sum().cast("int64") for name in PROCESSES},
-    )  # fmt: skip
+    )
     ends = tables.fetch(totals, "totals").to_pylist()
     total = ends[0] if ends and ends[0]["begin"] is not None else {"begin": 0, "end": 0}
     n = {name: int(total.get(f"n_{name}", 0)) for name in PROCESSES}
@@ -79,9 +82,7 @@ def _largest(instants: ir.Table, n: dict[str, int], begin: int, length: int) -> 
     share = {name: after[name].cast("float64") / total[name] for name in PROCESSES}
     before = {name: (after[name] - after[f"d_{name}"]).cast("float64") / total[name] for name in PROCESSES}
     chords = {
-        f"{name}_{CHORD}": ibis.greatest(
-            (share[name] - after.line).abs(), (before[name] - after.line).abs()
-        ).max()
+        f"{name}_{CHORD}": ibis.greatest((share[name] - after.line).abs(), (before[name] - after.line).abs()).max()
         for name in PROCESSES
     }
     pairs = {f"{a}_{b}": (share[a] - share[b]).abs().max() for a, b in combinations(PROCESSES, 2)}
@@ -96,9 +97,7 @@ def plot(result: pa.Table) -> alt.Chart:
 
     values = [{**row, "pair": f"{row['process']} – {row['other']}"} for row in result.to_pylist()]
     chart: alt.Chart = (
-        alt.Chart(
-            rows(pa.Table.from_pylist(values)), title="Distances between curves", width=WIDTH, height=HEIGHT
-        )
+        alt.Chart(rows(pa.Table.from_pylist(values)), title="Distances between curves", width=WIDTH, height=HEIGHT)
         .mark_bar()
         .encode(
             x=alt.X("distance:Q", title="largest distance of the CDFs"),
@@ -120,17 +119,48 @@ def _distance(name: str, other: str) -> Callable[[pa.Table], float]:
 
 
 CLAIMS = (
-    Claim("S4-obs1", "the rate of new submissions is stable (the CDF is a line)", "distance ≤ 0.05",
-          _distance("new", CHORD), lambda v: v <= 0.05, "Zhu et al., Observation 1"),
-    Claim("S4-obs2-line", "the rate of completions is stable", "distance ≤ 0.05",
-          _distance("completed", CHORD), lambda v: v <= 0.05, "Zhu et al., Observation 2"),
-    Claim("S4-obs2", "the CDFs of new submissions and of completions coincide", "distance ≤ 0.05",
-          _distance("new", "completed"), lambda v: v <= 0.05, "Zhu et al., Observation 2"),
-    Claim("S4-obs4", "the CDF of schedulings superposes that of submissions", "distance ≤ 0.01",
-          _distance("submitted", "scheduled"), lambda v: v <= 0.01, "Zhu et al., Observation 4"),
-)  # fmt: skip
+    Claim(
+        "S4-obs1",
+        "the rate of new submissions is stable (the CDF is a line)",
+        "distance ≤ 0.05",
+        _distance("new", CHORD),
+        lambda v: v <= 0.05,
+        "Zhu et al., Observation 1",
+    ),
+    Claim(
+        "S4-obs2-line",
+        "the rate of completions is stable",
+        "distance ≤ 0.05",
+        _distance("completed", CHORD),
+        lambda v: v <= 0.05,
+        "Zhu et al., Observation 2",
+    ),
+    Claim(
+        "S4-obs2",
+        "the CDFs of new submissions and of completions coincide",
+        "distance ≤ 0.05",
+        _distance("new", "completed"),
+        lambda v: v <= 0.05,
+        "Zhu et al., Observation 2",
+    ),
+    Claim(
+        "S4-obs4",
+        "the CDF of schedulings superposes that of submissions",
+        "distance ≤ 0.01",
+        _distance("submitted", "scheduled"),
+        lambda v: v <= 0.01,
+        "Zhu et al., Observation 4",
+    ),
+)
 
 RECIPE = Recipe(
-    "submission_distances", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Zhu et al., Observations 1, 2 and 4", order=22, topic="Submissions and completions",
-)  # fmt: skip
+    "submission_distances",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_events",),
+    reference="Zhu et al., Observations 1, 2 and 4",
+    order=22,
+    topic="Submissions and completions",
+)

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "submissions", "step of time", ("time",),
+    "submissions",
+    "step of time",
+    ("time",),
     (
         Column("time", "int64", "us", "End of the step.", nullable=False),
         Column("new", "int64", "count", "New tasks until then.", nullable=False),
@@ -30,7 +32,7 @@ RESULT = Table(
         Column("scheduled", "int64", "count", "Schedulings until then.", nullable=False),
         Column("completed", "int64", "count", "Completions until then.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables, *, step: int = WINDOW) -> pa.Table:
@@ -63,10 +65,14 @@ def plot(result: pa.Table) -> alt.HConcatChart:
     panels = []
     for title, weighted in (("CDF", False), ("weighted CDF", True)):
         values = [
-            {"hour": row["time"] / 3.6e9, "series": name,
-             "share": row[name] / (total_new if weighted else max(result[name][-1].as_py(), 1))}
-            for row in _thin(result).to_pylist() for name in PROCESSES
-        ]  # fmt: skip
+            {
+                "hour": row["time"] / 3.6e9,
+                "series": name,
+                "share": row[name] / (total_new if weighted else max(result[name][-1].as_py(), 1)),
+            }
+            for row in _thin(result).to_pylist()
+            for name in PROCESSES
+        ]
         panels.append(
             alt.Chart(rows(pa.Table.from_pylist(values)), title=title, width=WIDTH, height=HEIGHT)
             .mark_line()
@@ -107,18 +113,48 @@ def _lag_at_end(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("S4-weight-completed", "completions per new task", 0.7165, _weight("completed"),
-          lambda v: abs(v - 0.7165) <= 0.01, "Zhu et al., Fig. 3"),
-    Claim("S4-weight-submitted", "submissions per new task", 1.9027, _weight("submitted"),
-          lambda v: abs(v - 1.9027) <= 0.01, "Zhu et al., Fig. 3"),
-    Claim("S4-weight-scheduled", "schedulings per new task", 1.8616, _weight("scheduled"),
-          lambda v: abs(v - 1.8616) <= 0.01, "Zhu et al., Fig. 3"),
-    Claim("S4-obs6", "scheduling falls behind submission at the end of the trace",
-          "the gap at the end exceeds the 95th percentile of the first nine tenths (ratio > 1)",
-          _lag_at_end, lambda v: v > 1.0, "Zhu et al., Observation 6"),
-)  # fmt: skip
+    Claim(
+        "S4-weight-completed",
+        "completions per new task",
+        0.7165,
+        _weight("completed"),
+        lambda v: abs(v - 0.7165) <= 0.01,
+        "Zhu et al., Fig. 3",
+    ),
+    Claim(
+        "S4-weight-submitted",
+        "submissions per new task",
+        1.9027,
+        _weight("submitted"),
+        lambda v: abs(v - 1.9027) <= 0.01,
+        "Zhu et al., Fig. 3",
+    ),
+    Claim(
+        "S4-weight-scheduled",
+        "schedulings per new task",
+        1.8616,
+        _weight("scheduled"),
+        lambda v: abs(v - 1.8616) <= 0.01,
+        "Zhu et al., Fig. 3",
+    ),
+    Claim(
+        "S4-obs6",
+        "scheduling falls behind submission at the end of the trace",
+        "the gap at the end exceeds the 95th percentile of the first nine tenths (ratio > 1)",
+        _lag_at_end,
+        lambda v: v > 1.0,
+        "Zhu et al., Observation 6",
+    ),
+)
 
 RECIPE = Recipe(
-    "submissions", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Zhu et al., Methods 3 and 3-1, Fig. 2 and 3", order=21, topic="Submissions and completions",
-)  # fmt: skip
+    "submissions",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_events",),
+    reference="Zhu et al., Methods 3 and 3-1, Fig. 2 and 3",
+    order=21,
+    topic="Submissions and completions",
+)

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "tails", "quantity", ("quantity",),
+    "tails",
+    "quantity",
+    ("quantity",),
     (
         Column("quantity", "string", "id", "What is distributed.", nullable=False),
         Column("threshold", "float64", "1", "Where the tail begins (a count, or s).", nullable=False),
@@ -33,7 +35,7 @@ RESULT = Table(
         Column("error", "float64", "1", "Its standard error.", nullable=False),
         Column("n", "int64", "count", "Values in the tail.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seconds: int = 3600) -> pa.Table:
@@ -62,8 +64,13 @@ def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seco
 
 
 def _row(name: str, threshold: int, alpha: float, n: int) -> dict[str, float | int | str]:
-    return {"quantity": name, "threshold": float(threshold), "alpha": alpha,
-            "error": alpha / float(np.sqrt(max(n, 1))), "n": n}  # fmt: skip
+    return {
+        "quantity": name,
+        "threshold": float(threshold),
+        "alpha": alpha,
+        "error": alpha / float(np.sqrt(max(n, 1))),
+        "n": n,
+    }
 
 
 def plot(result: pa.Table) -> alt.TopLevelMixin:
@@ -73,9 +80,7 @@ def plot(result: pa.Table) -> alt.TopLevelMixin:
     from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
 
     alpha, error = result["alpha"].to_numpy(), result["error"].to_numpy()
-    bars = result.append_column("low", pa.array(alpha - 2 * error)).append_column(
-        "high", pa.array(alpha + 2 * error)
-    )
+    bars = result.append_column("low", pa.array(alpha - 2 * error)).append_column("high", pa.array(alpha + 2 * error))
     base = alt.Chart(rows(bars), title="Tail exponents", width=WIDTH, height=HEIGHT).encode(
         y=alt.Y("quantity:N", title=None), tooltip=["quantity:N", "alpha:Q", "error:Q", "threshold:Q", "n:Q"]
     )
@@ -93,10 +98,23 @@ def _tasks_exponent(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("TE-tasks-tail", "the number of tasks of a job has so heavy a tail that it has no mean (α < 1)", 0.585,
-          _tasks_exponent, lambda alpha: alpha < 1.0, "count over the first 19.65 h of 2011"),
-)  # fmt: skip
+    Claim(
+        "TE-tasks-tail",
+        "the number of tasks of a job has so heavy a tail that it has no mean (α < 1)",
+        0.585,
+        _tasks_exponent,
+        lambda alpha: alpha < 1.0,
+        "count over the first 19.65 h of 2011",
+    ),
+)
 RECIPE = Recipe(
-    "tails", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
-    reference="Clauset, Shalizi and Newman, SIAM Review 51 (2009)", order=56, topic="Jobs and users",
-)  # fmt: skip
+    "tails",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_events",),
+    reference="Clauset, Shalizi and Newman, SIAM Review 51 (2009)",
+    order=56,
+    topic="Jobs and users",
+)

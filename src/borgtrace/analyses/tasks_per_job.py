@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "tasks_per_job", "number of tasks", ("n_tasks",),
+    "tasks_per_job",
+    "number of tasks",
+    ("n_tasks",),
     (
         Column("n_tasks", "int64", "count", "Number of tasks of a job.", nullable=False),
         Column("n_jobs", "int64", "count", "Jobs with so many tasks.", nullable=False),
         Column("n_jobs_at_least", "int64", "count", "Jobs with at least so many tasks.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> pa.Table:
@@ -73,12 +75,24 @@ def _single(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("R12-single", "three quarters of all jobs have one task", 0.75, _single,
-          lambda v: abs(v - 0.75) <= 0.05, "Reiss et al., SoCC'12"),
-)  # fmt: skip
+    Claim(
+        "R12-single",
+        "three quarters of all jobs have one task",
+        0.75,
+        _single,
+        lambda v: abs(v - 0.75) <= 0.05,
+        "Reiss et al., SoCC'12",
+    ),
+)
 
 RECIPE = Recipe(
-    "tasks_per_job", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
+    "tasks_per_job",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_events",),
     reference="Reiss et al., SoCC'12; Tirmazi et al., EuroSys'20, Fig. 11",
-    order=54, topic="Jobs and users",
-)  # fmt: skip
+    order=54,
+    topic="Jobs and users",
+)

@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 
 SINGLE = 100
 RESULT = Table(
-    "trace_lengths", "length", ("length",),
+    "trace_lengths",
+    "length",
+    ("length",),
     (
-        Column("length", "int64", "count", "Number of usage rows; above 100 the shortest of the bin.",
-               nullable=False),
+        Column("length", "int64", "count", "Number of usage rows; above 100 the shortest of the bin.", nullable=False),
         Column("longest", "int64", "count", "Longest trace of the bin.", nullable=False),
         Column("n_tasks", "int64", "count", "Tasks with a trace of such a length.", nullable=False),
         Column("n_windows", "int64", "count", "Usage rows of these tasks.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -61,11 +62,7 @@ def plot(result: pa.Table) -> alt.Chart:
     from borgtrace.analyses._charts import HEIGHT, WIDTH, log_axis
 
     values = [
-        {
-            **row,
-            "per_length": row["n_tasks"] / (row["longest"] - row["length"] + 1),
-            "end": row["longest"] + 1,
-        }
+        {**row, "per_length": row["n_tasks"] / (row["longest"] - row["length"] + 1), "end": row["longest"] + 1}
         for row in result.to_pylist()
     ]
     return (
@@ -85,21 +82,36 @@ def _share(result: pa.Table, low: int, high: int) -> float:
     total = sum(row["n_tasks"] for row in rows)
     if not total:
         raise NotApplicable("no task has usage")
-    return float(
-        sum(row["n_tasks"] for row in rows if low <= row["length"] and row["longest"] <= high) / total
-    )
+    return float(sum(row["n_tasks"] for row in rows if low <= row["length"] and row["longest"] <= high) / total)
 
 
 CLAIMS = (
-    Claim("S0-5-50", "traces of 5 to 50 points are about 74 % of all", 0.74,
-          lambda r: _share(r, 5, 50), lambda v: 0.69 <= v <= 0.79,
-          "data pipeline description (section on data)"),
-    Claim("S1-short", "95 % of the tasks have fewer than 24 points", 0.95,
-          lambda r: _share(r, 1, 23), lambda v: 0.93 <= v <= 0.97, "Janus & Rzadca, SoCC'17, §3"),
-)  # fmt: skip
+    Claim(
+        "S0-5-50",
+        "traces of 5 to 50 points are about 74 % of all",
+        0.74,
+        lambda r: _share(r, 5, 50),
+        lambda v: 0.69 <= v <= 0.79,
+        "data pipeline description (section on data)",
+    ),
+    Claim(
+        "S1-short",
+        "95 % of the tasks have fewer than 24 points",
+        0.95,
+        lambda r: _share(r, 1, 23),
+        lambda v: 0.93 <= v <= 0.97,
+        "Janus & Rzadca, SoCC'17, §3",
+    ),
+)
 
 RECIPE = Recipe(
-    "trace_lengths", compute, plot, RESULT, CLAIMS, reads=("tasks", "instance_usage"),
+    "trace_lengths",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("tasks", "instance_usage"),
     reference="definition of a trace in the data pipeline the project started from",
-    order=64, topic="Utilization",
-)  # fmt: skip
+    order=64,
+    topic="Utilization",
+)

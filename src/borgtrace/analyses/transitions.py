@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "transitions", "pair of neighbouring events", ("from_type", "to_type"),
+    "transitions",
+    "pair of neighbouring events",
+    ("from_type", "to_type"),
     (
-        Column("from_type", "enum", "enum", "The earlier event, NULL for the first of a life.",
-               enum="event_type"),
+        Column("from_type", "enum", "enum", "The earlier event, NULL for the first of a life.", enum="event_type"),
         Column("to_type", "enum", "enum", "The later event.", nullable=False, enum="event_type"),
         Column("n", "int64", "count", "How often.", nullable=False),
-        *(Column(f"is_legal_{graph.name}", "bool", "1", graph.doc, nullable=False)
-          for graph in GRAPHS.values()),
+        *(Column(f"is_legal_{graph.name}", "bool", "1", graph.doc, nullable=False) for graph in GRAPHS.values()),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
@@ -69,9 +69,7 @@ def plot(result: pa.Table) -> alt.Chart:
             x=alt.X("to_type:N", title="next event", axis=alt.Axis(labelExpr=lines)),
             y=alt.Y("from_type:N", title="event", axis=alt.Axis(labelExpr=first)),
             color=alt.Color("n:Q", scale=alt.Scale(type="log", scheme="blues"), title="times"),
-            stroke=alt.condition(
-                "datum.is_legal_document_2011", alt.value("transparent"), alt.value("#d62728")
-            ),
+            stroke=alt.condition("datum.is_legal_document_2011", alt.value("transparent"), alt.value("#d62728")),
             tooltip=["from_type:N", "to_type:N", "n:Q", *(f"is_legal_{name}:N" for name in GRAPHS)],
         )
     )
@@ -80,9 +78,7 @@ def plot(result: pa.Table) -> alt.Chart:
 
 def _count(before: str, after: str) -> Callable[[pa.Table], int]:
     def measure(result: pa.Table) -> int:
-        found = [
-            row["n"] for row in result.to_pylist() if row["from_type"] == before and row["to_type"] == after
-        ]
+        found = [row["n"] for row in result.to_pylist() if row["from_type"] == before and row["to_type"] == after]
         if "SUBMIT" not in result["to_type"].to_pylist():
             raise NotApplicable("nothing was submitted")
         return sum(found)
@@ -91,14 +87,32 @@ def _count(before: str, after: str) -> Callable[[pa.Table], int]:
 
 
 CLAIMS = (
-    Claim("S4-pending-evict", "a pending task can be evicted", "SUBMIT→EVICT exists",
-          _count("SUBMIT", "EVICT"), lambda n: n > 0, "Zhu et al., Fig. 1"),
-    Claim("S4-no-double-submit", "SUBMIT never directly follows SUBMIT", "SUBMIT→SUBMIT 0",
-          _count("SUBMIT", "SUBMIT"), lambda n: n == 0, "Zhu et al., Fig. 1"),
-)  # fmt: skip
+    Claim(
+        "S4-pending-evict",
+        "a pending task can be evicted",
+        "SUBMIT→EVICT exists",
+        _count("SUBMIT", "EVICT"),
+        lambda n: n > 0,
+        "Zhu et al., Fig. 1",
+    ),
+    Claim(
+        "S4-no-double-submit",
+        "SUBMIT never directly follows SUBMIT",
+        "SUBMIT→SUBMIT 0",
+        _count("SUBMIT", "SUBMIT"),
+        lambda n: n == 0,
+        "Zhu et al., Fig. 1",
+    ),
+)
 
 RECIPE = Recipe(
-    "transitions", compute, plot, RESULT, CLAIMS, reads=("instance_events",),
+    "transitions",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_events",),
     reference="Zhu et al., Fig. 1; Verma et al., EuroSys'15, Fig. 2; format documents",
-    order=20, topic="Submissions and completions",
-)  # fmt: skip
+    order=20,
+    topic="Submissions and completions",
+)

@@ -30,7 +30,9 @@ def _column(name: str, doc: str) -> Column:
 
 
 RESULT = Table(
-    "utilization", "tier and hour", ("tier", "hour"),
+    "utilization",
+    "tier and hour",
+    ("tier", "hour"),
     (
         Column("tier", "string", "id", "Tier of the instances.", nullable=False),
         Column("hour", "int64", "h", "Hour since the start of the trace, from 0.", nullable=False),
@@ -41,7 +43,7 @@ RESULT = Table(
         _column("memory_allocated", "Mean memory requested by running instances."),
         _column("memory_capacity", "Mean memory of the machines present, all tiers together."),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -51,10 +53,7 @@ def compute(tables: Tables) -> ir.Table:
     spine = hours(last)
     allocated = hourly(allocation_changes(tables), spine, "tier", ("cpu", "memory"))
     capacity = hourly(
-        capacity_changes(tables.machine_events).mutate(tier=ibis.literal("all")),
-        spine,
-        "tier",
-        ("cpu", "memory"),
+        capacity_changes(tables.machine_events).mutate(tier=ibis.literal("all")), spine, "tier", ("cpu", "memory")
     )
     used = _used(usage, tables)
     grid = allocated.select("tier").union(used.select("tier"), distinct=True).cross_join(spine)
@@ -62,21 +61,21 @@ def compute(tables: Tables) -> ir.Table:
     there = capacity.select("hour", cpu_capacity="cpu", memory_capacity="memory")
     joined = lookup(joined, there, ["hour"])
     return joined.select(
-        "tier", "hour",
+        "tier",
+        "hour",
         cpu_used=level(joined.cpu_amount.fill_null(0), joined.hour_seconds),
         cpu_allocated=joined.cpu.fill_null(0.0),
         cpu_capacity="cpu_capacity",
         memory_used=level(joined.memory_amount.fill_null(0), joined.hour_seconds),
         memory_allocated=joined.memory.fill_null(0.0),
         memory_capacity="memory_capacity",
-    )  # fmt: skip
+    )
 
 
 def _used(usage: ir.Table, tables: Tables) -> ir.Table:
     usage = usage.select(
-        "collection_id", "instance_index", "alloc_collection_id", "hour", "seconds",
-        "average_cpu", "average_memory",
-    )  # fmt: skip
+        "collection_id", "instance_index", "alloc_collection_id", "hour", "seconds", "average_cpu", "average_memory"
+    )
     rows = by_tier(usage, tables.tasks, tables.generation)
     return rows.group_by(["tier", "hour"]).aggregate(
         cpu_amount=(amount(rows.average_cpu, rows.seconds) * rows.sign).sum().cast("int64"),
@@ -94,9 +93,7 @@ def plot(result: pa.Table) -> alt.Chart:
     colour = tier_colour(result["tier"].to_pylist())
     panels = []
     for resource in ("cpu", "memory"):
-        base = alt.Chart(data).encode(
-            x=alt.X("hour:Q", title="hour of the trace", axis=alt.Axis(tickMinStep=1))
-        )
+        base = alt.Chart(data).encode(x=alt.X("hour:Q", title="hour of the trace", axis=alt.Axis(tickMinStep=1)))
         used = base.mark_area(opacity=0.75).encode(
             y=alt.Y(f"{resource}_used:Q", title=f"{SPOKEN.get(resource, resource)} (largest machines)"),
             color=colour,
@@ -114,9 +111,7 @@ def plot(result: pa.Table) -> alt.Chart:
         there = (
             base.transform_aggregate(**{f"{resource}_max": f"max({resource}_capacity)"}, groupby=["hour"])
             .mark_line(color="black")
-            .encode(
-                y=f"{resource}_max:Q", tooltip=["hour:Q", alt.Tooltip(f"{resource}_max:Q", title="capacity")]
-            )
+            .encode(y=f"{resource}_max:Q", tooltip=["hour:Q", alt.Tooltip(f"{resource}_max:Q", title="capacity")])
         )
         panels.append((used + promised + there).properties(width=420, height=240))
     return alt.hconcat(*panels).properties(title="Used (areas), allocated (dashed) and available (line)")
@@ -155,22 +150,56 @@ def _overcommitment(result: pa.Table, resource: str) -> float:
 
 
 CLAIMS = (
-    Claim("S4-fig9-use", "production uses about half of the CPU allocated to it", "≈ 0.5",
-          lambda r: _ratio(r, "cpu_used", "cpu_allocated", ("production",)),
-          lambda v: 0.4 <= v <= 0.6, "Zhu et al., Fig. 9"),
-    Claim("S4-fig9-share-cpu", "production takes more than 80 % of the CPU used", "> 0.8",
-          lambda r: _share(r, "cpu"), lambda v: v > 0.8, "Zhu et al., Fig. 9"),
-    Claim("S4-fig9-share-memory", "production takes more than 80 % of the memory used", "> 0.8",
-          lambda r: _share(r, "memory"), lambda v: v > 0.8, "Zhu et al., Fig. 9"),
-    Claim("TIR-cpu-overcommit", "more CPU is allocated than there is", "> 1",
-          lambda r: _overcommitment(r, "cpu"), lambda v: v > 1.0, "Tirmazi et al., EuroSys'20"),
-    Claim("TIR-memory-overcommit", "more memory is allocated than there is", "> 1",
-          lambda r: _overcommitment(r, "memory"), lambda v: v > 1.0, "Tirmazi et al., EuroSys'20"),
-)  # fmt: skip
+    Claim(
+        "S4-fig9-use",
+        "production uses about half of the CPU allocated to it",
+        "≈ 0.5",
+        lambda r: _ratio(r, "cpu_used", "cpu_allocated", ("production",)),
+        lambda v: 0.4 <= v <= 0.6,
+        "Zhu et al., Fig. 9",
+    ),
+    Claim(
+        "S4-fig9-share-cpu",
+        "production takes more than 80 % of the CPU used",
+        "> 0.8",
+        lambda r: _share(r, "cpu"),
+        lambda v: v > 0.8,
+        "Zhu et al., Fig. 9",
+    ),
+    Claim(
+        "S4-fig9-share-memory",
+        "production takes more than 80 % of the memory used",
+        "> 0.8",
+        lambda r: _share(r, "memory"),
+        lambda v: v > 0.8,
+        "Zhu et al., Fig. 9",
+    ),
+    Claim(
+        "TIR-cpu-overcommit",
+        "more CPU is allocated than there is",
+        "> 1",
+        lambda r: _overcommitment(r, "cpu"),
+        lambda v: v > 1.0,
+        "Tirmazi et al., EuroSys'20",
+    ),
+    Claim(
+        "TIR-memory-overcommit",
+        "more memory is allocated than there is",
+        "> 1",
+        lambda r: _overcommitment(r, "memory"),
+        lambda v: v > 1.0,
+        "Tirmazi et al., EuroSys'20",
+    ),
+)
 
 RECIPE = Recipe(
-    "utilization", compute, plot, RESULT, CLAIMS,
+    "utilization",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
     reads=("instance_usage", "instance_events", "machine_events", "tasks"),
     reference="Zhu et al., Fig. 9; Google's analysis notebook of the 2019 traces",
-    order=60, topic="Utilization",
-)  # fmt: skip
+    order=60,
+    topic="Utilization",
+)

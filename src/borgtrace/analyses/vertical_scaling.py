@@ -23,17 +23,20 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "vertical_scaling", "setting", ("setting",),
+    "vertical_scaling",
+    "setting",
+    ("setting",),
     (
-        Column("setting", "string", "enum", "Autopilot setting of the job, unknown where none is given.",
-               nullable=False),
+        Column(
+            "setting", "string", "enum", "Autopilot setting of the job, unknown where none is given.", nullable=False
+        ),
         Column("n_jobs", "int64", "count", "Jobs.", nullable=False),
         Column("n_updates", "int64", "count", "Updates of their instances.", nullable=False),
         Column("n_request_changes", "int64", "count", "Updates that changed a request.", nullable=False),
         Column("n_tasks", "int64", "count", "Tasks with usage and a request.", nullable=False),
         Column("median_slack", "float64", "fraction", "Median of 1 − peak ÷ request; NULL without tasks."),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -41,9 +44,7 @@ def compute(tables: Tables) -> ir.Table:
     require_2019(tables, "vertical scaling")
     events = tables.collection_events
     jobs = events.filter(events.collection_type == "JOB")
-    settings = jobs.group_by("collection_id").aggregate(
-        setting=jobs.vertical_scaling.max().fill_null("unknown")
-    )
+    settings = jobs.group_by("collection_id").aggregate(setting=jobs.vertical_scaling.max().fill_null("unknown"))
     counts = settings.group_by("setting").aggregate(n_jobs=settings.count())
     rows = lookup(counts, _updates(tables, settings), ["setting"])
     rows = lookup(rows, _slack(tables, settings), ["setting"])
@@ -53,9 +54,7 @@ def compute(tables: Tables) -> ir.Table:
 
 def _updates(tables: Tables, settings: ir.Table) -> ir.Table:
     events = tables.instance_events
-    life = ibis.window(
-        group_by=["collection_id", "instance_index"], order_by=["time", "source_part", "source_row"]
-    )
+    life = ibis.window(group_by=["collection_id", "instance_index"], order_by=["time", "source_part", "source_row"])
     seen = events.mutate(
         cpu_before=events.cpu_request.lag().over(life), memory_before=events.memory_request.lag().over(life)
     )
@@ -114,12 +113,24 @@ def _reduction(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("TIR-autopilot", "Autopilot lowers the slack at the peak by more than 25 %", "> 0.25",
-          _reduction, lambda v: v > 0.25, "Tirmazi et al., EuroSys'20"),
-)  # fmt: skip
+    Claim(
+        "TIR-autopilot",
+        "Autopilot lowers the slack at the peak by more than 25 %",
+        "> 0.25",
+        _reduction,
+        lambda v: v > 0.25,
+        "Tirmazi et al., EuroSys'20",
+    ),
+)
 
 RECIPE = Recipe(
-    "vertical_scaling", compute, plot, RESULT, CLAIMS,
+    "vertical_scaling",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
     reads=("collection_events", "instance_events", "instance_usage", "tasks"),
-    reference="Tirmazi et al., EuroSys'20 (vertical scaling)", order=124, topic="Dependencies and limits",
-)  # fmt: skip
+    reference="Tirmazi et al., EuroSys'20 (vertical scaling)",
+    order=124,
+    topic="Dependencies and limits",
+)

@@ -14,14 +14,7 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._change import (
-    CURVE_COLUMNS,
-    curves,
-    plot_curves,
-    share_within,
-    slot_pairs,
-    task_pairs,
-)
+from borgtrace.analyses._change import CURVE_COLUMNS, curves, plot_curves, share_within, slot_pairs, task_pairs
 from borgtrace.analyses._windows import regular
 from borgtrace.recipe import Claim, Recipe, Tables
 from borgtrace.schema import Column, Table
@@ -31,12 +24,14 @@ if TYPE_CHECKING:
 
 LEVELS = ("cell", "machine", "task")
 RESULT = Table(
-    "window_change", "level, resource and percent", ("level", "resource", "percent"),
+    "window_change",
+    "level, resource and percent",
+    ("level", "resource", "percent"),
     (
         Column("level", "string", "id", "Level at which usage is summed: cell, machine or task.", nullable=False),
         *CURVE_COLUMNS,
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables) -> ir.Table:
@@ -57,21 +52,40 @@ def plot(result: pa.Table) -> alt.Chart:
 
 
 CLAIMS = (
-    Claim("S4-fig10-cpu", "the cell's CPU usage changes by less than 20 % in over 90 % of the moments",
-          "> 0.9",
-          lambda r: share_within(r, 20, level="cell", resource="cpu"), lambda v: v > 0.9,
-          "Zhu et al., Fig. 10"),
-    Claim("S4-fig10-memory", "the cell's memory usage changes by less than 20 % in over 90 % of the moments",
-          "> 0.9", lambda r: share_within(r, 20, level="cell", resource="memory"), lambda v: v > 0.9,
-          "Zhu et al., Fig. 10"),
-    Claim("S4-measure1-task",
-          "a task's CPU usage, too, changes by less than 20 % in over 90 % of the moments",
-          "implied by a margin of 20 % per task",
-          lambda r: share_within(r, 20, level="task", resource="cpu"), lambda v: v > 0.9,
-          "Zhu et al., Measure 1"),
-)  # fmt: skip
+    Claim(
+        "S4-fig10-cpu",
+        "the cell's CPU usage changes by less than 20 % in over 90 % of the moments",
+        "> 0.9",
+        lambda r: share_within(r, 20, level="cell", resource="cpu"),
+        lambda v: v > 0.9,
+        "Zhu et al., Fig. 10",
+    ),
+    Claim(
+        "S4-fig10-memory",
+        "the cell's memory usage changes by less than 20 % in over 90 % of the moments",
+        "> 0.9",
+        lambda r: share_within(r, 20, level="cell", resource="memory"),
+        lambda v: v > 0.9,
+        "Zhu et al., Fig. 10",
+    ),
+    Claim(
+        "S4-measure1-task",
+        "a task's CPU usage, too, changes by less than 20 % in over 90 % of the moments",
+        "implied by a margin of 20 % per task",
+        lambda r: share_within(r, 20, level="task", resource="cpu"),
+        lambda v: v > 0.9,
+        "Zhu et al., Measure 1",
+    ),
+)
 
 RECIPE = Recipe(
-    "window_change", compute, plot, RESULT, CLAIMS, reads=("instance_usage",),
-    reference="Zhu et al., Fig. 10", order=70, topic="How usage changes",
-)  # fmt: skip
+    "window_change",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage",),
+    reference="Zhu et al., Fig. 10",
+    order=70,
+    topic="How usage changes",
+)

@@ -52,9 +52,7 @@ def _write_csv(answer: pa.RecordBatchReader, out: IO[bytes]) -> None:
     flat = pa.schema([pa.field(field.name, _flat(field.type)) for field in answer.schema])
     with csv.CSVWriter(out, flat, write_options=csv.WriteOptions(quoting_style="needed")) as writer:
         for batch in answer:
-            columns = [
-                _flattened(column, field.type) for column, field in zip(batch.columns, flat, strict=True)
-            ]
+            columns = [_flattened(column, field.type) for column, field in zip(batch.columns, flat, strict=True)]
             writer.write_batch(pa.record_batch(columns, schema=flat))
 
 
@@ -66,9 +64,7 @@ def _flattened(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Write lists and records, which CSV cannot hold, as JSON."""
     if not pa.types.is_nested(column.type):
         return column
-    return pa.array(
-        [None if v is None else json.dumps(_plain(v)) for v in _widened(column).to_pylist()], kind
-    )
+    return pa.array([None if v is None else json.dumps(_plain(v)) for v in _widened(column).to_pylist()], kind)
 
 
 def _write_parquet(answer: pa.RecordBatchReader, out: IO[bytes]) -> None:

@@ -40,13 +40,7 @@ def print_estimators() -> None:
 
 
 def tables_of(
-    store: Path | None,
-    pool: Path | None,
-    synthetic: int | None,
-    tasks: int,
-    seed: int,
-    *,
-    percentiles: bool = False,
+    store: Path | None, pool: Path | None, synthetic: int | None, tasks: int, seed: int, *, percentiles: bool = False
 ) -> Tables:
     """Open the one source of tasks that was given.
 
@@ -56,20 +50,20 @@ def tables_of(
         None or several were given; or percentiles where there are none.
     """
     given = [
-        name
-        for name, value in (("STORE", store), ("--pool", pool), ("--synthetic", synthetic))
-        if value is not None
+        name for name, value in (("STORE", store), ("--pool", pool), ("--synthetic", synthetic)) if value is not None
     ]
     if len(given) != 1:
-        raise UsageError("colocate", "where do the tasks come from", expected="one of STORE, --pool, --synthetic",
-                         got=" and ".join(given) or "none")  # fmt: skip
+        raise UsageError(
+            "colocate",
+            "where do the tasks come from",
+            expected="one of STORE, --pool, --synthetic",
+            got=" and ".join(given) or "none",
+        )
     if pool is not None:
         return PoolTables(Pool.from_file(pool))
     if synthetic is not None:
         if synthetic < 1:
-            raise UsageError(
-                "--synthetic", "not a number of tasks", expected="at least 1", got=str(synthetic)
-            )
+            raise UsageError("--synthetic", "not a number of tasks", expected="at least 1", got=str(synthetic))
         return PoolTables(Pool.from_synth(synthetic, seed))
     assert store is not None
     if percentiles:
@@ -98,19 +92,14 @@ def target_of(slo: float) -> float:
         `slo` is not strictly between 0 and 1.
     """
     if not 0 < slo < 1:
-        raise UsageError("--slo", "not a service level", expected="above 0 and below 1", got=f"{slo:g}",
-                         way_out="try 0.999")  # fmt: skip
+        raise UsageError(
+            "--slo", "not a service level", expected="above 0 and below 1", got=f"{slo:g}", way_out="try 0.999"
+        )
     return round(1 - slo, 12)
 
 
 def run(
-    tables: Tables,
-    names: Sequence[str],
-    given: Mapping[str, Any],
-    *,
-    out: Path | None,
-    png: bool,
-    as_json: bool,
+    tables: Tables, names: Sequence[str], given: Mapping[str, Any], *, out: Path | None, png: bool, as_json: bool
 ) -> None:
     """Run experiments, all by default, the advice last; print it on stderr."""
     check(given)
@@ -141,8 +130,9 @@ def check(given: Mapping[str, Any]) -> None:
         if given.get(name) is not None and given[name] < lowest:
             raise UsageError(f"--{name}", "too few", expected=f"at least {lowest}", got=str(given[name]))
     if not 0 < given["capacity"] < float("inf"):
-        raise UsageError("--capacity", "not the capacity of a machine", expected="a number above 0",
-                         got=f"{given['capacity']:g}")  # fmt: skip
+        raise UsageError(
+            "--capacity", "not the capacity of a machine", expected="a number above 0", got=f"{given['capacity']:g}"
+        )
 
 
 def _prepare(tables: Tables, chosen: Sequence[Recipe], parameters: Mapping[str, Any]) -> None:

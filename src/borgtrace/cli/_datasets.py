@@ -43,9 +43,7 @@ def fractions(text: str) -> tuple[float, ...]:
     try:
         return tuple(float(word) for word in words(text))
     except ValueError:
-        raise UsageError(
-            "--split", "not a fraction", expected="numbers such as 0.7,0.1,0.2", got=text
-        ) from None
+        raise UsageError("--split", "not a fraction", expected="numbers such as 0.7,0.1,0.2", got=text) from None
 
 
 def time_range(text: str) -> tuple[int, int] | None:
@@ -70,8 +68,9 @@ def _time(word: str, text: str) -> int:
     try:
         return round(float(number) * _UNITS[unit or "us"])
     except (KeyError, ValueError):
-        raise UsageError("--time", "not a time", expected="a number with us, s, m, h or d, such as 600s..24h",
-                         got=text) from None  # fmt: skip
+        raise UsageError(
+            "--time", "not a time", expected="a number with us, s, m, h or d, such as 600s..24h", got=text
+        ) from None
 
 
 @contextmanager
@@ -99,8 +98,9 @@ def say_built(built: Built, talk: Console, *, as_json: bool) -> None:
     talk.print(f"{built.path}{state}: {counts} of {built.n_matched:,} traces that match")
     for scaling in built.scalings:
         name = scaling.feature
-        talk.print(f"  {name}: ({name} − {scaling.offset:.6g}) ÷ {scaling.divisor:.6g}, "
-                   f"measured on {scaling.count:,} values")  # fmt: skip
+        talk.print(
+            f"  {name}: ({name} − {scaling.offset:.6g}) ÷ {scaling.divisor:.6g}, measured on {scaling.count:,} values"
+        )
     for line in built.leakage:
         talk.print(f"  leakage: {line}")
     print(built.path)

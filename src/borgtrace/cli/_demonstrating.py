@@ -32,14 +32,24 @@ def steps(folder: Path, machines: int, hours: int, seed: int) -> list[Step]:
     return [
         Step(
             f"a synthetic trace in Google's raw format, {machines} machines × {hours} h, with known answers",
-            ("synth", raw, "--generation", "2011", "--machines", str(machines), "--hours", str(hours),
-             "--seed", str(seed)),
+            (
+                "synth",
+                raw,
+                "--generation",
+                "2011",
+                "--machines",
+                str(machines),
+                "--hours",
+                str(hours),
+                "--seed",
+                str(seed),
+            ),
             "borgtrace fetch 2011 raw --parts 0-9   (the real thing)",
         ),
         Step(
             "every row checked, sorted, indexed: a store",
             ("ingest", raw, "--store", store),
-            f"borgtrace sql {store} \"select type, count(*) from instance_events group by type\"",
+            f'borgtrace sql {store} "select type, count(*) from instance_events group by type"',
         ),
         Step(
             "how tasks live and die, beside what papers claim",
@@ -48,8 +58,19 @@ def steps(folder: Path, machines: int, hours: int, seed: int) -> list[Step]:
         ),
         Step(
             "a learning dataset: select, split, standardize, shard",
-            ("dataset", store, str(folder / "dataset"), "--min-length", "5", "--max-length", "50",
-             "--split", "0.7,0.1,0.2", "--format", "npz"),
+            (
+                "dataset",
+                store,
+                str(folder / "dataset"),
+                "--min-length",
+                "5",
+                "--max-length",
+                "50",
+                "--split",
+                "0.7,0.1,0.2",
+                "--format",
+                "npz",
+            ),
             f"borgtrace dataset {store} OUT --format tfrecord",
         ),
         Step(
@@ -57,12 +78,8 @@ def steps(folder: Path, machines: int, hours: int, seed: int) -> list[Step]:
             ("colocate", store, *packing, "--out", str(folder / "packing")),
             "borgtrace colocate --synthetic 20000 --estimators",
         ),
-        Step(
-            "everything on one page",
-            ("report", store, str(folder / "report.html")),
-            f"borgtrace info {store}",
-        ),
-    ]  # fmt: skip
+        Step("everything on one page", ("report", store, str(folder / "report.html")), f"borgtrace info {store}"),
+    ]
 
 
 def run(folder: Path, machines: int, hours: int, seed: int) -> None:
@@ -90,9 +107,11 @@ def _claim(folder: Path) -> None:
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARK).exists():
             raise UsageError(
-                "DIR", "the folder holds something else", got=str(folder),
+                "DIR",
+                "the folder holds something else",
+                got=str(folder),
                 way_out="name an empty or a new folder: borgtrace demo demo-out",
-            )  # fmt: skip
+            )
         shutil.rmtree(folder)
     (folder / "log").mkdir(parents=True)
     (folder / MARK).touch()
@@ -107,9 +126,6 @@ def _run(step: Step, log: Path) -> float:
     if done.returncode:
         last = log.read_text().strip().splitlines()[-1:] or [""]
         raise BorgtraceError(
-            f"borgtrace {step.arguments[0]}",
-            "the step failed",
-            got=last[0],
-            way_out=f"all it said is in {log}",
+            f"borgtrace {step.arguments[0]}", "the step failed", got=last[0], way_out=f"all it said is in {log}"
         )
     return time.perf_counter() - before

@@ -14,14 +14,7 @@ from typing import Any
 from rich.console import Console
 from rich.filesize import decimal
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
 from borgtrace.cli._wording import several
@@ -66,12 +59,7 @@ def _facts(plan: Plan) -> dict[str, Any]:
         "bytes_free": plan.free,
         "missing": list(plan.missing),
         "files": [
-            {
-                "path": file.path,
-                "table": file.table,
-                "bytes": file.version.size,
-                "is_here": file.path not in todo,
-            }
+            {"path": file.path, "table": file.table, "bytes": file.version.size, "is_here": file.path not in todo}
             for file in plan.files
         ],
     }
@@ -109,9 +97,7 @@ class Run:
 
     def _already_here(self) -> list[Outcome]:
         todo = {file.path for file in self._plan.todo}
-        here = (
-            Outcome(file, self._plan.folder / file.path) for file in self._plan.files if file.path not in todo
-        )
+        here = (Outcome(file, self._plan.folder / file.path) for file in self._plan.files if file.path not in todo)
         return [outcome for outcome in here if outcome.path.exists()]
 
     def _stage(self, batch: list[Outcome], ledger: Ledger) -> list[Outcome]:
@@ -175,9 +161,13 @@ class Run:
     @contextmanager
     def _progress(self) -> Iterator[None]:
         columns = (
-            TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(),
-            TextColumn("eta"), TimeRemainingColumn(),
-        )  # fmt: skip
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TextColumn("eta"),
+            TimeRemainingColumn(),
+        )
         with Progress(*columns, console=self._talk) as progress:
             task = progress.add_task("fetch", total=self._plan.remaining)
             self._session.listener = _Bar(progress, task, self._talk)
@@ -200,6 +190,4 @@ class _Bar:
 
     def retrying(self, path: str, reason: str, delay: float) -> None:
         """Say what is tried again."""
-        self._talk.print(
-            f"[yellow]↻[/] {escape(path)}: {escape(reason)}; again in {delay:.1f} s", soft_wrap=True
-        )
+        self._talk.print(f"[yellow]↻[/] {escape(path)}: {escape(reason)}; again in {delay:.1f} s", soft_wrap=True)

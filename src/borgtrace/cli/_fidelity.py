@@ -22,8 +22,12 @@ def print_report(out: Path, *, as_json: bool) -> None:
     from borgtrace.recipe import find_recipe
 
     if not (out / "truth.json").is_file():
-        raise UsageError(str(out), "not a synthetic trace", expected="a folder with truth.json",
-                         way_out="make one with `borgtrace synth`")  # fmt: skip
+        raise UsageError(
+            str(out),
+            "not a synthetic trace",
+            expected="a folder with truth.json",
+            way_out="make one with `borgtrace synth`",
+        )
     with tempfile.TemporaryDirectory(dir=out.absolute().parent) as folder:
         store = Path(folder) / "store"
         ingest([out], store, IngestOptions())

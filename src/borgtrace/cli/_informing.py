@@ -33,9 +33,7 @@ def print_manifest(manifest: Manifest, store: Path) -> None:
         for reason, number in counters.items():
             known = REASONS[reason]
             out.print(f"{known.severity:<9} {table}: {number:,} × {reason}: {known.sentence}")
-    out.print(
-        f"digest {manifest.digest}, borgtrace {manifest.code_version}, format {manifest.format_version}"
-    )
+    out.print(f"digest {manifest.digest}, borgtrace {manifest.code_version}, format {manifest.format_version}")
 
 
 def _origin(manifest: Manifest) -> str:

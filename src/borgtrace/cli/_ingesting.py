@@ -50,8 +50,13 @@ class Bars:
 @contextmanager
 def bars(talk: Console) -> Iterator[Bars]:
     """Show progress with rate and time left while the block runs."""
-    columns = (TextColumn("{task.description:<28}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
-               _Rate(), TimeRemainingColumn())  # fmt: skip
+    columns = (
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        _Rate(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=talk) as shown:
         yield Bars(shown)
 
@@ -93,9 +98,7 @@ def print_plan(sources: Sequence[Path], store: Path, cell: str, jobs: int | None
         return
     print(f"{planned.generation} trace{f' cell {planned.cell}' if planned.cell else ''}")
     for table in planned.tables:
-        print(
-            f"{table.table}: {several(table.files, 'file')}, {amount(table.size, 'bytes')}, parts {table.parts}"
-        )
+        print(f"{table.table}: {several(table.files, 'file')}, {amount(table.size, 'bytes')}, parts {table.parts}")
         print(f"  columns: {', '.join(table.columns) or 'those of events and usage'}")
     print(_needs(planned))
 

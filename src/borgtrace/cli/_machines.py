@@ -36,17 +36,20 @@ def _fullness(capacity: Capacity, rows: Any) -> str:
     parts = []
     for what, whole, asked, used in (
         ("CPU", capacity.cpu, "cpu_request", "average_cpu" if "average_cpu" in rows.column_names else "cpu"),
-        ("memory", capacity.memory, "memory_request",
-         "average_memory" if "average_memory" in rows.column_names else "memory"),
-    ):  # fmt: skip
+        (
+            "memory",
+            capacity.memory,
+            "memory_request",
+            "average_memory" if "average_memory" in rows.column_names else "memory",
+        ),
+    ):
         if not whole:
             continue
         hours = "hour" in rows.column_names
         total = sum(row[used] or 0 for row in found) / (len(found) if hours else 1)
         requested = None if hours else sum(row[asked] or 0 for row in found)
         parts.append(
-            f"{what} {total / whole:.1%} used"
-            + ("" if requested is None else f", {requested / whole:.1%} asked for")
+            f"{what} {total / whole:.1%} used" + ("" if requested is None else f", {requested / whole:.1%} asked for")
         )
     return "; ".join(parts) or "its capacity is unknown"
 

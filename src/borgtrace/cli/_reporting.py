@@ -6,14 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from borgtrace.report import Summary
 
@@ -22,8 +15,12 @@ from borgtrace.report import Summary
 def bar(talk: Console) -> Iterator[Callable[[str, int, int], None]]:
     """Show a bar over the questions, where someone watches; yields what to call before each question."""
     columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
-    )  # fmt: skip
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=talk, transient=True, disable=not talk.is_terminal) as progress:
         task = progress.add_task("", total=None)
         yield lambda name, done, total: progress.update(task, description=name, completed=done, total=total)

@@ -18,12 +18,7 @@ def make(out: Path, **options: Any) -> None:
     Options(**options)
     check_output(out)  # what is refused is refused before a bar is drawn
     talk = Console(stderr=True, highlight=False)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[rate]}"),
-        TimeRemainingColumn(),
-    )
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rate]}"), TimeRemainingColumn())
     with Progress(*columns, console=talk) as bars:
         bar = bars.add_task("synth", total=options["hours"], rate="")
 

@@ -13,26 +13,21 @@ def analyze(
     names: Annotated[
         list[str] | None, typer.Argument(help="Questions; all of them by default.", metavar="[NAME…]")
     ] = None,
-    engine: Annotated[
-        str, typer.Option(help="duckdb, local[N] or spark://HOST:PORT.", metavar="ENGINE")
-    ] = "duckdb",
+    engine: Annotated[str, typer.Option(help="duckdb, local[N] or spark://HOST:PORT.", metavar="ENGINE")] = "duckdb",
     memory: Annotated[str, typer.Option(help="Memory budget; the engine spills beyond.")] = "4GB",
     where: Annotated[
-        str,
-        typer.Option(help="SQL predicate over tasks: only those, and what is theirs.", metavar="SQL"),
+        str, typer.Option(help="SQL predicate over tasks: only those, and what is theirs.", metavar="SQL")
     ] = "",
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="A parameter of the questions.", metavar="NAME=VALUE")
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for NAME.parquet, .csv, .svg, .vl.json and claims.csv.", metavar="DIR"),
+        Path | None, typer.Option(help="Folder for NAME.parquet, .csv, .svg, .vl.json and claims.csv.", metavar="DIR")
     ] = None,
     png: Annotated[bool, typer.Option("--png", help="With --out: also write NAME.png.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per question.")] = False,
     show_sql: Annotated[
-        str | None,
-        typer.Option(help="Print the SQL of the relational stages and run nothing.", metavar="bigquery"),
+        str | None, typer.Option(help="Print the SQL of the relational stages and run nothing.", metavar="bigquery")
     ] = None,
     list_names: Annotated[bool, typer.Option("--list", help="List the questions.")] = False,
 ) -> None:

@@ -16,9 +16,22 @@ from borgtrace._version import __version__
 from borgtrace.errors import BorgtraceError
 
 COMMANDS = (
-    "demo", "fetch", "synth", "ingest", "info", "sql", "trace", "machine", "analyze",
-    "dataset", "export", "colocate", "report", "subset", "verify",
-)  # fmt: skip
+    "demo",
+    "fetch",
+    "synth",
+    "ingest",
+    "info",
+    "sql",
+    "trace",
+    "machine",
+    "analyze",
+    "dataset",
+    "export",
+    "colocate",
+    "report",
+    "subset",
+    "verify",
+)
 """Commands in the order a user meets them; each is the module of its name in this package."""
 INTERRUPTED = 130
 

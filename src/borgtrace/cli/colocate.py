@@ -18,27 +18,20 @@ def colocate(
     tasks: Annotated[int, typer.Option(help="Size of the sample of long tasks, N.", metavar="N")] = 100_000,
     realizations: Annotated[int, typer.Option(help="Draws per task, R.", metavar="R")] = 10_000,
     instances: Annotated[
-        int | None,
-        typer.Option(help="Random instances; each experiment's own number by default.", metavar="K"),
+        int | None, typer.Option(help="Random instances; each experiment's own number by default.", metavar="K")
     ] = None,
     size: Annotated[int, typer.Option(help="Tasks per instance.", metavar="n")] = 1_000,
     samples: Annotated[
         int | None,
-        typer.Option(
-            help="Random samples per size, for Table 1 and Fig. 6; the paper takes 10,000.", metavar="S"
-        ),
+        typer.Option(help="Random samples per size, for Table 1 and Fig. 6; the paper takes 10,000.", metavar="S"),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of samples and draws.", metavar="S")] = 0,
-    capacity: Annotated[
-        float, typer.Option(help="Capacity of a machine, for the advice.", metavar="C")
-    ] = 1.0,
+    capacity: Annotated[float, typer.Option(help="Capacity of a machine, for the advice.", metavar="C")] = 1.0,
     mix: Annotated[
-        str,
-        typer.Option(help="Kinds of machines, for packing_machines: CPU:MEMORY:NUMBER,…", metavar="KINDS"),
+        str, typer.Option(help="Kinds of machines, for packing_machines: CPU:MEMORY:NUMBER,…", metavar="KINDS")
     ] = "",
     slo: Annotated[
-        float,
-        typer.Option(help="Share of the time a machine must not overflow, for the advice.", metavar="P"),
+        float, typer.Option(help="Share of the time a machine must not overflow, for the advice.", metavar="P")
     ] = 0.999,
     pool: Annotated[
         Path | None, typer.Option(help="Take the tasks from this file (see --export-pool).", metavar="FILE")
@@ -57,15 +50,12 @@ def colocate(
         Path | None, typer.Option(help="Write the prepared tasks to this file and stop.", metavar="FILE")
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for NAME.parquet, .csv, .svg, .vl.json and claims.csv.", metavar="DIR"),
+        Path | None, typer.Option(help="Folder for NAME.parquet, .csv, .svg, .vl.json and claims.csv.", metavar="DIR")
     ] = None,
     png: Annotated[bool, typer.Option("--png", help="With --out: also write NAME.png.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per experiment.")] = False,
     list_names: Annotated[bool, typer.Option("--list", help="List the experiments.")] = False,
-    list_estimators: Annotated[
-        bool, typer.Option("--estimators", help="List the estimators and packers.")
-    ] = False,
+    list_estimators: Annotated[bool, typer.Option("--estimators", help="List the estimators and packers.")] = False,
 ) -> None:
     """Repeat the GPA paper on the long tasks of a store, go past it, and end in advice.
 
@@ -85,7 +75,14 @@ def colocate(
             _colocating.export(source, export_pool, tasks, seed)
             return
         given = {
-            "tasks": tasks, "realizations": realizations, "instances": instances, "size": size, "seed": seed,
-            "samples": samples, "capacity": capacity, "target": _colocating.target_of(slo), "mix": mix,
-        }  # fmt: skip
+            "tasks": tasks,
+            "realizations": realizations,
+            "instances": instances,
+            "size": size,
+            "seed": seed,
+            "samples": samples,
+            "capacity": capacity,
+            "target": _colocating.target_of(slo),
+            "mix": mix,
+        }
         _colocating.run(source, experiment or [], given, out=out, png=png, as_json=as_json)

@@ -15,9 +15,7 @@ def dataset(
     max_length: Annotated[int, typer.Option(help="Most points of a trace; 0: no bound.", metavar="N")] = 50,
     tier: Annotated[str, typer.Option(help="Tiers, such as production,beb.", metavar="A,B")] = "",
     priority: Annotated[str, typer.Option(help="Priorities, such as 0,9-11.", metavar="N,M")] = "",
-    scheduling_class: Annotated[
-        str, typer.Option("--class", help="Scheduling classes, 0 to 3.", metavar="N,M")
-    ] = "",
+    scheduling_class: Annotated[str, typer.Option("--class", help="Scheduling classes, 0 to 3.", metavar="N,M")] = "",
     user: Annotated[str, typer.Option(help="Users (hashes).", metavar="A,B")] = "",
     end_type: Annotated[str, typer.Option(help="How tasks ended, such as FINISH,KILL.", metavar="A,B")] = "",
     time: Annotated[
@@ -25,26 +23,17 @@ def dataset(
     ] = "",
     min_mean: Annotated[float | None, typer.Option(help="Smallest mean of average_cpu.", metavar="X")] = None,
     gaps: Annotated[
-        str,
-        typer.Option(
-            help="Holes in time: keep as they come, put on a grid, or drop.", metavar="keep|grid|drop"
-        ),
+        str, typer.Option(help="Holes in time: keep as they come, put on a grid, or drop.", metavar="keep|grid|drop")
     ] = "keep",
     where: Annotated[str | None, typer.Option(help="Any SQL predicate over tasks.", metavar="SQL")] = None,
     sample: Annotated[int | None, typer.Option(help="Size of the random subset.", metavar="N")] = None,
-    split: Annotated[
-        str, typer.Option(help="Training, validation, testing.", metavar="A,B,C")
-    ] = "0.7,0.1,0.2",
-    split_by: Annotated[
-        str, typer.Option(help="What must not be torn apart.", metavar="task|job|user|time")
-    ] = "task",
+    split: Annotated[str, typer.Option(help="Training, validation, testing.", metavar="A,B,C")] = "0.7,0.1,0.2",
+    split_by: Annotated[str, typer.Option(help="What must not be torn apart.", metavar="task|job|user|time")] = "task",
     features: Annotated[
         str, typer.Option(help="Series: numeric usage columns, duration, elapsed.", metavar="A,B")
     ] = "average_cpu",
     static: Annotated[str, typer.Option(help="Columns of tasks, and tier.", metavar="A,B")] = "",
-    scale: Annotated[
-        str, typer.Option(help="How series are scaled.", metavar="standard|minmax|none")
-    ] = "standard",
+    scale: Annotated[str, typer.Option(help="How series are scaled.", metavar="standard|minmax|none")] = "standard",
     output_format: Annotated[
         str, typer.Option("--format", help="Format of the files.", metavar="tfrecord|parquet|npz")
     ] = "tfrecord",
@@ -54,12 +43,9 @@ def dataset(
     gzip: Annotated[bool, typer.Option("--gzip", help="Compress (gzip, zstd, deflate).")] = False,
     seed: Annotated[int, typer.Option(help="Seed of order, subset and split.", metavar="N")] = 0,
     compat: Annotated[
-        str | None,
-        typer.Option(help="original: as google-cluster-prediction did in 2017.", metavar="original"),
+        str | None, typer.Option(help="original: as google-cluster-prediction did in 2017.", metavar="original")
     ] = None,
-    threads: Annotated[
-        int | None, typer.Option(help="Threads; all cores if not given.", min=1, metavar="N")
-    ] = None,
+    threads: Annotated[int | None, typer.Option(help="Threads; all cores if not given.", min=1, metavar="N")] = None,
     histogram: Annotated[bool, typer.Option("--histogram", help="Plot the lengths of the traces.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:
@@ -76,18 +62,31 @@ def dataset(
 
     free: Any = {"split_by": split_by, "gaps": gaps, "scale": scale, "compat": compat}
     selection = Selection(
-        min_length=min_length, max_length=max_length or None, tiers=line.words(tier),
+        min_length=min_length,
+        max_length=max_length or None,
+        tiers=line.words(tier),
         priorities=line.whole_numbers("--priority", priority),
-        scheduling_classes=line.whole_numbers("--class", scheduling_class), users=line.words(user),
-        end_types=line.words(end_type), time=line.time_range(time), min_mean=min_mean, gaps=free["gaps"],
-        where=where, sample=sample,
-    )  # fmt: skip
+        scheduling_classes=line.whole_numbers("--class", scheduling_class),
+        users=line.words(user),
+        end_types=line.words(end_type),
+        time=line.time_range(time),
+        min_mean=min_mean,
+        gaps=free["gaps"],
+        where=where,
+        sample=sample,
+    )
     options = Options(
-        selection=selection, split=Split(line.fractions(split), free["split_by"]),
-        features=line.words(features), statics=line.words(static), scale=free["scale"],
-        format=output_format, shards=shards,
-        is_compressed=gzip, seed=seed, compat=free["compat"],
-    )  # fmt: skip
+        selection=selection,
+        split=Split(line.fractions(split), free["split_by"]),
+        features=line.words(features),
+        statics=line.words(static),
+        scale=free["scale"],
+        format=output_format,
+        shards=shards,
+        is_compressed=gzip,
+        seed=seed,
+        compat=free["compat"],
+    )
     if out is None and not histogram:
         raise UsageError("OUT", "no folder named", way_out="borgtrace dataset STORE OUT, or --histogram")
     opened = borgtrace.open(store)

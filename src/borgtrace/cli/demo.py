@@ -9,9 +9,9 @@ import typer
 
 
 def demo(
-    folder: Annotated[
-        Path, typer.Argument(help="Folder for everything the demo makes.", metavar="[DIR]")
-    ] = Path("borgtrace-demo"),
+    folder: Annotated[Path, typer.Argument(help="Folder for everything the demo makes.", metavar="[DIR]")] = Path(
+        "borgtrace-demo"
+    ),
     machines: Annotated[int, typer.Option(help="Machines of the synthetic cell.", min=10)] = 100,
     hours: Annotated[int, typer.Option(help="Hours of the synthetic cell.", min=1)] = 24,
     seed: Annotated[int, typer.Option(help="Seed of the synthetic cell.")] = 1,

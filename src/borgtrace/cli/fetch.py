@@ -14,14 +14,10 @@ def fetch(
     generation: Annotated[str, typer.Argument(help="Which trace.", metavar="2011|2019")],
     dest: Annotated[Path, typer.Argument(help="Folder that gets a folder for the trace.", metavar="DEST")],
     cell: Annotated[str, typer.Option(help="Cell of 2019: a … h.", metavar="CELL")] = "",
-    tables: Annotated[
-        str, typer.Option(help="Tables with commas between; all by default.", metavar="A,B")
-    ] = "",
+    tables: Annotated[str, typer.Option(help="Tables with commas between; all by default.", metavar="A,B")] = "",
     parts: Annotated[
         str,
-        typer.Option(
-            help="Numbers such as 0-9 or 0-4,10, or all; machine tables always come whole.", metavar="PARTS"
-        ),
+        typer.Option(help="Numbers such as 0-9 or 0-4,10, or all; machine tables always come whole.", metavar="PARTS"),
     ] = "all",
     raw_format: Annotated[
         str | None, typer.Option("--format", help="json (default) or parquet, for 2019.", metavar="FORMAT")
@@ -35,19 +31,14 @@ def fetch(
             show_envvar=True,
         ),
     ] = None,
-    jobs: Annotated[
-        int, typer.Option(help="Files, and connections, at a time.", min=1, max=64, metavar="N")
-    ] = 4,
+    jobs: Annotated[int, typer.Option(help="Files, and connections, at a time.", min=1, max=64, metavar="N")] = 4,
     store: Annotated[
-        Path | None,
-        typer.Option(help="Stage every file into this store once it has arrived.", metavar="STORE"),
+        Path | None, typer.Option(help="Stage every file into this store once it has arrived.", metavar="STORE")
     ] = None,
     delete_raw: Annotated[
         bool, typer.Option("--delete-raw", help="With --store: delete every file once it is staged.")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would come, and the free disk.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would come, and the free disk.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of the jitter in waiting times.", metavar="N")] = 0,
 ) -> None:
@@ -65,9 +56,7 @@ def fetch(
     from borgtrace.errors import UsageError
 
     if delete_raw and store is None:
-        raise UsageError(
-            "--delete-raw", "nothing would be left", way_out="say where the rows go: --store STORE"
-        )
+        raise UsageError("--delete-raw", "nothing would be left", way_out="say where the rows go: --store STORE")
     wanted = fetching.bucket(generation, cell, raw_format)
     names = [name.strip() for name in tables.split(",") if name.strip()]
     selection, numbers = fetching.select_tables(wanted, names), fetching.parse_parts(parts)
@@ -76,14 +65,7 @@ def fetch(
         try:
             with talk.status(f"Asking {base_url or wanted.url} what there is …"):
                 plan = fetching.make_plan(
-                    session,
-                    wanted,
-                    dest,
-                    tables=selection,
-                    parts=numbers,
-                    base_url=base_url,
-                    store=store,
-                    jobs=jobs,
+                    session, wanted, dest, tables=selection, parts=numbers, base_url=base_url, store=store, jobs=jobs
                 )
             if dry_run:
                 return _fetching.show_plan(plan, as_json=as_json)

@@ -11,9 +11,7 @@ import typer
 def info(
     store: Annotated[Path | None, typer.Argument(help="The store.", metavar="STORE")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
-    schema: Annotated[
-        bool, typer.Option("--schema", help="Describe every table and column (needs no store).")
-    ] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Describe every table and column (needs no store).")] = False,
 ) -> None:
     """Show tables, rows, time range, sources and quality counters of a store.
 
@@ -26,9 +24,7 @@ def info(
         _informing.print_schema(as_json=as_json)
         return
     if store is None:
-        raise UsageError(
-            "STORE", "no store named", way_out="borgtrace info STORE, or borgtrace info --schema"
-        )
+        raise UsageError("STORE", "no store named", way_out="borgtrace info STORE, or borgtrace info --schema")
     from borgtrace.store.manifest import read_manifest
 
     manifest = read_manifest(store)

@@ -11,9 +11,7 @@ import typer
 def ingest(
     sources: Annotated[list[Path], typer.Argument(help="Raw files, or folders of them.", metavar="SRC…")],
     store: Annotated[Path, typer.Option(help="The store to make or to add to.", metavar="STORE")],
-    jobs: Annotated[
-        int | None, typer.Option(help="Worker processes; one per core by default.", min=1)
-    ] = None,
+    jobs: Annotated[int | None, typer.Option(help="Worker processes; one per core by default.", min=1)] = None,
     memory: Annotated[str, typer.Option(help="Memory of the sort before it spills.", metavar="SIZE")] = "4GB",
     cell: Annotated[
         str, typer.Option(help="Cell of 2019 (a … h; 1 … 8 for the flattened sample).", metavar="CELL")

@@ -12,8 +12,7 @@ def machine(
     store: Annotated[Path, typer.Argument(help="The store.", metavar="STORE")],
     machine_id: Annotated[int, typer.Argument(help="The machine.", metavar="MACHINE")],
     at: Annotated[
-        str,
-        typer.Option(help="One instant, in µs or as 12h, 2d3h; every hour where left out.", metavar="TIME"),
+        str, typer.Option(help="One instant, in µs or as 12h, 2d3h; every hour where left out.", metavar="TIME")
     ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print rows as JSON.")] = False,
 ) -> None:

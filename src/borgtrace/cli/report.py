@@ -14,9 +14,7 @@ def report(
     names: Annotated[
         list[str] | None, typer.Argument(help="Questions; all of them by default.", metavar="[NAME…]")
     ] = None,
-    engine: Annotated[
-        str, typer.Option(help="duckdb, local[N] or spark://HOST:PORT.", metavar="ENGINE")
-    ] = "duckdb",
+    engine: Annotated[str, typer.Option(help="duckdb, local[N] or spark://HOST:PORT.", metavar="ENGINE")] = "duckdb",
     memory: Annotated[str, typer.Option(help="Memory budget; the engine spills beyond.")] = "4GB",
 ) -> None:
     """Write one self-contained page: what the store holds, its quality, each question and its claims.

@@ -36,9 +36,12 @@ def subset(
     from borgtrace.ingest.subset import subset as run
 
     cut = Cut(
-        whole_numbers("--jobs", jobs), whole_numbers("--machines", machines),
-        interval("--time", time) if time else None, fraction, seed,
-    )  # fmt: skip
+        whole_numbers("--jobs", jobs),
+        whole_numbers("--machines", machines),
+        interval("--time", time) if time else None,
+        fraction,
+        seed,
+    )
     with _ingesting.bars(Console(stderr=True, highlight=False)) as progress:
         manifest = run(store, out, cut, memory=memory, progress=progress)
     if as_json:

@@ -12,9 +12,7 @@ def synth(
     out: Annotated[
         Path, typer.Argument(help="A new folder for the trace; with --check, an existing one.", metavar="OUT")
     ],
-    generation: Annotated[
-        str, typer.Option(help="2011 (CSV) or 2019 (JSON lines).", metavar="YEAR")
-    ] = "2011",
+    generation: Annotated[str, typer.Option(help="2011 (CSV) or 2019 (JSON lines).", metavar="YEAR")] = "2011",
     machines: Annotated[int, typer.Option(help="Machines of the cell.", metavar="N")] = 100,
     hours: Annotated[float, typer.Option(help="Length of the trace.", metavar="H")] = 24.0,
     seed: Annotated[int, typer.Option(help="Another seed gives another trace.", metavar="S")] = 1,
@@ -22,13 +20,9 @@ def synth(
     tables: Annotated[
         str, typer.Option(help="Raw tables to write, separated by commas; all when empty.", metavar="NAMES")
     ] = "",
-    jobs: Annotated[
-        int, typer.Option(help="Threads; the bytes are the same with any number.", metavar="N")
-    ] = 2,
+    jobs: Annotated[int, typer.Option(help="Threads; the bytes are the same with any number.", metavar="N")] = 2,
     anomalies: Annotated[bool, typer.Option(help="Plant the documented faults at their rates.")] = True,
-    file_format: Annotated[
-        str, typer.Option("--format", help="2019: json or parquet.", metavar="FORMAT")
-    ] = "json",
+    file_format: Annotated[str, typer.Option("--format", help="2019: json or parquet.", metavar="FORMAT")] = "json",
     check: Annotated[
         bool, typer.Option("--check", help="Measure an existing synthetic trace against what is published.")
     ] = False,
@@ -48,6 +42,14 @@ def synth(
         return
     chosen = tuple(name.strip() for name in tables.split(",") if name.strip())
     _synthesizing.make(
-        out, generation=generation, machines=machines, hours=hours, seed=seed, cell=cell, tables=chosen,
-        jobs=jobs, anomalies=anomalies, file_format=file_format,
-    )  # fmt: skip
+        out,
+        generation=generation,
+        machines=machines,
+        hours=hours,
+        seed=seed,
+        cell=cell,
+        tables=chosen,
+        jobs=jobs,
+        anomalies=anomalies,
+        file_format=file_format,
+    )

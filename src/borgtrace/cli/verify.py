@@ -35,6 +35,8 @@ def verify(
     failed = [check.name for check in checks if not check.holds]
     if failed:
         raise StoreError(
-            str(store), "the store is damaged", got=", ".join(failed),
+            str(store),
+            "the store is damaged",
+            got=", ".join(failed),
             way_out=f"build it again: borgtrace ingest SRC --store {store} --rebuild",
-        )  # fmt: skip
+        )

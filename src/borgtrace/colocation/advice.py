@@ -129,13 +129,18 @@ def advise(choosing: Grid, judging: Grid, target: float, capacity: float = 1.0) 
     front = _front([(float(_machines(judged[c]).mean()), _q(judged[c]).mean) for c in cells])
     found = [
         Candidate(
-            cell.estimator, Interval.of(_machines(judged[cell])), _q(judged[cell]),
-            float(np.mean([outcome.n_unplaceable for outcome in judged[cell]])), keeps[cell],
-            front[k], cell == best, _overcommit(judging, judged[cell], capacity) if has_requests else None,
+            cell.estimator,
+            Interval.of(_machines(judged[cell])),
+            _q(judged[cell]),
+            float(np.mean([outcome.n_unplaceable for outcome in judged[cell]])),
+            keeps[cell],
+            front[k],
+            cell == best,
+            _overcommit(judging, judged[cell], capacity) if has_requests else None,
             *(None if other is None else _saved(judged[cell], judged[other]) for other in base.values()),
         )
         for k, cell in enumerate(cells)
-    ]  # fmt: skip
+    ]
     return sorted(found, key=lambda candidate: (candidate.machines.mean, candidate.estimator.label))
 
 
@@ -170,7 +175,4 @@ def _overcommit(grid: Grid, outcomes: Sequence[Outcome], capacity: float) -> flo
 
 def _front(points: Sequence[tuple[float, float]]) -> list[bool]:
     """Whether no other point is at most as large in both coordinates and smaller in one."""
-    return [
-        not any(o[0] <= p[0] and o[1] <= p[1] and (o[0] < p[0] or o[1] < p[1]) for o in points)
-        for p in points
-    ]
+    return [not any(o[0] <= p[0] and o[1] <= p[1] and (o[0] < p[0] or o[1] < p[1]) for o in points) for p in points]

@@ -75,9 +75,7 @@ class Cluster:
         self.is_milestone = _milestones(int(np.diff(self.timeline.offsets).max(initial=0)))
 
     def _items(self, values: Values, request: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(
-            self.estimator.items(Observation(values, request=request), self.capacity), np.float64
-        )
+        return np.asarray(self.estimator.items(Observation(values, request=request), self.capacity), np.float64)
 
     def guess(self, task: int) -> NDArray[np.float64]:
         """Describe a task nothing is known of: its name's past, its request, everybody's past, or a whole machine."""
@@ -97,9 +95,15 @@ class Cluster:
         self.items[task] = self.guess(task)
         self._refresh()
         machine = choose(
-            self.test, self.packer.score, self.packer.stops, self.states, self.items[task],
-            np.tile(self.row, (len(self.states), 1)), self.parameters, self._idle(),
-        )  # fmt: skip
+            self.test,
+            self.packer.score,
+            self.packer.stops,
+            self.states,
+            self.items[task],
+            np.tile(self.row, (len(self.states), 1)),
+            self.parameters,
+            self._idle(),
+        )
         if machine < 0:
             if self.test.room(self.empty, self.items[task], self.row, self.parameters) < 0:
                 return False

@@ -22,29 +22,32 @@ if TYPE_CHECKING:
 SERIES: tuple[Literal["inst", "avg"], ...] = ("inst", "avg")
 SHARES = np.concatenate((np.arange(100) / 100, [0.995, 0.999, 1.0]))
 RESULT = Table(
-    "usage_deviation", "series and share of tasks", ("series", "share"),
+    "usage_deviation",
+    "series and share of tasks",
+    ("series", "share"),
     (
-        Column("series", "string", "id", "Either inst (one-second samples) or avg (window averages).",
-               nullable=False),
+        Column("series", "string", "id", "Either inst (one-second samples) or avg (window averages).", nullable=False),
         Column("share", "float64", "fraction", "Share of the tasks.", nullable=False),
-        Column("deviation", "float64", "fraction",
-               "Standard deviation of CPU usage that this share of the tasks does not exceed.",
-               nullable=False),
+        Column(
+            "deviation",
+            "float64",
+            "fraction",
+            "Standard deviation of CPU usage that this share of the tasks does not exceed.",
+            nullable=False,
+        ),
     ),
-)  # fmt: skip
+)
 
 
 def compute(tables: Tables, *, tasks: int = 100_000, seed: int = 0) -> pa.Table:
     """Return both distributions as quantiles."""
     pool = pool_of(tables, tasks, seed)
     return pa.concat_tables(
-        pa.table({
-            "series": [series] * len(SHARES),
-            "share": SHARES,
-            "deviation": np.quantile(pool.std(series), SHARES),
-        })
+        pa.table(
+            {"series": [series] * len(SHARES), "share": SHARES, "deviation": np.quantile(pool.std(series), SHARES)}
+        )
         for series in SERIES
-    )  # fmt: skip
+    )
 
 
 def plot(result: pa.Table) -> alt.Chart:
@@ -82,13 +85,31 @@ def _share_above(result: pa.Table) -> float:
 
 _SOURCE = "Janus & Rzadca, SoCC'17, §3.3, Fig. 2"
 CLAIMS = (
-    Claim("S1-fig2", "one-second samples vary more than window averages (ratio of the medians)", "> 1",
-          _ratio_of_medians, lambda v: v > 1, _SOURCE),
-    Claim("S1-fig2-everywhere", "they do so over the whole range of tasks (share of the quantiles)", "≈ 1",
-          _share_above, lambda v: v >= 0.95, _SOURCE),
-)  # fmt: skip
+    Claim(
+        "S1-fig2",
+        "one-second samples vary more than window averages (ratio of the medians)",
+        "> 1",
+        _ratio_of_medians,
+        lambda v: v > 1,
+        _SOURCE,
+    ),
+    Claim(
+        "S1-fig2-everywhere",
+        "they do so over the whole range of tasks (share of the quantiles)",
+        "≈ 1",
+        _share_above,
+        lambda v: v >= 0.95,
+        _SOURCE,
+    ),
+)
 
 RECIPE = Recipe(
-    "usage_deviation", compute, plot, RESULT, CLAIMS, reads=("tasks", "instance_usage"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 2", order=202,
-)  # fmt: skip
+    "usage_deviation",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("tasks", "instance_usage"),
+    reference="Janus & Rzadca, SoCC'17, Fig. 2",
+    order=202,
+)

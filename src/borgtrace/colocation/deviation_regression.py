@@ -23,20 +23,22 @@ if TYPE_CHECKING:
 
 MEAN_CELL, STD_CELL = 0.01, 0.005
 RESULT = Table(
-    "deviation_regression", "series and cell of mean and deviation",
+    "deviation_regression",
+    "series and cell of mean and deviation",
     ("series", "mean_cell", "deviation_cell"),
     (
-        Column("series", "string", "id", "Either inst (one-second samples) or avg (window averages).",
-               nullable=False),
-        Column("mean_cell", "int64", "rank", "The mean lies in [cell, cell + 1) hundredths of a machine.",
-               nullable=False),
-        Column("deviation_cell", "int64", "rank", "The deviation lies in [cell, cell + 1) half hundredths.",
-               nullable=False),
+        Column("series", "string", "id", "Either inst (one-second samples) or avg (window averages).", nullable=False),
+        Column(
+            "mean_cell", "int64", "rank", "The mean lies in [cell, cell + 1) hundredths of a machine.", nullable=False
+        ),
+        Column(
+            "deviation_cell", "int64", "rank", "The deviation lies in [cell, cell + 1) half hundredths.", nullable=False
+        ),
         Column("n_tasks", "int64", "count", "Tasks in the cell.", nullable=False),
         Column("slope", "float64", "1", "Slope of the line over all tasks; NULL if all means agree."),
         Column("intercept", "float64", "fraction", "Intercept of that line; NULL if all means agree."),
     ),
-)  # fmt: skip
+)
 
 
 def line(mean: NDArray[np.float64], std: NDArray[np.float64]) -> tuple[float, float] | None:
@@ -65,14 +67,16 @@ def _cells(series: str, mean: NDArray[np.float64], std: NDArray[np.float64]) -> 
     cells = np.column_stack((np.floor(mean / MEAN_CELL), np.floor(std / STD_CELL))).astype(np.int64)
     where, counts = np.unique(cells, axis=0, return_counts=True)
     slope, intercept = line(mean, std) or (None, None)
-    return pa.table({
-        "series": [series] * len(where),
-        "mean_cell": where[:, 0],
-        "deviation_cell": where[:, 1],
-        "n_tasks": counts,
-        "slope": pa.array([slope] * len(where), pa.float64()),
-        "intercept": pa.array([intercept] * len(where), pa.float64()),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "series": [series] * len(where),
+            "mean_cell": where[:, 0],
+            "deviation_cell": where[:, 1],
+            "n_tasks": counts,
+            "slope": pa.array([slope] * len(where), pa.float64()),
+            "intercept": pa.array([intercept] * len(where), pa.float64()),
+        }
+    )
 
 
 def plot(result: pa.Table) -> alt.Chart:
@@ -82,12 +86,18 @@ def plot(result: pa.Table) -> alt.Chart:
     from borgtrace.colocation._charts import HEIGHT, WIDTH, data
 
     rows = [_drawn(row) for row in result.to_pylist()]
-    cells = alt.Chart().mark_rect().encode(
-        x=alt.X("mean:Q", title="mean CPU usage [machines]"), x2="mean_end:Q",
-        y=alt.Y("deviation:Q", title="standard deviation"), y2="deviation_end:Q",
-        color=alt.Color("n_tasks:Q", scale=alt.Scale(type="log", scheme="blues"), title="tasks"),
-        tooltip=["mean:Q", "deviation:Q", "n_tasks:Q"],
-    )  # fmt: skip
+    cells = (
+        alt.Chart()
+        .mark_rect()
+        .encode(
+            x=alt.X("mean:Q", title="mean CPU usage [machines]"),
+            x2="mean_end:Q",
+            y=alt.Y("deviation:Q", title="standard deviation"),
+            y2="deviation_end:Q",
+            color=alt.Color("n_tasks:Q", scale=alt.Scale(type="log", scheme="blues"), title="tasks"),
+            tooltip=["mean:Q", "deviation:Q", "n_tasks:Q"],
+        )
+    )
     fit = alt.Chart().mark_line(color="#e4572e").encode(x="mean:Q", y="line:Q")
     layers = alt.layer(cells, fit, data=data(rows)).properties(width=WIDTH // 2 + 40, height=HEIGHT)
     drawn: Any = layers.facet(
@@ -101,8 +111,14 @@ def _drawn(row: dict[str, Any]) -> dict[str, Any]:
     mean, deviation = row["mean_cell"] * MEAN_CELL, row["deviation_cell"] * STD_CELL
     fitted = None if row["slope"] is None else row["slope"] * mean + row["intercept"]
     ends = {"mean_end": mean + MEAN_CELL, "deviation_end": deviation + STD_CELL}
-    return {"series": row["series"], "n_tasks": row["n_tasks"], "mean": mean, "deviation": deviation,
-            "line": fitted, **ends}  # fmt: skip
+    return {
+        "series": row["series"],
+        "n_tasks": row["n_tasks"],
+        "mean": mean,
+        "deviation": deviation,
+        "line": fitted,
+        **ends,
+    }
 
 
 def _coefficient(result: pa.Table, series: str, name: str) -> float:
@@ -117,10 +133,13 @@ _SOURCE = "Janus & Rzadca, SoCC'17, §3.3, Fig. 3"
 
 def _near(claim: str, series: str, name: str, published: float) -> Claim:
     return Claim(
-        claim, f"the regression of deviation on mean has this {name} ({series}; holds within 20 %)",
+        claim,
+        f"the regression of deviation on mean has this {name} ({series}; holds within 20 %)",
         published,
-        lambda r: _coefficient(r, series, name), lambda v: abs(v - published) <= 0.2 * published, _SOURCE,
-    )  # fmt: skip
+        lambda r: _coefficient(r, series, name),
+        lambda v: abs(v - published) <= 0.2 * published,
+        _SOURCE,
+    )
 
 
 CLAIMS = (
@@ -131,6 +150,12 @@ CLAIMS = (
 )
 
 RECIPE = Recipe(
-    "deviation_regression", compute, plot, RESULT, CLAIMS, reads=("tasks", "instance_usage"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 3", order=203,
-)  # fmt: skip
+    "deviation_regression",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("tasks", "instance_usage"),
+    reference="Janus & Rzadca, SoCC'17, Fig. 3",
+    order=203,
+)

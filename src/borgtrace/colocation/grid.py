@@ -17,14 +17,7 @@ from borgtrace.colocation.estimators.estimator import Estimator
 from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.colocation.instances import Data, Instance, Instances
 from borgtrace.colocation.packers.packer import parse_packer
-from borgtrace.colocation.packing import (
-    Fitted,
-    Packing,
-    fit,
-    pack_fitted,
-    predicted_overflow,
-    rebalanced,
-)
+from borgtrace.colocation.packing import Fitted, Packing, fit, pack_fitted, predicted_overflow, rebalanced
 from borgtrace.colocation.quality import least_machines, overflow_counts
 from borgtrace.errors import UsageError
 
@@ -58,11 +51,16 @@ class Cell:
 
     def __post_init__(self) -> None:
         if not 0 < self.clairvoyance <= 1:
-            raise UsageError("clairvoyance", "not a share of the realizations", expected="above 0 and at most 1",
-                             got=f"{self.clairvoyance:g}")  # fmt: skip
+            raise UsageError(
+                "clairvoyance",
+                "not a share of the realizations",
+                expected="above 0 and at most 1",
+                got=f"{self.clairvoyance:g}",
+            )
         if not 0 < self.capacity < np.inf:
-            raise UsageError("capacity", "not the capacity of a machine", expected="a number above 0",
-                             got=f"{self.capacity:g}")  # fmt: skip
+            raise UsageError(
+                "capacity", "not the capacity of a machine", expected="a number above 0", got=f"{self.capacity:g}"
+            )
 
 
 @dataclass(frozen=True)
@@ -119,10 +117,19 @@ def judge_instance(instance: Instance, cells: Sequence[Cell], *, on_fresh: bool 
         packing = packings[cell]
         bound = least_machines(means[packing.bins >= 0], cell.capacity)
         outcomes.append(
-            Outcome(cell, instance.number, packing.n_bins, bound, int(overflows),
-                    packing.n_bins * (full - start), len(instance.tasks), len(packing.unplaceable),
-                    packing.moved, predicted.get(cell))
-        )  # fmt: skip
+            Outcome(
+                cell,
+                instance.number,
+                packing.n_bins,
+                bound,
+                int(overflows),
+                packing.n_bins * (full - start),
+                len(instance.tasks),
+                len(packing.unplaceable),
+                packing.moved,
+                predicted.get(cell),
+            )
+        )
     return outcomes
 
 
@@ -147,9 +154,7 @@ def _by_items(observed: Observation, cells: Iterable[Cell]) -> Iterable[tuple[Fi
         yield fit(members[0].estimator, observed, members[0].capacity), members
 
 
-def _pack_all(
-    fitted: Fitted, cells: list[Cell], packings: dict[Cell, Packing], predicted: dict[Cell, float]
-) -> None:
+def _pack_all(fitted: Fitted, cells: list[Cell], packings: dict[Cell, Packing], predicted: dict[Cell, float]) -> None:
     """Place once per packer; rebalance a copy where asked for."""
     placed: dict[str, Packing] = {}
     promises: dict[str, float] = {}

@@ -148,10 +148,13 @@ class Instances:
     def _made(self, number: int) -> Instance:
         tasks, request = self.tasks(number), self.pool.cpu_request
         return Instance(
-            number, tasks, self._draw(tasks, "inst"), lambda: self._draw(tasks, "avg"),
+            number,
+            tasks,
+            self._draw(tasks, "inst"),
+            lambda: self._draw(tasks, "avg"),
             lambda: self._draw(tasks, "inst", _FRESH * (1 + number)),
             None if request is None else request[tasks].astype(np.float64),
-        )  # fmt: skip
+        )
 
     def _draw(self, tasks: NDArray[np.int64], column: Column, salt: int = 0) -> Values:
         with _DRAWING:

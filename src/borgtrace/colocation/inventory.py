@@ -11,9 +11,17 @@ from borgtrace.recipe import Tables
 Numbers = NDArray[np.float64]
 
 PUBLISHED = (
-    (0.5, 0.5, 6_732), (0.5, 0.25, 3_863), (0.5, 0.75, 1_001), (1.0, 1.0, 795), (0.25, 0.25, 126),
-    (0.5, 0.12, 52), (0.5, 0.03, 5), (0.5, 0.97, 5), (1.0, 0.5, 3), (0.5, 0.06, 1),
-)  # fmt: skip
+    (0.5, 0.5, 6_732),
+    (0.5, 0.25, 3_863),
+    (0.5, 0.75, 1_001),
+    (1.0, 1.0, 795),
+    (0.25, 0.25, 126),
+    (0.5, 0.12, 52),
+    (0.5, 0.03, 5),
+    (0.5, 0.97, 5),
+    (1.0, 0.5, 3),
+    (0.5, 0.06, 1),
+)
 """CPU, memory and number of machines of the cell of 2011 (Reiss et al., SoCC'12, Table 1)."""
 
 
@@ -59,8 +67,13 @@ def parse_mix(text: str) -> Numbers:
         except ValueError:
             numbers = []
         if len(numbers) != 3 or not all(0 < number < np.inf for number in numbers):
-            raise UsageError("mix", "not a kind of machine", expected="CPU:MEMORY:NUMBER, all above 0",
-                             got=kind or "nothing", way_out="try 1:1:2,0.5:0.25:6")  # fmt: skip
+            raise UsageError(
+                "mix",
+                "not a kind of machine",
+                expected="CPU:MEMORY:NUMBER, all above 0",
+                got=kind or "nothing",
+                way_out="try 1:1:2,0.5:0.25:6",
+            )
         kinds.append(numbers)
     return np.array(kinds)
 

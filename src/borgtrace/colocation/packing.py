@@ -114,25 +114,20 @@ def fit(estimator: Estimator, observed: Observation, capacity: float = 1.0) -> F
         Of the largest machine.
     """
     if not 0 < capacity < np.inf:
-        raise UsageError(
-            "capacity",
-            "not the capacity of a machine",
-            expected="a number above 0",
-            got=f"{capacity:g}",
-        )
+        raise UsageError("capacity", "not the capacity of a machine", expected="a number above 0", got=f"{capacity:g}")
     items = np.ascontiguousarray(estimator.items(observed, capacity), np.float64)
     if not np.isfinite(items).all():
-        raise UsageError(f"estimator {estimator.label}", "its numbers are not finite for some tasks",
-                         expected="finite usage", way_out="drop tasks with missing samples first")  # fmt: skip
+        raise UsageError(
+            f"estimator {estimator.label}",
+            "its numbers are not finite for some tasks",
+            expected="finite usage",
+            way_out="drop tasks with missing samples first",
+        )
     return Fitted(estimator, items, capacity)
 
 
 def pack_fitted(
-    fitted: Fitted,
-    *,
-    packer: Packer = BEST_FIT,
-    inventory: Numbers | None = None,
-    groups: Index | None = None,
+    fitted: Fitted, *, packer: Packer = BEST_FIT, inventory: Numbers | None = None, groups: Index | None = None
 ) -> Packing:
     """Pack without rebalancing; see :func:`pack`."""
     n, estimator = len(fitted.items), fitted.estimator
@@ -146,9 +141,15 @@ def pack_fitted(
     else:
         rows = np.asarray(inventory, np.float64).reshape(len(inventory), -1)
     bins, machines = place(
-        estimator.test, packer.score, packer.stops, fitted.items, fitted.empty,
-        rows * HAIR, fitted.parameters, np.full(n, -1) if groups is None else groups,
-    )  # fmt: skip
+        estimator.test,
+        packer.score,
+        packer.stops,
+        fitted.items,
+        fitted.empty,
+        rows * HAIR,
+        fitted.parameters,
+        np.full(n, -1) if groups is None else groups,
+    )
     return Packing(bins, rows[machines], machines)
 
 
@@ -162,11 +163,7 @@ def _gaussian(fitted: Fitted, place_all: Callable[..., int]) -> Packing:
 
 
 def rebalanced(
-    packing: Packing,
-    fitted: Fitted,
-    *,
-    max_failures: int = MAX_FAILURES,
-    groups: Index | None = None,
+    packing: Packing, fitted: Fitted, *, max_failures: int = MAX_FAILURES, groups: Index | None = None
 ) -> Packing:
     """Fill the last bin from the first tasks of the others, round robin (the paper's Algorithm 1).
 
@@ -176,10 +173,16 @@ def rebalanced(
         return packing
     bins, estimator = packing.bins.copy(), fitted.estimator
     moved = rebalance(
-        estimator.test, fitted.items, fitted.empty,
-        packing.rows[-1] * HAIR, fitted.parameters,
-        np.full(len(bins), -1) if groups is None else groups, bins, len(packing.rows), max_failures,
-    )  # fmt: skip
+        estimator.test,
+        fitted.items,
+        fitted.empty,
+        packing.rows[-1] * HAIR,
+        fitted.parameters,
+        np.full(len(bins), -1) if groups is None else groups,
+        bins,
+        len(packing.rows),
+        max_failures,
+    )
     return Packing(bins, packing.rows, packing.machines, moved)
 
 
@@ -240,8 +243,11 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
     """
     estimator = fitted.estimator
     if not estimator.predicts:
-        raise UsageError(f"estimator {estimator.label}", "predicts no probability of overflow",
-                         way_out="use an estimator that does, such as convolution")  # fmt: skip
+        raise UsageError(
+            f"estimator {estimator.label}",
+            "predicts no probability of overflow",
+            way_out="use an estimator that does, such as convolution",
+        )
     parameters = fitted.parameters
     if isinstance(estimator, Gpa):
         mean, variance = np.ascontiguousarray(fitted.items.T)

@@ -26,15 +26,25 @@ if TYPE_CHECKING:
 SIZES = (10, 20, 30, 50)
 SPREAD = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
 RESULT = Table(
-    "percentile_error", "size of the samples and percentile", ("size", "percentile"),
+    "percentile_error",
+    "size of the samples and percentile",
+    ("size", "percentile"),
     (
         Column("size", "int64", "count", "Tasks per sample, N.", nullable=False),
         Column("percentile", "float64", "1", "Percentile k of the total, in percent.", nullable=False),
         Column("n_samples", "int64", "count", "Samples with a percentile above 0.", nullable=False),
-        *(Column(name, "float64", "1", f"Percentile {level} over samples of (normal − realized percentile)"
-                 " / realized percentile.", nullable=False) for name, level in SPREAD.items()),
+        *(
+            Column(
+                name,
+                "float64",
+                "1",
+                f"Percentile {level} over samples of (normal − realized percentile) / realized percentile.",
+                nullable=False,
+            )
+            for name, level in SPREAD.items()
+        ),
     ),
-)  # fmt: skip
+)
 
 
 def errors(sums: SampleSums) -> NDArray[np.float64]:
@@ -81,10 +91,13 @@ def plot(result: pa.Table) -> alt.Chart:
 
     rows = [{**row, "at": f"{row['percentile']:g} %"} for row in result.to_pylist()]
     chart: alt.Chart = box_plot(
-        rows, alt.X("size:O", title="tasks per sample", axis=alt.Axis(labelAngle=0)), "(normal − realized) / realized",
+        rows,
+        alt.X("size:O", title="tasks per sample", axis=alt.Axis(labelAngle=0)),
+        "(normal − realized) / realized",
         "Error of the percentiles of a normal total",
-        xOffset=alt.XOffset("at:N"), color=alt.Color("at:N", title="percentile"),
-    )  # fmt: skip
+        xOffset=alt.XOffset("at:N"),
+        color=alt.Color("at:N", title="percentile"),
+    )
     return chart
 
 
@@ -110,15 +123,39 @@ def _narrowing(result: pa.Table) -> float:
 
 _SOURCE = "Janus & Rzadca, SoCC'17, §3.6, Fig. 6"
 CLAIMS = (
-    Claim("S1-fig6-median", "the medians of the error are about 0 (largest at 95 %; holds within 5 %)", "≈ 0",
-          _largest_median, lambda v: v <= 0.05, _SOURCE),
-    Claim("S1-fig6-under", "high percentiles are under-estimated (largest median at 99.9 %)", "< 0",
-          _medians_at_the_top, lambda v: v < 0, _SOURCE),
-    Claim("S1-fig6-spread", "the spread falls with N (quartile range at 99.9 %, 50 tasks over 10)", "< 1",
-          _narrowing, lambda v: v < 1, _SOURCE),
-)  # fmt: skip
+    Claim(
+        "S1-fig6-median",
+        "the medians of the error are about 0 (largest at 95 %; holds within 5 %)",
+        "≈ 0",
+        _largest_median,
+        lambda v: v <= 0.05,
+        _SOURCE,
+    ),
+    Claim(
+        "S1-fig6-under",
+        "high percentiles are under-estimated (largest median at 99.9 %)",
+        "< 0",
+        _medians_at_the_top,
+        lambda v: v < 0,
+        _SOURCE,
+    ),
+    Claim(
+        "S1-fig6-spread",
+        "the spread falls with N (quartile range at 99.9 %, 50 tasks over 10)",
+        "< 1",
+        _narrowing,
+        lambda v: v < 1,
+        _SOURCE,
+    ),
+)
 
 RECIPE = Recipe(
-    "percentile_error", compute, plot, RESULT, CLAIMS, reads=("tasks", "instance_usage"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 6", order=208,
-)  # fmt: skip
+    "percentile_error",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("tasks", "instance_usage"),
+    reference="Janus & Rzadca, SoCC'17, Fig. 6",
+    order=208,
+)

@@ -16,12 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.errors import UsageError
-from borgtrace.kernels.draws import (
-    draw_quantiles,
-    draw_uniform,
-    draw_weighted,
-    task_keys,
-)
+from borgtrace.kernels.draws import draw_quantiles, draw_uniform, draw_weighted, task_keys
 from borgtrace.kernels.moments import window_moments
 
 Column = Literal["inst", "avg", "memory"]
@@ -213,21 +208,12 @@ class Pool:
         return replace(self, offsets=offsets, **kept)
 
     def draw(
-        self,
-        tasks: NDArray[np.int64],
-        realizations: int = 10_000,
-        seed: int = 0,
-        column: Column = "inst",
+        self, tasks: NDArray[np.int64], realizations: int = 10_000, seed: int = 0, column: Column = "inst"
     ) -> NDArray[np.float32]:
         """Draw one column: float32 of shape (len(tasks), realizations); see :meth:`realize`."""
         tasks = self._checked(tasks)
         if realizations < 1:
-            raise UsageError(
-                "realizations",
-                "not a number of draws",
-                expected="at least 1",
-                got=str(realizations),
-            )
+            raise UsageError("realizations", "not a number of draws", expected="at least 1", got=str(realizations))
         out = np.empty((len(tasks), realizations), np.float32)
         keys = task_keys(seed, self.collection_id[tasks], self.instance_index[tasks])
         weights = np.empty(0, np.int64) if self.weights is None else self.weights
@@ -266,17 +252,10 @@ class Pool:
         >>> bool((drawn.avg == 10 * drawn.inst).all())
         True
         """
-        return Realizations(
-            self.draw(tasks, realizations, seed, "inst"),
-            self.draw(tasks, realizations, seed, "avg"),
-        )
+        return Realizations(self.draw(tasks, realizations, seed, "inst"), self.draw(tasks, realizations, seed, "avg"))
 
     def blocks(
-        self,
-        tasks: NDArray[np.int64],
-        realizations: int = 10_000,
-        seed: int = 0,
-        rows: int = 5_000,
+        self, tasks: NDArray[np.int64], realizations: int = 10_000, seed: int = 0, rows: int = 5_000
     ) -> Iterator[tuple[NDArray[np.int64], Realizations]]:
         """Yield (indices, realizations) for `rows` tasks at a time: memory stays at rows × R × 8 bytes."""
         for first in range(0, len(tasks), rows):
@@ -286,15 +265,17 @@ class Pool:
     def _values(self, column: Column) -> NDArray[np.float32]:
         values: NDArray[np.float32] | None = getattr(self, column)
         if values is None:
-            raise UsageError(self.source or "pool", f"no {column} was observed",
-                             way_out="build the pool from a store that has it")  # fmt: skip
+            raise UsageError(
+                self.source or "pool", f"no {column} was observed", way_out="build the pool from a store that has it"
+            )
         return values
 
     def _checked(self, tasks: NDArray[np.int64]) -> NDArray[np.int64]:
         tasks = np.ascontiguousarray(tasks, np.int64)
         if tasks.size and not (tasks.min() >= 0 and tasks.max() < len(self)):
-            raise UsageError("tasks", "index outside the pool", expected=f"0 … {len(self) - 1}",
-                             got=f"{tasks.min()} … {tasks.max()}")  # fmt: skip
+            raise UsageError(
+                "tasks", "index outside the pool", expected=f"0 … {len(self) - 1}", got=f"{tasks.min()} … {tasks.max()}"
+            )
         return tasks
 
     @property
@@ -307,6 +288,4 @@ class Pool:
 
 
 PER_WINDOW = ("inst", "avg", "start", "seconds", "memory", "quantiles")
-PER_TASK = (
-    "collection_id", "instance_index", "cpu_request", "memory_request", "priority", "logical_name",
-)  # fmt: skip
+PER_TASK = ("collection_id", "instance_index", "cpu_request", "memory_request", "priority", "logical_name")

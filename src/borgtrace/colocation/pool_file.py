@@ -20,19 +20,8 @@ from borgtrace.colocation.pool import PER_TASK, Pool, Step
 from borgtrace.errors import SourceError
 
 _KEY = b"borgtrace.pool"
-_LISTS = {
-    "inst": np.float32,
-    "avg": np.float32,
-    "memory": np.float32,
-    "start": np.int64,
-    "seconds": np.int64,
-}
-_SCALARS = {
-    "cpu_request": np.float32,
-    "memory_request": np.float32,
-    "priority": np.int64,
-    "logical_name": np.int64,
-}
+_LISTS = {"inst": np.float32, "avg": np.float32, "memory": np.float32, "start": np.int64, "seconds": np.int64}
+_SCALARS = {"cpu_request": np.float32, "memory_request": np.float32, "priority": np.int64, "logical_name": np.int64}
 _WAY_OUT = "write one with `borgtrace colocate STORE --export-pool FILE`"
 
 
@@ -47,9 +36,12 @@ def write_pool(pool: Pool, path: str | Path) -> None:
         levels = pa.FixedSizeListArray.from_arrays(pa.array(pool.quantiles.ravel()), pool.quantiles.shape[1])
         columns["quantiles"] = pa.LargeListArray.from_arrays(pa.array(pool.offsets), levels)
     about = {
-        "generation": pool.generation, "source": pool.source, "is_synthetic": pool.is_synthetic,
-        "is_weighted": pool.is_weighted, "steps": [asdict(step) for step in pool.steps],
-    }  # fmt: skip
+        "generation": pool.generation,
+        "source": pool.source,
+        "is_synthetic": pool.is_synthetic,
+        "is_weighted": pool.is_weighted,
+        "steps": [asdict(step) for step in pool.steps],
+    }
     table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about)})
     target = Path(path)
     unfinished = target.with_name(target.name + ".incomplete")
@@ -113,39 +105,30 @@ def _offsets(table: pa.Table, name: str, path: str) -> NDArray[np.int64]:
     offsets: NDArray[np.int64] = lists.offsets.to_numpy().astype(np.int64)
     counts = np.diff(offsets)
     if counts.min() < 1:
-        raise SourceError(
-            path,
-            f"row {int(counts.argmin())}: a task without windows",
-            way_out=_WAY_OUT,
-        )
+        raise SourceError(path, f"row {int(counts.argmin())}: a task without windows", way_out=_WAY_OUT)
     offsets -= offsets[0]
     return offsets
 
 
-def _values(
-    table: pa.Table, name: str, kind: type, offsets: NDArray[np.int64], path: str
-) -> NDArray[Any] | None:
+def _values(table: pa.Table, name: str, kind: type, offsets: NDArray[np.int64], path: str) -> NDArray[Any] | None:
     if name not in table.column_names:
         return None
     own = _offsets(table, name, path)
     if not np.array_equal(own, offsets):
         row = int(np.flatnonzero(np.diff(own) != np.diff(offsets))[0])
         raise SourceError(
-            path, f"row {row}: {name} and inst differ in length",
-            expected=str(np.diff(offsets)[row]), got=str(np.diff(own)[row]),
-        )  # fmt: skip
+            path,
+            f"row {row}: {name} and inst differ in length",
+            expected=str(np.diff(offsets)[row]),
+            got=str(np.diff(own)[row]),
+        )
     values: NDArray[Any] = _list(table, name, path).flatten().to_numpy(zero_copy_only=False)
     if not np.issubdtype(values.dtype, np.number):
         raise SourceError(path, f"column {name} is not a list of numbers", got=str(values.dtype))
     bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if bad.size:
         row = int(np.searchsorted(offsets, bad[0], side="right")) - 1
-        raise SourceError(
-            path,
-            f"row {row}: column {name}",
-            expected="numbers ≥ 0",
-            got=str(values[bad[0]]),
-        )
+        raise SourceError(path, f"row {row}: column {name}", expected="numbers ≥ 0", got=str(values[bad[0]]))
     return values.astype(kind)
 
 
@@ -157,11 +140,7 @@ def _identity(table: pa.Table, path: str) -> dict[str, Any]:
     collection = rows if collection is None else collection
     instance = np.zeros_like(rows) if instance is None else instance
     if len(np.unique(np.column_stack((collection, instance)), axis=0)) < len(rows):
-        raise SourceError(
-            path,
-            "two rows are the same task",
-            expected=f"unique ({name}, instance_index)",
-        )
+        raise SourceError(path, "two rows are the same task", expected=f"unique ({name}, instance_index)")
     return {"collection_id": collection, "instance_index": instance}
 
 

@@ -52,10 +52,7 @@ def eligible(tables: Tables) -> Eligible:
         counts[name] = (alive & ~passed).ifelse(1, 0).sum().fill_null(0)
         alive = alive & passed
     measured = tables.fetch(tasks.aggregate(**{f"c{k}": c for k, c in enumerate(counts.values())}), "steps")
-    kept = tables.fetch(
-        tasks.filter(alive).select("collection_id", "instance_index", *_ABOUT),
-        "eligible",
-    )
+    kept = tables.fetch(tasks.filter(alive).select("collection_id", "instance_index", *_ABOUT), "eligible")
     if not measured.num_rows:
         raise NotApplicable("a plan has no rows")
     steps, left = [], int(measured["c0"][0].as_py())
@@ -70,15 +67,9 @@ def eligible(tables: Tables) -> Eligible:
 def _passes(tasks: ir.Table, generation: str) -> dict[str, ir.BooleanValue]:
     failing = sum((tasks[name] for name in FAILING[1:]), tasks[FAILING[0]])
     if generation == "2011":
-        is_long, text = (
-            tasks.n_windows >= LONG_WINDOWS,
-            f"fewer than {LONG_WINDOWS} windows",
-        )
+        is_long, text = (tasks.n_windows >= LONG_WINDOWS, f"fewer than {LONG_WINDOWS} windows")
     else:
-        is_long, text = (
-            tasks.seconds >= LONG_SECONDS,
-            f"windows of less than {LONG_SECONDS:,} s together",
-        )
+        is_long, text = (tasks.seconds >= LONG_SECONDS, f"windows of less than {LONG_SECONDS:,} s together")
     return {
         "with a failing event (EVICT, FAIL, KILL, LOST)": failing == 0,
         "without any sampled CPU": tasks.max_sampled_cpu.notnull(),
@@ -87,12 +78,7 @@ def _passes(tasks: ir.Table, generation: str) -> dict[str, ir.BooleanValue]:
     }
 
 
-def prepare(
-    tables: Tables,
-    tasks: int = 100_000,
-    seed: int = 0,
-    instantaneous: Instantaneous = "sampled",
-) -> Pool:
+def prepare(tables: Tables, tasks: int = 100_000, seed: int = 0, instantaneous: Instantaneous = "sampled") -> Pool:
     """Prepare the pool of a store: at most `tasks` long tasks, drawn without replacement.
 
     Parameters
@@ -135,12 +121,7 @@ def _nothing_left(steps: tuple[Step, ...]) -> str:
 
 
 def _assemble(
-    chosen: pa.Table,
-    windows: Windows,
-    steps: tuple[Step, ...],
-    fewer: str,
-    available: int,
-    tables: Tables,
+    chosen: pa.Table, windows: Windows, steps: tuple[Step, ...], fewer: str, available: int, tables: Tables
 ) -> Pool:
     """Leave out windows without a value, mend averages above 1, and lay everything out by task."""
     total = len(windows.task)
@@ -153,9 +134,13 @@ def _assemble(
     mended = (
         Step(f"tasks left in the pool{fewer}", len(present), available),
         Step("windows without sampled or average CPU, left out", total - len(windows.task), total, "windows"),
-        Step("averages above the whole machine, replaced by the sampled CPU", int(above.sum()),
-             len(windows.task), "windows"),
-    )  # fmt: skip
+        Step(
+            "averages above the whole machine, replaced by the sampled CPU",
+            int(above.sum()),
+            len(windows.task),
+            "windows",
+        ),
+    )
     return Pool(
         offsets=np.append(firsts, len(windows.task)),
         inst=windows.inst,

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "colocation_preparation", "step of the preparation", ("step",),
+    "colocation_preparation",
+    "step of the preparation",
+    ("step",),
     (
         Column("step", "int64", "rank", "Order of the step.", nullable=False),
         Column("name", "string", "id", "What was dropped, kept or replaced.", nullable=False),
@@ -28,7 +30,7 @@ RESULT = Table(
         Column("n_touched", "int64", "count", "How many the step touched.", nullable=False),
         Column("n_before", "int64", "count", "How many there were before the step.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(
@@ -36,13 +38,15 @@ def compute(
 ) -> pa.Table:
     """Return what each step of the preparation touched."""
     steps = pool_of(tables, tasks, seed, instantaneous).steps
-    return pa.table({
-        "step": pa.array(range(1, len(steps) + 1), pa.int64()),
-        "name": pa.array([step.name for step in steps], pa.string()),
-        "unit": pa.array([step.unit for step in steps], pa.string()),
-        "n_touched": pa.array([step.count for step in steps], pa.int64()),
-        "n_before": pa.array([step.of for step in steps], pa.int64()),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "step": pa.array(range(1, len(steps) + 1), pa.int64()),
+            "name": pa.array([step.name for step in steps], pa.string()),
+            "unit": pa.array([step.unit for step in steps], pa.string()),
+            "n_touched": pa.array([step.count for step in steps], pa.int64()),
+            "n_before": pa.array([step.of for step in steps], pa.int64()),
+        }
+    )
 
 
 def plot(result: pa.Table) -> alt.Chart:
@@ -87,15 +91,39 @@ def _n_mended(result: pa.Table) -> Any:
 
 _SOURCE = "Janus & Rzadca, SoCC'17, §2.2"
 CLAIMS = (
-    Claim("S1-zero", "1.2 % of the tasks never use CPU in a sample", 0.012,
-          lambda r: _share(r, "that never used"), lambda v: 0.006 <= v <= 0.024, _SOURCE),
-    Claim("S1-short-tasks", "95 % of the remaining tasks are shorter than 2 hours", 0.95,
-          lambda r: _share(r, "fewer than"), lambda v: 0.93 <= v <= 0.97, _SOURCE),
-    Claim("S1-above-one", "averages above the whole machine are rare: 13 windows of the trace", 13,
-          _n_mended, lambda v: v <= 13, _SOURCE),
-)  # fmt: skip
+    Claim(
+        "S1-zero",
+        "1.2 % of the tasks never use CPU in a sample",
+        0.012,
+        lambda r: _share(r, "that never used"),
+        lambda v: 0.006 <= v <= 0.024,
+        _SOURCE,
+    ),
+    Claim(
+        "S1-short-tasks",
+        "95 % of the remaining tasks are shorter than 2 hours",
+        0.95,
+        lambda r: _share(r, "fewer than"),
+        lambda v: 0.93 <= v <= 0.97,
+        _SOURCE,
+    ),
+    Claim(
+        "S1-above-one",
+        "averages above the whole machine are rare: 13 windows of the trace",
+        13,
+        _n_mended,
+        lambda v: v <= 13,
+        _SOURCE,
+    ),
+)
 
 RECIPE = Recipe(
-    "colocation_preparation", compute, plot, RESULT, CLAIMS, reads=("tasks", "instance_usage"),
-    reference="Janus & Rzadca, SoCC'17, §2.2", order=200,
-)  # fmt: skip
+    "colocation_preparation",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("tasks", "instance_usage"),
+    reference="Janus & Rzadca, SoCC'17, §2.2",
+    order=200,
+)

@@ -64,8 +64,12 @@ def overflow_counts(
     counts = np.empty((len(packings), width), np.int64)
     starts = np.zeros(len(packings), np.int64) if first is None else np.asarray(first, np.int64)
     if starts.size and starts.max() >= values.shape[1]:
-        raise UsageError("evaluation", "no realizations left to judge by",
-                         expected=f"a first column below {values.shape[1]}", got=str(starts.max()))  # fmt: skip
+        raise UsageError(
+            "evaluation",
+            "no realizations left to judge by",
+            expected=f"a first column below {values.shape[1]}",
+            got=str(starts.max()),
+        )
     count_overflow(np.ascontiguousarray(values), bins, limits, starts, counts)
     return counts
 

@@ -59,9 +59,7 @@ def busiest_span(pool: Pool, slots: int, most: int | None = None, seed: int = 0)
     alive = np.searchsorted(ordered_begin, starts, "right") - np.searchsorted(latest, starts, "left")
     first = int(starts[np.argmax(alive)])
     candidates = np.flatnonzero((begin <= first) & (end >= first + slots))
-    present = np.array(
-        [_n_present(slot[pool.offsets[i] : pool.offsets[i + 1]], first, slots) for i in candidates]
-    )
+    present = np.array([_n_present(slot[pool.offsets[i] : pool.offsets[i + 1]], first, slots) for i in candidates])
     tasks = candidates[present >= 0.9 * slots] if len(candidates) else candidates
     if len(tasks) < 2:
         raise NotApplicable(f"fewer than two tasks run through the same {slots * SLOT / 3600:g} hours")
@@ -112,9 +110,7 @@ def series(pool: Pool, span: Span, column: Column = "inst") -> Values:
         window = slice(pool.offsets[task], pool.offsets[task + 1])
         slot = start[window] // SLOT - span.first
         is_inside = (slot >= 0) & (slot < span.slots)
-        weight = (
-            np.ones(is_inside.sum()) if seconds is None else seconds[window][is_inside].astype(np.float64)
-        )
+        weight = np.ones(is_inside.sum()) if seconds is None else seconds[window][is_inside].astype(np.float64)
         total = np.bincount(slot[is_inside], weight * values[window][is_inside], span.slots)
         length = np.bincount(slot[is_inside], weight, span.slots)
         known = np.flatnonzero(length)

@@ -28,14 +28,24 @@ if TYPE_CHECKING:
 SIZES = (1, 2, 5, 10, 15, 20, 50, 100, 200, 500, 1000)
 LEVELS = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
 RESULT = Table(
-    "relative_difference", "number of samples", ("n_samples",),
+    "relative_difference",
+    "number of samples",
+    ("n_samples",),
     (
         Column("n_samples", "int64", "count", "Random one-second samples k per task.", nullable=False),
         Column("n_tasks", "int64", "count", "Tasks with at least k windows.", nullable=False),
-        *(Column(name, "float64", "1", f"Percentile {level} over tasks of (mean average − mean of k samples)"
-                 " / mean average.", nullable=False) for name, level in LEVELS.items()),
+        *(
+            Column(
+                name,
+                "float64",
+                "1",
+                f"Percentile {level} over tasks of (mean average − mean of k samples) / mean average.",
+                nullable=False,
+            )
+            for name, level in LEVELS.items()
+        ),
     ),
-)  # fmt: skip
+)
 
 
 def differences(pool: Pool, seed: int = 0) -> NDArray[np.float64]:
@@ -80,9 +90,8 @@ def plot(result: pa.Table) -> alt.Chart:
 
     x = alt.X("n_samples:O", title="random samples per task", axis=alt.Axis(labelAngle=0))
     chart: alt.Chart = box_plot(
-        result.to_pylist(), x, "(mean average − mean of samples) / mean average",
-        "Error of a mean from few samples",
-    )  # fmt: skip
+        result.to_pylist(), x, "(mean average − mean of samples) / mean average", "Error of a mean from few samples"
+    )
     return chart
 
 
@@ -107,14 +116,31 @@ def _narrowing(result: pa.Table) -> float:
 
 _SOURCE = "Janus & Rzadca, SoCC'17, §3.2, Fig. 1"
 CLAIMS = (
-    Claim("S1-fig1-symmetric", "with 15 samples the quartiles lie symmetrically about 0 (distance of their"
-          " middle from 0, over their range)", "≈ 0", lambda r: _asymmetry(r, 15),
-          lambda v: v <= 0.25, _SOURCE),
-    Claim("S1-fig1-narrows", "1,000 samples narrow the quartile range of one sample to a small part", "≪ 1",
-          _narrowing, lambda v: v <= 0.2, _SOURCE),
-)  # fmt: skip
+    Claim(
+        "S1-fig1-symmetric",
+        "with 15 samples the quartiles lie symmetrically about 0 (distance of their middle from 0, over their range)",
+        "≈ 0",
+        lambda r: _asymmetry(r, 15),
+        lambda v: v <= 0.25,
+        _SOURCE,
+    ),
+    Claim(
+        "S1-fig1-narrows",
+        "1,000 samples narrow the quartile range of one sample to a small part",
+        "≪ 1",
+        _narrowing,
+        lambda v: v <= 0.2,
+        _SOURCE,
+    ),
+)
 
 RECIPE = Recipe(
-    "relative_difference", compute, plot, RESULT, CLAIMS, reads=("tasks", "instance_usage"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 1", order=201,
-)  # fmt: skip
+    "relative_difference",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("tasks", "instance_usage"),
+    reference="Janus & Rzadca, SoCC'17, Fig. 1",
+    order=201,
+)

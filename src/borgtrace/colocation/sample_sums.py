@@ -91,12 +91,7 @@ def judge_samples(
 
 
 def sums_of(
-    tables: Tables,
-    tasks: int,
-    realizations: int,
-    samples: int,
-    seed: int,
-    instantaneous: Instantaneous = "sampled",
+    tables: Tables, tasks: int, realizations: int, samples: int, seed: int, instantaneous: Instantaneous = "sampled"
 ) -> list[SampleSums]:
     """Draw realizations of the pool behind `tables` and judge samples of every size of Table 1, once.
 
@@ -121,9 +116,11 @@ def check_realizations(realizations: int) -> None:
     """Refuse a number of realizations that says nothing of high percentiles."""
     if realizations < FEWEST_REALIZATIONS:
         raise UsageError(
-            "--realizations", "too few to see a high percentile",
-            expected=f"at least {FEWEST_REALIZATIONS}", got=str(realizations),
-        )  # fmt: skip
+            "--realizations",
+            "too few to see a high percentile",
+            expected=f"at least {FEWEST_REALIZATIONS}",
+            got=str(realizations),
+        )
 
 
 def _judge(pool: Pool, realizations: int, samples: int, seed: int) -> list[SampleSums]:

@@ -32,9 +32,7 @@ class PoolTables(Tables):
     """
 
     def __init__(self, pool: Pool) -> None:
-        super().__init__(
-            {}, generation=pool.generation or "2011", synthetic=pool.is_synthetic, name=pool.source
-        )
+        super().__init__({}, generation=pool.generation or "2011", synthetic=pool.is_synthetic, name=pool.source)
         self.pool = pool
 
     def n_rows(self, name: str) -> int:
@@ -42,9 +40,7 @@ class PoolTables(Tables):
         return 1
 
 
-def pool_of(
-    tables: Tables, tasks: int = 100_000, seed: int = 0, instantaneous: Instantaneous = "sampled"
-) -> Pool:
+def pool_of(tables: Tables, tasks: int = 100_000, seed: int = 0, instantaneous: Instantaneous = "sampled") -> Pool:
     """Return at most `tasks` tasks of the pool behind `tables`, drawn without replacement.
 
     Raises

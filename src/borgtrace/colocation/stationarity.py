@@ -26,17 +26,18 @@ if TYPE_CHECKING:
 SPACINGS = (12, 24, 36)
 SIGNIFICANCE = 0.05
 RESULT = Table(
-    "usage_stationarity", "spacing and length of the windows", ("spacing", "length"),
+    "usage_stationarity",
+    "spacing and length of the windows",
+    ("spacing", "length"),
     (
-        Column("spacing", "int64", "count", "Δ: samples from the start of one window to that of the next.",
-               nullable=False),
-        Column("length", "int64", "count", "Samples in a window: Δ as defined, Δ − 1 as printed.",
-               nullable=False),
+        Column(
+            "spacing", "int64", "count", "Δ: samples from the start of one window to that of the next.", nullable=False
+        ),
+        Column("length", "int64", "count", "Samples in a window: Δ as defined, Δ − 1 as printed.", nullable=False),
         Column("n_tasks", "int64", "count", "Tasks with at least two windows.", nullable=False),
-        Column("rejected", "float64", "fraction", "Share of them whose two windows differ at 5 %.",
-               nullable=False),
+        Column("rejected", "float64", "fraction", "Share of them whose two windows differ at 5 %.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def rejections(pool: Pool, spacing: int, length: int, seed: int = 0) -> tuple[int, int]:
@@ -99,9 +100,11 @@ def _about_a_third(spacing: int, length: int, reading: str) -> Claim:
     return Claim(
         f"S1-ks-{spacing}-{length}",
         f"two windows of {spacing} samples ({reading}) differ for about 30 % of tasks (holds if 20 to 40 %)",
-        0.30, lambda r: _rejected(r, spacing, length), lambda v: 0.20 <= v <= 0.40,
+        0.30,
+        lambda r: _rejected(r, spacing, length),
+        lambda v: 0.20 <= v <= 0.40,
         "Janus & Rzadca, SoCC'17, §3.4",
-    )  # fmt: skip
+    )
 
 
 CLAIMS = tuple(
@@ -111,6 +114,12 @@ CLAIMS = tuple(
 )
 
 RECIPE = Recipe(
-    "usage_stationarity", compute, plot, RESULT, CLAIMS, reads=("tasks", "instance_usage"),
-    reference="Janus & Rzadca, SoCC'17, §3.4", order=204,
-)  # fmt: skip
+    "usage_stationarity",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("tasks", "instance_usage"),
+    reference="Janus & Rzadca, SoCC'17, §3.4",
+    order=204,
+)

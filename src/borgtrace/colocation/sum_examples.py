@@ -27,17 +27,20 @@ if TYPE_CHECKING:
 
 SIZES, CELLS = (10, 50, 500), 60
 RESULT = Table(
-    "sum_examples", "size of the sample and cell of its total usage", ("size", "cell"),
+    "sum_examples",
+    "size of the sample and cell of its total usage",
+    ("size", "cell"),
     (
         Column("size", "int64", "count", "Tasks in the sample.", nullable=False),
         Column("cell", "int64", "rank", "Cell of the histogram, from the smallest total.", nullable=False),
         Column("low", "float64", "fraction", "Lower end of the cell, in machines.", nullable=False),
         Column("high", "float64", "fraction", "Upper end of the cell.", nullable=False),
         Column("density", "float64", "1", "Realized probability density in the cell.", nullable=False),
-        Column("normal_density", "float64", "1", "Density of the normal law in the middle of the cell.",
-               nullable=False),
+        Column(
+            "normal_density", "float64", "1", "Density of the normal law in the middle of the cell.", nullable=False
+        ),
     ),
-)  # fmt: skip
+)
 
 
 def compute(
@@ -66,14 +69,16 @@ def _example(pool: Pool, size: int, realizations: int, seed: int) -> pa.Table:
     density, edges = np.histogram(total.astype(np.float64), CELLS, density=True)
     middle = (edges[1:] + edges[:-1]) / 2
     exponent = -0.5 * ((middle - mean) / std) ** 2 if std else np.where(middle == mean, 0.0, -np.inf)
-    return pa.table({
-        "size": np.full(CELLS, size),
-        "cell": np.arange(CELLS),
-        "low": edges[:-1],
-        "high": edges[1:],
-        "density": density,
-        "normal_density": np.exp(exponent) / ((std or 1.0) * np.sqrt(2 * np.pi)),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "size": np.full(CELLS, size),
+            "cell": np.arange(CELLS),
+            "low": edges[:-1],
+            "high": edges[1:],
+            "density": density,
+            "normal_density": np.exp(exponent) / ((std or 1.0) * np.sqrt(2 * np.pi)),
+        }
+    )
 
 
 def plot(result: pa.Table) -> alt.Chart:
@@ -83,10 +88,16 @@ def plot(result: pa.Table) -> alt.Chart:
     from borgtrace.colocation._charts import data
 
     rows = [{**row, "middle": (row["low"] + row["high"]) / 2} for row in result.to_pylist()]
-    bars = alt.Chart().mark_rect(color="#4c9be8").encode(
-        x=alt.X("low:Q", title="total CPU usage [machines]", scale=alt.Scale(zero=False)), x2="high:Q",
-        y=alt.Y("density:Q", title="density"), y2=alt.datum(0),
-    )  # fmt: skip
+    bars = (
+        alt.Chart()
+        .mark_rect(color="#4c9be8")
+        .encode(
+            x=alt.X("low:Q", title="total CPU usage [machines]", scale=alt.Scale(zero=False)),
+            x2="high:Q",
+            y=alt.Y("density:Q", title="density"),
+            y2=alt.datum(0),
+        )
+    )
     normal = alt.Chart().mark_line(color="#e4572e").encode(x="middle:Q", y="normal_density:Q")
     layers = alt.layer(bars, normal, data=data(rows)).properties(width=190, height=170)
     chart: alt.Chart = layers.facet(
@@ -100,10 +111,7 @@ def _distance(result: pa.Table, size: int) -> float:
     rows = [row for row in result.to_pylist() if row["size"] == size]
     if not rows:
         raise NotApplicable(f"the pool has fewer than {size} tasks")
-    return (
-        math.fsum(abs(row["density"] - row["normal_density"]) * (row["high"] - row["low"]) for row in rows)
-        / 2
-    )
+    return math.fsum(abs(row["density"] - row["normal_density"]) * (row["high"] - row["low"]) for row in rows) / 2
 
 
 def _gain(result: pa.Table) -> float:
@@ -111,11 +119,23 @@ def _gain(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("S1-fig5", "the total of 500 tasks is closer to its normal law than the total of 10 (ratio of the"
-          " distances)", "< 1", _gain, lambda v: v < 1, "Janus & Rzadca, SoCC'17, §3.6, Fig. 5"),
-)  # fmt: skip
+    Claim(
+        "S1-fig5",
+        "the total of 500 tasks is closer to its normal law than the total of 10 (ratio of the distances)",
+        "< 1",
+        _gain,
+        lambda v: v < 1,
+        "Janus & Rzadca, SoCC'17, §3.6, Fig. 5",
+    ),
+)
 
 RECIPE = Recipe(
-    "sum_examples", compute, plot, RESULT, CLAIMS, reads=("tasks", "instance_usage"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 5", order=206,
-)  # fmt: skip
+    "sum_examples",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("tasks", "instance_usage"),
+    reference="Janus & Rzadca, SoCC'17, Fig. 5",
+    order=206,
+)

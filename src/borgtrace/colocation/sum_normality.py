@@ -30,19 +30,24 @@ PUBLISHED = {10: 0.991, 20: 0.965, 30: 0.923, 50: 0.784, 100: 0.493, 250: 0.183,
 PUBLISHED_MEAN = {10: 0.27, 20: 0.55, 30: 0.82, 50: 1.37, 100: 2.74, 250: 6.85, 500: 13.69}
 """Table 1: mean total usage per N."""
 RESULT = Table(
-    "sum_normality", "size of the samples", ("size",),
+    "sum_normality",
+    "size of the samples",
+    ("size",),
     (
         Column("size", "int64", "count", "Tasks per sample, N.", nullable=False),
         Column("n_samples", "int64", "count", "Random samples of N tasks.", nullable=False),
         Column("n_realizations", "int64", "count", "Draws R that each sum is tested on.", nullable=False),
-        Column("mean_usage", "float64", "fraction", "Mean total usage of a sample, in machines.",
-               nullable=False),
-        Column("rejected", "float64", "fraction",
-               "Share of samples whose normality is rejected at 5 % (critical value 0.752).", nullable=False),
-        Column("rejected_1974", "float64", "fraction",
-               "The same with the older critical value 0.787.", nullable=False),
+        Column("mean_usage", "float64", "fraction", "Mean total usage of a sample, in machines.", nullable=False),
+        Column(
+            "rejected",
+            "float64",
+            "fraction",
+            "Share of samples whose normality is rejected at 5 % (critical value 0.752).",
+            nullable=False,
+        ),
+        Column("rejected_1974", "float64", "fraction", "The same with the older critical value 0.787.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(
@@ -118,9 +123,10 @@ def _rate(size: int, column: str, critical: str) -> Claim:
         f"normality is rejected for this share of sums of {size} tasks (critical value {critical}; holds within"
         " 5 points)",
         PUBLISHED[size],
-        lambda r: _rejected(r, size, column), lambda v: abs(v - PUBLISHED[size]) <= 0.05,
+        lambda r: _rejected(r, size, column),
+        lambda v: abs(v - PUBLISHED[size]) <= 0.05,
         "Janus & Rzadca, SoCC'17, Table 1",
-    )  # fmt: skip
+    )
 
 
 def _mean(size: int) -> Claim:
@@ -131,7 +137,7 @@ def _mean(size: int) -> Claim:
         lambda r: _value(r, size, "mean_usage"),
         lambda v: abs(v - PUBLISHED_MEAN[size]) <= 0.05 * PUBLISHED_MEAN[size],
         "Janus & Rzadca, SoCC'17, Table 1",
-    )  # fmt: skip
+    )
 
 
 CLAIMS = (
@@ -141,6 +147,12 @@ CLAIMS = (
 )
 
 RECIPE = Recipe(
-    "sum_normality", compute, plot, RESULT, CLAIMS, reads=("tasks", "instance_usage"),
-    reference="Janus & Rzadca, SoCC'17, Table 1", order=207,
-)  # fmt: skip
+    "sum_normality",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("tasks", "instance_usage"),
+    reference="Janus & Rzadca, SoCC'17, Table 1",
+    order=207,
+)

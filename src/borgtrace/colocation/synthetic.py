@@ -37,8 +37,9 @@ def synthetic_pool(tasks: int, seed: int) -> Pool:
         steps=(
             Step("that never used CPU in any sample", int((~used).sum()), tasks),
             Step("tasks left in the pool", int(used.sum()), int(used.sum())),
-            Step("averages above the whole machine, replaced by the sampled CPU", int(above.sum()),
-                 len(above), "windows"),
+            Step(
+                "averages above the whole machine, replaced by the sampled CPU", int(above.sum()), len(above), "windows"
+            ),
         ),
-    )  # fmt: skip
+    )
     return pool if used.all() else pool.take(np.flatnonzero(used))

@@ -24,15 +24,18 @@ if TYPE_CHECKING:
 
 CELLS, CLUSTERS, STARTS = 100, 16, 4
 RESULT = Table(
-    "usage_shapes", "cluster and cell of CPU usage", ("cluster", "cell"),
+    "usage_shapes",
+    "cluster and cell of CPU usage",
+    ("cluster", "cell"),
     (
         Column("cluster", "string", "id", "Letter of the cluster, a the largest.", nullable=False),
         Column("cell", "int64", "rank", "Usage in [cell, cell + 1) hundredths of a machine.", nullable=False),
-        Column("density", "float64", "fraction", "Share of the samples, of the mean task of the cluster.",
-               nullable=False),
+        Column(
+            "density", "float64", "fraction", "Share of the samples, of the mean task of the cluster.", nullable=False
+        ),
         Column("share", "float64", "fraction", "Share of the tasks in the cluster.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def histograms(pool: Pool) -> NDArray[np.float32]:
@@ -66,12 +69,14 @@ def compute(tables: Tables, *, tasks: int = 100_000, seed: int = 0) -> pa.Table:
 def _ordered(centroids: NDArray[np.float32], shares: NDArray[np.float64]) -> pa.Table:
     order = np.lexsort((centroids[:, 0], -shares))
     letters = [chr(ord("a") + k) for k in range(len(order))]
-    return pa.table({
-        "cluster": np.repeat(letters, CELLS),
-        "cell": np.tile(np.arange(CELLS), len(order)),
-        "density": np.maximum(centroids[order].astype(np.float64), 0).ravel(),
-        "share": np.repeat(shares[order], CELLS),
-    })  # fmt: skip
+    return pa.table(
+        {
+            "cluster": np.repeat(letters, CELLS),
+            "cell": np.tile(np.arange(CELLS), len(order)),
+            "density": np.maximum(centroids[order].astype(np.float64), 0).ravel(),
+            "share": np.repeat(shares[order], CELLS),
+        }
+    )
 
 
 def plot(result: pa.Table) -> alt.Chart:
@@ -81,10 +86,10 @@ def plot(result: pa.Table) -> alt.Chart:
     from borgtrace.colocation._charts import data
 
     rows = [
-        {"cluster": f"({row['cluster']}) {row['share']:.2%}", "usage": row["cell"] / CELLS,
-         "density": row["density"]}
-        for row in result.to_pylist() if row["cell"] <= 50
-    ]  # fmt: skip
+        {"cluster": f"({row['cluster']}) {row['share']:.2%}", "usage": row["cell"] / CELLS, "density": row["density"]}
+        for row in result.to_pylist()
+        if row["cell"] <= 50
+    ]
     chart: alt.Chart = (
         alt.Chart(data(rows), title="Shapes of CPU usage: 16 clusters")
         .mark_area(interpolate="step-after")
@@ -119,22 +124,44 @@ def _beyond(result: pa.Table) -> float:
 
 def _n_small(result: pa.Table) -> int:
     """Clusters with less than a hundredth of their samples at or beyond .30."""
-    return sum(
-        sum(row["density"] for row in rows if row["cell"] >= 30) < 0.01 for rows in _clusters(result).values()
-    )
+    return sum(sum(row["density"] for row in rows if row["cell"] >= 30) < 0.01 for rows in _clusters(result).values())
 
 
 _SOURCE = "Janus & Rzadca, SoCC'17, §3.5, Fig. 4"
 CLAIMS = (
-    Claim("S1-fig4-largest", "no shape dominates: the largest cluster has less than a fifth of the tasks",
-          0.1762, _largest, lambda v: v < 0.2, _SOURCE),
-    Claim("S1-fig4-small", "the great majority of the 16 shapes is zero beyond .30 of a machine (clusters"
-          " with less than 1 % there)", "great majority", _n_small, lambda v: v >= 10, _SOURCE),
-    Claim("S1-fig4-beyond", "hardly any usage lies beyond .30 of a machine (share of samples)", "≈ 0",
-          _beyond, lambda v: v <= 0.02, _SOURCE),
-)  # fmt: skip
+    Claim(
+        "S1-fig4-largest",
+        "no shape dominates: the largest cluster has less than a fifth of the tasks",
+        0.1762,
+        _largest,
+        lambda v: v < 0.2,
+        _SOURCE,
+    ),
+    Claim(
+        "S1-fig4-small",
+        "the great majority of the 16 shapes is zero beyond .30 of a machine (clusters with less than 1 % there)",
+        "great majority",
+        _n_small,
+        lambda v: v >= 10,
+        _SOURCE,
+    ),
+    Claim(
+        "S1-fig4-beyond",
+        "hardly any usage lies beyond .30 of a machine (share of samples)",
+        "≈ 0",
+        _beyond,
+        lambda v: v <= 0.02,
+        _SOURCE,
+    ),
+)
 
 RECIPE = Recipe(
-    "usage_shapes", compute, plot, RESULT, CLAIMS, reads=("tasks", "instance_usage"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 4", order=205,
-)  # fmt: skip
+    "usage_shapes",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("tasks", "instance_usage"),
+    reference="Janus & Rzadca, SoCC'17, Fig. 4",
+    order=205,
+)

@@ -76,9 +76,16 @@ def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool) -> Wi
     inside = usage.filter(usage.start_time > BEFORE_TRACE, usage.end_time < AFTER_TRACE)
     joined = inside.inner_join(ibis.memtable(positions), ["collection_id", "instance_index"])
     picked = joined.select(
-        "task", "start_time", "end_time", "source_part", "source_row",
-        "sampled_cpu", "average_cpu", "average_memory", *(_LISTS if with_percentiles else ()),
-    )  # fmt: skip
+        "task",
+        "start_time",
+        "end_time",
+        "source_part",
+        "source_row",
+        "sampled_cpu",
+        "average_cpu",
+        "average_memory",
+        *(_LISTS if with_percentiles else ()),
+    )
     order = ("task", "start_time", "source_part", "source_row")
     return _flat(tables.fetch(picked, "windows").sort_by([(name, "ascending") for name in order]))
 
@@ -101,10 +108,7 @@ def _gathered(traces: Callable[[list[tuple[int, int]]], Any], chosen: pa.Table) 
 
 
 def _flat(rows: pa.Table) -> Windows:
-    start, end = (
-        _numbers(rows, "start_time", np.int64),
-        _numbers(rows, "end_time", np.int64),
-    )
+    start, end = (_numbers(rows, "start_time", np.int64), _numbers(rows, "end_time", np.int64))
     has_lists = _LISTS[0] in rows.column_names
     return Windows(
         task=_numbers(rows, "task", np.int32),

@@ -71,9 +71,15 @@ class Batch:
 
 
 def batches(
-    traces: TraceSet, size: int, *, seed: int | None = None, epoch: int = 0, fill: float = 0.0,
-    threads: int = 2, is_verified: bool = False,
-) -> Iterator[Batch]:  # fmt: skip
+    traces: TraceSet,
+    size: int,
+    *,
+    seed: int | None = None,
+    epoch: int = 0,
+    fill: float = 0.0,
+    threads: int = 2,
+    is_verified: bool = False,
+) -> Iterator[Batch]:
     """Yield batches; see :meth:`borgtrace.datasets.dataset.TraceSet.batches`."""
 
     def load(numbered: tuple[int, Path]) -> list[Batch]:
@@ -109,9 +115,7 @@ def ahead(function: Callable[[Item], Result], items: Sequence[Item], threads: in
             yield future.result()
 
 
-def batches_of(
-    runs: Runs, size: int, rng: np.random.Generator | None, fill: float, features: int
-) -> list[Batch]:
+def batches_of(runs: Runs, size: int, rng: np.random.Generator | None, fill: float, features: int) -> list[Batch]:
     """Sort traces by length, cut them into batches, and return those in random order.
 
     All batches are views of arrays that are filled in one go.
@@ -131,6 +135,14 @@ def batches_of(
         low, high = starts[k], min(starts[k] + size, n)
         shape = (high - low, int(lengths[high - 1]), features)
         points = slice(int(first[low]), int(first[high]))
-        batches.append(Batch(data[points].reshape(shape), mask[points].reshape(shape), lengths[low:high],
-                             identity[low:high], numbers[low:high], codes[low:high]))  # fmt: skip
+        batches.append(
+            Batch(
+                data[points].reshape(shape),
+                mask[points].reshape(shape),
+                lengths[low:high],
+                identity[low:high],
+                numbers[low:high],
+                codes[low:high],
+            )
+        )
     return batches

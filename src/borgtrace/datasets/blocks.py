@@ -75,13 +75,7 @@ class Gatherer:
         return offsets, gathered
 
     def _grid(
-        self,
-        feature: Feature,
-        array: NDArray[Any],
-        traces: Traces,
-        index: Index,
-        offsets: Index,
-        series: Values,
+        self, feature: Feature, array: NDArray[Any], traces: Traces, index: Index, offsets: Index, series: Values
     ) -> None:
         if feature.is_elapsed:
             slots = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
@@ -90,9 +84,16 @@ class Gatherer:
         if self.start is None or self.duration is None:
             raise ValueError("a grid needs the times of windows")
         gather_grid(
-            array, self.start, self.duration, traces.first_row[index], traces.n_windows[index], GRID_SECONDS,
-            traces.slot[index], offsets, series,
-        )  # fmt: skip
+            array,
+            self.start,
+            self.duration,
+            traces.first_row[index],
+            traces.n_windows[index],
+            GRID_SECONDS,
+            traces.slot[index],
+            offsets,
+            series,
+        )
 
 
 def spans(length: Index, points: int = POINTS) -> Iterator[tuple[int, int]]:

@@ -19,14 +19,7 @@ from borgtrace.datasets.folder import building, check_free
 from borgtrace.datasets.formats import FORMATS, IDENTITY, Names, Part, suffix_of
 from borgtrace.datasets.leakage import Shared, running_on, shared_groups
 from borgtrace.datasets.options import Options
-from borgtrace.datasets.scaling import (
-    Numbers,
-    Scaling,
-    measure_running,
-    measure_series,
-    merge,
-    scaling_of,
-)
+from borgtrace.datasets.scaling import Numbers, Scaling, measure_running, measure_series, merge, scaling_of
 from borgtrace.datasets.scratch import scratch
 from borgtrace.datasets.shards import default_shards, shard_name, shard_numbers, shard_prefixes
 from borgtrace.datasets.traces import Traces, choose
@@ -77,9 +70,13 @@ class Built:
 
 
 def build(
-    store: Store, out: Path | str, options: Options | None = None, *, threads: int | None = None,
+    store: Store,
+    out: Path | str,
+    options: Options | None = None,
+    *,
+    threads: int | None = None,
     progress: Progress = _silent,
-) -> Built:  # fmt: skip
+) -> Built:
     """Build a dataset.
 
     Parameters
@@ -114,9 +111,9 @@ def build(
         scalings = work.measure()
         files = work.write(folder, scalings)
         leakage = told.result()
-        meta.write(folder, meta.describe(
-            store, options, identity, work.names, scalings, files, leakage, work.traces.n_matched
-        ))  # fmt: skip
+        meta.write(
+            folder, meta.describe(store, options, identity, work.names, scalings, files, leakage, work.traces.n_matched)
+        )
         if options.is_original:
             meta.write_original(folder, len(options.features), files)
     counts = {name: len(index) for name, index in work.sets.items()}
@@ -151,10 +148,15 @@ class _Work:
         progress("select", 1, 1)
         sets = _divide(options, traces)
         return cls(
-            options, traces, sets, shard_prefixes(traces, threads, is_original=options.is_original),
+            options,
+            traces,
+            sets,
+            shard_prefixes(traces, threads, is_original=options.is_original),
             Gatherer.of(store, features, options.selection.gaps),
-            _names(options, traces), threads, progress,
-        )  # fmt: skip
+            _names(options, traces),
+            threads,
+            progress,
+        )
 
     def measure(self) -> tuple[Scaling, ...]:
         """Measure the training set in one pass."""
@@ -168,8 +170,7 @@ class _Work:
             is_training[training] = True
             measured = self._measure(np.flatnonzero(is_training))
         return tuple(
-            scaling_of(name, self.options.scale, row)
-            for name, row in zip(self.options.features, measured, strict=True)
+            scaling_of(name, self.options.scale, row) for name, row in zip(self.options.features, measured, strict=True)
         )
 
     def _runs(self, index: Index, points: int) -> Iterator[Index]:
@@ -190,10 +191,7 @@ class _Work:
         def write(job: _File) -> meta.File:
             write_file = FORMATS[self.options.format].write
             records = write_file(
-                job.path,
-                self.names,
-                self._parts(job.index, scalings),
-                is_compressed=self.options.is_compressed,
+                job.path, self.names, self._parts(job.index, scalings), is_compressed=self.options.is_compressed
             )
             return meta.File(job.path.name, records, job.path.stat().st_size)
 
@@ -223,9 +221,7 @@ class _Work:
             for k, (values, scaling) in enumerate(zip(series, scalings, strict=True)):
                 masks.append(scratch(f"mask {k}", len(values), np.uint8))
                 scale(values, scaling.offset, scaling.divisor, masks[k])
-            yield Part(
-                offsets, _side_by_side(series), _side_by_side(masks), *_about(self.traces, run, self.names)
-            )
+            yield Part(offsets, _side_by_side(series), _side_by_side(masks), *_about(self.traces, run, self.names))
 
     def _mapped(self, step: str, function: Callable[[Job], Result], jobs: list[Job]) -> Iterator[Result]:
         """Run over threads, in order, reporting."""
@@ -246,14 +242,16 @@ class _File:
 
 def _divide(options: Options, traces: Traces) -> dict[str, Index]:
     groups = {"job": lambda: traces.job, "user": lambda: traces.user}.get(options.split.by, lambda: None)()
-    sets = dict(zip(
-        options.split.names, options.split.divide(len(traces), groups, traces.first_time), strict=True
-    ))  # fmt: skip
+    sets = dict(zip(options.split.names, options.split.divide(len(traces), groups, traces.first_time), strict=True))
     name = options.split.names[0]
     if not len(sets[name]):
-        raise UsageError("--split", "the training set is empty", expected="at least one trace",
-                         got=f"{options.split.fractions[0]:g} of {len(traces)}",
-                         way_out="select more traces")  # fmt: skip
+        raise UsageError(
+            "--split",
+            "the training set is empty",
+            expected="at least one trace",
+            got=f"{options.split.fractions[0]:g} of {len(traces)}",
+            way_out="select more traces",
+        )
     return sets
 
 

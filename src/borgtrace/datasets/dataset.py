@@ -99,9 +99,15 @@ class TraceSet:
         return joined([self.part(path) for path in self.paths], self.meta.names)
 
     def batches(
-        self, size: int = 256, *, seed: int | None = None, epoch: int = 0, fill: float = 0.0,
-        threads: int = 2, is_verified: bool = False,
-    ) -> Iterator[Batch]:  # fmt: skip
+        self,
+        size: int = 256,
+        *,
+        seed: int | None = None,
+        epoch: int = 0,
+        fill: float = 0.0,
+        threads: int = 2,
+        is_verified: bool = False,
+    ) -> Iterator[Batch]:
         """Yield length-bucketed batches: every trace once.
 
         Parameters
@@ -125,9 +131,7 @@ class TraceSet:
             `size` is below 1.
         """
         check_size("size", size)
-        return batches(
-            self, size, seed=seed, epoch=epoch, fill=fill, threads=threads, is_verified=is_verified
-        )
+        return batches(self, size, seed=seed, epoch=epoch, fill=fill, threads=threads, is_verified=is_verified)
 
     def torch(self, **options: Any) -> TraceDataset:
         """Return a :class:`torch.utils.data.IterableDataset`; see :mod:`borgtrace.datasets.pytorch`."""

@@ -40,11 +40,20 @@ def series_features(store: Store, names: Sequence[str]) -> tuple[Feature, ...]:
         or the store has no usage.
     """
     if not store.manifest.tables.get("instance_usage"):
-        raise UsageError(str(store.path), "the store has no usage", expected="rows in instance_usage",
-                         got="none", way_out="ingest task_usage or instance_usage files first")  # fmt: skip
+        raise UsageError(
+            str(store.path),
+            "the store has no usage",
+            expected="rows in instance_usage",
+            got="none",
+            way_out="ingest task_usage or instance_usage files first",
+        )
     if not names or len(set(names)) < len(names):
-        raise UsageError("--features", "a feature is missing or given twice",
-                         expected="one or more names", got=",".join(names) or "none")  # fmt: skip
+        raise UsageError(
+            "--features",
+            "a feature is missing or given twice",
+            expected="one or more names",
+            got=",".join(names) or "none",
+        )
     return tuple(_series(name, store.manifest.generation) for name in names)
 
 
@@ -58,11 +67,7 @@ def series_names(generation: str) -> tuple[str, ...]:
     """
     columns = TABLES["instance_usage"].columns
     return (
-        *(
-            c.name
-            for c in columns
-            if c.type == "float32" and not isinstance(c.source.get(generation), Absent)
-        ),
+        *(c.name for c in columns if c.type == "float32" and not isinstance(c.source.get(generation), Absent)),
         *DERIVED,
     )
 

@@ -57,9 +57,13 @@ def check_free(out: Path) -> None:
     if out.is_dir() and not any(out.iterdir()):
         return
     if out.exists():
-        raise UsageError(str(out), "holds something else", expected="a new folder",
-                         got="a file" if out.is_file() else f"{sum(1 for _ in out.iterdir())} entries",
-                         way_out="name another folder, or remove this one")  # fmt: skip
+        raise UsageError(
+            str(out),
+            "holds something else",
+            expected="a new folder",
+            got="a file" if out.is_file() else f"{sum(1 for _ in out.iterdir())} entries",
+            way_out="name another folder, or remove this one",
+        )
 
 
 @contextmanager
@@ -82,9 +86,13 @@ def _lock(path: Path, out: Path) -> int:
         except BlockingIOError as error:
             holder = os.read(descriptor, 32).decode() or "unknown"
             os.close(descriptor)
-            raise StoreError(str(out), "another process is writing here", expected="one writer",
-                             got=f"process {holder}",
-                             way_out="wait until it has finished") from error  # fmt: skip
+            raise StoreError(
+                str(out),
+                "another process is writing here",
+                expected="one writer",
+                got=f"process {holder}",
+                way_out="wait until it has finished",
+            ) from error
         if _is_current(descriptor, path):
             os.ftruncate(descriptor, 0)
             os.write(descriptor, str(os.getpid()).encode())

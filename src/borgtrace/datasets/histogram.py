@@ -59,9 +59,7 @@ def lengths(store: Store, selection: Selection | None = None) -> tuple[Bin, ...]
         raise UsageError("--where", "not a predicate over tasks", got=" ".join(str(error).split())) from error
     found = dict(zip(counted.column("bin").to_pylist(), counted.column("n").to_pylist(), strict=True))
     last = len(EDGES) - 2
-    return tuple(
-        Bin(low, None if k == last else EDGES[k + 1] - 1, found.get(k, 0)) for k, low in enumerate(EDGES[:-1])
-    )
+    return tuple(Bin(low, None if k == last else EDGES[k + 1] - 1, found.get(k, 0)) for k, low in enumerate(EDGES[:-1]))
 
 
 def drawn(bins: Sequence[Bin]) -> list[str]:
@@ -82,14 +80,12 @@ def drawn(bins: Sequence[Bin]) -> list[str]:
     lines = [f"{'points':>12} {'traces':>13} {'share':>8}"]
     for entry in bins[: (used[-1] + 1) if used else 0]:
         share = f"{100 * entry.traces / (total or 1):.1f} %"
-        lines.append(
-            f"{entry.label:>12} {entry.traces:>13,} {share:>8}  {_bar(entry.traces / most)}".rstrip()
-        )
-    middle = sum(
-        entry.traces for entry in bins if entry.low >= 5 and entry.high is not None and entry.high <= 50
+        lines.append(f"{entry.label:>12} {entry.traces:>13,} {share:>8}  {_bar(entry.traces / most)}".rstrip())
+    middle = sum(entry.traces for entry in bins if entry.low >= 5 and entry.high is not None and entry.high <= 50)
+    lines.append(
+        f"5 to 50 points: {middle:,} of {total:,} traces, {100 * middle / (total or 1):.1f} % "
+        "(2011 as published: about 74 %)"
     )
-    lines.append(f"5 to 50 points: {middle:,} of {total:,} traces, {100 * middle / (total or 1):.1f} % "
-                 "(2011 as published: about 74 %)")  # fmt: skip
     return lines
 
 

@@ -86,9 +86,15 @@ class Meta:
 
 
 def describe(
-    store: Store, options: Options, identity: str, names: Names, scalings: tuple[Scaling, ...],
-    files: dict[str, list[File]], leakage: Leakage, n_matched: int,
-) -> dict[str, Any]:  # fmt: skip
+    store: Store,
+    options: Options,
+    identity: str,
+    names: Names,
+    scalings: tuple[Scaling, ...],
+    files: dict[str, list[File]],
+    leakage: Leakage,
+    n_matched: int,
+) -> dict[str, Any]:
     """Put together what is written; nothing in it depends on place or time."""
     manifest = store.manifest
     return {
@@ -97,7 +103,9 @@ def describe(
         "code_version": version("borgtrace"),
         "identity": identity,
         "store": {
-            "digest": manifest.digest, "generation": manifest.generation, "cell": manifest.cell,
+            "digest": manifest.digest,
+            "generation": manifest.generation,
+            "cell": manifest.cell,
             "synthetic": manifest.synthetic,
         },
         "options": options.to_json(),
@@ -108,13 +116,10 @@ def describe(
         "scaling": [scaling.to_json() for scaling in scalings],
         "leakage": {"shared": [asdict(entry) for entry in leakage.shared], "running_on": leakage.running},
         "sets": {
-            name: {
-                "traces": sum(file.records for file in entries),
-                "files": [asdict(file) for file in entries],
-            }
+            name: {"traces": sum(file.records for file in entries), "files": [asdict(file) for file in entries]}
             for name, entries in files.items()
         },
-    }  # fmt: skip
+    }
 
 
 def write(folder: Path, content: dict[str, Any]) -> None:
@@ -148,9 +153,7 @@ def read(folder: Path) -> Meta:
         short.
     """
     raw = _load(folder)
-    files = {
-        name: tuple(File(**entry) for entry in entries["files"]) for name, entries in raw["sets"].items()
-    }
+    files = {name: tuple(File(**entry) for entry in entries["files"]) for name, entries in raw["sets"].items()}
     for name, entries in files.items():
         for file in entries:
             _check_size(folder / name / file.name, file.size)
@@ -158,33 +161,52 @@ def read(folder: Path) -> Meta:
     shared = tuple(Shared(**entry) for entry in raw["leakage"]["shared"])
     leakage = Leakage(shared, raw["leakage"]["running_on"])
     return Meta(
-        raw["options"]["format"], raw["options"]["is_compressed"], raw["identity"],
+        raw["options"]["format"],
+        raw["options"]["is_compressed"],
+        raw["identity"],
         Names(tuple(raw["features"]), tuple(raw["static_numbers"]), words),
-        tuple(Scaling(**entry) for entry in raw["scaling"]), files,
-        tuple(str(entry) for entry in shared) + leakage.lines(), raw["n_matched"], raw,
-    )  # fmt: skip
+        tuple(Scaling(**entry) for entry in raw["scaling"]),
+        files,
+        tuple(str(entry) for entry in shared) + leakage.lines(),
+        raw["n_matched"],
+        raw,
+    )
 
 
 def _load(folder: Path) -> dict[str, Any]:
     path = folder / FILE
     if not path.is_file():
-        raise StoreError(str(folder), "not a dataset", expected=f"a folder with {FILE}",
-                         way_out=f"build one: borgtrace dataset STORE {folder}")  # fmt: skip
+        raise StoreError(
+            str(folder),
+            "not a dataset",
+            expected=f"a folder with {FILE}",
+            way_out=f"build one: borgtrace dataset STORE {folder}",
+        )
     try:
         raw: dict[str, Any] = json.loads(path.read_text())
     except ValueError as error:
-        raise StoreError(str(path), "damaged", expected="JSON", got=str(error),
-                         way_out="build the dataset again") from error  # fmt: skip
+        raise StoreError(
+            str(path), "damaged", expected="JSON", got=str(error), way_out="build the dataset again"
+        ) from error
     found = str(raw.get("format_version", "none"))
     if found.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
-        raise StoreError(str(folder), "dataset of another format version", expected=FORMAT_VERSION, got=found,
-                         way_out=f"build it again: borgtrace dataset STORE {folder}")  # fmt: skip
+        raise StoreError(
+            str(folder),
+            "dataset of another format version",
+            expected=FORMAT_VERSION,
+            got=found,
+            way_out=f"build it again: borgtrace dataset STORE {folder}",
+        )
     return raw
 
 
 def _check_size(path: Path, size: int) -> None:
     found = path.stat().st_size if path.is_file() else None
     if found != size:
-        raise StoreError(str(path), "damaged", expected=f"{size:,} bytes",
-                         got="no file" if found is None else f"{found:,} bytes",
-                         way_out="build the dataset again")  # fmt: skip
+        raise StoreError(
+            str(path),
+            "damaged",
+            expected=f"{size:,} bytes",
+            got="no file" if found is None else f"{found:,} bytes",
+            way_out="build the dataset again",
+        )

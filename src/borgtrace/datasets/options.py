@@ -65,8 +65,7 @@ class Options:
         _one_of("--format", self.format, tuple(FORMATS))
         _one_of("--scale", self.scale, get_args(Method))
         if self.shards is not None and not 1 <= self.shards <= MOST_SHARDS:
-            raise UsageError("--shards", "not a number of files", expected=f"1 to {MOST_SHARDS}",
-                             got=str(self.shards))  # fmt: skip
+            raise UsageError("--shards", "not a number of files", expected=f"1 to {MOST_SHARDS}", got=str(self.shards))
         if not 0 <= self.seed < 2**32:
             raise UsageError("--seed", "not a seed", expected="0 to 4294967295", got=str(self.seed))
         if self.compat is not None:
@@ -90,16 +89,17 @@ class Options:
     def _check_original(self) -> None:
         """The pipeline of 2017 had no choice in these."""
         fixed = (
-            ("--format", self.format, "tfrecord"), ("--scale", self.scale, "standard"),
-            ("--split-by", self.split.by, "task"), ("--shards", self.shards or MOST, MOST),
-            ("--gaps", self.selection.gaps, "keep"), ("--split", len(self.split.fractions), len(SETS)),
+            ("--format", self.format, "tfrecord"),
+            ("--scale", self.scale, "standard"),
+            ("--split-by", self.split.by, "task"),
+            ("--shards", self.shards or MOST, MOST),
+            ("--gaps", self.selection.gaps, "keep"),
+            ("--split", len(self.split.fractions), len(SETS)),
             ("--gzip", self.is_compressed, False),
-        )  # fmt: skip
+        )
         for option, value, needed in fixed:
             if value != needed:
-                raise UsageError(
-                    option, "not what --compat original does", expected=str(needed), got=str(value)
-                )
+                raise UsageError(option, "not what --compat original does", expected=str(needed), got=str(value))
 
 
 def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:

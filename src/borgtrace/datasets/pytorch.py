@@ -51,9 +51,14 @@ class TraceDataset(IterableDataset[Item]):
     """
 
     def __init__(
-        self, traces: TraceSet, batch_size: int = 256, *, seed: int | None = None, buffer: int = 65_536,
+        self,
+        traces: TraceSet,
+        batch_size: int = 256,
+        *,
+        seed: int | None = None,
+        buffer: int = 65_536,
         fill: float = 0.0,
-    ) -> None:  # fmt: skip
+    ) -> None:
         check_size("batch_size", batch_size)
         super().__init__()
         self.traces, self.batch_size, self.seed = traces, batch_size, seed
@@ -94,7 +99,5 @@ class TraceDataset(IterableDataset[Item]):
 def _item(batch: Batch) -> Item:
     return {
         name: torch.from_numpy(np.ascontiguousarray(getattr(batch, name)))
-        for name in (
-            "data", "mask", "lengths", "collection_id", "instance_index", "first_time", "numbers", "codes",
-        )
-    }  # fmt: skip
+        for name in ("data", "mask", "lengths", "collection_id", "instance_index", "first_time", "numbers", "codes")
+    }

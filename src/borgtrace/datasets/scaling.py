@@ -58,15 +58,20 @@ def scaling_of(feature: str, method: Method, measured: Numbers) -> Scaling:
     """Build the scaling of a feature from (count, mean, sum of squares, smallest, largest)."""
     count, mean, squares, low, high = (float(number) for number in measured[:5])
     deviation = math.sqrt(squares / (count - 1)) if count > 1 else 0.0
-    offset, divisor = {
-        "standard": (mean, deviation), "minmax": (low, high - low), "none": (0.0, 1.0)
-    }[method]  # fmt: skip
+    offset, divisor = {"standard": (mean, deviation), "minmax": (low, high - low), "none": (0.0, 1.0)}[method]
     if not count:
         offset, divisor = 0.0, 1.0
     return Scaling(
-        feature, method, offset, divisor or 1.0, int(count), mean, deviation,
-        low if count else None, high if count else None,
-    )  # fmt: skip
+        feature,
+        method,
+        offset,
+        divisor or 1.0,
+        int(count),
+        mean,
+        deviation,
+        low if count else None,
+        high if count else None,
+    )
 
 
 def measure_series(series: Sequence[Series]) -> Numbers:
@@ -97,11 +102,14 @@ def _merged(a: Numbers, b: Numbers) -> Numbers:
     delta = b[:, 1] - a[:, 1]
     return np.stack(
         [
-            count, a[:, 1] + delta * share, a[:, 2] + b[:, 2] + delta**2 * a[:, 0] * share,
-            np.minimum(a[:, 3], b[:, 3]), np.maximum(a[:, 4], b[:, 4]),
+            count,
+            a[:, 1] + delta * share,
+            a[:, 2] + b[:, 2] + delta**2 * a[:, 0] * share,
+            np.minimum(a[:, 3], b[:, 3]),
+            np.maximum(a[:, 4], b[:, 4]),
         ],
         axis=1,
-    )  # fmt: skip
+    )
 
 
 def measure_running(blocks: Iterable[Sequence[Series]], features: int) -> Numbers:

@@ -63,8 +63,7 @@ class Selection:
         _check_names("--gaps", (self.gaps,), get_args(Gaps))
         _check_names("--end-type", self.end_types, TERMINAL_EVENTS)
         if self.time is not None and self.time[0] >= self.time[1]:
-            raise UsageError("--time", "an empty time window", expected="A < B",
-                             got=f"{self.time[0]}..{self.time[1]}")  # fmt: skip
+            raise UsageError("--time", "an empty time window", expected="A < B", got=f"{self.time[0]}..{self.time[1]}")
 
     def condition(self, generation: str) -> str:
         """Return the selection as one SQL condition over ``tasks`` (all but ``sample`` and grid lengths).
@@ -79,11 +78,13 @@ class Selection:
         parts += [
             f"{column} in ({', '.join(map(_literal, values))})"
             for column, values in (
-                ("priority", self.priorities), ("scheduling_class", self.scheduling_classes),
-                ('"user"', self.users), ("end_type", self.end_types),
+                ("priority", self.priorities),
+                ("scheduling_class", self.scheduling_classes),
+                ('"user"', self.users),
+                ("end_type", self.end_types),
             )
             if values
-        ]  # fmt: skip
+        ]
         if self.time is not None:
             parts += [f"first_time >= {self.time[0]}", f"last_time <= {self.time[1]}"]
         if self.min_mean is not None:
@@ -109,8 +110,7 @@ def tier_sql(generation: str) -> str:
     >>> tier_sql("2011")[:53]
     "case when priority between 0 and 1 then 'free' when p"
     """
-    cases = " ".join(f"when priority between {low} and {high} then '{name}'"
-                     for name, low, high in tiers(generation))  # fmt: skip
+    cases = " ".join(f"when priority between {low} and {high} then '{name}'" for name, low, high in tiers(generation))
     return f"case {cases} end"
 
 

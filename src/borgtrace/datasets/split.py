@@ -43,14 +43,13 @@ class Split:
         if not 1 <= len(self.fractions) <= len(SETS):
             raise UsageError("--split", "wrong number of fractions", expected=f"1 to {len(SETS)}", got=got)
         if not all(0 <= fraction <= 1 for fraction in self.fractions) or not self.fractions[0]:
-            raise UsageError("--split", "not a fraction", expected="numbers from 0 to 1, the first above 0",
-                             got=got)  # fmt: skip
+            raise UsageError("--split", "not a fraction", expected="numbers from 0 to 1, the first above 0", got=got)
         if sum(self.fractions) > 1 + 1e-9:
-            raise UsageError("--split", "fractions exceed 1", expected="a sum of at most 1", got=got,
-                             way_out="try 0.7,0.1,0.2")  # fmt: skip
+            raise UsageError(
+                "--split", "fractions exceed 1", expected="a sum of at most 1", got=got, way_out="try 0.7,0.1,0.2"
+            )
         if self.by not in get_args(By):
-            raise UsageError("--split-by", "unknown way to split", expected=" or ".join(get_args(By)),
-                             got=self.by)  # fmt: skip
+            raise UsageError("--split-by", "unknown way to split", expected=" or ".join(get_args(By)), got=self.by)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -89,9 +88,7 @@ class Split:
 
     def _divide_groups(self, groups: NDArray[np.int64]) -> list[Index]:
         """Groups in order of first appearance go to the set in whose share they begin."""
-        _, first, inverse, counts = np.unique(
-            groups, return_index=True, return_inverse=True, return_counts=True
-        )
+        _, first, inverse, counts = np.unique(groups, return_index=True, return_inverse=True, return_counts=True)
         order = np.argsort(first, kind="stable")
         begin = np.empty(len(order), np.int64)
         begin[order] = np.cumsum(counts[order]) - counts[order]

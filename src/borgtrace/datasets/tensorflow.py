@@ -46,13 +46,16 @@ def parse(record: Any, traces: TraceSet) -> dict[str, Any]:
     """Parse one serialized Example of `traces`."""
     names = traces.meta.names
     shape = (-1, len(names.features))
-    parsed = tf.io.parse_single_example(record, {
-        SERIES: tf.io.VarLenFeature(tf.float32),
-        MASK: tf.io.VarLenFeature(tf.int64),
-        **{name: tf.io.FixedLenFeature([], tf.int64) for name in IDENTITY},
-        **{name: tf.io.FixedLenFeature([], tf.float32) for name in names.numbers},
-        **{name: tf.io.FixedLenFeature([], tf.string, "") for name in names.words},
-    })  # fmt: skip
+    parsed = tf.io.parse_single_example(
+        record,
+        {
+            SERIES: tf.io.VarLenFeature(tf.float32),
+            MASK: tf.io.VarLenFeature(tf.int64),
+            **{name: tf.io.FixedLenFeature([], tf.int64) for name in IDENTITY},
+            **{name: tf.io.FixedLenFeature([], tf.float32) for name in names.numbers},
+            **{name: tf.io.FixedLenFeature([], tf.string, "") for name in names.words},
+        },
+    )
     parsed[SERIES] = tf.reshape(tf.sparse.to_dense(parsed[SERIES]), shape)
     parsed[MASK] = tf.reshape(tf.sparse.to_dense(parsed[MASK]), shape)
     return dict(parsed)
@@ -83,7 +86,9 @@ def _elements(traces: TraceSet) -> Any:
                 for k, (name, words) in enumerate(names.words.items())
             }
             yield {
-                SERIES: part.values[points], MASK: part.mask[points].astype(np.int64),
+                SERIES: part.values[points],
+                MASK: part.mask[points].astype(np.int64),
                 **dict(zip(IDENTITY, part.identity[i], strict=True)),
-                **dict(zip(names.numbers, part.numbers[i], strict=True)), **words,
-            }  # fmt: skip
+                **dict(zip(names.numbers, part.numbers[i], strict=True)),
+                **words,
+            }

@@ -29,9 +29,7 @@ _DETAILS = {
     "instance_index": "instance_index",
     "first_time": "coalesce(first_time, 0)",
     "last_time": "coalesce(last_time, 0)",
-    **{
-        kind: f"case when {column} is null then 0 else hash({column}) end" for kind, column in _OWNERS.items()
-    },
+    **{kind: f"case when {column} is null then 0 else hash({column}) end" for kind, column in _OWNERS.items()},
 }
 _CHUNK = 4_000_000
 """Candidates whose details are fetched at a time: bounds memory whatever the size of the store."""
@@ -131,8 +129,13 @@ def choose(
     else:
         kept, slot, length = np.arange(len(first)), np.broadcast_to(np.int64(0), first.shape), windows
     if not len(kept):
-        raise UsageError("selection", "no task matches", expected="at least one", got=f"0 where {condition}",
-                         way_out="see borgtrace dataset STORE --histogram")  # fmt: skip
+        raise UsageError(
+            "selection",
+            "no task matches",
+            expected="at least one",
+            got=f"0 where {condition}",
+            way_out="see borgtrace dataset STORE --histogram",
+        )
     order = kept
     if is_original:
         order = kept[path_order(*_identities(rows, kept))]
@@ -141,9 +144,13 @@ def choose(
     chosen = windows[order]
     is_grid = selection.gaps == "grid"
     return Traces(
-        first_row=first[order], n_windows=chosen, length=length[order] if is_grid else chosen,
-        slot=slot[order] if is_grid else slot[: len(order)], n_matched=len(kept), **details,
-    )  # fmt: skip
+        first_row=first[order],
+        n_windows=chosen,
+        length=length[order] if is_grid else chosen,
+        slot=slot[order] if is_grid else slot[: len(order)],
+        n_matched=len(kept),
+        **details,
+    )
 
 
 def dense(values: NDArray[Any]) -> Index:
@@ -158,17 +165,19 @@ def dense(values: NDArray[Any]) -> Index:
     return codes.to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def _candidates(
-    store: Store, selection: Selection, condition: str, is_original: bool
-) -> dict[str, NDArray[Any]]:
+def _candidates(store: Store, selection: Selection, condition: str, is_original: bool) -> dict[str, NDArray[Any]]:
     names = ["first_row", "n_windows", *(["collection_id", "instance_index"] if is_original else [])]
     try:
         table = store.sql(f"select {', '.join(names)} from tasks where {condition}")
     except BorgtraceError as error:
         if not selection.where:
             raise
-        raise UsageError("--where", "not a predicate over tasks", got=" ".join(str(error).split()),
-                         way_out="see borgtrace info STORE --schema") from error  # fmt: skip
+        raise UsageError(
+            "--where",
+            "not a predicate over tasks",
+            got=" ".join(str(error).split()),
+            way_out="see borgtrace info STORE --schema",
+        ) from error
     rows = {name: table.column(name).to_numpy() for name in names}
     order = _store_order(rows["first_row"])
     return rows if order is None else {name: column[order] for name, column in rows.items()}
@@ -190,9 +199,7 @@ def _on_grid(store: Store, selection: Selection, first: Index, windows: Index) -
     return np.flatnonzero((slots >= selection.min_length) & (slots <= longest)), slot, slots
 
 
-def _fetch(
-    store: Store, condition: str, statics: Sequence[Static], first: Index, order: Index
-) -> dict[str, Any]:
+def _fetch(store: Store, condition: str, statics: Sequence[Static], first: Index, order: Index) -> dict[str, Any]:
     """Fetch what else is told of the chosen tasks, a few million candidates at a time."""
     wanted = _DETAILS | {f"static {static.name}": static.sql for static in statics}
     words = {f"static {static.name}" for static in statics if static.is_word}
@@ -216,9 +223,7 @@ def _ranges(n: int) -> Iterator[tuple[int, int]]:
         yield low, min(low + _CHUNK, n)
 
 
-def _all_taken(
-    table: pa.Table, names: Iterable[str], index: Index, words: set[str]
-) -> Iterator[tuple[str, Any]]:
+def _all_taken(table: pa.Table, names: Iterable[str], index: Index, words: set[str]) -> Iterator[tuple[str, Any]]:
     """Take rows of columns side by side: NumPy lets go of the lock while it copies."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         columns = pool.map(lambda name: _taken(table.column(name), index, name in words), names)
@@ -239,12 +244,12 @@ def _details(fetched: dict[str, list[Any]], places: list[Index], words: set[str]
             columns[name] = _coded(pa.concat_arrays(parts).take(pa.array(back)))
         else:
             columns[name] = parts[0] if len(parts) == 1 else np.concatenate(parts)[back]
-    statics = {name.removeprefix("static "): columns.pop(name) for name in list(columns)
-               if name.startswith("static ")}  # fmt: skip
+    statics = {name.removeprefix("static "): columns.pop(name) for name in list(columns) if name.startswith("static ")}
     owners = {name: columns.pop(name).astype(np.uint64, copy=False) for name in _OWNERS}
     whole = {name: columns[name].astype(np.int64, copy=False) for name in columns}
-    numbers = {name: column if isinstance(column, tuple) else column.astype(np.float32)
-               for name, column in statics.items()}  # fmt: skip
+    numbers = {
+        name: column if isinstance(column, tuple) else column.astype(np.float32) for name, column in statics.items()
+    }
     return {**whole, **owners, "columns": numbers}
 
 

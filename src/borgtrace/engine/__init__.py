@@ -37,11 +37,7 @@ def __getattr__(name: str) -> Any:
 
 
 def connect(
-    url: str = "duckdb",
-    *,
-    memory: str = "4GB",
-    threads: int | None = None,
-    temp_directory: Path | None = None,
+    url: str = "duckdb", *, memory: str = "4GB", threads: int | None = None, temp_directory: Path | None = None
 ) -> SQLBackend:
     """Open an engine by its name.
 
@@ -76,12 +72,7 @@ def connect(
         from borgtrace.engine import spark
 
         return spark.connect(url, memory, temp_directory)
-    raise UsageError(
-        "--engine",
-        "unknown engine",
-        expected="duckdb, local[n] or spark://host:port",
-        got=repr(url),
-    )
+    raise UsageError("--engine", "unknown engine", expected="duckdb, local[n] or spark://host:port", got=repr(url))
 
 
 def read_table(con: SQLBackend, table: Table, paths: Sequence[str], *, name: str | None = None) -> ir.Table:

@@ -17,19 +17,18 @@ import ibis.expr.types as ir
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import UsageError
 from borgtrace.schema import ENUMS, TRACE_TABLES, Absent, Column, Table
-from borgtrace.schema.raw2019 import (
-    CELLS,
-    DEDICATED_MACHINE,
-    NO_ALLOC_COLLECTION,
-    NO_ALLOC_INDEX,
-    NO_MACHINE,
-)
+from borgtrace.schema.raw2019 import CELLS, DEDICATED_MACHINE, NO_ALLOC_COLLECTION, NO_ALLOC_INDEX, NO_MACHINE
 
 PROJECT = "google.com:google-cluster-data"
 _TYPES = {
-    "int64": "INT64", "int32": "INT64", "float32": "FLOAT64", "string": "STRING", "bool": "BOOL",
-    "list<float32>": "ARRAY<FLOAT64>", "list<int64>": "ARRAY<INT64>",
-}  # fmt: skip
+    "int64": "INT64",
+    "int32": "INT64",
+    "float32": "FLOAT64",
+    "string": "STRING",
+    "bool": "BOOL",
+    "list<float32>": "ARRAY<FLOAT64>",
+    "list<int64>": "ARRAY<INT64>",
+}
 _NONE = {
     "machine_id": (NO_MACHINE, DEDICATED_MACHINE),
     "alloc_collection_id": (NO_ALLOC_COLLECTION,),
@@ -75,12 +74,7 @@ def view_sql(table: Table, cell: str) -> str:
     FROM `google.com:google-cluster-data.clusterdata_2019_a.machine_attributes` AS raw
     """
     if table.name not in TRACE_TABLES:
-        raise UsageError(
-            "table",
-            "not a table of the trace",
-            expected=", ".join(TRACE_TABLES),
-            got=table.name,
-        )
+        raise UsageError("table", "not a table of the trace", expected=", ".join(TRACE_TABLES), got=table.name)
     if len(cell) != 1 or cell not in CELLS:
         raise UsageError("--cell", "unknown cell", expected=", ".join(CELLS), got=repr(cell))
     values = ",\n".join(f"  {_value(table, column)} AS {column.name}" for column in table.columns)

@@ -55,7 +55,9 @@ def read_table(con: Backend, table: Table, paths: Sequence[str], *, name: str | 
         con.raw_sql(view_sql(table, paths, name))
     except duckdb.Error as error:
         raise EngineError(
-            "duckdb", f"cannot read {table.name}", got=str(error).splitlines()[0],
+            "duckdb",
+            f"cannot read {table.name}",
+            got=str(error).splitlines()[0],
             way_out="check the store with: borgtrace verify STORE",
-        ) from error  # fmt: skip
+        ) from error
     return con.table(name)

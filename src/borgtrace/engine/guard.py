@@ -28,15 +28,37 @@ _QUERY_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NO
 
 TABLE_FUNCTIONS = frozenset(
     {
-        "range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree",
-        "histogram", "histogram_values", "summary",
-        "duckdb_columns", "duckdb_functions", "duckdb_tables", "duckdb_types", "duckdb_views",
-        "pragma_table_info", "pragma_version",
-        "read_parquet", "parquet_scan", "parquet_metadata", "parquet_schema", "parquet_file_metadata",
-        "parquet_kv_metadata", "read_json", "read_json_auto", "read_csv", "read_csv_auto", "read_text",
+        "range",
+        "generate_series",
+        "unnest",
+        "repeat",
+        "repeat_row",
+        "json_each",
+        "json_tree",
+        "histogram",
+        "histogram_values",
+        "summary",
+        "duckdb_columns",
+        "duckdb_functions",
+        "duckdb_tables",
+        "duckdb_types",
+        "duckdb_views",
+        "pragma_table_info",
+        "pragma_version",
+        "read_parquet",
+        "parquet_scan",
+        "parquet_metadata",
+        "parquet_schema",
+        "parquet_file_metadata",
+        "parquet_kv_metadata",
+        "read_json",
+        "read_json_auto",
+        "read_csv",
+        "read_csv_auto",
+        "read_text",
         "glob",
     }
-)  # fmt: skip
+)
 """Table functions a query may call; those that read files reach the store alone."""
 
 
@@ -126,8 +148,9 @@ def check(con: duckdb.DuckDBPyConnection, sql: str) -> None:
         got = f"{len(kinds)} statements"
         raise UsageError("query", "not one statement", expected="one SELECT", got=got, way_out=_ONLY)
     if kinds[0] == "MULTI":
-        raise UsageError("query", "PIVOT without its values", expected="one SELECT",
-                         got="several statements", way_out=_PIVOT)  # fmt: skip
+        raise UsageError(
+            "query", "PIVOT without its values", expected="one SELECT", got="several statements", way_out=_PIVOT
+        )
     if kinds[0] != "SELECT":
         raise UsageError("query", "not a SELECT", expected="one SELECT", got=kinds[0], way_out=_ONLY)
     for node in _nodes(_parse_tree(con, sql)):
@@ -183,23 +206,12 @@ def _check_node(node: Mapping[str, Any]) -> None:
     kind = node.get("type")
     if isinstance(kind, str) and kind.endswith("_NODE") and kind not in _QUERY_NODES:
         got = kind.removesuffix("_NODE").removesuffix("_QUERY")
-        raise UsageError(
-            "query",
-            "a part of it writes",
-            expected="SELECT only",
-            got=got,
-            way_out=_ONLY,
-        )
+        raise UsageError("query", "a part of it writes", expected="SELECT only", got=got, way_out=_ONLY)
     if kind == "TABLE_FUNCTION":
         name = str(node["function"]["function_name"]).lower()
         if name not in TABLE_FUNCTIONS:
             allowed = ", ".join(sorted(TABLE_FUNCTIONS))
-            raise UsageError(
-                "query",
-                "table function not allowed",
-                expected=f"one of {allowed}",
-                got=name,
-            )
+            raise UsageError("query", "table function not allowed", expected=f"one of {allowed}", got=name)
 
 
 def _first_line(error: BaseException) -> str:

@@ -8,9 +8,15 @@ from borgtrace.errors import UsageError
 
 _FACTORS = {
     "B": 1,
-    "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
-    "KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40,
-}  # fmt: skip
+    "KB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+    "TB": 10**12,
+    "KIB": 2**10,
+    "MIB": 2**20,
+    "GIB": 2**30,
+    "TIB": 2**40,
+}
 _SHAPE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B)\s*", re.IGNORECASE)
 
 
@@ -28,12 +34,13 @@ def parse_memory(text: str) -> int:
     (4000000000, 1610612736)
     """
     match = _SHAPE.fullmatch(text)
-    amount = (
-        int(float(match[1]) * _FACTORS[match[2].upper()]) if match and match[2].upper() in _FACTORS else 0
-    )
+    amount = int(float(match[1]) * _FACTORS[match[2].upper()]) if match and match[2].upper() in _FACTORS else 0
     if amount <= 0:
         raise UsageError(
-            "--memory", "not an amount of memory", expected="a number and a unit", got=repr(text),
+            "--memory",
+            "not an amount of memory",
+            expected="a number and a unit",
+            got=repr(text),
             way_out="try 4GB or 512MiB",
-        )  # fmt: skip
+        )
     return amount

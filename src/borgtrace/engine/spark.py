@@ -29,12 +29,7 @@ _JAVA = "install Java 17 or later and set JAVA_HOME"
 _PATTERN = re.compile(r"([*?\[\]{}\\,])")
 
 
-def connect(
-    url: str = "local[2]",
-    memory: str = "4GB",
-    temp_directory: Path | None = None,
-    **conf: str,
-) -> Backend:
+def connect(url: str = "local[2]", memory: str = "4GB", temp_directory: Path | None = None, **conf: str) -> Backend:
     """Open an Ibis connection on Spark.
 
     Parameters
@@ -90,9 +85,11 @@ def read_table(con: Backend, table: Table, paths: Sequence[str], *, name: str | 
         frame.createOrReplaceTempView(name)
     except Exception as error:  # pyspark raises classes of its own for each cause
         raise EngineError(
-            "spark", f"cannot read {table.name}", got=_first_line(error),
+            "spark",
+            f"cannot read {table.name}",
+            got=_first_line(error),
             way_out="check the store with: borgtrace verify STORE",
-        ) from error  # fmt: skip
+        ) from error
     return con.table(name)
 
 

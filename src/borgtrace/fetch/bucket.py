@@ -20,10 +20,7 @@ TABLES_2019 = tuple(name for name in TRACE_TABLES if name != "instance_constrain
 WHOLE_TABLES = ("machine_events", "machine_attributes")
 """Small tables that come whole whatever parts are asked for: every analysis needs all machines."""
 
-_HOST = {
-    "2011": "https://commondatastorage.googleapis.com",
-    "2019": "https://storage.googleapis.com",
-}
+_HOST = {"2011": "https://commondatastorage.googleapis.com", "2019": "https://storage.googleapis.com"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +87,10 @@ def bucket(generation: str, cell: str = "", raw_format: str | None = None) -> Bu
         raise UsageError("GENERATION", "no such trace", expected="2011 or 2019", got=generation)
     if len(cell) != 1 or cell not in CELLS:
         raise UsageError(
-            "--cell",
-            "2019 has eight cells",
-            expected="one of a … h",
-            got=cell or "none",
-            way_out="try --cell a",
+            "--cell", "2019 has eight cells", expected="one of a … h", got=cell or "none", way_out="try --cell a"
         )
     if raw_format not in (None, "json", "parquet"):
-        raise UsageError(
-            "--format",
-            "no such format in 2019",
-            expected="json or parquet",
-            got=raw_format,
-        )
+        raise UsageError("--format", "no such format in 2019", expected="json or parquet", got=raw_format)
     return Bucket("2019", cell, "parquet" if raw_format == "parquet" else "json")
 
 

@@ -70,9 +70,7 @@ class Ledger:
         except BlockingIOError:
             file.close()
             raise UsageError(
-                str(folder),
-                "another fetch is writing here",
-                way_out="wait for it, or fetch to another folder",
+                str(folder), "another fetch is writing here", way_out="wait for it, or fetch to another folder"
             ) from None
         content = (folder / LEDGER).read_bytes()
         if content and not content.endswith(b"\n"):  # the last line was cut by a kill
@@ -98,10 +96,7 @@ class Ledger:
 
     def staged(self, path: str, store: Path) -> None:
         """Write down that a store has taken the file in."""
-        self.record(
-            path,
-            replace(self.entries[path], state="staged", store=str(store.resolve())),
-        )
+        self.record(path, replace(self.entries[path], state="staged", store=str(store.resolve())))
 
 
 def _parse(content: bytes) -> dict[str, Entry]:

@@ -159,20 +159,8 @@ def _published_sums(session: Session, bucket: Bucket, base: str) -> dict[str, st
 class _Finder:
     """Collects the files of table after table."""
 
-    def __init__(
-        self,
-        session: Session,
-        bucket: Bucket,
-        base: str,
-        sums: dict[str, str],
-        jobs: int,
-    ) -> None:
-        self._session, self._bucket, self._base, self._sums = (
-            session,
-            bucket,
-            base,
-            sums,
-        )
+    def __init__(self, session: Session, bucket: Bucket, base: str, sums: dict[str, str], jobs: int) -> None:
+        self._session, self._bucket, self._base, self._sums = (session, bucket, base, sums)
         self._window = max(2, jobs)
         self.files: list[RemoteFile] = []
         self.missing: list[str] = []
@@ -220,11 +208,7 @@ class _Finder:
     def _ask(self, table: str, numbers: Iterable[int]) -> Iterator[tuple[int, Version | None]]:
         iterator = iter(numbers)
         while window := list(islice(iterator, self._window)):
-            yield from zip(
-                window,
-                in_order(lambda part: self._version(table, part), window),
-                strict=True,
-            )
+            yield from zip(window, in_order(lambda part: self._version(table, part), window), strict=True)
 
     def _version(self, table: str, part: int) -> Version | None:
         path = self._bucket.path(table, part)
@@ -243,13 +227,7 @@ class _Finder:
         self.missing += [self._bucket.path(table, part) for part in holes]
 
 
-def _compare(
-    bucket: Bucket,
-    folder: Path,
-    files: list[RemoteFile],
-    missing: list[str],
-    store: Path | None,
-) -> Plan:
+def _compare(bucket: Bucket, folder: Path, files: list[RemoteFile], missing: list[str], store: Path | None) -> Plan:
     ledger = Ledger.read(folder)
     todo = tuple(file for file in files if not is_here(file, folder, ledger, store))
     remaining = sum(max(0, (file.version.size or 0) - _received(folder, file.path)) for file in todo)
@@ -263,10 +241,7 @@ def is_here(file: RemoteFile, folder: Path, ledger: Ledger, store: Path | None) 
         return False
     if path.exists():
         stat = path.stat()
-        return entry.state == "done" and (stat.st_size, stat.st_mtime_ns) == (
-            entry.version.size,
-            entry.mtime_ns,
-        )
+        return entry.state == "done" and (stat.st_size, stat.st_mtime_ns) == (entry.version.size, entry.mtime_ns)
     return entry.state == "staged" and store is not None and entry.store == str(store.resolve())
 
 

@@ -59,10 +59,7 @@ def _range(word: str, text: str) -> tuple[int, int]:
         if low <= high:
             return low, high
     raise UsageError(
-        "--parts",
-        "not a set of part numbers",
-        expected="such as 0-9, 0-4,10 or all",
-        got=text or "nothing",
+        "--parts", "not a set of part numbers", expected="such as 0-9, 0-4,10 or all", got=text or "nothing"
     )
 
 
@@ -102,10 +99,7 @@ def _raw_name(bucket: Bucket, name: str) -> str:
         name = "instance_events"
     if name not in bucket.tables:
         raise UsageError(
-            "--tables",
-            f"{bucket.generation} has no such table",
-            expected=", ".join(bucket.tables),
-            got=name,
+            "--tables", f"{bucket.generation} has no such table", expected=", ".join(bucket.tables), got=name
         )
     return name
 

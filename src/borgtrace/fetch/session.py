@@ -113,10 +113,7 @@ class Session:
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[httpx.Response]:
         """Open a file for reading; whatever breaks until the block ends is a :class:`Fault`."""
         self._respect_quiet()
-        with (
-            self._translated(),
-            self._client.stream("GET", url, headers=headers) as response,
-        ):
+        with self._translated(), self._client.stream("GET", url, headers=headers) as response:
             self._judge(response)
             with self._registered(response):
                 yield response

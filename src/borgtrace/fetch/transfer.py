@@ -225,7 +225,5 @@ class Transfer:
 def explain_disk(error: OSError, path: str) -> SourceError:
     """Turn a failing disk into an error that says what to do."""
     return SourceError(
-        path,
-        f"cannot be written ({error.strerror or error})",
-        way_out="make room and run the same command again",
+        path, f"cannot be written ({error.strerror or error})", way_out="make room and run the same command again"
     )

@@ -39,11 +39,7 @@ class Version:
 
     def merged(self, later: Version) -> Version:
         """Return this version with what a later answer about the same bytes adds."""
-        return Version(
-            later.size or self.size,
-            later.etag or self.etag,
-            {**self.digests, **later.digests},
-        )
+        return Version(later.size or self.size, later.etag or self.etag, {**self.digests, **later.digests})
 
     def with_digests(self, digests: Mapping[str, str]) -> Version:
         """Return this version with digests published elsewhere, which take precedence."""

@@ -14,13 +14,7 @@ from borgtrace._version import __version__
 from borgtrace.errors import StoreError
 from borgtrace.ingest.cluster import cluster, sorting_connection
 from borgtrace.ingest.finish import count_rows, finish
-from borgtrace.ingest.inputs import (
-    StagedPart,
-    number_parts,
-    present_relation,
-    staged_constants,
-    staged_relation,
-)
+from borgtrace.ingest.inputs import StagedPart, number_parts, present_relation, staged_constants, staged_relation
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staged import StagedPaths, staged_key
 from borgtrace.schema import TABLES, TRACE_TABLES, Generation
@@ -105,18 +99,20 @@ class _Builder:
         expected = sum(self._rows_staged(name, entry) for entry in self.inputs.staged)
         self.progress.begin(f"cluster {name}", expected, "rows")
         cluster(
-            self.connection, TABLES[name], " UNION ALL ".join(relations), self.work / name,
+            self.connection,
+            TABLES[name],
+            " UNION ALL ".join(relations),
+            self.work / name,
             {} if present else staged_constants(TABLES[name], parts),
             lambda rows: self.progress.advance(f"cluster {name}", rows),
-        )  # fmt: skip
+        )
         return sorted((self.work / name).glob("part-*.parquet"))
 
     def _kept(self, name: str, present: Sequence[Path]) -> str:
         """Rows the store holds, without those of replaced sources, numbered as the parts are now."""
         now, before = number_parts(self.entries), number_parts(self.inputs.held)
         replaced = {entry.name for entry in self.inputs.staged}
-        moved = {before[e.name]: now[e.name] for e in self._feeding(name, self.inputs.held)
-                 if e.name not in replaced}  # fmt: skip
+        moved = {before[e.name]: now[e.name] for e in self._feeding(name, self.inputs.held) if e.name not in replaced}
         gone = [before[e.name] for e in self._feeding(name, self.inputs.held) if e.name in replaced]
         relation = present_relation(TABLES[name], present, moved)
         if not gone:
@@ -172,6 +168,9 @@ def _copy(path: Path, target: Path) -> None:
 
 def _lost(layout: Layout, what: str, expected: int, got: int) -> StoreError:
     return StoreError(
-        str(layout.root), f"rows of {what} are not conserved", expected=f"{expected} rows", got=f"{got}",
+        str(layout.root),
+        f"rows of {what} are not conserved",
+        expected=f"{expected} rows",
+        got=f"{got}",
         way_out="this is a bug of borgtrace: nothing was put in place; please report it",
-    )  # fmt: skip
+    )

@@ -28,12 +28,7 @@ class Sifted:
     refused: pa.Table
 
 
-def sift(
-    blocks: Iterable[pa.Table],
-    fields: Sequence[TextField],
-    prelude: str,
-    whole_row: str,
-) -> Iterator[Sifted]:
+def sift(blocks: Iterable[pa.Table], fields: Sequence[TextField], prelude: str, whole_row: str) -> Iterator[Sifted]:
     """Sift lines.
 
     Parameters

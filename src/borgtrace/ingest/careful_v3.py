@@ -15,15 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from borgtrace.ingest.careful import Sifted, line_blocks, sift
-from borgtrace.ingest.columns2019 import (
-    CONSTRAINT,
-    MACHINE,
-    SENTINELS,
-    V3Column,
-    has_machine,
-    read_types,
-    v3_columns,
-)
+from borgtrace.ingest.columns2019 import CONSTRAINT, MACHINE, SENTINELS, V3Column, has_machine, read_types, v3_columns
 from borgtrace.ingest.fields import TextField, text_field
 from borgtrace.ingest.pipes import plain_file
 from borgtrace.ingest.sources import Source
@@ -119,10 +111,7 @@ def _sentinel_field(v3: V3Column, text: str, plain: TextField) -> TextField:
 def _dedicated(columns: tuple[V3Column, ...]) -> TextField:
     position = next(i for i, v3 in enumerate(columns, 1) if v3.column.name == MACHINE)
     return TextField(
-        "is_on_dedicated_machine",
-        f"fields[{position}]",
-        "coalesce(\"text_is_on_dedicated_machine\" = '-1', false)",
-        (),
+        "is_on_dedicated_machine", f"fields[{position}]", "coalesce(\"text_is_on_dedicated_machine\" = '-1', false)", ()
     )
 
 
@@ -145,13 +134,15 @@ def _constraints(position: int) -> TextField:
     unnamed = f"len(list_filter({value}, lambda c: c IS NULL OR c.name IS NULL)) > 0"
     unknown = f"len(list_filter({value}, lambda c: coalesce(c.relation, 0) NOT IN ({known}))) > 0"
     return TextField(
-        CONSTRAINT, f"fields[{position}]", value,
+        CONSTRAINT,
+        f"fields[{position}]",
+        value,
         (
             ("unparsable_value", f"{found} IS NOT NULL AND {value} IS NULL"),
             ("null_in_mandatory_field", unnamed),
             ("unknown_enum_code", unknown),
         ),
-    )  # fmt: skip
+    )
 
 
 @contextmanager

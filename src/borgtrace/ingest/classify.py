@@ -144,13 +144,7 @@ def _table_2011(fields: Sequence[str]) -> str | None:
     """Name the 2011 table that a row of these fields can only belong to."""
     if not fields[0].isdecimal() or len(fields) < 5:
         return None
-    by_width = {
-        5: "machine_attributes",
-        8: "job_events",
-        13: "task_events",
-        19: "task_usage",
-        20: "task_usage",
-    }
+    by_width = {5: "machine_attributes", 8: "job_events", 13: "task_events", 19: "task_usage", 20: "task_usage"}
     if len(fields) == 6:
         return "task_constraints" if _HASH.fullmatch(fields[4]) else "machine_events"
     return by_width.get(len(fields))
@@ -164,6 +158,5 @@ def _cell_of(path: Path, generation: Generation) -> str:
 def _not_a_trace(path: Path, got: str) -> SourceError:
     shown = repr(got if len(got) <= 40 else got[:40] + "…")
     return SourceError(
-        str(path), "not part of a trace", expected=_EXPECTED, got=shown,
-        way_out="leave it out, or fetch it again",
-    )  # fmt: skip
+        str(path), "not part of a trace", expected=_EXPECTED, got=shown, way_out="leave it out, or fetch it again"
+    )

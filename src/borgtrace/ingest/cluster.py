@@ -19,8 +19,7 @@ from borgtrace.schema import Table
 from borgtrace.store.layout import part_name
 
 PARQUET = (
-    "FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, "
-    f"ROW_GROUP_SIZE {1 << 19}, DICTIONARY_SIZE_LIMIT {1 << 15}"
+    f"FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, ROW_GROUP_SIZE {1 << 19}, DICTIONARY_SIZE_LIMIT {1 << 15}"
 )
 """How the store's files are written.
 

@@ -10,9 +10,13 @@ import pyarrow as pa
 from borgtrace.schema import ENUMS, RAW_2011, TABLES, Column, RawField, RawTable
 
 _ARROW = {
-    "int64": pa.int64(), "int32": pa.int32(), "float32": pa.float32(),
-    "string": pa.string(), "bool": pa.bool_(), "enum": pa.int8(),
-}  # fmt: skip
+    "int64": pa.int64(),
+    "int32": pa.int32(),
+    "float32": pa.float32(),
+    "string": pa.string(),
+    "bool": pa.bool_(),
+    "enum": pa.int8(),
+}
 TIMES = frozenset({"time", "start_time", "end_time"})
 """Columns that are read as unsigned numbers, because 2⁶⁴−1 means "after the trace"."""
 

@@ -9,9 +9,13 @@ from borgtrace.schema import TABLES, Column
 from borgtrace.schema.raw2019 import RAW_2019, V3Field
 
 _SQL = {
-    "int64": "BIGINT", "int32": "INTEGER", "enum": "INTEGER", "float": "FLOAT",
-    "string": "VARCHAR", "bool": "BOOLEAN",
-}  # fmt: skip
+    "int64": "BIGINT",
+    "int32": "INTEGER",
+    "enum": "INTEGER",
+    "float": "FLOAT",
+    "string": "VARCHAR",
+    "bool": "BOOLEAN",
+}
 CONSTRAINT = "constraint"
 MACHINE = "machine_id"
 SENTINELS: dict[str, tuple[int, ...]] = {

@@ -40,9 +40,7 @@ def count_across(
     for name, table in TRACE_TABLES.items():
         among = suspects if name == "instance_usage" else None
         if files.get(name) and (among is None or among.size):
-            found[name]["exact_duplicate"] = sum(
-                _repeated(connection, table, path, among) for path in files[name]
-            )
+            found[name]["exact_duplicate"] = sum(_repeated(connection, table, path, among) for path in files[name])
     if files.get("machine_events"):
         for name in _NAMES_MACHINES:
             if files.get(name):
@@ -51,9 +49,7 @@ def count_across(
         for name in _NAMES_INSTANCES:
             if files.get(name):
                 found[name]["orphan_instance"] = _orphans(connection, files, name, tasks)
-    return {
-        name: nonzero for name, counts in found.items() if (nonzero := {k: n for k, n in counts.items() if n})
-    }
+    return {name: nonzero for name, counts in found.items() if (nonzero := {k: n for k, n in counts.items() if n})}
 
 
 def _read(paths: Sequence[Path]) -> str:
@@ -89,20 +85,15 @@ def _repeated(
     )
 
 
-def _unknown_machines(
-    connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]], name: str
-) -> int:
+def _unknown_machines(connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]], name: str) -> int:
     known = f"SELECT DISTINCT machine_id FROM {_read(files['machine_events'])}"
     return _number(
         connection,
-        f"SELECT count(*) FROM {_read(files[name])} WHERE machine_id IS NOT NULL "
-        f"AND machine_id NOT IN ({known})",
+        f"SELECT count(*) FROM {_read(files[name])} WHERE machine_id IS NOT NULL AND machine_id NOT IN ({known})",
     )
 
 
-def _orphans(
-    connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]], name: str, tasks: Path
-) -> int:
+def _orphans(connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]], name: str, tasks: Path) -> int:
     has_events = (
         "n_submit + n_schedule + n_evict + n_fail + n_finish + n_kill + n_lost + n_queue + n_enable "
         "+ n_update_pending + n_update_running > 0"

@@ -115,10 +115,11 @@ def _take(path: Path, cell: str, found: _Findings) -> None:
 
 def _nothing(places: Iterable[Path]) -> SourceError:
     return SourceError(
-        ", ".join(map(str, places)), "no trace files found",
+        ", ".join(map(str, places)),
+        "no trace files found",
         expected="2011 CSV parts or 2019 JSON or Parquet shards",
         way_out="fetch some: borgtrace fetch --help, or make some: borgtrace synth --help",
-    )  # fmt: skip
+    )
 
 
 def _agree(sources: Sequence[Source]) -> None:
@@ -130,6 +131,9 @@ def _agree(sources: Sequence[Source]) -> None:
         if len(kinds) > 1:
             listed = "; ".join(f"{kind}: {path}" for kind, path in sorted(kinds.items()))
             raise SourceError(
-                "sources", f"the files mix {what}", expected="one per store", got=listed,
+                "sources",
+                f"the files mix {what}",
+                expected="one per store",
+                got=listed,
                 way_out="ingest each into a store of its own",
-            )  # fmt: skip
+            )

@@ -59,9 +59,9 @@ def read_chunks(
     """
     previous = 0
     for raw in reader.chunks(stream, columns):
-        table = pa.table({
-            column.column.name: _canonical(column, raw.column(i), reader) for i, column in enumerate(columns)
-        })  # fmt: skip
+        table = pa.table(
+            {column.column.name: _canonical(column, raw.column(i), reader) for i, column in enumerate(columns)}
+        )
         counts = count_suspicions(table)
         if "end_time" in table.column_names and _ends_early(table):
             raise Tripped
@@ -81,10 +81,9 @@ def _read_general(stream: BinaryIO, columns: tuple[RawColumn, ...]) -> Iterator[
             pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK_SIZE, column_names=names),
             pyarrow.csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
             pyarrow.csv.ConvertOptions(
-                column_types=types, strings_can_be_null=True, null_values=[""],
-                true_values=["1"], false_values=["0"],
+                column_types=types, strings_can_be_null=True, null_values=[""], true_values=["1"], false_values=["0"]
             ),
-        )  # fmt: skip
+        )
         waiting: list[pa.RecordBatch] = []
         rows = 0
         for batch in reader:
@@ -137,8 +136,7 @@ def _names(raw: RawColumn, values: pa.ChunkedArray) -> pa.ChunkedArray:
         raise Tripped
     names = pa.array(raw.codes)
     return pa.chunked_array(
-        [pa.DictionaryArray.from_arrays(chunk, names) for chunk in values.chunks],
-        pa.dictionary(pa.int8(), pa.string()),
+        [pa.DictionaryArray.from_arrays(chunk, names) for chunk in values.chunks], pa.dictionary(pa.int8(), pa.string())
     )
 
 

@@ -88,9 +88,16 @@ class _Target:
     def fill(self, text: np.ndarray) -> int:
         """Parse lines of `text` and return the bytes they take."""
         status, self.rows, consumed, doubts = parse_numbers(
-            text, self._kinds, self._slots, self.rows, ROWS_PER_CHUNK,
-            self._integers, self._decimals, self._valid, self._doubtful,
-        )  # fmt: skip
+            text,
+            self._kinds,
+            self._slots,
+            self.rows,
+            ROWS_PER_CHUNK,
+            self._integers,
+            self._decimals,
+            self._valid,
+            self._doubtful,
+        )
         if status == STRANGE:
             raise Strange
         for field, row, start, end in self._doubtful[:doubts].tolist():
@@ -107,9 +114,7 @@ class _Target:
 
     def _array(self, field: int, kind: pa.DataType) -> pa.Array:
         rows = self.rows
-        values = (self._decimals if self._kinds[field] == DECIMAL else self._integers)[
-            self._slots[field], :rows
-        ]
+        values = (self._decimals if self._kinds[field] == DECIMAL else self._integers)[self._slots[field], :rows]
         bitmap = self._valid[field, : (rows + 7) // 8]
         missing = rows - int(np.unpackbits(bitmap, count=rows, bitorder="little").sum())
         is_flag = kind == pa.bool_()

@@ -57,9 +57,12 @@ def finish(
     traces.mkdir()
     progress.begin("index tasks", rows["instance_usage"], "rows")
     usage, suspects = index_usage(
-        files["instance_usage"], rows["instance_usage"], traces, min(_threads(connection), INDEXERS),
+        files["instance_usage"],
+        rows["instance_usage"],
+        traces,
+        min(_threads(connection), INDEXERS),
         lambda done: progress.advance("index tasks", done),
-    )  # fmt: skip
+    )
     rows["tasks"] = write_tasks(connection, usage, files, generation, work / "tasks")
     tasks = work / "tasks" / part_name(0)
     progress.begin("cross-check tables", len(TRACE_TABLES), "tables")
@@ -83,22 +86,21 @@ def count_rows(files: Sequence[Path]) -> int:
 
 
 def _digest(files: Mapping[str, Sequence[Path]]) -> str:
-    return store_digest(
-        (f"{name}/{path.name}", file_digest(path)) for name, paths in files.items() for path in paths
-    )
+    return store_digest((f"{name}/{path.name}", file_digest(path)) for name, paths in files.items() for path in paths)
 
 
-def _time_range(
-    connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]]
-) -> dict[str, list[int]]:
+def _time_range(connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]]) -> dict[str, list[int]]:
     ranges = {}
     for name, paths in files.items():
         first, last = ("start_time", "end_time") if name == "instance_usage" else ("time", "time")
         listed = ", ".join(f"'{path}'" for path in paths)
-        row = connection.execute(
-            f"SELECT min({first}), max({last}) FILTER ({last} < {AFTER_TRACE}) "
-            f"FROM read_parquet([{listed}])"
-        ).fetchone() if listed else None  # fmt: skip
+        row = (
+            connection.execute(
+                f"SELECT min({first}), max({last}) FILTER ({last} < {AFTER_TRACE}) FROM read_parquet([{listed}])"
+            ).fetchone()
+            if listed
+            else None
+        )
         if row and row[0] is not None and row[1] is not None:
             ranges[name] = [int(row[0]), int(row[1])]
     return ranges

@@ -46,9 +46,7 @@ def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identit
     if not found.sources:
         if known is None or not (held or staged_entries(layout.staging)):
             raise SourceError(
-                str(layout.root),
-                "nothing is staged here",
-                way_out="name raw files: borgtrace ingest SRC --store …",
+                str(layout.root), "nothing is staged here", way_out="name raw files: borgtrace ingest SRC --store …"
             )
         return known
     new = _found(found)
@@ -62,9 +60,12 @@ def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identit
     ):
         if expected != got:
             raise StoreError(
-                str(layout.root), f"the store holds another {what}", expected=expected or "none",
-                got=got or "none", way_out="ingest into a store of its own",
-            )  # fmt: skip
+                str(layout.root),
+                f"the store holds another {what}",
+                expected=expected or "none",
+                got=got or "none",
+                way_out="ingest into a store of its own",
+            )
     return Identity(known.generation, cell, known.synthetic)
 
 

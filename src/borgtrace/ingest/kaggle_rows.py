@@ -11,29 +11,44 @@ _BETWEEN_RECORDS = re.compile(r"\}\s+\{")
 _BARE_POINT = re.compile(r"(?<=[0-9])\.(?=[\s,\]])")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.0)?")
 
-_EVENT = (
-    "time", "collection_id", "scheduling_class", "collection_type", "priority", "alloc_collection_id",
-)  # fmt: skip
+_EVENT = ("time", "collection_id", "scheduling_class", "collection_type", "priority", "alloc_collection_id")
 _PLAIN: dict[str, tuple[str, ...]] = {
     "instance_events": (*_EVENT, "instance_index", "machine_id"),
     "collection_events": (
-        *_EVENT, "user", "collection_name", "collection_logical_name", "vertical_scaling", "scheduler",
+        *_EVENT,
+        "user",
+        "collection_name",
+        "collection_logical_name",
+        "vertical_scaling",
+        "scheduler",
     ),
     "instance_usage": (
-        "start_time", "end_time", "collection_id", "instance_index", "machine_id", "alloc_collection_id",
-        "collection_type", "assigned_memory", "page_cache_memory", "cycles_per_instruction",
-        "memory_accesses_per_instruction", "sample_rate",
+        "start_time",
+        "end_time",
+        "collection_id",
+        "instance_index",
+        "machine_id",
+        "alloc_collection_id",
+        "collection_type",
+        "assigned_memory",
+        "page_cache_memory",
+        "cycles_per_instruction",
+        "memory_accesses_per_instruction",
+        "sample_rate",
     ),
-}  # fmt: skip
+}
 _TYPE = {"instance_events": "instance_events_type", "collection_events": "collections_events_type"}
 _LITERALS: dict[str, tuple[str, ...]] = {
     "instance_events": ("resource_request", "constraint"),
     "collection_events": ("start_after_collection_ids",),
     "instance_usage": (
-        "average_usage", "maximum_usage", "random_sample_usage",
-        "cpu_usage_distribution", "tail_cpu_usage_distribution",
+        "average_usage",
+        "maximum_usage",
+        "random_sample_usage",
+        "cpu_usage_distribution",
+        "tail_cpu_usage_distribution",
     ),
-}  # fmt: skip
+}
 RECORDS = tuple(_PLAIN)
 """v3 tables that one flattened row feeds."""
 

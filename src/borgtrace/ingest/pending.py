@@ -23,9 +23,7 @@ class Pending:
     replaced: tuple[str, ...]
 
 
-def find_pending(
-    sources: Sequence[Source], ledger: Iterable[SourceEntry], staging: Path, *, replace: bool
-) -> Pending:
+def find_pending(sources: Sequence[Source], ledger: Iterable[SourceEntry], staging: Path, *, replace: bool) -> Pending:
     """Compare sources with what the store and the staging area hold, by name and content.
 
     Raises
@@ -74,10 +72,12 @@ def _same_part_twice(first: Source, second: Source) -> None:
     if first.size == second.size and sha256_of(first.path) == sha256_of(second.path):
         return
     raise SourceError(
-        str(second.path), "two different files claim to be the same part",
-        expected=f"the content of {first.path}", got="another",
+        str(second.path),
+        "two different files claim to be the same part",
+        expected=f"the content of {first.path}",
+        got="another",
         way_out="ingest each into a store of its own, or leave one out",
-    )  # fmt: skip
+    )
 
 
 def _forget(source: Source, staging: Path) -> None:
@@ -90,7 +90,9 @@ def _forget(source: Source, staging: Path) -> None:
 
 def _changed(source: Source, entry: SourceEntry) -> SourceError:
     return SourceError(
-        str(source.path), "the source has changed since it was ingested",
-        expected=f"{entry.size} bytes, sha256 {entry.sha256[:12]}…", got=f"{source.size} bytes of other content",
+        str(source.path),
+        "the source has changed since it was ingested",
+        expected=f"{entry.size} bytes, sha256 {entry.sha256[:12]}…",
+        got=f"{source.size} bytes of other content",
         way_out="take the new content with --replace",
-    )  # fmt: skip
+    )

@@ -76,11 +76,12 @@ def require_disk(planned: Plan, store: Path) -> None:
     """
     if planned.disk_needed > planned.disk_free:
         raise StoreError(
-            str(store), "not enough free disk",
+            str(store),
+            "not enough free disk",
             expected=f"about {planned.disk_needed / 1e9:.1f} GB",
             got=f"{planned.disk_free / 1e9:.1f} GB",
             way_out="free some, or take part of the trace and ingest --stage-only part by part",
-        )  # fmt: skip
+        )
 
 
 def _table_plan(name: str, sources: list[Source]) -> TablePlan:

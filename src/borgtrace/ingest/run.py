@@ -102,9 +102,7 @@ def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: 
     _tidy(layout)
     held = _held(layout)
     identity = identify(found, held, layout)
-    pending = find_pending(
-        found.sources, held.sources if held else (), layout.staging, replace=options.replace
-    )
+    pending = find_pending(found.sources, held.sources if held else (), layout.staging, replace=options.replace)
     if pending.new:
         identity.write(layout)
     if found.sources:
@@ -119,9 +117,7 @@ def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: 
         if held is None:
             raise faults[0]
         return IngestResult((), known, tuple(faults), held)
-    inputs = Inputs(
-        identity.generation, identity.cell, held.sources if held else (), waiting, identity.synthetic
-    )
+    inputs = Inputs(identity.generation, identity.cell, held.sources if held else (), waiting, identity.synthetic)
     manifest = build(layout, inputs, options.memory, jobs, progress)
     return IngestResult(tuple(staged), known, tuple(faults), manifest)
 
@@ -149,9 +145,12 @@ def _held(layout: Layout) -> Manifest | None:
     others = [path for path in layout.root.iterdir() if path not in (layout.lock, layout.staging)]
     if others:
         raise StoreError(
-            str(layout.root), "the folder holds something else", expected="an empty folder or a store",
-            got=others[0].name, way_out="choose another folder for --store",
-        )  # fmt: skip
+            str(layout.root),
+            "the folder holds something else",
+            expected="an empty folder or a store",
+            got=others[0].name,
+            way_out="choose another folder for --store",
+        )
     return None
 
 
@@ -176,6 +175,9 @@ def _be_strict(manifest: Manifest, layout: Layout) -> None:
     refused = sum(entry.quarantined for entry in manifest.sources)
     if refused:
         raise QualityError(
-            str(layout.root), "rows were refused", expected="none", got=f"{refused}",
+            str(layout.root),
+            "rows were refused",
+            expected="none",
+            got=f"{refused}",
             way_out=f"look at them: {layout.quarantine}, or leave --strict out",
-        )  # fmt: skip
+        )

@@ -38,6 +38,8 @@ def check_schema_csv(path: Path) -> None:
     ]
     if differing:
         raise SchemaError(
-            str(path), "schema.csv differs from the layout borgtrace reads",
-            got="; ".join(differing), way_out="fetch schema.csv again, or remove it to ingest all the same",
-        )  # fmt: skip
+            str(path),
+            "schema.csv differs from the layout borgtrace reads",
+            got="; ".join(differing),
+            way_out="fetch schema.csv again, or remove it to ingest all the same",
+        )

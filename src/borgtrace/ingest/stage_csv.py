@@ -69,11 +69,7 @@ def _read(
 
 
 def _careful(
-    source: Source,
-    columns: tuple[RawColumn, ...],
-    writer: StagedWriter,
-    paths: StagedPaths,
-    table: str,
+    source: Source, columns: tuple[RawColumn, ...], writer: StagedWriter, paths: StagedPaths, table: str
 ) -> tuple[str, Counter[str], Counter[str]]:
     fields = [csv_field(column, position) for position, column in enumerate(columns, 1)]
     prelude = "SELECT source_row, line, string_split(line, ',') AS fields FROM lines"

@@ -63,11 +63,17 @@ def stage_kaggle(source: Source, paths: StagedPaths) -> SourceEntry:
     reasons = Counter(reason for reason, _ in refused.values())
     also = {table: writer.rows for table, writer in writers.items() if table != USAGE}
     return make_entry(
-        source, USAGE, sha256, sum(chosen.cells.values()), writers[USAGE], reasons, counters,
+        source,
+        USAGE,
+        sha256,
+        sum(chosen.cells.values()),
+        writers[USAGE],
+        reasons,
+        counters,
         skipped=sum(chosen.cells.values()) - len(chosen.rows),
         merged=len(kept) - writers[USAGE].rows,
         also=also,
-    )  # fmt: skip
+    )
 
 
 def _read(source: Source) -> tuple[_Rows, str]:
@@ -129,11 +135,7 @@ def _refused(chosen: _Rows) -> dict[int, tuple[str, str]]:
 
 
 def _write(
-    table: str,
-    chosen: _Rows,
-    kept: list[int],
-    writers: dict[str, StagedWriter],
-    counters: Counter[str],
+    table: str, chosen: _Rows, kept: list[int], writers: dict[str, StagedWriter], counters: Counter[str]
 ) -> None:
     for sifted, lists in sift_records(table, _lines(table, chosen, kept)):
         first = _first_of_each(sifted.rows)

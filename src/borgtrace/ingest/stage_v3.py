@@ -87,9 +87,7 @@ def stage_v3(source: Source, paths: StagedPaths) -> SourceEntry:
     output.finish()
     rows_in = output.rows.rows + sum(output.refused.values())
     also = {"instance_constraints": output.constraints.rows} if output.has_constraints else {}
-    return make_entry(
-        source, source.table, sha256, rows_in, output.rows, output.refused, output.counters, also=also
-    )
+    return make_entry(source, source.table, sha256, rows_in, output.rows, output.refused, output.counters, also=also)
 
 
 def _fast_json(source: Source, output: _Output) -> str:
@@ -156,16 +154,12 @@ def _flat_query(reader: str, table: str, present: list[str] | None) -> str:
         lists = f'"{CONSTRAINT}"' if CONSTRAINT in known else "NULL"
         parts.append(f'CAST({lists} AS {fields[CONSTRAINT]}) AS "{CONSTRAINT}"')
     parts += [f'("{name}" IS NOT NULL) AS "has {name}"' for name in _records(table) if name in known]
-    parts += ['(random_sample_usage.memory IS NOT NULL) AS "has memory sample"'] * (
-        "random_sample_usage" in known
-    )
+    parts += ['(random_sample_usage.memory IS NOT NULL) AS "has memory sample"'] * ("random_sample_usage" in known)
     return f"SELECT {', '.join(parts)} FROM {reader}"
 
 
 def _records(table: str) -> list[str]:
-    return [
-        name for name, kind in read_types(table).items() if kind.startswith("STRUCT") and "[]" not in kind
-    ]
+    return [name for name, kind in read_types(table).items() if kind.startswith("STRUCT") and "[]" not in kind]
 
 
 def _chunks(result: duckdb.DuckDBPyRelation) -> Iterator[pa.Table]:

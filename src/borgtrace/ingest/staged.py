@@ -43,9 +43,7 @@ class StagedWriter:
                 table.schema,
                 compression="lz4",  # read once, by the sort: half the cost of zstd, and as small here
                 use_dictionary=[
-                    item.name
-                    for item in table.schema
-                    if item.name != "source_row" and not pa.types.is_list(item.type)
+                    item.name for item in table.schema if item.name != "source_row" and not pa.types.is_list(item.type)
                 ],
                 column_encoding=encodings,
                 write_statistics=[name for name in ("collection_id", "time") if name in self.columns],

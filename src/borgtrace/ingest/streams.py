@@ -72,9 +72,7 @@ def _as_source_error(path: Path) -> Iterator[None]:
     try:
         yield
     except EOFError as error:
-        raise SourceError(
-            str(path), "gzip data end early: the file is truncated", way_out="fetch it again"
-        ) from error
+        raise SourceError(str(path), "gzip data end early: the file is truncated", way_out="fetch it again") from error
     except _DAMAGE as error:
         raise SourceError(str(path), f"gzip data are damaged ({error})", way_out="fetch it again") from error
     except PermissionError as error:

@@ -55,14 +55,20 @@ class Cut:
         given = [bool(self.jobs), bool(self.machines), self.time is not None, self.fraction is not None]
         if sum(given) != 1:
             raise UsageError(
-                "subset", "one thing to keep must be named",
-                expected="one of --jobs, --machines, --time, --fraction", got=str(sum(given)),
-            )  # fmt: skip
+                "subset",
+                "one thing to keep must be named",
+                expected="one of --jobs, --machines, --time, --fraction",
+                got=str(sum(given)),
+            )
         if self.fraction is not None and not 0 < self.fraction <= 1:
             raise UsageError("--fraction", "not a share", expected="0 < F ≤ 1", got=str(self.fraction))
         if self.time is not None and self.time[0] >= self.time[1]:
-            raise UsageError("--time", "the end is not after the start", expected="A..B with A < B",
-                             got=f"{self.time[0]}..{self.time[1]}")  # fmt: skip
+            raise UsageError(
+                "--time",
+                "the end is not after the start",
+                expected="A..B with A < B",
+                got=f"{self.time[0]}..{self.time[1]}",
+            )
 
 
 def subset(
@@ -102,12 +108,7 @@ def subset(
 
 
 def _copy(
-    connection: duckdb.DuckDBPyConnection,
-    source: Layout,
-    held: Manifest,
-    cut: Cut,
-    work: Path,
-    progress: Progress,
+    connection: duckdb.DuckDBPyConnection, source: Layout, held: Manifest, cut: Cut, work: Path, progress: Progress
 ) -> Manifest:
     work.mkdir(parents=True)
     paths = {name: source.parts(name) for name in TRACE_TABLES}
@@ -124,10 +125,15 @@ def _copy(
     if not done.rows["tasks"] and not done.rows["collection_events"]:
         raise UsageError("subset", "nothing is left", way_out="look at what there is: borgtrace info STORE")
     return replace(
-        held, code_version=__version__, digest=done.digest, tables=done.rows, sources=(),
-        quality=done.quality, time_range=done.time_range,
+        held,
+        code_version=__version__,
+        digest=done.digest,
+        tables=done.rows,
+        sources=(),
+        quality=done.quality,
+        time_range=done.time_range,
         notes=(*held.notes, f"subset of {held.digest} by {_describe(cut)}"),
-    )  # fmt: skip
+    )
 
 
 def _choose(connection: duckdb.DuckDBPyConnection, paths: Mapping[str, Sequence[Path]], cut: Cut) -> None:
@@ -139,9 +145,10 @@ def _choose(connection: duckdb.DuckDBPyConnection, paths: Mapping[str, Sequence[
             if paths[name]
         )
         keep = (
-            f"collection_id IN ({', '.join(map(str, cut.jobs))})" if cut.jobs
+            f"collection_id IN ({', '.join(map(str, cut.jobs))})"
+            if cut.jobs
             else f"md5_number_lower('{cut.seed}:' || collection_id) / 18446744073709551616.0 < {cut.fraction}"
-        )  # fmt: skip
+        )
         query = f"SELECT DISTINCT collection_id FROM ({ids}) WHERE {keep}"
     else:
         query = " UNION ".join(

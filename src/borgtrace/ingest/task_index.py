@@ -99,8 +99,7 @@ def _count(name: str) -> str:
 
 def _columns() -> str:
     return ", ".join(
-        f'CAST("{column.name}" AS {SQL_TYPES[column.type]}) AS "{column.name}"'
-        for column in TABLES["tasks"].columns
+        f'CAST("{column.name}" AS {SQL_TYPES[column.type]}) AS "{column.name}"' for column in TABLES["tasks"].columns
     )
 
 

@@ -18,9 +18,14 @@ from borgtrace.schema.tables.tasks import STATISTICS_COLUMNS
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 _READ = (
-    "collection_id", "instance_index", "start_time", "end_time", "machine_id", "collection_type",
+    "collection_id",
+    "instance_index",
+    "start_time",
+    "end_time",
+    "machine_id",
+    "collection_type",
     *STATISTICS_COLUMNS,
-)  # fmt: skip
+)
 ROWS_PER_BLOCK = 1 << 20
 STATISTICS = ("mean", "std", "max", "weighted_mean")
 LAST_SECOND = np.uint32(2**32 - 1)
@@ -57,9 +62,7 @@ def index_usage(
     arrays = _Arrays(folder, rows)
     pool = Parallel(threads, backend="threading", return_as="generator", pre_dispatch=threads, batch_size=1)
     tables, suspects = [_index_block(_nothing(), 0, arrays)[0]], [np.empty(0, np.int64)]
-    for found, suspect in pool(
-        delayed(_index_block)(block, first, arrays) for first, block in _whole_tasks(parts)
-    ):
+    for found, suspect in pool(delayed(_index_block)(block, first, arrays) for first, block in _whole_tasks(parts)):
         tables.append(found)
         suspects.append(suspect)
         progress(int(pc.sum(found.column("n_windows")).as_py()))
@@ -97,9 +100,7 @@ class _Arrays:
 
     def __init__(self, folder: Path, rows: int) -> None:
         self.rows = rows
-        kinds = {"start_time": np.uint32, "duration": np.float32} | dict.fromkeys(
-            STATISTICS_COLUMNS, np.float32
-        )
+        kinds = {"start_time": np.uint32, "duration": np.float32} | dict.fromkeys(STATISTICS_COLUMNS, np.float32)
         self.columns = {name: _create(folder / f"{name}.npy", kind, rows) for name, kind in kinds.items()}
 
     def flush(self) -> None:

@@ -44,9 +44,11 @@ def stage_all(sources: Sequence[Source], staging: Path, jobs: int) -> Iterator[t
         yield from pool(delayed(_attempt_for)(source, staging, os.getpid()) for source in ordered)
     except TerminatedWorkerError as error:
         raise StoreError(
-            str(staging.parent), "a worker process was killed",
-            got="perhaps not enough memory", way_out="run again with fewer --jobs; staged files are kept",
-        ) from error  # fmt: skip
+            str(staging.parent),
+            "a worker process was killed",
+            got="perhaps not enough memory",
+            way_out="run again with fewer --jobs; staged files are kept",
+        ) from error
 
 
 def _attempt_for(source: Source, staging: Path, parent: int) -> tuple[Source, Outcome]:
@@ -80,6 +82,5 @@ def _watch(parent: int) -> None:
 def disk_full(store: Path) -> BorgtraceError:
     """Return the error for a full disk."""
     return StoreError(
-        str(store), "the disk is full",
-        way_out="free some and run the same command again: staged files are kept",
-    )  # fmt: skip
+        str(store), "the disk is full", way_out="free some and run the same command again: staged files are kept"
+    )

@@ -21,9 +21,15 @@ _ROWS = 32
 
 @compiled()
 def lay(
-    source: NDArray[np.uint8], position: Index, lengths: Index, identity: Index, order: Index, size: int,
-    features: int, fill: float,
-) -> tuple[Series, Mask, Index, Index, Index, Index]:  # fmt: skip
+    source: NDArray[np.uint8],
+    position: Index,
+    lengths: Index,
+    identity: Index,
+    order: Index,
+    size: int,
+    features: int,
+    fill: float,
+) -> tuple[Series, Mask, Index, Index, Index, Index]:
     """Sort traces by length, stably, cut them into batches and lay their series into the rows of these.
 
     Parameters
@@ -79,9 +85,15 @@ def _sort(lengths: Index, order: Index, following: Index, rows: Index) -> None:
 
 @compiled(makes_arrays=False)
 def _tell_rows(
-    lengths: Index, identity: Index, rows: Index, size: int, features: int, first: Index, row_lengths: Index,
+    lengths: Index,
+    identity: Index,
+    rows: Index,
+    size: int,
+    features: int,
+    first: Index,
+    row_lengths: Index,
     row_identity: Index,
-) -> None:  # fmt: skip
+) -> None:
     """Say of each row where it begins, and whose it is."""
     first[0] = 0
     for low in range(0, rows.size, size):
@@ -96,9 +108,16 @@ def _tell_rows(
 
 @compiled(makes_arrays=False)
 def _lay_rows(
-    source: NDArray[np.uint8], position: Index, row_lengths: Index, rows: Index, first: Index, features: int,
-    fill: np.float32, values: Series, mask: Mask,
-) -> None:  # fmt: skip
+    source: NDArray[np.uint8],
+    position: Index,
+    row_lengths: Index,
+    rows: Index,
+    first: Index,
+    features: int,
+    fill: np.float32,
+    values: Series,
+    mask: Mask,
+) -> None:
     """Copy the series of each row, and fill what is missing and what is beyond."""
     unaligned, four = values.view(np.uint8), np.uint64(4)
     for low in range(0, rows.size, _ROWS):

@@ -33,10 +33,7 @@ def compiled(
     Numba's cache needs a source file, so this does not work at a prompt.
     """
     if inline:
-        return cast(
-            Callable[[Function], Function],
-            numba.njit(cache=True, nogil=True, inline="always"),
-        )
+        return cast(Callable[[Function], Function], numba.njit(cache=True, nogil=True, inline="always"))
     return cast(
         Callable[[Function], Function],
         numba.njit(cache=True, nogil=True, parallel=parallel, fastmath=False, _nrt=makes_arrays),

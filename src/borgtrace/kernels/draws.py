@@ -61,12 +61,7 @@ def task_keys(seed: int, collection_id: Index, instance_index: Index) -> Keys:
     True
     """
     keys = np.empty(len(collection_id), np.uint64)
-    _mixed(
-        np.uint64(seed % 2**64),
-        collection_id.astype(np.uint64),
-        instance_index.astype(np.uint64),
-        keys,
-    )
+    _mixed(np.uint64(seed % 2**64), collection_id.astype(np.uint64), instance_index.astype(np.uint64), keys)
     return keys
 
 
@@ -112,9 +107,7 @@ def _ends(weights: Index, first: int, last: int) -> Index:
 
 
 @compiled(parallel=True)
-def draw_weighted(
-    values: Values, offsets: Index, weights: Index, tasks: Index, keys: Keys, out: Values
-) -> None:
+def draw_weighted(values: Values, offsets: Index, weights: Index, tasks: Index, keys: Keys, out: Values) -> None:
     """Fill row i of `out` with draws from task ``tasks[i]``, windows weighted by their length.
 
     `weights` are integers (any unit that keeps the sum of a task below 2³²), one per window; window k of a
@@ -130,9 +123,14 @@ def draw_weighted(
 
 @compiled(parallel=True)
 def draw_quantiles(
-    quantiles: Values, levels: NDArray[np.float64], offsets: Index, weights: Index, tasks: Index, keys: Keys,
+    quantiles: Values,
+    levels: NDArray[np.float64],
+    offsets: Index,
+    weights: Index,
+    tasks: Index,
+    keys: Keys,
     out: Values,
-) -> None:  # fmt: skip
+) -> None:
     """Fill row i of `out` from the windows' own percentiles: a window by weight, then a level at random.
 
     `quantiles` has shape (windows, levels): the usage at each of the `levels` (0 … 1, increasing); between

@@ -53,12 +53,7 @@ def ks_p_value(n: int, steps: int) -> float:
 
 @compiled(parallel=True)
 def window_pairs(
-    values: NDArray[np.float32],
-    offsets: Index,
-    keys: Keys,
-    spacing: int,
-    length: int,
-    steps: Index,
+    values: NDArray[np.float32], offsets: Index, keys: Keys, spacing: int, length: int, steps: Index
 ) -> None:
     """n·D of two random windows of each task.
 

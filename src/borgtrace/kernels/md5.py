@@ -15,7 +15,7 @@ from borgtrace.kernels.compiled import compiled
 _SINES = np.floor(np.abs(np.sin(np.arange(1, 65))) * 2.0**32).astype(np.uint32)
 _TURNS = np.repeat(
     np.array([[7, 12, 17, 22], [5, 9, 14, 20], [4, 11, 16, 23], [6, 10, 15, 21]], np.uint32), 4, axis=0
-).ravel()  # fmt: skip
+).ravel()
 _ROUND = np.arange(64)
 _WORD = np.concatenate(
     [_ROUND[:16], (5 * _ROUND[16:32] + 1) % 16, (3 * _ROUND[32:48] + 5) % 16, (7 * _ROUND[48:]) % 16]
@@ -68,9 +68,7 @@ def _big_endian(a: np.uint32) -> np.uint32:
 
 
 @compiled()
-def _prefix(
-    text: NDArray[np.uint8], words: NDArray[np.uint32], length: int, state: NDArray[np.uint32]
-) -> np.uint32:
+def _prefix(text: NDArray[np.uint8], words: NDArray[np.uint32], length: int, state: NDArray[np.uint32]) -> np.uint32:
     """First 32 bits, as a big-endian number, of the MD5 of ``text[:length]``; `words` is a view of `text`."""
     blocks = (length + 8) // _BLOCK + 1
     text[length] = _STOP
@@ -141,9 +139,13 @@ def task_prefixes(jobs: Identifiers, tasks: Identifiers, out: Prefixes) -> None:
 
 @compiled(makes_arrays=False)
 def _digest_lanes(
-    jobs: Identifiers, tasks: Identifiers, text: NDArray[np.uint8], words: NDArray[np.uint32],
-    state: NDArray[np.uint32], out: Prefixes,
-) -> None:  # fmt: skip
+    jobs: Identifiers,
+    tasks: Identifiers,
+    text: NDArray[np.uint8],
+    words: NDArray[np.uint32],
+    state: NDArray[np.uint32],
+    out: Prefixes,
+) -> None:
     """Do as :func:`task_prefixes` for at most `_LANES` messages; `text`, `words` and `state` are scratch."""
     by_lane = text.view(np.uint32)
     text[:] = 0

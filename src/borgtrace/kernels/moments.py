@@ -33,9 +33,7 @@ def row_moments(rows: NDArray[np.float32]) -> tuple[Floats, Floats]:
 
 
 @compiled(parallel=True)
-def _window_moments(
-    values: NDArray[np.float32], offsets: Index, weights: Index, means: Floats, stds: Floats
-) -> None:
+def _window_moments(values: NDArray[np.float32], offsets: Index, weights: Index, means: Floats, stds: Floats) -> None:
     is_weighted = weights.size > 0
     for i in numba.prange(means.size):
         first, last = offsets[i], offsets[i + 1]
@@ -51,9 +49,7 @@ def _window_moments(
         means[i], stds[i] = mean, np.sqrt(square / length)
 
 
-def window_moments(
-    values: NDArray[np.float32], offsets: Index, weights: Index | None = None
-) -> tuple[Floats, Floats]:
+def window_moments(values: NDArray[np.float32], offsets: Index, weights: Index | None = None) -> tuple[Floats, Floats]:
     """Mean and standard deviation (ddof 0, in float64, two passes) of each run of a flat array.
 
     Parameters

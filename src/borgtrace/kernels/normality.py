@@ -60,36 +60,10 @@ def _tail(w: float) -> float:
 
 
 @compiled()
-def _cell(
-    ordered: Values,
-    first: int,
-    n: int,
-    middle: float,
-    scale: float,
-    c: Floats,
-    terms: Floats,
-) -> None:
+def _cell(ordered: Values, first: int, n: int, middle: float, scale: float, c: Floats, terms: Floats) -> None:
     """Terms of the values of one cell; value j is the (first + j)-th smallest of n."""
-    p0, p1, p2, p3, p4, p5, p6, p7 = (
-        c[0, 0],
-        c[0, 1],
-        c[0, 2],
-        c[0, 3],
-        c[0, 4],
-        c[0, 5],
-        c[0, 6],
-        c[0, 7],
-    )
-    q0, q1, q2, q3, q4, q5, q6, q7 = (
-        c[1, 0],
-        c[1, 1],
-        c[1, 2],
-        c[1, 3],
-        c[1, 4],
-        c[1, 5],
-        c[1, 6],
-        c[1, 7],
-    )
+    p0, p1, p2, p3, p4, p5, p6, p7 = (c[0, 0], c[0, 1], c[0, 2], c[0, 3], c[0, 4], c[0, 5], c[0, 6], c[0, 7])
+    q0, q1, q2, q3, q4, q5, q6, q7 = (c[1, 0], c[1, 1], c[1, 2], c[1, 3], c[1, 4], c[1, 5], c[1, 6], c[1, 7])
     for j in range(ordered.size):
         t = (ordered[j] - middle) * scale
         below = p0 + t * (p1 + t * (p2 + t * (p3 + t * (p4 + t * (p5 + t * (p6 + t * p7))))))
@@ -135,15 +109,7 @@ def anderson_darling(ordered: Values, mean: float, std: float, cells: Floats, te
         if last > first:
             middle = mean + std * ((k + 0.5) / _PER_UNIT - _EDGE)
             scale = 2 * _PER_UNIT / std
-            _cell(
-                ordered[first:last],
-                first,
-                n,
-                middle,
-                scale,
-                cells[k],
-                terms[first:last],
-            )
+            _cell(ordered[first:last], first, n, middle, scale, cells[k], terms[first:last])
             first = last
     for i in range(first, n):
         terms[i] = (2 * (n - 1 - i) + 1) * _tail((mean - ordered[i]) / std)

@@ -12,17 +12,7 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from borgtrace.kernels.packing_tests import (
-    ADD,
-    INDEX,
-    ROW,
-    ROWS,
-    SLACK,
-    FitTest,
-    join,
-    packing_kernel,
-    room_for,
-)
+from borgtrace.kernels.packing_tests import ADD, INDEX, ROW, ROWS, SLACK, FitTest, join, packing_kernel, room_for
 from borgtrace.kernels.packing_types import SCORE_TYPE, Row, Score
 
 Rows = NDArray[np.float64]
@@ -61,9 +51,7 @@ def _opened(slack, other, cuts, used, item, empty, capacities, parameters, is_op
 
 
 @packing_kernel(
-    types.int64(
-        SLACK, SLACK, INDEX, _SCORE, types.boolean, ROWS, types.int64, ROW, ROWS, ROW, INDEX, types.int64
-    )
+    types.int64(SLACK, SLACK, INDEX, _SCORE, types.boolean, ROWS, types.int64, ROW, ROWS, ROW, INDEX, types.int64)
 )
 def _chosen(slack, other, cuts, score, stops, states, m, item, capacities, parameters, barred, mark):  # type: ignore[no-untyped-def]
     """The bin an item goes to among the first m (those barred under `mark` excepted), or −1."""
@@ -82,13 +70,11 @@ def _chosen(slack, other, cuts, score, stops, states, m, item, capacities, param
 
 
 @packing_kernel(
-    types.int64(
-        SLACK, SLACK, INDEX, ADD, ADD, _SCORE, types.boolean, ROWS, ROW, ROWS, ROW, INDEX, INDEX, INDEX
-    )
+    types.int64(SLACK, SLACK, INDEX, ADD, ADD, _SCORE, types.boolean, ROWS, ROW, ROWS, ROW, INDEX, INDEX, INDEX)
 )
 def _place(  # type: ignore[no-untyped-def]
     slack, other, cuts, add, other_add, score, stops, items, empty, capacities, parameters, groups, bins, machines
-):  # fmt: skip
+):
     n = items.shape[0]
     states = np.empty((machines.size, items.shape[1]))
     opened = np.empty((machines.size, capacities.shape[1]))
@@ -116,14 +102,7 @@ def _place(  # type: ignore[no-untyped-def]
 
 
 def place(
-    test: FitTest,
-    score: Score,
-    stops: bool,
-    items: Rows,
-    empty: Row,
-    capacities: Rows,
-    parameters: Row,
-    groups: Index,
+    test: FitTest, score: Score, stops: bool, items: Rows, empty: Row, capacities: Rows, parameters: Row, groups: Index
 ) -> tuple[Index, Index]:
     """Place items one by one, each into a bin where it fits, else into a newly opened machine.
 
@@ -156,9 +135,7 @@ def place(
     """
     bins = np.full(len(items), -1, np.int64)
     machines = np.full(min(len(items), len(capacities)), -1, np.int64)
-    m = _place(
-        *test.slacks, *test.adds, score, stops, items, empty, capacities, parameters, groups, bins, machines
-    )
+    m = _place(*test.slacks, *test.adds, score, stops, items, empty, capacities, parameters, groups, bins, machines)
     return bins, machines[:m]
 
 
@@ -181,7 +158,7 @@ def sum_up(
 @packing_kernel(types.void(SLACK, SLACK, INDEX, ADD, ADD, ROWS, ROW, ROW, INDEX, ROWS, ROW, ROW))
 def _rooms(  # type: ignore[no-untyped-def]
     slack, other, cuts, add, other_add, items, empty, item, bins, capacities, parameters, rooms
-):  # fmt: skip
+):
     states = np.empty((rooms.size, empty.size))
     for b in range(rooms.size):
         states[b] = empty
@@ -192,9 +169,7 @@ def _rooms(  # type: ignore[no-untyped-def]
         rooms[b] = room_for(slack, other, cuts, states[b], item, capacities[b], parameters)
 
 
-def rooms_for(
-    test: FitTest, items: Rows, empty: Row, item: Row, bins: Index, capacities: Rows, parameters: Row
-) -> Row:
+def rooms_for(test: FitTest, items: Rows, empty: Row, item: Row, bins: Index, capacities: Rows, parameters: Row) -> Row:
     """Room left in every bin of a packing if one more `item` joined it, float64 (m,)."""
     rooms = np.empty(len(capacities))
     _rooms(*test.slacks, *test.adds, items, empty, item, bins, capacities, parameters, rooms)
@@ -202,17 +177,7 @@ def rooms_for(
 
 
 def choose(
-    test: FitTest,
-    score: Score,
-    stops: bool,
-    states: Rows,
-    item: Row,
-    capacities: Rows,
-    parameters: Row,
-    barred: Index,
+    test: FitTest, score: Score, stops: bool, states: Rows, item: Row, capacities: Rows, parameters: Row, barred: Index
 ) -> int:
     """The machine one item goes to, as in :func:`place`, or −1; `barred` holds 1 for machines left out."""
-    return cast(
-        int,
-        _chosen(*test.slacks, score, stops, states, len(states), item, capacities, parameters, barred, 1),
-    )
+    return cast(int, _chosen(*test.slacks, score, stops, states, len(states), item, capacities, parameters, barred, 1))

@@ -28,9 +28,7 @@ def fit_bin(room: float, variance: float, target: float) -> float:
 
 
 @compiled()
-def gaussian_rooms(
-    mean: Numbers, variance: Numbers, bins: Index, capacities: Numbers, target: float
-) -> Numbers:
+def gaussian_rooms(mean: Numbers, variance: Numbers, bins: Index, capacities: Numbers, target: float) -> Numbers:
     """FitBin of every bin of a finished packing, float64 (m,)."""
     total, spread, rooms = np.zeros(capacities.size), np.zeros(capacities.size), np.empty(capacities.size)
     for i in range(mean.size):
@@ -43,9 +41,7 @@ def gaussian_rooms(
 
 
 @compiled()
-def gaussian_best_fit(
-    mean: Numbers, variance: Numbers, capacity: float, target: float, z: float, bins: Index
-) -> int:
+def gaussian_best_fit(mean: Numbers, variance: Numbers, capacity: float, target: float, z: float, bins: Index) -> int:
     """Place every item into the bin with the least non-negative FitBin, else into a new one.
 
     Parameters

@@ -8,29 +8,17 @@ import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
-from borgtrace.kernels.packing_tests import (
-    ADD,
-    INDEX,
-    ROW,
-    ROWS,
-    SLACK,
-    FitTest,
-    join,
-    packing_kernel,
-    room_for,
-)
+from borgtrace.kernels.packing_tests import ADD, INDEX, ROW, ROWS, SLACK, FitTest, join, packing_kernel, room_for
 from borgtrace.kernels.packing_types import Row
 
 Rows = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 
-@packing_kernel(
-    types.int64(SLACK, SLACK, INDEX, ADD, ADD, ROWS, ROW, ROW, ROW, INDEX, INDEX, types.int64, types.int64)
-)
+@packing_kernel(types.int64(SLACK, SLACK, INDEX, ADD, ADD, ROWS, ROW, ROW, ROW, INDEX, INDEX, types.int64, types.int64))
 def _rebalance(  # type: ignore[no-untyped-def]
     slack, other, cuts, add, other_add, items, empty, capacity, parameters, groups, bins, m, max_failures
-):  # fmt: skip
+):
     n, target = items.shape[0], m - 1
     state = empty.copy()
     is_barred = np.zeros(groups.max() + 2 if n else 1, np.bool_)
@@ -103,7 +91,5 @@ def rebalance(
         return 0
     return cast(
         int,
-        _rebalance(
-            *test.slacks, *test.adds, items, empty, capacity, parameters, groups, bins, n_bins, max_failures
-        ),
+        _rebalance(*test.slacks, *test.adds, items, empty, capacity, parameters, groups, bins, n_bins, max_failures),
     )

@@ -92,9 +92,7 @@ def _doubled(tree: Numbers, leaves: int) -> Numbers:
 
 
 @compiled()
-def gaussian_first_fit(
-    mean: Numbers, variance: Numbers, capacity: float, target: float, z: float, bins: Index
-) -> int:
+def gaussian_first_fit(mean: Numbers, variance: Numbers, capacity: float, target: float, z: float, bins: Index) -> int:
     """Place every item into the first bin where it fits, else into a new one; O(log bins) per item, about.
 
     Parameters

@@ -58,11 +58,7 @@ def draw_subsets(n: int, size: int, count: int, seed: int) -> Index:
 
 @compiled(parallel=True)
 def prefix_means(
-    values: NDArray[np.float32],
-    offsets: Index,
-    keys: Keys,
-    sizes: Index,
-    means: NDArray[np.float64],
+    values: NDArray[np.float32], offsets: Index, keys: Keys, sizes: Index, means: NDArray[np.float64]
 ) -> None:
     """Mean of a random subset of each task's windows, for growing subsets.
 

@@ -68,9 +68,16 @@ def grid_spans(start: Column, first: Index, windows: Index, period: int, slot: I
 
 @compiled()
 def gather_grid(
-    column: Column, start: Column, duration: Column, first: Index, windows: Index, period: int, slot: Index,
-    offsets: Index, series: Series,
-) -> None:  # fmt: skip
+    column: Column,
+    start: Column,
+    duration: Column,
+    first: Index,
+    windows: Index,
+    period: int,
+    slot: Index,
+    offsets: Index,
+    series: Series,
+) -> None:
     """Fill `series` slot by slot: the mean of the windows that start there, by their length.
 
     A slot in which no window with a value starts is NaN; windows of no length count as one second.

@@ -116,9 +116,16 @@ def _finish_page(out: Buffer, start: int, kind: int, head: int, count: int, cont
 
 @compiled()
 def _entry_cell(
-    cell: Buffer, at: int, tree: int, bits: Index, is_null: Buffer, is_real: Buffer, columns: Index, row: int,
+    cell: Buffer,
+    at: int,
+    tree: int,
+    bits: Index,
+    is_null: Buffer,
+    is_real: Buffer,
+    columns: Index,
+    row: int,
     rowid: int,
-) -> int:  # fmt: skip
+) -> int:
     """Write the cell of an entry at `at`; return where it ends."""
     record = at + 16
     end = _put_record(cell, record, bits, is_null, is_real, columns, row, rowid if tree == INDEX else 0)
@@ -132,9 +139,20 @@ def _entry_cell(
 
 @compiled()
 def _build_leaves(
-    tree: int, bits: Index, is_null: Buffer, is_real: Buffer, columns: Index, order: Index, first: int, n: int,
-    out: Buffer, base: int, pages: int, children: Index, keys: Index,
-) -> int:  # fmt: skip
+    tree: int,
+    bits: Index,
+    is_null: Buffer,
+    is_real: Buffer,
+    columns: Index,
+    order: Index,
+    first: int,
+    n: int,
+    out: Buffer,
+    base: int,
+    pages: int,
+    children: Index,
+    keys: Index,
+) -> int:
     """Fill leaves after page `pages` with n entries; return how many: page k is ``children[k]``."""
     cell = np.empty(64 + 9 * (bits.shape[0] + 2), np.uint8)
     leaves, entry = 0, 0
@@ -160,9 +178,20 @@ def _build_leaves(
 
 @compiled()
 def _build_interior(
-    tree: int, bits: Index, is_null: Buffer, is_real: Buffer, columns: Index, order: Index, first: int,
-    out: Buffer, base: int, pages: int, children: Index, keys: Index, n: int,
-) -> int:  # fmt: skip
+    tree: int,
+    bits: Index,
+    is_null: Buffer,
+    is_real: Buffer,
+    columns: Index,
+    order: Index,
+    first: int,
+    out: Buffer,
+    base: int,
+    pages: int,
+    children: Index,
+    keys: Index,
+    n: int,
+) -> int:
     """Fill pages after page `pages` that point to n children; return how many, which replace the children."""
     cell = np.empty(64 + 9 * (bits.shape[0] + 2), np.uint8)
     made, child = 0, 0
@@ -193,13 +222,22 @@ def _build_interior(
 
 @compiled()
 def _build_tree(
-    tree: int, bits: Index, is_null: Buffer, is_real: Buffer, columns: Index, order: Index, first: int, n: int,
-    out: Buffer, base: int, pages: int, children: Index, keys: Index,
-) -> int:  # fmt: skip
+    tree: int,
+    bits: Index,
+    is_null: Buffer,
+    is_real: Buffer,
+    columns: Index,
+    order: Index,
+    first: int,
+    n: int,
+    out: Buffer,
+    base: int,
+    pages: int,
+    children: Index,
+    keys: Index,
+) -> int:
     """Fill a B-tree after page `pages`, move its top to its root page; return the pages there are now."""
-    level = _build_leaves(
-        tree, bits, is_null, is_real, columns, order, first, n, out, base, pages, children, keys
-    )
+    level = _build_leaves(tree, bits, is_null, is_real, columns, order, first, n, out, base, pages, children, keys)
     pages += level
     while level > 1:
         level = _build_interior(
@@ -213,9 +251,16 @@ def _build_tree(
 
 @compiled()
 def build_files(
-    bits: Index, is_null: Buffer, is_real: Buffer, indexed: Index, order: Index, edges: Index, empty: Buffer,
-    out: Buffer, ends: Index,
-) -> None:  # fmt: skip
+    bits: Index,
+    is_null: Buffer,
+    is_real: Buffer,
+    indexed: Index,
+    order: Index,
+    edges: Index,
+    empty: Buffer,
+    out: Buffer,
+    ends: Index,
+) -> None:
     """Fill `out` with whole database files, one after the other.
 
     Parameters
@@ -245,9 +290,7 @@ def build_files(
         base, first, n = ends[k], edges[k], edges[k + 1] - edges[k]
         out[base : base + empty.size] = empty
         pages = empty.size // PAGE
-        pages = _build_tree(
-            TABLE, bits, is_null, is_real, every, order, first, n, out, base, pages, children, keys
-        )
+        pages = _build_tree(TABLE, bits, is_null, is_real, every, order, first, n, out, base, pages, children, keys)
         if indexed.size:
             pages = _build_tree(
                 INDEX, bits, is_null, is_real, indexed, order, first, n, out, base, pages, children, keys

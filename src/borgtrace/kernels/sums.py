@@ -82,12 +82,7 @@ def _quantile(ordered: Rows, level: np.float64) -> np.float64:
 
 @compiled(parallel=True)
 def sample_statistics(
-    rows: Rows,
-    samples: Index,
-    levels: Floats,
-    cells: Floats,
-    normality: Floats,
-    quantiles: Floats,
+    rows: Rows, samples: Index, levels: Floats, cells: Floats, normality: Floats, quantiles: Floats
 ) -> None:
     """Add up, sort and judge every sample of tasks, without keeping the sums.
 

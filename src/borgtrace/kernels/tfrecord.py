@@ -100,9 +100,8 @@ def _write_entry(out: Buffer, at: int, names: Buffer, first: int, last: int, kin
 
 @compiled()
 def measure(
-    lengths: Index, name_ends: Index, integers: Index, head_ends: Index, codes: Index, word_ends: Index,
-    ends: Index,
-) -> None:  # fmt: skip
+    lengths: Index, name_ends: Index, integers: Index, head_ends: Index, codes: Index, word_ends: Index, ends: Index
+) -> None:
     """Fill `ends` with where each framed record ends in the buffer that :func:`encode` fills.
 
     Parameters
@@ -154,10 +153,21 @@ def frame(out: Buffer, start: int, end: int) -> None:
 
 @compiled()
 def encode(
-    series: Buffer, mask: Buffer, offsets: Index, names: Buffer, name_ends: Index, integers: Index,
-    floats: Buffer, heads: Buffer, head_ends: Index, codes: Index, words: Buffer, word_ends: Index,
-    ends: Index, out: Buffer,
-) -> None:  # fmt: skip
+    series: Buffer,
+    mask: Buffer,
+    offsets: Index,
+    names: Buffer,
+    name_ends: Index,
+    integers: Index,
+    floats: Buffer,
+    heads: Buffer,
+    head_ends: Index,
+    codes: Index,
+    words: Buffer,
+    word_ends: Index,
+    ends: Index,
+    out: Buffer,
+) -> None:
     """Fill `out` with framed records.
 
     Parameters

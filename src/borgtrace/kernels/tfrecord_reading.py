@@ -50,9 +50,7 @@ def find_records(buffer: Buffer, is_verified: bool, starts: Index) -> int:
         size = int(np.int64(load_word(buffer, at)))
         if size < 0 or size > buffer.size - at - FRAME:
             return -1 - count
-        if is_verified and not (
-            _agrees(buffer, at, at + 8) and _agrees(buffer, at + _HEAD, at + _HEAD + size)
-        ):
+        if is_verified and not (_agrees(buffer, at, at + 8) and _agrees(buffer, at + _HEAD, at + _HEAD + size)):
             return -1 - count
         at += FRAME + size
         count += 1
@@ -131,9 +129,17 @@ def _list_size(room: int) -> int:
 
 @compiled(inline=True)
 def _locate_lists(
-    buffer: Buffer, at: int, end: int, names: Buffer, name_ends: Index, low: int, high: int, row: np.uint64,
-    position: Index, size: Index,
-) -> int:  # fmt: skip
+    buffer: Buffer,
+    at: int,
+    end: int,
+    names: Buffer,
+    name_ends: Index,
+    low: int,
+    high: int,
+    row: np.uint64,
+    position: Index,
+    size: Index,
+) -> int:
     """Find features `low` to `high` of a record, one after the other in the order of `names`.
 
     Returns where that ends: before a feature that is missing, or longer than sizes of two bytes tell.
@@ -163,15 +169,13 @@ def _short_varint(word: np.uint64, size: int) -> int:
     bits = word << np.uint64(64 - 8 * size) >> np.uint64(64 - 8 * size)
     bits = (bits & np.uint64(0x007F007F007F007F)) | (bits & np.uint64(0x7F007F007F007F00)) >> np.uint64(1)
     bits = (bits & np.uint64(0x00003FFF00003FFF)) | (bits & np.uint64(0x3FFF00003FFF0000)) >> np.uint64(2)
-    return int(
-        np.int64((bits & np.uint64(0x0FFFFFFF)) | (bits & np.uint64(0x0FFFFFFF00000000)) >> np.uint64(4))
-    )
+    return int(np.int64((bits & np.uint64(0x0FFFFFFF)) | (bits & np.uint64(0x0FFFFFFF00000000)) >> np.uint64(4)))
 
 
 @compiled(inline=True)
 def _read_usual_integers(
     buffer: Buffer, at: int, end: int, names: Buffer, name_ends: Index, row: np.uint64, integers: Index
-) -> int:  # fmt: skip
+) -> int:
     """Read the whole numbers of a record, one after the other in the order of `names`.
 
     Returns where that ends: before one that is missing, longer than a word or near the end of the buffer.
@@ -192,9 +196,16 @@ def _read_usual_integers(
 
 @compiled(makes_arrays=False)
 def read_records(
-    buffer: Buffer, is_verified: bool, names: Buffer, name_ends: Index, usual: int, starts: Index,
-    position: Index, size: Index, integers: Index,
-) -> int:  # fmt: skip
+    buffer: Buffer,
+    is_verified: bool,
+    names: Buffer,
+    name_ends: Index,
+    usual: int,
+    starts: Index,
+    position: Index,
+    size: Index,
+    integers: Index,
+) -> int:
     """Find all records, the packed list (or first word) of each named feature in each, and read whole numbers.
 
     Parameters

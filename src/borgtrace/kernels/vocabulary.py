@@ -53,7 +53,7 @@ def _is_equal(text: Buffer, at: int, words: Buffer, first: int, last: int) -> bo
 @compiled(makes_arrays=False)
 def find_words(
     text: Buffer, position: Index, size: Index, words: Buffer, ends: Index, table: Index, numbers: Index
-) -> None:  # fmt: skip
+) -> None:
     """Fill `numbers` with the number of each word, −1 where it is not known or there is none.
 
     Parameters

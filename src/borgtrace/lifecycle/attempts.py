@@ -22,9 +22,14 @@ _STEPS = ("SUBMIT", "QUEUE", "ENABLE", "SCHEDULE", *TERMINAL_EVENTS)
 _SUBMIT, _QUEUE, _ENABLE, _SCHEDULE, _FIRST_END = range(5)
 """Steps are small integers while events are sorted and grouped: text would cost half the time again."""
 _CARRIED = (
-    "collection_type", "priority", "scheduling_class", "cpu_request", "memory_request",
-    "alloc_collection_id", "machine_id",
-)  # fmt: skip
+    "collection_type",
+    "priority",
+    "scheduling_class",
+    "cpu_request",
+    "memory_request",
+    "alloc_collection_id",
+    "machine_id",
+)
 """Columns an attempt takes from its SCHEDULE, else from its other events."""
 
 
@@ -122,11 +127,13 @@ def _finish(rows: ir.Table, carried: Sequence[str]) -> ir.Table:
     key = rows.columns[: rows.columns.index("attempt") + 1]
     return rows.select(
         *key,
-        *(
-            rows.is_job.ifelse("JOB", "ALLOC_SET").name(name) if name == "collection_type" else name
-            for name in carried
-        ),
-        "begin_time", "submit_time", "queue_time", "enable_time", "schedule_time", "end_time",
+        *(rows.is_job.ifelse("JOB", "ALLOC_SET").name(name) if name == "collection_type" else name for name in carried),
+        "begin_time",
+        "submit_time",
+        "queue_time",
+        "enable_time",
+        "schedule_time",
+        "end_time",
         _decode(rows.end).name("end_type"),
         left.name("left_time"),
         "next_time",
@@ -134,4 +141,4 @@ def _finish(rows: ir.Table, carried: Sequence[str]) -> ir.Table:
         has_run.ifelse(rows.end_time - rows.schedule_time, nothing).name("run"),
         (rows.begin_time == BEFORE_TRACE).name("is_left_censored"),
         (left.isnull() | (left == AFTER_TRACE)).name("is_right_censored"),
-    )  # fmt: skip
+    )

@@ -102,9 +102,7 @@ def _typed(con: ibis.backends.BaseBackend, expr: ir.Table) -> str:
     return f"SELECT {values} FROM ({con.compile(expr)})"
 
 
-def _write(
-    con: ibis.backends.BaseBackend, source: ir.Table, derived: Derived, generation: str, target: Path
-) -> None:
+def _write(con: ibis.backends.BaseBackend, source: ir.Table, derived: Derived, generation: str, target: Path) -> None:
     """Write beside the target, then rename: a killed run leaves nothing that looks whole."""
     incomplete = target.with_name(f"{target.name}.{os.getpid()}.incomplete")
     if con.name == "pyspark":
@@ -121,9 +119,7 @@ def _write(
         shutil.rmtree(incomplete) if incomplete.is_dir() else incomplete.unlink(missing_ok=True)
 
 
-def _copy_parts(
-    con: ibis.backends.BaseBackend, parts: Sequence[ir.Table], derived: Derived, target: Path
-) -> None:
+def _copy_parts(con: ibis.backends.BaseBackend, parts: Sequence[ir.Table], derived: Derived, target: Path) -> None:
     """Write one file, or a folder of one file per part; parts that must be merged become one file."""
     if len(parts) == 1:
         return _copy(con, parts[0], target)

@@ -54,28 +54,38 @@ _TIMES = (
 )
 _COLLECTION_CARRIED = ("collection_type", "priority", "scheduling_class", "alloc_collection_id")
 _INSTANCE_CARRIED = (
-    "collection_type", "priority", "scheduling_class", "cpu_request", "memory_request",
-    "alloc_collection_id", "machine_id",
-)  # fmt: skip
+    "collection_type",
+    "priority",
+    "scheduling_class",
+    "cpu_request",
+    "memory_request",
+    "alloc_collection_id",
+    "machine_id",
+)
 
 INSTANCE_ATTEMPTS = Table(
     "instance_attempts",
     "attempt to run an instance",
     ("collection_id", "instance_index", "attempt"),
     (
-        _INSTANCE.column("collection_id"), _INSTANCE.column("instance_index"), _ATTEMPT,
-        *(_INSTANCE.column(name) for name in _INSTANCE_CARRIED), *_TIMES,
+        _INSTANCE.column("collection_id"),
+        _INSTANCE.column("instance_index"),
+        _ATTEMPT,
+        *(_INSTANCE.column(name) for name in _INSTANCE_CARRIED),
+        *_TIMES,
     ),
-)  # fmt: skip
+)
 COLLECTION_ATTEMPTS = Table(
     "collection_attempts",
     "attempt to run a collection",
     ("collection_id", "attempt"),
     (
-        _COLLECTION.column("collection_id"), _ATTEMPT,
-        *(_COLLECTION.column(name) for name in _COLLECTION_CARRIED), *_TIMES,
+        _COLLECTION.column("collection_id"),
+        _ATTEMPT,
+        *(_COLLECTION.column(name) for name in _COLLECTION_CARRIED),
+        *_TIMES,
     ),
-)  # fmt: skip
+)
 
 
 def _transitions(name: str, what: str) -> Table:
@@ -86,12 +96,11 @@ def _transitions(name: str, what: str) -> Table:
         (
             _INSTANCE.column("collection_type"),
             _time("step_time", "Start of the window in which the later event happened.", nullable=False),
-            Column("from_type", "enum", "enum", "The earlier event, NULL for the first of a life.",
-                   enum="event_type"),
+            Column("from_type", "enum", "enum", "The earlier event, NULL for the first of a life.", enum="event_type"),
             Column("to_type", "enum", "enum", "The later event.", nullable=False, enum="event_type"),
             Column("n", "int64", "count", "How often.", nullable=False),
         ),
-    )  # fmt: skip
+    )
 
 
 def _occupancy(name: str, what: str) -> Table:
@@ -107,10 +116,9 @@ def _occupancy(name: str, what: str) -> Table:
         (
             _INSTANCE.column("collection_type"),
             _time("time", "From when on the numbers hold.", nullable=False),
-            *(Column(state, "int64", "count", f"Number of {what} {doc}.", nullable=False)
-              for state, doc in states),
+            *(Column(state, "int64", "count", f"Number of {what} {doc}.", nullable=False) for state, doc in states),
         ),
-    )  # fmt: skip
+    )
 
 
 DERIVED: Mapping[str, Derived] = {
@@ -118,16 +126,8 @@ DERIVED: Mapping[str, Derived] = {
     for derived in (
         Derived(INSTANCE_ATTEMPTS, "instance_events", attempts, is_per_life=True),
         Derived(COLLECTION_ATTEMPTS, "collection_events", attempts, is_per_life=True),
-        Derived(
-            _transitions("instance_transitions", "instances"), "instance_events", transitions, True, added
-        ),
-        Derived(
-            _transitions("collection_transitions", "collections"),
-            "collection_events",
-            transitions,
-            True,
-            added,
-        ),
+        Derived(_transitions("instance_transitions", "instances"), "instance_events", transitions, True, added),
+        Derived(_transitions("collection_transitions", "collections"), "collection_events", transitions, True, added),
         Derived(_occupancy("instance_occupancy", "instances"), "instance_attempts", occupancy),
         Derived(_occupancy("collection_occupancy", "collections"), "collection_attempts", occupancy),
     )

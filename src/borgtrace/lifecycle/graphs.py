@@ -47,10 +47,13 @@ BORG_PAPER = Graph(
     "Borg paper, Fig. 2: eviction leads back to pending, so that SCHEDULE may follow it at once "
     "(the trace writes a SUBMIT in between).",
     _arrows(
-        _BORN, (_PENDING, ("SCHEDULE", "UPDATE_PENDING", *_PENDING_ENDS)), _RUN, _DEAD,
+        _BORN,
+        (_PENDING, ("SCHEDULE", "UPDATE_PENDING", *_PENDING_ENDS)),
+        _RUN,
+        _DEAD,
         (("EVICT",), ("SCHEDULE", "UPDATE_PENDING", *_PENDING_ENDS)),
     ),
-)  # fmt: skip
+)
 ZHU = Graph(
     "zhu",
     "Zhu et al., Fig. 1: as the 2011 document, and a pending thing may be evicted.",
@@ -64,9 +67,10 @@ DOCUMENT_2019 = Graph(
         (_PENDING, ("QUEUE", "ENABLE", "SCHEDULE", "UPDATE_PENDING", *_PENDING_ENDS)),
         (("QUEUE",), ("ENABLE", "UPDATE_PENDING", *_PENDING_ENDS)),
         (("ENABLE",), ("QUEUE", "SCHEDULE", "UPDATE_PENDING", *_PENDING_ENDS)),
-        _RUN, _DEAD,
+        _RUN,
+        _DEAD,
     ),
-)  # fmt: skip
+)
 
 GRAPHS: dict[str, Graph] = {graph.name: graph for graph in (DOCUMENT_2011, BORG_PAPER, ZHU, DOCUMENT_2019)}
 """The published life cycles by name."""

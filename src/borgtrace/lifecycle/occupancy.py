@@ -31,9 +31,13 @@ def occupancy(attempts: ir.Table, generation: str = "") -> ir.Table:
     waiting_from = ibis.coalesce(attempts.submit_time, attempts.queue_time, attempts.enable_time)
     held_until = ibis.coalesce(attempts.enable_time, attempts.schedule_time, attempts.left_time)
     placed = attempts.select(
-        "queue_time", "schedule_time", "left_time", is_job=attempts.collection_type == "JOB",
-        waiting_from=waiting_from, held_until=held_until,
-    )  # fmt: skip
+        "queue_time",
+        "schedule_time",
+        "left_time",
+        is_job=attempts.collection_type == "JOB",
+        waiting_from=waiting_from,
+        held_until=held_until,
+    )
     waits, runs = placed.waiting_from.notnull(), placed.schedule_time.notnull()
     changes = ibis.union(
         _change(placed.filter(waits), "waiting_from", pending=1),
@@ -43,7 +47,7 @@ def occupancy(attempts: ir.Table, generation: str = "") -> ir.Table:
         _change(placed.filter(waits & ~runs), "left_time", pending=-1),
         _change(placed, "queue_time", queued=1),
         _change(placed.filter(placed.queue_time.notnull()), "held_until", queued=-1),
-    )  # fmt: skip
+    )
     states = ("pending", "queued", "running")
     summed = changes.group_by("is_job", "time").aggregate(
         **{state: changes[state].sum().cast("int32") for state in states}

@@ -23,9 +23,7 @@ from borgtrace.schema import TERMINAL_EVENTS, UPDATE_EVENTS
 CYCLE = ("SUBMIT", "QUEUE", "ENABLE", "UPDATE_PENDING", "SCHEDULE", "UPDATE_RUNNING", *TERMINAL_EVENTS)
 """Event types in the order of a life; after an end it begins anew."""
 
-_ENTRY = {
-    "SUBMIT": 1, "QUEUE": 2, "ENABLE": 1, "UPDATE_PENDING": 1, "SCHEDULE": 5, "UPDATE_RUNNING": 5,
-}  # fmt: skip
+_ENTRY = {"SUBMIT": 1, "QUEUE": 2, "ENABLE": 1, "UPDATE_PENDING": 1, "SCHEDULE": 5, "UPDATE_RUNNING": 5}
 """Where in the cycle to go on after an event; 0 (SUBMIT) after an end or none."""
 
 SOURCE_ORDER = ("time", "source_part", "source_row")

@@ -31,8 +31,7 @@ def transitions(events: ir.Table, generation: str) -> ir.Table:
     ordered = in_order(events.select(*columns), key, generation)
     life = ibis.window(group_by=list(key), order_by=list(ordered.order))
     pairs = ordered.events.mutate(
-        from_type=ordered.events.type.lag().over(life),
-        step_time=ordered.events.time // WINDOW * WINDOW,
+        from_type=ordered.events.type.lag().over(life), step_time=ordered.events.time // WINDOW * WINDOW
     )
     counted = pairs.group_by("collection_type", "step_time", "from_type", to_type=pairs.type)
     return counted.aggregate(n=pairs.count())

@@ -13,14 +13,4 @@ from borgtrace.recipe.registry import find_recipe, recipes
 from borgtrace.recipe.result import Provenance, Result
 from borgtrace.recipe.tables import Tables
 
-__all__ = [
-    "Claim",
-    "Finding",
-    "NotApplicable",
-    "Provenance",
-    "Recipe",
-    "Result",
-    "Tables",
-    "find_recipe",
-    "recipes",
-]
+__all__ = ["Claim", "Finding", "NotApplicable", "Provenance", "Recipe", "Result", "Tables", "find_recipe", "recipes"]

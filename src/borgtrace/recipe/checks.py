@@ -60,11 +60,7 @@ def _convertible(found: pa.DataType, declared: pa.DataType) -> bool:
         pa.types.is_floating,
         lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
     )
-    return (
-        found.equals(declared)
-        or pa.types.is_null(found)
-        or any(kind(found) and kind(declared) for kind in kinds)
-    )
+    return found.equals(declared) or pa.types.is_null(found) or any(kind(found) and kind(declared) for kind in kinds)
 
 
 def _null_failures(table: pa.Table) -> list[str]:

@@ -88,9 +88,7 @@ class Claim:
         return self._finding("–", "not applicable", reason)
 
     def _finding(self, measured: str, verdict: Verdict, reason: str = "") -> Finding:
-        return Finding(
-            self.id, self.statement, self._text(self.published), measured, verdict, reason, self.source
-        )
+        return Finding(self.id, self.statement, self._text(self.published), measured, verdict, reason, self.source)
 
     def _text(self, value: Any) -> str:
         return format(value, self.format) if isinstance(value, float) else str(value)

@@ -77,18 +77,10 @@ class Result:
             parts.append(_html_table(self.table.column_names, _head(self.table), self.table.num_rows))
         if self.findings:
             rows = [
-                (
-                    f.id,
-                    f.statement,
-                    f.published,
-                    f.measured,
-                    f"{f.verdict}: {f.reason}" if f.reason else f.verdict,
-                )
+                (f.id, f.statement, f.published, f.measured, f"{f.verdict}: {f.reason}" if f.reason else f.verdict)
                 for f in self.findings
             ]
-            parts.append(
-                _html_table(["claim", "statement", "published", "measured", "verdict"], rows, len(rows))
-            )
+            parts.append(_html_table(["claim", "statement", "published", "measured", "verdict"], rows, len(rows)))
         parts.append(f"<p><small>{escape(str(self.provenance))}</small></p>")
         return "\n".join(parts)
 

@@ -107,9 +107,7 @@ class Tables:
         # All Spark tables of a process live in one session: two stores must not share their names.
         suffix = f"_{opened.digest[:16]}" if con.name == "pyspark" else ""
         tables = {
-            name: read_table(
-                con, table, sorted(map(str, path.glob(f"{name}/part-*.parquet"))), name=f"{name}{suffix}"
-            )
+            name: read_table(con, table, sorted(map(str, path.glob(f"{name}/part-*.parquet"))), name=f"{name}{suffix}")
             for name, table in TABLES.items()
         }
         made = cls(
@@ -244,9 +242,11 @@ class Tables:
         except Exception as error:
             reason = str(error).strip().splitlines()[0]
             raise UsageError(
-                "--where", f"not a predicate over tasks: {reason}", got=predicate,
+                "--where",
+                f"not a predicate over tasks: {reason}",
+                got=predicate,
                 way_out="see `borgtrace info STORE --schema` for its columns",
-            ) from error  # fmt: skip
+            ) from error
 
 
 def _queried(tasks: ir.Table, query: str) -> ir.Table:

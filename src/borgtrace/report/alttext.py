@@ -8,10 +8,19 @@ from typing import Any
 from borgtrace.report.views import View, datasets, unit_views
 
 _MARKS = {
-    "line": "line chart", "area": "area chart", "bar": "bar chart", "point": "scatter plot",
-    "circle": "scatter plot", "square": "scatter plot", "rect": "heat map", "tick": "strip of marks",
-    "boxplot": "box plot", "errorband": "band", "errorbar": "intervals", "trail": "line chart",
-}  # fmt: skip
+    "line": "line chart",
+    "area": "area chart",
+    "bar": "bar chart",
+    "point": "scatter plot",
+    "circle": "scatter plot",
+    "square": "scatter plot",
+    "rect": "heat map",
+    "tick": "strip of marks",
+    "boxplot": "box plot",
+    "errorband": "band",
+    "errorbar": "intervals",
+    "trail": "line chart",
+}
 
 
 def describe(spec: dict[str, Any], title: str) -> str:

@@ -88,10 +88,15 @@ def counters(manifest: Manifest) -> list[Counter]:
     ]
     found.sort(key=lambda item: (-_RANK[REASONS[item[0]].severity], item[1], -item[2], item[0]))
     return [
-        Counter(table, REASONS[code].severity.replace("_", " "), integer(number), REASONS[code].sentence,
-                REASONS[code].quarantines)
+        Counter(
+            table,
+            REASONS[code].severity.replace("_", " "),
+            integer(number),
+            REASONS[code].sentence,
+            REASONS[code].quarantines,
+        )
         for code, table, number in found
-    ]  # fmt: skip
+    ]
 
 
 def conservation(manifest: Manifest) -> Conservation:

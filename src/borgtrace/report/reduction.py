@@ -18,12 +18,7 @@ MINIMUM_BUCKETS = 20
 
 
 def reduce_rows(
-    rows: Sequence[Mapping[str, Any]],
-    x: str,
-    ys: Sequence[str],
-    by: Sequence[str] = (),
-    *,
-    budget: int = 4000,
+    rows: Sequence[Mapping[str, Any]], x: str, ys: Sequence[str], by: Sequence[str] = (), *, budget: int = 4000
 ) -> list[Mapping[str, Any]]:
     """Keep at most about `budget` rows of `rows`, and every extreme.
 
@@ -102,8 +97,6 @@ def _bucket_bounds(at: npt.NDArray[np.float64], buckets: int) -> list[tuple[int,
     return [(int(a), int(b)) for a, b in pairwise(cuts) if b > a]
 
 
-def _numbers(
-    rows: Sequence[Mapping[str, Any]], line: npt.NDArray[np.int64], column: str
-) -> npt.NDArray[np.float64]:
+def _numbers(rows: Sequence[Mapping[str, Any]], line: npt.NDArray[np.int64], column: str) -> npt.NDArray[np.float64]:
     values = (rows[i].get(column) for i in line)
     return np.array([v if isinstance(v, int | float) else np.nan for v in values], dtype=np.float64)

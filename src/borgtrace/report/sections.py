@@ -77,9 +77,18 @@ def section(result: Result) -> Section:
 def refused(recipe: Recipe, reason: str) -> Section:
     """Return the section of a question whose computation was refused."""
     return Section(
-        recipe.name.replace("_", "-"), inline(recipe.question), None, None, f"Not answered: {reason}",
-        (), paragraphs(recipe.method), recipe.reference, "", "", "",
-    )  # fmt: skip
+        recipe.name.replace("_", "-"),
+        inline(recipe.question),
+        None,
+        None,
+        f"Not answered: {reason}",
+        (),
+        paragraphs(recipe.method),
+        recipe.reference,
+        "",
+        "",
+        "",
+    )
 
 
 def grouped(sections: Iterable[tuple[Recipe, Section]]) -> list[Group]:

@@ -16,9 +16,16 @@ if TYPE_CHECKING:
     from borgtrace.store import Store
 
 USAGE_COLUMNS = (
-    "start_time", "end_time", "machine_id", "average_cpu", "maximum_cpu", "sampled_cpu",
-    "average_memory", "maximum_memory", "assigned_memory",
-)  # fmt: skip
+    "start_time",
+    "end_time",
+    "machine_id",
+    "average_cpu",
+    "maximum_cpu",
+    "sampled_cpu",
+    "average_memory",
+    "maximum_memory",
+    "assigned_memory",
+)
 EVENT_COLUMNS = ("time", "type", "machine_id", "priority", "cpu_request", "memory_request")
 _SERIES = {
     "cpu": {"average_cpu": "mean", "maximum_cpu": "maximum", "sampled_cpu": "one random second"},
@@ -61,9 +68,7 @@ def chart(life: Life) -> alt.TopLevelMixin | None:
     """Draw events as marks over usage as lines, on one time axis; None where there is neither."""
     import altair as alt
 
-    panels = [
-        panel for panel in (_events(life), _usage(life, "cpu"), _usage(life, "memory")) if panel is not None
-    ]
+    panels = [panel for panel in (_events(life), _usage(life, "cpu"), _usage(life, "memory")) if panel is not None]
     return alt.vconcat(*panels).resolve_scale(color="independent") if panels else None
 
 
@@ -105,19 +110,13 @@ def _events(life: Life) -> alt.Chart | None:
         return None
     present = list(dict.fromkeys(row["type"] for row in rows))
     return (
-        alt.Chart(
-            pa.Table.from_pylist([_text_ids(row) for row in rows]), title="Events", height=22 * len(present)
-        )
+        alt.Chart(pa.Table.from_pylist([_text_ids(row) for row in rows]), title="Events", height=22 * len(present))
         .mark_point(filled=True, size=90, opacity=0.9)
         .encode(
             x=_axis(life),
             y=alt.Y("type:N", sort=present, title=None),
             color=alt.Color("type:N", sort=present, legend=None),
-            tooltip=[
-                alt.Tooltip("type:N"),
-                alt.Tooltip("hour:Q"),
-                *(f"{name}:N" for name in EVENT_COLUMNS[2:]),
-            ],
+            tooltip=[alt.Tooltip("type:N"), alt.Tooltip("hour:Q"), *(f"{name}:N" for name in EVENT_COLUMNS[2:])],
         )
     )
 
@@ -155,13 +154,7 @@ def _steps(life: Life, column: str, label: str) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for row, after in zip_longest(windows, windows[1:]):
         start, end = hours(row["start_time"], life), hours(row["end_time"], life)
-        step = {
-            "hour": start,
-            "end": end,
-            "series": label,
-            "value": row[column],
-            "machine": str(row["machine_id"]),
-        }
+        step = {"hour": start, "end": end, "series": label, "value": row[column], "machine": str(row["machine_id"])}
         rows.append(step)
         if after is None or after["start_time"] > row["end_time"]:
             rows += [{**step, "hour": end}, {**step, "hour": end, "value": None}]
@@ -170,6 +163,4 @@ def _steps(life: Life, column: str, label: str) -> list[dict[str, Any]]:
 
 def _text_ids(row: dict[str, Any]) -> dict[str, Any]:
     """Write ids as text, which a browser does not round."""
-    return {
-        key: str(value) if key == "machine_id" and value is not None else value for key, value in row.items()
-    }
+    return {key: str(value) if key == "machine_id" and value is not None else value for key, value in row.items()}

@@ -18,10 +18,23 @@ if TYPE_CHECKING:
     from borgtrace.store import Store
 
 _FACTS = (
-    "collection_type", "priority", "scheduling_class", "cpu_request", "memory_request", "disk_request", "user",
-    "collection_logical_name", "n_windows", "n_machines", "seconds", "mean_average_cpu", "std_average_cpu",
-    "max_average_cpu", "mean_average_memory", "end_type",
-)  # fmt: skip
+    "collection_type",
+    "priority",
+    "scheduling_class",
+    "cpu_request",
+    "memory_request",
+    "disk_request",
+    "user",
+    "collection_logical_name",
+    "n_windows",
+    "n_machines",
+    "seconds",
+    "mean_average_cpu",
+    "std_average_cpu",
+    "max_average_cpu",
+    "mean_average_memory",
+    "end_type",
+)
 SHOWN_WINDOWS = 2000
 
 
@@ -97,11 +110,7 @@ def _heading(column: Column) -> Heading:
 
 def _span(manifest: Manifest, life: Life) -> str:
     known = times(life)
-    return (
-        f"from {_instant(min(known), manifest)} to {_instant(max(known), manifest)}"
-        if known
-        else "at no known time"
-    )
+    return f"from {_instant(min(known), manifest)} to {_instant(max(known), manifest)}" if known else "at no known time"
 
 
 def _instant(time: int, manifest: Manifest) -> str:

@@ -8,9 +8,25 @@ _INK, _MUTED, _PAPER = "var(--ink)", "var(--muted)", "var(--paper)"
 
 _INKS = ("black", "#000", "#000000", "#111", "#222", "#222222", "#333", "#333333", "#444")
 _GREYS = (
-    "grey", "gray", "darkgrey", "darkgray", "lightgrey", "lightgray", "silver", "#666", "#777", "#888",
-    "#888888", "#999", "#999999", "#aaa", "#bbb", "#bbbbbb", "#ccc", "#cccccc",
-)  # fmt: skip
+    "grey",
+    "gray",
+    "darkgrey",
+    "darkgray",
+    "lightgrey",
+    "lightgray",
+    "silver",
+    "#666",
+    "#777",
+    "#888",
+    "#888888",
+    "#999",
+    "#999999",
+    "#aaa",
+    "#bbb",
+    "#bbbbbb",
+    "#ccc",
+    "#cccccc",
+)
 _FIXED_COLOURS = {
     **dict.fromkeys(_INKS, _INK),
     **dict.fromkeys(_GREYS, _MUTED),
@@ -31,16 +47,30 @@ CONFIG: dict[str, Any] = {
     "view": {"stroke": "transparent"},
     "range": {"category": [f"var(--c{i})" for i in range(1, 9)]},
     "axis": {
-        "labelColor": _INK, "titleColor": _INK, "domainColor": _MUTED, "tickColor": _MUTED,
-        "gridColor": "var(--grid)", "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal",
-        "labelOverlap": "greedy", "labelSeparation": 6,
+        "labelColor": _INK,
+        "titleColor": _INK,
+        "domainColor": _MUTED,
+        "tickColor": _MUTED,
+        "gridColor": "var(--grid)",
+        "labelFontSize": 12,
+        "titleFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelOverlap": "greedy",
+        "labelSeparation": 6,
     },
-    "legend": {"labelColor": _INK, "titleColor": _INK, "labelFontSize": 12, "titleFontWeight": "normal",
-               "labelLimit": 240, "symbolStrokeWidth": 3, "symbolBaseFillColor": _MUTED,
-               "symbolBaseStrokeColor": _MUTED},
+    "legend": {
+        "labelColor": _INK,
+        "titleColor": _INK,
+        "labelFontSize": 12,
+        "titleFontWeight": "normal",
+        "labelLimit": 240,
+        "symbolStrokeWidth": 3,
+        "symbolBaseFillColor": _MUTED,
+        "symbolBaseStrokeColor": _MUTED,
+    },
     "title": {"color": _INK, "subtitleColor": _MUTED, "fontSize": 14, "anchor": "start"},
     "header": {"labelColor": _INK, "titleColor": _INK, "titleFontWeight": "normal", "labelFontSize": 12},
-}  # fmt: skip
+}
 
 
 def themed(spec: dict[str, Any]) -> dict[str, Any]:

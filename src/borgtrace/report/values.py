@@ -13,17 +13,7 @@ from borgtrace.schema import Column, Table
 from borgtrace.schema.time import AFTER_TRACE
 
 NOTHING = "–"
-_UNITS = {
-    "us": "µs",
-    "fraction": "",
-    "1": "",
-    "id": "",
-    "enum": "",
-    "count": "",
-    "rank": "",
-    "class": "",
-    "row": "",
-}
+_UNITS = {"us": "µs", "fraction": "", "1": "", "id": "", "enum": "", "count": "", "rank": "", "class": "", "row": ""}
 SHOWN_ROWS = 40
 
 
@@ -59,10 +49,7 @@ class ShownTable:
 def shown_table(table: pa.Table, declared: Table, limit: int = SHOWN_ROWS) -> ShownTable:
     """Write the first `limit` rows of a result."""
     columns = declared.columns
-    rows = (
-        tuple(cell(row[column.name], column) for column in columns)
-        for row in table.slice(0, limit).to_pylist()
-    )
+    rows = (tuple(cell(row[column.name], column) for column in columns) for row in table.slice(0, limit).to_pylist())
     return ShownTable(tuple(map(_heading, columns)), tuple(rows), table.num_rows)
 
 

@@ -104,6 +104,4 @@ def _facet_fields(spec: dict[str, Any]) -> tuple[str, ...]:
 
 def _computes(encoding: dict[str, Any]) -> bool:
     channels = (channel for channel in encoding.values() if isinstance(channel, dict))
-    return any(
-        channel.get("aggregate") or channel.get("bin") or channel.get("timeUnit") for channel in channels
-    )
+    return any(channel.get("aggregate") or channel.get("bin") or channel.get("timeUnit") for channel in channels)

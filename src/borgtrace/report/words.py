@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-_SAID = {
-    "cpu": "CPU", "cpi": "CPI", "mai": "MAI", "id": "ID", "io": "I/O", "us": "µs", "gpa": "GPA", "sql": "SQL",
-}  # fmt: skip
+_SAID = {"cpu": "CPU", "cpi": "CPI", "mai": "MAI", "id": "ID", "io": "I/O", "us": "µs", "gpa": "GPA", "sql": "SQL"}
 
 
 def words(name: str) -> str:

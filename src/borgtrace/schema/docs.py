@@ -46,11 +46,7 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _type(column: Column) -> str:
-    return (
-        f"enum `{column.enum}`"
-        if column.enum
-        else column.type + (f" × {column.length}" if column.length else "")
-    )
+    return f"enum `{column.enum}`" if column.enum else column.type + (f" × {column.length}" if column.length else "")
 
 
 def _source(column: Column, generation: str) -> str:
@@ -64,8 +60,7 @@ def _enums() -> Iterator[str]:
     for enum in ENUMS.values():
         codes = {g: {name: code for code, name in enum.codes.get(g, {}).items()} for g in GENERATIONS}
         names = ", ".join(
-            f"`{name}` ({codes['2011'].get(name, '–')}, {codes['2019'].get(name, '–')})"
-            for name in enum.names
+            f"`{name}` ({codes['2011'].get(name, '–')}, {codes['2019'].get(name, '–')})" for name in enum.names
         )
         yield f"| {enum.name} | {enum.doc} | {names} |"
 

@@ -47,20 +47,34 @@ def _raw(name: str, table: str, parts: int, text: str, narrower: int = 0) -> Raw
 RAW_2011: dict[str, RawTable] = {
     raw.name: raw
     for raw in (
-        _raw("machine_events", "machine_events", 1, """
+        _raw(
+            "machine_events",
+            "machine_events",
+            1,
+            """
             time|INTEGER|Y
             machine ID|INTEGER|Y
             event type|INTEGER|Y
             platform ID|STRING_HASH|N
             CPUs|FLOAT|N
-            Memory|FLOAT|N"""),
-        _raw("machine_attributes", "machine_attributes", 1, """
+            Memory|FLOAT|N""",
+        ),
+        _raw(
+            "machine_attributes",
+            "machine_attributes",
+            1,
+            """
             time|INTEGER|Y
             machine ID|INTEGER|Y
             attribute name|STRING_HASH|Y
             attribute value|STRING_HASH_OR_INTEGER|N
-            attribute deleted|BOOLEAN|Y"""),
-        _raw("job_events", "collection_events", 500, """
+            attribute deleted|BOOLEAN|Y""",
+        ),
+        _raw(
+            "job_events",
+            "collection_events",
+            500,
+            """
             time|INTEGER|Y
             missing info|INTEGER|N
             job ID|INTEGER|Y
@@ -68,8 +82,13 @@ RAW_2011: dict[str, RawTable] = {
             user|STRING_HASH|N
             scheduling class|INTEGER|N
             job name|STRING_HASH|N
-            logical job name|STRING_HASH|N"""),
-        _raw("task_events", "instance_events", 500, """
+            logical job name|STRING_HASH|N""",
+        ),
+        _raw(
+            "task_events",
+            "instance_events",
+            500,
+            """
             time|INTEGER|Y
             missing info|INTEGER|N
             job ID|INTEGER|Y
@@ -82,15 +101,25 @@ RAW_2011: dict[str, RawTable] = {
             CPU request|FLOAT|N
             memory request|FLOAT|N
             disk space request|FLOAT|N
-            different machines restriction|BOOLEAN|N"""),
-        _raw("task_constraints", "instance_constraints", 500, """
+            different machines restriction|BOOLEAN|N""",
+        ),
+        _raw(
+            "task_constraints",
+            "instance_constraints",
+            500,
+            """
             time|INTEGER|Y
             job ID|INTEGER|Y
             task index|INTEGER|Y
             comparison operator|INTEGER|Y
             attribute name|STRING_HASH|Y
-            attribute value|STRING_HASH_OR_INTEGER|N"""),
-        _raw("task_usage", "instance_usage", 500, """
+            attribute value|STRING_HASH_OR_INTEGER|N""",
+        ),
+        _raw(
+            "task_usage",
+            "instance_usage",
+            500,
+            """
             start time|INTEGER|Y
             end time|INTEGER|Y
             job ID|INTEGER|Y
@@ -110,7 +139,9 @@ RAW_2011: dict[str, RawTable] = {
             memory accesses per instruction|FLOAT|N
             sample portion|FLOAT|N
             aggregation type|BOOLEAN|N
-            sampled CPU usage|FLOAT|N""", narrower=1),
+            sampled CPU usage|FLOAT|N""",
+            narrower=1,
+        ),
     )
-}  # fmt: skip
+}
 """Raw tables by folder name."""

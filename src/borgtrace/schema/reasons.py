@@ -46,16 +46,16 @@ REASONS: dict[str, Reason] = {
         _count("window_over_300s", "notice", "The usage window is longer than 300 s."),
         _count("cpu_above_1", "notice", "A CPU rate exceeds the largest machine of the cell."),
         _count("mean_above_maximum", "notice", "A mean is larger than the maximum of its window."),
-        _count("mean_above_summed_maximum", "info",
-               "A mean is larger than a maximum that was summed over sub-containers."),
+        _count(
+            "mean_above_summed_maximum", "info", "A mean is larger than a maximum that was summed over sub-containers."
+        ),
         _count("percentiles_unordered", "notice", "The values of a percentile list do not ascend."),
         _count("percentiles_empty", "info", "A percentile list is empty."),
-        _count("sample_out_of_range", "notice",
-               "The 1-second CPU sample exceeds the maximum of its window."),
+        _count("sample_out_of_range", "notice", "The 1-second CPU sample exceeds the maximum of its window."),
         _count("time_out_of_order", "notice", "The row is earlier than the row before it in its file."),
-        _count("after_trace_time", "info", "A time stands for \"after the end of the trace\"."),
+        _count("after_trace_time", "info", 'A time stands for "after the end of the trace".'),
         _count("unknown_machine", "notice", "The row names a machine that machine_events does not know."),
         _count("orphan_instance", "notice", "The row names an instance that instance_events does not know."),
     )
-}  # fmt: skip
+}
 """All reasons, by code."""

@@ -67,9 +67,7 @@ def to_wall_clock(time: int, generation: str, cell: str = "") -> datetime:
     '2019-05-01T03:00:00-04:00'
     """
     if time in (BEFORE_TRACE, AFTER_TRACE):
-        raise UsageError(
-            "time", "a sentinel has no wall clock", expected="a time inside the trace", got=str(time)
-        )
+        raise UsageError("time", "a sentinel has no wall clock", expected="a time inside the trace", got=str(time))
     instant = _ORIGIN[generation].astimezone(UTC) + timedelta(microseconds=time - TRACE_START)
     return instant.astimezone(ZoneInfo(time_zone(generation, cell)))
 
@@ -96,7 +94,5 @@ def parse_time(text: str) -> int:
         return int(stripped)
     found = _AMOUNT.findall(stripped)
     if not found or _AMOUNT.sub("", stripped).strip():
-        raise UsageError(
-            "time", "not a time", expected="µs, or amounts such as 600s, 12h or 2d3h", got=repr(text)
-        )
+        raise UsageError("time", "not a time", expected="µs, or amounts such as 600s, 12h or 2d3h", got=repr(text))
     return round(sum(float(number) * _UNITS[unit] for number, unit in found))

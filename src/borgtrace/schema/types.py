@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 ColumnType = Literal[
-    "int64", "int32", "uint32", "float32", "float64", "string", "bool", "enum",
-    "list<float32>", "list<int64>",
-]  # fmt: skip
+    "int64", "int32", "uint32", "float32", "float64", "string", "bool", "enum", "list<float32>", "list<int64>"
+]
 
 Generation = Literal["2011", "2019"]
 GENERATIONS: tuple[Generation, ...] = ("2011", "2019")

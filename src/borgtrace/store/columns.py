@@ -41,13 +41,15 @@ def add_array(layout: Layout, column: str) -> None:
         incomplete.replace(path)
     except PermissionError as error:
         raise StoreError(
-            str(layout.root), f"no array of {column} yet, and the store cannot be written to",
+            str(layout.root),
+            f"no array of {column} yet, and the store cannot be written to",
             way_out="let its owner read that column once",
-        ) from error  # fmt: skip
+        ) from error
 
 
 def as_floats(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """Return a numeric column as contiguous float32, NaN for NULL."""
     filled = pc.fill_null(pc.cast(column, pa.float32()), np.float32(np.nan))
-    return np.ascontiguousarray(filled.to_numpy(zero_copy_only=False) if isinstance(filled, pa.Array)
-                                else filled.to_numpy())  # fmt: skip
+    return np.ascontiguousarray(
+        filled.to_numpy(zero_copy_only=False) if isinstance(filled, pa.Array) else filled.to_numpy()
+    )

@@ -42,10 +42,11 @@ def capacity_at(store: Store, machine: int, time: int | None = None) -> Capacity
     ).to_pylist()
     if not rows:
         raise UsageError(
-            "machine", "machine_events does not know it" + ("" if time is None else " by then"),
+            "machine",
+            "machine_events does not know it" + ("" if time is None else " by then"),
             got=str(machine),
             way_out='list some: borgtrace sql STORE "select distinct machine_id from machine_events limit 9"',
-        )  # fmt: skip
+        )
     row = rows[0]
     return Capacity(row["type"] != "REMOVE", row["cpu_capacity"], row["memory_capacity"], row["platform_id"])
 

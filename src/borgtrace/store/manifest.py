@@ -136,9 +136,7 @@ def _missing(layout: Layout) -> StoreError:
             way_out=f"finish it: borgtrace ingest SRC --store {root}",
         )
     if not layout.root.exists():
-        return StoreError(
-            root, "there is no such store", way_out=f"make one: borgtrace ingest SRC --store {root}"
-        )
+        return StoreError(root, "there is no such store", way_out=f"make one: borgtrace ingest SRC --store {root}")
     return StoreError(
         root,
         "not a borgtrace store",

@@ -81,9 +81,7 @@ class TraceReader:
         """
         if column not in self._arrays:
             if column not in TRACE_COLUMNS:
-                raise UsageError(
-                    "column", "no such trace column", expected=", ".join(TRACE_COLUMNS), got=repr(column)
-                )
+                raise UsageError("column", "no such trace column", expected=", ".join(TRACE_COLUMNS), got=repr(column))
             path = self._layout.array(column)
             if not path.exists():
                 add_array(self._layout, column)
@@ -137,10 +135,7 @@ class TraceReader:
         low, high = np.searchsorted(self.collections, [collection_id, collection_id + 1])
         if low == high:
             near = self.collections[min(low, len(self.collections) - 1)] if len(self.collections) else None
-            got, way_out = (
-                f"collection {collection_id}",
-                f"the nearest is {near}" if near is not None else None,
-            )
+            got, way_out = (f"collection {collection_id}", f"the nearest is {near}" if near is not None else None)
         else:
             got = f"instance {instance_index}"
             way_out = f"it has instances {self.instances[low]} to {self.instances[high - 1]}"

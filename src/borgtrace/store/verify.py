@@ -66,9 +66,7 @@ def _checks(manifest: Manifest, layout: Layout, progress: Callable[[str], None])
 
 
 def _digest(manifest: Manifest, layout: Layout) -> Check:
-    found = store_digest(
-        (f"{name}/{path.name}", file_digest(path)) for name in TABLES for path in layout.parts(name)
-    )
+    found = store_digest((f"{name}/{path.name}", file_digest(path)) for name in TABLES for path in layout.parts(name))
     same = found == manifest.digest
     return Check("digest", same, found if same else f"{found}, the manifest says {manifest.digest}")
 

@@ -98,17 +98,16 @@ CLASSES: Final = (
 """In the order near-zero, exponential-like, mixed, unimodal."""
 
 _SECONDS_2019: Final = {
-    "c": _modes(0.56, 0.977, 0.068), "f": _modes(1.47, 0.257, 0.315), "k": _modes(0.25, 0.951, 0.313),
+    "c": _modes(0.56, 0.977, 0.068),
+    "f": _modes(1.47, 0.257, 0.315),
+    "k": _modes(0.25, 0.951, 0.313),
     "o": _modes(0.394, 0.99, 0.248),
-    **dict.fromkeys("bp", _modes(0.44, 0.855, 0.067)), **dict.fromkeys("gdia", _modes(0.194, 0.968, 0.315)),
+    **dict.fromkeys("bp", _modes(0.44, 0.855, 0.067)),
+    **dict.fromkeys("gdia", _modes(0.194, 0.968, 0.315)),
     **dict.fromkeys("nmlejh", _modes(0.214, 0.964, 0.293)),
-}  # fmt: skip
+}
 CLASSES_2019: Final = tuple(
-    replace(
-        c,
-        between=_modes(0.45, 0.60, 0.0) if c.letter == "c" else _gamma(0.5),
-        within=_SECONDS_2019[c.letter],
-    )
+    replace(c, between=_modes(0.45, 0.60, 0.0) if c.letter == "c" else _gamma(0.5), within=_SECONDS_2019[c.letter])
     for c in CLASSES
 )
 """The same letters in 2019, where most windows have a few seconds of much more.
@@ -124,7 +123,4 @@ SHARES: Final = np.array([c.share for c in CLASSES]) / sum(c.share for c in CLAS
 
 def tables() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return the quantile tables between and within windows, one row per class."""
-    return (
-        np.stack([quantiles(c.between) for c in EVERY_CLASS]),
-        np.stack([quantiles(c.within) for c in EVERY_CLASS]),
-    )
+    return (np.stack([quantiles(c.between) for c in EVERY_CLASS]), np.stack([quantiles(c.within) for c in EVERY_CLASS]))

@@ -39,9 +39,7 @@ class Cluster:
         Limits of the parts, µs: the first is the start of the trace, the last its end.
     """
 
-    def __init__(
-        self, profile: Profile, machines: Machines, hours: float, seed: int, bounds: list[int]
-    ) -> None:
+    def __init__(self, profile: Profile, machines: Machines, hours: float, seed: int, bounds: list[int]) -> None:
         self.profile, self.machines, self.bounds, self.seed = profile, machines, bounds, seed
         self.workload = Workload(profile, machines, hours, seed)
         self.random = random.Random(int(generator(seed, "cluster").integers(2**62)))

@@ -86,15 +86,13 @@ class Consumption:
         masses = [a.size * w for a, w in zip(asked, weights, strict=True)]
         own = systematic(masses, [self.random.random() for _ in asked])
         spread = [
-            self._spread(middle, mass / sum(masses), a.size)
-            for middle, mass, a in zip(own, masses, asked, strict=True)
+            self._spread(middle, mass / sum(masses), a.size) for middle, mass, a in zip(own, masses, asked, strict=True)
         ]
         if asked[0].tier.cpu_use:
             return spread
         keys = [math.log(a.cpu) + 1e-6 * self.random.random() for a in asked]
         scores = [
-            _score(float(special.ndtri(u)), mine)
-            for u, mine in zip(systematic(masses, keys), spread, strict=True)
+            _score(float(special.ndtri(u)), mine) for u, mine in zip(systematic(masses, keys), spread, strict=True)
         ]
         sizes = [a.size for a in asked]
         return np.split(_ranks(np.concatenate(scores), np.repeat(weights, sizes)), np.cumsum(sizes)[:-1])

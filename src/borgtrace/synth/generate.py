@@ -152,9 +152,13 @@ def _shard_counts(options: Options) -> dict[str, int]:
 
 
 def _usage_ahead(
-    stretches: Iterator[Stretch], writer: Writer2011 | Writer2019, truth: Truth, options: Options,
-    has_usage: bool, machine_ids: NDArray[np.int64],
-) -> Iterator[UsagePart | None]:  # fmt: skip
+    stretches: Iterator[Stretch],
+    writer: Writer2011 | Writer2019,
+    truth: Truth,
+    options: Options,
+    has_usage: bool,
+    machine_ids: NDArray[np.int64],
+) -> Iterator[UsagePart | None]:
     """Write events in this thread and usage in others; yield the parts of usage in order."""
     with ThreadPoolExecutor(options.jobs) as pool:
         waiting: deque[Future[UsagePart]] = deque()

@@ -25,9 +25,7 @@ class JobLives:
         The generation, the time, what is written down, where tasks go, what happens to them.
     """
 
-    def __init__(
-        self, profile: Profile, clock: Clock, journal: Journal, placement: Placement, fates: Fates
-    ) -> None:
+    def __init__(self, profile: Profile, clock: Clock, journal: Journal, placement: Placement, fates: Fates) -> None:
         self.profile, self.clock, self.journal = profile, clock, journal
         self.tasks = TaskLives(profile, clock, journal, placement, fates, self._bury)
 

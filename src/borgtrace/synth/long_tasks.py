@@ -176,9 +176,7 @@ def _lengths(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     return np.minimum(LONG * rng.random(n) ** (-1.0 / 1.0), LONGEST).astype(np.int64)
 
 
-def pool_processes(
-    job: NDArray[np.int64], index: NDArray[np.int32], seed: int, rng: np.random.Generator
-) -> Processes:
+def pool_processes(job: NDArray[np.int64], index: NDArray[np.int32], seed: int, rng: np.random.Generator) -> Processes:
     """Draw process parameters for tasks of jobs: class and level belong to the job, jitter to the task."""
     n, jobs = len(job), int(job[-1]) + 1
     kind_of_job = rng.choice(len(CLASSES), size=jobs, p=SHARES).astype(np.int8)

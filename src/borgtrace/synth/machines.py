@@ -131,9 +131,7 @@ def machine_events(count: int, end: int, seed: int) -> list[MachineEvent]:
     return sorted(events, key=lambda event: (event.time, event.machine))
 
 
-def _life(
-    machine: int, hours: float, end: int, rng: np.random.Generator, away: Even
-) -> list[MachineEvent]:  # fmt: skip
+def _life(machine: int, hours: float, end: int, rng: np.random.Generator, away: Even) -> list[MachineEvent]:
     times = [(t, "REMOVE") for t in rng.random(rng.poisson(REMOVALS_PER_HOUR * hours)) * hours]
     times += [(t, "UPDATE") for t in rng.random(rng.poisson(UPDATES_PER_HOUR * hours)) * hours]
     events: list[MachineEvent] = []

@@ -17,11 +17,35 @@ from borgtrace.synth.noise import NOISE, begin_noise, noise_at
 from borgtrace.synth.process import average, second, shape_value
 
 COLUMNS: Final = (
-    "average_cpu", "sampled_cpu", "maximum_cpu", "average_memory", "assigned_memory", "unmapped_page_cache",
-    "page_cache", "maximum_memory", "disk_io", "maximum_disk_io", "disk_space", "cpi", "mai",
-)  # fmt: skip
-(AVERAGE, SAMPLED, MAXIMUM, MEMORY, ASSIGNED, UNMAPPED, CACHE, MEMORY_MAXIMUM, DISK_IO, DISK_IO_MAXIMUM,
- DISK_SPACE, CPI, MAI) = range(13)  # fmt: skip
+    "average_cpu",
+    "sampled_cpu",
+    "maximum_cpu",
+    "average_memory",
+    "assigned_memory",
+    "unmapped_page_cache",
+    "page_cache",
+    "maximum_memory",
+    "disk_io",
+    "maximum_disk_io",
+    "disk_space",
+    "cpi",
+    "mai",
+)
+(
+    AVERAGE,
+    SAMPLED,
+    MAXIMUM,
+    MEMORY,
+    ASSIGNED,
+    UNMAPPED,
+    CACHE,
+    MEMORY_MAXIMUM,
+    DISK_IO,
+    DISK_IO_MAXIMUM,
+    DISK_SPACE,
+    CPI,
+    MAI,
+) = range(13)
 WORK: Final = 4
 """Seconds of a window are this much alike: its maximum is the largest of a quarter of them."""
 FAULTS: Final = ("missing_usage", "above_one", "bad_counters")
@@ -55,7 +79,7 @@ def traits_of(runs: NDArray[np.void], seed: int, anomalies: Anomalies, normal: N
 @njit(cache=True, nogil=True)
 def _draw_traits(  # type: ignore[no-untyped-def]
     process, faults, runs, no_counters, drifting, normal, keys, noises, factors
-):  # fmt: skip
+):
     for i in range(len(runs)):
         run = runs[i]
         job = mix(process, np.uint64(run["twin_job"]))
@@ -84,17 +108,38 @@ def _share(bits: np.uint64, which: int) -> float:
 
 @njit(cache=True, nogil=True, _nrt=False)
 def measure(
-    runs: NDArray[np.void], keys: NDArray[np.uint64], noises: NDArray[np.void], factors: NDArray[np.float64],
-    i: int, start: int, end: int,
-    between: NDArray[np.float32], within: NDArray[np.float32], spectra: NDArray[np.float32],
-    normal: NDArray[np.float32], largest: NDArray[np.float32], out: NDArray[np.float64],
-) -> None:  # fmt: skip
+    runs: NDArray[np.void],
+    keys: NDArray[np.uint64],
+    noises: NDArray[np.void],
+    factors: NDArray[np.float64],
+    i: int,
+    start: int,
+    end: int,
+    between: NDArray[np.float32],
+    within: NDArray[np.float32],
+    spectra: NDArray[np.float32],
+    normal: NDArray[np.float32],
+    largest: NDArray[np.float32],
+    out: NDArray[np.float64],
+) -> None:
     """Fill `out` with the 13 :data:`COLUMNS` of one window, as exact numbers before rounding."""
     kind, window = runs[i]["kind"], start // 300
     drifts = int(factors[i, 0])
     wave, phase = runs[i]["wave"], runs[i]["phase"]
-    y = average(noises[i, 0], noises[i, 1], runs[i]["level"], drifts, 0.3 * factors[i, 0], wave, phase, window,
-                between, kind, spectra, normal)  # fmt: skip
+    y = average(
+        noises[i, 0],
+        noises[i, 1],
+        runs[i]["level"],
+        drifts,
+        0.3 * factors[i, 0],
+        wave,
+        phase,
+        window,
+        between,
+        kind,
+        spectra,
+        normal,
+    )
     y = min(y, 1.0)
     bits = mix(keys[i, 0], np.uint64(start))
     x = min(second(bits, y, within, kind, normal), 1.0)
@@ -122,9 +167,13 @@ def measure(
 
 @njit(cache=True, nogil=True, inline="always")
 def plant(
-    own: np.uint64, bad_counters: float, above_one: float, no_counters: float, out: NDArray[np.float64],
+    own: np.uint64,
+    bad_counters: float,
+    above_one: float,
+    no_counters: float,
+    out: NDArray[np.float64],
     faults: NDArray[np.int64],
-) -> None:  # fmt: skip
+) -> None:
     """Plant faults in a measured window; missing counters become −1."""
     u = unit(own)
     if above_one > 0.0 and unit(mix(own, np.uint64(1))) < above_one:

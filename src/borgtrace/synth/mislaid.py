@@ -38,15 +38,11 @@ class MislaidSchedules:
         gone = self._choose(stretch.instances)
         if gone or self._open:
             stretch.instances = [
-                self._follow(event)
-                for i, event in enumerate(stretch.instances)
-                if not self._take(i in gone, event)
+                self._follow(event) for i, event in enumerate(stretch.instances) if not self._take(i in gone, event)
             ]
 
     def _choose(self, events: list[InstanceEvent]) -> set[int]:
-        rows = [
-            i for i, e in enumerate(events) if e.type == "SCHEDULE" and e.time > TRACE_START and not e.missing
-        ]
+        rows = [i for i, e in enumerate(events) if e.type == "SCHEDULE" and e.time > TRACE_START and not e.missing]
         count = min(int(self.rng.poisson(self.rate * len(rows))), len(rows))
         return {rows[i] for i in self.rng.choice(len(rows), size=count, replace=False)} if count else set()
 

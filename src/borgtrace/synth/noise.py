@@ -20,10 +20,16 @@ SPECTRA: Final = np.sqrt(np.array([[0.80, 0.20, 0.0, 0.0], [0.02, 0.03, 0.92, 0.
 """Amplitude of each stretch for stationary (row 0) and drifting (row 1) tasks."""
 NOISE: Final = np.dtype(
     [
-        ("shortest", "u8"), ("short", "u8"), ("long", "u8"), ("longest", "u8"), ("since", "i8"), ("until", "i8"),
-        ("slow", "f4"), ("slowest", "f4"),
+        ("shortest", "u8"),
+        ("short", "u8"),
+        ("long", "u8"),
+        ("longest", "u8"),
+        ("since", "i8"),
+        ("until", "i8"),
+        ("slow", "f4"),
+        ("slowest", "f4"),
     ]
-)  # fmt: skip
+)
 """One noise: keys of its four parts; the windows [since, until) for which the last two are remembered."""
 
 
@@ -48,17 +54,13 @@ def _limit(key: np.uint64, stretch: int, period: int) -> int:
 
 
 @njit(cache=True, nogil=True, _nrt=False)
-def _remember(
-    noise: Any, window: int, spectra: NDArray[np.float32], row: int, normal: NDArray[np.float32]
-) -> None:
+def _remember(noise: Any, window: int, spectra: NDArray[np.float32], row: int, normal: NDArray[np.float32]) -> None:
     """Draw the slow parts of a noise anew."""
     slow = _stretch(noise["long"], window, PERIODS[2])
     slowest = _stretch(noise["longest"], window, PERIODS[3])
     noise["slow"] = spectra[row, 2] * normal[mix(noise["long"], slow) >> np.uint64(52)]
     noise["slowest"] = spectra[row, 3] * normal[mix(noise["longest"], slowest) >> np.uint64(52)]
-    noise["since"] = max(
-        _limit(noise["long"], slow, PERIODS[2]), _limit(noise["longest"], slowest, PERIODS[3])
-    )
+    noise["since"] = max(_limit(noise["long"], slow, PERIODS[2]), _limit(noise["longest"], slowest, PERIODS[3]))
     noise["until"] = min(
         _limit(noise["long"], slow + np.uint64(1), PERIODS[2]),
         _limit(noise["longest"], slowest + np.uint64(1), PERIODS[3]),
@@ -66,9 +68,7 @@ def _remember(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def noise_at(
-    noise: Any, window: int, spectra: NDArray[np.float32], row: int, normal: NDArray[np.float32]
-) -> float:  # fmt: skip
+def noise_at(noise: Any, window: int, spectra: NDArray[np.float32], row: int, normal: NDArray[np.float32]) -> float:
     """Return the value of one noise, always of the same row of :data:`SPECTRA`, in one window."""
     short = _stretch(noise["short"], window, PERIODS[1])
     z = spectra[row, 0] * normal[mix(noise["shortest"], np.uint64(window)) >> np.uint64(52)]

@@ -13,9 +13,7 @@ from borgtrace.schema.raw2011 import RAW_2011
 from borgtrace.synth.hashing import key
 
 CELLS: Final = "abcdefgh"
-TABLES_2019: Final = (
-    "collection_events", "instance_events", "instance_usage", "machine_attributes", "machine_events",
-)  # fmt: skip
+TABLES_2019: Final = ("collection_events", "instance_events", "instance_usage", "machine_attributes", "machine_events")
 MARKER: Final = ".borgtrace-synth"
 """Marks a folder that a killed run left behind, so that the next run may clear it."""
 
@@ -39,9 +37,7 @@ class Options:
         _one_of("--generation", self.generation, ("2011", "2019"))
         _at_least("--machines", self.machines, 1)
         if not (math.isfinite(self.hours) and self.hours >= 1 / 12):
-            raise UsageError(
-                "--hours", "too short", expected="at least one window (0.0834)", got=f"{self.hours:g}"
-            )
+            raise UsageError("--hours", "too short", expected="at least one window (0.0834)", got=f"{self.hours:g}")
         _at_least("--seed", self.seed, 0)
         _at_least("--jobs", self.jobs, 1)
         if self.parts is not None:
@@ -66,9 +62,13 @@ class Options:
     def parameters(self) -> dict[str, object]:
         """Return what identifies the trace: everything that changes its bytes."""
         fields: dict[str, object] = {
-            "generation": self.generation, "machines": self.machines, "hours": self.hours,
-            "anomalies": self.anomalies, "tables": sorted(self.chosen_tables), "parts": self.parts,
-        }  # fmt: skip
+            "generation": self.generation,
+            "machines": self.machines,
+            "hours": self.hours,
+            "anomalies": self.anomalies,
+            "tables": sorted(self.chosen_tables),
+            "parts": self.parts,
+        }
         if self.generation == "2019":
             fields |= {"cell": self.cell, "format": self.file_format}
         return fields
@@ -88,9 +88,11 @@ def check_output(out: Path) -> None:
     """Raise UsageError unless `out` is a new or empty folder in one that exists."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(
-            str(out), "not an empty folder", expected="a new or empty folder",
+            str(out),
+            "not an empty folder",
+            expected="a new or empty folder",
             way_out="choose another name or remove it",
-        )  # fmt: skip
+        )
     if not out.absolute().parent.is_dir():
         raise UsageError(str(out), "its parent folder does not exist", way_out="create it first")
 

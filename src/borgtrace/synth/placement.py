@@ -44,9 +44,7 @@ class Placement:
         )
 
     def _load(self, machine: int) -> float:
-        return max(
-            self.cpu[machine] / self.cpu_limit[machine], self.memory[machine] / self.memory_limit[machine]
-        )
+        return max(self.cpu[machine] / self.cpu_limit[machine], self.memory[machine] / self.memory_limit[machine])
 
     def choose(self, task: Task, insist: bool = False) -> int:
         """Return the least loaded of a few random machines with room, −1 if there is none.
@@ -92,9 +90,7 @@ class Placement:
         cpu = self.cpu[machine] + task.job.cpu - self.cpu_limit[machine]
         memory = self.memory[machine] + task.job.memory - self.memory_limit[machine]
         chosen: list[Task] = []
-        for other in sorted(
-            self._tasks[machine].values(), key=lambda t: (t.job.priority, -t.start, t.serial)
-        ):
+        for other in sorted(self._tasks[machine].values(), key=lambda t: (t.job.priority, -t.start, t.serial)):
             if cpu <= 0.0 and memory <= 0.0:
                 break
             if other.job.host is not None or other.job.priority >= task.job.priority:

@@ -72,10 +72,19 @@ def shape_value(tables: NDArray[np.float32], kind: int, z: float) -> float:
 
 @njit(cache=True, nogil=True, _nrt=False)
 def average(
-    own: Any, job: Any, level: float, drifts: int, shared: float, wave: float,
-    phase: float, window: int, between: NDArray[np.float32], kind: int, spectra: NDArray[np.float32],
+    own: Any,
+    job: Any,
+    level: float,
+    drifts: int,
+    shared: float,
+    wave: float,
+    phase: float,
+    window: int,
+    between: NDArray[np.float32],
+    kind: int,
+    spectra: NDArray[np.float32],
     normal: NDArray[np.float32],
-) -> float:  # fmt: skip
+) -> float:
     """Return the mean CPU of one window of one task, given its own and its job's noise."""
     z = noise_at(own, window, spectra, drifts, normal)
     if shared > 0.0:
@@ -86,18 +95,15 @@ def average(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def second(
-    bits: np.uint64, mean: float, within: NDArray[np.float32], kind: int, normal: NDArray[np.float32]
-) -> float:  # fmt: skip
+def second(bits: np.uint64, mean: float, within: NDArray[np.float32], kind: int, normal: NDArray[np.float32]) -> float:
     """Return the CPU of a random second of a window with mean `mean`."""
     return mean * shape_value(within, kind, normal[bits >> np.uint64(52)])
 
 
 @njit(cache=True, nogil=True)
 def _fill(  # type: ignore[no-untyped-def]
-    key, job_key, level, kind, drifts, shared, wave, phase, first, offsets, inst, avg,
-    between, within, spectra, normal,
-):  # fmt: skip
+    key, job_key, level, kind, drifts, shared, wave, phase, first, offsets, inst, avg, between, within, spectra, normal
+):
     noises = np.empty(2, dtype=NOISE)
     for i in range(len(key)):
         begin_noise(noises[0], key[i])
@@ -105,17 +111,25 @@ def _fill(  # type: ignore[no-untyped-def]
         for row in range(offsets[i], offsets[i + 1]):
             window = first[i] + row - offsets[i]
             y = average(
-                noises[0], noises[1], level[i], drifts[i], shared[i], wave[i], phase[i], window,
-                between, kind[i], spectra, normal,
-            )  # fmt: skip
+                noises[0],
+                noises[1],
+                level[i],
+                drifts[i],
+                shared[i],
+                wave[i],
+                phase[i],
+                window,
+                between,
+                kind[i],
+                spectra,
+                normal,
+            )
             bits = mix(mix(key[i], np.uint64(7)), np.uint64(window))
             avg[row] = min(y, 1.0)
             inst[row] = min(second(bits, y, within, kind[i], normal), 1.0)
 
 
-def model_tables() -> tuple[
-    NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]
-]:
+def model_tables() -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
     """Return the tables the kernels need: shapes between and within, normal scores, maxima."""
     return _BETWEEN, _WITHIN, _N, _MAX
 
@@ -142,7 +156,21 @@ def windows(
     avg = np.empty(offsets[-1], dtype=np.float32)
     p = processes
     _fill(
-        p.key, p.job_key, p.level, p.kind, p.drifts, p.shared, p.wave, p.phase, first, offsets,
-        inst, avg, _BETWEEN, _WITHIN, SPECTRA, _N,
-    )  # fmt: skip
+        p.key,
+        p.job_key,
+        p.level,
+        p.kind,
+        p.drifts,
+        p.shared,
+        p.wave,
+        p.phase,
+        first,
+        offsets,
+        inst,
+        avg,
+        _BETWEEN,
+        _WITHIN,
+        SPECTRA,
+        _N,
+    )
     return inst, avg

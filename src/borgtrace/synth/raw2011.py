@@ -21,10 +21,7 @@ def _codes(enum: Enum) -> dict[str, int]:
 
 _EVENT: Final = _codes(EVENT_TYPE)
 _MACHINE: Final = _codes(MACHINE_EVENT_TYPE)
-_MISSING: Final[dict[str | None, str]] = {
-    None: "",
-    **{name: str(code) for name, code in _codes(MISSING_TYPE).items()},
-}
+_MISSING: Final[dict[str | None, str]] = {None: "", **{name: str(code) for name, code in _codes(MISSING_TYPE).items()}}
 
 _hash = lru_cache(maxsize=100_000)(hashed)
 _printed = lru_cache(maxsize=100_000)(printed)
@@ -89,14 +86,7 @@ def schema_text() -> str:
     'file pattern,field number,content,format,mandatory'
     """
     lines = ["file pattern,field number,content,format,mandatory"]
-    order = (
-        "job_events",
-        "task_events",
-        "machine_events",
-        "machine_attributes",
-        "task_constraints",
-        "task_usage",
-    )
+    order = ("job_events", "task_events", "machine_events", "machine_attributes", "task_constraints", "task_usage")
     for name in order:
         raw = RAW_2011[name]
         single = "part-00000-of-00001" if raw.parts == 1 else "part-?????-of-?????"

@@ -31,9 +31,13 @@ _EVENT: Final[dict[str, int]] = _codes(EVENT_TYPE)
 _MACHINE: Final[dict[str, int]] = _codes(MACHINE_EVENT_TYPE)
 _MISSING: Final[dict[str, int]] = _codes(MISSING_TYPE)
 _TYPES: Final[dict[str, pa.DataType]] = {
-    "int64": pa.int64(), "int32": pa.int64(), "enum": pa.int64(), "float": pa.float32(), "string": pa.string(),
+    "int64": pa.int64(),
+    "int32": pa.int64(),
+    "enum": pa.int64(),
+    "float": pa.float32(),
+    "string": pa.string(),
     "bool": pa.bool_(),
-}  # fmt: skip
+}
 _CONSTRAINED: Final = ("SUBMIT", "UPDATE_PENDING", "UPDATE_RUNNING")
 """Events that list the constraints; on each of several events of one instant they would be doubled."""
 Record = dict[str, Any]
@@ -43,9 +47,11 @@ def machine_record(event: MachineEvent, machines: Machines) -> Record:
     """Return one record of machine_events."""
     i = event.machine
     record: Record = {
-        "time": event.time, "machine_id": int(machines.ids[i]), "type": _MACHINE[event.type],
+        "time": event.time,
+        "machine_id": int(machines.ids[i]),
+        "type": _MACHINE[event.type],
         "switch_id": hashed("switch", int(machines.switch[i])),
-    }  # fmt: skip
+    }
     if not event.is_unknown:
         record["capacity"] = {"cpus": float(machines.cpu[i]), "memory": float(machines.memory[i])}
     record["platform_id"] = hashed("platform", "unknown" if event.is_unknown else machines.platform[i])
@@ -65,17 +71,21 @@ def collection_record(event: CollectionEvent) -> Record:
     """Return one record of collection_events."""
     job = event.job
     record: Record = {
-        "time": event.time, "type": _EVENT[event.type], "collection_id": job.id,
+        "time": event.time,
+        "type": _EVENT[event.type],
+        "collection_id": job.id,
         "scheduling_class": job.scheduling_class,
-    }  # fmt: skip
+    }
     if event.missing is not None:
         record["missing_type"] = _MISSING[event.missing]
     record |= {
-        "collection_type": int(job.is_alloc_set), "priority": job.priority,
-        "alloc_collection_id": job.host.id if job.host else 0, "user": hashed("user", job.user),
+        "collection_type": int(job.is_alloc_set),
+        "priority": job.priority,
+        "alloc_collection_id": job.host.id if job.host else 0,
+        "user": hashed("user", job.user),
         "collection_name": hashed("job", job.name, job.number % 5),
         "collection_logical_name": hashed("logical", job.name),
-    }  # fmt: skip
+    }
     if job.parent is not None:
         record["parent_collection_id"] = job.parent.id
     if job.after is not None:
@@ -89,15 +99,19 @@ def instance_record(event: InstanceEvent, machines: Machines) -> Record:
     """Return one record of instance_events."""
     task, job = event.task, event.task.job
     record: Record = {
-        "time": event.time, "type": _EVENT[event.type], "collection_id": job.id,
+        "time": event.time,
+        "type": _EVENT[event.type],
+        "collection_id": job.id,
         "scheduling_class": job.scheduling_class,
-    }  # fmt: skip
+    }
     if event.missing is not None:
         record["missing_type"] = _MISSING[event.missing]
     record |= {
-        "collection_type": int(job.is_alloc_set), "priority": job.priority,
-        "alloc_collection_id": job.host.id if job.host else 0, "instance_index": task.index,
-    }  # fmt: skip
+        "collection_type": int(job.is_alloc_set),
+        "priority": job.priority,
+        "alloc_collection_id": job.host.id if job.host else 0,
+        "instance_index": task.index,
+    }
     if event.machine >= 0:
         record["machine_id"] = int(machines.ids[event.machine])
     record["alloc_instance_index"] = task.index if job.host else -1
@@ -146,9 +160,8 @@ class Writer2019:
     """Writes all tables over hash shards that stay open until the end."""
 
     def __init__(
-        self, out: Path, machines: Machines, shards: dict[str, int], tables: frozenset[str], seed: int,
-        is_parquet: bool,
-    ) -> None:  # fmt: skip
+        self, out: Path, machines: Machines, shards: dict[str, int], tables: frozenset[str], seed: int, is_parquet: bool
+    ) -> None:
         self.machines, self.tables, self.seed, self.is_parquet = machines, tables, seed, is_parquet
         self.rows = dict.fromkeys(sorted(tables), 0)
         self.shards = shards

@@ -54,14 +54,8 @@ def _draw(workload: Workload) -> tuple[list[Job], list[Task], list[Task]]:
     """Return the jobs, their running tasks and their waiting ones."""
     count, tiers = len(workload.machines), workload.profile.tiers
     running = workload.alive_jobs({tier: max(1, round(tier.running * count)) for tier in tiers})
-    waiting = workload.alive_jobs(
-        {tier: max(1, round(tier.pending * count)) for tier in tiers}, is_waiting=True
-    )
-    return (
-        running + waiting,
-        [t for job in running for t in job.tasks],
-        [t for job in waiting for t in job.tasks],
-    )
+    waiting = workload.alive_jobs({tier: max(1, round(tier.pending * count)) for tier in tiers}, is_waiting=True)
+    return (running + waiting, [t for job in running for t in job.tasks], [t for job in waiting for t in job.tasks])
 
 
 def _place(running: list[Task], placement: Placement) -> None:

@@ -55,8 +55,7 @@ _TIERS: Final = ("free", "other", "production")
 
 def _row(measure: str, grade: str, source: str, *values: float, is_judged: bool = True) -> tuple[Target, ...]:
     return tuple(
-        Target(measure, tier, value, grade, source, is_judged)
-        for tier, value in zip(_TIERS, values, strict=True)
+        Target(measure, tier, value, grade, source, is_judged) for tier, value in zip(_TIERS, values, strict=True)
     )
 
 

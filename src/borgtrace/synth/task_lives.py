@@ -28,9 +28,14 @@ class TaskLives:
     """
 
     def __init__(
-        self, profile: Profile, clock: Clock, journal: Journal, placement: Placement, fates: Fates,
+        self,
+        profile: Profile,
+        clock: Clock,
+        journal: Journal,
+        placement: Placement,
+        fates: Fates,
         bury: Callable[[Job, str], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.profile, self.clock, self.journal = profile, clock, journal
         self.placement, self.fates, self.bury = placement, fates, bury
 

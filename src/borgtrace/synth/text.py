@@ -104,9 +104,7 @@ def put_byte(buffer: NDArray[np.uint8], at: int, byte: int) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def put_words(
-    buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[Any]
-) -> int:
+def put_words(buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[Any]) -> int:
     """Copy text `row` to position `at` (up to seven more bytes are overwritten); return where it ends.
 
     The whole table is passed: a view of one row would cost more than the copy.
@@ -118,9 +116,7 @@ def put_words(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def put_short(
-    buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[Any]
-) -> int:
+def put_short(buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[Any]) -> int:
     """Copy a number of at most 16 bytes; return where it ends."""
     length = lengths[row]
     _store(buffer, at, words[row, 0])
@@ -129,9 +125,7 @@ def put_short(
 
 
 @njit(cache=True, nogil=True, inline="always")
-def put_long(
-    buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[Any]
-) -> int:
+def put_long(buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[Any]) -> int:
     """Copy a number of at most 24 bytes; return where it ends."""
     length = lengths[row]
     _store(buffer, at, words[row, 0])

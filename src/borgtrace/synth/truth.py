@@ -104,12 +104,18 @@ class Truth:
 
 _SCHEMA: Final = pa.schema(
     [
-        ("collection_id", pa.int64()), ("instance_index", pa.int32()), ("kind", pa.int8()),
-        ("level", pa.float32()), ("n", pa.float64()), ("sum_average", pa.float64()),
-        ("sum2_average", pa.float64()), ("sum_sampled", pa.float64()), ("sum2_sampled", pa.float64()),
+        ("collection_id", pa.int64()),
+        ("instance_index", pa.int32()),
+        ("kind", pa.int8()),
+        ("level", pa.float32()),
+        ("n", pa.float64()),
+        ("sum_average", pa.float64()),
+        ("sum2_average", pa.float64()),
+        ("sum_sampled", pa.float64()),
+        ("sum2_sampled", pa.float64()),
         ("sum_memory", pa.float64()),
     ]
-)  # fmt: skip
+)
 
 
 def _by_priority(counts: Counter[tuple[int, str]]) -> dict[str, dict[str, int]]:

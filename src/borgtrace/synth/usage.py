@@ -17,19 +17,30 @@ from borgtrace.synth.records import Run, Stretch
 WINDOW_SECONDS: Final = 300
 FIELDS: Final = np.dtype(
     [
-        ("job", "i8"), ("index", "i8"), ("serial", "i8"), ("machine", "i8"), ("start", "i8"), ("end", "i8"),
-        ("level", "f4"), ("memory", "f4"), ("kind", "i1"), ("wave", "f4"), ("phase", "f4"), ("alloc", "i8"),
-        ("alloc_index", "i8"), ("is_alloc_set", "i1"), ("twin_job", "i8"), ("twin_index", "i8"),
+        ("job", "i8"),
+        ("index", "i8"),
+        ("serial", "i8"),
+        ("machine", "i8"),
+        ("start", "i8"),
+        ("end", "i8"),
+        ("level", "f4"),
+        ("memory", "f4"),
+        ("kind", "i1"),
+        ("wave", "f4"),
+        ("phase", "f4"),
+        ("alloc", "i8"),
+        ("alloc_index", "i8"),
+        ("is_alloc_set", "i1"),
+        ("twin_job", "i8"),
+        ("twin_index", "i8"),
     ]
-)  # fmt: skip
+)
 """One run: ids, machine id, [start, end) in s, and the parameters of its process.
 
 ``twin_job``, ``twin_index`` name the process it follows: its own, or, for an alloc instance, that of
 the task inside it, whose usage it includes."""
 _LETTERS: Final = {"i8": "q", "f4": "f", "i1": "b"}
-_PACK: Final = struct.Struct(
-    "<" + "".join(_LETTERS[FIELDS[name].str[1:]] for name in FIELDS.fields or ())
-).pack
+_PACK: Final = struct.Struct("<" + "".join(_LETTERS[FIELDS[name].str[1:]] for name in FIELDS.fields or ())).pack
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +95,23 @@ def _packed(run: Run, machine: int) -> bytes:
     task, job = run.task, run.task.job
     host, guest = job.host, job.guest
     return _PACK(
-        job.id, task.index, task.serial, machine, run.start, run.usage_end, task.level * task.cpu_share,
-        task.memory * task.memory_share, task.kind, job.wave, job.phase, host.id if host else 0,
-        task.index if host else -1, job.is_alloc_set, guest.id if guest else job.id, task.index,
-    )  # fmt: skip
+        job.id,
+        task.index,
+        task.serial,
+        machine,
+        run.start,
+        run.usage_end,
+        task.level * task.cpu_share,
+        task.memory * task.memory_share,
+        task.kind,
+        job.wave,
+        job.phase,
+        host.id if host else 0,
+        task.index if host else -1,
+        job.is_alloc_set,
+        guest.id if guest else job.id,
+        task.index,
+    )
 
 
 @njit(cache=True, nogil=True)

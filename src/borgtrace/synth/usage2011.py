@@ -31,7 +31,7 @@ from borgtrace.synth.measure import (
     measure,
     plant,
     traits_of,
-)  # fmt: skip
+)
 from borgtrace.synth.noise import SPECTRA
 from borgtrace.synth.process import model_tables
 from borgtrace.synth.text import number_code, put_byte, put_integer, put_short, put_words, texts
@@ -41,10 +41,22 @@ CHUNK: Final = 4_000
 """Rows per block: its text stays in the processor's cache until it is compressed."""
 ROW_LIMIT: Final = 280
 _ID_LIMIT: Final = 64
-_ORDER: Final = np.array([
-    AVERAGE, MEMORY, ASSIGNED, UNMAPPED, CACHE, MEMORY_MAXIMUM, DISK_IO, DISK_SPACE, MAXIMUM,
-    DISK_IO_MAXIMUM, CPI, MAI,
-])  # fmt: skip
+_ORDER: Final = np.array(
+    [
+        AVERAGE,
+        MEMORY,
+        ASSIGNED,
+        UNMAPPED,
+        CACHE,
+        MEMORY_MAXIMUM,
+        DISK_IO,
+        DISK_SPACE,
+        MAXIMUM,
+        DISK_IO_MAXIMUM,
+        CPI,
+        MAI,
+    ]
+)
 """Columns 6 to 17."""
 
 
@@ -85,9 +97,34 @@ def _put_floats(buffer, at, values, order, text, length):  # type: ignore[no-unt
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _format(  # type: ignore[no-untyped-def]
-    runs, keys, noises, factors, ids, id_length, run, start, end, between, within, spectra, normal, largest, rates,
-    disk_io_until, order, text, length, number, buffer, times, times_words, times_length, values, tally, faults,
-):  # fmt: skip
+    runs,
+    keys,
+    noises,
+    factors,
+    ids,
+    id_length,
+    run,
+    start,
+    end,
+    between,
+    within,
+    spectra,
+    normal,
+    largest,
+    rates,
+    disk_io_until,
+    order,
+    text,
+    length,
+    number,
+    buffer,
+    times,
+    times_words,
+    times_length,
+    values,
+    tally,
+    faults,
+):
     """Print rows into `buffer`; return how many bytes.
 
     `times` (with `times_words`, the same memory) and `values` are scratch: a kernel that makes no arrays
@@ -100,21 +137,7 @@ def _format(  # type: ignore[no-untyped-def]
         if unit(own) < rates[0]:
             faults[0] += 1
             continue
-        measure(
-            runs,
-            keys,
-            noises,
-            factors,
-            i,
-            start[row],
-            end[row],
-            between,
-            within,
-            spectra,
-            normal,
-            largest,
-            values,
-        )
+        measure(runs, keys, noises, factors, i, start[row], end[row], between, within, spectra, normal, largest, values)
         plant(own, rates[1], rates[2], factors[i, 7], values, faults)
         if start[row] >= disk_io_until:
             values[DISK_IO] = values[DISK_IO_MAXIMUM] = -1.0
@@ -166,9 +189,32 @@ def usage_text(
     for first in range(0, len(windows), CHUNK):
         part = slice(first, first + CHUNK)
         size = _format(
-            windows.runs, traits.keys, traits.noises, traits.factors, ids, id_length, windows.run[part],
-            windows.start[part], windows.end[part], between, within, SPECTRA, normal, largest, rates,
-            anomalies.disk_io_until // SECOND, _ORDER, words.words, words.length, words.value, buffer,
-            times, times_words, times_length, values, tally, faults,
-        )  # fmt: skip
+            windows.runs,
+            traits.keys,
+            traits.noises,
+            traits.factors,
+            ids,
+            id_length,
+            windows.run[part],
+            windows.start[part],
+            windows.end[part],
+            between,
+            within,
+            SPECTRA,
+            normal,
+            largest,
+            rates,
+            anomalies.disk_io_until // SECOND,
+            _ORDER,
+            words.words,
+            words.length,
+            words.value,
+            buffer,
+            times,
+            times_words,
+            times_length,
+            values,
+            tally,
+            faults,
+        )
         yield buffer[:size]

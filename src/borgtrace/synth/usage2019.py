@@ -28,7 +28,7 @@ from borgtrace.synth.measure import (
     measure,
     plant,
     traits_of,
-)  # fmt: skip
+)
 from borgtrace.synth.noise import SPECTRA
 from borgtrace.synth.process import model_tables, shape_value
 from borgtrace.synth.text import number_code, pack, put_byte, put_integer, put_long, put_words, texts
@@ -46,9 +46,25 @@ PERCENTILES: Final = special.ndtri(
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _values(  # type: ignore[no-untyped-def]
-    runs, keys, noises, factors, run, start, end, between, within, spectra, normal, largest, scores, rates, line, codes,
-    keep, faults,
-):  # fmt: skip
+    runs,
+    keys,
+    noises,
+    factors,
+    run,
+    start,
+    end,
+    between,
+    within,
+    spectra,
+    normal,
+    largest,
+    scores,
+    rates,
+    line,
+    codes,
+    keep,
+    faults,
+):
     """Fill `codes` (rows × 34): 13 measured columns, 20 percentiles, the sample rate, as ten-bit numbers.
 
     `line` is scratch: a kernel that makes no arrays need not count references to them in every row.
@@ -60,10 +76,7 @@ def _values(  # type: ignore[no-untyped-def]
         if not keep[row]:
             faults[0] += 1
             continue
-        measure(
-            runs, keys, noises, factors, i, start[row], end[row], between, within, spectra, normal, largest,
-            line,
-        )  # fmt: skip
+        measure(runs, keys, noises, factors, i, start[row], end[row], between, within, spectra, normal, largest, line)
         plant(own, rates[1], rates[2], factors[i, 7], line, faults)
         _percentiles(line, own, within, runs[i]["kind"], normal, scores)
         line[33] = 0.99609375 if mix(own, np.uint64(6)) & np.uint64(15) == np.uint64(0) else 1.0
@@ -93,17 +106,29 @@ def _literal(buffer, at, t, which):  # type: ignore[no-untyped-def]
 
 
 _LITERALS: Final = (
-        '{"start_time":"', '","end_time":"', '","collection_id":"', '","instance_index":"', '","machine_id":"',
-        '","alloc_collection_id":"', '","alloc_instance_index":"', '","collection_type":"',
-        '","average_usage":{"cpus":', ',"memory":', '},"maximum_usage":{"cpus":', ',"memory":',
-        '},"random_sample_usage":{"cpus":', '},"assigned_memory":', ',"page_cache_memory":',
-        ',"cycles_per_instruction":', ',"memory_accesses_per_instruction":', ',"sample_rate":',
-        ',"cpu_usage_distribution":[', '],"tail_cpu_usage_distribution":[', "]}\n",
-)  # fmt: skip
-_T: Final = (
-    np.stack(pack(_LITERALS)),
-    np.array([len(text) for text in _LITERALS]),
+    '{"start_time":"',
+    '","end_time":"',
+    '","collection_id":"',
+    '","instance_index":"',
+    '","machine_id":"',
+    '","alloc_collection_id":"',
+    '","alloc_instance_index":"',
+    '","collection_type":"',
+    '","average_usage":{"cpus":',
+    ',"memory":',
+    '},"maximum_usage":{"cpus":',
+    ',"memory":',
+    '},"random_sample_usage":{"cpus":',
+    '},"assigned_memory":',
+    ',"page_cache_memory":',
+    ',"cycles_per_instruction":',
+    ',"memory_accesses_per_instruction":',
+    ',"sample_rate":',
+    ',"cpu_usage_distribution":[',
+    '],"tail_cpu_usage_distribution":[',
+    "]}\n",
 )
+_T: Final = (np.stack(pack(_LITERALS)), np.array([len(text) for text in _LITERALS]))
 """The literals as words, and their lengths."""
 _FIELDS: Final = np.array([AVERAGE, MEMORY, MAXIMUM, MEMORY_MAXIMUM, SAMPLED, ASSIGNED, CACHE])
 
@@ -191,9 +216,14 @@ class Measured:
     """
 
     def __init__(
-        self, windows: Windows, seed: int, shards: int, anomalies: Anomalies, tally: NDArray[np.float64],
+        self,
+        windows: Windows,
+        seed: int,
+        shards: int,
+        anomalies: Anomalies,
+        tally: NDArray[np.float64],
         faults: NDArray[np.int64],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.windows, self.shards, self.tally, self.faults = windows, shards, tally, faults
         self.tables = model_tables()
         self.traits = traits_of(windows.runs, seed, anomalies, self.tables[2])
@@ -218,9 +248,25 @@ class Measured:
         run = w.run[part]
         codes, keep = np.zeros((len(run), 34), dtype=np.int32), np.zeros(len(run), dtype=bool)
         _values(
-            w.runs, traits.keys, traits.noises, traits.factors, run, w.start[part], w.end[part], between, within,
-            SPECTRA, normal, largest, PERCENTILES, self.rates, np.empty(34), codes, keep, self.faults,
-        )  # fmt: skip
+            w.runs,
+            traits.keys,
+            traits.noises,
+            traits.factors,
+            run,
+            w.start[part],
+            w.end[part],
+            between,
+            within,
+            SPECTRA,
+            normal,
+            largest,
+            PERCENTILES,
+            self.rates,
+            np.empty(34),
+            codes,
+            keep,
+            self.faults,
+        )
         _tally(run, codes, keep, self.words.value, self.tally)
         return codes, keep
 
@@ -232,9 +278,20 @@ def usage_json(measured: Measured) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     buffer = np.empty(2 * CHUNK * max(measured.shards, 4) * ROW_LIMIT // measured.shards, dtype=np.uint8)
     for part, number, rows, codes, keep in measured.blocks():
         size = _format(
-            ids, id_length, w.run[part], w.start[part], w.end[part], codes, keep, rows, _T, _FIELDS, words.words,
-            words.length, buffer,
-        )  # fmt: skip
+            ids,
+            id_length,
+            w.run[part],
+            w.start[part],
+            w.end[part],
+            codes,
+            keep,
+            rows,
+            _T,
+            _FIELDS,
+            words.words,
+            words.length,
+            buffer,
+        )
         yield number, buffer[:size]
 
 
@@ -264,17 +321,23 @@ def _table(windows: Windows, rows: NDArray[np.int64], values: NDArray[np.float64
         return pa.ListArray.from_arrays(offsets, flat)
 
     columns: dict[str, Any] = {
-        "start_time": pa.array(windows.start[rows] * SECOND), "end_time": pa.array(windows.end[rows] * SECOND),
-        "collection_id": pa.array(runs["job"]), "instance_index": pa.array(runs["index"]),
-        "machine_id": pa.array(runs["machine"]), "alloc_collection_id": pa.array(runs["alloc"]),
+        "start_time": pa.array(windows.start[rows] * SECOND),
+        "end_time": pa.array(windows.end[rows] * SECOND),
+        "collection_id": pa.array(runs["job"]),
+        "instance_index": pa.array(runs["index"]),
+        "machine_id": pa.array(runs["machine"]),
+        "alloc_collection_id": pa.array(runs["alloc"]),
         "alloc_instance_index": pa.array(runs["alloc_index"]),
         "collection_type": pa.array(runs["is_alloc_set"].astype(np.int64)),
         "average_usage": record(cpus=number(AVERAGE), memory=number(MEMORY)),
         "maximum_usage": record(cpus=number(MAXIMUM), memory=number(MEMORY_MAXIMUM)),
         "random_sample_usage": record(cpus=number(SAMPLED), memory=pa.nulls(len(rows), pa.float32())),
-        "assigned_memory": number(ASSIGNED), "page_cache_memory": number(CACHE),
-        "cycles_per_instruction": counter(CPI), "memory_accesses_per_instruction": counter(MAI),
-        "sample_rate": number(33), "cpu_usage_distribution": distribution(13, 24),
+        "assigned_memory": number(ASSIGNED),
+        "page_cache_memory": number(CACHE),
+        "cycles_per_instruction": counter(CPI),
+        "memory_accesses_per_instruction": counter(MAI),
+        "sample_rate": number(33),
+        "cpu_usage_distribution": distribution(13, 24),
         "tail_cpu_usage_distribution": distribution(24, 33),
-    }  # fmt: skip
+    }
     return pa.table(columns)

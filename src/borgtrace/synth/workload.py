@@ -81,9 +81,14 @@ class Workload:
     def alloc_set(self, guest: Job) -> Job:
         """Draw the alloc set around a job: one alloc instance per task, somewhat larger than it."""
         asked = Asked(
-            guest.tier, guest.size, min(1.0, guest.cpu * 1.3), min(1.0, guest.memory * 1.4), guest.priority,
-            guest.scheduling_class, guest.different,
-        )  # fmt: skip
+            guest.tier,
+            guest.size,
+            min(1.0, guest.cpu * 1.3),
+            min(1.0, guest.memory * 1.4),
+            guest.priority,
+            guest.scheduling_class,
+            guest.different,
+        )
         host = self._job(asked, np.full(guest.size, 0.5))
         host.is_alloc_set, host.guest, guest.host = True, guest, host
         host.wave, host.phase = guest.wave, guest.phase
@@ -125,13 +130,16 @@ class Workload:
         cpu_scale, memory_scale = self.profile.request_scale
         return [
             Asked(
-                tier, size, tier.cpu.at(cpu[i]) * cpu_scale, tier.memory.at(memory[i]) * memory_scale,
+                tier,
+                size,
+                tier.cpu.at(cpu[i]) * cpu_scale,
+                tier.memory.at(memory[i]) * memory_scale,
                 pick(tier.snapshot_priorities, tier.snapshot_weights, rank[i]),
                 pick(range(4), tier.snapshot_classes, order[i]),
                 self._may_differ(size) and different[i] < tier.snapshot_different,
             )
             for i, size in enumerate(sizes)
-        ]  # fmt: skip
+        ]
 
     def _may_differ(self, size: int) -> bool:
         """Return whether so many tasks can find different machines with some to spare."""
@@ -145,17 +153,30 @@ class Workload:
         is_production = tier.name in ("production", "monitoring")
         is_service = is_production and asked.scheduling_class >= 2
         job = Job(
-            self._id, self._number, tier, asked.priority, asked.scheduling_class,
+            self._id,
+            self._number,
+            tier,
+            asked.priority,
+            asked.scheduling_class,
             user=ranked(self._users.draw(), BUSIEST, 2.1, USERS, 13.0),
-            name=ranked(self._names.draw(), COMMONEST, 0.95, NAMES, 3.5), size=size, cpu=asked.cpu, memory=asked.memory,
-            disk=math.exp(-8.6 + 1.3 * self.random.gauss(0, 1)), different=asked.different,
-            wave=0.4 + 0.8 * draw() if is_service else 0.0, phase=1.0 + draw(),
-            is_looping=is_production and size <= 3 and self._loops.draw() < LOOPING, alive=size,
-        )  # fmt: skip
+            name=ranked(self._names.draw(), COMMONEST, 0.95, NAMES, 3.5),
+            size=size,
+            cpu=asked.cpu,
+            memory=asked.memory,
+            disk=math.exp(-8.6 + 1.3 * self.random.gauss(0, 1)),
+            different=asked.different,
+            wave=0.4 + 0.8 * draw() if is_service else 0.0,
+            phase=1.0 + draw(),
+            is_looping=is_production and size <= 3 and self._loops.draw() < LOOPING,
+            alive=size,
+        )
         used = zip(
-            levels.tolist(), (ratio * asked.memory).tolist(), kinds.tolist(),
-            *(ease.tolist() for ease in self.consumption.draw_ease(size)), strict=True,
-        )  # fmt: skip
+            levels.tolist(),
+            (ratio * asked.memory).tolist(),
+            kinds.tolist(),
+            *(ease.tolist() for ease in self.consumption.draw_ease(size)),
+            strict=True,
+        )
         job.tasks = [Task(job, i, self._tasks + i, *mine) for i, mine in enumerate(used)]
         self._tasks += size
         if draw() < CONSTRAINED:

@@ -24,10 +24,7 @@ def cornish_fisher_slack(state: Row, item: Row, capacity: Row, parameters: Row) 
     skewness = (state[2] + item[2]) / (variance * deviation)
     excess = (state[3] + item[3]) / (variance * variance)
     quantile = (
-        z
-        + (z * z - 1) * skewness / 6
-        + (z**3 - 3 * z) * excess / 24
-        - (2 * z**3 - 5 * z) * skewness * skewness / 36
+        z + (z * z - 1) * skewness / 6 + (z**3 - 3 * z) * excess / 24 - (2 * z**3 - 5 * z) * skewness * skewness / 36
     )
     return room - deviation * quantile
 

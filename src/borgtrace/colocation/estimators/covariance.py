@@ -68,6 +68,4 @@ class CovarianceGpa(Estimator):
         if observed.series is None:
             return np.column_stack([observed.mean, observed.variance, nothing])
         series = observed.series.astype(np.float64)
-        return np.column_stack([
-            observed.mean, observed.variance, nothing, series - series.mean(axis=1, keepdims=True)
-        ])  # fmt: skip
+        return np.column_stack([observed.mean, observed.variance, nothing, series - series.mean(axis=1, keepdims=True)])

@@ -56,12 +56,17 @@ class Observation:
 
     def __post_init__(self) -> None:
         if self.values.ndim != 2 or self.values.shape[1] == 0:
-            raise UsageError("observation", "no observed values", expected="shape (tasks, observations)",
-                             got=str(self.values.shape))  # fmt: skip
+            raise UsageError(
+                "observation", "no observed values", expected="shape (tasks, observations)", got=str(self.values.shape)
+            )
         if not np.isfinite(self.values.max(initial=0)) or not self.values.min(initial=0) >= 0:
-            raise UsageError("observation", "usage is negative or not a number", expected="values ≥ 0",
-                             got=f"{self.values.min()} … {self.values.max()}",
-                             way_out="drop tasks with missing samples first")  # fmt: skip
+            raise UsageError(
+                "observation",
+                "usage is negative or not a number",
+                expected="values ≥ 0",
+                got=f"{self.values.min()} … {self.values.max()}",
+                way_out="drop tasks with missing samples first",
+            )
 
     def __len__(self) -> int:
         return len(self.values)

@@ -58,11 +58,17 @@ def parse_estimator(text: str) -> Estimator:
     name, _, number = text.partition(":")
     kinds = estimators()
     if name not in kinds:
-        raise UsageError("estimator", "unknown name", expected=f"one of {', '.join(kinds)}", got=name or "nothing",
-                         way_out="write name:parameter, such as gpa:0.001")  # fmt: skip
+        raise UsageError(
+            "estimator",
+            "unknown name",
+            expected=f"one of {', '.join(kinds)}",
+            got=name or "nothing",
+            way_out="write name:parameter, such as gpa:0.001",
+        )
     try:
         parameter = float(number)
     except ValueError:
-        raise UsageError(f"estimator {name}", "parameter is not a number", expected=f"{name}:{kinds[name].symbol}",
-                         got=text) from None  # fmt: skip
+        raise UsageError(
+            f"estimator {name}", "parameter is not a number", expected=f"{name}:{kinds[name].symbol}", got=text
+        ) from None
     return kinds[name](parameter)

@@ -32,7 +32,10 @@ class Request(SizeEstimator):
     def sizes(self, observed: Observation) -> Numbers:
         """Request ÷ o of each task."""
         if observed.request is None:
-            raise UsageError("estimator request", "no requests are known",
-                             way_out="use a store or a pool file with requests, or another estimator")  # fmt: skip
+            raise UsageError(
+                "estimator request",
+                "no requests are known",
+                way_out="use a store or a pool file with requests, or another estimator",
+            )
         is_known = np.isfinite(observed.request)
         return np.where(is_known, observed.request / self.parameter, observed.moments[:, 5])

@@ -60,12 +60,17 @@ class Together(Estimator):
     def items(self, observed: Observation, capacity: float) -> Numbers:
         """Both loads, then what each test says of the task."""
         if observed.memory is None:
-            raise UsageError("estimator together", "no memory was observed",
-                             way_out="build the pool from a store that has memory")  # fmt: skip
-        return np.column_stack([
-            observed.mean, observed.memory.mean, self.cpu.items(observed, capacity),
-            self.memory.items(observed.memory, self.memory_capacity),
-        ])  # fmt: skip
+            raise UsageError(
+                "estimator together", "no memory was observed", way_out="build the pool from a store that has memory"
+            )
+        return np.column_stack(
+            [
+                observed.mean,
+                observed.memory.mean,
+                self.cpu.items(observed, capacity),
+                self.memory.items(observed.memory, self.memory_capacity),
+            ]
+        )
 
     def parameters(self, capacity: float) -> Numbers:
         """The parameters of both tests."""

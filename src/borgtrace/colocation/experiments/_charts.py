@@ -14,10 +14,19 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 460, 320
 HUES = {
-    "average": "#4c78a8", "percentile": "#72b7b2", "cantelli": "#b279a2", "gpa": "#e45756",
-    "gpa-calibrated": "#ff9da6", "convolution": "#54a24b", "saddlepoint": "#eeca3b", "chernoff": "#9d755d",
-    "bernstein": "#bab0ac", "hoeffding": "#888888", "cornish-fisher": "#f58518", "request": "#222222",
-}  # fmt: skip
+    "average": "#4c78a8",
+    "percentile": "#72b7b2",
+    "cantelli": "#b279a2",
+    "gpa": "#e45756",
+    "gpa-calibrated": "#ff9da6",
+    "convolution": "#54a24b",
+    "saddlepoint": "#eeca3b",
+    "chernoff": "#9d755d",
+    "bernstein": "#bab0ac",
+    "hoeffding": "#888888",
+    "cornish-fisher": "#f58518",
+    "request": "#222222",
+}
 """One colour per estimator in every chart."""
 OVERFLOW = "overflow probability (q)"
 
@@ -36,9 +45,7 @@ def with_floor(rows: Sequence[Summary]) -> list[Summary]:
     shown = []
     for row in rows:
         least = 0.5 / max(row["trials"], 1)
-        shown.append(
-            row | {"shown_q": max(row["q"], least), "seen": "none seen" if row["q"] == 0 else "overflow seen"}
-        )
+        shown.append(row | {"shown_q": max(row["q"], least), "seen": "none seen" if row["q"] == 0 else "overflow seen"})
     return shown
 
 
@@ -55,13 +62,21 @@ def m_q_chart(
         x=alt.X("m:Q", title="machines ÷ lower bound (m)", scale=alt.Scale(zero=False)),
         y=overflow_axis(alt.Y, "shown_q"),
     )
-    tooltip = ["label:N", "packer:N", "data:N", "capacity:Q", "clairvoyance:Q", "m_abs:Q", "m:Q",
-               alt.Tooltip("q:Q", format=".2e"), "n_unplaceable:Q"]  # fmt: skip
+    tooltip = [
+        "label:N",
+        "packer:N",
+        "data:N",
+        "capacity:Q",
+        "clairvoyance:Q",
+        "m_abs:Q",
+        "m:Q",
+        alt.Tooltip("q:Q", format=".2e"),
+        "n_unplaceable:Q",
+    ]
     seen = alt.Scale(domain=["overflow seen", "none seen"], range=[1, 0.35])
     points = base.mark_point(size=70, filled=True).encode(
-        color=colour, opacity=alt.Opacity("seen:N", scale=seen),
-        tooltip=tooltip, **channels,
-    )  # fmt: skip
+        color=colour, opacity=alt.Opacity("seen:N", scale=seen), tooltip=tooltip, **channels
+    )
     names = base.mark_text(align="left", dx=7, fontSize=9).encode(text="label:N", color=colour)
     layers = [points, names]
     if target is not None:
@@ -85,12 +100,7 @@ def spread_chart(result: pa.Table, column: str, title: str) -> alt.LayerChart:
     else:
         x = alt.X("low:Q", scale=alt.Scale(zero=False), title=title)
     base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("label:N", title=None, sort=None))
-    bars = base.mark_rule().encode(
-        x=x,
-        x2="high:Q",
-        color="packer:N",
-        yOffset="packer:N",
-    )
+    bars = base.mark_rule().encode(x=x, x2="high:Q", color="packer:N", yOffset="packer:N")
     means = base.mark_point(filled=True).encode(x="middle:Q", color="packer:N", yOffset="packer:N")
     return alt.layer(bars, means).properties(width=300, height=HEIGHT)
 
@@ -107,6 +117,6 @@ def lines(
         color=alt.Color("label:N", title="estimator"),
         tooltip=["label:N", f"{x}:Q", "m:Q", alt.Tooltip("q:Q", format=".2e")],
     )
-    return alt.layer(
-        base.mark_line().encode(strokeDash=f"{dash}:N"), base.mark_point(filled=True)
-    ).properties(width=WIDTH, height=HEIGHT)
+    return alt.layer(base.mark_line().encode(strokeDash=f"{dash}:N"), base.mark_point(filled=True)).properties(
+        width=WIDTH, height=HEIGHT
+    )

@@ -41,7 +41,7 @@ _VALUES = (
     Column("n_unplaceable", "int64", "1", "Tasks that fit no machine alone.", nullable=False),
     Column("n_moved", "int64", "1", "Tasks moved by rebalancing.", nullable=False),
     Column("predicted", "float64", "fraction", "Overflow the estimator predicts before rebalancing."),
-)  # fmt: skip
+)
 
 
 def outcome_table(name: str) -> Table:
@@ -54,17 +54,27 @@ def to_table(outcomes: Iterable[Outcome], declared: Table) -> pa.Table:
     """Outcomes as rows of a declared table."""
     rows = [
         {
-            "estimator": outcome.cell.estimator.name, "parameter": float(outcome.cell.estimator.parameter),
-            "packer": outcome.cell.packer, "is_rebalanced": outcome.cell.is_rebalanced,
-            "data": outcome.cell.data, "capacity": outcome.cell.capacity,
-            "clairvoyance": outcome.cell.clairvoyance, "instance": outcome.instance,
-            "m_abs": outcome.m_abs, "lower_bound": outcome.lower_bound, "m": outcome.m, "q": outcome.q,
-            "overflows": outcome.overflows, "trials": outcome.trials, "n_tasks": outcome.n_tasks,
-            "n_unplaceable": outcome.n_unplaceable, "n_moved": outcome.n_moved,
+            "estimator": outcome.cell.estimator.name,
+            "parameter": float(outcome.cell.estimator.parameter),
+            "packer": outcome.cell.packer,
+            "is_rebalanced": outcome.cell.is_rebalanced,
+            "data": outcome.cell.data,
+            "capacity": outcome.cell.capacity,
+            "clairvoyance": outcome.cell.clairvoyance,
+            "instance": outcome.instance,
+            "m_abs": outcome.m_abs,
+            "lower_bound": outcome.lower_bound,
+            "m": outcome.m,
+            "q": outcome.q,
+            "overflows": outcome.overflows,
+            "trials": outcome.trials,
+            "n_tasks": outcome.n_tasks,
+            "n_unplaceable": outcome.n_unplaceable,
+            "n_moved": outcome.n_moved,
             "predicted": outcome.predicted,
         }
         for outcome in outcomes
-    ]  # fmt: skip
+    ]
     return pa.Table.from_pylist(rows, schema=arrow_schema(declared))
 
 
@@ -121,13 +131,17 @@ def _mean(rows: list[Summary]) -> Summary:
     return {
         "m_abs": float(np.mean([row["m_abs"] for row in rows])),
         "m_abs_median": float(np.median([row["m_abs"] for row in rows])),
-        "m": float(np.mean(m)), "m_low": min(m), "m_high": max(m),
+        "m": float(np.mean(m)),
+        "m_low": min(m),
+        "m_high": max(m),
         "q": sum(row["overflows"] for row in rows) / trials if trials else 0.0,
-        "q_low": min(q), "q_high": max(q), "trials": trials,
+        "q_low": min(q),
+        "q_high": max(q),
+        "trials": trials,
         "n_unplaceable": float(np.mean([row["n_unplaceable"] for row in rows])),
         "n_tasks": rows[0]["n_tasks"],
         "predicted": float(np.mean(promises)) if promises else None,
-    }  # fmt: skip
+    }
 
 
 def find(result: pa.Table, **cell: Any) -> list[Summary]:

@@ -36,7 +36,9 @@ def _interval(name: str, unit: str, doc: str, *, nullable: bool = False) -> tupl
 
 
 RESULT = Table(
-    "packing_advice", "way of packing", ("estimator", "parameter"),
+    "packing_advice",
+    "way of packing",
+    ("estimator", "parameter"),
     (
         Column("estimator", "string", "id", "Name of the estimator.", nullable=False),
         Column("parameter", "float64", "1", "Its parameter.", nullable=False),
@@ -53,7 +55,7 @@ RESULT = Table(
         Column("capacity", "float64", "fraction", "Capacity of every machine.", nullable=False),
         Column("n_tasks", "int64", "1", "Tasks per instance.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def compute(
@@ -83,15 +85,23 @@ def _judged(judging: Grid, choosing: Grid, target: float, capacity: float) -> pa
 
 def _row(found: Candidate, target: float, capacity: float, n_tasks: int) -> dict[str, Any]:
     intervals = {
-        "machines": found.machines, "q": found.q,
-        "saved_request": found.saved_request, "saved_maximum": found.saved_maximum,
-    }  # fmt: skip
+        "machines": found.machines,
+        "q": found.q,
+        "saved_request": found.saved_request,
+        "saved_maximum": found.saved_maximum,
+    }
     row: dict[str, Any] = {
-        "estimator": found.estimator.name, "parameter": float(found.estimator.parameter),
-        "n_unplaceable": found.n_unplaceable, "overcommit": found.overcommit, "keeps_target": found.keeps,
-        "is_on_front": found.is_on_front, "is_advised": found.is_advised, "target": target,
-        "capacity": capacity, "n_tasks": n_tasks,
-    }  # fmt: skip
+        "estimator": found.estimator.name,
+        "parameter": float(found.estimator.parameter),
+        "n_unplaceable": found.n_unplaceable,
+        "overcommit": found.overcommit,
+        "keeps_target": found.keeps,
+        "is_on_front": found.is_on_front,
+        "is_advised": found.is_advised,
+        "target": target,
+        "capacity": capacity,
+        "n_tasks": n_tasks,
+    }
     for name, interval in intervals.items():
         row |= _parts(name, interval)
     return row
@@ -126,9 +136,7 @@ def advice(result: pa.Table) -> str:
     try:
         row = advised(result)
     except NotApplicable:
-        return (
-            f"No way of packing that was tried stays {promise}; allow more overflow or use larger machines."
-        )
+        return f"No way of packing that was tried stays {promise}; allow more overflow or use larger machines."
     text = (
         f"To stay {promise}, pack by {row['estimator']} {row['parameter']:g}: {row['machines']:.1f} machines "
         f"({row['machines_low']:.1f} … {row['machines_high']:.1f}) for {row['n_tasks']:,} tasks, "
@@ -170,20 +178,25 @@ def plot(result: pa.Table) -> alt.LayerChart:
     present = [name for name in HUES if any(row["estimator"] == name for row in rows)]
     colour = alt.Color("estimator:N", scale=alt.Scale(domain=present, range=[HUES[n] for n in present]))
     base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("machines:Q", title="machines", scale=alt.Scale(zero=False)),
-        y=overflow_axis(alt.Y, "shown"),
+        x=alt.X("machines:Q", title="machines", scale=alt.Scale(zero=False)), y=overflow_axis(alt.Y, "shown")
     )
     points = base.mark_point(filled=True, size=55).encode(
-        color=colour, opacity=alt.condition("datum.is_on_front", alt.value(1.0), alt.value(0.35)),
-        tooltip=["label:N", "machines:Q", alt.Tooltip("q:Q", format=".2e"), "overcommit:Q", "saved_request:Q",
-                 "saved_maximum:Q", "n_unplaceable:Q"],
-    )  # fmt: skip
+        color=colour,
+        opacity=alt.condition("datum.is_on_front", alt.value(1.0), alt.value(0.35)),
+        tooltip=[
+            "label:N",
+            "machines:Q",
+            alt.Tooltip("q:Q", format=".2e"),
+            "overcommit:Q",
+            "saved_request:Q",
+            "saved_maximum:Q",
+            "n_unplaceable:Q",
+        ],
+    )
     chosen = base.transform_filter("datum.is_advised")
     ring = chosen.mark_point(size=260, color="black", strokeWidth=2)
     name = chosen.mark_text(align="left", dx=12, fontWeight="bold").encode(text="label:N")
-    limit = (
-        alt.Chart(alt.Data(values=[{"q": rows[0]["target"]}])).mark_rule(strokeDash=[4, 4]).encode(y="q:Q")
-    )
+    limit = alt.Chart(alt.Data(values=[{"q": rows[0]["target"]}])).mark_rule(strokeDash=[4, 4]).encode(y="q:Q")
     return alt.layer(limit, points, ring, name).properties(
         width=520, height=340, title=alt.Title("Advice", subtitle=_wrapped(advice(result)))
     )
@@ -196,15 +209,36 @@ def _wrapped(text: str, width: int = 95) -> list[str]:
 
 
 CLAIMS = (
-    Claim("advice-keeps", "the advice keeps the target on instances it has not seen (q ÷ target)", "≤ 1",
-          lambda r: advised(r)["q"] / advised(r)["target"], lambda v: v <= 1.0),
-    Claim("advice-saves-maximum", "it saves machines against packing by the maximum (lower end of the interval)",
-          "> 0", lambda r: advised(r)["saved_maximum_low"], lambda v: v > 0),
-    Claim("advice-saves-request", "it saves machines against packing by request (lower end of the interval)",
-          "> 0", lambda r: advised(r)["saved_request_low"], lambda v: v > 0),
-)  # fmt: skip
+    Claim(
+        "advice-keeps",
+        "the advice keeps the target on instances it has not seen (q ÷ target)",
+        "≤ 1",
+        lambda r: advised(r)["q"] / advised(r)["target"],
+        lambda v: v <= 1.0,
+    ),
+    Claim(
+        "advice-saves-maximum",
+        "it saves machines against packing by the maximum (lower end of the interval)",
+        "> 0",
+        lambda r: advised(r)["saved_maximum_low"],
+        lambda v: v > 0,
+    ),
+    Claim(
+        "advice-saves-request",
+        "it saves machines against packing by request (lower end of the interval)",
+        "> 0",
+        lambda r: advised(r)["saved_request_low"],
+        lambda v: v > 0,
+    ),
+)
 
 RECIPE = Recipe(
-    "packing_advice", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="question of cluster operators; method after Janus & Rzadca, SoCC'17", order=440,
-)  # fmt: skip
+    "packing_advice",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="question of cluster operators; method after Janus & Rzadca, SoCC'17",
+    order=440,
+)

@@ -12,14 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation.experiments._charts import m_q_chart
-from borgtrace.colocation.experiments._outcomes import (
-    find,
-    outcome_table,
-    packing,
-    paper_estimators,
-    summaries,
-    value,
-)
+from borgtrace.colocation.experiments._outcomes import find, outcome_table, packing, paper_estimators, summaries, value
 from borgtrace.colocation.grid import Cell
 from borgtrace.colocation.instances import Data
 from borgtrace.recipe import Claim, NotApplicable, Recipe
@@ -47,30 +40,64 @@ def gain(result: pa.Table, estimator: str) -> float:
     """Q from averages ÷ q from instantaneous data: geometric mean over the parameters with overflows in both."""
     rows = find(result, estimator=estimator, clairvoyance=1.0)
     q = {(row["parameter"], row["data"]): row["q"] for row in rows}
-    ratios = [
-        q[p, "avg"] / q[p, "inst"] for p in {row["parameter"] for row in rows} if q[p, "avg"] and q[p, "inst"]
-    ]
+    ratios = [q[p, "avg"] / q[p, "inst"] for p in {row["parameter"] for row in rows} if q[p, "avg"] and q[p, "inst"]]
     if not ratios:
         raise NotApplicable("no overflow from instantaneous data")
     return float(np.exp(np.mean(np.log(ratios))))
 
 
 CLAIMS = (
-    Claim("S1-avg-cantelli", "instantaneous data lower q of cantelli about 10 times", "≈ 10",
-          lambda r: gain(r, "cantelli"), lambda v: 5 <= v <= 20, "Janus & Rzadca, §5.3"),
-    Claim("S1-avg-gpa", "instantaneous data lower q of gpa 2–3 times", "2–3",
-          lambda r: gain(r, "gpa"), lambda v: 1.5 <= v <= 4.5, "Janus & Rzadca, §5.3"),
-    Claim("S1-avg-average", "for average the data make no difference", "1",
-          lambda r: gain(r, "average"), lambda v: 0.8 <= v <= 1.25, "Janus & Rzadca, §5.3"),
-    Claim("S1-avg-maximum-0.8", "q of the maximum of 80 % of the averages, within a factor of 5", 3e-7,
-          lambda r: value(r, "q", estimator="percentile", parameter=100.0, data="avg", clairvoyance=0.8),
-          lambda v: 6e-8 <= v <= 1.5e-6, "Janus & Rzadca, §5.3", ".1e"),
-    Claim("S1-avg-maximum-1", "q of the maximum of all averages, within a factor of 5", 5e-5,
-          lambda r: value(r, "q", estimator="percentile", parameter=100.0, data="avg", clairvoyance=1.0),
-          lambda v: 1e-5 <= v <= 2.5e-4, "Janus & Rzadca, §5.3", ".1e"),
-)  # fmt: skip
+    Claim(
+        "S1-avg-cantelli",
+        "instantaneous data lower q of cantelli about 10 times",
+        "≈ 10",
+        lambda r: gain(r, "cantelli"),
+        lambda v: 5 <= v <= 20,
+        "Janus & Rzadca, §5.3",
+    ),
+    Claim(
+        "S1-avg-gpa",
+        "instantaneous data lower q of gpa 2–3 times",
+        "2–3",
+        lambda r: gain(r, "gpa"),
+        lambda v: 1.5 <= v <= 4.5,
+        "Janus & Rzadca, §5.3",
+    ),
+    Claim(
+        "S1-avg-average",
+        "for average the data make no difference",
+        "1",
+        lambda r: gain(r, "average"),
+        lambda v: 0.8 <= v <= 1.25,
+        "Janus & Rzadca, §5.3",
+    ),
+    Claim(
+        "S1-avg-maximum-0.8",
+        "q of the maximum of 80 % of the averages, within a factor of 5",
+        3e-7,
+        lambda r: value(r, "q", estimator="percentile", parameter=100.0, data="avg", clairvoyance=0.8),
+        lambda v: 6e-8 <= v <= 1.5e-6,
+        "Janus & Rzadca, §5.3",
+        ".1e",
+    ),
+    Claim(
+        "S1-avg-maximum-1",
+        "q of the maximum of all averages, within a factor of 5",
+        5e-5,
+        lambda r: value(r, "q", estimator="percentile", parameter=100.0, data="avg", clairvoyance=1.0),
+        lambda v: 1e-5 <= v <= 2.5e-4,
+        "Janus & Rzadca, §5.3",
+        ".1e",
+    ),
+)
 
 RECIPE = Recipe(
-    "packing_averages", packing(cells, RESULT), plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 10", order=330,
-)  # fmt: skip
+    "packing_averages",
+    packing(cells, RESULT),
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="Janus & Rzadca, SoCC'17, Fig. 10",
+    order=330,
+)

@@ -14,14 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation.experiments._charts import m_q_chart, spread_chart
-from borgtrace.colocation.experiments._outcomes import (
-    find,
-    outcome_table,
-    packing,
-    paper_estimators,
-    summaries,
-    value,
-)
+from borgtrace.colocation.experiments._outcomes import find, outcome_table, packing, paper_estimators, summaries, value
 from borgtrace.colocation.grid import Cell
 from borgtrace.recipe import Claim, NotApplicable, Recipe
 
@@ -93,52 +86,106 @@ def _within_factor(published: float, factor: float):  # type: ignore[no-untyped-
 
 def _claim_m(estimator: str, parameter: float, published: float) -> Claim:
     return Claim(
-        f"S1-m-{estimator}-{parameter:g}", f"m of {estimator} {parameter:g}", published,
-        lambda r: _best(r, "m", estimator, parameter), _near(published, 0.03), "Janus & Rzadca, Fig. 8",
-    )  # fmt: skip
+        f"S1-m-{estimator}-{parameter:g}",
+        f"m of {estimator} {parameter:g}",
+        published,
+        lambda r: _best(r, "m", estimator, parameter),
+        _near(published, 0.03),
+        "Janus & Rzadca, Fig. 8",
+    )
 
 
 def _rare(result: pa.Table, estimator: str, parameter: float, published: float) -> float:
     """q, unless it is too rare for the number of draws to be seen."""
     row = find(result, estimator=estimator, parameter=parameter, packer="best-fit")[0]
     if row["q"] == 0 and published * row["trials"] < 3:
-        raise NotApplicable(
-            f"none seen in {row['trials']:.1e} draws, {published * row['trials']:.1f} expected"
-        )
+        raise NotApplicable(f"none seen in {row['trials']:.1e} draws, {published * row['trials']:.1f} expected")
     return float(row["q"])
 
 
 def _claim_q(estimator: str, parameter: float, published: float) -> Claim:
     return Claim(
-        f"S1-q-{estimator}-{parameter:g}", f"q of {estimator} {parameter:g}, within a factor of 5", published,
-        lambda r: _rare(r, estimator, parameter, published), _within_factor(published, 5),
-        "Janus & Rzadca, Fig. 9", ".1e",
-    )  # fmt: skip
+        f"S1-q-{estimator}-{parameter:g}",
+        f"q of {estimator} {parameter:g}, within a factor of 5",
+        published,
+        lambda r: _rare(r, estimator, parameter, published),
+        _within_factor(published, 5),
+        "Janus & Rzadca, Fig. 9",
+        ".1e",
+    )
 
 
 CLAIMS = (
-    Claim("S1-av-machines", "average 1.0 packs 1,000 tasks into 28 machines", 28.0,
-          lambda r: _of_a_thousand(r, "m_abs", "average", 1.0), lambda v: 27 <= v <= 29, "Janus & Rzadca, §5.2"),
-    Claim("S1-gpa-0.1-machines", "median machines of gpa 0.1", 35.0,
-          lambda r: _of_a_thousand(r, "m_abs_median", "gpa", 0.1), lambda v: 34 <= v <= 36, "Janus & Rzadca, §5.2"),
-    Claim("S1-gpa-0.001-machines", "median machines of gpa 0.001", 47.0,
-          lambda r: _of_a_thousand(r, "m_abs_median", "gpa", 0.001), lambda v: 45.6 <= v <= 48.4,
-          "Janus & Rzadca, §5.2"),
+    Claim(
+        "S1-av-machines",
+        "average 1.0 packs 1,000 tasks into 28 machines",
+        28.0,
+        lambda r: _of_a_thousand(r, "m_abs", "average", 1.0),
+        lambda v: 27 <= v <= 29,
+        "Janus & Rzadca, §5.2",
+    ),
+    Claim(
+        "S1-gpa-0.1-machines",
+        "median machines of gpa 0.1",
+        35.0,
+        lambda r: _of_a_thousand(r, "m_abs_median", "gpa", 0.1),
+        lambda v: 34 <= v <= 36,
+        "Janus & Rzadca, §5.2",
+    ),
+    Claim(
+        "S1-gpa-0.001-machines",
+        "median machines of gpa 0.001",
+        47.0,
+        lambda r: _of_a_thousand(r, "m_abs_median", "gpa", 0.001),
+        lambda v: 45.6 <= v <= 48.4,
+        "Janus & Rzadca, §5.2",
+    ),
     *(_claim_m("gpa", rho, m) for rho, m in ((0.1, 1.25), (0.05, 1.34), (0.001, 1.68))),
     *(_claim_m("cantelli", b, m) for b, m in ((4.4, 4.95), (1.7, 2.52), (1.0, 1.90))),
-    Claim("S1-gpa-0.001-q", "gpa 0.001 overflows 60 % more often than promised", "1.6e-3",
-          lambda r: _best(r, "q", "gpa", 0.001), lambda v: 1.1e-3 <= v <= 1.8e-3, "Janus & Rzadca, §5.2", ".2e"),
+    Claim(
+        "S1-gpa-0.001-q",
+        "gpa 0.001 overflows 60 % more often than promised",
+        "1.6e-3",
+        lambda r: _best(r, "q", "gpa", 0.001),
+        lambda v: 1.1e-3 <= v <= 1.8e-3,
+        "Janus & Rzadca, §5.2",
+        ".2e",
+    ),
     *(_claim_q("cantelli", b, q) for b, q in ((1.7, 2e-6), (1.0, 3e-4))),
     *(_claim_q("percentile", p, q) for p, q in ((90.0, 7e-5), (95.0, 5e-6), (99.0, 2e-8))),
-    Claim("S1-ff-bf", "First Fit and Best Fit differ by at most one machine", "≤ 1",
-          packer_difference, lambda v: v <= 1, "Janus & Rzadca, §5.2"),
-    Claim("S1-dominance", "no estimator is best in both m and q", "none", dominators, lambda v: v == "none",
-          "Janus & Rzadca, §5.2"),
-    Claim("S1-linear", "log q falls linearly with m (R²)", "linear", linearity, lambda v: v >= 0.9,
-          "Janus & Rzadca, Fig. 7"),
-)  # fmt: skip
+    Claim(
+        "S1-ff-bf",
+        "First Fit and Best Fit differ by at most one machine",
+        "≤ 1",
+        packer_difference,
+        lambda v: v <= 1,
+        "Janus & Rzadca, §5.2",
+    ),
+    Claim(
+        "S1-dominance",
+        "no estimator is best in both m and q",
+        "none",
+        dominators,
+        lambda v: v == "none",
+        "Janus & Rzadca, §5.2",
+    ),
+    Claim(
+        "S1-linear",
+        "log q falls linearly with m (R²)",
+        "linear",
+        linearity,
+        lambda v: v >= 0.9,
+        "Janus & Rzadca, Fig. 7",
+    ),
+)
 
 RECIPE = Recipe(
-    "packing_base", packing(cells, RESULT), plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 7–9", order=320,
-)  # fmt: skip
+    "packing_base",
+    packing(cells, RESULT),
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="Janus & Rzadca, SoCC'17, Fig. 7–9",
+    order=320,
+)

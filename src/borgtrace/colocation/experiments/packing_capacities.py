@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from borgtrace.colocation.experiments._charts import lines
-from borgtrace.colocation.experiments._outcomes import (
-    find,
-    outcome_table,
-    packing,
-    paper_estimators,
-    summaries,
-    value,
-)
+from borgtrace.colocation.experiments._outcomes import find, outcome_table, packing, paper_estimators, summaries, value
 from borgtrace.colocation.grid import Cell
 from borgtrace.recipe import Claim, NotApplicable, Recipe
 
@@ -32,19 +25,12 @@ CAPACITIES = (0.5, 0.8, 1.0, 2.0, 5.0)
 
 def cells() -> list[Cell]:
     """Every estimator of the paper at every capacity, rebalanced and not."""
-    return [
-        Cell(e, capacity=c, is_rebalanced=r)
-        for e in paper_estimators()
-        for c in CAPACITIES
-        for r in (False, True)
-    ]
+    return [Cell(e, capacity=c, is_rebalanced=r) for e in paper_estimators() for c in CAPACITIES for r in (False, True)]
 
 
 def plot(result: pa.Table) -> alt.LayerChart:
     """Draw q against the capacity, per estimator, rebalanced."""
-    rows = [
-        row for row in summaries(result) if row["is_rebalanced"] and row["estimator"] in ("gpa", "average")
-    ]
+    rows = [row for row in summaries(result) if row["is_rebalanced"] and row["estimator"] in ("gpa", "average")]
     return lines(rows, "capacity", "capacity of a machine").properties(title="Fig. 11")
 
 
@@ -64,17 +50,42 @@ def worst_promise(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim("S1-capacity-gpa", "q of gpa (ρ ≥ .01) stays near ρ at every capacity (largest q ÷ ρ)", "≈ 1",
-          worst_promise, lambda v: v <= 1.6, "Janus & Rzadca, §5.4"),
-    Claim("S1-capacity-trend", "q of gpa .001 is higher on small machines than on large ones", "c = .5 over c = 5",
-          lambda r: value(r, "q", estimator="gpa", parameter=0.001, capacity=0.5, is_rebalanced=True)
-          / max(value(r, "q", estimator="gpa", parameter=0.001, capacity=5.0, is_rebalanced=True), 1e-12),
-          lambda v: v > 1, "Janus & Rzadca, §5.4"),
-    Claim("S1-capacity-average", "q of average 1.25 varies strongly with the capacity (largest ÷ smallest)", "≫ 1",
-          lambda r: spread(r, "average", 1.25), lambda v: v > 5, "Janus & Rzadca, §5.4"),
-)  # fmt: skip
+    Claim(
+        "S1-capacity-gpa",
+        "q of gpa (ρ ≥ .01) stays near ρ at every capacity (largest q ÷ ρ)",
+        "≈ 1",
+        worst_promise,
+        lambda v: v <= 1.6,
+        "Janus & Rzadca, §5.4",
+    ),
+    Claim(
+        "S1-capacity-trend",
+        "q of gpa .001 is higher on small machines than on large ones",
+        "c = .5 over c = 5",
+        lambda r: (
+            value(r, "q", estimator="gpa", parameter=0.001, capacity=0.5, is_rebalanced=True)
+            / max(value(r, "q", estimator="gpa", parameter=0.001, capacity=5.0, is_rebalanced=True), 1e-12)
+        ),
+        lambda v: v > 1,
+        "Janus & Rzadca, §5.4",
+    ),
+    Claim(
+        "S1-capacity-average",
+        "q of average 1.25 varies strongly with the capacity (largest ÷ smallest)",
+        "≫ 1",
+        lambda r: spread(r, "average", 1.25),
+        lambda v: v > 5,
+        "Janus & Rzadca, §5.4",
+    ),
+)
 
 RECIPE = Recipe(
-    "packing_capacities", packing(cells, RESULT), plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 11", order=340,
-)  # fmt: skip
+    "packing_capacities",
+    packing(cells, RESULT),
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="Janus & Rzadca, SoCC'17, Fig. 11",
+    order=340,
+)

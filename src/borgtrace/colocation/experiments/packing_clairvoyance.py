@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from borgtrace.colocation.experiments._charts import lines
-from borgtrace.colocation.experiments._outcomes import (
-    find,
-    outcome_table,
-    packing,
-    paper_estimators,
-    summaries,
-    value,
-)
+from borgtrace.colocation.experiments._outcomes import find, outcome_table, packing, paper_estimators, summaries, value
 from borgtrace.colocation.grid import Cell
 from borgtrace.recipe import Claim, Recipe
 
@@ -43,21 +36,42 @@ def plot(result: pa.Table) -> alt.LayerChart:
 def _loss(result: pa.Table, column: str) -> float:
     """Largest relative difference of gpa between .01 and 1, over its targets."""
     return max(
-        abs(value(result, column, estimator="gpa", parameter=row["parameter"], clairvoyance=0.01)
-            / max(row[column], 1e-12) - 1)
+        abs(
+            value(result, column, estimator="gpa", parameter=row["parameter"], clairvoyance=0.01)
+            / max(row[column], 1e-12)
+            - 1
+        )
         for row in find(result, estimator="gpa", clairvoyance=1.0)
         if row["parameter"] >= 0.01
-    )  # fmt: skip
+    )
 
 
 CLAIMS = (
-    Claim("S1-observations-m", "100 observations give gpa the machines of all (difference)", "≈ 0",
-          lambda r: _loss(r, "m"), lambda v: v <= 0.03, "Janus & Rzadca, §5.5"),
-    Claim("S1-observations-q", "100 observations give gpa (ρ ≥ .01) the overflow of all (difference)", "≈ 0",
-          lambda r: _loss(r, "q"), lambda v: v <= 0.5, "Janus & Rzadca, §5.5"),
-)  # fmt: skip
+    Claim(
+        "S1-observations-m",
+        "100 observations give gpa the machines of all (difference)",
+        "≈ 0",
+        lambda r: _loss(r, "m"),
+        lambda v: v <= 0.03,
+        "Janus & Rzadca, §5.5",
+    ),
+    Claim(
+        "S1-observations-q",
+        "100 observations give gpa (ρ ≥ .01) the overflow of all (difference)",
+        "≈ 0",
+        lambda r: _loss(r, "q"),
+        lambda v: v <= 0.5,
+        "Janus & Rzadca, §5.5",
+    ),
+)
 
 RECIPE = Recipe(
-    "packing_clairvoyance", packing(cells, RESULT), plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 12", order=350,
-)  # fmt: skip
+    "packing_clairvoyance",
+    packing(cells, RESULT),
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="Janus & Rzadca, SoCC'17, Fig. 12",
+    order=350,
+)

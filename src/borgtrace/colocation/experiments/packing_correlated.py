@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "packing_correlated", "way of packing, kind of evaluation and instance",
+    "packing_correlated",
+    "way of packing, kind of evaluation and instance",
     ("estimator", "target", "is_apart", "judged_on", "instance"),
     (
         Column("estimator", "string", "id", "Which test: gpa or gpa-covariance.", nullable=False),
@@ -42,18 +43,12 @@ RESULT = Table(
         Column("overflows", "int64", "1", "Pairs of machine and moment that overflow.", nullable=False),
         Column("trials", "int64", "1", "Pairs of machine and moment.", nullable=False),
     ),
-)  # fmt: skip
+)
 TARGETS = (0.05, 0.01)
 
 
 def compute(
-    tables: Tables,
-    *,
-    tasks: int = 100_000,
-    instances: int = 5,
-    size: int = 1_000,
-    hours: int = 24,
-    seed: int = 0,
+    tables: Tables, *, tasks: int = 100_000, instances: int = 5, size: int = 1_000, hours: int = 24, seed: int = 0
 ) -> pa.Table:
     """Learn on the first half of the busiest hours, judge on the second."""
     pool = pool_of(tables, tasks=tasks, seed=seed)
@@ -71,22 +66,29 @@ def compute(
     return pa.Table.from_pylist(rows)
 
 
-def _rows(
-    seen: Observation, jobs: np.ndarray, judged: dict[str, np.ndarray], number: int
-) -> list[dict[str, Any]]:
+def _rows(seen: Observation, jobs: np.ndarray, judged: dict[str, np.ndarray], number: int) -> list[dict[str, Any]]:
     ways: list[tuple[Estimator, bool]] = [
         (kind(target), apart) for kind in (Gpa, CovarianceGpa) for target in TARGETS for apart in (False, True)
-    ]  # fmt: skip
+    ]
     packings = [pack(e, seen, groups=jobs if apart else None) for e, apart in ways]
     rows = []
     for name, values in judged.items():
         counts = overflow_counts(values, packings).sum(axis=1)
         for (estimator, apart), packing, overflows in zip(ways, packings, counts, strict=True):
-            rows.append({
-                "estimator": estimator.name, "target": estimator.parameter, "is_apart": apart,
-                "judged_on": name, "instance": number, "n_tasks": len(values), "hours": values.shape[1] / 12,
-                "m_abs": packing.n_bins, "overflows": int(overflows), "trials": packing.n_bins * values.shape[1],
-            })  # fmt: skip
+            rows.append(
+                {
+                    "estimator": estimator.name,
+                    "target": estimator.parameter,
+                    "is_apart": apart,
+                    "judged_on": name,
+                    "instance": number,
+                    "n_tasks": len(values),
+                    "hours": values.shape[1] / 12,
+                    "m_abs": packing.n_bins,
+                    "overflows": int(overflows),
+                    "trials": packing.n_bins * values.shape[1],
+                }
+            )
     return rows
 
 
@@ -105,16 +107,25 @@ def plot(result: pa.Table) -> alt.Chart:
 
     return (
         alt.Chart(alt.Data(values=result.to_pylist()))
-        .transform_aggregate(m="mean(m_abs)", over="sum(overflows)", trials="sum(trials)",
-                             groupby=["estimator", "target", "is_apart", "judged_on"])
-        .transform_calculate(q="max(datum.over / datum.trials, 1e-6)",
-                             way="datum.estimator + (datum.is_apart ? ', jobs apart' : '')")
+        .transform_aggregate(
+            m="mean(m_abs)",
+            over="sum(overflows)",
+            trials="sum(trials)",
+            groupby=["estimator", "target", "is_apart", "judged_on"],
+        )
+        .transform_calculate(
+            q="max(datum.over / datum.trials, 1e-6)", way="datum.estimator + (datum.is_apart ? ', jobs apart' : '')"
+        )
         .mark_point(filled=True, size=70)
-        .encode(x=alt.X("m:Q", title="machines", scale=alt.Scale(zero=False)),
-                y=overflow_axis(alt.Y, "q"),
-                color="way:N", shape="judged_on:N", tooltip=["way:N", "target:Q", "judged_on:N", "m:Q", "q:Q"])
+        .encode(
+            x=alt.X("m:Q", title="machines", scale=alt.Scale(zero=False)),
+            y=overflow_axis(alt.Y, "q"),
+            color="way:N",
+            shape="judged_on:N",
+            tooltip=["way:N", "target:Q", "judged_on:N", "m:Q", "q:Q"],
+        )
         .properties(width=460, height=300, title="Tasks that peak together")
-    )  # fmt: skip
+    )
 
 
 def _ratio(result: pa.Table, better: dict[str, object], base: dict[str, object]) -> float:
@@ -126,15 +137,36 @@ def _ratio(result: pa.Table, better: dict[str, object], base: dict[str, object])
 
 _GPA = {"estimator": "gpa", "target": 0.01, "is_apart": False, "judged_on": "raw"}
 CLAIMS = (
-    Claim("correlated-independence", "independence holds on the raw series (raw ÷ shuffled, gpa .01)", "≈ 1",
-          lambda r: _ratio(r, _GPA, _GPA | {"judged_on": "shuffled"}), lambda v: 0.67 <= v <= 1.5),
-    Claim("correlated-apart", "keeping jobs apart lowers the overflow (with ÷ without, gpa .01)", "< 1",
-          lambda r: _ratio(r, _GPA | {"is_apart": True}, _GPA), lambda v: v < 1),
-    Claim("correlated-covariance", "measured covariances lower the overflow (with ÷ without, gpa .01)", "< 1",
-          lambda r: _ratio(r, _GPA | {"estimator": "gpa-covariance"}, _GPA), lambda v: v < 1),
-)  # fmt: skip
+    Claim(
+        "correlated-independence",
+        "independence holds on the raw series (raw ÷ shuffled, gpa .01)",
+        "≈ 1",
+        lambda r: _ratio(r, _GPA, _GPA | {"judged_on": "shuffled"}),
+        lambda v: 0.67 <= v <= 1.5,
+    ),
+    Claim(
+        "correlated-apart",
+        "keeping jobs apart lowers the overflow (with ÷ without, gpa .01)",
+        "< 1",
+        lambda r: _ratio(r, _GPA | {"is_apart": True}, _GPA),
+        lambda v: v < 1,
+    ),
+    Claim(
+        "correlated-covariance",
+        "measured covariances lower the overflow (with ÷ without, gpa .01)",
+        "< 1",
+        lambda r: _ratio(r, _GPA | {"estimator": "gpa-covariance"}, _GPA),
+        lambda v: v < 1,
+    ),
+)
 
 RECIPE = Recipe(
-    "packing_correlated", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, §7 (future work)", order=405,
-)  # fmt: skip
+    "packing_correlated",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="Janus & Rzadca, SoCC'17, §7 (future work)",
+    order=405,
+)

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "packing_machines", "estimator, packer, order of machines and instance",
+    "packing_machines",
+    "estimator, packer, order of machines and instance",
     ("estimator", "packer", "order", "instance"),
     (
         Column("estimator", "string", "id", "Estimator and parameter.", nullable=False),
@@ -46,7 +47,7 @@ RESULT = Table(
         Column("q", "float64", "fraction", "Share of overflows.", nullable=False),
         Column("n_unplaceable", "int64", "1", "Tasks that fit no machine alone.", nullable=False),
     ),
-)  # fmt: skip
+)
 ORDERS = ("as they come", "largest first", "smallest first")
 
 
@@ -91,12 +92,19 @@ def _rows(instance: Instance, table: NDArray[np.float64], seed: int) -> list[dic
                 packing = pack_fitted(fitted, packer=parse_packer(packer), inventory=in_order(drawn, order))
                 used = float(packing.capacities.sum())
                 placed = float(seen.mean[packing.bins >= 0].sum())
-                rows.append({
-                    "estimator": estimator.label, "packer": packer, "order": order,
-                    "instance": instance.number, "n_machines": packing.n_bins, "capacity": used,
-                    "m": used / placed if placed else 0.0, "q": quality(instance.inst, packing),
-                    "n_unplaceable": len(packing.unplaceable),
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "estimator": estimator.label,
+                        "packer": packer,
+                        "order": order,
+                        "instance": instance.number,
+                        "n_machines": packing.n_bins,
+                        "capacity": used,
+                        "m": used / placed if placed else 0.0,
+                        "q": quality(instance.inst, packing),
+                        "n_unplaceable": len(packing.unplaceable),
+                    }
+                )
     return rows
 
 
@@ -109,11 +117,15 @@ def plot(result: pa.Table) -> alt.Chart:
         .transform_aggregate(m="mean(m)", q="mean(q)", groupby=["estimator", "order"])
         .transform_calculate(shown="max(datum.q, 1e-7)")
         .mark_point(filled=True, size=70)
-        .encode(x=alt.X("m:Q", title="capacity in use ÷ mean usage", scale=alt.Scale(zero=False)),
-                y=overflow_axis(alt.Y, "shown"),
-                color="estimator:N", shape="order:N", tooltip=["estimator:N", "order:N", "m:Q", "q:Q"])
+        .encode(
+            x=alt.X("m:Q", title="capacity in use ÷ mean usage", scale=alt.Scale(zero=False)),
+            y=overflow_axis(alt.Y, "shown"),
+            color="estimator:N",
+            shape="order:N",
+            tooltip=["estimator:N", "order:N", "m:Q", "q:Q"],
+        )
         .properties(width=460, height=320, title="Machines of unequal size")
-    )  # fmt: skip
+    )
 
 
 def _mean(result: pa.Table, column: str, **where: str) -> float:
@@ -124,14 +136,32 @@ def _mean(result: pa.Table, column: str, **where: str) -> float:
 
 
 CLAIMS = (
-    Claim("machines-promise", "convolution keeps ρ = .001 on unequal machines (q ÷ ρ)", "≤ 1.05",
-          lambda r: _mean(r, "q", estimator="convolution 0.001") / 0.001, lambda v: v <= 1.05),
-    Claim("machines-order", "large machines first need less capacity (over smallest first, gpa .001)", "< 1",
-          lambda r: _mean(r, "m", estimator="gpa 0.001", order=ORDERS[1])
-          / _mean(r, "m", estimator="gpa 0.001", order=ORDERS[2]), lambda v: v < 1),
-)  # fmt: skip
+    Claim(
+        "machines-promise",
+        "convolution keeps ρ = .001 on unequal machines (q ÷ ρ)",
+        "≤ 1.05",
+        lambda r: _mean(r, "q", estimator="convolution 0.001") / 0.001,
+        lambda v: v <= 1.05,
+    ),
+    Claim(
+        "machines-order",
+        "large machines first need less capacity (over smallest first, gpa .001)",
+        "< 1",
+        lambda r: (
+            _mean(r, "m", estimator="gpa 0.001", order=ORDERS[1])
+            / _mean(r, "m", estimator="gpa 0.001", order=ORDERS[2])
+        ),
+        lambda v: v < 1,
+    ),
+)
 
 RECIPE = Recipe(
-    "packing_machines", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, §7 (future work)", order=390,
-)  # fmt: skip
+    "packing_machines",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="Janus & Rzadca, SoCC'17, §7 (future work)",
+    order=390,
+)

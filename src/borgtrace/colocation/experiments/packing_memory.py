@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "packing_memory", "tests, packer and instance", ("cpu", "memory", "packer", "instance"),
+    "packing_memory",
+    "tests, packer and instance",
+    ("cpu", "memory", "packer", "instance"),
     (
         Column("cpu", "string", "id", "Test for CPU.", nullable=False),
         Column("memory", "string", "id", "Test for memory.", nullable=False),
@@ -44,7 +46,7 @@ RESULT = Table(
         Column("q_memory", "float64", "fraction", "Share of memory overflows.", nullable=False),
         Column("n_unplaceable", "int64", "1", "Tasks that fit no machine alone.", nullable=False),
     ),
-)  # fmt: skip
+)
 PACKERS = ("first-fit", "best-fit", "dot-product")
 
 
@@ -81,12 +83,19 @@ def _rows(instance: Instance, drawn: Instances) -> list[dict[str, Any]]:
         fitted = fit(Together.of(cpu_test, memory_test), seen)
         for packer in PACKERS:
             packing = pack_fitted(fitted, packer=parse_packer(packer))
-            rows.append({
-                "cpu": cpu_test.label, "memory": memory_test.label, "packer": packer,
-                "instance": instance.number, "m_abs": packing.n_bins, "lower_bound": bound,
-                "q_cpu": quality(instance.inst, packing), "q_memory": quality(memory, packing, resource=1),
-                "n_unplaceable": len(packing.unplaceable),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "cpu": cpu_test.label,
+                    "memory": memory_test.label,
+                    "packer": packer,
+                    "instance": instance.number,
+                    "m_abs": packing.n_bins,
+                    "lower_bound": bound,
+                    "q_cpu": quality(instance.inst, packing),
+                    "q_memory": quality(memory, packing, resource=1),
+                    "n_unplaceable": len(packing.unplaceable),
+                }
+            )
     return rows
 
 
@@ -98,10 +107,14 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(alt.Data(values=result.to_pylist()))
         .transform_calculate(tests="datum.cpu + ', memory ' + datum.memory", m="datum.m_abs / datum.lower_bound")
         .mark_boxplot(extent="min-max")
-        .encode(x=alt.X("m:Q", title="machines ÷ lower bound", scale=alt.Scale(zero=False)),
-                y=alt.Y("tests:N", title=None), yOffset="packer:N", color="packer:N")
+        .encode(
+            x=alt.X("m:Q", title="machines ÷ lower bound", scale=alt.Scale(zero=False)),
+            y=alt.Y("tests:N", title=None),
+            yOffset="packer:N",
+            color="packer:N",
+        )
         .properties(width=420, title="CPU and memory together")
-    )  # fmt: skip
+    )
 
 
 def _mean(result: pa.Table, column: str, **where: str) -> float:
@@ -112,16 +125,36 @@ def _mean(result: pa.Table, column: str, **where: str) -> float:
 
 
 CLAIMS = (
-    Claim("memory-kept", "memory packed by its maximum never overflows (share of overflows)", "0",
-          lambda r: _mean(r, "q_memory", memory="percentile 100"), lambda v: v == 0),
-    Claim("memory-cpu-kept", "convolution keeps its CPU promise beside a memory test (q ÷ ρ)", "≤ 1.02",
-          lambda r: _mean(r, "q_cpu", cpu="convolution 0.001") / 0.001, lambda v: v <= 1.02),
-    Claim("memory-dot-product", "dot product needs no more machines than First Fit (ratio)", "≤ 1.01",
-          lambda r: _mean(r, "m_abs", packer="dot-product") / _mean(r, "m_abs", packer="first-fit"),
-          lambda v: v <= 1.01),
-)  # fmt: skip
+    Claim(
+        "memory-kept",
+        "memory packed by its maximum never overflows (share of overflows)",
+        "0",
+        lambda r: _mean(r, "q_memory", memory="percentile 100"),
+        lambda v: v == 0,
+    ),
+    Claim(
+        "memory-cpu-kept",
+        "convolution keeps its CPU promise beside a memory test (q ÷ ρ)",
+        "≤ 1.02",
+        lambda r: _mean(r, "q_cpu", cpu="convolution 0.001") / 0.001,
+        lambda v: v <= 1.02,
+    ),
+    Claim(
+        "memory-dot-product",
+        "dot product needs no more machines than First Fit (ratio)",
+        "≤ 1.01",
+        lambda r: _mean(r, "m_abs", packer="dot-product") / _mean(r, "m_abs", packer="first-fit"),
+        lambda v: v <= 1.01,
+    ),
+)
 
 RECIPE = Recipe(
-    "packing_memory", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, §7 (future work); Panigrahy et al. 2011 (dot product)", order=380,
-)  # fmt: skip
+    "packing_memory",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="Janus & Rzadca, SoCC'17, §7 (future work); Panigrahy et al. 2011 (dot product)",
+    order=380,
+)

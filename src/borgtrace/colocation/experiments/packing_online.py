@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "packing_online", "estimator, cold start and hour", ("estimator", "cold_start", "hour"),
+    "packing_online",
+    "estimator, cold start and hour",
+    ("estimator", "cold_start", "hour"),
     (
         Column("estimator", "string", "id", "Estimator and parameter.", nullable=False),
         Column("cold_start", "string", "id", "What new tasks are guessed from: name or request.", nullable=False),
@@ -42,15 +44,14 @@ RESULT = Table(
         Column("overflows", "int64", "1", "Machines × 5 minutes with an overflow.", nullable=False),
         Column("moments", "int64", "1", "Machines × 5 minutes in use.", nullable=False),
     ),
-)  # fmt: skip
+)
 _HOUR = 12  # slots
 
 
 def ways(pool: Pool) -> list[tuple[Estimator, ColdStart]]:
     """Estimators and cold starts compared; requests only where they are known."""
     plain: list[tuple[Estimator, ColdStart]] = [
-        (estimator, "name")
-        for estimator in (Gpa(0.01), Gpa(0.001), Convolution(0.001), Average(1.25), Percentile(95))
+        (estimator, "name") for estimator in (Gpa(0.01), Gpa(0.001), Convolution(0.001), Average(1.25), Percentile(95))
     ]
     if pool.cpu_request is None or not np.isfinite(pool.cpu_request).any():
         return plain
@@ -63,9 +64,7 @@ def compute(tables: Tables, *, tasks: int = 2_000, capacity: float = 1.0, seed: 
     _require_arrivals(pool)
     rows = []
     for estimator, cold_start in ways(pool):
-        rows += _hours(
-            estimator, cold_start, simulate(pool, estimator, capacity=capacity, cold_start=cold_start)
-        )
+        rows += _hours(estimator, cold_start, simulate(pool, estimator, capacity=capacity, cold_start=cold_start))
     return pa.Table.from_pylist(rows)
 
 
@@ -85,12 +84,19 @@ def _hours(estimator: Estimator, cold_start: str, day: Day) -> list[dict[str, An
     )
     length = np.diff(np.append(starts, len(day.machines)))
     return [
-        {"estimator": estimator.label, "cold_start": cold_start, "hour": hour,
-         "machine_hours": machines[hour] / _HOUR, "n_tasks": tasks[hour] / length[hour],
-         "n_placed": int(cold[hour]), "n_unplaceable": int(unplaceable[hour]),
-         "overflows": int(overflows[hour]), "moments": int(machines[hour])}
+        {
+            "estimator": estimator.label,
+            "cold_start": cold_start,
+            "hour": hour,
+            "machine_hours": machines[hour] / _HOUR,
+            "n_tasks": tasks[hour] / length[hour],
+            "n_placed": int(cold[hour]),
+            "n_unplaceable": int(unplaceable[hour]),
+            "overflows": int(overflows[hour]),
+            "moments": int(machines[hour]),
+        }
         for hour in range(len(starts))
-    ]  # fmt: skip
+    ]
 
 
 def plot(result: pa.Table) -> alt.VConcatChart:
@@ -101,22 +107,16 @@ def plot(result: pa.Table) -> alt.VConcatChart:
         way="datum.estimator + ', by ' + datum.cold_start"
     )
     x = alt.X("hour:Q", title="hour since the first arrival")
-    machines = base.mark_line().encode(
-        x=x, y=alt.Y("machine_hours:Q", title="machine-hours per hour"), color="way:N"
-    )
+    machines = base.mark_line().encode(x=x, y=alt.Y("machine_hours:Q", title="machine-hours per hour"), color="way:N")
     overflows = base.mark_line().encode(
         x=x, y=alt.Y("overflows:Q", title="overflows (machines × 5 min)"), color="way:N"
     )
-    return alt.vconcat(
-        machines.properties(width=520, height=200), overflows.properties(width=520, height=160)
-    )
+    return alt.vconcat(machines.properties(width=520, height=200), overflows.properties(width=520, height=160))
 
 
 def total(result: pa.Table, column: str, estimator: str, cold_start: str = "name") -> float:
     """Sum of a column over all hours of one way."""
-    kept = [
-        r[column] for r in result.to_pylist() if (r["estimator"], r["cold_start"]) == (estimator, cold_start)
-    ]
+    kept = [r[column] for r in result.to_pylist() if (r["estimator"], r["cold_start"]) == (estimator, cold_start)]
     if not kept:
         raise NotApplicable("not among the ways that were run")
     return float(sum(kept))
@@ -131,17 +131,36 @@ def overflow(result: pa.Table, estimator: str, cold_start: str = "name") -> floa
 
 
 CLAIMS = (
-    Claim("online-saving", "gpa .01 saves machine-hours against packing by request (share kept)", "< 1",
-          lambda r: total(r, "machine_hours", "gpa 0.01") / total(r, "machine_hours", "request 1", "request"),
-          lambda v: v < 1),
-    Claim("online-promise", "gpa .01 keeps its promise without knowing the future (q ÷ ρ)", "≤ 1",
-          lambda r: overflow(r, "gpa 0.01") / 0.01, lambda v: v <= 1),
-    Claim("online-names", "earlier tasks of a name beat the request as a guess (machine-hours, gpa .01)", "< 1",
-          lambda r: total(r, "machine_hours", "gpa 0.01") / total(r, "machine_hours", "gpa 0.01", "request"),
-          lambda v: v < 1),
-)  # fmt: skip
+    Claim(
+        "online-saving",
+        "gpa .01 saves machine-hours against packing by request (share kept)",
+        "< 1",
+        lambda r: total(r, "machine_hours", "gpa 0.01") / total(r, "machine_hours", "request 1", "request"),
+        lambda v: v < 1,
+    ),
+    Claim(
+        "online-promise",
+        "gpa .01 keeps its promise without knowing the future (q ÷ ρ)",
+        "≤ 1",
+        lambda r: overflow(r, "gpa 0.01") / 0.01,
+        lambda v: v <= 1,
+    ),
+    Claim(
+        "online-names",
+        "earlier tasks of a name beat the request as a guess (machine-hours, gpa .01)",
+        "< 1",
+        lambda r: total(r, "machine_hours", "gpa 0.01") / total(r, "machine_hours", "gpa 0.01", "request"),
+        lambda v: v < 1,
+    ),
+)
 
 RECIPE = Recipe(
-    "packing_online", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, §7 (future work)", order=420,
-)  # fmt: skip
+    "packing_online",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="Janus & Rzadca, SoCC'17, §7 (future work)",
+    order=420,
+)

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "packing_rare_events", "pool, estimator and rebalancing", ("pool", "estimator", "is_rebalanced"),
+    "packing_rare_events",
+    "pool, estimator and rebalancing",
+    ("pool", "estimator", "is_rebalanced"),
     (
         Column("pool", "string", "id", "The pool as it is, or its heavier-tailed twin.", nullable=False),
         Column("estimator", "string", "id", "Name of the estimator.", nullable=False),
@@ -49,7 +51,7 @@ RESULT = Table(
         Column("n_unplaceable", "float64", "1", "Mean number of tasks that fit no machine alone.", nullable=False),
         Column("n_tasks", "int64", "1", "Tasks per instance.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def candidates(target: float) -> list[Estimator]:
@@ -76,11 +78,7 @@ def compute(
 
 
 def _rows(name: str, grid: Grid, learning: Grid, target: float) -> list[dict[str, Any]]:
-    ways = [
-        Cell(learning.prepared(e, Cell(e)), is_rebalanced=r)
-        for e in candidates(target)
-        for r in (False, True)
-    ]
+    ways = [Cell(learning.prepared(e, Cell(e)), is_rebalanced=r) for e in candidates(target) for r in (False, True)]
     grid.outcomes(ways)
     curve = _gpa_curve(grid, target)
     return [_row(name, grid, way, curve, target) for way in ways]
@@ -101,15 +99,15 @@ def _machines(outcomes: list[Outcome]) -> float:
     return float(np.mean([outcome.m_abs + outcome.n_unplaceable for outcome in outcomes]))
 
 
-def _row(
-    name: str, grid: Grid, way: Cell, curve: tuple[np.ndarray, np.ndarray], target: float
-) -> dict[str, Any]:
+def _row(name: str, grid: Grid, way: Cell, curve: tuple[np.ndarray, np.ndarray], target: float) -> dict[str, Any]:
     outcomes = grid.outcomes([way])
     q = np.array([outcome.q for outcome in outcomes])
     promises = [outcome.predicted for outcome in outcomes if outcome.predicted is not None]
     plain = grid.mean_quality(replace(way, is_rebalanced=False))
     return {
-        "pool": name, "estimator": way.estimator.name, "is_rebalanced": way.is_rebalanced,
+        "pool": name,
+        "estimator": way.estimator.name,
+        "is_rebalanced": way.is_rebalanced,
         "target": target,
         "m_abs": float(np.mean([outcome.m_abs for outcome in outcomes])),
         "machines": _machines(outcomes),
@@ -120,7 +118,7 @@ def _row(
         "matched_machines": _matched(plain, curve),
         "n_unplaceable": float(np.mean([outcome.n_unplaceable for outcome in outcomes])),
         "n_tasks": outcomes[0].n_tasks,
-    }  # fmt: skip
+    }
 
 
 def _matched(q: float, curve: tuple[np.ndarray, np.ndarray]) -> float | None:
@@ -139,9 +137,10 @@ def plot(result: pa.Table) -> alt.Chart:
     rule = base.mark_rule(strokeDash=[4, 4]).encode(x=alt.datum(1.0))
     points = base.mark_point(filled=True, size=70).encode(
         x=alt.X("ratio:Q", scale=alt.Scale(type="log"), title="measured overflow ÷ target"),
-        y=alt.Y("estimator:N", title=None), color="is_rebalanced:N",
+        y=alt.Y("estimator:N", title=None),
+        color="is_rebalanced:N",
         tooltip=["estimator:N", "m_abs:Q", "q:Q", "predicted:Q", "matched_machines:Q", "n_unplaceable:Q"],
-    )  # fmt: skip
+    )
     return (rule + points).properties(width=380).facet(column=alt.Column("pool:N", title=None))
 
 
@@ -169,26 +168,54 @@ def _excess_machines(result: pa.Table, pool: str) -> float:
 def _claims(pool: str, tag: str) -> tuple[Claim, ...]:
     where = f"on the pool {pool}" if tag == "pool" else "on the heavier tail"
     return (
-        Claim(f"promise-predicted-{tag}", f"convolution predicts its overflow {where} (measured ÷ predicted)",
-              "1 ± .05", lambda r: _convolution(r, pool)["q"] / _convolution(r, pool)["predicted"],
-              lambda v: abs(v - 1) <= 0.05),
-        Claim(f"promise-plain-{tag}", f"q ÷ ρ of convolution without rebalancing {where}", ".85 … 1.02",
-              lambda r: _convolution(r, pool)["q"] / _convolution(r, pool)["target"],
-              lambda v: 0.85 <= v <= 1.02),
-        Claim(f"promise-rebalanced-{tag}", f"q ÷ ρ of convolution with rebalancing {where}", "≤ 1",
-              lambda r: _convolution(r, pool, True)["q"] / _convolution(r, pool, True)["target"],
-              lambda v: v <= 1),
-        Claim(f"promise-machines-{tag}", f"machines of convolution over GPA's at the same overflow {where}",
-              "≤ + .5 %", lambda r: _excess_machines(r, pool), lambda v: v <= 0.005),
-        Claim(f"promise-gpa-{tag}", f"q ÷ ρ of GPA, which ignores skewness, {where}", "1.6 (pool of the paper)",
-              lambda r: _find(r, pool, "gpa", True)["q"] / _find(r, pool, "gpa", True)["target"],
-              lambda v: v > 1, "Janus & Rzadca, §5.2"),
-    )  # fmt: skip
+        Claim(
+            f"promise-predicted-{tag}",
+            f"convolution predicts its overflow {where} (measured ÷ predicted)",
+            "1 ± .05",
+            lambda r: _convolution(r, pool)["q"] / _convolution(r, pool)["predicted"],
+            lambda v: abs(v - 1) <= 0.05,
+        ),
+        Claim(
+            f"promise-plain-{tag}",
+            f"q ÷ ρ of convolution without rebalancing {where}",
+            ".85 … 1.02",
+            lambda r: _convolution(r, pool)["q"] / _convolution(r, pool)["target"],
+            lambda v: 0.85 <= v <= 1.02,
+        ),
+        Claim(
+            f"promise-rebalanced-{tag}",
+            f"q ÷ ρ of convolution with rebalancing {where}",
+            "≤ 1",
+            lambda r: _convolution(r, pool, True)["q"] / _convolution(r, pool, True)["target"],
+            lambda v: v <= 1,
+        ),
+        Claim(
+            f"promise-machines-{tag}",
+            f"machines of convolution over GPA's at the same overflow {where}",
+            "≤ + .5 %",
+            lambda r: _excess_machines(r, pool),
+            lambda v: v <= 0.005,
+        ),
+        Claim(
+            f"promise-gpa-{tag}",
+            f"q ÷ ρ of GPA, which ignores skewness, {where}",
+            "1.6 (pool of the paper)",
+            lambda r: _find(r, pool, "gpa", True)["q"] / _find(r, pool, "gpa", True)["target"],
+            lambda v: v > 1,
+            "Janus & Rzadca, §5.2",
+        ),
+    )
 
 
 CLAIMS = _claims("as it is", "pool") + _claims("heavier tail", "heavier")
 
 RECIPE = Recipe(
-    "packing_rare_events", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, §7 (future work)", order=370,
-)  # fmt: skip
+    "packing_rare_events",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="Janus & Rzadca, SoCC'17, §7 (future work)",
+    order=370,
+)

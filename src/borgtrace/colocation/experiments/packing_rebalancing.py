@@ -53,31 +53,41 @@ def plot(result: pa.Table) -> alt.Chart:
     return (
         alt.Chart(alt.Data(values=rows))
         .mark_boxplot(extent="min-max")
-        .encode(x=alt.X("fall:Q", title="relative fall of q by rebalancing", axis=alt.Axis(format="%")),
-                y=alt.Y("label:N", title=None), color=alt.Color("estimator:N", legend=None))
+        .encode(
+            x=alt.X("fall:Q", title="relative fall of q by rebalancing", axis=alt.Axis(format="%")),
+            y=alt.Y("label:N", title=None),
+            color=alt.Color("estimator:N", legend=None),
+        )
         .properties(width=420, title="Fig. 13")
-    )  # fmt: skip
+    )
 
 
 def mean_fall(result: pa.Table) -> float:
     """Mean relative fall over average and gpa, Best Fit."""
-    found = [
-        row["fall"]
-        for name in ("average", "gpa")
-        for row in falls(result, name)
-        if row["packer"] == "best-fit"
-    ]
+    found = [row["fall"] for name in ("average", "gpa") for row in falls(result, name) if row["packer"] == "best-fit"]
     if not found:
         raise NotApplicable("nothing overflowed")
     return float(np.mean(np.array(found, np.float64)))
 
 
 CLAIMS = (
-    Claim("S1-rebalancing", "rebalancing lowers q of average and gpa by about 7 % (mean fall)", "≈ .07",
-          mean_fall, lambda v: 0.04 <= v <= 0.09, "Janus & Rzadca, Fig. 13"),
-)  # fmt: skip
+    Claim(
+        "S1-rebalancing",
+        "rebalancing lowers q of average and gpa by about 7 % (mean fall)",
+        "≈ .07",
+        mean_fall,
+        lambda v: 0.04 <= v <= 0.09,
+        "Janus & Rzadca, Fig. 13",
+    ),
+)
 
 RECIPE = Recipe(
-    "packing_rebalancing", packing(cells, RESULT), plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 13", order=360,
-)  # fmt: skip
+    "packing_rebalancing",
+    packing(cells, RESULT),
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="Janus & Rzadca, SoCC'17, Fig. 13",
+    order=360,
+)

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "packing_replay", "estimator, kind of evaluation and instance", ("estimator", "judged_on", "instance"),
+    "packing_replay",
+    "estimator, kind of evaluation and instance",
+    ("estimator", "judged_on", "instance"),
     (
         Column("estimator", "string", "id", "Estimator and parameter.", nullable=False),
         Column("judged_on", "string", "id", "Kind of evaluation: draws, shuffled or raw.", nullable=False),
@@ -46,7 +48,7 @@ RESULT = Table(
         Column("overflows", "int64", "1", "Pairs of machine and moment that overflow.", nullable=False),
         Column("trials", "int64", "1", "Pairs of machine and moment.", nullable=False),
     ),
-)  # fmt: skip
+)
 
 
 def ways() -> list[Estimator]:
@@ -66,9 +68,7 @@ def compute(
 ) -> pa.Table:
     """Place tasks that ran at the same time, and replay them."""
     if realizations < FEWEST_REALIZATIONS:
-        raise UsageError(
-            "realizations", "too few", expected=f"at least {FEWEST_REALIZATIONS}", got=str(realizations)
-        )
+        raise UsageError("realizations", "too few", expected=f"at least {FEWEST_REALIZATIONS}", got=str(realizations))
     pool = pool_of(tables, tasks=tasks, seed=seed)
     span = longest_busy_span(pool, hours, size)
     real = series(pool, span)
@@ -83,30 +83,33 @@ def compute(
             counts = overflow_counts(values, packings).sum(axis=1)
             for estimator, packing, overflows in zip(ways(), packings, counts, strict=True):
                 rows.append(
-                    _row(
-                        estimator,
-                        packing,
-                        name,
-                        number,
-                        int(overflows),
-                        values,
-                        lower_bound(drawn),
-                        span.slots,
-                    )
+                    _row(estimator, packing, name, number, int(overflows), values, lower_bound(drawn), span.slots)
                 )
     return pa.Table.from_pylist(rows)
 
 
 def _row(
-    estimator: Estimator, packing: Packing, name: str, number: int, overflows: int,
-    values: np.ndarray, bound: int, slots: int,
-) -> dict[str, Any]:  # fmt: skip
+    estimator: Estimator,
+    packing: Packing,
+    name: str,
+    number: int,
+    overflows: int,
+    values: np.ndarray,
+    bound: int,
+    slots: int,
+) -> dict[str, Any]:
     return {
-        "estimator": estimator.label, "judged_on": name, "instance": number,
+        "estimator": estimator.label,
+        "judged_on": name,
+        "instance": number,
         "target": estimator.parameter if estimator.targets else None,
-        "n_tasks": len(values), "hours": slots / 12, "m_abs": packing.n_bins, "m": packing.n_bins / bound,
-        "overflows": overflows, "trials": packing.n_bins * values.shape[1],
-    }  # fmt: skip
+        "n_tasks": len(values),
+        "hours": slots / 12,
+        "m_abs": packing.n_bins,
+        "m": packing.n_bins / bound,
+        "overflows": overflows,
+        "trials": packing.n_bins * values.shape[1],
+    }
 
 
 def overflow(result: pa.Table, estimator: str, judged_on: str) -> float:
@@ -133,11 +136,7 @@ def plot(result: pa.Table) -> alt.Chart:
     promise = [{"estimator": label, "q": target} for label, target in targets.items()]
     y = alt.Y("estimator:N", title=None, sort=list(labels))
     x = overflow_axis(alt.X, "q", "overflow probability (tick: promised)")
-    marks = (
-        alt.Chart(alt.Data(values=points))
-        .mark_point(filled=True, size=70)
-        .encode(x=x, y=y, color="judged_on:N")
-    )
+    marks = alt.Chart(alt.Data(values=points)).mark_point(filled=True, size=70).encode(x=x, y=y, color="judged_on:N")
     ticks = alt.Chart(alt.Data(values=promise)).mark_tick(thickness=2, color="black").encode(x=x, y=y)
     return (ticks + marks).properties(width=460, title="Promise and replay")
 
@@ -150,15 +149,36 @@ def _ratio(result: pa.Table, estimator: str, judged_on: str, against: str) -> fl
 
 
 CLAIMS = (
-    Claim("replay-drift", "independent draws tell the overflow of real windows (shuffled ÷ draws, gpa .01)", "≈ 1",
-          lambda r: _ratio(r, "gpa 0.01", "shuffled", "draws"), lambda v: 0.67 <= v <= 1.5),
-    Claim("replay-together", "tasks may be taken as independent (raw ÷ shuffled, gpa .01)", "≈ 1",
-          lambda r: _ratio(r, "gpa 0.01", "raw", "shuffled"), lambda v: 0.67 <= v <= 1.5),
-    Claim("replay-promise", "convolution keeps ρ = .001 in real time (q ÷ ρ)", "≤ 1",
-          lambda r: overflow(r, "convolution 0.001", "raw") / 0.001, lambda v: v <= 1.0),
-)  # fmt: skip
+    Claim(
+        "replay-drift",
+        "independent draws tell the overflow of real windows (shuffled ÷ draws, gpa .01)",
+        "≈ 1",
+        lambda r: _ratio(r, "gpa 0.01", "shuffled", "draws"),
+        lambda v: 0.67 <= v <= 1.5,
+    ),
+    Claim(
+        "replay-together",
+        "tasks may be taken as independent (raw ÷ shuffled, gpa .01)",
+        "≈ 1",
+        lambda r: _ratio(r, "gpa 0.01", "raw", "shuffled"),
+        lambda v: 0.67 <= v <= 1.5,
+    ),
+    Claim(
+        "replay-promise",
+        "convolution keeps ρ = .001 in real time (q ÷ ρ)",
+        "≤ 1",
+        lambda r: overflow(r, "convolution 0.001", "raw") / 0.001,
+        lambda v: v <= 1.0,
+    ),
+)
 
 RECIPE = Recipe(
-    "packing_replay", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, §7 (future work)", order=410,
-)  # fmt: skip
+    "packing_replay",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="Janus & Rzadca, SoCC'17, §7 (future work)",
+    order=410,
+)

@@ -29,20 +29,27 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "packing_two_targets", "way of packing and instance", ("way", "instance"),
+    "packing_two_targets",
+    "way of packing and instance",
+    ("way", "instance"),
     (
         Column("way", "string", "id", "Way of packing.", nullable=False),
         Column("instance", "int64", "id", "Number of the instance.", nullable=False),
         Column("m_abs", "int64", "1", "Machines in use.", nullable=False),
         Column("lower_bound", "int64", "1", "Machines that the mean usage fills.", nullable=False),
-        Column("q_production", "float64", "fraction", "Share of (machine with production, draw) in which production "
-               "alone exceeds the machine.", nullable=False),
+        Column(
+            "q_production",
+            "float64",
+            "fraction",
+            "Share of (machine with production, draw) in which production alone exceeds the machine.",
+            nullable=False,
+        ),
         Column("q_all", "float64", "fraction", "Share of (machine, draw) in which all exceed it.", nullable=False),
         Column("n_production", "int64", "1", "Production tasks.", nullable=False),
         Column("n_tasks", "int64", "1", "Tasks.", nullable=False),
         Column("classes", "string", "id", "Where the classes come from.", nullable=False),
     ),
-)  # fmt: skip
+)
 TARGET = 0.001
 WAYS = ("two targets", "strict for all", "separate machines")
 
@@ -90,12 +97,19 @@ def _rows(instance: Instance, is_production: NDArray[np.bool_], classes: str) ->
     n, bound = instance.inst.shape[1], lower_bound(instance.inst)
     used = [max(1, len(np.unique(p.bins[is_production & (p.bins >= 0)]))) for p in packings.values()]
     return [
-        {"way": way, "instance": instance.number, "m_abs": packing.n_bins, "lower_bound": bound,
-         "q_production": float(alone[k] / (used[k] * n)),
-         "q_all": float(together[k] / (max(1, packing.n_bins) * n)), "n_production": int(is_production.sum()),
-         "n_tasks": len(seen), "classes": classes}
+        {
+            "way": way,
+            "instance": instance.number,
+            "m_abs": packing.n_bins,
+            "lower_bound": bound,
+            "q_production": float(alone[k] / (used[k] * n)),
+            "q_all": float(together[k] / (max(1, packing.n_bins) * n)),
+            "n_production": int(is_production.sum()),
+            "n_tasks": len(seen),
+            "classes": classes,
+        }
         for k, (way, packing) in enumerate(packings.items())
-    ]  # fmt: skip
+    ]
 
 
 def _separate(instance: Instance, is_production: NDArray[np.bool_]) -> Packing:
@@ -118,10 +132,12 @@ def plot(result: pa.Table) -> alt.Chart:
         alt.Chart(alt.Data(values=result.to_pylist()))
         .transform_calculate(m="datum.m_abs / datum.lower_bound")
         .mark_boxplot(extent="min-max")
-        .encode(x=alt.X("m:Q", title="machines ÷ lower bound", scale=alt.Scale(zero=False)),
-                y=alt.Y("way:N", title=None, sort=list(WAYS)))
+        .encode(
+            x=alt.X("m:Q", title="machines ÷ lower bound", scale=alt.Scale(zero=False)),
+            y=alt.Y("way:N", title=None, sort=list(WAYS)),
+        )
         .properties(width=420, title="Two promises on one machine")
-    )  # fmt: skip
+    )
 
 
 def mean(result: pa.Table, column: str, way: str) -> float:
@@ -133,17 +149,43 @@ def mean(result: pa.Table, column: str, way: str) -> float:
 
 
 CLAIMS = (
-    Claim("two-targets-machines", "two targets need fewer machines than the strict one for all (ratio)", "< 1",
-          lambda r: mean(r, "m_abs", "two targets") / mean(r, "m_abs", "strict for all"), lambda v: v < 1),
-    Claim("two-targets-mixing", "two targets need no more machines than separate ones (ratio)", "≤ 1",
-          lambda r: mean(r, "m_abs", "two targets") / mean(r, "m_abs", "separate machines"), lambda v: v <= 1),
-    Claim("two-targets-production", "production keeps .001 (q ÷ ρ; 1.6 is the paper's gpa)", "≤ 1.8",
-          lambda r: mean(r, "q_production", "two targets") / TARGET, lambda v: v <= 1.8),
-    Claim("two-targets-all", "all keep .05 (q ÷ ρ)", "≤ 1.1",
-          lambda r: mean(r, "q_all", "two targets") / (RATIO * TARGET), lambda v: v <= 1.1),
-)  # fmt: skip
+    Claim(
+        "two-targets-machines",
+        "two targets need fewer machines than the strict one for all (ratio)",
+        "< 1",
+        lambda r: mean(r, "m_abs", "two targets") / mean(r, "m_abs", "strict for all"),
+        lambda v: v < 1,
+    ),
+    Claim(
+        "two-targets-mixing",
+        "two targets need no more machines than separate ones (ratio)",
+        "≤ 1",
+        lambda r: mean(r, "m_abs", "two targets") / mean(r, "m_abs", "separate machines"),
+        lambda v: v <= 1,
+    ),
+    Claim(
+        "two-targets-production",
+        "production keeps .001 (q ÷ ρ; 1.6 is the paper's gpa)",
+        "≤ 1.8",
+        lambda r: mean(r, "q_production", "two targets") / TARGET,
+        lambda v: v <= 1.8,
+    ),
+    Claim(
+        "two-targets-all",
+        "all keep .05 (q ÷ ρ)",
+        "≤ 1.1",
+        lambda r: mean(r, "q_all", "two targets") / (RATIO * TARGET),
+        lambda v: v <= 1.1,
+    ),
+)
 
 RECIPE = Recipe(
-    "packing_two_targets", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, §7 (future work)", order=430,
-)  # fmt: skip
+    "packing_two_targets",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="Janus & Rzadca, SoCC'17, §7 (future work)",
+    order=430,
+)

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     import altair as alt
 
 RESULT = Table(
-    "task_correlation", "scope and bin of the correlation", ("scope", "low"),
+    "task_correlation",
+    "scope and bin of the correlation",
+    ("scope", "low"),
     (
         Column("scope", "string", "id", "Pairs within a job, or across jobs.", nullable=False),
         Column("low", "float64", "1", "Lower end of the bin.", nullable=False),
@@ -33,7 +35,7 @@ RESULT = Table(
         Column("n_tasks", "int64", "1", "Tasks that ran through the hours.", nullable=False),
         Column("hours", "float64", "h", "Length of the series.", nullable=False),
     ),
-)  # fmt: skip
+)
 PAIRS = 20_000
 EDGES = np.linspace(-1, 1, 41)
 
@@ -65,7 +67,7 @@ def pairs_of(jobs: NDArray[np.int64], seed: int) -> dict[str, NDArray[np.int64]]
     bounds = np.flatnonzero(np.diff(jobs[order], prepend=-1, append=-1))
     within = [
         np.column_stack(np.triu_indices(min(int(b - a), 300), 1))[:PAIRS] + a for a, b in pairwise(bounds.tolist())
-    ]  # fmt: skip
+    ]
     inside = np.concatenate(within) if within else np.empty((0, 2), np.int64)
     inside = order[inside[rng.permutation(len(inside))[:PAIRS]]]
     across = rng.integers(0, len(jobs), (PAIRS, 2)) if len(jobs) else np.empty((0, 2), np.int64)
@@ -75,10 +77,17 @@ def pairs_of(jobs: NDArray[np.int64], seed: int) -> dict[str, NDArray[np.int64]]
 def _rows(scope: str, found: NDArray[np.float64], n_tasks: int, slots: int) -> list[dict[str, Any]]:
     counts, _ = np.histogram(found, EDGES)
     return [
-        {"scope": scope, "low": float(low), "share": count / len(found), "mean": float(found.mean()),
-         "n_pairs": len(found), "n_tasks": n_tasks, "hours": slots / 12}
+        {
+            "scope": scope,
+            "low": float(low),
+            "share": count / len(found),
+            "mean": float(found.mean()),
+            "n_pairs": len(found),
+            "n_tasks": n_tasks,
+            "hours": slots / 12,
+        }
         for low, count in zip(EDGES[:-1], counts, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def plot(result: pa.Table) -> alt.Chart:
@@ -88,11 +97,14 @@ def plot(result: pa.Table) -> alt.Chart:
     return (
         alt.Chart(alt.Data(values=result.to_pylist()))
         .mark_line(interpolate="step-after")
-        .encode(x=alt.X("low:Q", title="correlation of two tasks' window averages"),
-                y=alt.Y("share:Q", title="share of pairs", axis=alt.Axis(format="%")), color="scope:N",
-                tooltip=["scope:N", "mean:Q", "n_pairs:Q"])
+        .encode(
+            x=alt.X("low:Q", title="correlation of two tasks' window averages"),
+            y=alt.Y("share:Q", title="share of pairs", axis=alt.Axis(format="%")),
+            color="scope:N",
+            tooltip=["scope:N", "mean:Q", "n_pairs:Q"],
+        )
         .properties(width=460, height=260)
-    )  # fmt: skip
+    )
 
 
 def _mean(result: pa.Table, scope: str) -> float:
@@ -103,13 +115,31 @@ def _mean(result: pa.Table, scope: str) -> float:
 
 
 CLAIMS = (
-    Claim("correlation-across", "tasks of different jobs are independent (mean correlation)", "≈ 0",
-          lambda r: _mean(r, "across"), lambda v: abs(v) <= 0.02, "assumption of Janus & Rzadca, §3.3"),
-    Claim("correlation-within", "tasks of one job are independent (mean correlation)", "≈ 0",
-          lambda r: _mean(r, "within"), lambda v: abs(v) <= 0.02, "assumption of Janus & Rzadca, §3.3"),
-)  # fmt: skip
+    Claim(
+        "correlation-across",
+        "tasks of different jobs are independent (mean correlation)",
+        "≈ 0",
+        lambda r: _mean(r, "across"),
+        lambda v: abs(v) <= 0.02,
+        "assumption of Janus & Rzadca, §3.3",
+    ),
+    Claim(
+        "correlation-within",
+        "tasks of one job are independent (mean correlation)",
+        "≈ 0",
+        lambda r: _mean(r, "within"),
+        lambda v: abs(v) <= 0.02,
+        "assumption of Janus & Rzadca, §3.3",
+    ),
+)
 
 RECIPE = Recipe(
-    "task_correlation", compute, plot, RESULT, CLAIMS, reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, §7 (future work)", order=400,
-)  # fmt: skip
+    "task_correlation",
+    compute,
+    plot,
+    RESULT,
+    CLAIMS,
+    reads=("instance_usage", "tasks"),
+    reference="Janus & Rzadca, SoCC'17, §7 (future work)",
+    order=400,
+)

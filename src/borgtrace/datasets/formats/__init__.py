@@ -9,18 +9,7 @@ from typing import Protocol
 from borgtrace.datasets.formats import npz, parquet, tfrecord
 from borgtrace.datasets.formats.part import IDENTITY, Names, Part, Runs, empty, joined, runs_of
 
-__all__ = [
-    "FORMATS",
-    "IDENTITY",
-    "Format",
-    "Names",
-    "Part",
-    "Runs",
-    "empty",
-    "joined",
-    "runs_of",
-    "suffix_of",
-]
+__all__ = ["FORMATS", "IDENTITY", "Format", "Names", "Part", "Runs", "empty", "joined", "runs_of", "suffix_of"]
 
 
 class Format(Protocol):

@@ -44,15 +44,16 @@ def write(path: Path, names: Names, parts: Iterable[Part], *, is_compressed: boo
 def read(path: Path, names: Names, *, is_verified: bool = True) -> Part:
     """Map one file; zip's check sums are looked at when a file is compressed, and cannot be when mapped."""
     with zipfile.ZipFile(path) as archive:
-        arrays = {
-            info.filename.removesuffix(".npy"): _mapped(path, archive, info) for info in archive.infolist()
-        }
+        arrays = {info.filename.removesuffix(".npy"): _mapped(path, archive, info) for info in archive.infolist()}
     rows = len(arrays[OFFSETS]) - 1
     return Part(
-        arrays[OFFSETS], arrays[SERIES], arrays[MASK], np.stack([arrays[name] for name in IDENTITY], axis=1),
+        arrays[OFFSETS],
+        arrays[SERIES],
+        arrays[MASK],
+        np.stack([arrays[name] for name in IDENTITY], axis=1),
         _stacked([arrays[name] for name in names.numbers], rows, np.float32),
         _stacked([arrays[name] for name in names.words], rows, np.int64),
-    )  # fmt: skip
+    )
 
 
 def read_runs(path: Path, names: Names, *, is_verified: bool = True) -> Runs:
@@ -65,11 +66,13 @@ def _members(part: Part, names: Names) -> dict[str, Array]:
     for k, (name, known) in enumerate(names.words.items()):
         words |= {name: np.ascontiguousarray(part.codes[:, k]), f"{name}_words": np.array(known, np.str_)}
     return {
-        SERIES: part.values, MASK: part.mask, OFFSETS: part.offsets,
+        SERIES: part.values,
+        MASK: part.mask,
+        OFFSETS: part.offsets,
         **{name: np.ascontiguousarray(part.identity[:, k]) for k, name in enumerate(IDENTITY)},
         **{name: np.ascontiguousarray(part.numbers[:, k]) for k, name in enumerate(names.numbers)},
         **words,
-    }  # fmt: skip
+    }
 
 
 def _align(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:

@@ -34,9 +34,13 @@ def write(path: Path, names: Names, parts: Iterable[Part], *, is_compressed: boo
     compression = "zstd" if is_compressed else "none"
     series = [f"{name}.list.element" for name in names.features]
     with pq.ParquetWriter(
-        path, schema(names), compression=compression, use_dictionary=list(names.words),
-        write_statistics=list(IDENTITY), column_encoding=dict.fromkeys(series, "PLAIN"),
-    ) as writer:  # fmt: skip
+        path,
+        schema(names),
+        compression=compression,
+        use_dictionary=list(names.words),
+        write_statistics=list(IDENTITY),
+        column_encoding=dict.fromkeys(series, "PLAIN"),
+    ) as writer:
         for part in parts:
             writer.write_table(_table(part, names))
             count += len(part)
@@ -52,11 +56,13 @@ def read(path: Path, names: Names, *, is_verified: bool = True) -> Part:
     for k, column in enumerate(lists):
         values[:, k] = column.values.to_numpy(zero_copy_only=False)
     return Part(
-        offsets, values, (~np.isnan(values)).view(np.uint8),
+        offsets,
+        values,
+        (~np.isnan(values)).view(np.uint8),
         np.stack([table.column(name).to_numpy() for name in IDENTITY], axis=1),
         _stacked([table.column(name).to_numpy() for name in names.numbers], table.num_rows),
         _codes(table, names),
-    )  # fmt: skip
+    )
 
 
 def read_runs(path: Path, names: Names, *, is_verified: bool = True) -> Runs:
@@ -70,10 +76,7 @@ def _table(part: Part, names: Names) -> pa.Table:
     for k in range(len(names.features)):
         column = pa.array(np.ascontiguousarray(part.values[:, k]), mask=part.mask[:, k] == 0)
         columns.append(pa.ListArray.from_arrays(offsets, column))
-    columns += [
-        pa.array(np.ascontiguousarray(part.numbers[:, k]), from_pandas=True)
-        for k in range(len(names.numbers))
-    ]
+    columns += [pa.array(np.ascontiguousarray(part.numbers[:, k]), from_pandas=True) for k in range(len(names.numbers))]
     columns += [
         pa.array(words, pa.string()).take(pa.array(part.codes[:, k], mask=part.codes[:, k] < 0))
         for k, words in enumerate(names.words.values())

@@ -69,8 +69,14 @@ class Part:
         lengths = np.diff(self.offsets)[index]
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         points = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], lengths)
-        return Part(offsets, self.values[points], self.mask[points], self.identity[index], self.numbers[index],
-                    self.codes[index])  # fmt: skip
+        return Part(
+            offsets,
+            self.values[points],
+            self.mask[points],
+            self.identity[index],
+            self.numbers[index],
+            self.codes[index],
+        )
 
     def copy(self) -> Part:
         """Return a part with memory of its own."""
@@ -133,7 +139,10 @@ def empty(names: Names) -> Part:
     """Return a part without traces."""
     width = len(names.features)
     return Part(
-        np.zeros(1, np.int64), np.empty((0, width), np.float32), np.empty((0, width), np.uint8),
-        np.empty((0, len(IDENTITY)), np.int64), np.empty((0, len(names.numbers)), np.float32),
+        np.zeros(1, np.int64),
+        np.empty((0, width), np.float32),
+        np.empty((0, width), np.uint8),
+        np.empty((0, len(IDENTITY)), np.int64),
+        np.empty((0, len(names.numbers)), np.float32),
         np.empty((0, len(names.words)), np.int64),
-    )  # fmt: skip
+    )

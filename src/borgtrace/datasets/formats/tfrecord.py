@@ -78,18 +78,24 @@ def read_runs(path: Path, names: Names, *, is_verified: bool = True) -> Runs:
     starts = scratch("starts", room + 1, np.int64)
     position, size = (_table(name, len(wanted), room) for name in ("position", "size"))
     identity = _table("identity", room, len(IDENTITY))
-    count = reading.read_records(
-        buffer, is_verified, *_packed(wanted), usual, starts, position, size, identity
-    )
+    count = reading.read_records(buffer, is_verified, *_packed(wanted), usual, starts, position, size, identity)
     if count < 0:
-        raise StoreError(str(path), "damaged", expected="a whole record", got=f"a bad one at {-1 - count}",
-                         way_out="build the dataset again")  # fmt: skip
+        raise StoreError(
+            str(path),
+            "damaged",
+            expected="a whole record",
+            got=f"a bad one at {-1 - count}",
+            way_out="build the dataset again",
+        )
     position, size = position[:, :count], size[:, :count]
     return Runs(
-        buffer, position[0], size[0] // (4 * len(names.features)), identity[:count],
+        buffer,
+        position[0],
+        size[0] // (4 * len(names.features)),
+        identity[:count],
         _numbers(buffer, position[reading.LISTS + len(IDENTITY) : usual]),
         _codes(buffer, position[usual:], size[usual:], names),
-    )  # fmt: skip
+    )
 
 
 def _smallest(names: tuple[str, ...]) -> int:
@@ -127,15 +133,24 @@ class _Entries:
         offsets = part.offsets * width
         codes = np.where(part.codes < 0, -1, part.codes + self.first_word)
         ends = np.empty(len(part) + 1, np.int64)
-        records.measure(
-            np.diff(offsets), self.name_ends, part.identity, self.head_ends, codes, self.word_ends, ends
-        )
+        records.measure(np.diff(offsets), self.name_ends, part.identity, self.head_ends, codes, self.word_ends, ends)
         out = scratch("records", int(ends[-1]), np.uint8)
         records.encode(
-            part.values.reshape(-1).view(np.uint8), part.mask.reshape(-1), offsets, self.names,
-            self.name_ends, part.identity, part.numbers.view(np.uint8), self.heads, self.head_ends, codes,
-            self.words, self.word_ends, ends, out,
-        )  # fmt: skip
+            part.values.reshape(-1).view(np.uint8),
+            part.mask.reshape(-1),
+            offsets,
+            self.names,
+            self.name_ends,
+            part.identity,
+            part.numbers.view(np.uint8),
+            self.heads,
+            self.head_ends,
+            codes,
+            self.words,
+            self.word_ends,
+            ends,
+            out,
+        )
         return out
 
 

@@ -38,9 +38,14 @@ class Exported:
 
 
 def export_jobs(
-    store: Store, out: Path | str, layout: JobsLayout | None = None, *, has_header: bool = True,
-    workers: int | None = None, progress: Progress | None = None,
-) -> Exported:  # fmt: skip
+    store: Store,
+    out: Path | str,
+    layout: JobsLayout | None = None,
+    *,
+    has_header: bool = True,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Exported:
     """Write one file per job (or task), and ``index.csv``.
 
     Parameters
@@ -68,8 +73,13 @@ def export_jobs(
     out, layout, report = Path(out), layout or JobsLayout(), progress or (lambda *_: None)
     rows = store.manifest.tables.get("instance_usage", 0)
     if not rows:
-        raise UsageError(str(store.path), "the store has no usage", expected="rows in instance_usage",
-                         got="none", way_out="ingest task_usage or instance_usage files first")  # fmt: skip
+        raise UsageError(
+            str(store.path),
+            "the store has no usage",
+            expected="rows in instance_usage",
+            got="none",
+            way_out="ingest task_usage or instance_usage files first",
+        )
     check_free(out)
     with building(out) as folder:
         parts = [str(part) for part in store.layout.parts("instance_usage")]
@@ -90,7 +100,5 @@ def _runs(store: Store) -> list[Run]:
     )
     first = table.column("first").to_numpy()
     total = store.manifest.tables["instance_usage"]
-    starts = first[
-        np.unique(np.searchsorted(first, np.arange(0, total, _RUN), side="left").clip(0, len(first) - 1))
-    ]
+    starts = first[np.unique(np.searchsorted(first, np.arange(0, total, _RUN), side="left").clip(0, len(first) - 1))]
     return [Run(int(a), int(b)) for a, b in zip(starts, [*starts[1:], total], strict=True)]

@@ -68,12 +68,16 @@ def _tables(store: Store, layout: JobsLayout) -> Iterator[pa.Table]:
         paths = layout.paths(jobs[index], numbers[index])
         yield pa.table(
             [
-                pa.array(paths), pa.array(owners[1][row]), pa.array(owners[2][row]),
-                chunk.column("collection_id"), chunk.column("instance_index"), chunk.column("n_windows"),
+                pa.array(paths),
+                pa.array(owners[1][row]),
+                pa.array(owners[2][row]),
+                chunk.column("collection_id"),
+                chunk.column("instance_index"),
+                chunk.column("n_windows"),
                 chunk.column("maximum"),
             ],
             names=list(COLUMNS),
-        )  # fmt: skip
+        )
 
 
 def _owners(store: Store) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:

@@ -20,14 +20,23 @@ DEFAULT_COLUMNS = ("start_time", "collection_id", "instance_index", "average_cpu
 MOST_DIGITS = 8
 
 NAMES_2011 = {
-    "start_time": "start time", "end_time": "end time", "collection_id": "job ID",
-    "instance_index": "task index", "machine_id": "machine ID", "average_cpu": "CPU rate",
-    "average_memory": "canonical memory usage", "assigned_memory": "assigned memory usage",
-    "unmapped_page_cache_memory": "unmapped page cache", "page_cache_memory": "total page cache",
-    "maximum_memory": "maximum memory usage", "mean_disk_io_time": "disk I/O time",
-    "mean_disk_space": "local disk space usage", "maximum_cpu": "maximum CPU rate",
-    "maximum_disk_io_time": "maximum disk IO time", "sampled_cpu": "sampled CPU usage",
-}  # fmt: skip
+    "start_time": "start time",
+    "end_time": "end time",
+    "collection_id": "job ID",
+    "instance_index": "task index",
+    "machine_id": "machine ID",
+    "average_cpu": "CPU rate",
+    "average_memory": "canonical memory usage",
+    "assigned_memory": "assigned memory usage",
+    "unmapped_page_cache_memory": "unmapped page cache",
+    "page_cache_memory": "total page cache",
+    "maximum_memory": "maximum memory usage",
+    "mean_disk_io_time": "disk I/O time",
+    "mean_disk_space": "local disk space usage",
+    "maximum_cpu": "maximum CPU rate",
+    "maximum_disk_io_time": "maximum disk IO time",
+    "sampled_cpu": "sampled CPU usage",
+}
 """Names in the official ``schema.csv``; every other column has blanks for its underscores."""
 
 _EXPORTED = ("int64", "int32", "float32", "bool")
@@ -62,13 +71,15 @@ class JobsLayout:
 
     def __post_init__(self) -> None:
         for option, value, allowed in (
-            ("--format", self.format, get_args(FileFormat)), ("--key", self.key, get_args(Key)),
-        ):  # fmt: skip
+            ("--format", self.format, get_args(FileFormat)),
+            ("--key", self.key, get_args(Key)),
+        ):
             if value not in allowed:
                 raise UsageError(option, "unknown name", expected=" or ".join(allowed), got=value)
         if not 0 <= self.granularity <= MOST_DIGITS:
-            raise UsageError("--granularity", "not a number of hex digits", expected=f"0 to {MOST_DIGITS}",
-                             got=str(self.granularity))  # fmt: skip
+            raise UsageError(
+                "--granularity", "not a number of hex digits", expected=f"0 to {MOST_DIGITS}", got=str(self.granularity)
+            )
         known = [column.name for column in TABLES["instance_usage"].columns if column.type in _EXPORTED]
         for name in self.columns:
             if name not in known:

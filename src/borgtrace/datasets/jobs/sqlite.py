@@ -102,9 +102,7 @@ class _Inserted:
         if self._open is not None:
             rows = _objects(batch)
             whole = len(rows) // self._at_once * self._at_once
-            self._open.executemany(
-                self._rows, rows[:whole].reshape(-1, rows.shape[1] * self._at_once).tolist()
-            )
+            self._open.executemany(self._rows, rows[:whole].reshape(-1, rows.shape[1] * self._at_once).tolist())
             self._open.executemany(self._row, rows[whole:].tolist())
         return is_new
 

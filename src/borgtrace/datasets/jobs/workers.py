@@ -19,9 +19,7 @@ from borgtrace.errors import StoreError
 _HEARTBEAT = 0.1
 
 
-def write_runs(
-    parts: Sequence[str], runs: Sequence[Run], out: Path, layout: JobsLayout, workers: int
-) -> Iterator[int]:
+def write_runs(parts: Sequence[str], runs: Sequence[Run], out: Path, layout: JobsLayout, workers: int) -> Iterator[int]:
     """Write the files of all runs, in place where there is one worker or one run; yield how many each has.
 
     Raises
@@ -36,8 +34,12 @@ def write_runs(
     try:
         yield from pool(delayed(_write_for)(os.getpid(), parts, run, out, layout) for run in runs)
     except TerminatedWorkerError as error:
-        raise StoreError(str(out), "a worker process was killed", got="perhaps not enough memory",
-                         way_out="run again with fewer --jobs") from error  # fmt: skip
+        raise StoreError(
+            str(out),
+            "a worker process was killed",
+            got="perhaps not enough memory",
+            way_out="run again with fewer --jobs",
+        ) from error
 
 
 def _write_for(parent: int, parts: Sequence[str], run: Run, out: Path, layout: JobsLayout) -> int:

@@ -33,14 +33,19 @@ def key(name: str, type: ColumnType, unit: str, doc: str, in_2011: Source, in_20
 
 
 SOURCE_PART = Column(
-    "source_part", "int32", "id",
+    "source_part",
+    "int32",
+    "id",
     "Number in the raw file's name, else the rank of the file by content digest.",
     nullable=False,
     source={"2011": Absent("given at ingest"), "2019": Absent("given at ingest")},
-)  # fmt: skip
+)
 SOURCE_ROW = Column(
-    "source_row", "int64", "id", "Data row in the raw file, counted from 0.",
+    "source_row",
+    "int64",
+    "id",
+    "Data row in the raw file, counted from 0.",
     nullable=False,
     source={"2011": Absent("given at ingest"), "2019": Absent("given at ingest")},
-)  # fmt: skip
+)
 PROVENANCE = (SOURCE_PART, SOURCE_ROW)
