@@ -19,7 +19,6 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import norm
 
-from borgtrace.colocation.estimators.gpa import Gpa
 from borgtrace.colocation.experiments import (
     packing_averages,
     packing_base,
@@ -30,11 +29,12 @@ from borgtrace.colocation.experiments import (
 )
 from borgtrace.colocation.experiments._grids import Scale, grid_of
 from borgtrace.colocation.instances import Instance, Instances
-from borgtrace.colocation.packers.packer import no_preference
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.source import PoolTables
-from borgtrace.kernels.packing import place
-from borgtrace.kernels.packing_tree import gaussian_first_fit
+from borgtrace.placement._pack import place
+from borgtrace.placement._tree import gaussian_first_fit
+from borgtrace.placement.estimators.gpa import Gpa
+from borgtrace.placement.packers.packer import no_preference
 
 FIGURES = (packing_base, packing_averages, packing_capacities, packing_clairvoyance, packing_rebalancing)
 TASKS, REALIZATIONS, SIZE = 100_000, 10_000, 1_000

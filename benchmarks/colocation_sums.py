@@ -20,15 +20,15 @@ import numba
 import numpy as np
 from scipy import stats
 
+from borgtrace.colocation._samples import draw_subsets
+from borgtrace.colocation._sums import add_samples
 from borgtrace.colocation.percentile_error import RECIPE as FIGURE_6
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.sample_sums import LEVELS, SIZES, judge_samples
 from borgtrace.colocation.source import PoolTables, shared
 from borgtrace.colocation.sum_normality import PUBLISHED, PUBLISHED_MEAN
 from borgtrace.colocation.sum_normality import RECIPE as TABLE_1
-from borgtrace.kernels.samples import draw_subsets
 from borgtrace.kernels.sorting import sort_rows
-from borgtrace.kernels.sums import add_samples
 
 SEED = 0
 

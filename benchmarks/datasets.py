@@ -25,8 +25,9 @@ import pyarrow.parquet as pq
 import borgtrace
 from borgtrace import datasets
 from borgtrace.datasets import Options, Selection, build
+from borgtrace.datasets.formats import _tfrecord_reading as tfrecord_reading
+from borgtrace.datasets.formats import _tfrecord_writing as tfrecord
 from borgtrace.datasets.jobs import JobsLayout, export_jobs
-from borgtrace.kernels import tfrecord, tfrecord_reading
 from borgtrace.schema import TABLES
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.store.manifest import Manifest

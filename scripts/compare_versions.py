@@ -110,10 +110,7 @@ def compare(old: Path, new: Path, only: str) -> int:
     for name in sorted(names):
         if only and only not in str(name):
             continue
-        if not (new / name).exists():
-            found = "is missing"
-        else:
-            found = difference(old / name, new / name)
+        found = difference(old / name, new / name) if (new / name).exists() else "is missing"
         if found:
             differences += 1
             print(f"{name}: {found}")

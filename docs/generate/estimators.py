@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from borgtrace.colocation.estimators.registry import estimators
+from borgtrace.placement.estimators.registry import estimators
 from generate.text import docstring, plain, table
 
 INTRO = """# Estimators

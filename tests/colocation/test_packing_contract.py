@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from borgtrace.colocation.estimators.estimator import Estimator
-from borgtrace.colocation.estimators.observation import Observation
-from borgtrace.colocation.estimators.registry import estimators, parse_estimator
-from borgtrace.colocation.packers.packer import packers, parse_packer
-from borgtrace.colocation.packing import HAIR, fit, pack, pack_fitted, predicted_overflow, rebalanced
 from borgtrace.errors import UsageError
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.estimators.registry import estimators, parse_estimator
+from borgtrace.placement.packers.packer import packers, parse_packer
+from borgtrace.placement.packing import HAIR, fit, pack, pack_fitted, predicted_overflow, rebalanced
 
 KINDS = estimators()
 

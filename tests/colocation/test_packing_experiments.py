@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from borgtrace.colocation.estimators.registry import parse_estimator
 from borgtrace.colocation.experiments import packing_base, packing_rebalancing
 from borgtrace.colocation.experiments._outcomes import find, to_table, value
 from borgtrace.colocation.grid import Cell, Outcome
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.source import PoolTables
 from borgtrace.errors import UsageError
+from borgtrace.placement.estimators.registry import parse_estimator
 from borgtrace.recipe import NotApplicable, recipes
 
 EXPERIMENTS = [name for name, r in recipes().items() if r.module.startswith("borgtrace.colocation.experiments.")]

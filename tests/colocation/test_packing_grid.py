@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from borgtrace.colocation.estimators.average import Average
-from borgtrace.colocation.estimators.cantelli import Cantelli
-from borgtrace.colocation.estimators.convolution import Convolution
-from borgtrace.colocation.estimators.estimator import Estimator
-from borgtrace.colocation.estimators.gpa import Gpa
-from borgtrace.colocation.estimators.percentile import Percentile
 from borgtrace.colocation.experiments._outcomes import paper_estimators
 from borgtrace.colocation.grid import Cell, Grid, judge_instance
 from borgtrace.colocation.instances import Instance, Instances, split
 from borgtrace.colocation.pool import Pool
 from borgtrace.errors import UsageError
+from borgtrace.placement.estimators.average import Average
+from borgtrace.placement.estimators.cantelli import Cantelli
+from borgtrace.placement.estimators.convolution import Convolution
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.gpa import Gpa
+from borgtrace.placement.estimators.percentile import Percentile
 
 POOL = Pool.from_synth(400, seed=4)
 
@@ -125,7 +125,7 @@ def test_halves_share_no_task():
 
 
 def test_calibrated_gpa_keeps_its_target_where_it_learned():
-    from borgtrace.colocation.estimators.calibrated import CalibratedGpa
+    from borgtrace.placement.estimators.calibrated import CalibratedGpa
 
     learning = Grid(Instances(POOL, size=300, realizations=2_000, count=2, seed=8))
     plain: Estimator = CalibratedGpa(0.01)

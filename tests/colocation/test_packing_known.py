@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from borgtrace.colocation.estimators.average import Average
-from borgtrace.colocation.estimators.bounds import Bernstein, Chernoff, Hoeffding
-from borgtrace.colocation.estimators.cantelli import Cantelli
-from borgtrace.colocation.estimators.convolution import Convolution, overflow_by_fft
-from borgtrace.colocation.estimators.cornish_fisher import CornishFisher
-from borgtrace.colocation.estimators.gpa import Gpa, gaussian_slack
-from borgtrace.colocation.estimators.observation import Observation
-from borgtrace.colocation.estimators.percentile import Percentile
-from borgtrace.colocation.estimators.saddlepoint import Saddlepoint
-from borgtrace.colocation.packers.first_fit import FIRST_FIT
-from borgtrace.colocation.packing import fit, pack, pack_fitted, predicted_overflow, rebalanced
 from borgtrace.colocation.quality import lower_bound, quality
-from borgtrace.kernels.packing_features import histograms
-from borgtrace.kernels.packing_rebalancing import rebalance
+from borgtrace.placement._rebalancing import rebalance
+from borgtrace.placement.estimators._features import histograms
+from borgtrace.placement.estimators.average import Average
+from borgtrace.placement.estimators.bounds import Bernstein, Chernoff, Hoeffding
+from borgtrace.placement.estimators.cantelli import Cantelli
+from borgtrace.placement.estimators.convolution import Convolution, overflow_by_fft
+from borgtrace.placement.estimators.cornish_fisher import CornishFisher
+from borgtrace.placement.estimators.gpa import Gpa, gaussian_slack
+from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.estimators.percentile import Percentile
+from borgtrace.placement.estimators.saddlepoint import Saddlepoint
+from borgtrace.placement.packers.first_fit import FIRST_FIT
+from borgtrace.placement.packing import fit, pack, pack_fitted, predicted_overflow, rebalanced
 
 
 def constant(*usages: float) -> Observation:

@@ -9,14 +9,6 @@ import numpy as np
 import pytest
 
 from borgtrace.colocation.advice import Interval, advise
-from borgtrace.colocation.estimators.average import Average
-from borgtrace.colocation.estimators.covariance import CovarianceGpa
-from borgtrace.colocation.estimators.gpa import Gpa
-from borgtrace.colocation.estimators.observation import Observation
-from borgtrace.colocation.estimators.percentile import Percentile
-from borgtrace.colocation.estimators.request import Request
-from borgtrace.colocation.estimators.resources import Together
-from borgtrace.colocation.estimators.two_targets import TwoTargets
 from borgtrace.colocation.experiments import packing_correlated, packing_machines, packing_replay, task_correlation
 from borgtrace.colocation.experiments.packing_advice import advice, advised
 from borgtrace.colocation.experiments.packing_two_targets import production
@@ -25,13 +17,21 @@ from borgtrace.colocation.heavier import heavier
 from borgtrace.colocation.instances import Instances
 from borgtrace.colocation.inventory import machines
 from borgtrace.colocation.online import simulate
-from borgtrace.colocation.packers.packer import parse_packer
-from borgtrace.colocation.packing import pack
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.quality import quality
 from borgtrace.colocation.raw_series import busiest_span, series, shuffled
 from borgtrace.colocation.source import PoolTables
 from borgtrace.errors import UsageError
+from borgtrace.placement.estimators.average import Average
+from borgtrace.placement.estimators.covariance import CovarianceGpa
+from borgtrace.placement.estimators.gpa import Gpa
+from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.estimators.percentile import Percentile
+from borgtrace.placement.estimators.request import Request
+from borgtrace.placement.estimators.resources import Together
+from borgtrace.placement.estimators.two_targets import TwoTargets
+from borgtrace.placement.packers.packer import parse_packer
+from borgtrace.placement.packing import pack
 from borgtrace.recipe import NotApplicable
 
 

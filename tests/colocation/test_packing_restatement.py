@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from borgtrace.colocation.estimators.estimator import Estimator
-from borgtrace.colocation.estimators.registry import parse_estimator
 from borgtrace.colocation.grid import Cell, judge_instance
 from borgtrace.colocation.instances import Instance
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.registry import parse_estimator
 
 INSTANCES, TASKS, REALIZATIONS, SEEN = 20, 120, 500, 0.6
 Test = Callable[[list[int], int], float]  # (tasks on the machine, newcomer) → FitBin; negative: does not fit

@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
-from borgtrace.colocation.estimators.gpa import Gpa
-from borgtrace.colocation.estimators.observation import Observation
-from borgtrace.colocation.packers.best_fit import BEST_FIT
-from borgtrace.colocation.packers.first_fit import FIRST_FIT
-from borgtrace.colocation.packing import HAIR, fit, pack_fitted, predicted_overflow
-from borgtrace.kernels.packing import place, rooms_for
-from borgtrace.kernels.packing_gaussian import gaussian_best_fit
-from borgtrace.kernels.packing_tree import gaussian_first_fit
+from borgtrace.placement._gaussian import gaussian_best_fit
+from borgtrace.placement._pack import place, rooms_for
+from borgtrace.placement._tree import gaussian_first_fit
+from borgtrace.placement.estimators.gpa import Gpa
+from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.packers.best_fit import BEST_FIT
+from borgtrace.placement.packers.first_fit import FIRST_FIT
+from borgtrace.placement.packing import HAIR, fit, pack_fitted, predicted_overflow
 
 
 def naive(mean, variance, capacity, rho, packer=FIRST_FIT):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation.percentile_error import errors
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.sample_sums import judge_samples
-from borgtrace.kernels.samples import draw_subsets
 
 SEED, SAMPLES, REALIZATIONS = 11, 20, 3000
 SIZES = (10, 50, 250)

@@ -77,7 +77,7 @@ def test_what_was_measured_is_there_for_every_claim(store, docs):
 
 
 def test_every_estimator_says_what_it_does(pages):
-    from borgtrace.colocation.estimators.registry import estimators
+    from borgtrace.placement.estimators.registry import estimators
 
     for name, kind in estimators().items():
         assert f"## {name} " in pages["reference/estimators.md"]

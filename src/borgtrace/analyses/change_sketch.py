@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._change import by_resource, slot_pairs, task_pairs
+from borgtrace.analyses._sketch import INFINITE_BUCKET, ZERO_BUCKET, growth, locate, middle
 from borgtrace.analyses._windows import regular
-from borgtrace.kernels.sketch import INFINITE_BUCKET, ZERO_BUCKET, growth, locate, middle
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 from borgtrace.schema.arrow import arrow_schema

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.analyses import _reservation as kernel
 from borgtrace.analyses._blocks import (
     ORDER,
     column,
@@ -31,7 +32,6 @@ from borgtrace.analyses._blocks import (
     task_windows,
     tier_names,
 )
-from borgtrace.kernels import reservation as kernel
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 

@@ -18,8 +18,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.analyses._blocks import ORDER, column, integers, sum_blocks, task_numbers, task_windows, tier_names
+from borgtrace.analyses._margins import margin_for, needed_margins
 from borgtrace.analyses._windows import SLOT_SECONDS
-from borgtrace.kernels.margins import margin_for, needed_margins
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._dag_depth import depths
 from borgtrace.analyses._dependencies import last_ends, require_2019
-from borgtrace.kernels.chains import depths
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 from borgtrace.schema.arrow import arrow_schema

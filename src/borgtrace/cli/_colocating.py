@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from borgtrace.cli import _analyzing
-from borgtrace.colocation.estimators.registry import estimators
 from borgtrace.colocation.experiments.packing_advice import RECIPE as ADVICE
 from borgtrace.colocation.experiments.packing_advice import advice
 from borgtrace.colocation.instances import FEWEST_REALIZATIONS
-from borgtrace.colocation.packers.packer import packers
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.source import PoolTables, pool_of
 from borgtrace.errors import StoreError, UsageError
+from borgtrace.placement.estimators.registry import estimators
+from borgtrace.placement.packers.packer import packers
 from borgtrace.recipe import NotApplicable, Recipe, Tables, recipes
 
 _PACKAGE = "borgtrace.colocation."

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.colocation.estimators.estimator import Estimator
-from borgtrace.colocation.estimators.percentile import Percentile
-from borgtrace.colocation.estimators.registry import estimators
-from borgtrace.colocation.estimators.request import Request
 from borgtrace.colocation.grid import Cell, Grid, Outcome
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.percentile import Percentile
+from borgtrace.placement.estimators.registry import estimators
+from borgtrace.placement.estimators.request import Request
 
 Z = 1.96
 """Half-width of a 95 % confidence interval in standard errors."""

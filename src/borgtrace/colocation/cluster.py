@@ -14,14 +14,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.colocation.estimators.estimator import Estimator
-from borgtrace.colocation.estimators.observation import Observation
-from borgtrace.colocation.packers.packer import Packer
-from borgtrace.colocation.packing import HAIR
+from borgtrace.colocation._cluster_memory import recalled, remember
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.timeline import Timeline
-from borgtrace.kernels.packing import choose, sum_up
-from borgtrace.kernels.packing_memory import recalled, remember
+from borgtrace.placement._pack import choose, sum_up
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.packers.packer import Packer
+from borgtrace.placement.packing import HAIR
 
 ColdStart = Literal["name", "request"]
 WARM_UP = 12

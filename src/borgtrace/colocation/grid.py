@@ -13,13 +13,13 @@ from itertools import groupby
 
 import numpy as np
 
-from borgtrace.colocation.estimators.estimator import Estimator
-from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.colocation.instances import Data, Instance, Instances
-from borgtrace.colocation.packers.packer import parse_packer
-from borgtrace.colocation.packing import Fitted, Packing, fit, pack_fitted, predicted_overflow, rebalanced
 from borgtrace.colocation.quality import least_machines, overflow_counts
 from borgtrace.errors import UsageError
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.packers.packer import parse_packer
+from borgtrace.placement.packing import Fitted, Packing, fit, pack_fitted, predicted_overflow, rebalanced
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.colocation.pool import Column, Pool
 from borgtrace.errors import UsageError
+from borgtrace.placement.estimators.observation import Observation
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.colocation.cluster import Cluster, ColdStart
-from borgtrace.colocation.estimators.estimator import Estimator
-from borgtrace.colocation.packers.best_fit import BEST_FIT
-from borgtrace.colocation.packers.packer import Packer
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.quality import EVALUATION_HAIR
 from borgtrace.colocation.timeline import Timeline
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.packers.best_fit import BEST_FIT
+from borgtrace.placement.packers.packer import Packer
 
 _DEPARTURE, _ARRIVAL, _MEASURE = 0, 1, 2
 

@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from borgtrace.colocation._moments import window_moments
 from borgtrace.errors import UsageError
 from borgtrace.kernels.draws import draw_quantiles, draw_uniform, draw_weighted, task_keys
-from borgtrace.kernels.moments import window_moments
 
 Column = Literal["inst", "avg", "memory"]
 

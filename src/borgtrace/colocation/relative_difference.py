@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.colocation._samples import prefix_means
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.preparation import Instantaneous
 from borgtrace.colocation.source import pool_of
 from borgtrace.kernels.draws import task_keys
-from borgtrace.kernels.samples import prefix_means
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 

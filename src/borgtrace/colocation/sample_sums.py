@@ -12,14 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from borgtrace.colocation._moments import row_moments
+from borgtrace.colocation._normality import LOG_PHI
+from borgtrace.colocation._samples import draw_subsets
+from borgtrace.colocation._sums import sample_statistics
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.preparation import Instantaneous
 from borgtrace.colocation.source import pool_of, shared
 from borgtrace.errors import UsageError
-from borgtrace.kernels.moments import row_moments
-from borgtrace.kernels.normality import LOG_PHI
-from borgtrace.kernels.samples import draw_subsets
-from borgtrace.kernels.sums import sample_statistics
 from borgtrace.recipe import NotApplicable, Tables
 
 Floats = NDArray[np.float64]

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.colocation._moments import row_moments
+from borgtrace.colocation._samples import draw_subsets
+from borgtrace.colocation._sums import add_sample
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.preparation import Instantaneous
 from borgtrace.colocation.sample_sums import check_realizations
 from borgtrace.colocation.source import pool_of
-from borgtrace.kernels.moments import row_moments
-from borgtrace.kernels.samples import draw_subsets
-from borgtrace.kernels.sums import add_sample
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from borgtrace.colocation._normality import CRITICAL
 from borgtrace.colocation.preparation import Instantaneous
 from borgtrace.colocation.sample_sums import SampleSums, sums_of
-from borgtrace.kernels.normality import CRITICAL
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.colocation._shapes import window_shapes
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.source import pool_of
-from borgtrace.kernels.shapes import window_shapes
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 

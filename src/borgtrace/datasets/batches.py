@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from borgtrace.datasets._batch_filling import lay
 from borgtrace.datasets.formats import Runs
 from borgtrace.errors import UsageError
-from borgtrace.kernels.batches import lay
 
 if TYPE_CHECKING:
     from borgtrace.datasets.dataset import TraceSet

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from borgtrace.datasets._series import gather, gather_elapsed, gather_grid
 from borgtrace.datasets.features import Feature
 from borgtrace.datasets.scratch import scratch
 from borgtrace.datasets.selection import GRID_SECONDS, Gaps
 from borgtrace.datasets.traces import Traces
-from borgtrace.kernels.series import gather, gather_elapsed, gather_grid
 
 if TYPE_CHECKING:
     from borgtrace.store import Store

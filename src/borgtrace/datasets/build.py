@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.datasets import meta
+from borgtrace.datasets._series import scale
 from borgtrace.datasets.blocks import POINTS, Gatherer, spans
 from borgtrace.datasets.features import series_features, static_features
 from borgtrace.datasets.folder import building, check_free
@@ -25,7 +26,6 @@ from borgtrace.datasets.shards import default_shards, shard_name, shard_numbers,
 from borgtrace.datasets.traces import Traces, choose
 from borgtrace.errors import UsageError
 from borgtrace.kernels.gather import take_columns
-from borgtrace.kernels.series import scale
 
 if TYPE_CHECKING:
     from borgtrace.store import Store

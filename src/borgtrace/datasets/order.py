@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from borgtrace.datasets._md5 import job_prefixes, task_prefixes
 from borgtrace.errors import UsageError
-from borgtrace.kernels.md5 import job_prefixes, task_prefixes
 
 Index = NDArray[np.int64]
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from borgtrace.kernels.series import moments, run_moments
+from borgtrace.datasets._series import moments, run_moments
 
 Method = Literal["standard", "minmax", "none"]
 Series = NDArray[np.float32]
@@ -75,7 +75,7 @@ def scaling_of(feature: str, method: Method, measured: Numbers) -> Scaling:
 
 
 def measure_series(series: Sequence[Series]) -> Numbers:
-    """Measure each feature: shape (features, 5), see :func:`borgtrace.kernels.series.moments`."""
+    """Measure each feature: shape (features, 5), see :func:`borgtrace.datasets._series.moments`."""
     measured = np.empty((len(series), 5))
     for values, row in zip(series, measured, strict=True):
         moments(values, row)

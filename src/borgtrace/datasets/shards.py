@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
+from borgtrace.datasets._md5 import path_prefixes, task_prefixes
 from borgtrace.datasets.traces import Traces
-from borgtrace.kernels.md5 import path_prefixes, task_prefixes
 
 MOST = 256
 """Files of a large set: one for each pair of leading hex digits."""

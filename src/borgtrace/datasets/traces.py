@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.datasets._series import grid_spans
 from borgtrace.datasets.order import path_order, shuffled
 from borgtrace.datasets.selection import GRID_SECONDS, Selection
 from borgtrace.errors import BorgtraceError, UsageError
-from borgtrace.kernels.series import grid_spans
 
 if TYPE_CHECKING:
     from borgtrace.store import Store

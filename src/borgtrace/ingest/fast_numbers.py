@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from borgtrace.ingest._numbers_csv import DECIMAL, DOUBTFUL_LIMIT, INTEGER, STRANGE, parse_numbers
 from borgtrace.ingest.columns2011 import RawColumn
 from borgtrace.ingest.fast_csv import Reader
-from borgtrace.kernels.numbers_csv import DECIMAL, DOUBTFUL_LIMIT, INTEGER, STRANGE, parse_numbers
 
 BLOCK_SIZE = 1 << 22
 ROWS_PER_CHUNK = 1 << 19

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.estimators.estimator import Estimator
-from borgtrace.colocation.estimators.registry import estimators
 from borgtrace.colocation.experiments._grids import Scale, grid_of
 from borgtrace.colocation.grid import Cell, Outcome
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.registry import estimators
 from borgtrace.recipe import NotApplicable, Tables
 from borgtrace.schema import Column, Table
 from borgtrace.schema.arrow import arrow_schema

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.estimators.covariance import CovarianceGpa
-from borgtrace.colocation.estimators.estimator import Estimator
-from borgtrace.colocation.estimators.gpa import Gpa
-from borgtrace.colocation.estimators.observation import Observation
 from borgtrace.colocation.experiments._charts import overflow_axis
-from borgtrace.colocation.packing import pack
 from borgtrace.colocation.quality import overflow_counts
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.colocation.source import pool_of
+from borgtrace.placement.estimators.covariance import CovarianceGpa
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.gpa import Gpa
+from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.packing import pack
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.estimators.average import Average
-from borgtrace.colocation.estimators.convolution import Convolution
-from borgtrace.colocation.estimators.estimator import Estimator
-from borgtrace.colocation.estimators.gpa import Gpa
-from borgtrace.colocation.estimators.observation import Observation
-from borgtrace.colocation.estimators.percentile import Percentile
-from borgtrace.colocation.estimators.resources import Together
 from borgtrace.colocation.experiments._grids import Scale, instances_of
 from borgtrace.colocation.instances import Instance, Instances
-from borgtrace.colocation.packers.packer import parse_packer
-from borgtrace.colocation.packing import fit, pack_fitted
 from borgtrace.colocation.quality import lower_bound, quality
 from borgtrace.colocation.source import pool_of
+from borgtrace.placement.estimators.average import Average
+from borgtrace.placement.estimators.convolution import Convolution
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.gpa import Gpa
+from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.estimators.percentile import Percentile
+from borgtrace.placement.estimators.resources import Together
+from borgtrace.placement.packers.packer import parse_packer
+from borgtrace.placement.packing import fit, pack_fitted
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 

@@ -14,15 +14,15 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation.cluster import ColdStart
-from borgtrace.colocation.estimators.average import Average
-from borgtrace.colocation.estimators.convolution import Convolution
-from borgtrace.colocation.estimators.estimator import Estimator
-from borgtrace.colocation.estimators.gpa import Gpa
-from borgtrace.colocation.estimators.percentile import Percentile
-from borgtrace.colocation.estimators.request import Request
 from borgtrace.colocation.online import Day, simulate
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.source import pool_of
+from borgtrace.placement.estimators.average import Average
+from borgtrace.placement.estimators.convolution import Convolution
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.gpa import Gpa
+from borgtrace.placement.estimators.percentile import Percentile
+from borgtrace.placement.estimators.request import Request
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 

@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.estimators.estimator import Estimator
-from borgtrace.colocation.estimators.gpa import Gpa
-from borgtrace.colocation.estimators.registry import estimators
 from borgtrace.colocation.experiments._grids import Scale, grids_of, halves_of
 from borgtrace.colocation.grid import Cell, Grid, Outcome
 from borgtrace.colocation.heavier import heavier
 from borgtrace.colocation.instances import split
 from borgtrace.colocation.source import pool_of
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.gpa import Gpa
+from borgtrace.placement.estimators.registry import estimators
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 

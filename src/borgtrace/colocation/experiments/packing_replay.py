@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.estimators.average import Average
-from borgtrace.colocation.estimators.convolution import Convolution
-from borgtrace.colocation.estimators.estimator import Estimator
-from borgtrace.colocation.estimators.gpa import Gpa
-from borgtrace.colocation.estimators.observation import Observation
-from borgtrace.colocation.estimators.percentile import Percentile
 from borgtrace.colocation.experiments._charts import overflow_axis
 from borgtrace.colocation.instances import FEWEST_REALIZATIONS
-from borgtrace.colocation.packing import Packing, pack
 from borgtrace.colocation.quality import lower_bound, overflow_counts
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.colocation.source import pool_of
 from borgtrace.errors import UsageError
+from borgtrace.placement.estimators.average import Average
+from borgtrace.placement.estimators.convolution import Convolution
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.gpa import Gpa
+from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.estimators.percentile import Percentile
+from borgtrace.placement.packing import Packing, pack
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 

@@ -13,14 +13,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation.estimators.gpa import Gpa
-from borgtrace.colocation.estimators.observation import Observation
-from borgtrace.colocation.estimators.two_targets import RATIO, TwoTargets
 from borgtrace.colocation.experiments._grids import Scale, instances_of
 from borgtrace.colocation.instances import Instance
-from borgtrace.colocation.packing import Packing, pack
 from borgtrace.colocation.quality import lower_bound, overflow_counts
 from borgtrace.colocation.source import pool_of
+from borgtrace.placement.estimators.gpa import Gpa
+from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.estimators.two_targets import RATIO, TwoTargets
+from borgtrace.placement.packing import Packing, pack
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
 from borgtrace.schema.tiers import tier_of

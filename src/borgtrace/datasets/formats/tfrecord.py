@@ -17,12 +17,12 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
+from borgtrace.datasets._vocabulary import find_words, table_of
+from borgtrace.datasets.formats import _tfrecord_reading as reading
+from borgtrace.datasets.formats import _tfrecord_writing as records
 from borgtrace.datasets.formats.part import IDENTITY, Index, Names, Part, Runs
 from borgtrace.datasets.scratch import scratch
 from borgtrace.errors import StoreError
-from borgtrace.kernels import tfrecord as records
-from borgtrace.kernels import tfrecord_reading as reading
-from borgtrace.kernels.vocabulary import find_words, table_of
 
 SERIES, MASK = "data", "mask"
 _FLOAT_LIST, _INT64_LIST = 2, 3

@@ -8,8 +8,8 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from borgtrace.datasets._md5 import job_prefixes, task_prefixes
 from borgtrace.errors import UsageError
-from borgtrace.kernels.md5 import job_prefixes, task_prefixes
 from borgtrace.schema import TABLES
 
 FileFormat = Literal["csv", "sqlite"]

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.datasets.jobs._sqlite_pages import PAGE, build_files, room
 from borgtrace.datasets.jobs.layout import JobsLayout
 from borgtrace.datasets.scratch import scratch
-from borgtrace.kernels.sqlite_pages import PAGE, build_files, room
 
 LARGEST = 1 << 20
 """Rows of the largest file that is built page by page; larger ones are inserted row by row."""

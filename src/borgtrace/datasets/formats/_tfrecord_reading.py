@@ -1,0 +1,272 @@
+"""TFRecord files of ``tf.train.Example``, read whole files at a time (format: :mod:`.tfrecord`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from borgtrace.datasets.formats._crc32c import Buffer, masked_crc32c
+from borgtrace.datasets.formats._tfrecord_writing import FRAME, Index
+from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.words import load_word
+
+_HEAD, _CRC = 12, 4
+_FIELD_1, _FIELD_2 = 0x0A, 0x12
+_LARGEST = (1 << 14) - 1
+LISTS = 2
+"""Features that come before the whole numbers: the series and its mask."""
+
+
+@compiled(inline=True)
+def _byte(buffer: Buffer, at: int) -> int:
+    """Return a byte; an unsigned index spares the look whether it counts from the end (six times faster)."""
+    return int(np.int64(buffer[np.uint64(at)]))
+
+
+@compiled(inline=True)
+def _agrees(buffer: Buffer, start: int, stop: int) -> bool:
+    """Whether the four bytes after ``buffer[start:stop]`` are its check sum."""
+    crc = masked_crc32c(buffer, start, stop)
+    stored = np.uint32(0)
+    for k in range(4):
+        stored |= np.uint32(buffer[stop + k]) << np.uint32(8 * k)
+    return crc == stored
+
+
+@compiled(makes_arrays=False)
+def find_records(buffer: Buffer, is_verified: bool, starts: Index) -> int:
+    """Fill `starts` with where each record begins and the last one ends.
+
+    Returns
+    -------
+    int
+        The number of records; −1 − i where record i is cut short or (if `is_verified`) fails its check sum
+        or does not fit into `starts`.
+    """
+    at, count = 0, 0
+    starts[0] = 0
+    while at < buffer.size:
+        if at + FRAME > buffer.size or count + 1 >= starts.size:
+            return -1 - count
+        size = int(np.int64(load_word(buffer, at)))
+        if size < 0 or size > buffer.size - at - FRAME:
+            return -1 - count
+        if is_verified and not (_agrees(buffer, at, at + 8) and _agrees(buffer, at + _HEAD, at + _HEAD + size)):
+            return -1 - count
+        at += FRAME + size
+        count += 1
+        starts[count] = at
+    return count
+
+
+@compiled(inline=True)
+def _read_varint(buffer: Buffer, at: int) -> tuple[int, int]:
+    value, shift = np.uint64(0), np.uint64(0)
+    byte = _byte(buffer, at)
+    while byte >= 128:
+        value |= np.uint64(byte & 127) << shift
+        shift += np.uint64(7)
+        at += 1
+        byte = _byte(buffer, at)
+    return int(np.int64(value | np.uint64(byte) << shift)), at + 1
+
+
+@compiled(inline=True)
+def _is_name(buffer: Buffer, at: int, size: int, names: Buffer, first: int, last: int) -> bool:
+    """Whether ``buffer[at : at + size]`` is ``names[first:last]``."""
+    if last - first != size:
+        return False
+    found, wanted = buffer[at : at + size], names[first:last]
+    differing = np.uint8(0)
+    for k in range(found.size):
+        differing |= found[k] ^ wanted[k]
+    return differing == 0
+
+
+@compiled(makes_arrays=False)
+def _name_of(buffer: Buffer, at: int, size: int, names: Buffer, name_ends: Index, guess: int) -> int:
+    """Which of the names ``buffer[at : at + size]`` is, −1 for none; `guess` is tried first."""
+    for turn in range(name_ends.size):
+        k = (guess + turn) % name_ends.size
+        if _is_name(buffer, at, size, names, name_ends[k - 1] if k else 0, name_ends[k]):
+            return k
+    return -1
+
+
+@compiled(inline=True)
+def _size(buffer: Buffer, at: int) -> tuple[int, int]:
+    """Return the varint of one or two bytes at `at`, and where it ends; a larger one gives above 16,383.
+
+    Without a branch: which of the two it is cannot be foretold, and a wrong guess costs more.
+    """
+    low = _byte(buffer, at)
+    is_long = low >> 7
+    return (low & 127) | (_byte(buffer, at + 1) << 7) * is_long, at + 1 + is_long
+
+
+@compiled(inline=True)
+def _is_named(buffer: Buffer, at: int, names: Buffer, first: int, last: int) -> bool:
+    """Whether the name field at `at` can hold ``names[first:last]``.
+
+    Names are compared at both ends only: files keep the order of names, and a longer look costs more than
+    all the rest.
+    """
+    size = last - first
+    return (
+        _byte(buffer, at + 1) == size
+        and _byte(buffer, at + 2) == _byte(names, first)
+        and _byte(buffer, at + 1 + size) == _byte(names, last - 1)
+    )
+
+
+@compiled(inline=True)
+def _list_size(room: int) -> int:
+    """Return the bytes of a packed list by those of its whole feature: less three tags and three sizes.
+
+    Each size takes a second byte from a point on: that of the feature, of the list, of the packed values.
+    """
+    return room - 6 - int(room > 129) - int(room > 132) - int(room > 135)
+
+
+@compiled(inline=True)
+def _locate_lists(
+    buffer: Buffer,
+    at: int,
+    end: int,
+    names: Buffer,
+    name_ends: Index,
+    low: int,
+    high: int,
+    row: np.uint64,
+    position: Index,
+    size: Index,
+) -> int:
+    """Find features `low` to `high` of a record, one after the other in the order of `names`.
+
+    Returns where that ends: before a feature that is missing, or longer than sizes of two bytes tell.
+    """
+    for k in range(np.uint64(low), np.uint64(high)):
+        if at >= end:
+            break
+        first, last = _bounds(name_ends, k)
+        entry, body = _size(buffer, at + 1)
+        if entry > _LARGEST or not _is_named(buffer, body, names, first, last):
+            break
+        size[k, row] = _list_size(entry - 2 - (last - first))
+        at = body + entry
+        position[k, row] = at - size[k, row]
+    return at
+
+
+@compiled(inline=True)
+def _bounds(name_ends: Index, k: int | np.uint64) -> tuple[int, int]:
+    """Return where name k begins and ends."""
+    return name_ends[k - np.uint64(1)] if k else 0, name_ends[k]
+
+
+@compiled(inline=True)
+def _short_varint(word: np.uint64, size: int) -> int:
+    """Decode the varint in the first `size` bytes of a word, 1 to 8: seven bits of each, without a branch."""
+    bits = word << np.uint64(64 - 8 * size) >> np.uint64(64 - 8 * size)
+    bits = (bits & np.uint64(0x007F007F007F007F)) | (bits & np.uint64(0x7F007F007F007F00)) >> np.uint64(1)
+    bits = (bits & np.uint64(0x00003FFF00003FFF)) | (bits & np.uint64(0x3FFF00003FFF0000)) >> np.uint64(2)
+    return int(np.int64((bits & np.uint64(0x0FFFFFFF)) | (bits & np.uint64(0x0FFFFFFF00000000)) >> np.uint64(4)))
+
+
+@compiled(inline=True)
+def _read_usual_integers(
+    buffer: Buffer, at: int, end: int, names: Buffer, name_ends: Index, row: np.uint64, integers: Index
+) -> int:
+    """Read the whole numbers of a record, one after the other in the order of `names`.
+
+    Returns where that ends: before one that is missing, longer than a word or near the end of the buffer.
+    """
+    for k in range(np.uint64(integers.shape[1])):
+        if at >= end:
+            break
+        first, last = _bounds(name_ends, k + np.uint64(LISTS))
+        header = 10 + last - first
+        size = _byte(buffer, at + 1) + 2 - header
+        is_short = 0 < size <= 8 and at + header + 8 <= buffer.size
+        if not is_short or not _is_named(buffer, at + 2, names, first, last):
+            break
+        integers[row, k] = _short_varint(load_word(buffer, at + header), size)
+        at += header + size
+    return at
+
+
+@compiled(makes_arrays=False)
+def read_records(
+    buffer: Buffer,
+    is_verified: bool,
+    names: Buffer,
+    name_ends: Index,
+    usual: int,
+    starts: Index,
+    position: Index,
+    size: Index,
+    integers: Index,
+) -> int:
+    """Find all records, the packed list (or first word) of each named feature in each, and read whole numbers.
+
+    Parameters
+    ----------
+    buffer
+        A whole file.
+    is_verified
+        Whether check sums are checked.
+    names, name_ends
+        Names of features, one after the other, and where each ends: two lists, the whole numbers, others.
+    usual
+        How many of them are in every record of files that this package has written, in this order.
+    starts
+        Output, shape (room + 1,): where each record begins and the last one ends.
+    position, size
+        Output, shape (names, room): where each feature lies, in bytes; size −1 where a record lacks one that
+        is not usual.  Whole numbers have no place.
+    integers
+        Output, shape (room, whole numbers).
+
+    Returns
+    -------
+    int
+        As :func:`find_records`; −1 − i, too, where the features of record i do not end where it does.
+    """
+    count = find_records(buffer, is_verified, starts)
+    size[usual:, : max(count, 0)] = -1
+    for i in range(count):
+        end = starts[i + 1] - _CRC
+        _, at = _read_varint(buffer, starts[i] + _HEAD + 1)
+        row, after = np.uint64(i), LISTS + integers.shape[1]
+        at = _locate_lists(buffer, at, end, names, name_ends, 0, LISTS, row, position, size)
+        at = _read_usual_integers(buffer, at, end, names, name_ends, row, integers)
+        at = _locate_lists(buffer, at, end, names, name_ends, after, usual, row, position, size)
+        guess = usual % name_ends.size
+        while at < end:
+            entry, at = _read_varint(buffer, at + 1)
+            following = at + entry
+            length, at = _read_varint(buffer, at + 1)
+            k = _name_of(buffer, at, length, names, name_ends, guess)
+            if k >= 0:
+                _, at = _read_varint(buffer, at + length + 1)
+                _, at = _read_varint(buffer, at + 1)
+                size[k, i], position[k, i] = _read_varint(buffer, at + 1)
+                if LISTS <= k < after:
+                    integers[i, k - LISTS], _ = _read_varint(buffer, position[k, i])
+                guess = k + 1
+            at = following
+        if at != end:
+            return -1 - i
+    return count
+
+
+@compiled(makes_arrays=False)
+def copy_lists(buffer: Buffer, position: Index, offsets: Index, out: Buffer) -> None:
+    """Copy bytes ``position[i]`` … of each record to ``out[offsets[i] : offsets[i + 1]]``."""
+    for i in range(position.size):
+        target = out[offsets[i] : offsets[i + 1]]
+        source = buffer[position[i] : position[i] + target.size]
+        for k in range(target.size):
+            target[k] = source[k]
+
+
+__all__ = ["LISTS", "copy_lists", "find_records", "read_records"]

@@ -1,0 +1,183 @@
+"""Bin packing with any fit test: place items in their order.
+
+After Janus & Rzadca (SoCC'17), Algorithm 1 and §5.1.  A *machine* is a line of the inventory (a capacity);
+a *bin* is a machine in use; bins are numbered in the order they were opened.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from borgtrace.placement.fit_tests import ADD, INDEX, ROW, ROWS, SLACK, FitTest, join, packing_kernel, room_for
+from borgtrace.placement.types import SCORE_TYPE, Row, Score
+
+Rows = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+_SCORE = types.FunctionType(SCORE_TYPE)
+
+
+@packing_kernel(types.void(types.int64, INDEX, INDEX, INDEX, INDEX, INDEX))
+def _bar(i, groups, last_of_group, previous, bins, barred):  # type: ignore[no-untyped-def]
+    """Bar the bins that hold a task of item i's group, for item i (no group: −1)."""
+    if groups[i] < 0:
+        return
+    j = last_of_group[groups[i]]
+    previous[i] = j
+    last_of_group[groups[i]] = i
+    while j >= 0:
+        if bins[j] >= 0:
+            barred[bins[j]] = i
+        j = previous[j]
+
+
+@packing_kernel(types.int64(SLACK, SLACK, INDEX, types.int64, ROW, ROW, ROWS, ROW, types.boolean[::1]))
+def _opened(slack, other, cuts, used, item, empty, capacities, parameters, is_open):  # type: ignore[no-untyped-def]
+    """First machine not in use where `item` fits alone, or −1."""
+    too_small = -1
+    for machine in range(used, capacities.shape[0]):
+        if is_open[machine]:
+            continue
+        if too_small >= 0 and (capacities[machine] == capacities[too_small]).all():
+            continue
+        if room_for(slack, other, cuts, empty, item, capacities[machine], parameters) >= 0:
+            return machine
+        too_small = machine
+    return -1
+
+
+@packing_kernel(
+    types.int64(SLACK, SLACK, INDEX, _SCORE, types.boolean, ROWS, types.int64, ROW, ROWS, ROW, INDEX, types.int64)
+)
+def _chosen(slack, other, cuts, score, stops, states, m, item, capacities, parameters, barred, mark):  # type: ignore[no-untyped-def]
+    """The bin an item goes to among the first m (those barred under `mark` excepted), or −1."""
+    best, best_score = -1, -np.inf
+    for b in range(m):
+        if barred[b] == mark:
+            continue
+        room = room_for(slack, other, cuts, states[b], item, capacities[b], parameters)
+        if room >= 0:
+            if stops:
+                return b
+            preference = score(states[b], item, capacities[b], room)
+            if best < 0 or preference > best_score:
+                best, best_score = b, preference
+    return best
+
+
+@packing_kernel(
+    types.int64(SLACK, SLACK, INDEX, ADD, ADD, _SCORE, types.boolean, ROWS, ROW, ROWS, ROW, INDEX, INDEX, INDEX)
+)
+def _place(  # type: ignore[no-untyped-def]
+    slack, other, cuts, add, other_add, score, stops, items, empty, capacities, parameters, groups, bins, machines
+):
+    n = items.shape[0]
+    states = np.empty((machines.size, items.shape[1]))
+    opened = np.empty((machines.size, capacities.shape[1]))
+    is_open = np.zeros(capacities.shape[0], np.bool_)
+    previous, barred = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
+    last_of_group = np.full(groups.max() + 2 if n else 1, -1, np.int64)
+    m, used = 0, 0
+    for i in range(n):
+        _bar(i, groups, last_of_group, previous, bins, barred)
+        best = _chosen(slack, other, cuts, score, stops, states, m, items[i], opened, parameters, barred, i)
+        if best < 0:
+            machine = _opened(slack, other, cuts, used, items[i], empty, capacities, parameters, is_open)
+            if machine < 0:
+                continue
+            best = m
+            machines[m] = machine
+            states[m], opened[m] = empty, capacities[machine]
+            is_open[machine] = True
+            m += 1
+            while used < capacities.shape[0] and is_open[used]:
+                used += 1
+        join(add, other_add, cuts, states[best], items[i])
+        bins[i] = best
+    return m
+
+
+def place(
+    test: FitTest, score: Score, stops: bool, items: Rows, empty: Row, capacities: Rows, parameters: Row, groups: Index
+) -> tuple[Index, Index]:
+    """Place items one by one, each into a bin where it fits, else into a newly opened machine.
+
+    Parameters
+    ----------
+    test
+        When an item fits, and what happens when it joins.
+    score
+        See :mod:`borgtrace.placement.types`.
+    stops
+        Take the first bin that fits (First Fit) instead of the one with the highest score; among equal
+        scores the bin opened first wins.
+    items
+        float64 (n, w), in the order of arrival.
+    empty
+        float64 (w,): state of an empty machine.
+    capacities
+        float64 (M, resources): the inventory, opened from the front; one too small for the item is kept.
+    parameters
+        Handed to the test.
+    groups
+        int64 (n,): items of one group (≥ 0) never share a bin; −1: no group.
+
+    Returns
+    -------
+    bins
+        int64 (n,): the bin of each item; −1 where no machine of the inventory takes it.
+    machines
+        int64 (m,): the machine behind each bin.
+    """
+    bins = np.full(len(items), -1, np.int64)
+    machines = np.full(min(len(items), len(capacities)), -1, np.int64)
+    m = _place(*test.slacks, *test.adds, score, stops, items, empty, capacities, parameters, groups, bins, machines)
+    return bins, machines[:m]
+
+
+@packing_kernel(types.void(ADD, ADD, INDEX, ROWS, INDEX, INDEX, INDEX, ROW, ROWS))
+def _sum_up(add, other_add, cuts, items, members, offsets, machines, empty, states):  # type: ignore[no-untyped-def]
+    for k in range(machines.size):
+        state = states[machines[k]]
+        state[:] = empty
+        for i in members[offsets[k] : offsets[k + 1]]:
+            join(add, other_add, cuts, state, items[i])
+
+
+def sum_up(
+    test: FitTest, items: Rows, members: Index, offsets: Index, machines: Index, empty: Row, states: Rows
+) -> None:
+    """Write anew the states of `machines`; machine k holds ``members[offsets[k]:offsets[k + 1]]``, in their order."""
+    _sum_up(*test.adds, test.cuts, items, members, offsets, machines, empty, states)
+
+
+@packing_kernel(types.void(SLACK, SLACK, INDEX, ADD, ADD, ROWS, ROW, ROW, INDEX, ROWS, ROW, ROW))
+def _rooms(  # type: ignore[no-untyped-def]
+    slack, other, cuts, add, other_add, items, empty, item, bins, capacities, parameters, rooms
+):
+    states = np.empty((rooms.size, empty.size))
+    for b in range(rooms.size):
+        states[b] = empty
+    for i in range(bins.size):
+        if bins[i] >= 0:
+            join(add, other_add, cuts, states[bins[i]], items[i])
+    for b in range(rooms.size):
+        rooms[b] = room_for(slack, other, cuts, states[b], item, capacities[b], parameters)
+
+
+def rooms_for(test: FitTest, items: Rows, empty: Row, item: Row, bins: Index, capacities: Rows, parameters: Row) -> Row:
+    """Room left in every bin of a packing if one more `item` joined it, float64 (m,)."""
+    rooms = np.empty(len(capacities))
+    _rooms(*test.slacks, *test.adds, items, empty, item, bins, capacities, parameters, rooms)
+    return rooms
+
+
+def choose(
+    test: FitTest, score: Score, stops: bool, states: Rows, item: Row, capacities: Rows, parameters: Row, barred: Index
+) -> int:
+    """The machine one item goes to, as in :func:`place`, or −1; `barred` holds 1 for machines left out."""
+    return cast(int, _chosen(*test.slacks, score, stops, states, len(states), item, capacities, parameters, barred, 1))

@@ -1,0 +1,95 @@
+"""Rebalancing: fill the last bin from the first tasks of the others, round robin (Janus & Rzadca, Algorithm 1)."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from borgtrace.placement.fit_tests import ADD, INDEX, ROW, ROWS, SLACK, FitTest, join, packing_kernel, room_for
+from borgtrace.placement.types import Row
+
+Rows = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+
+@packing_kernel(types.int64(SLACK, SLACK, INDEX, ADD, ADD, ROWS, ROW, ROW, ROW, INDEX, INDEX, types.int64, types.int64))
+def _rebalance(  # type: ignore[no-untyped-def]
+    slack, other, cuts, add, other_add, items, empty, capacity, parameters, groups, bins, m, max_failures
+):
+    n, target = items.shape[0], m - 1
+    state = empty.copy()
+    is_barred = np.zeros(groups.max() + 2 if n else 1, np.bool_)
+    first, following = np.full(m, -1, np.int64), np.full(n, -1, np.int64)
+    for i in range(n - 1, -1, -1):
+        if bins[i] >= 0:
+            following[i] = first[bins[i]]
+            first[bins[i]] = i
+    i = first[target]
+    while i >= 0:
+        join(add, other_add, cuts, state, items[i])
+        if groups[i] >= 0:
+            is_barred[groups[i]] = True
+        i = following[i]
+    moved, failures, b, idle = 0, 0, 0, 0
+    while failures < max_failures and idle < target:
+        i = first[b]
+        if i < 0:
+            idle += 1
+        else:
+            idle = 0
+            is_free = groups[i] < 0 or not is_barred[groups[i]]
+            if is_free and room_for(slack, other, cuts, state, items[i], capacity, parameters) >= 0:
+                join(add, other_add, cuts, state, items[i])
+                if groups[i] >= 0:
+                    is_barred[groups[i]] = True
+                bins[i] = target
+                first[b] = following[i]
+                moved += 1
+            else:
+                failures += 1
+        b = b + 1 if b + 1 < target else 0
+    return moved
+
+
+def rebalance(
+    test: FitTest,
+    items: Rows,
+    empty: Row,
+    capacity: Row,
+    parameters: Row,
+    groups: Index,
+    bins: Index,
+    n_bins: int,
+    max_failures: int = 5,
+) -> int:
+    """Move first tasks of the other bins, round robin, into the last bin, in place.
+
+    Stops after `max_failures` attempts that failed, counted over the whole run (the paper leaves open
+    whether in a row), or when no other bin has a task left.  An emptied bin is skipped.  Only the last bin
+    is ever tested, so no state needs a removal.
+
+    Parameters
+    ----------
+    test
+        When an item fits, and what happens when it joins.
+    capacity
+        Of the last bin.
+    bins
+        int64 (n,): from :func:`borgtrace.placement._pack.place`; changed in place.
+    n_bins
+        m, the number of bins opened.
+
+    Returns
+    -------
+    int
+        How many tasks moved.
+    """
+    if n_bins < 2:
+        return 0
+    return cast(
+        int,
+        _rebalance(*test.slacks, *test.adds, items, empty, capacity, parameters, groups, bins, n_bins, max_failures),
+    )

@@ -1,0 +1,119 @@
+"""Fit tests that can only err on the safe side (for independent tasks): Hoeffding, Bernstein, Chernoff."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from borgtrace.placement.estimators.angles import angles
+from borgtrace.placement.estimators.estimator import Estimator, Numbers
+from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.estimators.registry import register
+from borgtrace.placement.types import Row, add_kernel, slack_kernel
+
+
+@slack_kernel
+def hoeffding_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+    """Capacity less mean less √(½ ln(1/ρ) Σ range²)."""
+    margin = math.sqrt(0.5 * parameters[0] * (state[1] + item[1]))
+    return capacity[0] - state[0] - item[0] - margin
+
+
+@register
+class Hoeffding(Estimator):
+    """Hoeffding's inequality: only means and ranges of the tasks matter.
+
+    P(S ≥ μ + t) ≤ exp(−2t² / Σ(max − min)²) (Hoeffding, JASA 58, 1963).  Safe if the observed range is the whole
+    range; wasteful for bursty tasks, whose range is far wider than their deviation.
+    """
+
+    name = "hoeffding"
+    symbol = "ρ"
+    about = "Hoeffding's bound from the means and ranges"
+    high = 1.0
+    targets = True
+    slack = staticmethod(hoeffding_slack)
+
+    def items(self, observed: Observation, capacity: float) -> Numbers:
+        """Mean and squared range of each task."""
+        low, high = observed.moments[:, 4:].T
+        return np.column_stack([observed.mean, (high - low) ** 2])
+
+    def parameters(self, capacity: float) -> Numbers:
+        """ln(1/ρ)."""
+        return np.array([-np.log(self.parameter)])
+
+
+@slack_kernel
+def bernstein_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+    """Capacity less mean less the t at which Bernstein's bound equals ρ."""
+    third = parameters[0] * max(state[2], item[2]) / 3
+    margin = third + math.sqrt(third * third + 2 * parameters[0] * (state[1] + item[1]))
+    return capacity[0] - state[0] - item[0] - margin
+
+
+@add_kernel
+def add_with_peak(state: Row, item: Row) -> None:
+    """Add means and variances; keep the highest peak."""
+    state[0] += item[0]
+    state[1] += item[1]
+    state[2] = max(state[2], item[2])
+
+
+@register
+class Bernstein(Estimator):
+    """Bernstein's inequality: means, variances, and the highest peak above a mean.
+
+    P(S ≥ μ + t) ≤ exp(−t² / 2(σ² + Mt/3)), where no task exceeds its mean by more than M (Bernstein, 1946).
+    """
+
+    name = "bernstein"
+    symbol = "ρ"
+    about = "Bernstein's bound from means, variances and the highest peak"
+    high = 1.0
+    targets = True
+    slack = staticmethod(bernstein_slack)
+    add = staticmethod(add_with_peak)
+
+    def items(self, observed: Observation, capacity: float) -> Numbers:
+        """Mean, variance and peak above the mean of each task."""
+        return np.column_stack([observed.mean, observed.variance, observed.moments[:, 5] - observed.mean])
+
+    def parameters(self, capacity: float) -> Numbers:
+        """ln(1/ρ)."""
+        return np.array([-np.log(self.parameter)])
+
+
+@slack_kernel
+def chernoff_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+    """ρ less the lowest of exp(K(θ) − θc); `parameters` holds ρ and every θ."""
+    lowest = 0.0
+    for a in range(1, parameters.size):
+        lowest = min(lowest, state[a] + item[a] - parameters[a] * capacity[0])
+    return parameters[0] - math.exp(lowest)
+
+
+@register
+class Chernoff(Estimator):
+    """Chernoff's bound from the tasks' whole distributions: the tightest of the exponential ones.
+
+    P(S ≥ c) ≤ min exp(K(θ) − θc) over θ > 0, K the sum of the tasks' cumulant-generating functions, here on a grid
+    of θ, which keeps it a bound.  Its excess over the truth is a factor of about √2π·z.
+    """
+
+    name = "chernoff"
+    symbol = "ρ"
+    about = "Chernoff's bound from the generating functions of the tasks"
+    high = 1.0
+    targets = True
+    predicts = True
+    slack = staticmethod(chernoff_slack)
+
+    def items(self, observed: Observation, capacity: float) -> Numbers:
+        """Mean and K(θ) at every θ of the grid."""
+        return np.column_stack([observed.mean, observed.cumulant_functions(capacity)[:, ::3]])
+
+    def parameters(self, capacity: float) -> Numbers:
+        """ρ and the grid of θ."""
+        return np.concatenate([[self.parameter], angles(capacity)])

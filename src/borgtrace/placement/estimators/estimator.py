@@ -1,0 +1,106 @@
+"""What an estimator is: a fit test for tasks that share a machine, in one small class."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.errors import UsageError
+from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.fit_tests import FitTest
+from borgtrace.placement.types import Add, Slack, add_sums
+
+Numbers = NDArray[np.float64]
+Qualities = Callable[[Sequence["Estimator"]], list[float]]
+
+
+@dataclass(frozen=True)
+class Estimator(ABC):
+    """Decides whether a task fits onto a machine, from what was observed of the tasks alone.
+
+    A subclass says in its class attributes what its one parameter means, turns observed tasks into *items*
+    (rows of numbers) and names the compiled fit test over them.  By convention the first number of an item
+    is its expected load, in capacity units.
+
+    Attributes
+    ----------
+    parameter
+        The one number that sets how careful the estimator is.
+    name, symbol, about
+        How users call the estimator, its parameter, and what it does, in a sentence.
+    low, high, includes_high
+        The parameter lies strictly between them, or equals `high` where that is included.
+    paper
+        Parameters of the experiments of Janus & Rzadca, if it is one of theirs.
+    targets
+        Whether the parameter is the tolerated probability of overflow.
+    predicts
+        Whether ``slack`` is the target less the predicted probability of overflow.
+    needs_more
+        Whether it shows its worth only with more than observed values: requests, series, classes.
+    slack, add
+        See :mod:`borgtrace.placement.types`.
+    """
+
+    parameter: float
+
+    name: ClassVar[str]
+    symbol: ClassVar[str]
+    about: ClassVar[str]
+    low: ClassVar[float] = 0.0
+    high: ClassVar[float] = np.inf
+    includes_high: ClassVar[bool] = False
+    paper: ClassVar[tuple[float, ...]] = ()
+    targets: ClassVar[bool] = False
+    predicts: ClassVar[bool] = False
+    needs_more: ClassVar[bool] = False
+    slack: ClassVar[Slack]
+    add: ClassVar[Add] = staticmethod(add_sums)
+
+    def __post_init__(self) -> None:
+        is_top = self.includes_high and self.parameter == self.high
+        if not (self.low < self.parameter < self.high or is_top):
+            allowed = f"a number above {self.low:g}"
+            if np.isfinite(self.high):
+                allowed += f" and {'at most' if self.includes_high else 'below'} {self.high:g}"
+            raise UsageError(f"{self.name}: {self.symbol}", "out of range", expected=allowed, got=f"{self.parameter:g}")
+
+    @abstractmethod
+    def items(self, observed: Observation, capacity: float) -> Numbers:
+        """Describe each observed task, float64 (n, w); `capacity` is that of the largest machine."""
+
+    def parameters(self, capacity: float) -> Numbers:
+        """Numbers handed to `slack` at every call; `capacity` as in :meth:`items`."""
+        return np.array([self.parameter])
+
+    @property
+    def test(self) -> FitTest:
+        """The fit test, as the packing kernels take it."""
+        return FitTest(self.slack, self.add)
+
+    def row(self, capacity: float) -> Numbers:
+        """Capacities of a machine per resource: here the CPU alone."""
+        return np.array([capacity])
+
+    def empty(self, items: Numbers) -> Numbers:
+        """State of a machine without tasks, float64 (w,)."""
+        return np.zeros(items.shape[1])
+
+    def prepared(self, qualities: Qualities) -> Estimator:
+        """Learn from held-out tasks, where `qualities` measures the overflow of estimators; default: nothing."""
+        return self
+
+    @property
+    def label(self) -> str:
+        """Name and parameter, as charts show them: ``gpa 0.001``."""
+        return f"{self.name} {self.parameter:g}"
+
+    @classmethod
+    def family(cls) -> list[Self]:
+        """The estimator at each parameter of the paper's experiments."""
+        return [cls(parameter) for parameter in cls.paper]

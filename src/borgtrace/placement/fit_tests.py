@@ -1,0 +1,106 @@
+"""A fit test as the packing kernels take it: one test over whole rows, or two, each over its part of the rows.
+
+Compiled functions cannot be put together at run time without compiling again, half a second for each pair; so a
+pair stays two functions, and `CUTS` say which part of a row each of them gets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+from numpy.typing import NDArray
+
+from borgtrace.placement.types import ADD_TYPE, SLACK_TYPE, Add, Row, Slack
+
+Index = NDArray[np.int64]
+
+SLACK, ADD = types.FunctionType(SLACK_TYPE), types.FunctionType(ADD_TYPE)
+ROWS, ROW, INDEX = types.float64[:, ::1], types.float64[::1], types.int64[::1]
+WHOLE: Index = np.empty(0, np.int64)
+"""No cuts: one test over whole rows."""
+
+
+def packing_kernel(signature: Any) -> Any:
+    """Compile a kernel that takes functions, once, for any of them."""
+    return numba.njit(signature, cache=True, nogil=True, error_model="numpy")
+
+
+@packing_kernel(types.float64(SLACK, SLACK, INDEX, ROW, ROW, ROW, ROW))
+def room_for(slack, other, cuts, state, item, capacity, parameters):  # type: ignore[no-untyped-def]
+    """Room left if the item joined: of the only test, or the smaller one of both."""
+    if cuts.size == 0:
+        return slack(state, item, capacity, parameters)
+    low, end, n = cuts[0], cuts[1], cuts[2]
+    room = slack(state[low:end], item[low:end], capacity[:1], parameters[:n])
+    if room < 0:
+        return room
+    return min(room, other(state[end:], item[end:], capacity[1:], parameters[n:]))
+
+
+@packing_kernel(types.void(ADD, ADD, INDEX, ROW, ROW))
+def join(add, other, cuts, state, item):  # type: ignore[no-untyped-def]
+    """The item joins, for every test; what lies before the first cut adds up."""
+    if cuts.size == 0:
+        add(state, item)
+        return
+    low, end = cuts[0], cuts[1]
+    for k in range(low):
+        state[k] += item[k]
+    add(state[low:end], item[low:end])
+    other(state[end:], item[end:])
+
+
+@dataclass(frozen=True, eq=False)
+class FitTest:
+    """The functions of one test, or of two.
+
+    Attributes
+    ----------
+    slack, add
+        See :mod:`borgtrace.placement.types`.
+    other_slack, other_add, cuts
+        Those of a second test.  With `cuts` = (low, end, n) the first test gets columns low … end − 1 of states
+        and items, the first capacity and the first n parameters; the second gets what follows.
+
+    Examples
+    --------
+    >>> from borgtrace.placement.types import add_sums, slack_kernel
+    >>> left = slack_kernel(lambda state, item, capacity, parameters: capacity[0] - state[0] - item[0], cached=False)
+    >>> both = FitTest(left, add_sums, left, add_sums, np.array([0, 1, 0]))
+    >>> row = np.array([0.25, 0.5])
+    >>> both.room(row, row, np.ones(2), np.empty(0))  # 1 − ½ and 1 − 1
+    0.0
+    """
+
+    slack: Slack
+    add: Add
+    other_slack: Slack | None = None
+    other_add: Add | None = None
+    cuts: Index = field(default_factory=lambda: WHOLE)
+
+    @property
+    def slacks(self) -> tuple[Slack, Slack, Index]:
+        """Arguments of a kernel that tests."""
+        return self.slack, self.other_slack or self.slack, self.cuts
+
+    @property
+    def adds(self) -> tuple[Add, Add]:
+        """Arguments of a kernel that lets items join (after those of :attr:`slacks`)."""
+        return self.add, self.other_add or self.add
+
+    def room(self, state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+        """Room left if the item joined; negative: it does not fit."""
+        if not self.cuts.size:  # far cheaper than handing functions over
+            return self.slack(state, item, capacity, parameters)
+        return float(room_for(*self.slacks, state, item, capacity, parameters))
+
+    def join(self, state: Row, item: Row) -> None:
+        """The item joins, in place."""
+        if not self.cuts.size:
+            self.add(state, item)
+        else:
+            join(*self.adds, self.cuts, state, item)

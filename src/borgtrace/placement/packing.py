@@ -1,0 +1,262 @@
+"""Packing tasks onto machines: estimator × packer × rebalancing (Janus & Rzadca, SoCC'17, §4 and §5).
+
+Capacities are compared to a hair: a machine takes 1 + 2⁻²³ of its capacity, because usages are float32 and six
+tenths plus four tenths must fit into one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from borgtrace.errors import UsageError
+from borgtrace.placement._gaussian import gaussian_best_fit, gaussian_rooms
+from borgtrace.placement._pack import place, rooms_for
+from borgtrace.placement._rebalancing import rebalance
+from borgtrace.placement._tree import gaussian_first_fit
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.gpa import Gpa
+from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.packers.best_fit import BEST_FIT
+from borgtrace.placement.packers.packer import Packer
+
+MAX_FAILURES = 5
+"""Failed moves after which rebalancing stops (the paper's max_failures)."""
+HAIR = 1 + 2**-23
+"""Factor on capacities in fit tests: the relative resolution of float32."""
+
+Index = NDArray[np.int64]
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """Which machine every task went to.
+
+    Attributes
+    ----------
+    bins
+        int64 (n,): bin of each task, −1 where no machine takes it; bins are numbered in the order of opening.
+    rows
+        float64 (m, resources): capacities of the machine behind each bin, CPU first.
+    machines
+        int64 (m,): its line in the inventory.
+    moved
+        Tasks moved by rebalancing.
+
+    Examples
+    --------
+    >>> from borgtrace.placement.estimators.average import Average
+    >>> seen = Observation(np.float32([[0.5], [0.25], [2.0], [0.5]]))
+    >>> packing = pack(Average(1), seen, rebalancing=False)
+    >>> packing.bins.tolist(), packing.n_bins, packing.unplaceable.tolist()
+    ([0, 0, -1, 1], 2, [2])
+    """
+
+    bins: Index
+    rows: Numbers
+    machines: Index
+    moved: int = 0
+
+    @property
+    def capacities(self) -> Numbers:
+        """CPU capacity of the machine behind each bin, float64 (m,)."""
+        return self.rows[:, 0]
+
+    @property
+    def n_bins(self) -> int:
+        """Machines in use: bins with at least one task."""
+        return len(np.unique(self.bins[self.bins >= 0]))
+
+    @property
+    def unplaceable(self) -> Index:
+        """Indices of the tasks that fit no machine, even alone."""
+        return np.flatnonzero(self.bins < 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """An estimator that has looked at its tasks: what the packing kernels need of it.
+
+    Attributes
+    ----------
+    items
+        float64 (n, w): one row per task.
+    capacity
+        Of the largest machine, for which the items were made.
+    """
+
+    estimator: Estimator
+    items: Numbers
+    capacity: float
+
+    @property
+    def empty(self) -> Numbers:
+        """State of a machine without tasks."""
+        return self.estimator.empty(self.items)
+
+    @property
+    def parameters(self) -> Numbers:
+        """What the estimator hands to its fit test."""
+        return np.asarray(self.estimator.parameters(self.capacity), np.float64)
+
+
+def fit(estimator: Estimator, observed: Observation, capacity: float = 1.0) -> Fitted:
+    """Let an estimator describe the tasks; the result serves any number of packings.
+
+    Parameters
+    ----------
+    capacity
+        Of the largest machine.
+    """
+    if not 0 < capacity < np.inf:
+        raise UsageError("capacity", "not the capacity of a machine", expected="a number above 0", got=f"{capacity:g}")
+    items = np.ascontiguousarray(estimator.items(observed, capacity), np.float64)
+    if not np.isfinite(items).all():
+        raise UsageError(
+            f"estimator {estimator.label}",
+            "its numbers are not finite for some tasks",
+            expected="finite usage",
+            way_out="drop tasks with missing samples first",
+        )
+    return Fitted(estimator, items, capacity)
+
+
+def pack_fitted(
+    fitted: Fitted, *, packer: Packer = BEST_FIT, inventory: Numbers | None = None, groups: Index | None = None
+) -> Packing:
+    """Pack without rebalancing; see :func:`pack`."""
+    n, estimator = len(fitted.items), fitted.estimator
+    if isinstance(estimator, Gpa) and inventory is None and groups is None:
+        if packer.stops:
+            return _gaussian(fitted, gaussian_first_fit)
+        if packer is BEST_FIT:
+            return _gaussian(fitted, gaussian_best_fit)
+    if inventory is None:
+        rows = np.tile(estimator.row(fitted.capacity), (n, 1))
+    else:
+        rows = np.asarray(inventory, np.float64).reshape(len(inventory), -1)
+    bins, machines = place(
+        estimator.test,
+        packer.score,
+        packer.stops,
+        fitted.items,
+        fitted.empty,
+        rows * HAIR,
+        fitted.parameters,
+        np.full(n, -1) if groups is None else groups,
+    )
+    return Packing(bins, rows[machines], machines)
+
+
+def _gaussian(fitted: Fitted, place_all: Callable[..., int]) -> Packing:
+    """First or Best Fit by the Gaussian test in a kernel of its own: the same packing, many times faster."""
+    mean, variance = np.ascontiguousarray(fitted.items.T)
+    bins = np.empty(len(mean), np.int64)
+    target = float(fitted.parameters[0])
+    m = place_all(mean, variance, fitted.capacity * HAIR, target, -float(ndtri(target)), bins)
+    return Packing(bins, np.full((m, 1), fitted.capacity), np.arange(m))
+
+
+def rebalanced(
+    packing: Packing, fitted: Fitted, *, max_failures: int = MAX_FAILURES, groups: Index | None = None
+) -> Packing:
+    """Fill the last bin from the first tasks of the others, round robin (the paper's Algorithm 1).
+
+    `max_failures` counts all failed moves; bins emptied on the way are skipped, and are then not in use.
+    """
+    if len(packing.rows) < 2:
+        return packing
+    bins, estimator = packing.bins.copy(), fitted.estimator
+    moved = rebalance(
+        estimator.test,
+        fitted.items,
+        fitted.empty,
+        packing.rows[-1] * HAIR,
+        fitted.parameters,
+        np.full(len(bins), -1) if groups is None else groups,
+        bins,
+        len(packing.rows),
+        max_failures,
+    )
+    return Packing(bins, packing.rows, packing.machines, moved)
+
+
+def pack(
+    estimator: Estimator,
+    observed: Observation,
+    *,
+    capacity: float = 1.0,
+    inventory: Numbers | None = None,
+    packer: Packer = BEST_FIT,
+    rebalancing: bool = True,
+    max_failures: int = MAX_FAILURES,
+    groups: Index | None = None,
+) -> Packing:
+    """Place tasks, in their order, onto machines where the estimator says they fit.
+
+    Parameters
+    ----------
+    estimator
+        The fit test.
+    observed
+        What is known of the n tasks.
+    capacity
+        Of each machine, of which there are enough; ignored with an `inventory`.
+    inventory
+        float64 (M,) or (M, resources): capacities of the machines there are, opened from the front; a
+        machine too small for a task is left for a later one.
+    packer
+        Which of the machines where a task fits it goes to.
+    rebalancing
+        Whether to fill up the last machine afterwards.
+    groups
+        int64 (n,), dense from 0, −1 for none: tasks of one group never share a machine.
+
+    Raises
+    ------
+    UsageError
+        A capacity is not positive, or a task's numbers are not finite.
+    """
+    if inventory is not None:
+        capacity = float(np.max(np.asarray(inventory).reshape(len(inventory), -1)[:, 0], initial=0))
+    fitted = fit(estimator, observed, capacity)
+    packing = pack_fitted(fitted, packer=packer, inventory=inventory, groups=groups)
+    if not rebalancing:
+        return packing
+    return rebalanced(packing, fitted, max_failures=max_failures, groups=groups)
+
+
+def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
+    """Probability of overflow the estimator itself predicts for each bin, float64 (m,).
+
+    The sum over the finished bins ÷ m is the q that the estimator promises.
+
+    Raises
+    ------
+    UsageError
+        The estimator does not predict a probability.
+    """
+    estimator = fitted.estimator
+    if not estimator.predicts:
+        raise UsageError(
+            f"estimator {estimator.label}",
+            "predicts no probability of overflow",
+            way_out="use an estimator that does, such as convolution",
+        )
+    parameters = fitted.parameters
+    if isinstance(estimator, Gpa):
+        mean, variance = np.ascontiguousarray(fitted.items.T)
+        limits = np.ascontiguousarray(packing.capacities * HAIR)
+        rooms = gaussian_rooms(mean, variance, packing.bins, limits, parameters[0])
+        return np.clip(parameters[0] - rooms, 0.0, 1.0)
+    idle = Observation(np.zeros((1, 1), np.float32))
+    nothing = np.ascontiguousarray(estimator.items(idle, fitted.capacity), np.float64)[0]
+    rooms = rooms_for(
+        estimator.test, fitted.items, fitted.empty, nothing, packing.bins, packing.rows * HAIR, parameters
+    )
+    return np.clip(parameters[0] - rooms, 0.0, 1.0)

@@ -1,0 +1,32 @@
+"""Which runs may hold a window twice."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from borgtrace.ingest._repeats import repeating_runs
+
+NAN = np.nan
+
+
+def _found(start: list[int], values: list[list[float]], starts: list[int]) -> list[bool]:
+    words = np.array(values, np.float32).view(np.uint32)
+    return repeating_runs(np.array(start), words, np.array(starts)).tolist()
+
+
+def test_a_window_is_compared_with_all_that_start_with_it() -> None:
+    assert _found([5, 5, 5], [[1.0, 2.0, 1.0]], [0, 3]) == [True]
+    assert _found([5, 5, 5], [[1.0, 2.0, 3.0]], [0, 3]) == [False]
+
+
+def test_every_column_counts_and_missing_values_are_equal() -> None:
+    assert _found([5, 5], [[1.0, 1.0], [NAN, NAN]], [0, 2]) == [True]
+    assert _found([5, 5], [[1.0, 1.0], [NAN, 0.0]], [0, 2]) == [False]
+
+
+def test_neither_another_start_nor_another_task_is_a_repeat() -> None:
+    assert _found([5, 6, 6], [[1.0, 1.0, 1.0]], [0, 2, 3]) == [False, False]
+
+
+def test_no_windows() -> None:
+    assert _found([], [[]], [0]) == []
