@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEMO ?= demo-out
 
-.PHONY: demo test test-scale check bench docs format clean
+.PHONY: demo test test-scale check bench measured docs format clean
 .DEFAULT_GOAL := demo
 
 $(STAMP): pyproject.toml
@@ -38,6 +38,17 @@ check: $(STAMP)
 bench: $(STAMP)
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
+## What the claims measure on the demo's cell and on the real parts, for the page about papers.
+measured: $(STAMP)
+	rm -rf measured-out
+	$(BIN)/borgtrace synth measured-out/raw --machines 100 --hours 24 --seed 1
+	$(BIN)/borgtrace ingest measured-out/raw --store measured-out/synthetic
+	test ! -d ../shared/trace || $(BIN)/borgtrace ingest ../shared/trace/clusterdata-2011-2 --store measured-out/real-parts
+	for store in synthetic real-parts; do test ! -d measured-out/$$store || { \
+	  $(BIN)/borgtrace analyze measured-out/$$store --out measured-out/$$store.claims && \
+	  cp measured-out/$$store.claims/claims.csv docs/measured/$$store.csv; } || exit 1; done
+	rm -rf measured-out
+
 docs: $(STAMP)
 	$(BIN)/mkdocs build --strict
 
@@ -46,4 +57,4 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) $(DEMO) site dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(DEMO) measured-out site dist .pytest_cache .mypy_cache .ruff_cache

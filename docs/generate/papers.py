@@ -10,7 +10,7 @@ from borgtrace.recipe.claims import Claim
 from generate.text import plain, table
 
 MEASURED = Path(__file__).parent.parent / "measured"
-"""``claims.csv`` of two stores, as ``borgtrace analyze STORE --out DIR`` writes it."""
+"""``claims.csv`` of two stores, as ``make measured`` writes it; a claim made since has no row yet."""
 INTRO = """# What the papers say and what we measure
 
 Every published statement that a recipe can judge: the number its authors print, and what borgtrace measures
@@ -68,7 +68,9 @@ def _measured(name: str) -> dict[tuple[str, str], dict[str, str]]:
 
 
 def _found(row: dict[str, str] | None) -> str:
-    if row is None or row["verdict"] == "not applicable":
+    if row is None:
+        return "not measured yet"
+    if row["verdict"] == "not applicable":
         return "not applicable"
     return f"{_short(row['measured'])}<br>*{row['verdict']}*"
 
