@@ -80,12 +80,11 @@ def _options(lines: list[str]) -> IngestOptions:
 
 def _run(arguments: list[str]) -> None:
     """Run a command in this process; an error of ours is what `refuses` asks for."""
-    try:
+    with pytest.raises(SystemExit) as end:
         main(arguments)
-    except SystemExit as end:
-        if isinstance(end.__context__, BorgtraceError):
-            raise end.__context__ from None
-        assert end.code in (0, None), f"borgtrace {' '.join(arguments)}: {end.code}"
+    if isinstance(end.value.__context__, BorgtraceError):
+        raise end.value.__context__ from None
+    assert end.value.code in (0, None), f"borgtrace {' '.join(arguments)}: {end.value.code}"
 
 
 @pytest.fixture(scope="module")
