@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.colocation._moments import row_moments
-from borgtrace.colocation._normality import LOG_PHI
 from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation._sums import sample_statistics
 from borgtrace.colocation.pool import Pool
@@ -82,8 +81,7 @@ def judge_samples(
         if size > len(realizations):
             continue
         members = draw_subsets(len(realizations), size, samples, seed)
-        normality, percentiles = np.empty(samples), np.empty((samples, len(LEVELS)))
-        sample_statistics(realizations, members, LEVELS, LOG_PHI, normality, percentiles)
+        normality, percentiles = sample_statistics(realizations, members, LEVELS)
         mean = means[members].sum(axis=1)
         std = np.sqrt((stds**2)[members].sum(axis=1))
         found.append(SampleSums(size, mean, std, normality, percentiles))

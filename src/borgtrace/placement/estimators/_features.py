@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.kernels.compiled import compiled
-from borgtrace.kernels.sorting import DIGIT, sort_in_place
 
 Values = NDArray[np.float32]
 Rows = NDArray[np.float64]
@@ -42,16 +41,6 @@ def moments(values: Values, out: Rows) -> None:
             fourth += square * square
         out[i, 0], out[i, 1], out[i, 2], out[i, 3] = mean, second / k, third / k, fourth / k
         out[i, 4], out[i, 5] = low, high
-
-
-@compiled()
-def sort_each_row(values: Values) -> None:
-    """Sort every row in place, on the calling thread alone."""
-    k = values.shape[1]
-    keys, spare = np.empty(k, np.uint32), np.empty(k, np.uint32)
-    counts = np.empty(1 << DIGIT, np.int32)
-    for i in range(values.shape[0]):
-        sort_in_place(values[i], keys, spare, counts)
 
 
 @compiled()

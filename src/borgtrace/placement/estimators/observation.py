@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.errors import UsageError
-from borgtrace.placement.estimators._features import cumulant_functions, histograms, moments, sort_each_row
+from borgtrace.placement.estimators._features import cumulant_functions, histograms, moments
 from borgtrace.placement.estimators.angles import ANGLES, angles
 
 Values = NDArray[np.float32]
@@ -104,9 +104,7 @@ class Observation:
     @cached_property
     def sorted_values(self) -> Values:
         """`values` with each row in ascending order."""
-        ordered = self.values.copy(order="C")
-        sort_each_row(ordered)
-        return ordered
+        return np.sort(self.values, axis=1)
 
     def percentile(self, level: float) -> Numbers:
         """Percentile of each task with linear interpolation (NumPy's default), (n,)."""
