@@ -22,7 +22,7 @@ from pathlib import Path
 
 import httpx
 
-from borgtrace.fetch import Bucket, Session, fetch_files, make_plan, parse_parts
+from borgtrace.fetch import Bucket, Session, fetch_files, make_plan
 
 N_FILES = 8
 TRACE = Bucket("2011", "", "csv")
@@ -92,7 +92,7 @@ def borgtrace(port, dest, jobs):
             TRACE,
             dest,
             tables=["task_usage"],
-            parts=parse_parts(f"0-{N_FILES - 1}"),
+            parts=f"0-{N_FILES - 1}",
             base_url=f"http://127.0.0.1:{port}",
             jobs=jobs,
         )

@@ -117,12 +117,13 @@ def test_a_dry_run_writes_nothing(store, tmp_path):
         (
             ("subset", "STORE", "out", "--time", "5"),
             2,
-            "borgtrace: --time: not an interval: expected A..B, such as 24h..48h, got '5'",
+            "borgtrace: --time: not a time range: expected A..B, such as 600s..24h, 1h30m.. or ..2d, got '5'",
         ),
         (
             ("subset", "STORE", "out", "--jobs", "ten"),
             2,
-            "borgtrace: --jobs: not a number: expected ids with commas between, got 'ten'",
+            "borgtrace: --jobs: not a list of numbers: "
+            "expected numbers and ranges such as 5, 0-9,12 or 500-, or all, got ten",
         ),
     ],
 )

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.fetch import Backoff, Bucket, Session, bucket, fetch_files, make_plan, parse_parts, select_tables
+from borgtrace.fetch import Backoff, Bucket, Session, bucket, fetch_files, make_plan, select_tables
 from borgtrace.fetch.digests import parse_goog_hash, parse_sums
 
 CELL_A = Bucket("2019", "a", "json")
@@ -62,7 +62,7 @@ def test_a_server_without_head_is_asked_with_get(serve, archives, session, tmp_p
 def test_parts_limit_the_large_tables_only(serve, archives, session, tmp_path):
     machines = [CELL_A.path("machine_events", part) for part in range(3)]
     server = serve(archives([*usage(*range(9)), *machines]))
-    plan = plan_of(session, server, tmp_path, tables=["machine_events", "instance_usage"], parts=parse_parts("1-2,7"))
+    plan = plan_of(session, server, tmp_path, tables=["machine_events", "instance_usage"], parts="1-2,7")
     assert sorted(file.path for file in plan.files) == sorted([*usage(1, 2, 7), *machines])
     assert [file.part for file in plan.files] == sorted(file.part for file in plan.files)
 
@@ -70,7 +70,7 @@ def test_parts_limit_the_large_tables_only(serve, archives, session, tmp_path):
 def test_a_table_that_is_not_there_is_an_error(serve, archives, session, tmp_path):
     server = serve(archives(usage(0)))
     with pytest.raises(SourceError) as caught:
-        plan_of(session, server, tmp_path, parts=parse_parts("5"))
+        plan_of(session, server, tmp_path, parts="5")
     assert str(caught.value) == (
         f"{server.url}/instance_usage-000000000005.json.gz: not found; check --parts, --format and --base-url"
     )
@@ -82,12 +82,7 @@ def test_2011_has_its_number_of_parts_and_its_checksums(serve, archives, session
     sums = f"{'ab' * 32}  ./{paths[1]}\n"
     server = serve({**files, "SHA256SUM": sums.encode()})
     plan = make_plan(
-        session,
-        YEAR_2011,
-        tmp_path,
-        tables=["machine_events", "job_events"],
-        parts=parse_parts("498-600"),
-        base_url=server.url,
+        session, YEAR_2011, tmp_path, tables=["machine_events", "job_events"], parts="498-600", base_url=server.url
     )
     assert [file.path for file in plan.files] == paths
     assert [file.version.digests.get("sha256") for file in plan.files] == [None, "ab" * 32, None]
@@ -98,7 +93,7 @@ def test_2011_has_its_number_of_parts_and_its_checksums(serve, archives, session
 def test_2011_parts_beyond_the_last_are_refused(serve, session, tmp_path):
     server = serve({})
     with pytest.raises(SourceError) as caught:
-        make_plan(session, YEAR_2011, tmp_path, tables=["job_events"], parts=parse_parts("500"), base_url=server.url)
+        make_plan(session, YEAR_2011, tmp_path, tables=["job_events"], parts="500", base_url=server.url)
     assert str(caught.value) == (f"{server.url}/job_events: has no part 500: expected 0 … 499; check --parts")
 
 
@@ -157,26 +152,6 @@ def test_retry_after_holds_up_every_connection(serve, archives, tmp_path, monkey
     assert outcome.error is None
     assert waits[1] == 7.0, "the file that was refused"
     assert 6.0 < waits[2] <= 7.0, "any later request"
-
-
-NUMBERS = st.integers(0, 40)
-RANGES = st.lists(st.tuples(NUMBERS, NUMBERS).map(sorted), min_size=1, max_size=6)
-
-
-@given(RANGES)
-def test_parts_are_the_union_of_their_ranges(ranges):
-    text = ",".join(f"{low}-{high}" if low != high else str(low) for low, high in ranges)
-    wanted = {part for low, high in ranges for part in range(low, high + 1)}
-    assert parse_parts(text).below(30) == sorted(part for part in wanted if part < 30)
-
-
-@pytest.mark.parametrize("text", ["", "a", "3-1", "1,,2", "-1", "1-", "0x3"])
-def test_what_is_no_set_of_parts_is_refused(text):
-    with pytest.raises(UsageError) as caught:
-        parse_parts(text)
-    assert str(caught.value) == (
-        f"--parts: not a set of part numbers: expected such as 0-9, 0-4,10 or all, got {text or 'nothing'}"
-    )
 
 
 @pytest.mark.parametrize(

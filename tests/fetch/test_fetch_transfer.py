@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.fetch import Bucket, Ledger, Plan, Session, fetch_files, make_plan, parse_parts
+from borgtrace.fetch import Bucket, Ledger, Plan, Session, fetch_files, make_plan
 
 CELL_A = Bucket("2019", "a", "json")
 YEAR_2011 = Bucket("2011", "", "csv")
@@ -199,7 +199,7 @@ def test_a_checksum_that_never_fits_is_an_error_and_leaves_no_file(serve, archiv
         f"{hashlib.sha256(files[path] + bytes(part)).hexdigest()}  {path}" for part, path in enumerate(paths)
     )
     server = serve({**files, "SHA256SUM": sums.encode()})
-    plan = make_plan(session, YEAR_2011, tmp_path, tables=["job_events"], parts=parse_parts("0-1"), base_url=server.url)
+    plan = make_plan(session, YEAR_2011, tmp_path, tables=["job_events"], parts="0-1", base_url=server.url)
     errors = {outcome.file.part: outcome.error for outcome in fetch(session, plan)}
     assert errors[0] is None
     assert isinstance(errors[1], SourceError)

@@ -147,7 +147,7 @@ def test_a_sentinel_is_no_instant():
 def test_what_is_no_time_is_said_so(text):
     with pytest.raises(UsageError) as error:
         parse_time(text)
-    assert str(error.value) == (f"time: not a time: expected µs, or amounts such as 600s, 12h or 2d3h, got {text!r}")
+    assert str(error.value) == (f"time: not a time: expected µs, or amounts such as 600s, 1h30m or 2d, got {text!r}")
 
 
 def test_reasons_are_sentences_with_a_severity():

@@ -59,17 +59,19 @@ def dataset(
     from borgtrace.cli import _datasets as line
     from borgtrace.datasets import Options, Selection, Split, build
     from borgtrace.errors import UsageError
+    from borgtrace.schema.ranges import list_numbers, parse_words
+    from borgtrace.schema.time import parse_span
 
     free: Any = {"split_by": split_by, "gaps": gaps, "scale": scale, "compat": compat}
     selection = Selection(
         min_length=min_length,
         max_length=max_length or None,
-        tiers=line.words(tier),
-        priorities=line.whole_numbers("--priority", priority),
-        scheduling_classes=line.whole_numbers("--class", scheduling_class),
-        users=line.words(user),
-        end_types=line.words(end_type),
-        time=line.time_range(time),
+        tiers=parse_words(tier),
+        priorities=list_numbers(priority, "--priority"),
+        scheduling_classes=list_numbers(scheduling_class, "--class"),
+        users=parse_words(user),
+        end_types=parse_words(end_type),
+        time=parse_span(time, "--time") if time else None,
         min_mean=min_mean,
         gaps=free["gaps"],
         where=where,
@@ -78,8 +80,8 @@ def dataset(
     options = Options(
         selection=selection,
         split=Split(line.fractions(split), free["split_by"]),
-        features=line.words(features),
-        statics=line.words(static),
+        features=parse_words(features),
+        statics=parse_words(static),
         scale=free["scale"],
         format=output_format,
         shards=shards,

@@ -35,11 +35,12 @@ def export(
     from borgtrace.cli import _datasets as line
     from borgtrace.datasets.jobs import JobsLayout, export_jobs
     from borgtrace.errors import UsageError
+    from borgtrace.schema.ranges import parse_words
 
     if layout != "jobs":
         raise UsageError("--layout", "unknown layout", expected="jobs", got=layout)
     free: Any = {"format": output_format, "key": key}
-    files = JobsLayout(free["format"], line.words(columns), granularity, free["key"])
+    files = JobsLayout(free["format"], parse_words(columns), granularity, free["key"])
     talk = line.talking()
     with line.progress(talk) as report:
         exported = export_jobs(

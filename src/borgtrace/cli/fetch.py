@@ -54,18 +54,18 @@ def fetch(
     from borgtrace import fetch as fetching
     from borgtrace.cli import _fetching
     from borgtrace.errors import UsageError
+    from borgtrace.schema.ranges import parse_words
 
     if delete_raw and store is None:
         raise UsageError("--delete-raw", "nothing would be left", way_out="say where the rows go: --store STORE")
     wanted = fetching.bucket(generation, cell, raw_format)
-    names = [name.strip() for name in tables.split(",") if name.strip()]
-    selection, numbers = fetching.select_tables(wanted, names), fetching.parse_parts(parts)
+    selection = fetching.select_tables(wanted, parse_words(tables))
     talk = Console(stderr=True, highlight=False)
     with fetching.Session(jobs, backoff=fetching.Backoff(seed=seed)) as session:
         try:
             with talk.status(f"Asking {base_url or wanted.url} what there is …"):
                 plan = fetching.make_plan(
-                    session, wanted, dest, tables=selection, parts=numbers, base_url=base_url, store=store, jobs=jobs
+                    session, wanted, dest, tables=selection, parts=parts, base_url=base_url, store=store, jobs=jobs
                 )
             if dry_run:
                 return _fetching.show_plan(plan, as_json=as_json)

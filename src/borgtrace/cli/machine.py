@@ -26,7 +26,7 @@ def machine(
     from borgtrace.store.machine import capacity_at, hourly_load, running_on
 
     opened = borgtrace.open(store)
-    time = parse_time(at) if at else None
+    time = parse_time(at, "--at") if at else None
     capacity = capacity_at(opened, machine_id, time)
     rows = hourly_load(opened, machine_id) if time is None else running_on(opened, machine_id, time)
     _machines.show(machine_id, capacity, rows, as_json=as_json)

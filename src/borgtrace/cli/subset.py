@@ -31,14 +31,15 @@ def subset(
     from rich.console import Console
 
     from borgtrace.cli import _ingesting
-    from borgtrace.cli._numbers import interval, whole_numbers
     from borgtrace.ingest.subset import Cut
     from borgtrace.ingest.subset import subset as run
+    from borgtrace.schema.ranges import list_numbers
+    from borgtrace.schema.time import parse_span
 
     cut = Cut(
-        whole_numbers("--jobs", jobs),
-        whole_numbers("--machines", machines),
-        interval("--time", time) if time else None,
+        list_numbers(jobs, "--jobs"),
+        list_numbers(machines, "--machines"),
+        parse_span(time, "--time") if time else None,
         fraction,
         seed,
     )

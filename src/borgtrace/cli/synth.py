@@ -36,11 +36,11 @@ def synth(
     Example: borgtrace synth trace --machines 100 --hours 24 --seed 1
     """
     from borgtrace.cli import _synthesizing
+    from borgtrace.schema.ranges import parse_words
 
     if check:
         _synthesizing.print_check(out, as_json=as_json)
         return
-    chosen = tuple(name.strip() for name in tables.split(",") if name.strip())
     _synthesizing.make(
         out,
         generation=generation,
@@ -48,7 +48,7 @@ def synth(
         hours=hours,
         seed=seed,
         cell=cell,
-        tables=chosen,
+        tables=parse_words(tables),
         jobs=jobs,
         anomalies=anomalies,
         file_format=file_format,

@@ -35,9 +35,10 @@ def trace(
     """
     import borgtrace
     from borgtrace.cli import _printing
+    from borgtrace.schema.ranges import parse_words
 
     opened = borgtrace.open(store)
-    names = ("start_time", "duration", *(name.strip() for name in columns.split(",") if name.strip()))
+    names = ("start_time", "duration", *parse_words(columns))
     found = opened.traces([(collection, instance)], names)
     if plot is not None:
         from borgtrace.report import task_page

@@ -5,7 +5,7 @@ Example
 >>> from pathlib import Path
 >>> from borgtrace import fetch
 >>> with fetch.Session(connections=4) as session:  # doctest: +SKIP
-...     plan = fetch.make_plan(session, fetch.bucket("2011"), Path("raw"), parts=fetch.parse_parts("0-9"))
+...     plan = fetch.make_plan(session, fetch.bucket("2011"), Path("raw"), parts="0-9")
 ...     for outcome in fetch.fetch_files(session, plan):
 ...         print(outcome.file.path, outcome.error or "whole")
 """
@@ -18,19 +18,17 @@ from borgtrace.fetch.faults import Listener, Silence
 from borgtrace.fetch.ledger import Ledger
 from borgtrace.fetch.plan import Plan, RemoteFile, make_plan
 from borgtrace.fetch.run import Outcome, fetch_files
-from borgtrace.fetch.selection import ALL_PARTS, Parts, parse_parts, select_tables
+from borgtrace.fetch.selection import select_tables
 from borgtrace.fetch.session import Session
 from borgtrace.fetch.version import Version
 
 __all__ = [
-    "ALL_PARTS",
     "CELLS",
     "Backoff",
     "Bucket",
     "Ledger",
     "Listener",
     "Outcome",
-    "Parts",
     "Plan",
     "RemoteFile",
     "Session",
@@ -39,6 +37,5 @@ __all__ = [
     "bucket",
     "fetch_files",
     "make_plan",
-    "parse_parts",
     "select_tables",
 ]

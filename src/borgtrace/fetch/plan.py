@@ -14,9 +14,10 @@ from borgtrace.fetch.crew import in_order
 from borgtrace.fetch.digests import parse_sums
 from borgtrace.fetch.faults import Fault
 from borgtrace.fetch.ledger import Ledger
-from borgtrace.fetch.selection import ALL_PARTS, Parts, parts_of
+from borgtrace.fetch.selection import parts_of
 from borgtrace.fetch.session import Session
 from borgtrace.fetch.version import Version
+from borgtrace.schema.ranges import Numbers, parse_numbers
 
 SUMS = "SHA256SUM"
 _NO_END = 10**12
@@ -97,7 +98,7 @@ def make_plan(
     dest: Path,
     *,
     tables: Iterable[str] | None = None,
-    parts: Parts = ALL_PARTS,
+    parts: str = "all",
     base_url: str | None = None,
     store: Path | None = None,
     jobs: int = 4,
@@ -117,7 +118,7 @@ def make_plan(
     dest
         Folder under which the bucket gets its own.
     tables, parts
-        What is wanted; all by default.
+        What is wanted; all by default.  Parts are numbers and ranges, such as ``0-9,12``.
     base_url
         Address that holds the bucket's files, in place of Google's.
     store
@@ -132,12 +133,13 @@ def make_plan(
     UsageError
         The base URL is none.
     """
+    wanted = parse_numbers(parts, "--parts")
     base = (base_url or bucket.url).rstrip("/")
     if not base.startswith(("http://", "https://")):
         raise UsageError("--base-url", "not an address", expected="http://… or https://…", got=base)
     finder = _Finder(session, bucket, base, _published_sums(session, bucket, base), jobs)
     for table in tables if tables is not None else bucket.tables:
-        finder.find(table, parts_of(bucket, table, parts))
+        finder.find(table, parts_of(bucket, table, wanted))
     files = sorted(finder.files, key=lambda file: file.part)
     return _compare(bucket, dest / bucket.name, files, finder.missing, store)
 
@@ -165,7 +167,7 @@ class _Finder:
         self.files: list[RemoteFile] = []
         self.missing: list[str] = []
 
-    def find(self, table: str, parts: Parts) -> None:
+    def find(self, table: str, parts: Numbers) -> None:
         """Add the wanted parts of a table."""
         before = len(self.files)
         n_parts = self._bucket.n_parts(table)
@@ -178,7 +180,7 @@ class _Finder:
             way_out = "check --parts, --format and --base-url"
             raise SourceError(f"{self._base}/{first}", "not found", way_out=way_out)
 
-    def _ask_all(self, table: str, parts: Parts, n_parts: int) -> None:
+    def _ask_all(self, table: str, parts: Numbers, n_parts: int) -> None:
         numbers = parts.below(n_parts)
         if not numbers:
             raise SourceError(
@@ -193,7 +195,7 @@ class _Finder:
             else:
                 self._add(table, part, version)
 
-    def _probe(self, table: str, parts: Parts) -> None:
+    def _probe(self, table: str, parts: Numbers) -> None:
         holes: list[int] = []
         for part, version in self._ask(table, parts.numbers(_NO_END)):
             if version is not None:

@@ -2,75 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from borgtrace.errors import UsageError
 from borgtrace.fetch.bucket import WHOLE_TABLES, Bucket
 from borgtrace.schema import RAW_2011
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """A set of part numbers as sorted, disjoint, inclusive ranges; ``None`` means all of them.
-
-    Examples
-    --------
-    >>> parse_parts("0-2,7").below(500)
-    [0, 1, 2, 7]
-    >>> parse_parts("all").below(3)
-    [0, 1, 2]
-    """
-
-    ranges: tuple[tuple[int, int], ...] | None = None
-
-    def numbers(self, end: int) -> Iterator[int]:
-        """Yield the wanted numbers below ``end``."""
-        ranges = ((0, end - 1),) if self.ranges is None else self.ranges
-        return (part for low, high in ranges for part in range(low, min(high + 1, end)))
-
-    def below(self, n_parts: int) -> list[int]:
-        """Return the wanted numbers below ``n_parts``."""
-        return list(self.numbers(n_parts))
-
-
-ALL_PARTS = Parts()
-
-
-def parse_parts(text: str) -> Parts:
-    """Read ``0-9``, ``3``, ``0-4,10-14`` or ``all``.
-
-    Raises
-    ------
-    UsageError
-        The text is none of these, or a range runs backwards.
-    """
-    if text.strip().lower() == "all":
-        return ALL_PARTS
-    ranges = [_range(word.strip(), text) for word in text.split(",")]
-    return Parts(tuple(_merge(sorted(ranges))))
-
-
-def _range(word: str, text: str) -> tuple[int, int]:
-    match = re.fullmatch(r"(\d{1,12})(?:-(\d{1,12}))?", word)
-    if match:
-        low, high = int(match[1]), int(match[2] or match[1])
-        if low <= high:
-            return low, high
-    raise UsageError(
-        "--parts", "not a set of part numbers", expected="such as 0-9, 0-4,10 or all", got=text or "nothing"
-    )
-
-
-def _merge(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    merged = [ranges[0]]
-    for low, high in ranges[1:]:
-        if low <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
-        else:
-            merged.append((low, high))
-    return merged
+from borgtrace.schema.ranges import ALL, Numbers
 
 
 def select_tables(bucket: Bucket, names: Sequence[str]) -> list[str]:
@@ -104,6 +41,6 @@ def _raw_name(bucket: Bucket, name: str) -> str:
     return name
 
 
-def parts_of(bucket: Bucket, table: str, parts: Parts) -> Parts:
+def parts_of(bucket: Bucket, table: str, parts: Numbers) -> Numbers:
     """Return the parts wanted of one table: small tables always come whole."""
-    return ALL_PARTS if table in WHOLE_TABLES else parts
+    return ALL if table in WHOLE_TABLES else parts

@@ -72,12 +72,20 @@ def to_wall_clock(time: int, generation: str, cell: str = "") -> datetime:
     return instant.astimezone(ZoneInfo(time_zone(generation, cell)))
 
 
-_UNITS = {"us": 1, "s": SECOND, "m": MINUTE, "min": MINUTE, "h": HOUR, "d": DAY}
-_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(us|s|min|m|h|d)")
+_UNITS = {"us": 1, "µs": 1, "ms": 1000, "s": SECOND, "m": MINUTE, "min": MINUTE, "h": HOUR, "d": DAY}
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s|min|m|h|d)")
+_TIME = "µs, or amounts such as 600s, 1h30m or 2d"
 
 
-def parse_time(text: str) -> int:
-    """Return the trace time in µs that `text` means: ``5h``, ``2d3h``, or µs without a unit.
+def parse_time(text: str, where: str = "time") -> int:
+    """Return the trace time in µs that `text` means: ``5h``, ``1h30m``, ``2d3h``, or µs without a unit.
+
+    Parameters
+    ----------
+    text
+        What the user wrote.
+    where
+        The option or parameter, for the error.
 
     Raises
     ------
@@ -94,5 +102,38 @@ def parse_time(text: str) -> int:
         return int(stripped)
     found = _AMOUNT.findall(stripped)
     if not found or _AMOUNT.sub("", stripped).strip():
-        raise UsageError("time", "not a time", expected="µs, or amounts such as 600s, 12h or 2d3h", got=repr(text))
+        raise UsageError(where, "not a time", expected=_TIME, got=repr(text))
     return round(sum(float(number) * _UNITS[unit] for number, unit in found))
+
+
+def parse_span(text: str, where: str = "time") -> tuple[int, int]:
+    """Return the times [from, to) in µs that ``A..B`` means; a side left out is that end of the trace.
+
+    Parameters
+    ----------
+    text
+        Such as ``1h30m..2h``, ``600s..`` or ``..2d``.
+    where
+        The option or parameter, for the error.
+
+    Raises
+    ------
+    UsageError
+        There are no two dots, a side is not a time, or the end is not after the start.
+
+    Examples
+    --------
+    >>> parse_span("1h30m..2h")
+    (5400000000, 7200000000)
+    >>> parse_span("600s..") == (600 * SECOND, AFTER_TRACE), parse_span("..2d") == (BEFORE_TRACE, 2 * DAY)
+    (True, True)
+    """
+    first, dots, last = text.partition("..")
+    if not dots:
+        expected = "A..B, such as 600s..24h, 1h30m.. or ..2d"
+        raise UsageError(where, "not a time range", expected=expected, got=repr(text))
+    start = parse_time(first, where) if first.strip() else BEFORE_TRACE
+    end = parse_time(last, where) if last.strip() else AFTER_TRACE
+    if start >= end:
+        raise UsageError(where, "the end is not after the start", expected="A..B with A < B", got=repr(text))
+    return start, end

@@ -1,0 +1,119 @@
+"""The grammar of lists and ranges of numbers, the same in every option; times are in :mod:`borgtrace.schema.time`.
+
+::
+
+    numbers  = "all" | item ("," item)*
+    item     = N | N-M | N-            both ends included; N- has no upper end
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from borgtrace.errors import UsageError
+
+_ITEM = re.compile(r"(\d{1,19})(-(\d{1,19})?)?")
+_ALLOWED = "numbers and ranges such as 5, 0-9,12 or 500-, or all"
+_MOST_LISTED = 1_000_000
+"""A typing error such as ``1-9999999999`` must end in a message, not in a full memory."""
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """A set of whole numbers as sorted, disjoint ranges ``(first, last)``; an open end is None.
+
+    Examples
+    --------
+    >>> parse_numbers("12,0-2,2-4").ranges
+    ((0, 4), (12, 12))
+    >>> parse_numbers("0-2,7-").below(10)
+    [0, 1, 2, 7, 8, 9]
+    """
+
+    ranges: tuple[tuple[int, int | None], ...] = ((0, None),)
+
+    def numbers(self, end: int) -> Iterator[int]:
+        """Yield the numbers below `end`, in order."""
+        return (n for first, last in self.ranges for n in range(first, end if last is None else min(last + 1, end)))
+
+    def below(self, end: int) -> list[int]:
+        """Return the numbers below `end`, in order."""
+        return list(self.numbers(end))
+
+
+ALL = Numbers()
+
+
+def parse_numbers(text: str, where: str = "numbers") -> Numbers:
+    """Read a set of numbers.
+
+    Parameters
+    ----------
+    text
+        Such as ``5``, ``0-9,12``, ``500-`` or ``all``.
+    where
+        The option or parameter, for the error.
+
+    Raises
+    ------
+    UsageError
+        The text is none of these, or a range ends before it starts.
+    """
+    if text.strip().lower() == "all":
+        return ALL
+    return Numbers(tuple(_merged(sorted(_range(word.strip(), text, where) for word in text.split(",")))))
+
+
+def list_numbers(text: str, where: str = "numbers") -> tuple[int, ...]:
+    """Read a set of numbers that has to be spelled out; none for an empty text.
+
+    Raises
+    ------
+    UsageError
+        As :func:`parse_numbers`, or a range is open or longer than a million.
+
+    Examples
+    --------
+    >>> list_numbers("0,9-11"), list_numbers("")
+    ((0, 9, 10, 11), ())
+    """
+    if not text.strip():
+        return ()
+    wanted = parse_numbers(text, where)
+    if any(last is None or last - first >= _MOST_LISTED for first, last in wanted.ranges):
+        raise UsageError(where, "the range is too long", expected="ranges of at most 1,000,000 numbers", got=text)
+    return tuple(n for first, last in wanted.ranges if last is not None for n in range(first, last + 1))
+
+
+def parse_words(text: str) -> tuple[str, ...]:
+    """Read a list of words separated by commas.
+
+    Examples
+    --------
+    >>> parse_words("cpu, memory,")
+    ('cpu', 'memory')
+    """
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _range(word: str, text: str, where: str) -> tuple[int, float]:
+    """Return (first, last); an open end is infinite here, so that ranges can be compared."""
+    match = _ITEM.fullmatch(word)
+    if match:
+        first = int(match[1])
+        last = first if not match[2] else int(match[3]) if match[3] else float("inf")
+        if first <= last:
+            return first, last
+    raise UsageError(where, "not a list of numbers", expected=_ALLOWED, got=text.strip() or "nothing")
+
+
+def _merged(ranges: list[tuple[int, float]]) -> Iterator[tuple[int, int | None]]:
+    first, last = ranges[0]
+    for low, high in ranges[1:]:
+        if low > last + 1:
+            yield first, int(last)
+            first, last = low, high
+        last = max(last, high)
+    yield first, None if last == float("inf") else int(last)
