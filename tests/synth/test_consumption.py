@@ -9,9 +9,9 @@ import pytest
 
 from borgtrace.synth.classes import CLASSES
 from borgtrace.synth.consumption import OVERUSE, Consumption, use_little
-from borgtrace.synth.draws import Balance, Even
+from borgtrace.synth.draws import BalancedStrata, Stratified
 from borgtrace.synth.hashing import generator
-from borgtrace.synth.jobs import Asked
+from borgtrace.synth.jobs import JobRequest
 from borgtrace.synth.machines import draw_machines
 from borgtrace.synth.profiles import PROFILE_2011, PROFILE_2019
 from borgtrace.synth.workload import Workload
@@ -42,15 +42,15 @@ def test_classes_of_the_tasks_alive_at_the_start_have_their_published_shares(see
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_large_new_job_has_tasks_of_many_classes_a_small_one_of_few(seed: int) -> None:
     use = consumption(seed)
-    large = Asked(OTHER, 4000, 0.0178, 0.01, 2, 0, False)
-    small = Asked(OTHER, 8, 0.0178, 0.01, 2, 0, False)
+    large = JobRequest(OTHER, 4000, 0.0178, 0.01, 2, 0, False)
+    small = JobRequest(OTHER, 8, 0.0178, 0.01, 2, 0, False)
     kinds = [len(set(use.draw(job, use.place_new(job))[0].tolist())) for job in (large, small)]
     assert kinds[0] >= 10
     assert kinds[1] <= 3
 
 
 def test_places_of_the_tasks_alive_are_spread_evenly_by_weight() -> None:
-    asked = [Asked(FREE, 3, 0.01, 0.01, 0, 0, False), Asked(FREE, 1, 0.01, 0.01, 0, 0, False)]
+    asked = [JobRequest(FREE, 3, 0.01, 0.01, 0, 0, False), JobRequest(FREE, 1, 0.01, 0.01, 0, 0, False)]
     places = consumption(0).place_alive(asked, [1.0, 3.0])
     # Six units of weight: three tasks of one and one of three, whichever comes first; middles of their shares.
     together = sorted(np.concatenate(places).tolist())
@@ -69,7 +69,7 @@ def test_no_task_uses_more_than_twice_its_request() -> None:
 
 def test_class_and_level_have_nothing_to_do_with_each_other_in_2019() -> None:
     use, beb = consumption(1), PROFILE_2019.tiers[1]
-    asked = [Asked(beb, 1, 0.01, 0.01, 103, 0, False)] * 4000
+    asked = [JobRequest(beb, 1, 0.01, 0.01, 103, 0, False)] * 4000
     drawn = [use.draw(a, p) for a, p in zip(asked, use.place_alive(asked, [1.0] * 4000), strict=True)]
     kinds, levels = (np.concatenate([d[i] for d in drawn]) for i in (0, 1))
     shares = 100 * np.bincount(kinds - len(CLASSES), minlength=len(CLASSES)) / 4000
@@ -88,13 +88,13 @@ def test_a_run_is_short_if_it_has_fewer_windows_than_a_long_task(start: int, end
 
 
 def test_each_block_of_even_draws_holds_every_part() -> None:
-    even = Even(random.Random(3), block=8)
+    even = Stratified(random.Random(3), block=8)
     for _ in range(3):
         assert sorted(int(8 * even.draw()) for _ in range(8)) == list(range(8))
 
 
 def test_balance_keeps_below_the_limit() -> None:
-    balance = Balance(4)
+    balance = BalancedStrata(4)
     assert [balance.place(0.0, 1.0, below=0.5) for _ in range(4)] == [0.0, 0.25, 0.0, 0.25]
     assert balance.place(0.0, 1.0) == 0.5
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from borgtrace.schema.raw2011 import RAW_2011
-from borgtrace.synth.parts import part_bounds
+from borgtrace.synth.part_bounds import part_bounds
 from tests.synth.reading import read_lines, read_rows
 
 

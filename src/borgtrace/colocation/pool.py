@@ -164,7 +164,7 @@ class Pool:
 
     @classmethod
     def from_synth(cls, tasks: int = 100_000, seed: int = 0) -> Pool:
-        """Make a pool of the calibrated synthetic tasks of :func:`borgtrace.synth.pool`, without a store."""
+        """Make a pool of the calibrated synthetic tasks of :func:`borgtrace.synth.draw_long_tasks`, without a store."""
         from borgtrace.colocation.synthetic import synthetic_pool
 
         return synthetic_pool(tasks, seed)

@@ -6,7 +6,7 @@ import numpy as np
 
 from borgtrace.colocation.pool import Pool, Step
 from borgtrace.schema.time import SECOND, TRACE_START, WINDOW
-from borgtrace.synth import pool as generate
+from borgtrace.synth import draw_long_tasks
 
 _PERIOD = WINDOW // SECOND
 
@@ -18,7 +18,7 @@ def synthetic_pool(tasks: int, seed: int) -> Pool:
     used CPU in a sample are dropped, averages above 1 are replaced.  Windows are 300 s each, from the start
     of the trace, without gaps.
     """
-    made = generate(tasks, seed)
+    made = draw_long_tasks(tasks, seed)
     lengths = np.diff(made.offsets)
     used = np.maximum.reduceat(made.inst, made.offsets[:-1]) > 0
     above = made.avg > 1

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from borgtrace.synth.generate import generate
-from borgtrace.synth.long_tasks import Pool, pool
+from borgtrace.synth.long_tasks import LongTasks, draw_long_tasks
 
-__all__ = ["Pool", "generate", "pool"]
+__all__ = ["LongTasks", "draw_long_tasks", "generate"]

@@ -7,7 +7,7 @@ import random
 from typing import Final
 
 from borgtrace.schema.time import HOUR, TRACE_START
-from borgtrace.synth.draws import Even, pick
+from borgtrace.synth.draws import Stratified, pick
 from borgtrace.synth.hashing import generator
 from borgtrace.synth.profiles import Profile, Tier
 
@@ -39,7 +39,7 @@ class Arrivals:
     def __init__(self, profile: Profile, machines: int, hours: float, seed: int, rng: random.Random) -> None:
         self.profile, self.machines, self.random = profile, machines, rng
         self.largest = max(10, 10 * machines)
-        self._tiers = Even(rng)
+        self._tiers = Stratified(rng)
         self._hourly = generator(seed, "hours").gamma(12.0, 1.0 / 12.0, size=int(hours) + 2)
 
     def after(self, now: int) -> int:

@@ -39,7 +39,7 @@ def pick(values: range | tuple[int, ...], weights: tuple[float, ...], u: float) 
     return values[-1]
 
 
-class Even:
+class Stratified:
     """Random numbers in [0, 1) of which each block holds one from each of its equal parts.
 
     Shares of what is rare are then met by a few thousand draws, not only by a million.
@@ -53,7 +53,7 @@ class Even:
 
     Examples
     --------
-    >>> even = Even(random.Random(1), block=4)
+    >>> even = Stratified(random.Random(1), block=4)
     >>> sorted(int(4 * even.draw()) for _ in range(4))
     [0, 1, 2, 3]
     """
@@ -69,7 +69,7 @@ class Even:
         return (self._parts.pop() + self._rng.random()) / self._block
 
 
-class Balance:
+class BalancedStrata:
     """Places in [0, 1] for what comes one after the other, such that each part of it gets the same mass.
 
     Parameters
@@ -79,7 +79,7 @@ class Balance:
 
     Examples
     --------
-    >>> even = Balance(2)
+    >>> even = BalancedStrata(2)
     >>> [even.place(0.5, mass) for mass in (1.0, 3.0, 1.0, 1.0)]
     [0.25, 0.75, 0.25, 0.25]
     """

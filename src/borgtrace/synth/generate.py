@@ -14,19 +14,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.schema.time import HOUR
-from borgtrace.synth.anomalies import NONE, PUBLISHED
-from borgtrace.synth.cluster import Cluster
-from borgtrace.synth.files import Deflater, deflate
+from borgtrace.synth.fault_injection import FaultInjector
+from borgtrace.synth.fault_rates import NONE, PUBLISHED
+from borgtrace.synth.ground_truth import GroundTruth
+from borgtrace.synth.gzip_files import Deflater, deflate
 from borgtrace.synth.machines import draw_machines
-from borgtrace.synth.measure import FAULTS, TALLY
+from borgtrace.synth.measurement import FAULTS, TALLY
 from borgtrace.synth.options import TABLES_2019, Options, close_output, open_output
-from borgtrace.synth.parts import part_bounds
-from borgtrace.synth.planting import Planter
+from borgtrace.synth.part_bounds import part_bounds
 from borgtrace.synth.profiles import PROFILE_2011, PROFILE_2019
 from borgtrace.synth.raw2011 import Writer2011
 from borgtrace.synth.raw2019 import Writer2019
-from borgtrace.synth.records import Stretch
-from borgtrace.synth.truth import Truth
+from borgtrace.synth.simulation import Simulation
+from borgtrace.synth.trace_segment import TraceSegment
 from borgtrace.synth.usage import Windows, windows_of
 from borgtrace.synth.usage2011 import usage_text
 from borgtrace.synth.usage2019 import Measured, usage_columns, usage_json
@@ -39,7 +39,7 @@ Progress = Callable[[float, int], None]
 
 @dataclass(frozen=True, slots=True)
 class UsagePart:
-    """Usage of one stretch, compressed: pieces by file number, and what was counted on the way."""
+    """Usage of one segment, compressed: pieces by file number, and what was counted on the way."""
 
     pieces: dict[int, Any]
     runs: NDArray[np.void]
@@ -89,7 +89,7 @@ def generate(
     file_format
         2019 only: ``"json"`` or ``"parquet"``.
     parts
-        Files per table of 2011, stretches of 2019; by default as many as the real trace has in that time.
+        Files per table of 2011, segments of 2019; by default as many as the real trace has in that time.
     progress
         Called after every part with the hours and the rows of usage written so far.
 
@@ -123,8 +123,8 @@ def _write(work: Path, options: Options, progress: Progress) -> None:
     profile = PROFILE_2011 if options.generation == "2011" else PROFILE_2019
     bounds = part_bounds(options.hours, options.parts)
     machines = draw_machines(profile, options.machines, options.draw_seed)
-    cluster = Cluster(profile, machines, options.hours, options.draw_seed, bounds)
-    planter = Planter(PUBLISHED if options.anomalies else NONE, cluster.workload, bounds, options.draw_seed)
+    simulation = Simulation(profile, machines, options.hours, options.draw_seed, bounds)
+    injector = FaultInjector(PUBLISHED if options.anomalies else NONE, simulation.workload, bounds, options.draw_seed)
     tables = options.chosen_tables
     writer: Writer2011 | Writer2019
     if options.generation == "2011":
@@ -132,16 +132,16 @@ def _write(work: Path, options: Options, progress: Progress) -> None:
     else:
         is_parquet = options.file_format == "parquet"
         writer = Writer2019(work, machines, _shard_counts(options), tables, options.draw_seed, is_parquet)
-    truth = Truth(work, options, bounds)
+    truth = GroundTruth(work, options, bounds)
     has_usage = bool(tables & {"task_usage", "instance_usage"})
-    parts = _usage_ahead(planter.plant(cluster.stretches()), writer, truth, options, has_usage, machines.ids)
+    parts = _usage_ahead(injector.inject(simulation.segments()), writer, truth, options, has_usage, machines.ids)
     for number, part in enumerate(parts):
         if part is not None:
             writer.add_usage(number, part.pieces, int(part.tally[:, 0].sum()))
             truth.usage(part.runs, part.tally, part.faults)
         progress((bounds[number + 1] - bounds[0]) / HOUR, truth.usage_rows)
     writer.close()
-    truth.close(writer.rows, planter.planted)
+    truth.close(writer.rows, injector.injected)
 
 
 def _shard_counts(options: Options) -> dict[str, int]:
@@ -152,9 +152,9 @@ def _shard_counts(options: Options) -> dict[str, int]:
 
 
 def _usage_ahead(
-    stretches: Iterator[Stretch],
+    segments: Iterator[TraceSegment],
     writer: Writer2011 | Writer2019,
-    truth: Truth,
+    truth: GroundTruth,
     options: Options,
     has_usage: bool,
     machine_ids: NDArray[np.int64],
@@ -162,13 +162,13 @@ def _usage_ahead(
     """Write events in this thread and usage in others; yield the parts of usage in order."""
     with ThreadPoolExecutor(options.jobs) as pool:
         waiting: deque[Future[UsagePart]] = deque()
-        for stretch in stretches:
-            writer.write(stretch)
-            truth.events(stretch)
+        for segment in segments:
+            writer.write(segment)
+            truth.events(segment)
             if not has_usage:
                 yield None
                 continue
-            waiting.append(pool.submit(_usage_part, windows_of(stretch, machine_ids), options))
+            waiting.append(pool.submit(_usage_part, windows_of(segment, machine_ids), options))
             if len(waiting) > options.jobs:
                 yield waiting.popleft().result()
         while waiting:
@@ -176,7 +176,7 @@ def _usage_ahead(
 
 
 def _usage_part(windows: Windows, options: Options) -> UsagePart:
-    """Make and compress the usage of one stretch."""
+    """Make and compress the usage of one segment."""
     faults = PUBLISHED if options.anomalies else NONE
     tally, found = np.zeros((len(windows.runs), len(TALLY))), np.zeros(len(FAULTS), dtype=np.int64)
     seed, shards = options.draw_seed, _shard_counts(options)["instance_usage"]

@@ -12,7 +12,7 @@ from borgtrace.synth.profiles import Tier
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class JobRequest:
     """What a job asks for: its tier, how many tasks, the requests of each, how urgent they are."""
 
     tier: Tier

@@ -1,14 +1,11 @@
-"""A pool of long tasks straight from the CPU model, without a cluster.
+"""Long tasks straight from the CPU model, without a cell.
 
 A cell yields only about 2.3 long tasks (24 windows or more) per machine-day, so an experiment on
-100,000 of them needs a shortcut: the same processes, observed over as many windows as long tasks
-live.  A pool stores the windows (its empirical samples) and draws realizations from them in blocks,
-so 100,000 tasks × 10,000 realizations never exist at once.
+100,000 of them needs a shortcut: the same processes, observed over as many windows as long tasks live.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,8 +23,8 @@ LONGEST: Final = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
-    """Long tasks as empirical samples, and realizations drawn from them.
+class LongTasks:
+    """Long tasks, each an empirical sample of its usage.
 
     Attributes
     ----------
@@ -39,16 +36,12 @@ class Pool:
         Random 1-second sample and average CPU of each window, in time order.
     kind : int8, shape (n,)
         Row of :data:`borgtrace.synth.classes.CLASSES` each task was drawn from.
-    realizations : int
-        Draws R that :meth:`draw` makes per task.
-    seed : int
 
     Examples
     --------
-    >>> small = pool(100, seed=1, realizations=500)
-    >>> x, y = small.draw(np.array([3, 5]))
-    >>> x.shape, y.dtype.name
-    ((2, 500), 'float32')
+    >>> mean, deviation = draw_long_tasks(100, seed=1).moments()
+    >>> mean.shape, bool((deviation > 0).all())
+    ((100,), True)
     """
 
     job: NDArray[np.int64]
@@ -57,65 +50,19 @@ class Pool:
     inst: NDArray[np.float32]
     avg: NDArray[np.float32]
     kind: NDArray[np.int8]
-    realizations: int
-    seed: int
 
     def __len__(self) -> int:
         return len(self.job)
 
-    def draw(self, tasks: NDArray[np.integer]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Draw realizations of some tasks: rows drawn i.i.d. from each task's own windows.
-
-        A realization depends on (seed, task, number) only: the same whatever the block.
-
-        Parameters
-        ----------
-        tasks
-            Rows of the pool, shape (k,).
-
-        Returns
-        -------
-        inst, avg : float32 arrays of shape (k, realizations), both from the same drawn windows
-        """
-        rows = np.ascontiguousarray(tasks, dtype=np.int64)
-        shape = (len(rows), self.realizations)
-        inst, avg = np.empty(shape, dtype=np.float32), np.empty(shape, dtype=np.float32)
-        _draw(rows, self.offsets, self.inst, self.avg, np.uint64(key(self.seed, "draw")), inst, avg)
-        return inst, avg
-
-    def blocks(self, size: int = 1000) -> Iterator[tuple[slice, NDArray[np.float32], NDArray[np.float32]]]:
-        """Yield (rows, inst, avg) for consecutive blocks of at most `size` tasks (80 MB at 1,000)."""
-        for start in range(0, len(self), size):
-            rows = slice(start, min(start + size, len(self)))
-            yield rows, *self.draw(np.arange(rows.start, rows.stop))
-
     def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return mean and standard deviation (ddof 0) of the samples `inst` of every task."""
-        return _moments(self.inst, self.offsets)
+        """Return mean and standard deviation (ddof 0) of the samples `inst` of every task: two arrays of shape (n,)."""
+        lengths = np.diff(self.offsets)
+        mean = np.add.reduceat(self.inst.astype(np.float64), self.offsets[:-1]) / lengths
+        residual = self.inst - np.repeat(mean, lengths)
+        return mean, np.sqrt(np.add.reduceat(residual**2, self.offsets[:-1]) / lengths)
 
 
-@njit(cache=True, nogil=True)
-def _draw(rows, offsets, inst, avg, base, out_inst, out_avg):  # type: ignore[no-untyped-def]
-    for i in range(len(rows)):
-        task = rows[i]
-        start, length = offsets[task], np.uint64(offsets[task + 1] - offsets[task])
-        own = mix(base, np.uint64(task))
-        for r in range(out_inst.shape[1]):
-            row = start + np.int64(((mix(own, np.uint64(r)) >> np.uint64(32)) * length) >> np.uint64(32))
-            out_inst[i, r] = inst[row]
-            out_avg[i, r] = avg[row]
-
-
-def _moments(
-    values: NDArray[np.float32], offsets: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    lengths = np.diff(offsets)
-    mean = np.add.reduceat(values.astype(np.float64), offsets[:-1]) / lengths
-    residual = values - np.repeat(mean, lengths)
-    return mean, np.sqrt(np.add.reduceat(residual**2, offsets[:-1]) / lengths)
-
-
-def pool(n: int, seed: int, *, realizations: int = 10_000) -> Pool:
+def draw_long_tasks(n: int, seed: int) -> LongTasks:
     """Draw `n` long tasks from the CPU model.
 
     Calibrated to Janus & Rzadca (SoCC'17): mean task usage .0274, regression of deviation on mean
@@ -127,13 +74,11 @@ def pool(n: int, seed: int, *, realizations: int = 10_000) -> Pool:
         Number of tasks, at least 1.
     seed
         Another seed gives other tasks.
-    realizations
-        Draws per task that :meth:`Pool.draw` makes, at least 1.
 
     Raises
     ------
     UsageError
-        When `n` or `realizations` is below 1.
+        When `n` is below 1.
 
     Notes
     -----
@@ -141,23 +86,22 @@ def pool(n: int, seed: int, *, realizations: int = 10_000) -> Pool:
 
     Examples
     --------
-    >>> p = pool(50, seed=0)
-    >>> bool(np.all(np.diff(p.offsets) >= 24)), float(p.inst.max()) <= 1.0
+    >>> tasks = draw_long_tasks(50, seed=0)
+    >>> bool(np.all(np.diff(tasks.offsets) >= 24)), float(tasks.inst.max()) <= 1.0
     (True, True)
     """
-    for name, value in (("n", n), ("realizations", realizations)):
-        if value < 1:
-            raise UsageError(name, "too few", expected="at least 1", got=str(value))
+    if n < 1:
+        raise UsageError("n", "too few", expected="at least 1", got=str(n))
     rng = generator(seed, "pool")
     size_of_job = _job_sizes(n, rng)
     job = np.repeat(np.arange(len(size_of_job)), size_of_job)
     index = np.concatenate([np.arange(s) for s in size_of_job]).astype(np.int32)
-    processes = pool_processes(job, index, seed, rng)
+    processes = draw_processes(job, index, seed, rng)
     lengths = _lengths(n, rng)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     inst, avg = windows(processes, rng.integers(0, 2016, size=n), offsets)
     ids = 6_000_000_000 + 37 * job.astype(np.int64)
-    return Pool(ids, index, offsets, inst, avg, processes.kind, realizations, seed)
+    return LongTasks(ids, index, offsets, inst, avg, processes.kind)
 
 
 def _job_sizes(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -176,7 +120,7 @@ def _lengths(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     return np.minimum(LONG * rng.random(n) ** (-1.0 / 1.0), LONGEST).astype(np.int64)
 
 
-def pool_processes(job: NDArray[np.int64], index: NDArray[np.int32], seed: int, rng: np.random.Generator) -> Processes:
+def draw_processes(job: NDArray[np.int64], index: NDArray[np.int32], seed: int, rng: np.random.Generator) -> Processes:
     """Draw process parameters for tasks of jobs: class and level belong to the job, jitter to the task."""
     n, jobs = len(job), int(job[-1]) + 1
     kind_of_job = rng.choice(len(CLASSES), size=jobs, p=SHARES).astype(np.int8)

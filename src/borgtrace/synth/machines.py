@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.schema.time import SECOND, TRACE_START
-from borgtrace.synth.draws import Even
+from borgtrace.synth.distributions import QuantileCurve
+from borgtrace.synth.draws import Stratified
 from borgtrace.synth.hashing import generator
 from borgtrace.synth.profiles import Profile
-from borgtrace.synth.quantile import Curve
 
 REMOVALS_PER_HOUR: Final = 3600.0 / 279.7 / 12583.0
 UPDATES_PER_HOUR: Final = 7380 / 12583.0 / 696.0
-DOWNTIME: Final = Curve(
+DOWNTIME: Final = QuantileCurve(
     (0.0, 0.01, 0.05, 0.10, 0.25, 0.50, 0.75, 0.90, 0.95, 0.99, 1.0),
     (2.0, 13.3, 42.0, 98.0, 398.0, 998.0, 7138.0, 31161.0, 94522.0, 328656.0, 1044366.0),
 )
@@ -124,14 +124,14 @@ def machine_events(count: int, end: int, seed: int) -> list[MachineEvent]:
     """Return ADDs at time 0 and the churn until `end` (µs): REMOVE, ADD and UPDATE, in time order."""
     events = [MachineEvent(0, machine, "ADD") for machine in range(count)]
     hours = (end - TRACE_START) / SECOND / 3600.0
-    away = Even(random.Random(int(generator(seed, "downtimes").integers(2**62))), block=16)
+    away = Stratified(random.Random(int(generator(seed, "downtimes").integers(2**62))), block=16)
     for machine in range(count):
         rng = generator(seed, "churn", machine)
         events += _life(machine, hours, end, rng, away)
     return sorted(events, key=lambda event: (event.time, event.machine))
 
 
-def _life(machine: int, hours: float, end: int, rng: np.random.Generator, away: Even) -> list[MachineEvent]:
+def _life(machine: int, hours: float, end: int, rng: np.random.Generator, away: Stratified) -> list[MachineEvent]:
     times = [(t, "REMOVE") for t in rng.random(rng.poisson(REMOVALS_PER_HOUR * hours)) * hours]
     times += [(t, "UPDATE") for t in rng.random(rng.poisson(UPDATES_PER_HOUR * hours)) * hours]
     events: list[MachineEvent] = []

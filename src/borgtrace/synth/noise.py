@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from borgtrace.synth.hashing import mix
 
 PERIODS: Final = (1, 4, 18, 144)
-"""Lengths of the constant stretches, in windows of 300 s: 5 min, 20 min, 90 min, 12 h."""
+"""Lengths of the constant intervals, in windows of 300 s: 5 min, 20 min, 90 min, 12 h."""
 SPECTRA: Final = np.sqrt(np.array([[0.80, 0.20, 0.0, 0.0], [0.02, 0.03, 0.92, 0.03]], dtype=np.float32))
-"""Amplitude of each stretch for stationary (row 0) and drifting (row 1) tasks."""
+"""Amplitude of each interval for stationary (row 0) and drifting (row 1) tasks."""
 NOISE: Final = np.dtype(
     [
         ("shortest", "u8"),
@@ -42,22 +42,22 @@ def begin_noise(noise: Any, key: np.uint64) -> None:
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _stretch(key: np.uint64, window: int, period: int) -> np.uint64:
-    """Return the number of the stretch that holds a window; each key has a phase of its own."""
+def _interval(key: np.uint64, window: int, period: int) -> np.uint64:
+    """Return the number of the interval that holds a window; each key has a phase of its own."""
     return (np.uint64(window) + key % np.uint64(period)) // np.uint64(period)
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _limit(key: np.uint64, stretch: int, period: int) -> int:
-    """Return the first window of a stretch."""
-    return int(np.int64(stretch) * period - np.int64(key % np.uint64(period)))
+def _limit(key: np.uint64, interval: int, period: int) -> int:
+    """Return the first window of an interval."""
+    return int(np.int64(interval) * period - np.int64(key % np.uint64(period)))
 
 
 @njit(cache=True, nogil=True, _nrt=False)
 def _remember(noise: Any, window: int, spectra: NDArray[np.float32], row: int, normal: NDArray[np.float32]) -> None:
     """Draw the slow parts of a noise anew."""
-    slow = _stretch(noise["long"], window, PERIODS[2])
-    slowest = _stretch(noise["longest"], window, PERIODS[3])
+    slow = _interval(noise["long"], window, PERIODS[2])
+    slowest = _interval(noise["longest"], window, PERIODS[3])
     noise["slow"] = spectra[row, 2] * normal[mix(noise["long"], slow) >> np.uint64(52)]
     noise["slowest"] = spectra[row, 3] * normal[mix(noise["longest"], slowest) >> np.uint64(52)]
     noise["since"] = max(_limit(noise["long"], slow, PERIODS[2]), _limit(noise["longest"], slowest, PERIODS[3]))
@@ -70,7 +70,7 @@ def _remember(noise: Any, window: int, spectra: NDArray[np.float32], row: int, n
 @njit(cache=True, nogil=True, inline="always")
 def noise_at(noise: Any, window: int, spectra: NDArray[np.float32], row: int, normal: NDArray[np.float32]) -> float:
     """Return the value of one noise, always of the same row of :data:`SPECTRA`, in one window."""
-    short = _stretch(noise["short"], window, PERIODS[1])
+    short = _interval(noise["short"], window, PERIODS[1])
     z = spectra[row, 0] * normal[mix(noise["shortest"], np.uint64(window)) >> np.uint64(52)]
     z += spectra[row, 1] * normal[mix(noise["short"], short) >> np.uint64(52)]
     if row > 0:

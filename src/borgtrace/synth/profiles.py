@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from borgtrace.schema.types import Generation
-from borgtrace.synth.quantile import Atoms, Curve, Endings
+from borgtrace.synth.distributions import DiscreteDistribution, OutcomeShares, QuantileCurve
 
 _LONG_RUN: Final = 7200.0
 """Seconds from which on a run is long (Janus & Rzadca, SoCC'17)."""
@@ -41,7 +41,7 @@ class Tier:
     single
         Share of new jobs with one task.
     snapshot_sizes
-        Curve of tasks per job at the start.
+        Distribution of tasks per job at the start.
     cpu, memory
         Requests of tasks alive at the start.
     run, endings
@@ -71,14 +71,14 @@ class Tier:
     running: float
     pending: float
     single: float
-    snapshot_sizes: Curve
-    cpu: Atoms
-    memory: Atoms
-    run: Curve
-    endings: Endings
-    residual: Curve
-    residual_endings: Endings
-    delay: Curve
+    snapshot_sizes: QuantileCurve
+    cpu: DiscreteDistribution
+    memory: DiscreteDistribution
+    run: QuantileCurve
+    endings: OutcomeShares
+    residual: QuantileCurve
+    residual_endings: OutcomeShares
+    delay: QuantileCurve
     different_machines: float
     snapshot_different: float
     largest: int = 1_000_000
@@ -132,15 +132,15 @@ class Profile:
     likeness: float = 0.5
 
 
-RUN_FREE: Final = Curve(
+RUN_FREE: Final = QuantileCurve(
     (0.0, 0.005, 0.12, 0.19, 0.235, 0.318, 0.39, 0.512, 0.61, 0.755, 0.86, 0.885, 0.945, 0.965, 0.992, 1.0),
     (1.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 14400.0, 18000.0, 28800.0, 36000.0, 1e5, 4e5),
 )
-RUN_OTHER: Final = Curve(
+RUN_OTHER: Final = QuantileCurve(
     (0.0, 0.0005, 0.026, 0.07, 0.15, 0.372, 0.54, 0.754, 0.86, 0.918, 0.945, 0.953, 0.968, 0.975, 0.99, 1.0),
     (1.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0, 14400.0, 18000.0, 28800.0, 36000.0, 1e5, 6e5),
 )
-RUN_PRODUCTION: Final = Curve(
+RUN_PRODUCTION: Final = QuantileCurve(
     (0.0, 0.0005, 0.195, 0.263, 0.313, 0.427, 0.545, 0.587, 0.61, 0.69, 0.735, 0.741, 0.75, 0.754, 0.80, 1.0),
     (
         1.0,
@@ -162,7 +162,7 @@ RUN_PRODUCTION: Final = Curve(
     ),
 )
 BINS: Final = (60.0, 300.0, 1800.0, 7200.0, 20000.0)
-END_FREE: Final = Endings(
+END_FREE: Final = OutcomeShares(
     BINS,
     (
         (0.07, 0.030, 0.450, 0.450),
@@ -173,7 +173,7 @@ END_FREE: Final = Endings(
         (0.938, 0.001, 0.032, 0.029),
     ),
 )
-END_OTHER: Final = Endings(
+END_OTHER: Final = OutcomeShares(
     BINS,
     (
         (0.002, 0.066, 0.622, 0.310),
@@ -184,7 +184,7 @@ END_OTHER: Final = Endings(
         (0.130, 0.020, 0.090, 0.760),
     ),
 )
-END_PRODUCTION: Final = Endings(
+END_PRODUCTION: Final = OutcomeShares(
     BINS,
     (
         (0.0005, 0.56, 0.4395, 0.0),
@@ -195,25 +195,25 @@ END_PRODUCTION: Final = Endings(
         (0.01, 0.55, 0.19, 0.25),
     ),
 )
-LEFT_FREE: Final = Curve(
+LEFT_FREE: Final = QuantileCurve(
     (0.0, 0.004, 0.05, 0.087, 0.102, 0.261, 0.335, 0.486, 0.671, 0.86, 0.95, 1.0),
     (200.0, 1200.0, 2400.0, 4200.0, 7800.0, 15000.0, 22000.0, 36000.0, 45000.0, 86400.0, 172800.0, 2.5e6),
 )
-LEFT_OTHER: Final = Curve(
+LEFT_OTHER: Final = QuantileCurve(
     (0.0, 0.098, 0.165, 0.183, 0.197, 0.236, 0.248, 0.426, 0.458, 0.60, 0.75, 1.0),
     (60.0, 1200.0, 2400.0, 4200.0, 7800.0, 15000.0, 22000.0, 36000.0, 45000.0, 86400.0, 172800.0, 2.5e6),
 )
-LEFT_PRODUCTION: Final = Curve(
+LEFT_PRODUCTION: Final = QuantileCurve(
     (0.0, 0.001, 0.002, 0.009, 0.013, 0.017, 0.026, 0.036, 0.07, 0.13, 0.35, 1.0),
     (300.0, 1200.0, 4200.0, 7800.0, 15000.0, 22000.0, 36000.0, 45000.0, 86400.0, 172800.0, 6e5, 1e7),
 )
-DELAY_FREE: Final = Curve(
+DELAY_FREE: Final = QuantileCurve(
     (0.0, 0.25, 0.5, 0.65, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.5, 3.4, 15.0, 60.0, 720.0, 1700.0, 5600.0, 2e4)
 )
-DELAY_OTHER: Final = Curve(
+DELAY_OTHER: Final = QuantileCurve(
     (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.4, 2.7, 12.0, 58.9, 200.0, 1500.0, 1e4)
 )
-DELAY_PRODUCTION: Final = Curve(
+DELAY_PRODUCTION: Final = QuantileCurve(
     (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.2, 1.73, 5.0, 30.0, 45.0, 150.0, 2e3)
 )
 
@@ -229,19 +229,19 @@ FREE: Final = Tier(
     running=4.3770,
     pending=0.65,
     single=0.84,
-    snapshot_sizes=Curve((0.0, 0.55, 0.75, 0.9, 0.95, 0.99, 1.0), (1.0, 1.0, 2.0, 10.0, 45.0, 716.0, 2e4)),
-    cpu=Atoms(
+    snapshot_sizes=QuantileCurve((0.0, 0.55, 0.75, 0.9, 0.95, 0.99, 1.0), (1.0, 1.0, 2.0, 10.0, 45.0, 716.0, 2e4)),
+    cpu=DiscreteDistribution(
         (0.0006247, 0.006248, 0.0125, 0.01874, 0.03125, 0.04065, 0.05627, 0.0625, 0.06873, 0.125, 0.25, 0.4375),
         (0.080, 0.040, 0.420, 0.146, 0.036, 0.025, 0.023, 0.174, 0.032, 0.013, 0.0005, 0.0003),
     ),
-    memory=Atoms(
+    memory=DiscreteDistribution(
         (0.001553, 0.003109, 0.003181, 0.003887, 0.007767, 0.0159, 0.02069, 0.03516, 0.03961, 0.06677, 0.1272),
         (0.03, 0.05, 0.08, 0.08, 0.14, 0.36, 0.12, 0.07, 0.04, 0.022, 0.012),
     ),
     run=RUN_FREE,
     endings=END_FREE,
     residual=LEFT_FREE,
-    residual_endings=Endings((), ((0.79, 0.004, 0.123, 0.083),)),
+    residual_endings=OutcomeShares((), ((0.79, 0.004, 0.123, 0.083),)),
     delay=DELAY_FREE,
     different_machines=0.01,
     snapshot_different=0.053,
@@ -258,19 +258,19 @@ OTHER: Final = Tier(
     running=1.7887,
     pending=0.20,
     single=0.72,
-    snapshot_sizes=Curve((0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0), (1.0, 1.0, 30.0, 100.0, 263.0, 792.0, 4408.0)),
-    cpu=Atoms(
+    snapshot_sizes=QuantileCurve((0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0), (1.0, 1.0, 30.0, 100.0, 263.0, 792.0, 4408.0)),
+    cpu=DiscreteDistribution(
         (0.006248, 0.0125, 0.02499, 0.03064, 0.03748, 0.05109, 0.0625, 0.07812, 0.09998, 0.125, 0.1868, 0.25, 0.4375),
         (0.025, 0.060, 0.150, 0.200, 0.040, 0.012, 0.360, 0.027, 0.045, 0.060, 0.010, 0.008, 0.003),
     ),
-    memory=Atoms(
+    memory=DiscreteDistribution(
         (0.00544, 0.009796, 0.01317, 0.02545, 0.03339, 0.04773, 0.06061, 0.09412, 0.1184, 0.2544),
         (0.09, 0.06, 0.17, 0.14, 0.12, 0.11, 0.10, 0.08, 0.12, 0.019),
     ),
     run=RUN_OTHER,
     endings=END_OTHER,
     residual=LEFT_OTHER,
-    residual_endings=Endings((), ((0.031, 0.013, 0.53, 0.426),)),
+    residual_endings=OutcomeShares((), ((0.031, 0.013, 0.53, 0.426),)),
     delay=DELAY_OTHER,
     different_machines=0.25,
     snapshot_different=0.253,
@@ -287,8 +287,8 @@ PRODUCTION: Final = Tier(
     running=4.4925,
     pending=0.06,
     single=0.92,
-    snapshot_sizes=Curve((0.0, 0.6, 0.75, 0.9, 0.95, 0.99, 1.0), (1.0, 1.0, 5.0, 30.0, 100.0, 340.0, 3879.0)),
-    cpu=Atoms(
+    snapshot_sizes=QuantileCurve((0.0, 0.6, 0.75, 0.9, 0.95, 0.99, 1.0), (1.0, 1.0, 5.0, 30.0, 100.0, 340.0, 3879.0)),
+    cpu=DiscreteDistribution(
         (
             0.004982,
             0.006248,
@@ -309,7 +309,7 @@ PRODUCTION: Final = Tier(
         ),
         (0.03, 0.05, 0.07, 0.05, 0.11, 0.06, 0.25, 0.07, 0.07, 0.09, 0.04, 0.045, 0.020, 0.012, 0.029, 0.013),
     ),
-    memory=Atoms(
+    memory=DiscreteDistribution(
         (
             0.003109,
             0.006218,
@@ -331,7 +331,7 @@ PRODUCTION: Final = Tier(
     run=RUN_PRODUCTION,
     endings=END_PRODUCTION,
     residual=LEFT_PRODUCTION,
-    residual_endings=Endings((), ((0.011, 0.20, 0.439, 0.35),)),
+    residual_endings=OutcomeShares((), ((0.011, 0.20, 0.439, 0.35),)),
     delay=DELAY_PRODUCTION,
     different_machines=0.10,
     snapshot_different=0.466,

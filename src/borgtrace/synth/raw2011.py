@@ -9,10 +9,10 @@ from typing import Final
 
 from borgtrace.schema.enums import EVENT_TYPE, MACHINE_EVENT_TYPE, MISSING_TYPE, Enum
 from borgtrace.schema.raw2011 import RAW_2011
-from borgtrace.synth.files import GzipFile, Segment, write_gzip
+from borgtrace.synth.gzip_files import CompressedBlock, GzipFile, write_gzip
 from borgtrace.synth.machines import AttributeEvent, MachineEvent, Machines, attribute_name, hashed
-from borgtrace.synth.records import CollectionEvent, InstanceEvent, Stretch
-from borgtrace.synth.text import printed
+from borgtrace.synth.number_text import printed
+from borgtrace.synth.trace_segment import CollectionEvent, InstanceEvent, TraceSegment
 
 
 def _codes(enum: Enum) -> dict[str, int]:
@@ -114,15 +114,15 @@ class Writer2011:
         """Return the name of a part, relative to the folder of the trace."""
         return f"{table}/part-{number:05d}-of-{self.parts:05d}.csv.gz"
 
-    def write(self, stretch: Stretch) -> None:
-        """Write the events of one stretch."""
+    def write(self, segment: TraceSegment) -> None:
+        """Write the events of one segment."""
         machines = self.machines
-        self._append("machine_events", [machine_row(e, machines) for e in stretch.machines])
-        self._append("machine_attributes", [attribute_row(e, machines) for e in stretch.attributes])
-        self._part("job_events", stretch.number, [job_row(e) for e in stretch.collections])
-        self._part("task_events", stretch.number, [task_row(e, machines) for e in stretch.instances])
-        constraints = [constraint_rows(e) for e in stretch.instances if e.type == "SUBMIT" and e.has_request]
-        self._part("task_constraints", stretch.number, constraints)
+        self._append("machine_events", [machine_row(e, machines) for e in segment.machines])
+        self._append("machine_attributes", [attribute_row(e, machines) for e in segment.attributes])
+        self._part("job_events", segment.number, [job_row(e) for e in segment.collections])
+        self._part("task_events", segment.number, [task_row(e, machines) for e in segment.instances])
+        constraints = [constraint_rows(e) for e in segment.instances if e.type == "SUBMIT" and e.has_request]
+        self._part("task_constraints", segment.number, constraints)
 
     def _append(self, table: str, rows: list[str]) -> None:
         if table in self._single:
@@ -136,7 +136,7 @@ class Writer2011:
             self.digests[name] = write_gzip(self.out / name, [text.encode()])
             self.rows[table] += text.count("\n")
 
-    def add_usage(self, number: int, pieces: dict[int, Segment], rows: int) -> None:
+    def add_usage(self, number: int, pieces: dict[int, CompressedBlock], rows: int) -> None:
         """Write part `number` of task_usage."""
         self.rows["task_usage"] += rows
         name = self.path("task_usage", number)

@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 
 from borgtrace.schema.enums import EVENT_TYPE, MACHINE_EVENT_TYPE, MISSING_TYPE, Enum
 from borgtrace.schema.raw2019 import RAW_2019, V3Field
-from borgtrace.synth.files import GzipFile, Segment
+from borgtrace.synth.gzip_files import CompressedBlock, GzipFile
 from borgtrace.synth.hashing import key
 from borgtrace.synth.machines import AttributeEvent, MachineEvent, Machines, attribute_name, hashed
-from borgtrace.synth.records import CollectionEvent, InstanceEvent, Stretch
-from borgtrace.synth.text import ten_bits
+from borgtrace.synth.number_text import ten_bits
+from borgtrace.synth.trace_segment import CollectionEvent, InstanceEvent, TraceSegment
 
 
 def _codes(enum: Enum) -> dict[str, int]:
@@ -176,13 +176,13 @@ class Writer2019:
                     else GzipFile(path)
                 )
 
-    def write(self, stretch: Stretch) -> None:
-        """Write the events of one stretch."""
+    def write(self, segment: TraceSegment) -> None:
+        """Write the events of one segment."""
         machines = self.machines
-        self._spread("machine_events", (machine_record(e, machines) for e in stretch.machines))
-        self._spread("machine_attributes", (attribute_record(e, machines) for e in stretch.attributes))
-        self._spread("collection_events", (collection_record(e) for e in stretch.collections))
-        self._spread("instance_events", (instance_record(e, machines) for e in stretch.instances))
+        self._spread("machine_events", (machine_record(e, machines) for e in segment.machines))
+        self._spread("machine_attributes", (attribute_record(e, machines) for e in segment.attributes))
+        self._spread("collection_events", (collection_record(e) for e in segment.collections))
+        self._spread("instance_events", (instance_record(e, machines) for e in segment.instances))
 
     def _spread(self, table: str, records: Iterator[Record]) -> None:
         """Deal records out to shards by hash, unordered inside."""
@@ -204,12 +204,12 @@ class Writer2019:
         elif records:
             file.write_table(pa.Table.from_pylist(records, schema=_arrow(RAW_2019[table].fields)))
 
-    def add_usage(self, number: int, pieces: dict[int, Segment | pa.Table], rows: int) -> None:
-        """Append the usage of stretch `number` to its shards."""
+    def add_usage(self, number: int, pieces: dict[int, CompressedBlock | pa.Table], rows: int) -> None:
+        """Append the usage of segment `number` to its shards."""
         self.rows["instance_usage"] += rows
         for shard, piece in pieces.items():
             file: Any = self._files["instance_usage", shard]
-            if isinstance(piece, Segment):
+            if isinstance(piece, CompressedBlock):
                 file.append(piece)
             else:
                 file.write_table(piece.cast(file.schema))

@@ -8,7 +8,7 @@ from collections import deque
 from typing import Final
 
 from borgtrace.schema.time import SECOND
-from borgtrace.synth.job_lives import JobLives
+from borgtrace.synth.job_lifecycle import JobLifecycle
 from borgtrace.synth.jobs import Job, Task
 from borgtrace.synth.workload import Workload
 
@@ -29,14 +29,14 @@ class Relations:
     ----------
     workload
         Draws the alloc sets.
-    lives
+    lifecycle
         Brings them into the cell and lets held jobs go.
     rng
         Where relations are drawn from, in arrival order.
     """
 
-    def __init__(self, workload: Workload, lives: JobLives, rng: random.Random) -> None:
-        self.workload, self.lives, self.random = workload, lives, rng
+    def __init__(self, workload: Workload, lifecycle: JobLifecycle, rng: random.Random) -> None:
+        self.workload, self.lifecycle, self.random = workload, lifecycle, rng
         self.profile = workload.profile
         self._recent: deque[Job] = deque(maxlen=REMEMBERED)
 
@@ -51,7 +51,7 @@ class Relations:
         if job.is_batch and self.random.random() < HELD:
             self._hold(job, others)
         if self._wants_host(job):
-            self.lives.arrive(self.workload.alloc_set(job), gap=1)
+            self.lifecycle.arrive(self.workload.alloc_set(job), gap=1)
         self._recent.append(job)
 
     def _hold(self, job: Job, others: list[Job]) -> None:
@@ -62,8 +62,8 @@ class Relations:
             job.after.followers.append(job)
         else:
             hold = self.random.lognormvariate(math.log(120.0), 1.5)
-            clock = self.lives.clock
-            clock.at(clock.now + round(hold * SECOND), self.lives.release, job)
+            clock = self.lifecycle.clock
+            clock.at(clock.now + round(hold * SECOND), self.lifecycle.release, job)
 
     def relate_snapshot(self, jobs: list[Job], running: list[Task]) -> None:
         """Put some running jobs into alloc sets; appends those to `jobs` and their tasks to `running`."""

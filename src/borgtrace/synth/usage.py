@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from borgtrace.schema.time import SECOND, TRACE_START
-from borgtrace.synth.records import Run, Stretch
+from borgtrace.synth.trace_segment import Execution, TraceSegment
 
 WINDOW_SECONDS: Final = 300
 FIELDS: Final = np.dtype(
@@ -66,20 +66,20 @@ class Windows:
         return len(self.run)
 
 
-def windows_of(stretch: Stretch, machine_ids: NDArray[np.int64]) -> Windows:
-    """Cut the runs of a stretch into windows."""
-    runs = _table(stretch.runs, machine_ids, stretch.start)
-    first = np.maximum(runs["start"], stretch.start // SECOND)
-    last = np.minimum(runs["end"], -(-stretch.end // SECOND))
+def windows_of(segment: TraceSegment, machine_ids: NDArray[np.int64]) -> Windows:
+    """Cut the runs of a segment into windows."""
+    runs = _table(segment.runs, machine_ids, segment.start)
+    first = np.maximum(runs["start"], segment.start // SECOND)
+    last = np.minimum(runs["end"], -(-segment.end // SECOND))
     count = np.maximum(-(-last // WINDOW_SECONDS) - first // WINDOW_SECONDS, 0)
     count[last <= first] = 0
     offsets = np.concatenate([[0], np.cumsum(count)])
     run, start, end = _cut(offsets, first, runs["end"].copy())
-    order = np.argsort((start - stretch.start // SECOND).astype(np.uint16), kind="stable")
+    order = np.argsort((start - segment.start // SECOND).astype(np.uint16), kind="stable")
     return Windows(runs, run[order], start[order], end[order])
 
 
-def _table(runs: Sequence[Run], machine_ids: NDArray[np.int64], since: int) -> NDArray[np.void]:
+def _table(runs: Sequence[Execution], machine_ids: NDArray[np.int64], since: int) -> NDArray[np.void]:
     ids = machine_ids.tolist()
     packed = b"".join([_packed(run, ids[run.machine]) for run in runs if run.usage_end > since])
     table = np.frombuffer(packed, dtype=FIELDS)
@@ -90,7 +90,7 @@ def _table(runs: Sequence[Run], machine_ids: NDArray[np.int64], since: int) -> N
     return table
 
 
-def _packed(run: Run, machine: int) -> bytes:
+def _packed(run: Execution, machine: int) -> bytes:
     """Return the fields of a run as bytes, with times still in µs; packed one by one they cost half."""
     task, job = run.task, run.task.job
     host, guest = job.host, job.guest

@@ -10,9 +10,9 @@ from numba import njit
 from numpy.typing import NDArray
 
 from borgtrace.schema.time import SECOND
-from borgtrace.synth.anomalies import Anomalies
+from borgtrace.synth.fault_rates import FaultRates
 from borgtrace.synth.hashing import mix, unit
-from borgtrace.synth.measure import (
+from borgtrace.synth.measurement import (
     ASSIGNED,
     AVERAGE,
     CACHE,
@@ -33,8 +33,8 @@ from borgtrace.synth.measure import (
     traits_of,
 )
 from borgtrace.synth.noise import SPECTRA
+from borgtrace.synth.number_text import number_code, put_byte, put_integer, put_short, put_words, texts
 from borgtrace.synth.process import model_tables
-from borgtrace.synth.text import number_code, put_byte, put_integer, put_short, put_words, texts
 from borgtrace.synth.usage import Windows
 
 CHUNK: Final = 4_000
@@ -161,7 +161,7 @@ def _format(  # type: ignore[no-untyped-def]
 
 
 def usage_text(
-    windows: Windows, seed: int, anomalies: Anomalies, tally: NDArray[np.float64], faults: NDArray[np.int64]
+    windows: Windows, seed: int, anomalies: FaultRates, tally: NDArray[np.float64], faults: NDArray[np.int64]
 ) -> Iterator[NDArray[np.uint8]]:
     """Yield the rows of one part as blocks of bytes; add to `tally` and `faults` what was written.
 

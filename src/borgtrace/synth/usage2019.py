@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from borgtrace.schema.time import SECOND
-from borgtrace.synth.anomalies import Anomalies
+from borgtrace.synth.fault_rates import FaultRates
 from borgtrace.synth.hashing import mix, unit
-from borgtrace.synth.measure import (
+from borgtrace.synth.measurement import (
     ASSIGNED,
     AVERAGE,
     CACHE,
@@ -30,8 +30,8 @@ from borgtrace.synth.measure import (
     traits_of,
 )
 from borgtrace.synth.noise import SPECTRA
+from borgtrace.synth.number_text import number_code, pack, put_byte, put_integer, put_long, put_words, texts
 from borgtrace.synth.process import model_tables, shape_value
-from borgtrace.synth.text import number_code, pack, put_byte, put_integer, put_long, put_words, texts
 from borgtrace.synth.usage import Windows
 
 CHUNK: Final = 1_000
@@ -199,12 +199,12 @@ def _shards(keys, run, start, shards):  # type: ignore[no-untyped-def]
 
 
 class Measured:
-    """Windows of one stretch, measured in blocks and dealt out to shards.
+    """Windows of one segment, measured in blocks and dealt out to shards.
 
     Parameters
     ----------
     windows
-        Windows of the stretch.
+        Windows of the segment.
     seed
         Seed of the draws.
     shards
@@ -212,7 +212,7 @@ class Measured:
     anomalies
         Rates of faults.
     tally, faults
-        Are added to; see :data:`borgtrace.synth.measure.TALLY` and ``FAULTS``.
+        Are added to; see :data:`borgtrace.synth.measurement.TALLY` and ``FAULTS``.
     """
 
     def __init__(
@@ -220,7 +220,7 @@ class Measured:
         windows: Windows,
         seed: int,
         shards: int,
-        anomalies: Anomalies,
+        anomalies: FaultRates,
         tally: NDArray[np.float64],
         faults: NDArray[np.int64],
     ) -> None:

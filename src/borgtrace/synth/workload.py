@@ -12,9 +12,9 @@ import numpy as np
 from borgtrace.synth.arrivals import Arrivals
 from borgtrace.synth.constraints import constrain
 from borgtrace.synth.consumption import REQUEST, Consumption, Places
-from borgtrace.synth.draws import Balance, Even, pick, ranked, systematic
+from borgtrace.synth.draws import BalancedStrata, Stratified, pick, ranked, systematic
 from borgtrace.synth.hashing import generator
-from borgtrace.synth.jobs import Asked, Job, Task
+from borgtrace.synth.jobs import Job, JobRequest, Task
 from borgtrace.synth.machines import Machines
 from borgtrace.synth.profiles import Profile, Tier
 
@@ -42,9 +42,13 @@ class Workload:
         self.random = random.Random(int(generator(seed, "jobs").integers(2**62)))
         self.arrivals = Arrivals(profile, len(machines), hours, seed, self.random)
         self.consumption = Consumption(self.random, generator(seed, "tasks"))
-        self._requests = Balance()
-        self._users, self._names, self._classes = Even(self.random), Even(self.random), Even(self.random)
-        self._loops = Even(self.random, block=100)
+        self._requests = BalancedStrata()
+        self._users, self._names, self._classes = (
+            Stratified(self.random),
+            Stratified(self.random),
+            Stratified(self.random),
+        )
+        self._loops = Stratified(self.random, block=100)
         self._id = 3_418_309 if profile.generation == "2011" else 330_587_000_000
         self._number = 0
         self._tasks = 0
@@ -67,7 +71,7 @@ class Workload:
         priority = self.random.choices(tier.priorities, tier.priority_weights)[0]
         scheduling_class = pick(range(4), tier.classes, self._classes.draw())
         different = self._may_differ(size) and self.random.random() < tier.different_machines
-        asked = Asked(tier, size, cpu, memory, priority, scheduling_class, different)
+        asked = JobRequest(tier, size, cpu, memory, priority, scheduling_class, different)
         return self._job(asked, self.consumption.place_new(asked))
 
     def _urge(self, size: int, most: float) -> float:
@@ -80,7 +84,7 @@ class Workload:
 
     def alloc_set(self, guest: Job) -> Job:
         """Draw the alloc set around a job: one alloc instance per task, somewhat larger than it."""
-        asked = Asked(
+        asked = JobRequest(
             guest.tier,
             guest.size,
             min(1.0, guest.cpu * 1.3),
@@ -113,11 +117,11 @@ class Workload:
             for mine, where in zip(asked, self._place_alive(asked, is_waiting), strict=True)
         ]
 
-    def _place_alive(self, asked: list[Asked], is_waiting: bool) -> list[Places]:
+    def _place_alive(self, asked: list[JobRequest], is_waiting: bool) -> list[Places]:
         weights = [1.0 if is_waiting else a.tier.lasting(self.seconds) for a in asked]
         return self.consumption.place_alive(asked, weights)
 
-    def _ask_alive(self, tier: Tier, tasks: int) -> list[Asked]:
+    def _ask_alive(self, tier: Tier, tasks: int) -> list[JobRequest]:
         sizes: list[int] = []
         while sum(sizes) < tasks:
             size = round(tier.snapshot_sizes.at(self.random.random()))
@@ -129,7 +133,7 @@ class Workload:
         different = systematic(sizes, [self.random.random() for _ in sizes])
         cpu_scale, memory_scale = self.profile.request_scale
         return [
-            Asked(
+            JobRequest(
                 tier,
                 size,
                 tier.cpu.at(cpu[i]) * cpu_scale,
@@ -145,7 +149,7 @@ class Workload:
         """Return whether so many tasks can find different machines with some to spare."""
         return 1 < size <= len(self.machines) // 2
 
-    def _job(self, asked: Asked, places: Places) -> Job:
+    def _job(self, asked: JobRequest, places: Places) -> Job:
         draw, tier, size = self.random.random, asked.tier, asked.size
         self._id += 1 + int(draw() * 9_000 * 2)
         self._number += 1

@@ -14,7 +14,7 @@ from borgtrace.schema.time import DAY, TRACE_START
 
 
 @dataclass(frozen=True, slots=True)
-class Anomalies:
+class FaultRates:
     """Rates of planted faults; all zero means none is planted.
 
     Parameters
@@ -62,5 +62,5 @@ class Anomalies:
     disk_io_until: int = TRACE_START + 14 * DAY
 
 
-PUBLISHED: Final = Anomalies()
-NONE: Final = Anomalies(*(0.0,) * 12, disk_io_until=2**62)
+PUBLISHED: Final = FaultRates()
+NONE: Final = FaultRates(*(0.0,) * 12, disk_io_until=2**62)

@@ -22,7 +22,7 @@ _END: Final = b"\x03\x00"
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class CompressedBlock:
     """Compressed bytes that end on a byte boundary, with checksum and size of what they stand for."""
 
     data: bytes
@@ -45,13 +45,13 @@ class Deflater:
         self._crc = isal_zlib.crc32(view, self._crc)
         self._size += view.nbytes
 
-    def close(self) -> Segment:
+    def close(self) -> CompressedBlock:
         """Finish and return the segment."""
         self._pieces.append(self._stream.flush(isal_zlib.Z_FULL_FLUSH))
-        return Segment(b"".join(self._pieces), self._crc, self._size)
+        return CompressedBlock(b"".join(self._pieces), self._crc, self._size)
 
 
-def deflate(blocks: Iterable[Any]) -> Segment:
+def deflate(blocks: Iterable[Any]) -> CompressedBlock:
     """Compress blocks of bytes to one segment."""
     stream = Deflater()
     for block in blocks:
@@ -76,7 +76,7 @@ class GzipFile:
         self._crc = self._size = 0
         self._put(_HEADER)
 
-    def append(self, segment: Segment) -> None:
+    def append(self, segment: CompressedBlock) -> None:
         """Append one segment."""
         self._put(segment.data)
         self._crc = isal_zlib.crc32_combine(self._crc, segment.crc, segment.size)

@@ -9,15 +9,15 @@ import numpy as np
 
 from borgtrace.schema import UPDATE_EVENTS
 from borgtrace.schema.time import TRACE_START
-from borgtrace.synth.records import InstanceEvent, Stretch
+from borgtrace.synth.trace_segment import InstanceEvent, TraceSegment
 
 Place = tuple[int, int, int]
 _ALREADY: Final = ""
 """A task whose event after the missing record has come, and whose end has not."""
 
 
-class MislaidSchedules:
-    """Takes SCHEDULE records out of stretches, and remembers what that does to the records after them.
+class MissingSchedules:
+    """Takes SCHEDULE records out of segments, and remembers what that does to the records after them.
 
     Parameters
     ----------
@@ -33,12 +33,12 @@ class MislaidSchedules:
         self.finished: list[Place] = []
         self._open: dict[int, str] = {}
 
-    def mislay(self, stretch: Stretch) -> None:
-        """Take records out of a stretch; the next record of each task follows what came before."""
-        gone = self._choose(stretch.instances)
+    def remove_from(self, segment: TraceSegment) -> None:
+        """Take records out of a segment; the next record of each task follows what came before."""
+        gone = self._choose(segment.instances)
         if gone or self._open:
-            stretch.instances = [
-                self._follow(event) for i, event in enumerate(stretch.instances) if not self._take(i in gone, event)
+            segment.instances = [
+                self._follow(event) for i, event in enumerate(segment.instances) if not self._take(i in gone, event)
             ]
 
     def _choose(self, events: list[InstanceEvent]) -> set[int]:

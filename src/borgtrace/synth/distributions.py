@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class QuantileCurve:
     """A quantile function through published points, straight in the logarithm of the value.
 
     Parameters
@@ -20,7 +20,7 @@ class Curve:
 
     Examples
     --------
-    >>> round(Curve((0.0, 0.5, 1.0), (1.0, 10.0, 100.0)).at(0.75), 1)
+    >>> round(QuantileCurve((0.0, 0.5, 1.0), (1.0, 10.0, 100.0)).at(0.75), 1)
     31.6
     """
 
@@ -40,7 +40,7 @@ class Curve:
 
         Examples
         --------
-        >>> round(Curve((0.0, 0.5, 1.0), (1.0, 10.0, 100.0)).below(1000.0**0.5), 3)
+        >>> round(QuantileCurve((0.0, 0.5, 1.0), (1.0, 10.0, 100.0)).below(1000.0**0.5), 3)
         0.75
         """
         i = min(max(bisect_left(self.values, value), 1), len(self.values) - 1)
@@ -50,12 +50,12 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
-class Atoms:
+class DiscreteDistribution:
     """A discrete distribution: requests come in a few round numbers.
 
     Examples
     --------
-    >>> Atoms((0.25, 0.5), (0.5, 0.5)).at(0.6), Atoms((0.25, 0.5), (0.5, 0.5)).mean
+    >>> DiscreteDistribution((0.25, 0.5), (0.5, 0.5)).at(0.6), DiscreteDistribution((0.25, 0.5), (0.5, 0.5)).mean
     (0.5, 0.375)
     """
 
@@ -79,7 +79,7 @@ class Atoms:
 
 
 @dataclass(frozen=True, slots=True)
-class Endings:
+class OutcomeShares:
     """How a run ends, by how long it lasted.
 
     Parameters

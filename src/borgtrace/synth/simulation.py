@@ -1,6 +1,6 @@
-"""The cluster: jobs arrive, machines come and go, and the trace is cut into parts.
+"""The simulation of a cell: jobs arrive, machines come and go, and the trace is cut into parts.
 
-A discrete-event simulation that yields one :class:`~borgtrace.synth.records.Stretch` per part and forgets
+A discrete-event simulation that yields one :class:`~borgtrace.synth.trace_segment.TraceSegment` per part and forgets
 what is over: memory depends on the machines, not on the hours.
 """
 
@@ -11,20 +11,20 @@ from collections.abc import Iterator
 
 from borgtrace.schema.time import TRACE_START
 from borgtrace.synth.clock import Clock
-from borgtrace.synth.fates import Fates
+from borgtrace.synth.event_log import EventLog
 from borgtrace.synth.hashing import generator
-from borgtrace.synth.job_lives import JobLives
-from borgtrace.synth.journal import Journal
+from borgtrace.synth.job_lifecycle import JobLifecycle
 from borgtrace.synth.machines import MachineEvent, Machines, attribute_events, machine_events
-from borgtrace.synth.placement import Placement
+from borgtrace.synth.outcomes import Outcomes
 from borgtrace.synth.profiles import Profile
-from borgtrace.synth.records import Stretch
 from borgtrace.synth.relations import Relations
+from borgtrace.synth.scheduler import Scheduler
 from borgtrace.synth.snapshot import begin_snapshot
+from borgtrace.synth.trace_segment import TraceSegment
 from borgtrace.synth.workload import Workload
 
 
-class Cluster:
+class Simulation:
     """One cell over time.
 
     Parameters
@@ -43,18 +43,18 @@ class Cluster:
         self.profile, self.machines, self.bounds, self.seed = profile, machines, bounds, seed
         self.workload = Workload(profile, machines, hours, seed)
         self.random = random.Random(int(generator(seed, "cluster").integers(2**62)))
-        self.placement = Placement(machines, self.random)
+        self.scheduler = Scheduler(machines, self.random)
         self.clock = Clock(bounds[-1])
-        self.journal = Journal(self.clock, bounds)
-        self.fates = Fates(profile, self.random)
-        self.lives = JobLives(profile, self.clock, self.journal, self.placement, self.fates)
-        self.relations = Relations(self.workload, self.lives, self.random)
+        self.log = EventLog(self.clock, bounds)
+        self.outcomes = Outcomes(profile, self.random)
+        self.lifecycle = JobLifecycle(profile, self.clock, self.log, self.scheduler, self.outcomes)
+        self.relations = Relations(self.workload, self.lifecycle, self.random)
 
-    def stretches(self) -> Iterator[Stretch]:
+    def segments(self) -> Iterator[TraceSegment]:
         """Run the simulation and yield its parts one after the other."""
         changes = machine_events(len(self.machines), self.clock.end, self.seed)
         attributes = attribute_events(self.machines, self.clock.end, self.seed)
-        begin_snapshot(self.workload, self.lives, self.relations, self.placement, self.random)
+        begin_snapshot(self.workload, self.lifecycle, self.relations, self.scheduler, self.random)
         for event in changes:
             self.clock.at(event.time, self._change_machine, event)
         self.clock.at(self.workload.arrivals.after(TRACE_START), self._arrive)
@@ -64,20 +64,20 @@ class Cluster:
             first = written
             while written < len(attributes) and attributes[written].time < limit:
                 written += 1
-            yield self.journal.hand_over(attributes[first:written])
+            yield self.log.hand_over(attributes[first:written])
 
     def _arrive(self) -> None:
         job = self.workload.arriving()
         if self.profile.has_queue:
             self.relations.relate(job)
-        self.lives.arrive(job, gap=3)
+        self.lifecycle.arrive(job, gap=3)
         self.clock.at(self.workload.arrivals.after(self.clock.now), self._arrive)
 
     def _change_machine(self, event: MachineEvent) -> None:
-        self.journal.machine(event)
+        self.log.machine(event)
         if event.type == "REMOVE":
-            self.placement.is_up[event.machine] = False
-            for task in self.placement.tasks_on(event.machine):
-                self.lives.tasks.finish(task, task.attempt, self.fates.without_machine(task.job))
+            self.scheduler.is_up[event.machine] = False
+            for task in self.scheduler.tasks_on(event.machine):
+                self.lifecycle.tasks.finish(task, task.attempt, self.outcomes.without_machine(task.job))
         elif event.type == "ADD":
-            self.placement.is_up[event.machine] = True
+            self.scheduler.is_up[event.machine] = True

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from borgtrace.synth.text import number_code, printed, put_integer, put_long, put_short, ten_bits, texts
+from borgtrace.synth.number_text import number_code, printed, put_integer, put_long, put_short, ten_bits, texts
 
 
 def _written(value: float, generation: str) -> str:

@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 
 import borgtrace
 from borgtrace.synth.classes import EVERY_CLASS
+from borgtrace.synth.fault_injection import InjectedFaults
 from borgtrace.synth.options import Options
-from borgtrace.synth.planting import Planted
-from borgtrace.synth.records import Stretch
+from borgtrace.synth.trace_segment import TraceSegment
 
 _PART: Final = "truth-parts.parquet"
 
 
-class Truth:
+class GroundTruth:
     """Counts events as they are written and collects per-task sums of usage."""
 
     def __init__(self, out: Path, options: Options, bounds: list[int]) -> None:
@@ -41,11 +41,11 @@ class Truth:
         self._faults: Counter[str] = Counter()
         self._writer = pq.ParquetWriter(out / _PART, _SCHEMA)
 
-    def events(self, stretch: Stretch) -> None:
-        """Count the events of one stretch."""
-        self._collections.update(e.type for e in stretch.collections)
-        self._machines.update(e.type for e in stretch.machines)
-        for event in stretch.instances:
+    def events(self, segment: TraceSegment) -> None:
+        """Count the events of one segment."""
+        self._collections.update(e.type for e in segment.collections)
+        self._machines.update(e.type for e in segment.machines)
+        for event in segment.instances:
             self._instances[event.task.job.priority, event.type] += 1
             self._transitions[event.before, event.type] += 1
 
@@ -56,7 +56,7 @@ class Truth:
         columns = [runs["job"], runs["index"].astype(np.int32), runs["kind"], runs["level"], *tally.T]
         self._writer.write_batch(pa.record_batch([pa.array(c) for c in columns], schema=_SCHEMA))
 
-    def close(self, rows: dict[str, int], planted: Planted) -> None:
+    def close(self, rows: dict[str, int], planted: InjectedFaults) -> None:
         """Write both files."""
         self._writer.close()
         self._write_tasks()

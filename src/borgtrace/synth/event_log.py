@@ -1,4 +1,4 @@
-"""The journal: events and runs of the present part, until they are handed over."""
+"""The log: events and runs of the present part, until they are handed over."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.synth.clock import Clock
 from borgtrace.synth.jobs import Job, Task
 from borgtrace.synth.machines import AttributeEvent, MachineEvent
-from borgtrace.synth.records import CollectionEvent, InstanceEvent, Run, Stretch
+from borgtrace.synth.trace_segment import CollectionEvent, Execution, InstanceEvent, TraceSegment
 
 
-class Journal:
+class EventLog:
     """Writes down what happens, stamped with the time of the clock.
 
     Parameters
@@ -25,21 +25,21 @@ class Journal:
     def __init__(self, clock: Clock, bounds: list[int]) -> None:
         self.clock, self.bounds = clock, bounds
         self._running: dict[int, Task] = {}
-        self._stretch = Stretch(0, bounds[0], bounds[1])
+        self._segment = TraceSegment(0, bounds[0], bounds[1])
 
     def task(self, kind: str, task: Task, machine: int = -1) -> None:
         """Write an event of a task, which becomes its state."""
         event = InstanceEvent(self.clock.now, kind, task, task.state, machine, scale=task.scale)
-        self._stretch.instances.append(event)
+        self._segment.instances.append(event)
         task.state = kind
 
     def job(self, kind: str, job: Job) -> None:
         """Write an event of a job."""
-        self._stretch.collections.append(CollectionEvent(self.clock.now, kind, job))
+        self._segment.collections.append(CollectionEvent(self.clock.now, kind, job))
 
     def machine(self, event: MachineEvent) -> None:
         """Write an event of a machine."""
-        self._stretch.machines.append(event)
+        self._segment.machines.append(event)
 
     def begin_run(self, task: Task) -> None:
         """Note that a task runs from now on."""
@@ -49,14 +49,14 @@ class Journal:
     def end_run(self, task: Task, usage_end: int) -> None:
         """Note that a run is over; its last window ends at `usage_end` (µs)."""
         del self._running[task.serial]
-        self._stretch.runs.append(Run(task, task.machine, task.start, self.clock.now, usage_end))
+        self._segment.runs.append(Execution(task, task.machine, task.start, self.clock.now, usage_end))
 
-    def hand_over(self, attributes: Iterable[AttributeEvent]) -> Stretch:
+    def hand_over(self, attributes: Iterable[AttributeEvent]) -> TraceSegment:
         """Return the present part, with the runs that go on, and begin the next."""
-        done, last = self._stretch, len(self.bounds) - 1
+        done, last = self._segment, len(self.bounds) - 1
         done.attributes += attributes
         done.is_last = done.end == self.bounds[-1]
-        done.runs += [Run(t, t.machine, t.start, AFTER_TRACE, AFTER_TRACE) for t in self._running.values()]
+        done.runs += [Execution(t, t.machine, t.start, AFTER_TRACE, AFTER_TRACE) for t in self._running.values()]
         number = done.number + 1
-        self._stretch = Stretch(number, done.end, self.bounds[min(number + 1, last)])
+        self._segment = TraceSegment(number, done.end, self.bounds[min(number + 1, last)])
         return done

@@ -1,4 +1,4 @@
-"""Fates: how waits and runs end, how long they last, and whether a task comes back."""
+"""Outcomes: how waits and runs end, how long they last, and whether a task comes back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from borgtrace.schema.time import SECOND
-from borgtrace.synth.draws import Even
+from borgtrace.synth.draws import Stratified
 from borgtrace.synth.jobs import Job
 from borgtrace.synth.profiles import Profile
 
@@ -39,7 +39,7 @@ class Wait:
     is_updated: bool = False
 
 
-class Fates:
+class Outcomes:
     """Draws what happens to tasks.
 
     Parameters
@@ -54,7 +54,7 @@ class Fates:
         self.profile, self.random = profile, rng
         self.owes_eviction = False
         self._waits = 0
-        self._lengths = {tier.name: Even(rng, block=64) for tier in profile.tiers}
+        self._lengths = {tier.name: Stratified(rng, block=64) for tier in profile.tiers}
 
     def wait(self, job: Job) -> Wait:
         """Draw how a wait ends."""

@@ -10,8 +10,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from borgtrace.synth.anomalies import Anomalies
 from borgtrace.synth.classes import EVERY_CLASS
+from borgtrace.synth.fault_rates import FaultRates
 from borgtrace.synth.hashing import key, mix, unit
 from borgtrace.synth.noise import NOISE, begin_noise, noise_at
 from borgtrace.synth.process import average, second, shape_value
@@ -66,7 +66,7 @@ class Traits:
     factors: NDArray[np.float64]
 
 
-def traits_of(runs: NDArray[np.void], seed: int, anomalies: Anomalies, normal: NDArray[np.float32]) -> Traits:
+def traits_of(runs: NDArray[np.void], seed: int, anomalies: FaultRates, normal: NDArray[np.float32]) -> Traits:
     """Draw the traits of runs; they depend on seed and task only."""
     keys = np.empty((len(runs), 2), dtype=np.uint64)
     noises = np.empty((len(runs), 3), dtype=NOISE)

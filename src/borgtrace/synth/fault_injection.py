@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 
 from borgtrace.schema.time import HOUR, SECOND, TRACE_START
-from borgtrace.synth.anomalies import Anomalies
+from borgtrace.synth.fault_rates import FaultRates
 from borgtrace.synth.hashing import generator
-from borgtrace.synth.mislaid import MislaidSchedules, Place, place_of
-from borgtrace.synth.records import CollectionEvent, InstanceEvent, Stretch
+from borgtrace.synth.missing_records import MissingSchedules, Place, place_of
+from borgtrace.synth.trace_segment import CollectionEvent, InstanceEvent, TraceSegment
 from borgtrace.synth.workload import Workload
 
 REUSED_ID: Final = 6_253_771_429
@@ -30,7 +30,7 @@ _ENDS: Final = ("FAIL", "FINISH", "KILL")
 
 
 @dataclass(slots=True)
-class Planted:
+class InjectedFaults:
     """What was planted: lists of places, counts where there are many.
 
     Attributes
@@ -62,30 +62,30 @@ class Planted:
     bad_counters: int = 0
 
 
-class Planter:
-    """Changes stretches on their way to the writer.
+class FaultInjector:
+    """Changes segments on their way to the writer.
 
     Small traces get at least one machine without capacity, one task without requests and one job without tasks;
     all else comes as often as published.
     """
 
-    def __init__(self, anomalies: Anomalies, workload: Workload, bounds: list[int], seed: int) -> None:
-        self.anomalies, self.workload = anomalies, workload
+    def __init__(self, rates: FaultRates, workload: Workload, bounds: list[int], seed: int) -> None:
+        self.rates, self.workload = rates, workload
         self.rng = generator(seed, "planting")
-        self.planted = Planted()
+        self.injected = InjectedFaults()
         self._is_2011 = workload.profile.generation == "2011"
-        self._schedules = MislaidSchedules(anomalies.no_schedule, generator(seed, "mislaid"))
-        self.planted.missing_schedules = self._schedules.missing
-        self.planted.finished_without_schedule = self._schedules.finished
+        self._schedules = MissingSchedules(rates.no_schedule, generator(seed, "mislaid"))
+        self.injected.missing_schedules = self._schedules.missing
+        self.injected.finished_without_schedule = self._schedules.finished
         self._extra: list[tuple[int, CollectionEvent | InstanceEvent]] = []
-        if anomalies.no_tasks > 0.0:
+        if rates.no_tasks > 0.0:
             self._plan(bounds)
 
     def _plan(self, bounds: list[int]) -> None:
         start, end = bounds[0], bounds[-1]
         hours = (end - start) / HOUR
         jobs = self.workload.profile.jobs_per_hour * len(self.workload.machines) * hours
-        for _ in range(max(1, round(self.anomalies.no_tasks * jobs))):
+        for _ in range(max(1, round(self.rates.no_tasks * jobs))):
             begin = start + int(self.rng.random() * (end - start) * 0.5)
             self._ghost(begin, begin + int(self.rng.random() * (end - begin)))
         if self._is_2011 and end - start > 400 * SECOND:
@@ -96,14 +96,14 @@ class Planter:
     def _ghost(self, begin: int, end: int) -> None:
         """A job with events of its own but none of its task."""
         job = self.workload.new_job(self.workload.profile.tiers[0], 1)
-        self.planted.jobs_without_tasks.append(job.id)
+        self.injected.jobs_without_tasks.append(job.id)
         for time, kind in ((begin, "SUBMIT"), (begin, "SCHEDULE"), (end, "KILL")):
             self._extra.append((time, CollectionEvent(time, kind, job)))
 
     def _reuse(self, begin: int) -> None:
         job = self.workload.new_job(self.workload.profile.tiers[0], 1)
         job.id = REUSED_ID
-        self.planted.reused_job.append(job.id)
+        self.injected.reused_job.append(job.id)
         before = ""
         machine = int(self.rng.integers(len(self.workload.machines)))
         for kind, seconds in _LIVES:
@@ -113,73 +113,73 @@ class Planter:
             self._extra.append((time, InstanceEvent(time, kind, job.tasks[0], before, where)))
             before = kind
 
-    def plant(self, stretches: Iterator[Stretch]) -> Iterator[Stretch]:
-        """Yield the stretches with faults."""
-        rates = self.anomalies
-        for stretch in stretches:
-            self._insert(stretch)
-            if rates.no_requests > 0.0 and stretch.number == 0:
-                self._forget_requests(stretch)
+    def inject(self, segments: Iterator[TraceSegment]) -> Iterator[TraceSegment]:
+        """Yield the segments with faults."""
+        rates = self.rates
+        for segment in segments:
+            self._insert(segment)
+            if rates.no_requests > 0.0 and segment.number == 0:
+                self._forget_requests(segment)
             if rates.no_capacity > 0.0:
-                self._forget_capacity(stretch)
-            self._make_up(stretch)
+                self._forget_capacity(segment)
+            self._make_up(segment)
             if self._is_2011:
-                self._schedules.mislay(stretch)
-                self._lose(stretch)
-            yield stretch
+                self._schedules.remove_from(segment)
+                self._lose(segment)
+            yield segment
 
-    def _insert(self, stretch: Stretch) -> None:
-        mine = [item for item in self._extra if item[0] < stretch.end]
+    def _insert(self, segment: TraceSegment) -> None:
+        mine = [item for item in self._extra if item[0] < segment.end]
         if not mine:
             return
         self._extra = self._extra[len(mine) :]
         for _, event in mine:
             if isinstance(event, CollectionEvent):
-                stretch.collections.append(event)
+                segment.collections.append(event)
             else:
-                stretch.instances.append(event)
-        stretch.collections.sort(key=lambda e: e.time)
-        stretch.instances.sort(key=lambda e: e.time)
+                segment.instances.append(event)
+        segment.collections.sort(key=lambda e: e.time)
+        segment.instances.sort(key=lambda e: e.time)
 
-    def _forget_requests(self, stretch: Stretch) -> None:
-        rows = [i for i, e in enumerate(stretch.instances) if e.time == 0 and e.type == "SUBMIT"]
-        count = max(1, round(self.anomalies.no_requests * len(rows)))
-        chosen = {stretch.instances[rows[i]].task for i in self._choose(len(rows), count)}
-        for i, event in enumerate(stretch.instances):
+    def _forget_requests(self, segment: TraceSegment) -> None:
+        rows = [i for i, e in enumerate(segment.instances) if e.time == 0 and e.type == "SUBMIT"]
+        count = max(1, round(self.rates.no_requests * len(rows)))
+        chosen = {segment.instances[rows[i]].task for i in self._choose(len(rows), count)}
+        for i, event in enumerate(segment.instances):
             if event.time == 0 and event.task in chosen:
                 missing = "EXISTS_BUT_NO_CREATION"
-                stretch.instances[i] = replace(event, missing=missing, has_request=False)
-                self.planted.tasks_without_requests.append(place_of(event))
+                segment.instances[i] = replace(event, missing=missing, has_request=False)
+                self.injected.tasks_without_requests.append(place_of(event))
 
-    def _forget_capacity(self, stretch: Stretch) -> None:
-        rows = [i for i, e in enumerate(stretch.machines) if e.type == "ADD"]
-        count = round(self.anomalies.no_capacity * len(rows)) or int(stretch.number == 0)
+    def _forget_capacity(self, segment: TraceSegment) -> None:
+        rows = [i for i, e in enumerate(segment.machines) if e.type == "ADD"]
+        count = round(self.rates.no_capacity * len(rows)) or int(segment.number == 0)
         for i in self._choose(len(rows), count):
-            event = stretch.machines[rows[i]]
-            stretch.machines[rows[i]] = replace(event, is_unknown=True)
-            self.planted.machines_without_capacity.append(int(self.workload.machines.ids[event.machine]))
+            event = segment.machines[rows[i]]
+            segment.machines[rows[i]] = replace(event, is_unknown=True)
+            self.injected.machines_without_capacity.append(int(self.workload.machines.ids[event.machine]))
 
-    def _make_up(self, stretch: Stretch) -> None:
-        rate = self.anomalies.made_up_updates if self._is_2011 else self.anomalies.made_up
-        for i in self._some(rate, [self._may_be_made_up(e) for e in stretch.instances]):
-            event = stretch.instances[i]
-            stretch.instances[i] = replace(event, missing="SNAPSHOT_BUT_NO_TRANSITION")
-            self.planted.made_up_events.append(place_of(event))
+    def _make_up(self, segment: TraceSegment) -> None:
+        rate = self.rates.made_up_updates if self._is_2011 else self.rates.made_up
+        for i in self._some(rate, [self._may_be_made_up(e) for e in segment.instances]):
+            event = segment.instances[i]
+            segment.instances[i] = replace(event, missing="SNAPSHOT_BUT_NO_TRANSITION")
+            self.injected.made_up_events.append(place_of(event))
 
     def _may_be_made_up(self, event: InstanceEvent) -> bool:
         is_kind = event.type == "UPDATE_RUNNING" or not self._is_2011
         return is_kind and event.time > 0 and event.missing is None
 
-    def _lose(self, stretch: Stretch) -> None:
+    def _lose(self, segment: TraceSegment) -> None:
         """Let some jobs be lost, and make up some events of others."""
-        events = stretch.collections
-        for i in self._some(self.anomalies.lost_jobs, [e.type in _ENDS for e in events]):
+        events = segment.collections
+        for i in self._some(self.rates.lost_jobs, [e.type in _ENDS for e in events]):
             events[i] = replace(events[i], type="LOST", missing="NO_SNAPSHOT_OR_TRANSITION")
-            self.planted.lost_jobs.append((events[i].job.id, events[i].time))
+            self.injected.lost_jobs.append((events[i].job.id, events[i].time))
         open_to = [e.time > 0 and e.missing is None for e in events]
-        for i in self._some(self.anomalies.made_up_collections, open_to):
+        for i in self._some(self.rates.made_up_collections, open_to):
             events[i] = replace(events[i], missing="SNAPSHOT_BUT_NO_TRANSITION")
-            self.planted.made_up_collections.append((events[i].job.id, events[i].time))
+            self.injected.made_up_collections.append((events[i].job.id, events[i].time))
 
     def _some(self, rate: float, may_be: list[bool]) -> list[int]:
         """Choose a share of what may be chosen; how many is a matter of chance."""

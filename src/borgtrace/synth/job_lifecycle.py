@@ -5,29 +5,29 @@ from __future__ import annotations
 from typing import Final
 
 from borgtrace.synth.clock import Clock
-from borgtrace.synth.fates import Fates
+from borgtrace.synth.event_log import EventLog
 from borgtrace.synth.jobs import Job
-from borgtrace.synth.journal import Journal
-from borgtrace.synth.placement import Placement
+from borgtrace.synth.outcomes import Outcomes
 from borgtrace.synth.profiles import Profile
-from borgtrace.synth.task_lives import TaskLives
+from borgtrace.synth.scheduler import Scheduler
+from borgtrace.synth.task_lifecycle import TaskLifecycle
 
 _RANK: Final = {"FINISH": 0, "EVICT": 1, "LOST": 2, "FAIL": 3, "KILL": 4}
 """A job ends like the worst of its tasks."""
 
 
-class JobLives:
-    """Leads jobs, and through :class:`TaskLives` their tasks, from event to event.
+class JobLifecycle:
+    """Leads jobs, and through :class:`TaskLifecycle` their tasks, from event to event.
 
     Parameters
     ----------
-    profile, clock, journal, placement, fates
+    profile, clock, log, scheduler, outcomes
         The generation, the time, what is written down, where tasks go, what happens to them.
     """
 
-    def __init__(self, profile: Profile, clock: Clock, journal: Journal, placement: Placement, fates: Fates) -> None:
-        self.profile, self.clock, self.journal = profile, clock, journal
-        self.tasks = TaskLives(profile, clock, journal, placement, fates, self._bury)
+    def __init__(self, profile: Profile, clock: Clock, log: EventLog, scheduler: Scheduler, outcomes: Outcomes) -> None:
+        self.profile, self.clock, self.log = profile, clock, log
+        self.tasks = TaskLifecycle(profile, clock, log, scheduler, outcomes, self._end_task)
 
     def arrive(self, job: Job, gap: int) -> None:
         """Announce a job and submit its tasks, one every `gap` µs."""
@@ -37,27 +37,27 @@ class JobLives:
 
     def announce(self, job: Job) -> None:
         """Write the first events of a job: SUBMIT, and in 2019 QUEUE or ENABLE."""
-        self.journal.job("SUBMIT", job)
+        self.log.job("SUBMIT", job)
         if self.profile.has_queue:
-            self.journal.job("QUEUE" if job.is_held else "ENABLE", job)
+            self.log.job("QUEUE" if job.is_held else "ENABLE", job)
 
     def release(self, job: Job) -> None:
         """Let a job out of the batch queue."""
         if job.is_cancelled or not job.is_held:
             return
         job.is_held = False
-        self.journal.job("ENABLE", job)
+        self.log.job("ENABLE", job)
         for task in job.tasks:
             if task.state == "QUEUE":
-                self.journal.task("ENABLE", task)
+                self.log.task("ENABLE", task)
                 self.tasks.wait(task, self.clock.now)
 
-    def _bury(self, job: Job, kind: str) -> None:
+    def _end_task(self, job: Job, kind: str) -> None:
         job.alive -= 1
         job.worst = max(job.worst, _RANK[kind])
         if job.alive == 0:
             ending = next(name for name, rank in _RANK.items() if rank == job.worst)
-            self.journal.job(ending, job)
+            self.log.job(ending, job)
             self._after(job)
 
     def _after(self, job: Job) -> None:

@@ -10,10 +10,10 @@ import pytest
 
 import borgtrace
 from borgtrace.recipe import Tables, find_recipe
-from borgtrace.synth.anomalies import NONE
+from borgtrace.synth.fault_rates import NONE
 from tests.synth.conftest import Trace
 from tests.synth.reading import read_rows
-from tests.synth.test_task_lives import SUCCESSORS
+from tests.synth.test_task_lifecycle import SUCCESSORS
 
 EVENTS = ("SUBMIT", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST", "UPDATE_PENDING", "UPDATE_RUNNING")
 
@@ -25,7 +25,7 @@ def often(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     with pytest.MonkeyPatch.context() as patch:
         # by module object: the function `generate` hides the module's name in its package
         patch.setattr(sys.modules["borgtrace.synth.generate"], "PUBLISHED", rates)
-        patch.setattr("borgtrace.synth.fates.UPDATED", 0.05)
+        patch.setattr("borgtrace.synth.outcomes.UPDATED", 0.05)
         return Trace(tmp_path_factory.mktemp("often"), machines=30, hours=6, seed=4)
 
 

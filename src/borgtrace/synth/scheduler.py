@@ -13,12 +13,12 @@ CPU_LIMIT: Final = 1.9
 MEMORY_LIMIT: Final = 1.4
 """The same for memory (mean .933)."""
 CHOICES: Final = 3
-"""Machines with room that a placement compares; the least requested takes the task."""
+"""Machines with room that a scheduler compares; the least requested takes the task."""
 TRIES: Final = 40
 """Random machines it looks at to find them."""
 
 
-class Placement:
+class Scheduler:
     """Requested resources per machine, and the search for room."""
 
     def __init__(self, machines: Machines, rng: random.Random) -> None:

@@ -1,4 +1,4 @@
-"""What a simulation hands to a writer: events and runs of one stretch of time."""
+"""What a simulation hands to a writer: events and runs of one segment of time."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class InstanceEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Execution:
     """A task on a machine from `start` to `end` (µs); `usage_end` is when its last window ends."""
 
     task: Task
@@ -60,7 +60,7 @@ class Run:
 
 
 @dataclass(slots=True)
-class Stretch:
+class TraceSegment:
     """Everything that happened in one part of the trace, each list in time order.
 
     Parameters
@@ -80,5 +80,5 @@ class Stretch:
     instances: list[InstanceEvent] = field(default_factory=list)
     machines: list[MachineEvent] = field(default_factory=list)
     attributes: list[AttributeEvent] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
+    runs: list[Execution] = field(default_factory=list)
     is_last: bool = False
