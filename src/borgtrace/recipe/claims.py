@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from borgtrace.recipe.criteria import Criterion
 from borgtrace.recipe.notapplicable import NotApplicable
 
 Verdict = Literal["holds", "does not hold", "not applicable"]
@@ -45,12 +46,13 @@ class Claim:
     statement
         What was said, in one clause.
     published
-        The published number or curve, as text (or a number).
+        What was published, as text or number; or a :class:`~borgtrace.recipe.criteria.Criterion`, which
+        says both what was published and what makes the claim true.
     measure
         From the result table to a number (or a text); raises :class:`NotApplicable` with the reason
         where the result cannot tell.  None or NaN means "not applicable" too.
     holds
-        Whether the measured value bears the statement out.
+        Whether the measured value bears the statement out; from the criterion where None.
     source
         Paper and section.
     format
@@ -66,9 +68,9 @@ class Claim:
 
     id: str
     statement: str
-    published: str | float
+    published: str | float | Criterion
     measure: Callable[[pa.Table], Any]
-    holds: Callable[[Any], bool]
+    holds: Callable[[Any], bool] | None = None
     source: str = ""
     format: str = ".4g"
 
@@ -80,7 +82,7 @@ class Claim:
             return self.not_applicable(str(reason))
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return self.not_applicable("nothing to measure it on")
-        verdict: Verdict = "holds" if self.holds(value) else "does not hold"
+        verdict: Verdict = "holds" if self._holds(value) else "does not hold"
         return self._finding(self._text(value), verdict)
 
     def not_applicable(self, reason: str) -> Finding:
@@ -88,7 +90,15 @@ class Claim:
         return self._finding("–", "not applicable", reason)
 
     def _finding(self, measured: str, verdict: Verdict, reason: str = "") -> Finding:
-        return Finding(self.id, self.statement, self._text(self.published), measured, verdict, reason, self.source)
+        published = self.published.published if isinstance(self.published, Criterion) else self.published
+        return Finding(self.id, self.statement, self._text(published), measured, verdict, reason, self.source)
+
+    def _holds(self, value: Any) -> bool:
+        if self.holds is not None:
+            return self.holds(value)
+        if isinstance(self.published, Criterion):
+            return self.published.test(value)
+        raise TypeError(f"claim {self.id} has neither a criterion nor a predicate")
 
     def _text(self, value: Any) -> str:
         return format(value, self.format) if isinstance(value, float) else str(value)

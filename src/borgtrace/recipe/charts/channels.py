@@ -1,0 +1,138 @@
+"""Channels: which field a position or a colour shows, and on which scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+AUTO = "auto"
+"""Title from the declaration of the column."""
+TIER_COLOURS = {
+    "free": "#88a",
+    "beb": "#4c9be8",
+    "other": "#4c9be8",
+    "mid": "#2ca58d",
+    "production": "#e4572e",
+    "monitoring": "#7a4fb5",
+    "unknown": "#bbb",
+    "all": "#222",
+}
+"""One colour per tier in every chart."""
+
+# Vega's own ticks of a logarithmic axis are one per tenth of a decade: a grey wall over twelve decades.
+_DECADES = [digit * 10.0**power for power in range(-6, 10) for digit in (1, 2, 5)]
+_PROBABILITIES = [10.0**power for power in range(-12, 1)]
+_DURATIONS = [0, 1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 86_400, 864_000]
+_DURATION_LABEL = (
+    "datum.value < 60 ? format(datum.value, '~r') + ' s' : datum.value < 3600 ? datum.value / 60 + ' min' : "
+    "datum.value < 86400 ? datum.value / 3600 + ' h' : datum.value / 86400 + ' d'"
+)
+Order = Sequence[str] | Literal["data", "-x", "-y", "descending"] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A field and how it is shown.
+
+    Parameters
+    ----------
+    field
+        Name of the field, or an aggregate of one such as ``"sum(n)"``.
+    title
+        Title of the axis or legend; None for none.
+    type
+        ``"Q"`` (number), ``"N"`` (name) or ``"O"`` (ordered value); from the data where empty.
+    colours
+        Colour by name; only names that occur are in the legend.
+    options
+        What Vega-Lite takes besides: ``scale``, ``axis``, ``legend``, ``sort``, ``stack``, ``bin``.
+    """
+
+    field: str
+    title: str | None = AUTO
+    type: str = ""
+    colours: Mapping[str, str] | None = None
+    options: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Several columns drawn as series of one channel: names to labels, and the title of the values."""
+
+    columns: Mapping[str, str]
+    title: str | None
+
+
+def axis(
+    name: str,
+    title: str | None = AUTO,
+    *,
+    type: str = "",
+    order: Order = None,
+    scale: Mapping[str, Any] | None = None,
+    axis: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Channel:
+    """Return a channel.
+
+    Parameters
+    ----------
+    name, title, type
+        See :class:`Channel`.
+    order
+        Order of names: a list, ``"data"`` (as they come), ``"-x"`` (by descending x); alphabetical where None.
+    scale, axis, options
+        Vega-Lite's, as they are: ``scale={"zero": False}``, ``axis={"format": "%"}``, ``legend=None``.
+    """
+    if order is not None:
+        options["sort"] = None if order == "data" else order
+    given = {name: dict(value) for name, value in (("scale", scale), ("axis", axis)) if value is not None}
+    return Channel(name, title, type, options={**options, **given})
+
+
+def log_axis(name: str, title: str | None = AUTO, *, least: float | None = 0.0, **scale: Any) -> Channel:
+    """Return a logarithmic axis with a line at 1, 2 and 5 of each decade from `least` on (None: Vega's own).
+
+    A scale that shows 0 is asked for by ``type="symlog"``.
+    """
+    ticks = None if least is None else {"values": [0, *(t for t in _DECADES if t >= least)], "format": ",~r"}
+    return axis(name, title, scale={"type": "log", **scale}, axis=ticks)
+
+
+def count_axis(name: str, title: str | None = AUTO) -> Channel:
+    """Return an axis of counts that may be 0, on a logarithmic scale: whole numbers only."""
+    return log_axis(name, title, least=1.0, type="symlog")
+
+
+def duration_axis(name: str, title: str | None = AUTO, **scale: Any) -> Channel:
+    """Return a logarithmic axis of seconds that shows 0, labelled in seconds, minutes, hours and days."""
+    labels = {"values": _DURATIONS, "labelExpr": _DURATION_LABEL}
+    return axis(name, title, scale={"type": "symlog", **scale}, axis=labels)
+
+
+def probability_axis(name: str, title: str | None = AUTO) -> Channel:
+    """Return a logarithmic axis of small probabilities, with a line per decade."""
+    return axis(name, title, scale={"type": "log"}, axis={"format": ".0e", "values": _PROBABILITIES})
+
+
+def hour_axis(name: str = "hour", title: str = "hour of the trace") -> Channel:
+    """Return an axis of whole hours."""
+    return axis(name, title, axis={"tickMinStep": 1})
+
+
+def palette(name: str, colours: Mapping[str, str], title: str | None = AUTO) -> Channel:
+    """Return a colour channel with a fixed colour per name; the legend lists the names that occur."""
+    return Channel(name, title, "N", colours)
+
+
+def series(title: str | None = None, /, **columns: str) -> Series:
+    """Draw several columns as series: ``series("tasks per hour", n_new="new", n_again="resubmitted")``."""
+    return Series(columns, title)
+
+
+def when(test: str, then: Any, otherwise: Any) -> Any:
+    """Return `then` where a Vega expression over ``datum`` holds, else `otherwise` (constants)."""
+    import altair as alt
+
+    return alt.condition(test, alt.value(then), alt.value(otherwise))

@@ -1,0 +1,223 @@
+"""A plot: data, shared channels, layers of marks, facets; drawn by Altair at the end."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+
+from borgtrace.recipe.charts.channels import AUTO, TIER_COLOURS, Channel, Series
+from borgtrace.recipe.charts.data import Rows, melted
+from borgtrace.recipe.charts.marks import Mark
+from borgtrace.schema.types import Column, Table
+
+if TYPE_CHECKING:
+    import altair as alt
+
+WIDTH, HEIGHT = 420, 240
+_LABELS = {
+    "cpu": "CPU",
+    "cpu percent": "percent of the machine's CPU in use",
+    "tasks": "tasks on the machine",
+    "cpi": "cycles per instruction",
+    "mai": "memory accesses per instruction",
+    "logical_name": "logical name",
+    "second": "one second",
+    "window": "window of 300 s",
+    "max_per_machine": "per machine",
+    "max_per_switch": "per switch",
+    "different_machine": "different machines",
+}
+"""What codes of a result are called in legends and above facets."""
+_LABEL = f"{json.dumps(_LABELS)}[(datum.label)] || (datum.label)"
+_UNITS = {"s": "s", "h": "h", "d": "days", "%": "%", "1/h": "1/h"}
+"""Units that an axis names; counts, ids and fractions speak for themselves."""
+_Given = Any
+"""Name of a field, Channel, Series, number, or condition."""
+
+
+class Plot:
+    """A chart to be drawn.
+
+    Parameters
+    ----------
+    data
+        A result, or rows made from one.
+    declared
+        Declaration of the result: titles of the axes and fields of the tooltips.
+    channels
+        Channels of all layers: the name of a field, a :class:`Channel`, a number (a constant place),
+        :func:`~borgtrace.recipe.charts.when`, or for y :func:`~borgtrace.recipe.charts.series`.
+    """
+
+    def __init__(self, data: pa.Table | Rows, declared: Table | None = None, /, **channels: _Given) -> None:
+        self.rows: Rows = data.to_pylist() if isinstance(data, pa.Table) else list(data)
+        self._columns = {column.name: column for column in declared.columns} if declared else {}
+        self._layers: list[tuple[Mark, Rows | None, dict[str, _Given], Sequence[str] | None]] = []
+        self._facets: dict[str, Any] = {}
+        self._independent: dict[str, str] = {}
+        for name, given in channels.items():
+            if isinstance(given, Series):
+                self.rows = melted(self.rows, given.columns)
+                channels[name] = Channel("value", given.title)
+                labels = Channel("series", None, "N", options={"sort": list(given.columns.values())})
+                channels.setdefault("color", labels)
+                break
+        self._channels = channels
+
+    def add(
+        self, mark: Mark, *, data: Rows | None = None, tips: Sequence[str] | None = None, **channels: _Given
+    ) -> Self:
+        """Add a layer.
+
+        Parameters
+        ----------
+        mark
+            What is drawn.
+        data
+            Rows of this layer alone.
+        tips
+            Fields of the tooltip beside those of the channels; all declared columns where None.
+        channels
+            As for the plot; they replace those of the plot.
+        """
+        self._layers.append((mark, data, channels, tips))
+        return self
+
+    def facet(
+        self,
+        *,
+        row: str = "",
+        column: str = "",
+        wrap: str = "",
+        columns: int = 4,
+        independent: Iterable[str] = (),
+        **header: Any,
+    ) -> Self:
+        """Repeat the plot for each value of a field: in rows, in columns, or wrapped after `columns`.
+
+        `independent` names the channels whose scale is the panel's own; `header` is Vega-Lite's.
+        """
+        import altair as alt
+
+        given = {"row": (alt.Row, row), "column": (alt.Column, column), "facet": (alt.Facet, wrap)}
+        for name, (channel, field) in given.items():
+            if field:
+                label = alt.Header(labelExpr=_LABEL, **header)
+                options = {"sort": None} if name == "facet" else {}
+                self._facets[name] = channel(f"{field}:N", title=None, header=label, **options)
+        if wrap:
+            self._facets["columns"] = columns
+        self._independent = dict.fromkeys(independent, "independent")
+        return self
+
+    def draw(self, title: str = "", *, width: int = WIDTH, height: int | None = HEIGHT) -> Any:
+        """Return the Altair chart; `height` None leaves it to the number of names on the y axis."""
+        import altair as alt
+
+        size = {"width": width} if height is None else {"width": width, "height": height}
+        heading = {"title": title} if title else {}
+        layers = [self._layer(*layer) for layer in self._layers]
+        drawn = layers[0] if len(layers) == 1 else alt.layer(*layers)
+        drawn = drawn.properties(**size, data=alt.Data(values=self.rows))
+        if self._facets:
+            drawn = drawn.facet(**self._facets)
+        if self._independent:
+            drawn = drawn.resolve_scale(**self._independent)
+        return drawn.properties(**heading)
+
+    def _layer(
+        self, mark: Mark, data: Rows | None, channels: dict[str, _Given], tips: Sequence[str] | None
+    ) -> alt.Chart:
+        import altair as alt
+
+        rows = self.rows if data is None else data
+        # Only numbers: a reference rule, which shares no channel with the rest and is drawn once, not once a row.
+        is_reference = bool(channels) and all(isinstance(item, int | float) for item in channels.values())
+        given = channels if is_reference else {**self._channels, **channels}
+        fields = [item.field if isinstance(item, Channel) else item for item in given.values()]
+        shown = [field for field in fields if isinstance(field, str)]
+        more = [name for name in self._columns if rows and name in rows[0]] if tips is None else tips
+        own = [{}] if is_reference else data
+        chart = alt.Chart() if own is None else alt.Chart(alt.Data(values=own))
+        encoding = {name: self._encoded(name, item, rows) for name, item in given.items()}
+        tooltip = [] if is_reference else [self._tip(field, rows) for field in dict.fromkeys([*shown, *more])]
+        marked: alt.Chart = getattr(chart, f"mark_{mark.kind}")(**mark.style)
+        return marked.encode(**encoding, **({"tooltip": tooltip} if tooltip and mark.kind != "boxplot" else {}))
+
+    def _encoded(self, name: str, given: _Given, rows: Rows) -> Any:
+        import altair as alt
+
+        if isinstance(given, int | float):
+            return alt.datum(given)
+        if not isinstance(given, str | Channel):
+            return given  # a condition
+        channel = given if isinstance(given, Channel) else Channel(given)
+        type_ = channel.type or _type(channel.field, rows)
+        shorthand = f"{channel.field}:{type_}"
+        if name in ("x2", "y2"):
+            return getattr(alt, name.upper())(shorthand)
+        options = dict(channel.options or {})
+        if name in ("xOffset", "yOffset"):
+            return getattr(alt, name[0].upper() + name[1:])(shorthand, **options)
+        colours = channel.colours or (TIER_COLOURS if channel.field == "tier" and name == "color" else {})
+        if colours:
+            present = {row.get(channel.field) for row in rows}
+            known = [value for value in colours if value in present]
+            options["scale"] = alt.Scale(domain=known, range=[colours[value] for value in known])
+        if type_ == "N" and name not in ("x", "y", "text", "order", "detail"):
+            options.setdefault("legend", alt.Legend(labelExpr=_LABEL))
+        title = self._title(name, channel, type_) if channel.title == AUTO else channel.title
+        return getattr(alt, name[0].upper() + name[1:])(
+            shorthand, **options, **({} if name in ("text", "order", "detail") else {"title": title})
+        )
+
+    def _title(self, name: str, channel: Channel, type_: str) -> str | None:
+        """An axis of numbers says what the column is and its unit; names on an axis speak for themselves."""
+        if name not in ("x", "y"):
+            return channel.field.replace("_", " ")
+        if type_ == "N":
+            return None
+        column = self._columns.get(channel.field)
+        labelled = "labelExpr" in (channel.options or {}).get("axis", {})
+        return channel.field.replace("_", " ") if column is None else axis_title(column, with_unit=not labelled)
+
+    def _tip(self, field: str, rows: Rows) -> Any:
+        import altair as alt
+
+        type_ = _type(field, rows)
+        is_float = type_ == "Q" and any(isinstance(row.get(field), float) for row in rows[:100])
+        return alt.Tooltip(f"{field}:{type_}", **({"format": ".6~g"} if is_float else {}))
+
+
+def beside(title: str, *panels: Any) -> Any:
+    """Put drawn charts side by side under one title."""
+    import altair as alt
+
+    return alt.hconcat(*panels).properties(**({"title": title} if title else {}))
+
+
+def axis_title(column: Column, *, with_unit: bool = True) -> str:
+    """Return the first clause of a column's doc with its unit.
+
+    Examples
+    --------
+    >>> axis_title(Column("wait", "float64", "s", "Mean wait of the group; NULL without one."))
+    'mean wait of the group (s)'
+    >>> axis_title(Column("cpu", "float64", "fraction", "CPU used."))
+    'CPU used'
+    """
+    text = re.split(r"[;:,(]|\.(?:\s|$)", column.doc)[0].strip()
+    text = text[0].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
+    unit = _UNITS.get(column.unit) if with_unit else None
+    return f"{text} ({unit})" if unit else text
+
+
+def _type(field: str, rows: Rows) -> str:
+    """Names are text and flags; everything else, aggregates too, is a number."""
+    values = (row.get(field) for row in rows)
+    first = next((value for value in values if value is not None), 0)
+    return "N" if isinstance(first, str | bool) else "Q"

@@ -1,0 +1,56 @@
+"""Columns of results, tersely: mandatory unless told otherwise."""
+
+from __future__ import annotations
+
+from borgtrace.schema.types import Column, Table
+
+
+def declare(name: str, grain: str, key: tuple[str, ...], *columns: Column) -> Table:
+    """Declare the result of a recipe: one row per `grain`, identified by `key`.
+
+    Examples
+    --------
+    >>> declare("sizes", "number of tasks", ("n_tasks",), count("n_tasks", "Tasks of a job.")).names
+    ('n_tasks',)
+    """
+    return Table(name, grain, key, columns)
+
+
+def label(name: str, doc: str) -> Column:
+    """A name: a tier, a resource, a kind."""
+    return Column(name, "string", "id", doc, nullable=False)
+
+
+def event_type(name: str, doc: str, *, nullable: bool = False) -> Column:
+    """The type of an event."""
+    return Column(name, "enum", "enum", doc, nullable=nullable, enum="event_type")
+
+
+def count(name: str, doc: str) -> Column:
+    """How many."""
+    return whole(name, "count", doc)
+
+
+def whole(name: str, unit: str, doc: str) -> Column:
+    """A whole number with a unit: hours, days, percent."""
+    return Column(name, "int64", unit, doc, nullable=False)
+
+
+def number(name: str, unit: str, doc: str, *, nullable: bool = False) -> Column:
+    """A number with a unit."""
+    return Column(name, "float64", unit, doc, nullable=nullable)
+
+
+def seconds(name: str, doc: str, *, nullable: bool = False) -> Column:
+    """A time in seconds."""
+    return number(name, "s", doc, nullable=nullable)
+
+
+def share(name: str, doc: str, *, nullable: bool = False) -> Column:
+    """A share of a whole, or a resource in largest machines."""
+    return number(name, "fraction", doc, nullable=nullable)
+
+
+def flag(name: str, doc: str) -> Column:
+    """Yes or no."""
+    return Column(name, "bool", "1", doc, nullable=False)

@@ -1,0 +1,79 @@
+"""What makes a claim true: the published number and how far from it a measured one may lie."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """A published number with its tolerance.
+
+    Parameters
+    ----------
+    published
+        What was published: a number, or a text such as ``"> 0.95"``.
+    tolerance
+        What a measured value must satisfy, in words.
+    test
+        The same as a function of the measured value.
+    """
+
+    published: str | float
+    tolerance: str
+    test: Callable[[Any], bool]
+
+
+def near(value: float, within: float = 0.0, *, relative: float = 0.0, published: str | None = None) -> Criterion:
+    """Accept what lies within an absolute distance of `value`, or within a `relative` one.
+
+    Examples
+    --------
+    >>> near(0.4, 0.05).test(0.45), near(1000, relative=0.02).test(1021)
+    (True, False)
+    """
+    if relative:
+        return Criterion(published or value, f"± {relative:.0%}", lambda v: abs(v / value - 1) <= relative)
+    return Criterion(published or value, f"± {within:g}", lambda v: abs(v - value) <= within)
+
+
+def between(low: float, high: float, published: str | float) -> Criterion:
+    """Accept `low` … `high`, both included."""
+    return Criterion(published, f"{low:g} … {high:g}", lambda v: low <= v <= high)
+
+
+def above(limit: float, published: str | float | None = None) -> Criterion:
+    """Accept what is larger than `limit`."""
+    return _bound(f"> {limit:g}", published, lambda v: v > limit)
+
+
+def below(limit: float, published: str | float | None = None) -> Criterion:
+    """Accept what is smaller than `limit`."""
+    return _bound(f"< {limit:g}", published, lambda v: v < limit)
+
+
+def at_least(limit: float, published: str | float | None = None) -> Criterion:
+    """Accept `limit` and what is larger."""
+    return _bound(f"≥ {limit:g}", published, lambda v: v >= limit)
+
+
+def at_most(limit: float, published: str | float | None = None) -> Criterion:
+    """Accept `limit` and what is smaller."""
+    return _bound(f"≤ {limit:g}", published, lambda v: v <= limit)
+
+
+def equals(value: Any, published: str | None = None) -> Criterion:
+    """Accept `value` alone."""
+    return _bound(str(value), published, lambda v: v == value)
+
+
+def any_of(*criteria: Criterion, published: str) -> Criterion:
+    """Accept what one of several accepts, e.g. the number of either trace."""
+    words = " or ".join(f"{c.published} {c.tolerance}" for c in criteria)
+    return Criterion(published, words, lambda v: any(c.test(v) for c in criteria))
+
+
+def _bound(tolerance: str, published: str | float | None, test: Callable[[Any], bool]) -> Criterion:
+    return Criterion(tolerance if published is None else published, tolerance, test)
