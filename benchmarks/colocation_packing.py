@@ -31,10 +31,10 @@ from borgtrace.colocation.experiments._grids import Scale, grid_of
 from borgtrace.colocation.instances import Instance, Instances
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.source import PoolTables
-from borgtrace.placement._pack import place
 from borgtrace.placement._tree import gaussian_first_fit
 from borgtrace.placement.estimators.gpa import Gpa
-from borgtrace.placement.packers.packer import no_preference
+from borgtrace.placement.machines import place
+from borgtrace.placement.packers import no_preference
 
 FIGURES = (packing_base, packing_averages, packing_capacities, packing_clairvoyance, packing_rebalancing)
 TASKS, REALIZATIONS, SIZE = 100_000, 10_000, 1_000

@@ -9,8 +9,8 @@ from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.registry import estimators, parse_estimator
-from borgtrace.placement.packers.packer import packers, parse_packer
-from borgtrace.placement.packing import HAIR, fit, pack, pack_fitted, predicted_overflow, rebalanced
+from borgtrace.placement.packers import packers, parse_packer
+from borgtrace.placement.packing import CAPACITY_RTOL, fit, pack, pack_fitted, predicted_overflow, rebalanced
 
 KINDS = estimators()
 
@@ -40,7 +40,7 @@ def test_each_task_is_in_one_bin_and_no_bin_violated_its_test(kind, packer):
     assert set(packing.bins[packing.bins >= 0].tolist()) == set(range(packing.n_bins))
     assert packing.bins[packing.bins >= 0][0] == 0
     states: dict[int, np.ndarray] = {}
-    row = fitted.estimator.row(1.0) * HAIR
+    row = fitted.estimator.row(1.0) * CAPACITY_RTOL
     for item, b in zip(fitted.items, packing.bins.tolist(), strict=True):
         state = states.setdefault(b, fitted.empty.copy()) if b >= 0 else fitted.empty
         room = fitted.estimator.test.room(state, item, row, fitted.parameters)

@@ -20,7 +20,7 @@ from borgtrace.placement.estimators.gpa import Gpa, gaussian_slack
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.percentile import Percentile
 from borgtrace.placement.estimators.saddlepoint import Saddlepoint
-from borgtrace.placement.packers.first_fit import FIRST_FIT
+from borgtrace.placement.packers import FIRST_FIT
 from borgtrace.placement.packing import fit, pack, pack_fitted, predicted_overflow, rebalanced
 
 

@@ -25,12 +25,12 @@ from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.average import Average
 from borgtrace.placement.estimators.covariance import CovarianceGpa
 from borgtrace.placement.estimators.gpa import Gpa
+from borgtrace.placement.estimators.multi_resource import MultiResource
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.percentile import Percentile
 from borgtrace.placement.estimators.request import Request
-from borgtrace.placement.estimators.resources import Together
 from borgtrace.placement.estimators.two_targets import TwoTargets
-from borgtrace.placement.packers.packer import parse_packer
+from borgtrace.placement.packers import parse_packer
 from borgtrace.placement.packing import pack
 from borgtrace.recipe import NotApplicable
 
@@ -70,14 +70,14 @@ def two(cpu: list[float], memory: list[float]) -> Observation:
 
 
 def test_both_resources_must_fit():
-    test = Together.of(Average(1), Percentile(100))
+    test = MultiResource.of(Average(1), Percentile(100))
     assert pack(test, two([0.1, 0.1, 0.1], [0.6, 0.3, 0.2]), rebalancing=False).bins.tolist() == [0, 0, 1]
     assert pack(test, two([0.6, 0.3, 0.2], [0.1, 0.1, 0.1]), rebalancing=False).bins.tolist() == [0, 0, 1]
     assert pack(test, two([0.1, 0.1], [1.2, 0.2])).unplaceable.tolist() == [0]
 
 
 def test_dot_product_prefers_the_machine_with_matching_room():
-    test = Together.of(Average(1), Percentile(100))
+    test = MultiResource.of(Average(1), Percentile(100))
     # machine 0 is full of CPU (.7/.1), machine 1 of memory (.1/.7); (.05, .25) belongs on machine 0
     seen = two([0.7, 0.1, 0.35, 0.05], [0.1, 0.7, 0.35, 0.25])
     packing = pack(test, seen, packer=parse_packer("dot-product"), rebalancing=False)
@@ -87,7 +87,7 @@ def test_dot_product_prefers_the_machine_with_matching_room():
 
 
 def test_machines_with_two_capacities():
-    test = Together.of(Average(1), Percentile(100))
+    test = MultiResource.of(Average(1), Percentile(100))
     inventory = np.array([[1.0, 0.25], [0.5, 1.0]])
     packing = pack(test, two([0.6, 0.4, 0.3], [0.2, 0.8, 0.1]), inventory=inventory, rebalancing=False)
     assert packing.machines.tolist() == [0, 1]

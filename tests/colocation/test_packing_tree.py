@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from borgtrace.placement._gaussian import gaussian_best_fit
-from borgtrace.placement._pack import place, rooms_for
 from borgtrace.placement._tree import gaussian_first_fit
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.packers.best_fit import BEST_FIT
-from borgtrace.placement.packers.first_fit import FIRST_FIT
-from borgtrace.placement.packing import HAIR, fit, pack_fitted, predicted_overflow
+from borgtrace.placement.machines import place, rooms_for
+from borgtrace.placement.packers import BEST_FIT, FIRST_FIT
+from borgtrace.placement.packing import CAPACITY_RTOL, fit, pack_fitted, predicted_overflow
 
 
 def naive(mean, variance, capacity, rho, packer=FIRST_FIT):
@@ -89,7 +88,13 @@ def test_predictions_are_those_of_the_estimators_own_test():
     packing = pack_fitted(fitted)
     nothing = np.zeros(2)
     rooms = rooms_for(
-        fitted.estimator.test, fitted.items, fitted.empty, nothing, packing.bins, packing.rows * HAIR, fitted.parameters
+        fitted.estimator.test,
+        fitted.items,
+        fitted.empty,
+        nothing,
+        packing.bins,
+        packing.rows * CAPACITY_RTOL,
+        fitted.parameters,
     )
     assert predicted_overflow(packing, fitted).tolist() == np.clip(0.01 - rooms, 0, 1).tolist()
 

@@ -15,7 +15,7 @@ from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.source import PoolTables, pool_of
 from borgtrace.errors import StoreError, UsageError
 from borgtrace.placement.estimators.registry import estimators
-from borgtrace.placement.packers.packer import packers
+from borgtrace.placement.packers import packers
 from borgtrace.recipe import NotApplicable, Recipe, Tables, recipes
 
 _PACKAGE = "borgtrace.colocation."

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from borgtrace.colocation._cluster_memory import recalled, remember
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.timeline import Timeline
-from borgtrace.placement._pack import choose, sum_up
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.packers.packer import Packer
-from borgtrace.placement.packing import HAIR
+from borgtrace.placement.machines import choose, sum_up
+from borgtrace.placement.packers import Packer
+from borgtrace.placement.packing import CAPACITY_RTOL
 
 ColdStart = Literal["name", "request"]
 WARM_UP = 12
@@ -64,7 +64,7 @@ class Cluster:
         self.test = self.estimator.test
         self.states = np.empty((0, len(one)))
         self.parameters = np.asarray(self.estimator.parameters(self.capacity), np.float64)
-        self.row = self.estimator.row(self.capacity) * HAIR
+        self.row = self.estimator.row(self.capacity) * CAPACITY_RTOL
         requests = self.pool.cpu_request
         self.request = np.full(n, np.nan) if requests is None else requests.astype(np.float64)
         names = np.full(n, -1) if self.pool.logical_name is None else self.pool.logical_name

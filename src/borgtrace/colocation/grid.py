@@ -18,7 +18,7 @@ from borgtrace.colocation.quality import least_machines, overflow_counts
 from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.packers.packer import parse_packer
+from borgtrace.placement.packers import parse_packer
 from borgtrace.placement.packing import Fitted, Packing, fit, pack_fitted, predicted_overflow, rebalanced
 
 

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 
 from borgtrace.colocation.cluster import Cluster, ColdStart
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.quality import EVALUATION_HAIR
+from borgtrace.colocation.quality import EVALUATION_RTOL
 from borgtrace.colocation.timeline import Timeline
 from borgtrace.placement.estimators.estimator import Estimator
-from borgtrace.placement.packers.best_fit import BEST_FIT
-from borgtrace.placement.packers.packer import Packer
+from borgtrace.placement.packers import BEST_FIT, Packer
 
 _DEPARTURE, _ARRIVAL, _MEASURE = 0, 1, 2
 
@@ -106,7 +105,7 @@ def _measure(cluster: Cluster, day: Day, at: int, rows: Index, tasks: Index) -> 
     is_placed = machine >= 0
     usage = cluster.timeline.usage[rows].astype(np.float64)
     total = np.bincount(machine[is_placed], usage[is_placed], len(cluster.members))
-    day.overflows[at] = int((total > cluster.capacity * EVALUATION_HAIR).sum())
+    day.overflows[at] = int((total > cluster.capacity * EVALUATION_RTOL).sum())
     day.machines[at] = sum(1 for held in cluster.members if held)
     day.tasks[at] = sum(len(held) for held in cluster.members)
     placed, seen = tasks[is_placed], rows[is_placed] - cluster.timeline.offsets[tasks[is_placed]] + 1

@@ -12,7 +12,7 @@ from borgtrace.colocation._overflow import count_overflow
 from borgtrace.errors import UsageError
 from borgtrace.placement.packing import Packing
 
-EVALUATION_HAIR = 1 + 2**-20
+EVALUATION_RTOL = 1 + 2**-20
 """Factor on capacities when overflows are counted: sums of some tens of float32 values round that far."""
 
 Index = NDArray[np.int64]
@@ -59,7 +59,7 @@ def overflow_counts(
     limits = np.full((len(packings), width), np.inf, np.float32)
     bins = np.empty((len(packings), len(values)), np.int64)
     for p, packing in enumerate(packings):
-        limits[p, : len(packing.capacities)] = packing.rows[:, resource] * EVALUATION_HAIR
+        limits[p, : len(packing.capacities)] = packing.rows[:, resource] * EVALUATION_RTOL
         bins[p] = packing.bins
     counts = np.empty((len(packings), width), np.int64)
     starts = np.zeros(len(packings), np.int64) if first is None else np.asarray(first, np.int64)

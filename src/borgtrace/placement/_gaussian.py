@@ -28,19 +28,6 @@ def fit_bin(room: float, variance: float, target: float) -> float:
 
 
 @compiled()
-def gaussian_rooms(mean: Numbers, variance: Numbers, bins: Index, capacities: Numbers, target: float) -> Numbers:
-    """FitBin of every bin of a finished packing, float64 (m,)."""
-    total, spread, rooms = np.zeros(capacities.size), np.zeros(capacities.size), np.empty(capacities.size)
-    for i in range(mean.size):
-        if bins[i] >= 0:
-            total[bins[i]] += mean[i]
-            spread[bins[i]] += variance[i]
-    for b in range(capacities.size):
-        rooms[b] = fit_bin(capacities[b] - total[b], spread[b], target)
-    return rooms
-
-
-@compiled()
 def gaussian_best_fit(mean: Numbers, variance: Numbers, capacity: float, target: float, z: float, bins: Index) -> int:
     """Place every item into the bin with the least non-negative FitBin, else into a new one.
 

@@ -78,7 +78,7 @@ def rebalance(
     capacity
         Of the last bin.
     bins
-        int64 (n,): from :func:`borgtrace.placement._pack.place`; changed in place.
+        int64 (n,): from :func:`borgtrace.placement.machines.place`; changed in place.
     n_bins
         m, the number of bins opened.
 

@@ -1,7 +1,7 @@
 """Packing tasks onto machines: estimator × packer × rebalancing (Janus & Rzadca, SoCC'17, §4 and §5).
 
-Capacities are compared to a hair: a machine takes 1 + 2⁻²³ of its capacity, because usages are float32 and six
-tenths plus four tenths must fit into one.
+A machine takes 1 + 2⁻²³ of its capacity, because usages are float32, and six tenths plus four tenths must fit into
+one.
 """
 
 from __future__ import annotations
@@ -14,19 +14,18 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from borgtrace.errors import UsageError
-from borgtrace.placement._gaussian import gaussian_best_fit, gaussian_rooms
-from borgtrace.placement._pack import place, rooms_for
+from borgtrace.placement._gaussian import gaussian_best_fit
 from borgtrace.placement._rebalancing import rebalance
 from borgtrace.placement._tree import gaussian_first_fit
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.packers.best_fit import BEST_FIT
-from borgtrace.placement.packers.packer import Packer
+from borgtrace.placement.machines import place, rooms_for
+from borgtrace.placement.packers import BEST_FIT, Packer
 
 MAX_FAILURES = 5
 """Failed moves after which rebalancing stops (the paper's max_failures)."""
-HAIR = 1 + 2**-23
+CAPACITY_RTOL = 1 + 2**-23
 """Factor on capacities in fit tests: the relative resolution of float32."""
 
 Index = NDArray[np.int64]
@@ -146,7 +145,7 @@ def pack_fitted(
         packer.stops,
         fitted.items,
         fitted.empty,
-        rows * HAIR,
+        rows * CAPACITY_RTOL,
         fitted.parameters,
         np.full(n, -1) if groups is None else groups,
     )
@@ -158,7 +157,7 @@ def _gaussian(fitted: Fitted, place_all: Callable[..., int]) -> Packing:
     mean, variance = np.ascontiguousarray(fitted.items.T)
     bins = np.empty(len(mean), np.int64)
     target = float(fitted.parameters[0])
-    m = place_all(mean, variance, fitted.capacity * HAIR, target, -float(ndtri(target)), bins)
+    m = place_all(mean, variance, fitted.capacity * CAPACITY_RTOL, target, -float(ndtri(target)), bins)
     return Packing(bins, np.full((m, 1), fitted.capacity), np.arange(m))
 
 
@@ -176,7 +175,7 @@ def rebalanced(
         estimator.test,
         fitted.items,
         fitted.empty,
-        packing.rows[-1] * HAIR,
+        packing.rows[-1] * CAPACITY_RTOL,
         fitted.parameters,
         np.full(len(bins), -1) if groups is None else groups,
         bins,
@@ -249,14 +248,9 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
             way_out="use an estimator that does, such as convolution",
         )
     parameters = fitted.parameters
-    if isinstance(estimator, Gpa):
-        mean, variance = np.ascontiguousarray(fitted.items.T)
-        limits = np.ascontiguousarray(packing.capacities * HAIR)
-        rooms = gaussian_rooms(mean, variance, packing.bins, limits, parameters[0])
-        return np.clip(parameters[0] - rooms, 0.0, 1.0)
     idle = Observation(np.zeros((1, 1), np.float32))
     nothing = np.ascontiguousarray(estimator.items(idle, fitted.capacity), np.float64)[0]
     rooms = rooms_for(
-        estimator.test, fitted.items, fitted.empty, nothing, packing.bins, packing.rows * HAIR, parameters
+        estimator.test, fitted.items, fitted.empty, nothing, packing.bins, packing.rows * CAPACITY_RTOL, parameters
     )
     return np.clip(parameters[0] - rooms, 0.0, 1.0)

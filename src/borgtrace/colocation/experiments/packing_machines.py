@@ -24,7 +24,7 @@ from borgtrace.placement.estimators.convolution import Convolution
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.percentile import Percentile
-from borgtrace.placement.packers.packer import parse_packer
+from borgtrace.placement.packers import parse_packer
 from borgtrace.placement.packing import fit, pack_fitted
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table

@@ -20,10 +20,10 @@ from borgtrace.placement.estimators.average import Average
 from borgtrace.placement.estimators.convolution import Convolution
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.gpa import Gpa
+from borgtrace.placement.estimators.multi_resource import MultiResource
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.percentile import Percentile
-from borgtrace.placement.estimators.resources import Together
-from borgtrace.placement.packers.packer import parse_packer
+from borgtrace.placement.packers import parse_packer
 from borgtrace.placement.packing import fit, pack_fitted
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
@@ -80,7 +80,7 @@ def _rows(instance: Instance, drawn: Instances) -> list[dict[str, Any]]:
     bound = max(lower_bound(instance.inst), lower_bound(memory))
     rows = []
     for cpu_test, memory_test in tests():
-        fitted = fit(Together.of(cpu_test, memory_test), seen)
+        fitted = fit(MultiResource.of(cpu_test, memory_test), seen)
         for packer in PACKERS:
             packing = pack_fitted(fitted, packer=parse_packer(packer))
             rows.append(

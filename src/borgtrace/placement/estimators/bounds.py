@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from borgtrace.placement.estimators.angles import angles
-from borgtrace.placement.estimators.estimator import Estimator, Numbers
+from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.registry import register
 from borgtrace.placement.types import Row, add_kernel, slack_kernel
@@ -21,7 +21,7 @@ def hoeffding_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> fl
 
 
 @register
-class Hoeffding(Estimator):
+class Hoeffding(TargetEstimator):
     """Hoeffding's inequality: only means and ranges of the tasks matter.
 
     P(S ≥ μ + t) ≤ exp(−2t² / Σ(max − min)²) (Hoeffding, JASA 58, 1963).  Safe if the observed range is the whole
@@ -29,10 +29,7 @@ class Hoeffding(Estimator):
     """
 
     name = "hoeffding"
-    symbol = "ρ"
     about = "Hoeffding's bound from the means and ranges"
-    high = 1.0
-    targets = True
     slack = staticmethod(hoeffding_slack)
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
@@ -62,17 +59,14 @@ def add_with_peak(state: Row, item: Row) -> None:
 
 
 @register
-class Bernstein(Estimator):
+class Bernstein(TargetEstimator):
     """Bernstein's inequality: means, variances, and the highest peak above a mean.
 
     P(S ≥ μ + t) ≤ exp(−t² / 2(σ² + Mt/3)), where no task exceeds its mean by more than M (Bernstein, 1946).
     """
 
     name = "bernstein"
-    symbol = "ρ"
     about = "Bernstein's bound from means, variances and the highest peak"
-    high = 1.0
-    targets = True
     slack = staticmethod(bernstein_slack)
     add = staticmethod(add_with_peak)
 
@@ -95,7 +89,7 @@ def chernoff_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> flo
 
 
 @register
-class Chernoff(Estimator):
+class Chernoff(TargetEstimator):
     """Chernoff's bound from the tasks' whole distributions: the tightest of the exponential ones.
 
     P(S ≥ c) ≤ min exp(K(θ) − θc) over θ > 0, K the sum of the tasks' cumulant-generating functions, here on a grid
@@ -103,10 +97,7 @@ class Chernoff(Estimator):
     """
 
     name = "chernoff"
-    symbol = "ρ"
     about = "Chernoff's bound from the generating functions of the tasks"
-    high = 1.0
-    targets = True
     predicts = True
     slack = staticmethod(chernoff_slack)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from borgtrace.placement.estimators.estimator import Estimator, Numbers, Qualities
-from borgtrace.placement.estimators.gpa import Gpa, gaussian_slack
+from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.registry import register
 
 ROUNDS, RUNGS = 4, 12
@@ -33,12 +33,8 @@ class CalibratedGpa(Gpa):
     told: float | None = None
 
     name = "gpa-calibrated"
-    symbol = "ρ"
     about = "GPA with its target set on held-out tasks"
-    high = 1.0
-    targets = True
     predicts = False
-    slack = staticmethod(gaussian_slack)
 
     def parameters(self, capacity: float) -> Numbers:
         """The target the Gaussian test is run with."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.placement.estimators.estimator import Estimator, Numbers
+from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
 from borgtrace.placement.estimators.observation import CELLS, Observation
 from borgtrace.placement.estimators.registry import register
 from borgtrace.placement.types import Row, add_kernel, slack_kernel
@@ -54,7 +54,7 @@ def convolve(state: Row, item: Row) -> None:
 
 
 @register
-class Convolution(Estimator):
+class Convolution(TargetEstimator):
     """Probability of overflow by exact convolution, from the tasks' whole distributions.
 
     The distribution of the sum on a machine is kept on a grid of `CELLS` steps up to the capacity (all above is
@@ -64,10 +64,7 @@ class Convolution(Estimator):
     """
 
     name = "convolution"
-    symbol = "ρ"
     about = "exact distribution of the sum of independent tasks"
-    high = 1.0
-    targets = True
     predicts = True
     slack = staticmethod(convolution_slack)
     add = staticmethod(convolve)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
-from borgtrace.placement.estimators.estimator import Estimator, Numbers
+from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.registry import register
 from borgtrace.placement.types import Row, slack_kernel
@@ -30,7 +30,7 @@ def cornish_fisher_slack(state: Row, item: Row, capacity: Row, parameters: Row) 
 
 
 @register
-class CornishFisher(Estimator):
+class CornishFisher(TargetEstimator):
     """Quantile of the sum from its first four cumulants, which add up over independent tasks.
 
     Reference: Cornish & Fisher, Revue de l'Institut International de Statistique 5 (1938).  Not for heavy tails:
@@ -44,10 +44,7 @@ class CornishFisher(Estimator):
     """
 
     name = "cornish-fisher"
-    symbol = "ρ"
     about = "Gaussian quantile corrected by the third and fourth cumulant"
-    high = 1.0
-    targets = True
     slack = staticmethod(cornish_fisher_slack)
 
     def items(self, observed: Observation, capacity: float) -> Numbers:

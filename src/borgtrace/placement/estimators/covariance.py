@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from borgtrace.placement.estimators.estimator import Estimator, Numbers
+from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.registry import register
 from borgtrace.placement.types import Row, add_kernel, slack_kernel
@@ -44,7 +44,7 @@ def add_with_covariance(state: Row, item: Row) -> None:
 
 
 @register
-class CovarianceGpa(Estimator):
+class CovarianceGpa(TargetEstimator):
     """Gaussian approximation with Var Σ = Σσ² + 2 Σ cov, the covariances from simultaneous series.
 
     σ² is that of the instantaneous usage, the covariance that of the tasks' series (window averages: what
@@ -53,11 +53,8 @@ class CovarianceGpa(Estimator):
     """
 
     name = "gpa-covariance"
-    symbol = "ρ"
     about = "GPA with the covariances of simultaneous series"
     needs_more = True
-    high = 1.0
-    targets = True
     predicts = True
     slack = staticmethod(covariance_slack)
     add = staticmethod(add_with_covariance)

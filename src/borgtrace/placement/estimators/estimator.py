@@ -104,3 +104,11 @@ class Estimator(ABC):
     def family(cls) -> list[Self]:
         """The estimator at each parameter of the paper's experiments."""
         return [cls(parameter) for parameter in cls.paper]
+
+
+class TargetEstimator(Estimator):
+    """Base of the estimators whose parameter is ρ, the tolerated probability of overflow."""
+
+    symbol = "ρ"
+    high = 1.0
+    targets = True

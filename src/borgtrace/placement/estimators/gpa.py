@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from borgtrace.placement._gaussian import fit_bin
-from borgtrace.placement.estimators.estimator import Estimator, Numbers
+from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.registry import register
 from borgtrace.placement.types import Row, slack_kernel
@@ -20,7 +20,7 @@ def gaussian_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> flo
 
 
 @register
-class Gpa(Estimator):
+class Gpa(TargetEstimator):
     """Gaussian Percentile Approximation (Janus & Rzadca, SoCC'17, Algorithm 1).
 
     Tasks fit a machine of capacity c if a Gaussian with the sum of their means and the sum of their variances
@@ -35,11 +35,8 @@ class Gpa(Estimator):
     """
 
     name = "gpa"
-    symbol = "ρ"
     about = "Gaussian tail of the summed means and variances is at most ρ"
-    high = 1.0
     paper: ClassVar[tuple[float, ...]] = (0.1, 0.05, 0.01, 0.001)
-    targets = True
     predicts = True
     slack = staticmethod(gaussian_slack)
 

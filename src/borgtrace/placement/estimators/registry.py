@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import TypeVar
 
-import borgtrace.placement.estimators as package
 from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.estimator import Estimator
 
@@ -38,8 +38,8 @@ def estimators() -> dict[str, type[Estimator]]:
 @cache
 def _find() -> None:
     """Import the modules of this package, once: each registers its own."""
-    for module in iter_modules(package.__path__):
-        import_module(f"{package.__name__}.{module.name}")
+    for module in iter_modules([str(Path(__file__).parent)]):
+        import_module(f"{__package__}.{module.name}")
 
 
 def parse_estimator(text: str) -> Estimator:

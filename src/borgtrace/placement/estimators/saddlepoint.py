@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from borgtrace.placement.estimators.angles import angles
-from borgtrace.placement.estimators.estimator import Estimator, Numbers
+from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.registry import register
 from borgtrace.placement.types import Row, slack_kernel
@@ -59,7 +59,7 @@ def saddlepoint_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> 
 
 
 @register
-class Saddlepoint(Estimator):
+class Saddlepoint(TargetEstimator):
     """Saddlepoint approximation of the overflow probability, from the tasks' whole distributions.
 
     P(S > c) ≈ 1 − Φ(w) + φ(w)(1/u − 1/w), w = √(2(θc − K(θ))), u = θ√K″(θ), K′(θ) = c (Lugannani & Rice, Adv. Appl.
@@ -68,10 +68,7 @@ class Saddlepoint(Estimator):
     """
 
     name = "saddlepoint"
-    symbol = "ρ"
     about = "Lugannani–Rice tail from the generating functions of the tasks"
-    high = 1.0
-    targets = True
     predicts = True
     slack = staticmethod(saddlepoint_slack)
 

@@ -16,7 +16,7 @@ LOADS = 2
 
 
 @dataclass(frozen=True)
-class Together(Estimator):
+class MultiResource(Estimator):
     """Fit tests for CPU and memory together, each with its own target.
 
     CPU above the capacity slows tasks down for a moment: a probability may be promised.  Memory above the capacity
@@ -36,12 +36,12 @@ class Together(Estimator):
     memory: Estimator
     memory_capacity: float = 1.0
 
-    name = "together"
+    name = "multi-resource"
     symbol = "ρ"
     about = "one test for CPU and one for memory"
 
     @classmethod
-    def of(cls, cpu: Estimator, memory: Estimator, memory_capacity: float = 1.0) -> Together:
+    def of(cls, cpu: Estimator, memory: Estimator, memory_capacity: float = 1.0) -> MultiResource:
         """Put two tests together."""
         return cls(cpu.parameter, cpu, memory, memory_capacity)
 
@@ -61,7 +61,9 @@ class Together(Estimator):
         """Both loads, then what each test says of the task."""
         if observed.memory is None:
             raise UsageError(
-                "estimator together", "no memory was observed", way_out="build the pool from a store that has memory"
+                "estimator multi-resource",
+                "no memory was observed",
+                way_out="build the pool from a store that has memory",
             )
         return np.column_stack(
             [

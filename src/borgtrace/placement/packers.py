@@ -1,0 +1,98 @@
+"""Packers: which of the machines where a task fits it goes to.
+
+To add one, write its score and add a line to `_ALL`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from borgtrace.errors import UsageError
+from borgtrace.placement.types import Row, Score, score_kernel
+
+
+@score_kernel
+def no_preference(state: Row, item: Row, capacity: Row, slack: float) -> float:
+    """All machines alike."""
+    return 0.0
+
+
+@score_kernel
+def least_room(state: Row, item: Row, capacity: Row, slack: float) -> float:
+    """The smallest non-negative slack (for GPA: the smallest positive FitBin)."""
+    return -slack
+
+
+@score_kernel
+def most_room(state: Row, item: Row, capacity: Row, slack: float) -> float:
+    """The largest slack."""
+    return slack
+
+
+@score_kernel
+def aligned_room(state: Row, item: Row, capacity: Row, slack: float) -> float:
+    """Σ over resources of (mean load of the task) × (capacity less mean load), in shares of the capacity.
+
+    After Panigrahy et al., "Heuristics for Vector Bin Packing" (2011).  Needs rows that start with the mean load
+    of each resource; with one resource it is Worst Fit by mean load.
+    """
+    total = 0.0
+    for resource in range(capacity.size):
+        room = 1 - (state[resource] + item[resource]) / capacity[resource]
+        total += item[resource] / capacity[resource] * room
+    return total
+
+
+@dataclass(frozen=True)
+class Packer:
+    """How to choose among the machines where a task fits.
+
+    Attributes
+    ----------
+    name, about
+        How users call it, and what it does.
+    score
+        Higher is better; ties go to the machine opened first.
+    stops
+        Take the first that fits, without scoring.
+    """
+
+    name: str
+    about: str
+    score: Score = no_preference
+    stops: bool = False
+
+
+BEST_FIT = Packer("best-fit", "the machine left with the least room", least_room)
+FIRST_FIT = Packer("first-fit", "the first machine where the task fits", stops=True)
+_ALL = (
+    BEST_FIT,
+    FIRST_FIT,
+    Packer("worst-fit", "the machine left with the most room", most_room),
+    Packer("dot-product", "the machine whose free resources match the task's needs", aligned_room),
+)
+
+
+def packers() -> dict[str, Packer]:
+    """All packers by name, sorted.
+
+    Examples
+    --------
+    >>> packers()["first-fit"].stops
+    True
+    """
+    return {packer.name: packer for packer in sorted(_ALL, key=lambda packer: packer.name)}
+
+
+def parse_packer(name: str) -> Packer:
+    """The packer called `name`.
+
+    Raises
+    ------
+    UsageError
+        There is none.
+    """
+    known = packers()
+    if name not in known:
+        raise UsageError("packer", "unknown name", expected=f"one of {', '.join(known)}", got=name)
+    return known[name]
