@@ -24,7 +24,7 @@ Kinds of questions:
 * ``ledger``: a line for each source (``raw_table``, ``part``, ``rows_in``, ``stored``, ``quarantined`` …).
 * ``trace COLLECTION INSTANCE``: one task's arrays.
 * ``verify``: checks that do not hold (``name``).
-* ``refuses``: the class of the error that the ingest or the command ends with (``error``).
+* ``refuses``: how the ingest (``error``, its class) or the command (``exit``, its code) fails.
 
 Only the columns of the expected header are compared; rows in order.  ``-`` is NULL, ``(none)`` an empty table.
 Times: ``+90s`` is 90 s after the start of the trace, ``@90s`` 90 s on the trace's clock or a duration in µs,
