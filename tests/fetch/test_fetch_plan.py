@@ -127,7 +127,7 @@ def test_an_address_without_a_server_is_given_up(tmp_path):
     with Session(1, backoff=Backoff(base=0.001, attempts=2), timeout=0.4) as session, pytest.raises(SourceError) as e:
         make_plan(session, CELL_A, tmp_path, tables=["machine_events"], base_url="http://127.0.0.1:9")
     assert str(e.value) == (
-        "http://127.0.0.1:9/machine_events-000000000000.json.gz: given up after 2 tries: "
+        "http://127.0.0.1:9/machine_events-000000000000.json.gz: gave up after 2 attempts: "
         "the connection failed ([Errno 111] Connection refused); "
         "run the same command again later: what has arrived is kept"
     )

@@ -175,7 +175,7 @@ def test_what_is_gone_holds_up_no_other_file(serve, archives, session, tmp_path)
     server.choose = lambda method, path: "not_found" if path == gone else None
     errors = {outcome.file.path: outcome.error for outcome in fetch(session, plan)}
     assert str(errors.pop(gone)) == (
-        f"{gone}: given up after 4 tries: the server answers 404 Not Found; "
+        f"{gone}: gave up after 4 attempts: the server answers 404 Not Found; "
         "run the same command again later: what has arrived is kept"
     )
     assert set(errors.values()) == {None}
@@ -187,7 +187,7 @@ def test_a_server_that_is_down_is_given_up_in_the_end(serve, archives, session, 
     server.choose = lambda method, path: "broken"
     (outcome,) = fetch(session, plan)
     assert str(outcome.error) == (
-        f"{plan.files[0].path}: given up after 8 tries: the server answers 500 Internal Server Error; "
+        f"{plan.files[0].path}: gave up after 8 attempts: the server answers 500 Internal Server Error; "
         "run the same command again later: what has arrived is kept"
     )
 

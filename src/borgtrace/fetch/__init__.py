@@ -12,11 +12,10 @@ Example
 
 from __future__ import annotations
 
-from borgtrace.fetch.backoff import Backoff
 from borgtrace.fetch.bucket import CELLS, Bucket, bucket
-from borgtrace.fetch.faults import Listener, Silence
 from borgtrace.fetch.ledger import Ledger
 from borgtrace.fetch.plan import Plan, RemoteFile, make_plan
+from borgtrace.fetch.retry import Backoff, Listener
 from borgtrace.fetch.run import Outcome, fetch_files
 from borgtrace.fetch.selection import select_tables
 from borgtrace.fetch.session import Session
@@ -32,7 +31,6 @@ __all__ = [
     "Plan",
     "RemoteFile",
     "Session",
-    "Silence",
     "Version",
     "bucket",
     "fetch_files",

@@ -53,6 +53,11 @@ class Bucket:
         return f"{_HOST[self.generation]}/{self.name}"
 
     @property
+    def has_sums(self) -> bool:
+        """Whether a file beside the tables lists checksums."""
+        return self.generation == "2011"
+
+    @property
     def tables(self) -> tuple[str, ...]:
         """Raw tables of this generation, the small ones first."""
         return tuple(RAW_2011) if self.generation == "2011" else TABLES_2019

@@ -8,7 +8,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import Any
 
 import google_crc32c
 
@@ -18,18 +18,6 @@ Digests = Mapping[str, str]
 STRONGEST_FIRST = ("sha256", "md5", "crc32c")
 _BLOCK = 1 << 20
 _HEX_DIGITS = {"md5": 32, "crc32c": 8}
-
-
-class Hasher(Protocol):
-    """What hashlib and google-crc32c have in common."""
-
-    def update(self, data: bytes, /) -> None:
-        """Add bytes."""
-        ...
-
-    def digest(self) -> bytes:
-        """Return the digest of all bytes so far."""
-        ...
 
 
 def parse_sums(text: str) -> dict[str, str]:
@@ -76,15 +64,12 @@ def agree(one: Digests, other: Digests) -> bool | None:
     return one[shared[0]] == other[shared[0]] if shared else None
 
 
-def hasher(algorithm: str) -> Hasher:
-    """Return a fresh hash of the named algorithm."""
-    if algorithm != "crc32c":
-        return hashlib.new(algorithm)
-    crc: Hasher = google_crc32c.Checksum()
-    return crc
+def hasher(algorithm: str) -> Any:
+    """Return a fresh hash of the named algorithm, with ``update`` and ``digest`` as in hashlib."""
+    return google_crc32c.Checksum() if algorithm == "crc32c" else hashlib.new(algorithm)
 
 
-def feed_file(hash_: Hasher, path: Path) -> None:
+def feed_file(hash_: Any, path: Path) -> None:
     """Add the bytes of a file to a hash."""
     with path.open("rb", buffering=0) as file:
         while block := file.read(_BLOCK):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
-import threading
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Literal, Self
 
@@ -46,7 +45,6 @@ class Ledger:
 
     entries: dict[str, Entry]
     _file: IO[bytes] | None = None
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     @classmethod
     def read(cls, folder: Path) -> Ledger:
@@ -64,7 +62,7 @@ class Ledger:
             Another fetch is writing to the folder.
         """
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / LEDGER).open("ab")
+        file = (folder / LEDGER).open("ab", buffering=0)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -75,7 +73,6 @@ class Ledger:
         content = (folder / LEDGER).read_bytes()
         if content and not content.endswith(b"\n"):  # the last line was cut by a kill
             file.write(b"\n")
-            file.flush()
         return cls(_parse(content), file)
 
     def __enter__(self) -> Self:
@@ -88,11 +85,9 @@ class Ledger:
     def record(self, path: str, entry: Entry) -> None:
         """Write down what is now known about a file."""
         line = json.dumps({"path": path, **asdict(entry)}, separators=(",", ":"), sort_keys=True)
-        with self._lock:
-            if self._file:
-                self._file.write(line.encode() + b"\n")
-                self._file.flush()
-            self.entries[path] = entry
+        if self._file:
+            self._file.write(line.encode() + b"\n")  # unbuffered, at the end: threads cannot mix their lines
+        self.entries[path] = entry
 
     def staged(self, path: str, store: Path) -> None:
         """Write down that a store has taken the file in."""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.fetch.bucket import Bucket
-from borgtrace.fetch.crew import in_order
-from borgtrace.fetch.digests import parse_sums
-from borgtrace.fetch.faults import Fault
 from borgtrace.fetch.ledger import Ledger
 from borgtrace.fetch.selection import parts_of
 from borgtrace.fetch.session import Session
@@ -22,7 +20,7 @@ from borgtrace.schema.ranges import Numbers, parse_numbers
 SUMS = "SHA256SUM"
 _NO_END = 10**12
 _END_OF_TABLE = 2
-"""Absent parts in a row that end a table; a lonely one is a hole."""
+"""Missing parts in a row that end a table of unknown length; a single one is a hole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +47,11 @@ class Plan:
     files
         Every wanted file that exists, in the order of parts.
     todo
-        Those of ``files`` that are not here yet (or taken into a store already).
+        Those of ``files`` that are not here yet (nor in the store already).
     missing
         Paths that ought to exist and do not.
     remaining
-        Bytes still to come, what lies in ``.incomplete`` files not counted.
+        Bytes still to download; what ``.incomplete`` files hold is not counted.
     """
 
     bucket: Bucket
@@ -105,9 +103,9 @@ def make_plan(
 ) -> Plan:
     """Ask the server which of the wanted files exist, and the folder which of them it has.
 
-    Nothing is written.  2011 has a fixed number of parts; 2019 is probed with HEAD until the numbers
-    end.  A lonely hole is asked twice and, if it stays, reported as missing, for a table cut short
-    without notice would be worse than an error.
+    Nothing is written.  Where the number of parts is not published (2019), HEAD requests find the end.  A
+    single hole is asked for twice and, if it stays, reported as missing, for a table cut short without
+    notice would be worse than an error.
 
     Parameters
     ----------
@@ -122,7 +120,7 @@ def make_plan(
     base_url
         Address that holds the bucket's files, in place of Google's.
     store
-        Files that this store has taken in count as fetched.
+        Files that this store holds count as fetched.
     jobs
         Requests at a time.
 
@@ -131,113 +129,77 @@ def make_plan(
     SourceError
         A wanted table is not there, or the server does not answer.
     UsageError
-        The base URL is none.
+        The base URL is not an address, or the parts are not numbers.
     """
     wanted = parse_numbers(parts, "--parts")
     base = (base_url or bucket.url).rstrip("/")
     if not base.startswith(("http://", "https://")):
         raise UsageError("--base-url", "not an address", expected="http://… or https://…", got=base)
-    finder = _Finder(session, bucket, base, _published_sums(session, bucket, base), jobs)
-    for table in tables if tables is not None else bucket.tables:
-        finder.find(table, parts_of(bucket, table, wanted))
-    files = sorted(finder.files, key=lambda file: file.part)
-    return _compare(bucket, dest / bucket.name, files, finder.missing, store)
-
-
-def _published_sums(session: Session, bucket: Bucket, base: str) -> dict[str, str]:
-    if bucket.generation != "2011":
-        return {}
-
-    def ask() -> dict[str, str]:
-        text = session.text(f"{base}/{SUMS}")
-        sums = parse_sums(text or "")
-        if text and not sums:
-            raise Fault(f"{SUMS} holds no checksums")
-        return sums
-
-    return session.repeat(f"{base}/{SUMS}", ask)
-
-
-class _Finder:
-    """Collects the files of table after table."""
-
-    def __init__(self, session: Session, bucket: Bucket, base: str, sums: dict[str, str], jobs: int) -> None:
-        self._session, self._bucket, self._base, self._sums = (session, bucket, base, sums)
-        self._window = max(2, jobs)
-        self.files: list[RemoteFile] = []
-        self.missing: list[str] = []
-
-    def find(self, table: str, parts: Numbers) -> None:
-        """Add the wanted parts of a table."""
-        before = len(self.files)
-        n_parts = self._bucket.n_parts(table)
-        if n_parts is None:
-            self._probe(table, parts)
-        else:
-            self._ask_all(table, parts, n_parts)
-        if len(self.files) == before:
-            first = self._bucket.path(table, next(parts.numbers(_NO_END)))
-            way_out = "check --parts, --format and --base-url"
-            raise SourceError(f"{self._base}/{first}", "not found", way_out=way_out)
-
-    def _ask_all(self, table: str, parts: Numbers, n_parts: int) -> None:
-        numbers = parts.below(n_parts)
-        if not numbers:
-            raise SourceError(
-                f"{self._base}/{table}",
-                f"has no part {next(parts.numbers(_NO_END))}",
-                expected=f"0 … {n_parts - 1}",
-                way_out="check --parts",
-            )
-        for part, version in self._ask(table, numbers):
-            if version is None:
-                self._miss(table, [part])
-            else:
-                self._add(table, part, version)
-
-    def _probe(self, table: str, parts: Numbers) -> None:
-        holes: list[int] = []
-        for part, version in self._ask(table, parts.numbers(_NO_END)):
-            if version is not None:
-                self._miss(table, holes)  # there is something behind them: not the end
-                holes = []
-                self._add(table, part, version)
-            elif len(holes) + 1 == _END_OF_TABLE:
-                return
-            else:
-                holes.append(part)
-
-    def _ask(self, table: str, numbers: Iterable[int]) -> Iterator[tuple[int, Version | None]]:
-        iterator = iter(numbers)
-        while window := list(islice(iterator, self._window)):
-            yield from zip(window, in_order(lambda part: self._version(table, part), window), strict=True)
-
-    def _version(self, table: str, part: int) -> Version | None:
-        path = self._bucket.path(table, part)
-        url = f"{self._base}/{path}"
-        version = self._session.head(url) or self._session.head(url)
-        listed = self._sums.get(path)
-        if listed:
-            return (version or Version()).with_digests({"sha256": listed})
-        return version
-
-    def _add(self, table: str, part: int, version: Version) -> None:
-        path = self._bucket.path(table, part)
-        self.files.append(RemoteFile(table, part, path, f"{self._base}/{path}", version))
-
-    def _miss(self, table: str, holes: list[int]) -> None:
-        self.missing += [self._bucket.path(table, part) for part in holes]
-
-
-def _compare(bucket: Bucket, folder: Path, files: list[RemoteFile], missing: list[str], store: Path | None) -> Plan:
+    sums = session.sums(f"{base}/{SUMS}") if bucket.has_sums else {}
+    with session.threads(jobs) as pool:
+        finder = _Finder(session, pool, bucket, base, sums, max(2, jobs))
+        for table in tables if tables is not None else bucket.tables:
+            finder.find(table, parts_of(bucket, table, wanted))
+    files = tuple(sorted(finder.files, key=lambda file: file.part))
+    folder = dest / bucket.name
     ledger = Ledger.read(folder)
     todo = tuple(file for file in files if not is_here(file, folder, ledger, store))
     remaining = sum(max(0, (file.version.size or 0) - _received(folder, file.path)) for file in todo)
-    return Plan(bucket, folder, tuple(files), todo, tuple(missing), remaining)
+    return Plan(bucket, folder, files, todo, tuple(finder.missing), remaining)
+
+
+@dataclass
+class _Finder:
+    """Collects the files of table after table."""
+
+    session: Session
+    pool: ThreadPoolExecutor
+    bucket: Bucket
+    base: str
+    sums: dict[str, str]
+    window: int
+    files: list[RemoteFile] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+    def find(self, table: str, parts: Numbers) -> None:
+        """Add the wanted parts of a table."""
+        n_parts = self.bucket.n_parts(table)
+        first = next(parts.numbers(_NO_END))
+        if n_parts is not None and first >= n_parts:
+            expected = f"0 … {n_parts - 1}"
+            raise SourceError(
+                f"{self.base}/{table}", f"has no part {first}", expected=expected, way_out="check --parts"
+            )
+        n_before, holes = len(self.files), []
+        for part, version in self._ask(table, parts.numbers(n_parts or _NO_END)):
+            path = self.bucket.path(table, part)
+            if version is None:
+                holes.append(path)
+                if n_parts is None and len(holes) == _END_OF_TABLE:
+                    break
+            else:  # what is missing before it is a hole, not the end
+                self.missing += holes
+                holes = []
+                self.files.append(RemoteFile(table, part, path, f"{self.base}/{path}", version))
+        if len(self.files) == n_before:
+            path = self.bucket.path(table, first)
+            raise SourceError(f"{self.base}/{path}", "not found", way_out="check --parts, --format and --base-url")
+        self.missing += holes if n_parts is not None else []
+
+    def _ask(self, table: str, numbers: Iterator[int]) -> Iterator[tuple[int, Version | None]]:
+        while window := list(islice(numbers, self.window)):
+            paths = [self.bucket.path(table, part) for part in window]
+            yield from zip(window, list(self.pool.map(self._version, paths)), strict=True)
+
+    def _version(self, path: str) -> Version | None:
+        url = f"{self.base}/{path}"
+        version = self.session.head(url) or self.session.head(url)
+        listed = self.sums.get(path)
+        return (version or Version()).with_digests({"sha256": listed}) if listed else version
 
 
 def is_here(file: RemoteFile, folder: Path, ledger: Ledger, store: Path | None) -> bool:
-    """Return whether a file was verified and not touched since, or taken in by ``store`` and deleted."""
+    """Return whether a file was verified and not touched since, or staged by ``store`` and deleted."""
     entry, path = ledger.entries.get(file.path), folder / file.path
     if entry is None or entry.state == "started" or entry.version.differs(file.version):
         return False

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from borgtrace.errors import SourceError
-from borgtrace.fetch.crew import Crew
 from borgtrace.fetch.ledger import Ledger
 from borgtrace.fetch.plan import Plan, RemoteFile
 from borgtrace.fetch.session import Session
-from borgtrace.fetch.transfer import Transfer, explain_disk
+from borgtrace.fetch.transfer import Transfer
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,8 @@ def fetch_files(
 ) -> Generator[Outcome, None, None]:
     """Fetch what a plan has to do, and yield each file when it is done.
 
-    A file that cannot be had does not hold up the others.  Closing the iterator (Ctrl-C does) stops all
-    transfers at once; what has arrived stays in ``.incomplete`` files and the next run goes on there.
+    A file that cannot be fetched does not hold up the others.  Closing the iterator (Ctrl-C does) stops
+    all transfers at once; what has arrived stays in ``.incomplete`` files and the next run resumes there.
 
     Parameters
     ----------
@@ -48,22 +49,24 @@ def fetch_files(
     Outcome
         In the order in which files are finished.
     """
-    with nullcontext(ledger) if ledger else Ledger.open(plan.folder) as book:
-        crew = Crew(lambda file: _fetch(session, file, plan.folder, book), plan.todo, jobs)
-        finished = False
-        try:
-            yield from crew
-            finished = True
-        finally:
-            if not finished:
-                session.stop()
-            crew.join()
+    files = iter(plan.todo)
+    with nullcontext(ledger) if ledger else Ledger.open(plan.folder) as book, session.threads(jobs) as pool:
+        running = {pool.submit(_fetch, session, file, plan.folder, book) for file in islice(files, jobs)}
+        while running:
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                # One more for one that is done: whoever deletes each file after use never has more than
+                # `jobs` on the disk that nobody has asked for yet.
+                running |= {pool.submit(_fetch, session, file, plan.folder, book) for file in islice(files, 1)}
+                yield future.result()
 
 
 def _fetch(session: Session, file: RemoteFile, folder: Path, ledger: Ledger) -> Outcome:
+    path = folder / file.path
     try:
         return Outcome(file, Transfer(session, file, folder, ledger).run())
     except SourceError as error:
-        return Outcome(file, folder / file.path, error)
+        return Outcome(file, path, error)
     except OSError as error:
-        return Outcome(file, folder / file.path, explain_disk(error, str(folder / file.path)))
+        reason = f"cannot be written ({error.strerror or error})"
+        return Outcome(file, path, SourceError(str(path), reason, way_out="free some disk and run the command again"))

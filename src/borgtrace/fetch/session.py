@@ -7,21 +7,22 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Self, TypeVar
 
 import httpx
 
 from borgtrace.errors import UsageError
-from borgtrace.fetch.backoff import Backoff
-from borgtrace.fetch.faults import Absent, Fault, Listener, Silence, Stopped, Tries
+from borgtrace.fetch.digests import parse_sums
+from borgtrace.fetch.retry import Backoff, Fault, Listener, NotPublished, Stopped
 from borgtrace.fetch.version import Version, version_of
 
 T = TypeVar("T")
 
-_ABSENT = {401, 403, 404, 410}
+_NOT_PUBLISHED = {401, 403, 404, 410}
 _NO_HEAD = {405, 501}
-_PASSING = {408, 425, 429}
+_TEMPORARY = {408, 425, 429}
 _GOOD = {200, 206, 416}
 
 
@@ -49,7 +50,7 @@ class Session:
         listener: Listener | None = None,
     ) -> None:
         self.backoff = backoff or Backoff()
-        self.listener = listener or Silence()
+        self.listener = listener or Listener()
         self._stop = threading.Event()
         self._quiet_until = 0.0
         self._open: set[socket.socket] = set()
@@ -86,28 +87,32 @@ class Session:
         if self._stop.wait(max(0.0, seconds)):
             raise Stopped
 
-    def repeat(self, name: str, action: Callable[[], T]) -> T:
-        """Do something until it works, waiting in between, as long as the back-off allows."""
-        tries = Tries(name, self.backoff, self.listener)
-        while True:
+    @contextmanager
+    def threads(self, jobs: int) -> Iterator[ThreadPoolExecutor]:
+        """Open a pool whose work ends at once when the block is left by Ctrl-C or by closing an iterator."""
+        with ThreadPoolExecutor(max(1, jobs)) as pool:
             try:
-                return action()
-            except Fault as fault:
-                self.wait(tries.failed(fault))
+                yield pool
+            except (KeyboardInterrupt, GeneratorExit):
+                self.stop()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def repeat(self, name: str, attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
+        """Do something until it works, as long as the back-off allows."""
+        return self.backoff.repeat(name, attempt, self.wait, listener=self.listener, progress=progress)
 
     def head(self, url: str) -> Version | None:
         """Return what the server says about a file, None when it says there is none."""
-        try:
+        with suppress(NotPublished):
             return self.repeat(url, lambda: self._head(url))
-        except Absent:
-            return None
+        return None
 
-    def text(self, url: str) -> str | None:
-        """Return a small text file, None when there is none."""
-        try:
-            return self.repeat(url, lambda: self._text(url))
-        except Absent:
-            return None
+    def sums(self, url: str) -> dict[str, str]:
+        """Return the checksums that a file lists, by path; empty when there is no such file."""
+        with suppress(NotPublished):
+            return self.repeat(url, lambda: self._sums(url))
+        return {}
 
     @contextmanager
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[httpx.Response]:
@@ -128,21 +133,24 @@ class Session:
         self._judge(response)
         return version_of(response)
 
-    def _text(self, url: str) -> str:
+    def _sums(self, url: str) -> dict[str, str]:
         with self.get(url) as response:
             response.read()
-            return response.text
+            sums = parse_sums(response.text)
+        if response.text and not sums:
+            raise Fault(f"{url.rpartition('/')[2]} holds no checksums")
+        return sums
 
     def _judge(self, response: httpx.Response) -> None:
         code = response.status_code
-        if code in _ABSENT:
-            raise Absent(f"{code} {response.reason_phrase}".strip())
-        if code in _PASSING or code >= 500:
+        if code in _NOT_PUBLISHED:
+            raise NotPublished(f"{code} {response.reason_phrase}".strip())
+        if code in _TEMPORARY or code >= 500:
             raise self._busy(response)
         if code not in _GOOD:
             raise Fault(f"the server answers {code} {response.reason_phrase}".strip(), cost=4)
         if response.headers.get("content-type", "").startswith("text/html"):
-            raise Fault("an HTML page came instead of the file (a proxy or a log-in page?)")
+            raise Fault("an HTML page came instead of the file (a proxy, or a login page?)")
 
     def _busy(self, response: httpx.Response) -> Fault:
         after = _seconds(response.headers.get("retry-after"))
@@ -176,7 +184,7 @@ class Session:
         except httpx.InvalidURL as error:
             raise UsageError("--base-url", f"not an address ({error})", expected="https://…") from error
         except httpx.TimeoutException as error:
-            raise Fault("no byte came in time") from error
+            raise Fault(f"no data for {self._client.timeout.read:g} s") from error
         except httpx.RequestError as error:
             self.check()
             raise Fault(f"the connection failed ({error})") from error

@@ -6,21 +6,21 @@ import os
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import httpx
 
-from borgtrace.errors import SourceError
-from borgtrace.fetch.digests import Hasher, feed_file, hasher, strongest
-from borgtrace.fetch.faults import Absent, Fault, Tries
+from borgtrace.fetch.digests import feed_file, hasher, strongest
 from borgtrace.fetch.ledger import Entry, Ledger
 from borgtrace.fetch.plan import RemoteFile
+from borgtrace.fetch.retry import Fault, NotPublished
 from borgtrace.fetch.session import Session
 from borgtrace.fetch.version import Version, content_range, version_of
 from borgtrace.fetch.whole import describe, flaw, starts_right
 
 INCOMPLETE = ".incomplete"
 _WRONG_FILE = 3
-_ABSENT_AFTER_ALL = 2
+_NOT_PUBLISHED_AFTER_ALL = 2
 
 
 class Transfer:
@@ -38,7 +38,7 @@ class Transfer:
         self._version = file.version
         self._said = {file.version.size}
         self._offset = self._farthest = 0
-        self._hash: Hasher | None = None
+        self._hash: Any = None
 
     def run(self) -> Path:
         """Fetch until the file is whole, and return its path.
@@ -50,18 +50,15 @@ class Transfer:
         """
         self._target.parent.mkdir(parents=True, exist_ok=True)
         self._adopt()
-        tries = Tries(self._file.path, self._session.backoff, self._session.listener)
-        while True:
-            mark = self._farthest
-            try:
-                self._receive()
-                self._verify()
-                return self._finish()
-            except Fault as fault:
-                self._session.wait(tries.failed(fault, progressed=self._farthest > mark))
-            except Absent as absent:
-                gone = Fault(f"the server answers {absent}", cost=_ABSENT_AFTER_ALL)
-                self._session.wait(tries.failed(gone))
+        return self._session.repeat(self._file.path, self._attempt, lambda: self._farthest)
+
+    def _attempt(self) -> Path:
+        try:
+            self._receive()
+        except NotPublished as gone:
+            raise Fault(f"the server answers {gone}", cost=_NOT_PUBLISHED_AFTER_ALL) from gone
+        self._verify()
+        return self._finish()
 
     # What is already here
 
@@ -220,10 +217,3 @@ class Transfer:
         entry = Entry("done", version, self._target.stat().st_mtime_ns)
         self._ledger.record(self._file.path, entry)
         return self._target
-
-
-def explain_disk(error: OSError, path: str) -> SourceError:
-    """Turn a failing disk into an error that says what to do."""
-    return SourceError(
-        path, f"cannot be written ({error.strerror or error})", way_out="make room and run the same command again"
-    )
