@@ -9,11 +9,11 @@ import pytest
 
 from borgtrace.errors import SchemaError, UsageError
 from borgtrace.ingest.schema_csv import check_schema_csv
-from borgtrace.schema import ENUMS, GENERATIONS, RAW_2011, TABLES, Absent, tier_of
+from borgtrace.schema import DIALECTS, ENUMS, TABLES, Absent
+from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019, PUBLISHED
 from borgtrace.schema.docs import main, tables_page
-from borgtrace.schema.raw2019 import RAW_2019
 from borgtrace.schema.reasons import REASONS, SEVERITIES
-from borgtrace.schema.time import parse_time, to_wall_clock
+from borgtrace.schema.time import parse_time
 
 COLUMNS = [(table, column) for table in TABLES.values() for column in table.columns]
 
@@ -32,40 +32,36 @@ def test_a_column_has_a_sentence_a_unit_and_sources_or_reasons(table, column):
     assert column.unit
     assert (column.type == "enum") == (column.enum is not None)
     assert column.enum is None or column.enum in ENUMS
-    assert set(column.source) == set(GENERATIONS)
-    for generation in GENERATIONS:
-        source = column.source[generation]
-        assert isinstance(source, Absent) or source.split(".")[0] in {*RAW_2011, *RAW_2019}
+    for one in PUBLISHED:
+        source = one.source(table.name, column.name)
+        assert isinstance(source, Absent) or source.split(".")[0] in one.tables
 
 
 def test_every_2011_field_fills_exactly_one_column():
-    filled = [c.source["2011"] for _, c in COLUMNS if isinstance(c.source["2011"], str)]
+    sources = [GOOGLE_2011.source(table.name, column.name) for table, column in COLUMNS]
     # A job's class is field 6 of job_events and field 8 of task_events, so no source repeats.
-    expected = [f"{raw.name}.{n}" for raw in RAW_2011.values() for n, _ in enumerate(raw.fields, 1)]
-    assert sorted(filled) == sorted(expected)
+    expected = [f"{raw.name}.{n}" for raw in GOOGLE_2011.tables.values() for n, _ in enumerate(raw.fields, 1)]
+    assert sorted(source for source in sources if isinstance(source, str)) == sorted(expected)
 
 
 def test_every_2019_value_fills_a_column_but_the_sampled_memory_that_is_always_absent():
-    filled = {c.source["2019"] for _, c in COLUMNS if isinstance(c.source["2019"], str)}
+    filled = {GOOGLE_2019.source(table.name, column.name) for table, column in COLUMNS}
     leaves = set()
-    for raw in RAW_2019.values():
-        for field in raw.fields:
-            leaves |= {
-                f"{raw.name}.{field.name}" + (f".{inner.name}" if inner else "") for inner in (field.fields or (None,))
-            }
+    for raw in GOOGLE_2019.tables.values():
+        leaves |= {f"{raw.name}.{field.name}" for field in raw.fields}
+        leaves |= {f"{raw.name}.{inner.name}.{field.name}" for inner in raw.lists for field in inner.fields}
     assert leaves - filled == {"instance_usage.random_sample_usage.memory"}
 
 
 @pytest.mark.parametrize("enum", ENUMS.values(), ids=ENUMS)
 def test_codes_name_what_the_enumeration_lists(enum):
-    for codes in enum.codes.values():
-        assert set(codes.values()) <= set(enum.names)
+    for one in DIALECTS.values():
+        assert set(one.codes.get(enum.name, {}).values()) <= set(enum.names)
 
 
 def test_codes_shift_between_the_generations():
     # FACTS §1.5 and §8.4, typed from there.
-    events = ENUMS["event_type"].codes
-    assert events["2011"] == {
+    assert GOOGLE_2011.codes["event_type"] == {
         0: "SUBMIT",
         1: "SCHEDULE",
         2: "EVICT",
@@ -76,7 +72,7 @@ def test_codes_shift_between_the_generations():
         7: "UPDATE_PENDING",
         8: "UPDATE_RUNNING",
     }
-    assert [events["2019"][code] for code in range(11)] == [
+    assert [GOOGLE_2019.codes["event_type"][code] for code in range(11)] == [
         "SUBMIT",
         "QUEUE",
         "ENABLE",
@@ -89,14 +85,13 @@ def test_codes_shift_between_the_generations():
         "UPDATE_PENDING",
         "UPDATE_RUNNING",
     ]
-    machines = ENUMS["machine_event_type"].codes
-    assert machines["2011"] == {0: "ADD", 1: "REMOVE", 2: "UPDATE"}
-    assert machines["2019"] == {0: "EVENT_TYPE_UNKNOWN", 1: "ADD", 2: "REMOVE", 3: "UPDATE"}
-    assert ENUMS["missing_type"].codes["2011"][0] == ENUMS["missing_type"].codes["2019"][1]
+    assert GOOGLE_2011.codes["machine_event_type"] == {0: "ADD", 1: "REMOVE", 2: "UPDATE"}
+    assert GOOGLE_2019.codes["machine_event_type"] == {0: "EVENT_TYPE_UNKNOWN", 1: "ADD", 2: "REMOVE", 3: "UPDATE"}
+    assert GOOGLE_2011.codes["missing_type"][0] == GOOGLE_2019.codes["missing_type"][1]
 
 
 @pytest.mark.parametrize(
-    ("priority", "generation", "tier"),
+    ("priority", "trace", "tier"),
     [
         (0, "2019", "free"),
         (99, "2019", "free"),
@@ -116,12 +111,12 @@ def test_codes_shift_between_the_generations():
         (11, "2011", "production"),
     ],
 )
-def test_tiers(priority, generation, tier):
-    assert tier_of(priority, generation) == tier
+def test_tiers(priority, trace, tier):
+    assert DIALECTS[trace].tier_of(priority) == tier
 
 
 @pytest.mark.parametrize(
-    ("generation", "cell", "expected"),
+    ("trace", "cell", "expected"),
     [
         ("2011", "", "2011-05-01T19:00:00-04:00"),
         ("2019", "a", "2019-05-01T03:00:00-04:00"),
@@ -131,13 +126,13 @@ def test_tiers(priority, generation, tier):
         ("2019", "h", "2019-05-01T09:00:00+02:00"),
     ],
 )
-def test_600_seconds_is_the_start_of_the_trace(generation, cell, expected):
-    assert to_wall_clock(600_000_000, generation, cell).isoformat() == expected
+def test_600_seconds_is_the_start_of_the_trace(trace, cell, expected):
+    assert DIALECTS[trace].wall_clock(600_000_000, cell).isoformat() == expected
 
 
 def test_a_sentinel_is_no_instant():
     with pytest.raises(UsageError) as error:
-        to_wall_clock(2**63 - 1, "2011")
+        GOOGLE_2011.wall_clock(2**63 - 1)
     assert str(error.value) == (
         "time: a sentinel has no wall clock: expected a time inside the trace, got 9223372036854775807"
     )

@@ -6,14 +6,14 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from borgtrace.schema.raw2011 import RAW_2011
+from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.synth.part_bounds import part_bounds
 from tests.synth.reading import read_lines, read_rows
 
 
 def test_parts_have_the_names_widths_and_order_of_the_real_ones(faulty: Any) -> None:
     parts = len(part_bounds(8)) - 1
-    for table, raw in RAW_2011.items():
+    for table, raw in GOOGLE_2011.tables.items():
         number = 1 if raw.parts == 1 else parts
         names = sorted(p.name for p in (faulty.folder / table).iterdir())
         assert names == [f"part-{i:05d}-of-{number:05d}.csv.gz" for i in range(number)]

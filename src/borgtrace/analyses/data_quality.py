@@ -15,7 +15,7 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._anomalies import ANOMALIES, Anomaly
+from borgtrace.analyses._anomalies import ANOMALIES, Anomaly, verdict
 from borgtrace.analyses._windows import amount, regular
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
@@ -54,7 +54,7 @@ def compute(tables: Tables) -> pa.Table:
     rows = [
         _row(anomaly, *found[code])
         for code, anomaly in ANOMALIES.items()
-        if code in found and tables.generation in anomaly.generations
+        if code in found and code in tables.dialect.anomalies
     ]
     return pa.Table.from_pylist(rows, schema=arrow_schema(RESULT))
 
@@ -64,11 +64,11 @@ def _row(anomaly: Anomaly, n: int, of: int) -> dict[str, Any]:
         "table": anomaly.table,
         "anomaly": anomaly.code,
         "statement": anomaly.statement,
-        "expected": anomaly.expected,
+        "expected": anomaly.rate.expected,
         "n": n,
         "of": of,
         "share": n / of if of else None,
-        "verdict": anomaly.verdict(n, of),
+        "verdict": verdict(anomaly.rate, n, of),
     }
 
 
@@ -276,7 +276,9 @@ def _claim(anomaly: Anomaly) -> Claim:
     def holds(found: str) -> bool:
         return found.endswith("as documented)")
 
-    return Claim(f"QUALITY-{anomaly.code}", anomaly.statement, anomaly.expected, measure, holds, anomaly.source)
+    return Claim(
+        f"QUALITY-{anomaly.code}", anomaly.statement, anomaly.rate.expected, measure, holds, anomaly.rate.source
+    )
 
 
 CLAIMS = tuple(_claim(anomaly) for anomaly in ANOMALIES.values())

@@ -6,14 +6,16 @@ import json
 from collections import defaultdict
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table as Grid
 
 from borgtrace.cli._wording import several
-from borgtrace.schema import TABLES, Absent
+from borgtrace.schema import TABLES, Absent, Table
+from borgtrace.schema.dialects import PUBLISHED
 from borgtrace.schema.reasons import REASONS
-from borgtrace.schema.time import AFTER_TRACE, to_wall_clock
+from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store.manifest import Manifest, SourceEntry
 from borgtrace.store.parts import describe_numbers
 
@@ -58,7 +60,7 @@ def _instant(time: int | None, manifest: Manifest) -> str:
         return ""
     if time in (0, AFTER_TRACE):
         return "before the trace" if time == 0 else "after the trace"
-    return to_wall_clock(time, manifest.generation, manifest.cell).strftime("%Y-%m-%d %H:%M:%S %Z")
+    return manifest.dialect.wall_clock(time, manifest.cell).strftime("%Y-%m-%d %H:%M:%S %Z")
 
 
 def _sources(manifest: Manifest) -> list[str]:
@@ -75,7 +77,7 @@ def _sources(manifest: Manifest) -> list[str]:
 def print_schema(*, as_json: bool) -> None:
     """Print every table and column."""
     if as_json:
-        print(json.dumps({name: _plain(asdict(table)) for name, table in TABLES.items()}, indent=1))
+        print(json.dumps({name: _described(table) for name, table in TABLES.items()}, indent=1))
         return
     out = Console(highlight=False, soft_wrap=True)
     for table in TABLES.values():
@@ -85,9 +87,12 @@ def print_schema(*, as_json: bool) -> None:
             out.print(f"  {column.name} ({column.type}, {column.unit}{null}): {column.doc}")
 
 
-def _plain(value: object) -> object:
-    if isinstance(value, Absent):
-        return f"absent: {value.reason}"
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+def _described(table: Table) -> dict[str, Any]:
+    """Return a table as plain data, with the place that each trace has for each column."""
+    described = asdict(table)
+    for column in described["columns"]:
+        sources = {one.name: one.source(table.name, column["name"]) for one in PUBLISHED}
+        column["source"] = {
+            name: asdict(source) if isinstance(source, Absent) else source for name, source in sources.items()
+        }
+    return described

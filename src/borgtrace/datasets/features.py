@@ -10,7 +10,7 @@ from borgtrace.datasets.formats import IDENTITY
 from borgtrace.datasets.selection import tier_sql
 from borgtrace.datasets.traces import Static
 from borgtrace.errors import UsageError
-from borgtrace.schema import TABLES, Absent
+from borgtrace.schema import TABLES, dialect
 
 if TYPE_CHECKING:
     from borgtrace.store import Store
@@ -67,7 +67,7 @@ def series_names(generation: str) -> tuple[str, ...]:
     """
     columns = TABLES["instance_usage"].columns
     return (
-        *(c.name for c in columns if c.type == "float32" and not isinstance(c.source.get(generation), Absent)),
+        *(c.name for c in columns if c.type == "float32" and dialect(generation).publishes(c.name, "instance_usage")),
         *DERIVED,
     )
 

@@ -8,7 +8,6 @@ and ``source_row`` are 0, and ties between equal times fall to the life-cycle or
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import cast
 
 import ibis
@@ -16,8 +15,8 @@ import ibis.expr.types as ir
 
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import UsageError
-from borgtrace.schema import ENUMS, TRACE_TABLES, Absent, Column, Table
-from borgtrace.schema.raw2019 import CELLS, DEDICATED_MACHINE, NO_ALLOC_COLLECTION, NO_ALLOC_INDEX, NO_MACHINE
+from borgtrace.schema import TRACE_TABLES, Absent, Column, Table
+from borgtrace.schema.dialects.google2019 import DEDICATED_MACHINE, GOOGLE_2019
 
 PROJECT = "google.com:google-cluster-data"
 _TYPES = {
@@ -29,12 +28,6 @@ _TYPES = {
     "list<float32>": "ARRAY<FLOAT64>",
     "list<int64>": "ARRAY<INT64>",
 }
-_NONE = {
-    "machine_id": (NO_MACHINE, DEDICATED_MACHINE),
-    "alloc_collection_id": (NO_ALLOC_COLLECTION,),
-    "alloc_instance_index": (NO_ALLOC_INDEX,),
-}
-"""Constants of v3 that mean "none" and become NULL."""
 _GIVEN = {
     "source_part": "0",
     "source_row": "0",
@@ -75,8 +68,8 @@ def view_sql(table: Table, cell: str) -> str:
     """
     if table.name not in TRACE_TABLES:
         raise UsageError("table", "not a table of the trace", expected=", ".join(TRACE_TABLES), got=table.name)
-    if len(cell) != 1 or cell not in CELLS:
-        raise UsageError("--cell", "unknown cell", expected=", ".join(CELLS), got=repr(cell))
+    if len(cell) != 1 or cell not in GOOGLE_2019.cells:
+        raise UsageError("--cell", "unknown cell", expected=", ".join(GOOGLE_2019.cells), got=repr(cell))
     values = ",\n".join(f"  {_value(table, column)} AS {column.name}" for column in table.columns)
     raw = "instance_events" if table.name == "instance_constraints" else table.name
     source = f"FROM `{PROJECT}.clusterdata_2019_{cell}.{raw}` AS raw"
@@ -123,14 +116,14 @@ def _value(table: Table, column: Column) -> str:
     """Write how `column` is computed from one raw row."""
     if column.name in _GIVEN:
         return _GIVEN[column.name]
-    source = column.source["2019"]
+    source = GOOGLE_2019.source(table.name, column.name)
     if isinstance(source, Absent):
         return f"CAST(NULL AS {_TYPES[column.type]})"
     path = _path(source)
     if column.enum:
         return _named(column, path)
-    if column.name in _NONE and table.name.startswith(("collection", "instance")):
-        return _nulled(path, _NONE[column.name])
+    if column.name in GOOGLE_2019.none and table.name.startswith(("collection", "instance")):
+        return _nulled(path, GOOGLE_2019.none[column.name])
     if column.type == "bool" and not column.nullable:
         return f"COALESCE({path}, FALSE)"
     return path
@@ -146,8 +139,7 @@ def _path(source: str) -> str:
 
 def _named(column: Column, path: str) -> str:
     """Write a CASE that turns the code of an enumeration into its name."""
-    enum = ENUMS[cast(str, column.enum)]
-    codes: Mapping[int, str] = enum.codes["2019"]
+    codes = GOOGLE_2019.codes[cast(str, column.enum)]
     cases = " ".join(f"WHEN {code} THEN '{name}'" for code, name in codes.items())
     return f"CASE {path} {cases} END"
 

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from borgtrace.errors import UsageError
-from borgtrace.schema import RAW_2011, TRACE_TABLES, Generation
+from borgtrace.schema import Generation
+from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019
 
 RawFormat = Literal["csv", "json", "parquet"]
 
 CELLS = "abcdefgh"
-TABLES_2019 = tuple(name for name in TRACE_TABLES if name != "instance_constraints")
+TABLES_2019 = tuple(GOOGLE_2019.tables)
 """Raw tables of 2019; constraints are nested in the events there."""
 WHOLE_TABLES = ("machine_events", "machine_attributes")
 """Small tables that come whole whatever parts are asked for: every analysis needs all machines."""
@@ -60,16 +61,16 @@ class Bucket:
     @property
     def tables(self) -> tuple[str, ...]:
         """Raw tables of this generation, the small ones first."""
-        return tuple(RAW_2011) if self.generation == "2011" else TABLES_2019
+        return tuple(GOOGLE_2011.tables) if self.generation == "2011" else TABLES_2019
 
     def n_parts(self, table: str) -> int | None:
         """Return how many files a table has, or None where only asking can tell (2019)."""
-        return RAW_2011[table].parts if self.generation == "2011" else None
+        return GOOGLE_2011.tables[table].parts if self.generation == "2011" else None
 
     def path(self, table: str, part: int) -> str:
         """Return the path of one file inside the bucket."""
         if self.generation == "2011":
-            return f"{table}/part-{part:05d}-of-{RAW_2011[table].parts:05d}.csv.gz"
+            return f"{table}/part-{part:05d}-of-{GOOGLE_2011.tables[table].parts:05d}.csv.gz"
         return f"{table}-{part:012d}.{self.format}.gz"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from borgtrace.errors import UsageError
 from borgtrace.fetch.bucket import WHOLE_TABLES, Bucket
-from borgtrace.schema import RAW_2011
+from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.schema.ranges import ALL, Numbers
 
 
@@ -30,7 +30,7 @@ def select_tables(bucket: Bucket, names: Sequence[str]) -> list[str]:
 
 def _raw_name(bucket: Bucket, name: str) -> str:
     if bucket.generation == "2011":
-        canonical = {raw.table: raw.name for raw in RAW_2011.values()}
+        canonical = {raw.table: raw.name for raw in GOOGLE_2011.tables.values()}
         name = canonical.get(name, name)
     elif name == "instance_constraints":
         name = "instance_events"

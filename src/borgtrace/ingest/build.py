@@ -17,8 +17,7 @@ from borgtrace.ingest.finish import count_rows, finish
 from borgtrace.ingest.inputs import StagedPart, number_parts, present_relation, staged_constants, staged_relation
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staged import StagedPaths, staged_key
-from borgtrace.schema import TABLES, TRACE_TABLES, Generation
-from borgtrace.schema.time import time_zone
+from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.store.layout import INCOMPLETE, Layout
 from borgtrace.store.manifest import Manifest, SourceEntry
 from borgtrace.store.swap import commit_next
@@ -28,7 +27,7 @@ from borgtrace.store.swap import commit_next
 class Inputs:
     """What a build starts from: sources already in the store, and those staged beside it."""
 
-    generation: Generation
+    dialect: Dialect
     cell: str
     held: tuple[SourceEntry, ...]
     staged: tuple[SourceEntry, ...]
@@ -66,12 +65,12 @@ class _Builder:
     def run(self) -> Manifest:
         files = {name: self._cluster(name) for name in TRACE_TABLES}
         self._conserve({name: count_rows(paths) for name, paths in files.items()})
-        finished = finish(self.connection, files, self.inputs.generation, self.work, self.progress)
+        finished = finish(self.connection, files, self.inputs.dialect, self.work, self.progress)
         self._move_quarantine()
         return Manifest(
-            generation=self.inputs.generation,
+            generation=self.inputs.dialect.trace,
             cell=self.inputs.cell,
-            time_zone=time_zone(self.inputs.generation, self.inputs.cell),
+            time_zone=self.inputs.dialect.time_zone(self.inputs.cell),
             code_version=__version__,
             digest=finished.digest,
             tables=finished.rows,

@@ -20,8 +20,7 @@ from borgtrace.ingest.fields import TextField, text_field
 from borgtrace.ingest.pipes import plain_file
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.streams import open_stream
-from borgtrace.schema import ENUMS
-from borgtrace.schema.raw2019 import RAW_2019
+from borgtrace.schema.dialects import GOOGLE_2019
 
 _CONSTRAINT_TYPE = "STRUCT(name VARCHAR, value VARCHAR, relation INTEGER)[]"
 
@@ -65,8 +64,8 @@ def _record_fault(table: str) -> str:
     known = ", ".join(f"'{name}'" for name in read_types(table))
     keys = f"len(list_filter(json_keys(doc), lambda key: key NOT IN ({known}))) > 0"
     repeated = "len(json_keys(doc)) != len(list_distinct(json_keys(doc)))"
-    records = [field for field in RAW_2019[table].fields if field.type == "record" and not field.repeated]
-    broken = " ".join(_broken_record(field.name) for field in records)
+    records = dict.fromkeys(field.path[0] for field in GOOGLE_2019.tables[table].fields if len(field.path) > 1)
+    broken = " ".join(_broken_record(name) for name in records)
     return (
         "CASE WHEN doc IS NULL THEN 'unparsable_value' "
         f"WHEN {keys} OR {repeated} THEN 'wrong_column_count' {broken} END"
@@ -88,11 +87,11 @@ def _field(v3: V3Column, position: int) -> TextField:
     column = v3.column
     if column.type.startswith("list<"):
         return _list_field(v3, text)
-    plain = text_field(column, text, "2019", is_mandatory=v3.is_mandatory)
+    plain = text_field(column, text, GOOGLE_2019, is_mandatory=v3.is_mandatory)
     if column.name in SENTINELS:
         return _sentinel_field(v3, text, plain)
     if column.type == "enum" and not column.nullable and not v3.is_mandatory:
-        default = ENUMS[column.enum or ""].codes["2019"][0]
+        default = GOOGLE_2019.codes[column.enum or ""][0]
         return TextField(plain.name, plain.text, f"coalesce({plain.value}, '{default}')", plain.tests)
     if column.type == "bool":
         return TextField(plain.name, plain.text, f"coalesce({plain.value}, false)", plain.tests)
@@ -130,7 +129,7 @@ def _list_field(v3: V3Column, text: str) -> TextField:
 def _constraints(position: int) -> TextField:
     found = f'"text_{CONSTRAINT}"'
     value = f"TRY_CAST(TRY_CAST({found} AS JSON) AS {_CONSTRAINT_TYPE})"
-    known = ", ".join(map(str, ENUMS["relation"].codes["2019"]))
+    known = ", ".join(map(str, GOOGLE_2019.codes["relation"]))
     unnamed = f"len(list_filter({value}, lambda c: c IS NULL OR c.name IS NULL)) > 0"
     unknown = f"len(list_filter({value}, lambda c: coalesce(c.relation, 0) NOT IN ({known}))) > 0"
     return TextField(

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from borgtrace.ingest.columns2019 import MACHINE, SENTINELS, V3Column, has_machine, v3_columns
 from borgtrace.ingest.fast_csv import Tripped
-from borgtrace.schema import ENUMS
+from borgtrace.schema.dialects import GOOGLE_2019
 
 
 def canonical_chunk(table: str, flat: pa.Table) -> pa.Table:
@@ -54,8 +54,8 @@ def _canonical(v3: V3Column, values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _names(v3: V3Column, values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Turn codes into dictionary-encoded names; codes that mean nothing become NULL."""
-    enum = ENUMS[v3.column.enum or ""]
-    codes, nulls = enum.codes["2019"], enum.null_codes.get("2019", ())
+    enum = v3.column.enum or ""
+    codes, nulls = GOOGLE_2019.codes[enum], GOOGLE_2019.null_codes.get(enum, ())
     if not v3.column.nullable and values.null_count:
         values = pc.fill_null(values, min(codes))
     found = set(pc.unique(values).to_pylist()) - {None}

@@ -20,14 +20,10 @@ from isal import isal_zlib
 
 from borgtrace.errors import SourceError
 from borgtrace.ingest.sources import Format, Source
-from borgtrace.schema import RAW_2011, Generation
-from borgtrace.schema.raw2019 import CELLS, RAW_2019
+from borgtrace.schema import DIALECTS, Dialect, RawTable
 
 HEAD = 1 << 16
 _DAMAGE: tuple[type[Exception], ...] = (isal_zlib.error, zlib.error)  # type: ignore[assignment]
-_KAGGLE = {"instance_events_type", "collections_events_type", "cluster"}
-_CELL = re.compile(rf"clusterdata_2019_([{CELLS}])(?![a-z])")
-_HASH = re.compile(r"[A-Za-z0-9+/]{43}=")
 _EXPECTED = "a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV"
 
 
@@ -57,13 +53,13 @@ def classify(path: Path, cell: str = "") -> Source:
         head = _inflate(path, head)
     if not head.strip():
         raise SourceError(str(path), "the file is empty", expected=_EXPECTED, way_out="fetch it again")
-    generation, table, kind = _recognize(path, head, is_gzip)
-    return Source(path, generation, table, kind, is_gzip, size, cell or _cell_of(path, generation))
+    dialect, table, kind = _recognize(path, head, is_gzip)
+    return Source(path, dialect, table, kind, is_gzip, size, cell or _cell_of(path, dialect))
 
 
 def first_line_width(source: Source) -> int:
     """Return how many fields a 2011 file has: the width of the first line that has a legal one."""
-    allowed = RAW_2011[source.table].field_counts
+    allowed = source.dialect.tables[source.table].field_counts
     widths = [len(line.split(",")) for line in _lines(_head_of(source.path, source.is_gzip))]
     return next((width for width in widths if width in allowed), allowed[-1])
 
@@ -87,19 +83,20 @@ def _lines(head: bytes) -> list[str]:
     return [line.removesuffix("\r") for line in lines[:-1] if line.strip()] or lines[:1]
 
 
-def _recognize(path: Path, head: bytes, is_gzip: bool) -> tuple[Generation, str, Format]:
+def _recognize(path: Path, head: bytes, is_gzip: bool) -> tuple[Dialect, str, Format]:
     if head[:4] == b"PAR1":
-        return "2019", _v3_table(path, [_parquet_columns(path, is_gzip)]), "parquet"
+        return *_by_names(path, "parquet", [_parquet_columns(path, is_gzip)]), "parquet"
     lines = _lines(head)
     if lines[0].lstrip().startswith("{"):
-        return "2019", _v3_table(path, _json_keys(lines)), "json"
-    header = next(csv.reader(io.StringIO(lines[0])), [])
-    if set(header) >= _KAGGLE:
-        return "2019", "kaggle", "kaggle"
+        return *_by_names(path, "json", _json_keys(lines)), "json"
+    header = set(next(csv.reader(io.StringIO(lines[0])), []))
+    for dialect in DIALECTS.values():
+        if dialect.flattened and dialect.flattened.header <= header:
+            return dialect, "kaggle", "kaggle"
     for line in lines[:20]:
-        table = _table_2011(line.split(","))
-        if table:
-            return "2011", table, "csv"
+        found = _by_places(line.split(","))
+        if found:
+            return *found, "csv"
     raise _not_a_trace(path, lines[0])
 
 
@@ -124,35 +121,47 @@ def _json_keys(lines: Sequence[str]) -> list[list[str]]:
     return found
 
 
-def _v3_table(path: Path, records: Sequence[Sequence[str]]) -> str:
-    """Name the v3 table that the first record which fits one can only belong to.
+def _by_names(path: Path, kind: Format, records: Sequence[Sequence[str]]) -> tuple[Dialect, str]:
+    """Return the dialect and the table that the first record which fits one can only belong to.
 
     Several tables may fit a record with few fields; the file's name then decides, if it can.
     """
+    tables = [(one, raw) for one in DIALECTS.values() if kind in one.formats for raw in one.tables.values()]
     for keys in map(set, records):
-        fitting = [
-            name
-            for name, table in RAW_2019.items()
-            if set(table.mandatory) <= keys <= {field.name for field in table.fields}
-        ]
+        fitting = [(one, raw.name) for one, raw in tables if set(raw.mandatory) <= keys <= set(raw.names)]
         if fitting:
-            return next((name for name in fitting if path.name.startswith(name)), fitting[0])
+            return next((found for found in fitting if path.name.startswith(found[1])), fitting[0])
     raise _not_a_trace(path, ", ".join(records[0][:6]) if records else "no records")
 
 
-def _table_2011(fields: Sequence[str]) -> str | None:
-    """Name the 2011 table that a row of these fields can only belong to."""
-    if not fields[0].isdecimal() or len(fields) < 5:
-        return None
-    by_width = {5: "machine_attributes", 8: "job_events", 13: "task_events", 19: "task_usage", 20: "task_usage"}
-    if len(fields) == 6:
-        return "task_constraints" if _HASH.fullmatch(fields[4]) else "machine_events"
-    return by_width.get(len(fields))
+def _by_places(fields: Sequence[str]) -> tuple[Dialect, str] | None:
+    """Return the dialect and the table that a row of these fields can only belong to."""
+    fitting = [
+        (one, raw)
+        for one in DIALECTS.values()
+        if "csv" in one.formats
+        for raw in one.tables.values()
+        if _fits(raw, fields)
+    ]
+    one, raw = max(fitting, key=lambda found: len(found[1].signature), default=(None, None))
+    return (one, raw.name) if one and raw else None
 
 
-def _cell_of(path: Path, generation: Generation) -> str:
-    found = _CELL.search(str(path.resolve().parent))
-    return found.group(1) if found and generation == "2019" else ""
+def _fits(raw: RawTable, fields: Sequence[str]) -> bool:
+    return (
+        len(fields) in raw.field_counts
+        and fields[0].isdecimal()
+        and all(re.fullmatch(pattern, fields[place]) for place, pattern in raw.signature.items())
+    )
+
+
+def _cell_of(path: Path, dialect: Dialect) -> str:
+    """Return the cell that a folder named like the bucket says."""
+    if not dialect.publication or not dialect.cells:
+        return ""
+    pattern = dialect.publication.bucket.format(cell=f"([{''.join(dialect.cells)}])")
+    found = re.search(rf"{pattern}(?![a-z])", str(path.resolve().parent))
+    return found.group(1) if found else ""
 
 
 def _not_a_trace(path: Path, got: str) -> SourceError:

@@ -7,7 +7,7 @@ from functools import cache
 
 import pyarrow as pa
 
-from borgtrace.schema import ENUMS, RAW_2011, TABLES, Column, RawField, RawTable
+from borgtrace.schema import TABLES, Column, Dialect, RawField, RawTable
 
 _ARROW = {
     "int64": pa.int64(),
@@ -27,8 +27,12 @@ class RawColumn:
 
     field: RawField
     column: Column
-    keeps_empty: bool
-    """Whether an empty field is empty text rather than NULL (a constraint's value)."""
+    dialect: Dialect
+
+    @property
+    def keeps_empty(self) -> bool:
+        """Whether an empty field is empty text rather than NULL (a constraint's value)."""
+        return self.field.keeps_empty
 
     @property
     def reader_type(self) -> pa.DataType:
@@ -40,25 +44,18 @@ class RawColumn:
     @property
     def is_mandatory(self) -> bool:
         """Whether an empty field refuses the row."""
-        return self.field.mandatory
+        return self.field.is_mandatory
 
     @property
     def codes(self) -> tuple[str, ...]:
         """Names by code, for an enumeration (2011 codes are 0, 1, 2 …)."""
-        table = ENUMS[self.column.enum or ""].codes["2011"]
+        table = self.dialect.codes[self.column.enum or ""]
         return tuple(table[code] for code in range(len(table)))
 
 
 @cache
-def raw_columns(raw_name: str, width: int) -> tuple[RawColumn, ...]:
+def raw_columns(dialect: Dialect, raw_name: str, width: int) -> tuple[RawColumn, ...]:
     """Return the columns of a raw 2011 table, in the order of its fields."""
-    raw: RawTable = RAW_2011[raw_name]
-    by_source = {column.source.get("2011"): column for column in TABLES[raw.table].columns}
-    return tuple(
-        RawColumn(
-            field,
-            by_source[f"{raw_name}.{number}"],
-            keeps_empty=raw_name == "task_constraints" and field.content == "attribute value",
-        )
-        for number, field in enumerate(raw.fields[:width], 1)
-    )
+    raw: RawTable = dialect.tables[raw_name]
+    table = TABLES[raw.table]
+    return tuple(RawColumn(field, table.column(field.column), dialect) for field in raw.fields[:width])

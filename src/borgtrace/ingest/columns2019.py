@@ -5,26 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from borgtrace.schema import TABLES, Column
-from borgtrace.schema.raw2019 import RAW_2019, V3Field
+from borgtrace.engine.embedded import SQL_TYPES
+from borgtrace.schema import TABLES, Column, RawField
+from borgtrace.schema.dialects import GOOGLE_2019
 
-_SQL = {
-    "int64": "BIGINT",
-    "int32": "INTEGER",
-    "enum": "INTEGER",
-    "float": "FLOAT",
-    "string": "VARCHAR",
-    "bool": "BOOLEAN",
-}
 CONSTRAINT = "constraint"
 MACHINE = "machine_id"
-SENTINELS: dict[str, tuple[int, ...]] = {
-    "machine_id": (0, -1),
-    "alloc_collection_id": (0,),
-    "alloc_instance_index": (-1,),
-    "parent_collection_id": (0,),
-}
-"""Constants that mean "none" (NO_MACHINE, DEDICATED_MACHINE, NO_ALLOC_COLLECTION, NO_ALLOC_INDEX)."""
+SENTINELS = GOOGLE_2019.none
+"""Constants that mean "none"."""
 
 
 @dataclass(frozen=True)
@@ -44,28 +32,35 @@ class V3Column:
 @cache
 def v3_columns(table: str) -> tuple[V3Column, ...]:
     """Return the canonical columns that a v3 table publishes, in canonical order."""
-    mandatory = RAW_2019[table].mandatory
-    found = []
-    for column in TABLES[table].columns:
-        source = column.source.get("2019")
-        if isinstance(source, str) and source.startswith(f"{table}."):
-            path = tuple(source.split(".")[1:])
-            found.append(V3Column(column, path, path[0] in mandatory))
-    return tuple(found)
+    by_column = {field.column: field for field in GOOGLE_2019.tables[table].fields}
+    return tuple(
+        V3Column(column, by_column[column.name].path, by_column[column.name].is_mandatory)
+        for column in TABLES[table].columns
+        if column.name in by_column
+    )
 
 
 def read_types(table: str) -> dict[str, str]:
     """Return DuckDB types of a v3 table's fields, for its JSON reader."""
-    return {field.name: _sql_type(field) for field in RAW_2019[table].fields}
+    raw = GOOGLE_2019.tables[table]
+    types = _nested(raw.fields, table)
+    for inner in raw.lists:
+        types[inner.name] = f"{_struct(_nested(inner.fields, inner.table))}[]"
+    return types
 
 
-def _sql_type(field: V3Field) -> str:
-    if field.type == "record":
-        inner = ", ".join(f'"{part.name}" {_sql_type(part)}' for part in field.fields)
-        base = f"STRUCT({inner})"
-    else:
-        base = _SQL[field.type]
-    return f"{base}[]" if field.repeated else base
+def _nested(fields: tuple[RawField, ...], table: str) -> dict[str, str]:
+    types: dict[str, dict[str, str]] = {}
+    for field in fields:
+        column = TABLES[table].column(field.column) if field.column else None
+        kind = "FLOAT" if column is None else "INTEGER" if column.type == "enum" else SQL_TYPES[column.type]
+        types.setdefault(field.path[0], {})[".".join(field.path[1:])] = kind
+    return {name: _struct(parts) if "" not in parts else parts[""] for name, parts in types.items()}
+
+
+def _struct(parts: dict[str, str]) -> str:
+    inner = ", ".join(f'"{name}" {kind}' for name, kind in parts.items())
+    return f"STRUCT({inner})"
 
 
 def has_machine(table: str) -> bool:

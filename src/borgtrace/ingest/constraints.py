@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from borgtrace.ingest.fast_csv import Tripped
-from borgtrace.schema import ENUMS
+from borgtrace.schema.dialects import GOOGLE_2019
 
-_RELATIONS = ENUMS["relation"].codes["2019"]
+_RELATIONS = GOOGLE_2019.codes["relation"]
 
 
 def unnest_constraints(events: pa.Table, lists: pa.ChunkedArray) -> pa.Table:

@@ -126,7 +126,7 @@ def _agree(sources: Sequence[Source]) -> None:
     """Refuse a mix of generations or of cells: a store holds one cell of one generation."""
     for what, kinds in (
         ("generations", {source.generation: source.path for source in sources}),
-        ("cells", {f"cell {s.cell}": s.path for s in sources if s.generation == "2019" and s.cell}),
+        ("cells", {f"cell {s.cell}": s.path for s in sources if s.cell}),
     ):
         if len(kinds) > 1:
             listed = "; ".join(f"{kind}: {path}" for kind, path in sorted(kinds.items()))

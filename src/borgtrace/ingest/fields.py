@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from borgtrace.ingest.columns2011 import TIMES, RawColumn
-from borgtrace.schema import ENUMS, Column, Generation
+from borgtrace.schema import Column, Dialect
 
 _INTEGER = r"regexp_full_match({text}, '[+-]?[0-9]+')"
 _BASE = {"int64": "BIGINT", "int32": "INTEGER", "float32": "FLOAT", "string": "VARCHAR"}
@@ -28,24 +28,24 @@ class TextField:
 def csv_field(raw: RawColumn, position: int) -> TextField:
     """Return how the `position`-th (1-based) CSV field fills its column."""
     text = f"fields[{position}]" if raw.keeps_empty else f"nullif(fields[{position}], '')"
-    return text_field(raw.column, text, "2011", is_mandatory=raw.is_mandatory and not raw.keeps_empty)
+    return text_field(raw.column, text, raw.dialect, is_mandatory=raw.is_mandatory and not raw.keeps_empty)
 
 
-def text_field(column: Column, text: str, generation: Generation, *, is_mandatory: bool) -> TextField:
+def text_field(column: Column, text: str, dialect: Dialect, *, is_mandatory: bool) -> TextField:
     """Return how a column is read from the SQL text `text`."""
     found = f'"text_{column.name}"'
-    value, tests = _reading(column, found, generation)
+    value, tests = _reading(column, found, dialect)
     absent = (("null_in_mandatory_field", f"{found} IS NULL"),) if is_mandatory else ()
     return TextField(column.name, text, value, (*absent, *tests))
 
 
-def _reading(column: Column, text: str, generation: Generation) -> tuple[str, tuple[tuple[str, str], ...]]:
+def _reading(column: Column, text: str, dialect: Dialect) -> tuple[str, tuple[tuple[str, str], ...]]:
     if column.type == "string":
         return text, (("unparsable_value", f"contains({text}, '�') OR contains({text}, chr(0))"),)
     if column.type == "bool":
         return _flag(text)
     if column.type == "enum":
-        return _code(column, text, generation)
+        return _code(column, text, dialect)
     if column.type == "float32":
         return _amount(column, text)
     return _whole_number(column, text)
@@ -56,11 +56,11 @@ def _flag(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
     return value, (("unparsable_value", f"{text} NOT IN ('0', '1', 'true', 'false')"),)
 
 
-def _code(column: Column, text: str, generation: Generation) -> tuple[str, tuple[tuple[str, str], ...]]:
-    enum = ENUMS[column.enum or ""]
+def _code(column: Column, text: str, dialect: Dialect) -> tuple[str, tuple[tuple[str, str], ...]]:
+    codes, null_codes = dialect.codes[column.enum or ""], dialect.null_codes.get(column.enum or "", ())
     number = f"TRY_CAST({text} AS BIGINT)"
-    cases = " ".join(f"WHEN {code} THEN '{name}'" for code, name in enum.codes[generation].items())
-    known = ", ".join(map(str, (*enum.codes[generation], *enum.null_codes.get(generation, ()))))
+    cases = " ".join(f"WHEN {code} THEN '{name}'" for code, name in codes.items())
+    known = ", ".join(map(str, (*codes, *null_codes)))
     return f"CASE {number} {cases} END", (
         ("unparsable_value", f"NOT {_INTEGER.format(text=text)}"),
         ("unknown_enum_code", f"{text} IS NOT NULL AND coalesce({number} NOT IN ({known}), true)"),

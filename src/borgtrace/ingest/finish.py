@@ -13,7 +13,7 @@ from borgtrace.ingest.crosschecks import count_across
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.task_index import write_tasks
 from borgtrace.ingest.usage_index import index_usage
-from borgtrace.schema import TABLES, TRACE_TABLES, Generation
+from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store.digest import file_digest, store_digest
 from borgtrace.store.layout import Layout, part_name
@@ -35,7 +35,7 @@ class Finished:
 def finish(
     connection: duckdb.DuckDBPyConnection,
     files: Mapping[str, Sequence[Path]],
-    generation: Generation,
+    dialect: Dialect,
     work: Path,
     progress: Progress,
 ) -> Finished:
@@ -47,7 +47,7 @@ def finish(
         DuckDB with its limits set.
     files
         Clustered Parquet files of every trace table.
-    generation
+    dialect
         Decides how ties in time are broken.
     work
         The new version of the store.
@@ -63,7 +63,7 @@ def finish(
         min(_threads(connection), INDEXERS),
         lambda done: progress.advance("index tasks", done),
     )
-    rows["tasks"] = write_tasks(connection, usage, files, generation, work / "tasks")
+    rows["tasks"] = write_tasks(connection, usage, files, dialect, work / "tasks")
     tasks = work / "tasks" / part_name(0)
     progress.begin("cross-check tables", len(TRACE_TABLES), "tables")
     quality = count_across(connection, files, tasks, suspects)

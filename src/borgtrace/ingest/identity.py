@@ -10,7 +10,6 @@ from typing import Any
 from borgtrace.errors import SourceError, StoreError
 from borgtrace.ingest.discover import Discovery
 from borgtrace.ingest.pending import staged_entries
-from borgtrace.schema import Generation
 from borgtrace.store.layout import INCOMPLETE, Layout
 from borgtrace.store.manifest import Manifest
 
@@ -19,7 +18,7 @@ from borgtrace.store.manifest import Manifest
 class Identity:
     """Which trace rows belong to; kept beside staged parts, whose raw files may be deleted."""
 
-    generation: Generation
+    generation: str
     cell: str
     synthetic: dict[str, Any] | None
 
@@ -76,7 +75,7 @@ def _found(found: Discovery) -> Identity:
 
 def _known(held: Manifest | None, layout: Layout) -> Identity | None:
     if held is not None:
-        return Identity("2011" if held.generation == "2011" else "2019", held.cell, held.synthetic)
+        return Identity(held.generation, held.cell, held.synthetic)
     path = _file(layout)
     return Identity(**json.loads(path.read_text())) if path.exists() else None
 

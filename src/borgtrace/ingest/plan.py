@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from borgtrace.errors import StoreError
-from borgtrace.ingest.columns2011 import raw_columns
-from borgtrace.ingest.columns2019 import v3_columns
 from borgtrace.ingest.discover import Discovery
 from borgtrace.ingest.sources import Source
-from borgtrace.schema import RAW_2011
+from borgtrace.schema import TABLES
 from borgtrace.store.parts import describe_numbers
 
 _UNPACKED = {"csv": 3.0, "json": 4.5, "parquet": 1.0, "kaggle": 1.0}
@@ -90,14 +88,17 @@ def _table_plan(name: str, sources: list[Source]) -> TablePlan:
         len(sources),
         sum(source.size for source in sources),
         describe_numbers((s.part for s in sources), next((s.parts for s in sources if s.parts), None)),
-        _columns(name),
+        _columns(sources[0]),
     )
 
 
-def _columns(raw_table: str) -> tuple[str, ...]:
-    if raw_table in RAW_2011:
-        return tuple(c.column.name for c in raw_columns(raw_table, RAW_2011[raw_table].field_counts[-1]))
-    return () if raw_table == "kaggle" else tuple(v3.column.name for v3 in v3_columns(raw_table))
+def _columns(source: Source) -> tuple[str, ...]:
+    """Return the canonical columns that a raw table fills, in published order where its fields have places."""
+    raw = source.dialect.tables.get(source.table)
+    if raw is None:
+        return ()
+    filled = [field.column for field in raw.fields]
+    return tuple(filled if raw.is_positional else (name for name in TABLES[raw.table].names if name in filled))
 
 
 def _gzip_size(source: Source) -> float:

@@ -17,6 +17,7 @@ from borgtrace.ingest.pending import Pending, find_pending, staged_entries
 from borgtrace.ingest.plan import plan, require_disk
 from borgtrace.ingest.progress import Progress, Silence
 from borgtrace.ingest.workers import disk_full, stage_all
+from borgtrace.schema import dialect
 from borgtrace.store.layout import INCOMPLETE, Layout
 from borgtrace.store.lock import writing
 from borgtrace.store.manifest import Manifest, SourceEntry, read_manifest
@@ -117,7 +118,9 @@ def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: 
         if held is None:
             raise faults[0]
         return IngestResult((), known, tuple(faults), held)
-    inputs = Inputs(identity.generation, identity.cell, held.sources if held else (), waiting, identity.synthetic)
+    inputs = Inputs(
+        dialect(identity.generation), identity.cell, held.sources if held else (), waiting, identity.synthetic
+    )
     manifest = build(layout, inputs, options.memory, jobs, progress)
     return IngestResult(tuple(staged), known, tuple(faults), manifest)
 

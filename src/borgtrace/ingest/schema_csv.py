@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 from borgtrace.errors import SchemaError
-from borgtrace.schema import RAW_2011
+from borgtrace.schema.dialects import GOOGLE_2011
 
 
 def check_schema_csv(path: Path) -> None:
@@ -18,8 +18,8 @@ def check_schema_csv(path: Path) -> None:
         Naming every line that differs.
     """
     expected = {
-        (raw.name, number): (field.content, field.format, "YES" if field.mandatory else "NO")
-        for raw in RAW_2011.values()
+        (raw.name, number): (field.name, field.format, "YES" if field.is_mandatory else "NO")
+        for raw in GOOGLE_2011.tables.values()
         for number, field in enumerate(raw.fields, 1)
     }
     with path.open(newline="") as file:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from borgtrace.schema import Generation
+from borgtrace.schema import Dialect
 
 Format = Literal["csv", "json", "parquet", "kaggle"]
 
@@ -23,12 +23,17 @@ class Source:
     """
 
     path: Path
-    generation: Generation
+    dialect: Dialect
     table: str
     format: Format
     is_gzip: bool
     size: int
     cell: str = ""
+
+    @property
+    def generation(self) -> str:
+        """What the manifest says the trace is."""
+        return self.dialect.trace
 
     @property
     def part(self) -> int | None:

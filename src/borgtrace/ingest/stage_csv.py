@@ -16,7 +16,6 @@ from borgtrace.ingest.fields import csv_field
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.staged import StagedPaths, StagedWriter, make_entry
 from borgtrace.ingest.streams import open_stream
-from borgtrace.schema import RAW_2011
 from borgtrace.store.manifest import SourceEntry
 
 
@@ -28,8 +27,8 @@ def stage_csv(source: Source, paths: StagedPaths, width: int) -> SourceEntry:
     SourceError
         When the file cannot be read to its end.
     """
-    table = RAW_2011[source.table].table
-    columns = raw_columns(source.table, width)
+    table = source.dialect.tables[source.table].table
+    columns = raw_columns(source.dialect, source.table, width)
     writer = StagedWriter(paths.table(table))
     try:
         try:

@@ -121,7 +121,7 @@ def _copy(
             cluster(connection, TABLES[name], relation, work / name)
         progress.advance(f"copy {name}", held.tables[name])
         files[name] = sorted((work / name).glob("part-*.parquet"))
-    done = finish(connection, files, held.generation, work, progress)  # type: ignore[arg-type]
+    done = finish(connection, files, held.dialect, work, progress)
     if not done.rows["tasks"] and not done.rows["collection_events"]:
         raise UsageError("subset", "nothing is left", way_out="look at what there is: borgtrace info STORE")
     return replace(

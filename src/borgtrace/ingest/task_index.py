@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from borgtrace.engine.embedded import SQL_TYPES
 from borgtrace.ingest.cluster import PARQUET
-from borgtrace.schema import TABLES, TERMINAL_EVENTS, Generation
+from borgtrace.schema import TABLES, TERMINAL_EVENTS, Dialect
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.enums import EVENT_TYPE
 from borgtrace.store.layout import part_name
@@ -24,7 +24,7 @@ def write_tasks(
     connection: duckdb.DuckDBPyConnection,
     usage: pa.Table,
     files: Mapping[str, Sequence[Path]],
-    generation: Generation,
+    dialect: Dialect,
     folder: Path,
 ) -> int:
     """Write the index of a store and return its number of rows.
@@ -37,7 +37,7 @@ def write_tasks(
         One row per task seen in usage, as `index_usage` returns.
     files
         Parquet files of instance_events and collection_events.
-    generation
+    dialect
         Decides what breaks ties in time: the order in the file (2011) or the life cycle (2019).
     folder
         Where the file goes; made here.
@@ -47,7 +47,7 @@ def write_tasks(
     _view(connection, "collection_events", files["collection_events"])
     connection.register("usage_index", usage)
     written = connection.execute(
-        f"COPY ({_query(generation)}) TO '{folder / part_name(0)}' ({PARQUET})"
+        f"COPY ({_query(dialect)}) TO '{folder / part_name(0)}' ({PARQUET})"
     ).fetchall()  # to the end: an open result bars other work on the connection
     connection.unregister("usage_index")
     return int(written[0][0]) if written else 0
@@ -66,9 +66,9 @@ def _view(connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path
     connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT *, 0 AS file_row_number FROM no_{name}")
 
 
-def _query(generation: Generation) -> str:
+def _query(dialect: Dialect) -> str:
     return f"""
-        WITH told AS ({_told(generation)}), names AS ({_names()}), joined AS (
+        WITH told AS ({_told(dialect)}), names AS ({_names()}), joined AS (
             SELECT coalesce(u.collection_id, e.collection_id) AS collection_id,
                    coalesce(u.instance_index, e.instance_index) AS instance_index,
                    coalesce(u.collection_type, e.collection_type) AS collection_type,
@@ -103,16 +103,16 @@ def _columns() -> str:
     )
 
 
-def _told(generation: Generation) -> str:
+def _told(dialect: Dialect) -> str:
     """SQL: per instance, the last known requests, counts of events, and how it ended."""
     known = ", ".join(_last_known(name) for name in _LAST_KNOWN)
     counts = ", ".join(f"count(*) FILTER (type = '{name}') AS {_count(name)}" for name in EVENT_TYPE.names)
-    ended = _ended_2011() if generation == "2011" else _ended_2019()
+    ended = _ended_2011() if dialect.tie_order == "file" else _ended_2019()
     return f"""
         SELECT collection_id, instance_index, arg_max(collection_type, {ORDER}) AS collection_type,
                min(time) AS first_event, max(time) AS last_event, {known}, {counts},
                arg_max(user, {ORDER}) AS user, {ended} AS end_type
-        FROM instance_events {"" if generation == "2011" else _LAST_TIME}
+        FROM instance_events {"" if dialect.tie_order == "file" else _LAST_TIME}
         GROUP BY collection_id, instance_index
     """
 

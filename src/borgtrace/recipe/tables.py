@@ -17,7 +17,7 @@ from borgtrace.errors import BorgtraceError, UsageError
 from borgtrace.lifecycle import DERIVED, Cache, code_version, hold
 from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.result import Provenance
-from borgtrace.schema import TABLES
+from borgtrace.schema import TABLES, Dialect, dialect
 from borgtrace.store import Store
 from borgtrace.store import open as open_store
 
@@ -76,6 +76,11 @@ class Tables:
         self.name, self.digest, self.engine = name, digest, engine
         self.traces, self.where, self.is_plan = traces, where, is_plan
         self.stages: dict[str, ir.Table] = {}
+
+    @property
+    def dialect(self) -> Dialect:
+        """The trace format of the store."""
+        return dialect(self.generation)
 
     @classmethod
     def of(

@@ -2,44 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from borgtrace.schema.dialects import GOOGLE_2011, Citation
 
-LICENCE = "Google's cluster traces are published under the licence CC-BY 4.0."
-
-
-@dataclass(frozen=True, slots=True)
-class Citation:
-    """One work; `marks` are the words by which references to it are known."""
-
-    text: str
-    address: str
-    marks: tuple[str, ...] = ()
-
-
-TRACES: dict[str, tuple[Citation, ...]] = {
-    "2011": (
-        Citation(
-            "C. Reiss, J. Wilkes, J. L. Hellerstein: Google cluster-usage traces: format + schema. "
-            "Technical report, Google Inc., 2011, revised 2014 for version 2.1.",
-            "https://github.com/google/cluster-data",
-        ),
-        Citation(
-            "J. Wilkes: More Google cluster data. Google research blog, November 2011.",
-            "https://github.com/google/cluster-data",
-        ),
-    ),
-    "2019": (
-        Citation(
-            "M. Tirmazi, A. Barker, N. Deng, M. E. Haque, Z. G. Qin, S. Hand, M. Harchol-Balter, J. Wilkes: "
-            "Borg: the Next Generation. EuroSys 2020.",
-            "https://doi.org/10.1145/3342195.3387517",
-        ),
-        Citation(
-            "J. Wilkes: Google cluster-usage traces v3. Technical report, Google Inc., April 2020.",
-            "https://github.com/google/cluster-data",
-        ),
-    ),
-}
+LICENCE = GOOGLE_2011.licence
 
 PAPERS: tuple[Citation, ...] = (
     Citation(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from borgtrace.report.values import integer
 from borgtrace.schema import TABLES
 from borgtrace.schema.reasons import REASONS, SEVERITIES
-from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR, to_wall_clock
+from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
 from borgtrace.store.manifest import Manifest
 
 _RANK = {severity: rank for rank, severity in enumerate(SEVERITIES)}
@@ -140,4 +140,4 @@ def _span(manifest: Manifest, table: str) -> str:
 def _instant(time: int, manifest: Manifest) -> str:
     if time in (BEFORE_TRACE, AFTER_TRACE):
         return "before the trace" if time == BEFORE_TRACE else "after the trace"
-    return f"{to_wall_clock(time, manifest.generation, manifest.cell):%-d %b %Y %H:%M %Z}"
+    return f"{manifest.dialect.wall_clock(time, manifest.cell):%-d %b %Y %H:%M %Z}"

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from borgtrace.recipe import Recipe
 from borgtrace.report import holdings
 from borgtrace.report.bundle import inline_script, javascript
-from borgtrace.report.citations import LICENCE, TRACES, papers_cited
+from borgtrace.report.citations import LICENCE, papers_cited
 from borgtrace.report.observations import observed
 from borgtrace.report.sections import VERDICTS, Section, grouped
 from borgtrace.report.values import integer
@@ -52,7 +52,7 @@ def report_html(manifest: Manifest, store_name: str, answered: Iterable[tuple[Re
         missing=holdings.missing_tables(manifest),
         counters=holdings.counters(manifest),
         conservation=holdings.conservation(manifest),
-        trace_citations=TRACES.get(manifest.generation, ()),
+        trace_citations=manifest.dialect.citations,
         papers=papers_cited(references),
         licence=LICENCE,
     )

@@ -11,7 +11,7 @@ from borgtrace.report.page import render, write_page
 from borgtrace.report.task_life import Life, chart, read_life, times
 from borgtrace.report.values import Heading, cell, shown_table
 from borgtrace.schema import TABLES, Column, Table
-from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, to_wall_clock
+from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 from borgtrace.store.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -116,4 +116,4 @@ def _span(manifest: Manifest, life: Life) -> str:
 def _instant(time: int, manifest: Manifest) -> str:
     if time in (BEFORE_TRACE, AFTER_TRACE):
         return "before the trace" if time == BEFORE_TRACE else "after the trace"
-    return f"{to_wall_clock(time, manifest.generation, manifest.cell):%-d %b %Y %H:%M:%S %Z}"
+    return f"{manifest.dialect.wall_clock(time, manifest.cell):%-d %b %Y %H:%M:%S %Z}"

@@ -6,10 +6,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from borgtrace.schema.dialects import PUBLISHED, Absent, Dialect
 from borgtrace.schema.enums import ENUMS
 from borgtrace.schema.reasons import REASONS
 from borgtrace.schema.tables import TABLES
-from borgtrace.schema.types import GENERATIONS, Absent, Column, Table
+from borgtrace.schema.types import Column, Table
 
 
 def tables_page() -> str:
@@ -37,10 +38,10 @@ def _table(table: Table) -> Iterator[str]:
     yield ""
     yield f"One row per {table.grain}. Key and order: {', '.join(f'`{name}`' for name in table.key)}."
     yield ""
-    yield "| column | type | unit | NULL | meaning | 2011 | 2019 |"
-    yield "|---|---|---|---|---|---|---|"
+    yield f"| column | type | unit | NULL | meaning | {' | '.join(one.name for one in PUBLISHED)} |"
+    yield "|---|---|---|---|---|" + "---|" * len(PUBLISHED)
     for column in table.columns:
-        sources = " | ".join(_source(column, generation) for generation in GENERATIONS)
+        sources = " | ".join(_source(one, table, column) for one in PUBLISHED)
         null = "yes" if column.nullable else "no"
         yield f"| `{column.name}` | {_type(column)} | {column.unit} | {null} | {column.doc} | {sources} |"
 
@@ -49,18 +50,18 @@ def _type(column: Column) -> str:
     return f"enum `{column.enum}`" if column.enum else column.type + (f" × {column.length}" if column.length else "")
 
 
-def _source(column: Column, generation: str) -> str:
-    source = column.source[generation]
+def _source(dialect: Dialect, table: Table, column: Column) -> str:
+    source = dialect.source(table.name, column.name)
     return f"– ({source.reason})" if isinstance(source, Absent) else f"`{source}`"
 
 
 def _enums() -> Iterator[str]:
-    yield "| enumeration | meaning | names (code in 2011, code in 2019) |"
+    yield f"| enumeration | meaning | names ({', '.join(f'code in {one.name}' for one in PUBLISHED)}) |"
     yield "|---|---|---|"
     for enum in ENUMS.values():
-        codes = {g: {name: code for code, name in enum.codes.get(g, {}).items()} for g in GENERATIONS}
+        codes = [{name: code for code, name in one.codes.get(enum.name, {}).items()} for one in PUBLISHED]
         names = ", ".join(
-            f"`{name}` ({codes['2011'].get(name, '–')}, {codes['2019'].get(name, '–')})" for name in enum.names
+            f"`{name}` ({', '.join(str(known.get(name, '–')) for known in codes)})" for name in enum.names
         )
         yield f"| {enum.name} | {enum.doc} | {names} |"
 

@@ -1,13 +1,11 @@
 """The trace's clock: int64 microseconds, 600 s before the trace is time zero.
 
-Sources: 2011 format document ("Time"); ClusterData2019.md (time zones of the cells).
+Source: 2011 format document ("Time").  What instant that is, and where a cell lives, is the dialect's.
 """
 
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
 
 from borgtrace.errors import UsageError
 
@@ -23,54 +21,6 @@ TRACE_START = 600 * SECOND
 BEFORE_TRACE = 0
 AFTER_TRACE = 2**63 - 1
 """Stored for "after the end of the trace"; 2⁶⁴−1 in raw files becomes this."""
-
-TIME_ZONES: dict[tuple[str, str], str] = {
-    ("2011", ""): "America/New_York",
-    **{("2019", cell): "America/New_York" for cell in "acd"},
-    **{("2019", cell): "America/Chicago" for cell in "bf"},
-    ("2019", "e"): "Europe/Helsinki",
-    ("2019", "g"): "Asia/Singapore",
-    ("2019", "h"): "Europe/Brussels",
-}
-"""Local time zone of each (generation, cell)."""
-
-_ORIGIN = {
-    "2011": datetime(2011, 5, 1, 19, 0, tzinfo=ZoneInfo("America/New_York")),
-    "2019": datetime(2019, 5, 1, 0, 0, tzinfo=ZoneInfo("America/Los_Angeles")),
-}
-
-
-def time_zone(generation: str, cell: str = "") -> str:
-    """Return the time zone a cell lives in; UTC where the cell is not known.
-
-    Examples
-    --------
-    >>> time_zone("2019", "g")
-    'Asia/Singapore'
-    """
-    return TIME_ZONES.get((generation, "" if generation == "2011" else cell), "UTC")
-
-
-def to_wall_clock(time: int, generation: str, cell: str = "") -> datetime:
-    """Convert a trace time in µs to the cell's local wall clock.
-
-    Raises
-    ------
-    UsageError
-        For the sentinels 0 and 2⁶³−1, which are not instants.
-
-    Examples
-    --------
-    >>> to_wall_clock(600_000_000, "2011").isoformat()
-    '2011-05-01T19:00:00-04:00'
-    >>> to_wall_clock(600_000_000, "2019", "a").isoformat()
-    '2019-05-01T03:00:00-04:00'
-    """
-    if time in (BEFORE_TRACE, AFTER_TRACE):
-        raise UsageError("time", "a sentinel has no wall clock", expected="a time inside the trace", got=str(time))
-    instant = _ORIGIN[generation].astimezone(UTC) + timedelta(microseconds=time - TRACE_START)
-    return instant.astimezone(ZoneInfo(time_zone(generation, cell)))
-
 
 _UNITS = {"us": 1, "µs": 1, "ms": 1000, "s": SECOND, "m": MINUTE, "min": MINUTE, "h": HOUR, "d": DAY}
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s|min|m|h|d)")

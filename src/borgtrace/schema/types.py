@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 ColumnType = Literal[
@@ -12,18 +11,6 @@ ColumnType = Literal[
 
 Generation = Literal["2011", "2019"]
 GENERATIONS: tuple[Generation, ...] = ("2011", "2019")
-
-
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """A column that one generation does not publish, and why."""
-
-    reason: str
-
-
-Source = str | Absent
-"""``"task_usage.6"`` (2011: raw table and 1-based field) or ``"instance_usage.average_usage.cpus"``
-(2019: raw table and path), or the reason why there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +30,6 @@ class Column:
         One sentence.
     nullable
         Whether NULL may be stored.
-    source
-        Where each generation publishes it.
     enum
         Name of the enumeration, for ``type="enum"``.
     length
@@ -56,7 +41,6 @@ class Column:
     unit: str
     doc: str
     nullable: bool = True
-    source: Mapping[str, Source] = field(default_factory=dict, hash=False)
     enum: str | None = None
     length: int | None = None
 

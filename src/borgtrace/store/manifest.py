@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import StoreError
-from borgtrace.schema import TABLES
+from borgtrace.schema import TABLES, Dialect, dialect
 from borgtrace.store.layout import FORMAT_VERSION, INCOMPLETE, Layout
 
 
@@ -66,6 +66,11 @@ class Manifest:
     resource_basis: str = "fraction of the largest machine of this generation"
     notes: tuple[str, ...] = ()
     format_version: str = FORMAT_VERSION
+
+    @property
+    def dialect(self) -> Dialect:
+        """The format the trace came in."""
+        return dialect(self.generation)
 
     @property
     def is_synthetic(self) -> bool:

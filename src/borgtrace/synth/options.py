@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from borgtrace.errors import UsageError
-from borgtrace.schema.raw2011 import RAW_2011
+from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.synth.hashing import key
 
 CELLS: Final = "abcdefgh"
@@ -44,14 +44,14 @@ class Options:
             _at_least("--parts", self.parts, 1)
         _one_of("--cell", self.cell, tuple(CELLS))
         _one_of("--format", self.file_format, ("json", "parquet"))
-        known = tuple(RAW_2011) if self.generation == "2011" else TABLES_2019
+        known = tuple(GOOGLE_2011.tables) if self.generation == "2011" else TABLES_2019
         for name in self.tables:
             _one_of("--tables", name, known)
 
     @property
     def chosen_tables(self) -> frozenset[str]:
         """The tables to write: all unless some were named."""
-        known = tuple(RAW_2011) if self.generation == "2011" else TABLES_2019
+        known = tuple(GOOGLE_2011.tables) if self.generation == "2011" else TABLES_2019
         return frozenset(self.tables or known)
 
     @property

@@ -7,8 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.schema.enums import EVENT_TYPE, MACHINE_EVENT_TYPE, MISSING_TYPE, Enum
-from borgtrace.schema.raw2011 import RAW_2011
 from borgtrace.synth.gzip_files import CompressedBlock, GzipFile, write_gzip
 from borgtrace.synth.machines import AttributeEvent, MachineEvent, Machines, attribute_name, hashed
 from borgtrace.synth.number_text import printed
@@ -16,7 +16,7 @@ from borgtrace.synth.trace_segment import CollectionEvent, InstanceEvent, TraceS
 
 
 def _codes(enum: Enum) -> dict[str, int]:
-    return {name: code for code, name in enum.codes["2011"].items()}
+    return {name: code for code, name in GOOGLE_2011.codes[enum.name].items()}
 
 
 _EVENT: Final = _codes(EVENT_TYPE)
@@ -88,10 +88,10 @@ def schema_text() -> str:
     lines = ["file pattern,field number,content,format,mandatory"]
     order = ("job_events", "task_events", "machine_events", "machine_attributes", "task_constraints", "task_usage")
     for name in order:
-        raw = RAW_2011[name]
+        raw = GOOGLE_2011.tables[name]
         single = "part-00000-of-00001" if raw.parts == 1 else "part-?????-of-?????"
         lines += [
-            f"{name}/{single}.csv.gz,{number},{field.content},{field.format},{'YES' if field.mandatory else 'NO'}"
+            f"{name}/{single}.csv.gz,{number},{field.name},{field.format},{'YES' if field.is_mandatory else 'NO'}"
             for number, field in enumerate(raw.fields, 1)
         ]
     return "\n".join(lines) + "\n"

@@ -7,15 +7,16 @@ records are objects.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from borgtrace.schema.arrow import raw_schema
+from borgtrace.schema.dialects import GOOGLE_2019
 from borgtrace.schema.enums import EVENT_TYPE, MACHINE_EVENT_TYPE, MISSING_TYPE, Enum
-from borgtrace.schema.raw2019 import RAW_2019, V3Field
 from borgtrace.synth.gzip_files import CompressedBlock, GzipFile
 from borgtrace.synth.hashing import key
 from borgtrace.synth.machines import AttributeEvent, MachineEvent, Machines, attribute_name, hashed
@@ -24,20 +25,12 @@ from borgtrace.synth.trace_segment import CollectionEvent, InstanceEvent, TraceS
 
 
 def _codes(enum: Enum) -> dict[str, int]:
-    return {name: code for code, name in enum.codes["2019"].items()}
+    return {name: code for code, name in GOOGLE_2019.codes[enum.name].items()}
 
 
 _EVENT: Final[dict[str, int]] = _codes(EVENT_TYPE)
 _MACHINE: Final[dict[str, int]] = _codes(MACHINE_EVENT_TYPE)
 _MISSING: Final[dict[str, int]] = _codes(MISSING_TYPE)
-_TYPES: Final[dict[str, pa.DataType]] = {
-    "int64": pa.int64(),
-    "int32": pa.int64(),
-    "enum": pa.int64(),
-    "float": pa.float32(),
-    "string": pa.string(),
-    "bool": pa.bool_(),
-}
 _CONSTRAINED: Final = ("SUBMIT", "UPDATE_PENDING", "UPDATE_RUNNING")
 """Events that list the constraints; on each of several events of one instant they would be doubled."""
 Record = dict[str, Any]
@@ -147,15 +140,6 @@ def _exported(value: Any) -> Any:
     return [_exported(item) for item in value]
 
 
-def _arrow(fields: Iterable[V3Field]) -> pa.Schema:
-    return pa.schema([(field.name, _arrow_type(field)) for field in fields])
-
-
-def _arrow_type(field: V3Field) -> pa.DataType:
-    one = pa.struct([(f.name, _arrow_type(f)) for f in field.fields]) if field.fields else _TYPES[field.type]
-    return pa.list_(one) if field.repeated else one
-
-
 class Writer2019:
     """Writes all tables over hash shards that stay open until the end."""
 
@@ -171,7 +155,7 @@ class Writer2019:
             for number in range(shards[table]):
                 path = out / f"{table}-{number:012d}.{ending}"
                 self._files[table, number] = (
-                    pq.ParquetWriter(path, _arrow(RAW_2019[table].fields), compression="snappy")
+                    pq.ParquetWriter(path, raw_schema(GOOGLE_2019.tables[table]), compression="snappy")
                     if is_parquet
                     else GzipFile(path)
                 )
@@ -202,7 +186,7 @@ class Writer2019:
         if isinstance(file, GzipFile):
             file.write("".join(map(json_line, records)).encode())
         elif records:
-            file.write_table(pa.Table.from_pylist(records, schema=_arrow(RAW_2019[table].fields)))
+            file.write_table(pa.Table.from_pylist(records, schema=raw_schema(GOOGLE_2019.tables[table])))
 
     def add_usage(self, number: int, pieces: dict[int, CompressedBlock | pa.Table], rows: int) -> None:
         """Append the usage of segment `number` to its shards."""

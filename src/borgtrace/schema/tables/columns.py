@@ -1,51 +1,34 @@
-"""Columns that several tables share, written once."""
+"""Columns that several tables share, written once, and short ways to declare the common kinds."""
 
 from __future__ import annotations
 
-from borgtrace.schema.types import Absent, Column, ColumnType, Source
-
-IMPLICIT_JOB = Absent("2011 has jobs only: every row is of type JOB")
-NO_ALLOCS = Absent("2011 has no alloc sets")
-NOT_IN_2011 = Absent("not published in 2011")
-NOT_IN_2019 = Absent("not published in 2019")
-FLAG = Absent("derived: true where the raw machine id is −1")
+from borgtrace.schema.types import Column, ColumnType
 
 
-def column(
-    name: str,
-    type: ColumnType,
-    unit: str,
-    doc: str,
-    in_2011: Source,
-    in_2019: Source,
-    *,
-    nullable: bool = True,
-    enum: str | None = None,
-    length: int | None = None,
-) -> Column:
-    """Declare a column with its two sources."""
-    return Column(name, type, unit, doc, nullable, {"2011": in_2011, "2019": in_2019}, enum, length)
-
-
-def key(name: str, type: ColumnType, unit: str, doc: str, in_2011: Source, in_2019: Source) -> Column:
+def key(name: str, type: ColumnType, unit: str, doc: str) -> Column:
     """Declare a column that may not be NULL."""
-    return column(name, type, unit, doc, in_2011, in_2019, nullable=False)
+    return Column(name, type, unit, doc, nullable=False)
 
 
-SOURCE_PART = Column(
-    "source_part",
-    "int32",
-    "id",
-    "Number in the raw file's name, else the rank of the file by content digest.",
-    nullable=False,
-    source={"2011": Absent("given at ingest"), "2019": Absent("given at ingest")},
+def code(name: str, enum: str, doc: str, *, nullable: bool = True) -> Column:
+    """Declare a column of an enumeration."""
+    return Column(name, "enum", "enum", doc, nullable, enum)
+
+
+def amount(name: str, doc: str, unit: str = "fraction") -> Column:
+    """Declare a measured or requested amount."""
+    return Column(name, "float32", unit, doc)
+
+
+COLLECTION_ID = key("collection_id", "int64", "id", "The collection the instance belongs to.")
+INSTANCE_INDEX = key("instance_index", "int32", "id", "Position of the instance in its collection, from 0.")
+TIME = key("time", "int64", "us", "When it happened, on the trace's clock.")
+MACHINE_ID = key("machine_id", "int64", "id", "The machine.")
+COLLECTION_TYPE = code("collection_type", "collection_type", "JOB or ALLOC_SET.", nullable=False)
+ON_DEDICATED_MACHINE = key(
+    "is_on_dedicated_machine", "bool", "1", "Whether the machine is a dedicated one, which has no id."
 )
-SOURCE_ROW = Column(
-    "source_row",
-    "int64",
-    "id",
-    "Data row in the raw file, counted from 0.",
-    nullable=False,
-    source={"2011": Absent("given at ingest"), "2019": Absent("given at ingest")},
+PROVENANCE = (
+    key("source_part", "int32", "id", "Number in the raw file's name, else the rank of the file by content digest."),
+    key("source_row", "int64", "id", "Data row in the raw file, counted from 0."),
 )
-PROVENANCE = (SOURCE_PART, SOURCE_ROW)

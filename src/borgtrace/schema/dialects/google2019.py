@@ -1,0 +1,185 @@
+"""Google's traces of May 2019 (v3): JSON lines or Parquet, five tables with nested records, eight cells.
+
+BigQuery's export writes every integer and code as a JSON string, floats as numbers, leaves NULL fields out, and nests
+records.  Sources: ``clusterdata_trace_format_v3.proto``, the buckets' own ``*.schema.json``, ``ClusterData2019.md``.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from borgtrace.schema.dialects.rates import NONE, SHARED, V3, about, at_most
+from borgtrace.schema.dialects.raw import RawField, RawTable
+from borgtrace.schema.dialects.trace_format import Citation, Dialect, Publication, Rate
+
+
+def _fields(plain: str, mandatory: str = "", **renamed: str) -> tuple[RawField, ...]:
+    """List fields in proto order; a field fills the column of its own name, but those of `renamed`."""
+    return tuple(
+        RawField(name, renamed.get(name.replace(".", "__"), name), name in mandatory.split()) for name in plain.split()
+    )
+
+
+_COMMON = "time type collection_id scheduling_class missing_type collection_type priority alloc_collection_id"
+
+TABLES = (
+    RawTable(
+        "machine_events",
+        "machine_events",
+        _fields(
+            "time machine_id type switch_id capacity.cpus capacity.memory platform_id missing_data_reason",
+            "time machine_id type",
+            capacity__cpus="cpu_capacity",
+            capacity__memory="memory_capacity",
+        ),
+    ),
+    RawTable(
+        "machine_attributes",
+        "machine_attributes",
+        _fields("time machine_id name value deleted", "time machine_id name", deleted="is_deleted"),
+    ),
+    RawTable(
+        "collection_events",
+        "collection_events",
+        _fields(
+            f"{_COMMON} user collection_name collection_logical_name parent_collection_id start_after_collection_ids "
+            "max_per_machine max_per_switch vertical_scaling scheduler",
+            "time type collection_id",
+        ),
+    ),
+    RawTable(
+        "instance_events",
+        "instance_events",
+        _fields(
+            f"{_COMMON} instance_index machine_id alloc_instance_index resource_request.cpus resource_request.memory",
+            "time type collection_id instance_index",
+            resource_request__cpus="cpu_request",
+            resource_request__memory="memory_request",
+        ),
+        lists=(RawTable("constraint", "instance_constraints", _fields("name value relation", "name")),),
+    ),
+    RawTable(
+        "instance_usage",
+        "instance_usage",
+        _fields(
+            "start_time end_time collection_id instance_index machine_id alloc_collection_id alloc_instance_index "
+            "collection_type average_usage.cpus average_usage.memory maximum_usage.cpus maximum_usage.memory "
+            "random_sample_usage.cpus random_sample_usage.memory assigned_memory page_cache_memory "
+            "cycles_per_instruction memory_accesses_per_instruction sample_rate cpu_usage_distribution "
+            "tail_cpu_usage_distribution",
+            "start_time end_time collection_id instance_index",
+            average_usage__cpus="average_cpu",
+            average_usage__memory="average_memory",
+            maximum_usage__cpus="maximum_cpu",
+            maximum_usage__memory="maximum_memory",
+            random_sample_usage__cpus="sampled_cpu",
+            random_sample_usage__memory="",  # never filled: the sample is one of CPU
+        ),
+    ),
+)
+
+NO_MACHINE = 0
+DEDICATED_MACHINE = -1
+NO_ALLOC_COLLECTION = 0
+NO_ALLOC_INDEX = -1
+
+EVENTS = (
+    "SUBMIT",
+    "QUEUE",
+    "ENABLE",
+    "SCHEDULE",
+    "EVICT",
+    "FAIL",
+    "FINISH",
+    "KILL",
+    "LOST",
+    "UPDATE_PENDING",
+    "UPDATE_RUNNING",
+)
+
+GOOGLE_2019 = Dialect(
+    name="2019",
+    trace="2019",
+    title="Google cluster trace 2019",
+    year=2019,
+    formats=("json", "parquet"),
+    tables={raw.name: raw for raw in TABLES},
+    codes={
+        "event_type": dict(enumerate(EVENTS)),
+        "machine_event_type": {0: "EVENT_TYPE_UNKNOWN", 1: "ADD", 2: "REMOVE", 3: "UPDATE"},
+        "missing_type": {
+            1: "SNAPSHOT_BUT_NO_TRANSITION",
+            2: "NO_SNAPSHOT_OR_TRANSITION",
+            3: "EXISTS_BUT_NO_CREATION",
+            4: "TRANSITION_MISSING_STEP",
+            5: "TOO_MANY_EVENTS",
+        },
+        "missing_data_reason": {1: "SNAPSHOT_BUT_NO_TRANSITION"},
+        "collection_type": {0: "JOB", 1: "ALLOC_SET"},
+        "vertical_scaling": {0: "VERTICAL_SCALING_SETTING_UNKNOWN", 1: "OFF", 2: "CONSTRAINED", 3: "FULLY_AUTOMATED"},
+        "scheduler": {0: "DEFAULT", 1: "BATCH"},
+        "relation": {
+            0: "EQUAL",
+            1: "NOT_EQUAL",
+            2: "LESS_THAN",
+            3: "GREATER_THAN",
+            4: "LESS_THAN_EQUAL",
+            5: "GREATER_THAN_EQUAL",
+            6: "PRESENT",
+            7: "NOT_PRESENT",
+        },
+    },
+    null_codes={"missing_type": (0,), "missing_data_reason": (0,)},
+    none={
+        "machine_id": (NO_MACHINE, DEDICATED_MACHINE),
+        "alloc_collection_id": (NO_ALLOC_COLLECTION,),
+        "alloc_instance_index": (NO_ALLOC_INDEX,),
+        "parent_collection_id": (0,),
+    },
+    absent={"instance_events.user": "2019 publishes it per collection, in collection_events"},
+    tie_order="life_cycle",  # rows of a shard are in no order
+    shards="hash",
+    # v3 notes; best-effort batch is 100–115 as in Google's notebook.
+    tiers=(
+        ("free", 0, 99),
+        ("beb", 100, 115),
+        ("mid", 116, 119),
+        ("production", 120, 359),
+        ("monitoring", 360, 2**31 - 1),
+    ),
+    origin=datetime(2019, 5, 1, 0, 0, tzinfo=ZoneInfo("America/Los_Angeles")),
+    span=timedelta(days=31),
+    time_zones={
+        "a": "America/New_York",
+        "b": "America/Chicago",
+        "c": "America/New_York",
+        "d": "America/New_York",
+        "e": "Europe/Helsinki",
+        "f": "America/Chicago",
+        "g": "Asia/Singapore",
+        "h": "Europe/Brussels",
+    },
+    publication=Publication(
+        "https://storage.googleapis.com", "clusterdata_2019_{cell}", "{table}-{part:012d}.{format}.gz"
+    ),
+    citations=(
+        Citation(
+            "M. Tirmazi, A. Barker, N. Deng, M. E. Haque, Z. G. Qin, S. Hand, M. Harchol-Balter, J. Wilkes: "
+            "Borg: the Next Generation. EuroSys 2020.",
+            "https://doi.org/10.1145/3342195.3387517",
+        ),
+        Citation(
+            "J. Wilkes: Google cluster-usage traces v3. Technical report, Google Inc., April 2020.",
+            "https://github.com/google/cluster-data",
+        ),
+    ),
+    anomalies={
+        **SHARED,
+        "window_full": Rate("66 %", V3, about(0.66)),
+        "assigned_memory_zero": Rate("25 %", V3, about(0.25)),
+        "dedicated_usage": Rate("none", V3, NONE),
+        "percentiles_empty": Rate("occurs", V3),
+        "alloc_holds_tasks": Rate("≤ 100 % (contained)", V3, at_most(1.02)),
+    },
+)

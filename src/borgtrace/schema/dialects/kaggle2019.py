@@ -1,0 +1,30 @@
+"""The flattened sample of 2019 (``borg_traces_data.csv``): CSV with a header, one row of three joined v3 records.
+
+The file joins instance_events, collection_events and instance_usage of eight cells, and is passed around with extra
+columns.  Its codes are v3's; its own labels (``event``, ``failed``) are not trusted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from borgtrace.schema.dialects.google2019 import GOOGLE_2019
+from borgtrace.schema.dialects.raw import Flattened
+
+KAGGLE_2019 = replace(
+    GOOGLE_2019,
+    name="kaggle-2019",
+    title="Flattened sample of Google cluster trace 2019",
+    formats=("kaggle",),
+    tables={name: GOOGLE_2019.tables[name] for name in ("instance_events", "collection_events", "instance_usage")},
+    flattened=Flattened(
+        header=frozenset({"instance_events_type", "collections_events_type", "cluster"}),
+        cell="cluster",
+        table="instance_usage",
+        renamed={
+            ("instance_events", "type"): "instance_events_type",
+            ("collection_events", "type"): "collections_events_type",
+        },
+    ),
+    publication=None,
+)

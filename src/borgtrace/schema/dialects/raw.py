@@ -1,0 +1,133 @@
+"""What a raw table is: its fields, and the canonical column that each of them fills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A column that a dialect does not publish, and why."""
+
+    reason: str
+
+
+Source = str | Absent
+"""``"task_usage.6"`` (raw table and 1-based field) or ``"instance_usage.average_usage.cpus"`` (raw table and path),
+or the reason why there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawField:
+    """One field of a raw table.
+
+    Parameters
+    ----------
+    name
+        Its published name; a path such as ``average_usage.cpus`` for a field of a nested record.
+    column
+        The canonical column it fills; ``""`` where none does.
+    is_mandatory
+        Whether a row without it is refused.
+    format
+        The publisher's own word for its type, where files of the trace say it.
+    keeps_empty
+        Whether empty text is a value of its own rather than NULL.
+    """
+
+    name: str
+    column: str
+    is_mandatory: bool = False
+    format: str = ""
+    keeps_empty: bool = False
+
+    @property
+    def path(self) -> tuple[str, ...]:
+        """Names from the record's root to the value."""
+        return tuple(self.name.split("."))
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """One raw table and the canonical table its rows go to.
+
+    Parameters
+    ----------
+    name
+        Name of its files or folder.
+    table
+        The canonical table.
+    fields
+        In published order.
+    is_positional
+        Whether fields are known by their place (delimited text without a header) or by name.
+    optional
+        How many of the last fields older versions lack.
+    parts
+        How many files are published, where that is fixed.
+    signature
+        Regular expression by 0-based place, where the number of fields alone does not tell the table.
+    lists
+        Lists of records inside a row that become rows of another table; they inherit the row's own columns.
+    """
+
+    name: str
+    table: str
+    fields: tuple[RawField, ...]
+    is_positional: bool = False
+    optional: int = 0
+    parts: int | None = None
+    signature: Mapping[int, str] = field(default_factory=dict)
+    lists: tuple[RawTable, ...] = ()
+
+    @property
+    def field_counts(self) -> tuple[int, ...]:
+        """Numbers of fields that a row may have."""
+        return tuple(sorted({len(self.fields) - self.optional, len(self.fields)}))
+
+    @property
+    def mandatory(self) -> tuple[str, ...]:
+        """Names of the fields without which a row is refused."""
+        return tuple(item.name for item in self.fields if item.is_mandatory)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names at the root of a record, those of lists among them."""
+        names = [*(item.path[0] for item in self.fields), *(inner.name for inner in self.lists)]
+        return tuple(dict.fromkeys(names))
+
+    def source(self, table: str, column: str) -> str | None:
+        """Return where this raw table publishes a column of a canonical table, or None."""
+        for inner in self.lists:
+            if inner.table == table:
+                found = inner.source(table, column)
+                return f"{self.name}.{found}" if found else self.source(self.table, column)
+        if self.table != table:
+            return None
+        for number, item in enumerate(self.fields, 1):
+            if item.column == column:
+                return f"{self.name}.{number if self.is_positional else item.name}"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Flattened:
+    """A delimited file with a header, each row of which joins one record of each of several tables.
+
+    Parameters
+    ----------
+    header
+        Columns by which such a file is known.
+    cell
+        The column that names the cell of a row.
+    table
+        The canonical table whose rows the ledger counts.
+    renamed
+        Columns that carry another name than the field they hold: (raw table, field) → column.
+    """
+
+    header: frozenset[str]
+    cell: str
+    table: str
+    renamed: Mapping[tuple[str, str], str]

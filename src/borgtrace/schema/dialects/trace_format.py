@@ -1,0 +1,216 @@
+"""What a trace format is: one value that holds everything in which two traces differ.
+
+Code that must treat two traces differently asks the dialect; nothing else in the package compares names of formats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from borgtrace.errors import UsageError
+from borgtrace.schema.dialects.raw import Absent, Flattened, RawTable, Source
+from borgtrace.schema.tables import TABLES, TRACE_TABLES
+from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, TRACE_START
+
+Tiers = tuple[tuple[str, int, int], ...]
+"""(tier, lowest, highest) priority, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """One work; `marks` are the words by which references to it are known."""
+
+    text: str
+    address: str
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """How often a documented anomaly occurs.
+
+    Parameters
+    ----------
+    expected
+        The documented rate in words.
+    source
+        Where that is written.
+    documented
+        Lowest and highest share (or count, where `is_count`); None where only its existence is documented.
+    """
+
+    expected: str
+    source: str
+    documented: tuple[float, float] | None = None
+    is_count: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """Where a trace is published: `bucket` and `path` are templates over cell, table, part, parts and format."""
+
+    host: str
+    bucket: str
+    path: str
+
+
+@dataclass(frozen=True, eq=False)
+class Dialect:
+    """One trace format.
+
+    Parameters
+    ----------
+    name
+        What ``--generation``, ``--dialect`` and messages call it.
+    trace
+        The trace whose rows these are; what manifests say (the flattened sample of 2019 says ``"2019"``).
+    formats
+        Formats its files come in, the usual one first.
+    tables
+        Raw tables by name, the small ones first.
+    codes, null_codes
+        For each enumeration the name of each code, and the codes that mean "nothing to say" (NULL).
+    none
+        Numbers that stand for "none" and become NULL, by column.
+    absent
+        Why a column is not published, by column or ``table.column``.
+    tie_order
+        What settles equal times: the order of the files, or the life cycle (where shards are unordered).
+    shards
+        Whether the parts of a table are cut by time or by a hash.
+    tiers
+        Tiers of its priorities.
+    raw_priority
+        The raw v3-like priority of each priority, where priorities are ranks.
+    origin
+        The instant of `TRACE_START`.
+    time_zones
+        Time zone of each cell; of the cell ``""`` where cells have no names.
+    span
+        Length of the whole published trace.
+    anomalies
+        Rates of its documented anomalies.
+    flattened
+        How rows of a file that joins several tables are taken apart, else None.
+    """
+
+    name: str
+    trace: str
+    title: str
+    year: int
+    formats: tuple[str, ...]
+    tables: Mapping[str, RawTable]
+    codes: Mapping[str, Mapping[int, str]]
+    tie_order: Literal["file", "life_cycle"]
+    shards: Literal["time", "hash"]
+    tiers: Tiers
+    origin: datetime
+    span: timedelta
+    time_zones: Mapping[str, str]
+    anomalies: Mapping[str, Rate]
+    citations: tuple[Citation, ...]
+    publication: Publication | None
+    null_codes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    none: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    absent: Mapping[str, str] = field(default_factory=dict)
+    raw_priority: tuple[int, ...] = ()
+    flattened: Flattened | None = None
+    resource_basis: str = "fraction of the largest machine of this generation"
+    licence: str = "Google's cluster traces are published under the licence CC-BY 4.0."
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """Names of its cells; empty where there is one without a name."""
+        return tuple(cell for cell in self.time_zones if cell)
+
+    def source(self, table: str, column: str) -> Source:
+        """Return where a column of a canonical table comes from, or why it comes from nowhere.
+
+        Examples
+        --------
+        >>> from borgtrace.schema.dialects import dialect
+        >>> dialect("2011").source("instance_usage", "average_cpu")
+        'task_usage.6'
+        >>> dialect("2019").source("instance_usage", "average_cpu")
+        'instance_usage.average_usage.cpus'
+        >>> dialect("2011").source("instance_usage", "alloc_collection_id").reason
+        '2011 has no alloc sets'
+        """
+        if table not in TRACE_TABLES:
+            return Absent("derived at ingest")
+        found = (raw.source(table, column) for raw in self.tables.values())
+        return next(filter(None, found), Absent(self._why_absent(table, column)))
+
+    def publishes(self, column: str, table: str | None = None) -> bool:
+        """Return whether raw files hold a column of a canonical table (of any table, where None).
+
+        Examples
+        --------
+        >>> from borgtrace.schema.dialects import dialect
+        >>> [dialect(name).publishes("alloc_collection_id") for name in ("2011", "2019")]
+        [False, True]
+        """
+        tables = TRACE_TABLES if table is None else (table,)
+        return any(isinstance(self.source(name, column), str) for name in tables if column in TABLES[name].names)
+
+    def tier_of(self, priority: int) -> str:
+        """Name the tier of a priority; KeyError outside the published range.
+
+        Examples
+        --------
+        >>> from borgtrace.schema.dialects import dialect
+        >>> dialect("2019").tier_of(115), dialect("2011").tier_of(9)
+        ('beb', 'production')
+        """
+        for name, lowest, highest in self.tiers:
+            if lowest <= priority <= highest:
+                return name
+        raise KeyError(priority)
+
+    def time_zone(self, cell: str = "") -> str:
+        """Return the time zone of a cell; UTC where the cell is not known.
+
+        Examples
+        --------
+        >>> from borgtrace.schema.dialects import dialect
+        >>> dialect("2019").time_zone("g")
+        'Asia/Singapore'
+        """
+        return self.time_zones.get(cell if self.cells else "", "UTC")
+
+    def wall_clock(self, time: int, cell: str = "") -> datetime:
+        """Convert a trace time in µs to the local time of a cell.
+
+        Raises
+        ------
+        UsageError
+            For the sentinels 0 and 2⁶³−1, which are not instants.
+
+        Examples
+        --------
+        >>> from borgtrace.schema.dialects import dialect
+        >>> dialect("2011").wall_clock(600_000_000).isoformat()
+        '2011-05-01T19:00:00-04:00'
+        """
+        if time in (BEFORE_TRACE, AFTER_TRACE):
+            raise UsageError("time", "a sentinel has no wall clock", expected="a time inside the trace", got=str(time))
+        instant = self.origin.astimezone(UTC) + timedelta(microseconds=time - TRACE_START)
+        return instant.astimezone(ZoneInfo(self.time_zone(cell)))
+
+    def _why_absent(self, table: str, column: str) -> str:
+        for key in (f"{table}.{column}", column):
+            if key in self.absent:
+                return self.absent[key]
+        return _DERIVED.get(column, f"not published in {self.trace}")
+
+
+_DERIVED = {
+    "source_part": "given at ingest",
+    "source_row": "given at ingest",
+    "position": "given at ingest",
+    "is_on_dedicated_machine": "derived: true where the raw machine id is −1",
+}
