@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from borgtrace.recipe import Recipe, recipes
+from borgtrace.recipe import Question, recipes
 from generate.text import plain, table
 
 INTRO = """# Recipes
@@ -22,7 +22,7 @@ def page() -> str:
     return "\n\n".join([INTRO.strip(), contents, *(_recipe(recipe) for recipe in found.values())]) + "\n"
 
 
-def _recipe(recipe: Recipe) -> str:
+def _recipe(recipe: Question) -> str:
     blocks = [
         f"## {recipe.name} {{ #{recipe.name} }}",
         f"*{plain(recipe.question)}*",

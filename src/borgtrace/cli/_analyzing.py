@@ -17,12 +17,12 @@ from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from borgtrace.errors import UsageError
-from borgtrace.recipe import Finding, Recipe, Result, Tables
+from borgtrace.recipe import Finding, Question, Result, Tables, with_subjects
 
 _CLAIM_COLUMNS = ("recipe", "id", "statement", "published", "measured", "verdict", "reason", "source")
 
 
-def parse_settings(settings: Sequence[str], chosen: Sequence[Recipe]) -> dict[str, Any]:
+def parse_settings(settings: Sequence[str], chosen: Sequence[Question]) -> dict[str, Any]:
     """Turn NAME=VALUE into parameters, of the type of their default.
 
     Raises
@@ -62,14 +62,14 @@ def open_tables(store: Path, engine: str, *, where: str, memory: str) -> Tables:
     return Tables.of(store, engine, where=where, memory=memory)
 
 
-def print_list(chosen: Sequence[Recipe]) -> None:
+def print_list(chosen: Sequence[Question]) -> None:
     """Print names and questions."""
     width = max(len(recipe.name) for recipe in chosen)
     for recipe in chosen:
         print(f"{recipe.name:<{width}}  {recipe.question}")
 
 
-def print_sql(store: Path, chosen: Sequence[Recipe], parameters: Mapping[str, Any]) -> None:
+def print_sql(store: Path, chosen: Sequence[Question], parameters: Mapping[str, Any]) -> None:
     """Print the BigQuery SQL of every relational stage, shared tables first and once."""
     from borgtrace.engine.bigquery import compile_sql
     from borgtrace.lifecycle import DERIVED
@@ -87,13 +87,13 @@ def print_sql(store: Path, chosen: Sequence[Recipe], parameters: Mapping[str, An
                 print(f"-- {recipe.name}: {name}\n{compile_sql(stage)};\n")
 
 
-def _own(recipe: Recipe, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _own(recipe: Question, parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name in recipe.parameters}
 
 
 def answer(
-    chosen: Sequence[Recipe],
-    tables: Tables,
+    chosen: Sequence[Question],
+    tables: Any,
     parameters: Mapping[str, Any],
     *,
     out: Path | None,
@@ -119,14 +119,14 @@ def answer(
         print(claims_csv(claims), end="")
 
 
-def _run(chosen: Sequence[Recipe], tables: Tables, parameters: Mapping[str, Any]) -> Iterator[Result]:
+def _run(chosen: Sequence[Question], tables: Any, parameters: Mapping[str, Any]) -> Iterator[Result]:
     talk = Console(stderr=True, highlight=False)
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=talk, transient=True, disable=not talk.is_terminal) as progress:
         task = progress.add_task("", total=len(chosen))
-        for recipe in chosen:
+        for recipe, subject in with_subjects(chosen, tables):
             progress.update(task, description=recipe.name)
-            result = recipe.run(tables, **_own(recipe, parameters))
+            result = recipe.run(subject, **_own(recipe, parameters))
             seconds = result.provenance.seconds
             said = (
                 f"not applicable: {result.not_applicable}"

@@ -16,12 +16,12 @@ from borgtrace.colocation.source import PoolTables, pool_of
 from borgtrace.errors import StoreError, UsageError
 from borgtrace.placement.estimators.registry import estimators
 from borgtrace.placement.packers import packers
-from borgtrace.recipe import NotApplicable, Recipe, Tables, recipes
+from borgtrace.recipe import NotApplicable, Question, Tables, recipes
 
 _PACKAGE = "borgtrace.colocation."
 
 
-def experiments() -> dict[str, Recipe]:
+def experiments() -> dict[str, Question]:
     """The questions about colocation, by name."""
     return {name: recipe for name, recipe in recipes().items() if recipe.module.startswith(_PACKAGE)}
 
@@ -135,7 +135,7 @@ def check(given: Mapping[str, Any]) -> None:
         )
 
 
-def _prepare(tables: Tables, chosen: Sequence[Recipe], parameters: Mapping[str, Any]) -> None:
+def _prepare(tables: Tables, chosen: Sequence[Question], parameters: Mapping[str, Any]) -> None:
     """Run the cells of several experiments in one pass over the instances."""
     from borgtrace.colocation.experiments._grids import Scale, grid_of
     from borgtrace.colocation.experiments._outcomes import cells_of

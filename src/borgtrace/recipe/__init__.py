@@ -9,8 +9,21 @@ from __future__ import annotations
 from borgtrace.recipe.claims import Claim, Finding
 from borgtrace.recipe.definition import Recipe
 from borgtrace.recipe.notapplicable import NotApplicable
+from borgtrace.recipe.question import Question, with_subjects
 from borgtrace.recipe.registry import find_recipe, recipes
 from borgtrace.recipe.result import Provenance, Result
 from borgtrace.recipe.tables import Tables
 
-__all__ = ["Claim", "Finding", "NotApplicable", "Provenance", "Recipe", "Result", "Tables", "find_recipe", "recipes"]
+__all__ = [
+    "Claim",
+    "Finding",
+    "NotApplicable",
+    "Provenance",
+    "Question",
+    "Recipe",
+    "Result",
+    "Tables",
+    "find_recipe",
+    "recipes",
+    "with_subjects",
+]

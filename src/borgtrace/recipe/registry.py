@@ -1,4 +1,4 @@
-"""Finds the recipes: modules of the question packages that have a constant ``RECIPE``.
+"""Finds the questions: modules of the question packages that have a constant ``RECIPE`` or ``EXPERIMENT``.
 
 The packages are named by text and imported on first use, so that this layer depends on none of them
 and neither the command line nor the report names an analysis.
@@ -15,10 +15,11 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 
 from borgtrace.errors import UsageError
-from borgtrace.recipe.definition import Recipe
+from borgtrace.recipe.question import Question
 
 PACKAGES = ("borgtrace.analyses", "borgtrace.colocation", "borgtrace.datasets")
-"""Packages whose modules (of any depth, names without a leading underscore) may hold a ``RECIPE``."""
+"""Packages whose modules (of any depth, names without a leading underscore) may hold a question."""
+_CONSTANTS = ("RECIPE", "EXPERIMENT")
 
 
 def _modules(package: str) -> Iterator[ModuleType]:
@@ -32,12 +33,15 @@ def _modules(package: str) -> Iterator[ModuleType]:
 
 
 def _mentions_recipe(module: str) -> bool:
-    """Whether a module's source has the constant: others (some import PyTorch) are not imported."""
+    """Whether a module's source has such a constant: others (some import PyTorch) are not imported."""
     spec = find_spec(module)
-    return spec is not None and spec.origin is not None and "\nRECIPE" in Path(spec.origin).read_text("utf-8")
+    if spec is None or spec.origin is None:
+        return False
+    text = Path(spec.origin).read_text("utf-8")
+    return any(f"\n{name} = " in text for name in _CONSTANTS)
 
 
-def collect(packages: tuple[str, ...]) -> dict[str, Recipe]:
+def collect(packages: tuple[str, ...]) -> dict[str, Question]:
     """Return the recipes of some packages by name, in the order (`order`, name).
 
     Raises
@@ -45,11 +49,11 @@ def collect(packages: tuple[str, ...]) -> dict[str, Recipe]:
     UsageError
         Where two modules declare the same name.
     """
-    found: dict[str, Recipe] = {}
+    found: dict[str, Question] = {}
     for package in packages:
         for module in _modules(package):
-            recipe = getattr(module, "RECIPE", None)
-            if not isinstance(recipe, Recipe) or recipe.module != module.__name__:
+            recipe = next((getattr(module, name) for name in _CONSTANTS if hasattr(module, name)), None)
+            if not isinstance(recipe, Question) or recipe.module != module.__name__:
                 continue
             if recipe.name in found:
                 raise UsageError("recipes", f"two modules declare {recipe.name}", got=module.__name__)
@@ -58,12 +62,12 @@ def collect(packages: tuple[str, ...]) -> dict[str, Recipe]:
 
 
 @cache
-def recipes() -> Mapping[str, Recipe]:
+def recipes() -> Mapping[str, Question]:
     """Return all recipes by name."""
     return MappingProxyType(collect(PACKAGES))
 
 
-def find_recipe(name: str) -> Recipe:
+def find_recipe(name: str) -> Question:
     """Return one recipe.
 
     Raises

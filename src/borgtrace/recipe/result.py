@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from borgtrace.recipe.checks import conform
 from borgtrace.recipe.claims import Finding
+from borgtrace.recipe.notapplicable import NotApplicable
+from borgtrace.recipe.question import Question
+from borgtrace.schema.arrow import arrow_schema
 
 if TYPE_CHECKING:
     import altair as alt
-
-    from borgtrace.recipe.definition import Recipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,7 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A recipe's answer on one store.
+    """The answer to a question, about one store.
 
     Attributes
     ----------
@@ -57,11 +60,37 @@ class Result:
         Why the store cannot answer, or None.
     """
 
-    recipe: Recipe
+    recipe: Question
     table: pa.Table
     provenance: Provenance
     findings: tuple[Finding, ...] = ()
     not_applicable: str | None = None
+
+    @classmethod
+    def of(
+        cls, question: Question, compute: Callable[[], pa.Table], provenance: Callable[[float], Provenance]
+    ) -> Result:
+        """Run a computation, check the answer against its declaration, and judge the claims on it.
+
+        Parameters
+        ----------
+        question
+            Whose answer it is.
+        compute
+            Returns the answer, or raises :class:`NotApplicable`.
+        provenance
+            Says where the answer comes from, given the seconds it took.
+        """
+        start = time.perf_counter()
+        try:
+            answer, reason = conform(compute(), question.result), None
+        except NotApplicable as refusal:
+            answer, reason = arrow_schema(question.result).empty_table(), str(refusal)
+        seconds = time.perf_counter() - start
+        findings = tuple(
+            claim.judge(answer) if reason is None else claim.not_applicable(reason) for claim in question.claims
+        )
+        return cls(question, answer, provenance(seconds), findings, reason)
 
     def plot(self) -> alt.TopLevelMixin | None:
         """Draw the result; None where there is nothing to draw."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from borgtrace.errors import BorgtraceError
-from borgtrace.recipe import Recipe, Tables, find_recipe, recipes
+from borgtrace.recipe import Question, Tables, find_recipe, recipes, with_subjects
 from borgtrace.report.page import report_html, write_page
 from borgtrace.report.sections import Section, refused, section
 
@@ -78,16 +78,16 @@ def write(
 
 
 def _answers(
-    chosen: Sequence[Recipe],
+    chosen: Sequence[Question],
     tables: Tables,
     failures: dict[str, BorgtraceError],
     progress: Callable[[str, int, int], None] | None,
-) -> Iterator[tuple[Recipe, Section]]:
-    for number, recipe in enumerate(chosen):
+) -> Iterator[tuple[Question, Section]]:
+    for number, (recipe, subject) in enumerate(with_subjects(chosen, tables)):
         if progress:
             progress(recipe.name, number, len(chosen))
         try:
-            yield recipe, section(recipe.run(tables))
+            yield recipe, section(recipe.run(subject))
         except BorgtraceError as error:
             failures[recipe.name] = error
             yield recipe, refused(recipe, str(error))

@@ -10,7 +10,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from borgtrace.recipe import Recipe
+from borgtrace.recipe import Question
 from borgtrace.report import holdings
 from borgtrace.report.bundle import inline_script, javascript
 from borgtrace.report.citations import LICENCE, papers_cited
@@ -22,7 +22,7 @@ from borgtrace.store.manifest import Manifest
 INCOMPLETE = ".incomplete"
 
 
-def report_html(manifest: Manifest, store_name: str, answered: Iterable[tuple[Recipe, Section]]) -> str:
+def report_html(manifest: Manifest, store_name: str, answered: Iterable[tuple[Question, Section]]) -> str:
     """Return the report page.
 
     Parameters

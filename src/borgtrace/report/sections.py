@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from borgtrace.recipe import Finding, Recipe, Result
+from borgtrace.recipe import Finding, Question, Result
 from borgtrace.report.charts import Figure, TooManyPointsError, figure
 from borgtrace.report.prose import inline, paragraphs
 from borgtrace.report.values import ShownTable, shown_table
@@ -74,7 +74,7 @@ def section(result: Result) -> Section:
     )
 
 
-def refused(recipe: Recipe, reason: str) -> Section:
+def refused(recipe: Question, reason: str) -> Section:
     """Return the section of a question whose computation was refused."""
     return Section(
         recipe.name.replace("_", "-"),
@@ -91,7 +91,7 @@ def refused(recipe: Recipe, reason: str) -> Section:
     )
 
 
-def grouped(sections: Iterable[tuple[Recipe, Section]]) -> list[Group]:
+def grouped(sections: Iterable[tuple[Question, Section]]) -> list[Group]:
     """Gather sections by package and topic of their recipes, in order of first appearance."""
     found: dict[str, list[Section]] = {}
     for recipe, item in sections:

@@ -1,0 +1,112 @@
+"""What every question has: a name, a declared answer, a chart, and what papers claim about it."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from borgtrace.errors import UsageError
+from borgtrace.recipe.claims import Claim
+from borgtrace.schema.types import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question: how it is computed, drawn, declared, and what papers claim about it.
+
+    What it is asked of is the subclass's: a recipe is asked of tables, an experiment of a study of a task pool.
+
+    Parameters
+    ----------
+    name
+        Name on the command line and of the files it writes.
+    compute
+        From the subject to one small table, pure: no clock, no global random state, no drawing.  Raises
+        :class:`~borgtrace.recipe.NotApplicable` where the subject cannot answer.
+    plot
+        ``plot(result) -> alt.Chart`` (or a concatenation): sees only the result; imports altair itself.
+    result
+        Declaration of the result, of the type of the store's tables.
+    claims
+        Published statements that are judged on the result.
+    reads
+        Tables the question needs; one of them without rows makes it not applicable.
+    reference
+        Where the method comes from.
+    order
+        Place among the questions, smaller first.
+    topic
+        Heading under which a page lists the question; the heading of its package where empty.
+    """
+
+    name: str
+    compute: Callable[..., Any]
+    plot: Callable[[Any], Any]
+    result: Table
+    claims: tuple[Claim, ...] = ()
+    reads: tuple[str, ...] = ()
+    reference: str = ""
+    order: int = 100
+    topic: str = ""
+
+    @property
+    def module(self) -> str:
+        """Name of the module that declares it: that of its chart, for `compute` may be made elsewhere."""
+        return self.plot.__module__
+
+    @property
+    def question(self) -> str:
+        """First line of the module's docstring."""
+        text = sys.modules[self.module].__doc__ or self.name
+        return text.strip().splitlines()[0]
+
+    @property
+    def method(self) -> str:
+        """The module's docstring after its first line: how the number is computed."""
+        text = inspect.cleandoc(sys.modules[self.module].__doc__ or "")
+        return text.partition("\n")[2].strip()
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Names of the parameters with their defaults."""
+        raise NotImplementedError
+
+    def subject(self, tables: Any) -> Any:
+        """Make what the question is asked of from a store's tables; questions of one kind share it."""
+        return tables
+
+    def run(self, store: Any, engine: str | None = None, **params: Any) -> Any:
+        """Return the :class:`~borgtrace.recipe.Result` on a subject, or on a store from which it is made."""
+        raise NotImplementedError
+
+    def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, Any]:
+        """Return the relational stages over the canonical tables, computing nothing."""
+        raise NotImplementedError
+
+    def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return all parameters, as given or by default.
+
+        Raises
+        ------
+        UsageError
+            For a parameter the question does not have.
+        """
+        known = self.parameters
+        for name in given:
+            if name not in known:
+                expected = "one of " + ", ".join(known) if known else "no parameters"
+                raise UsageError(self.name, "no such parameter", expected=expected, got=name)
+        return {**known, **given}
+
+
+def with_subjects(questions: Iterable[Question], tables: Any) -> Iterator[tuple[Question, Any]]:
+    """Pair each question with what it is asked of; questions of one kind get the same subject and what it keeps."""
+    made: dict[type[Question], Any] = {}
+    for question in questions:
+        kind = type(question)
+        if kind not in made:
+            made[kind] = question.subject(tables)
+        yield question, made[kind]
