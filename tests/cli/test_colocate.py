@@ -104,3 +104,10 @@ def test_an_unknown_experiment_lists_the_known(capsys):
     err = capsys.readouterr().err
     assert err.startswith("borgtrace: --experiment: unknown name: expected one of ")
     assert "packing_base" in err
+
+
+def test_one_is_a_number_of_tasks_and_none_is_not(capsys):
+    assert run("--synthetic", "20", "--tasks", "1", "--experiment", "packing_rebalancing", *FAST) == 0
+    assert run("--synthetic", "20", "--tasks", "0", "--experiment", "packing_rebalancing", *FAST) == 2
+    assert "--tasks: " in capsys.readouterr().err
+    assert run("--synthetic", "1", "--experiment", "packing_rebalancing", *FAST) == 0

@@ -152,7 +152,12 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {first}-{len(whole) - 1}/{len(whole)}")
         for header in self.bucket.described(path):
             self.send_header(*header)
-        self.send_header("Content-Length", str(len(body) + {"short_length": -7, "long_length": 9}.get(fault or "", 0)))
+        if fault == "too_long":  # no length is announced: the body lasts until the server hangs up
+            self.send_header("Connection", "close")
+            self.close_connection = True
+        else:
+            lie = {"short_length": -7, "long_length": 9}.get(fault or "", 0)
+            self.send_header("Content-Length", str(len(body) + lie))
         self.end_headers()
         if method == "GET":
             self._send(path, body, fault)
@@ -188,6 +193,8 @@ class _Handler(BaseHTTPRequestHandler):
             elif fault == "short_length":
                 self._write(path, body[:-7])
                 self.close_connection = True
+            elif fault == "too_long":
+                self._write(path, body + gzip.compress(b"more"))
             elif fault == "long_length":
                 self._write(path, body)
                 self._hang_up("cut")

@@ -274,3 +274,25 @@ def test_a_ledger_cut_by_a_kill_is_read_up_to_the_cut(serve, archives, session, 
     book.write_bytes(book.read_bytes()[:-25])
     assert refetch(session, server, tmp_path) == 0
     assert plan_of(session, server, tmp_path).todo == ()
+
+
+def test_more_than_was_announced_is_thrown_away_and_asked_for_again(serve, archives, session, tmp_path):
+    """What comes too much ends in a whole gzip member, so that only its length gives it away."""
+    files = archives(usage_paths(1))
+    server = serve(files, hashes=(), etags=False)
+    plan = plan_of(session, server, tmp_path)
+    faults = iter(["too_long", None])
+    server.choose = lambda method, path: next(faults) if method == "GET" else None
+    assert fetch(session, plan)[0].error is None
+    assert_whole(plan.folder, files)
+
+
+def test_what_is_always_too_long_is_given_up(serve, archives, session, tmp_path):
+    files = archives(usage_paths(1))
+    server = serve(files, hashes=(), etags=False)
+    plan = plan_of(session, server, tmp_path)
+    server.choose = lambda method, path: "too_long" if method == "GET" else None
+    (outcome,) = fetch(session, plan)
+    (size,) = map(len, files.values())
+    assert f"more than the {size:,} bytes that were announced" in str(outcome.error)
+    assert not [path for path in plan.folder.rglob("*.gz") if path.is_file()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -192,5 +193,6 @@ class Store:
             for name, count in self.manifest.tables.items()
         )
         made = " — <b>synthetic</b>" if self.manifest.is_synthetic else ""
-        title = f"Google cluster trace {self.manifest.generation} {self.manifest.cell}{made}"
+        # Generation and cell come from a file that may be anybody's.
+        title = f"Google cluster trace {escape(self.manifest.generation)} {escape(self.manifest.cell)}{made}"
         return f"<table><caption>{title}</caption><tr><th>table</th><th>rows</th></tr>{rows}</table>"
