@@ -192,7 +192,7 @@ def test_another_format_version_is_refused_and_rebuilt(raw, tmp_path, expected):
     with pytest.raises(StoreError) as error:
         borgtrace.open(store)
     assert str(error.value) == (
-        f"{store}: store of another format version: expected 1.0, got 9.0; "
+        f"{store}: store of another format version: expected 1.1, got 9.0; "
         f"build it again: borgtrace ingest SRC --store {store} --rebuild"
     )
     ingest([raw], store, IngestOptions(jobs=1, rebuild=True))

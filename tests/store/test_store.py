@@ -155,6 +155,6 @@ def test_verify_finds_damage(small, tmp_path):
     (copy / "manifest.json").write_text(json.dumps(manifest))
     np.save(copy / "traces" / "average_cpu.npy", np.zeros(3, np.float32))
     failed = {check.name: check.found for check in verify(copy) if not check.holds}
-    assert sorted(failed) == ["arrays", "conservation", "digest", "instance_events: order"]
+    assert sorted(failed) == ["arrays", "conservation", "files", "instance_events: content", "instance_events: order"]
     assert failed["instance_events: order"] == "row 1 of part-00000.parquet does not follow"
     assert failed["arrays"] == "average_cpu.npy"

@@ -18,6 +18,7 @@ from borgtrace.ingest.inputs import StagedPart, number_parts, present_relation, 
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staged import StagedPaths, staged_key
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
+from borgtrace.store.content import store_digest
 from borgtrace.store.layout import INCOMPLETE, Layout
 from borgtrace.store.manifest import Manifest, SourceEntry
 from borgtrace.store.swap import commit_next
@@ -72,7 +73,9 @@ class _Builder:
             cell=self.inputs.cell,
             time_zone=self.inputs.dialect.time_zone(self.inputs.cell),
             code_version=__version__,
-            digest=finished.digest,
+            digest=store_digest(finished.content),
+            content=finished.content,
+            files=finished.files,
             tables=finished.rows,
             sources=self.entries,
             quality=finished.quality,

@@ -1,4 +1,4 @@
-"""From clustered tables to a finished store: index, arrays, cross-checks, digest, time range."""
+"""From clustered tables to a finished store: index, arrays, cross-checks, digests, time range."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from borgtrace.ingest.task_index import write_tasks
 from borgtrace.ingest.usage_index import index_usage
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.time import AFTER_TRACE
-from borgtrace.store.digest import file_digest, store_digest
+from borgtrace.store.content import table_digest
+from borgtrace.store.digest import file_digests
 from borgtrace.store.layout import Layout, part_name
 
 INDEXERS = 4
@@ -28,7 +29,8 @@ class Finished:
 
     rows: dict[str, int]
     quality: dict[str, dict[str, int]]
-    digest: str
+    content: dict[str, str]
+    files: dict[str, str]
     time_range: dict[str, list[int]]
 
 
@@ -68,10 +70,17 @@ def finish(
     progress.begin("cross-check tables", len(TRACE_TABLES), "tables")
     quality = count_across(connection, files, tasks, suspects)
     progress.advance("cross-check tables", len(TRACE_TABLES))
+    threads, written = _threads(connection), {**files, "tasks": [tasks]}
+    progress.begin("digest", sum(rows.values()), "rows")
+    content = {}
+    for name, table in TABLES.items():
+        content[name] = table_digest(table, written[name], threads)
+        progress.advance("digest", rows[name])
     return Finished(
         {name: rows[name] for name in TABLES},
         quality,
-        _digest({**files, "tasks": [tasks]}),
+        content,
+        file_digests([*(path for paths in written.values() for path in paths), *traces.glob("*.npy")], threads),
         _time_range(connection, files),
     )
 
@@ -83,10 +92,6 @@ def _threads(connection: duckdb.DuckDBPyConnection) -> int:
 def count_rows(files: Sequence[Path]) -> int:
     """Return the rows of Parquet files, from their footers."""
     return sum(pq.read_metadata(path).num_rows for path in files)
-
-
-def _digest(files: Mapping[str, Sequence[Path]]) -> str:
-    return store_digest((f"{name}/{path.name}", file_digest(path)) for name, paths in files.items() for path in paths)
 
 
 def _time_range(connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]]) -> dict[str, list[int]]:

@@ -15,7 +15,8 @@ from borgtrace.ingest.cluster import cluster, sorting_connection
 from borgtrace.ingest.finish import finish
 from borgtrace.ingest.progress import Progress, Silence
 from borgtrace.schema import TABLES, TRACE_TABLES
-from borgtrace.store.layout import INCOMPLETE, Layout
+from borgtrace.store.content import store_digest
+from borgtrace.store.layout import FORMAT_VERSION, INCOMPLETE, Layout
 from borgtrace.store.lock import writing
 from borgtrace.store.manifest import Manifest, read_manifest
 from borgtrace.store.swap import commit_next
@@ -127,7 +128,10 @@ def _copy(
     return replace(
         held,
         code_version=__version__,
-        digest=done.digest,
+        digest=store_digest(done.content),
+        content=done.content,
+        files=done.files,
+        format_version=FORMAT_VERSION,
         tables=done.rows,
         sources=(),
         quality=done.quality,

@@ -2,7 +2,7 @@
 
 Draw `r` of a task is a hash of (key of the task, r) — a counter-based generator — so it depends neither on
 the thread that computes it, nor on which other tasks are drawn, nor on how many draws are asked for: the
-first columns of a longer run are the shorter run.  The hash is SplitMix64 (Steele, Lea & Flood, OOPSLA'14).
+first columns of a longer run are the shorter run.
 """
 
 from __future__ import annotations
@@ -12,25 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.hashing import hashed
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-_S27, _S30, _S31, _S32 = np.uint64(27), np.uint64(30), np.uint64(31), np.uint64(32)
+_S32 = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
 Keys = NDArray[np.uint64]
 Values = NDArray[np.float32]
 Index = NDArray[np.int64]
-
-
-@compiled(inline=True)
-def hashed(key: np.uint64, counter: np.uint64) -> np.uint64:
-    """Number `counter` of the random sequence `key`: 64 even bits (SplitMix64)."""
-    z = key + counter * _GOLDEN
-    z = (z ^ (z >> _S30)) * _MIX_1
-    z = (z ^ (z >> _S27)) * _MIX_2
-    return z ^ (z >> _S31)
 
 
 @compiled()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -26,17 +27,13 @@ def add_array(layout: Layout, column: str) -> None:
     StoreError
         When the store cannot be written to.
     """
-    parts = [pq.ParquetFile(part) for part in layout.parts("instance_usage")]
-    rows = sum(part.metadata.num_rows for part in parts)
+    rows = sum(pq.read_metadata(part).num_rows for part in layout.parts("instance_usage"))
     path = layout.array(column)
     incomplete = path.with_name(f"{path.stem}.{os.getpid()}{INCOMPLETE}")
     try:
         array = np.lib.format.open_memmap(incomplete, mode="w+", dtype=np.float32, shape=(rows,))
-        done = 0
-        for part in parts:
-            for batch in part.iter_batches(1 << 20, columns=[column]):
-                array[done : done + batch.num_rows] = as_floats(batch.column(0))
-                done += batch.num_rows
+        for at, block in column_blocks(layout, column):
+            array[at : at + len(block)] = block
         array.flush()
         incomplete.replace(path)
     except PermissionError as error:
@@ -45,6 +42,15 @@ def add_array(layout: Layout, column: str) -> None:
             f"no array of {column} yet, and the store cannot be written to",
             way_out="let its owner read that column once",
         ) from error
+
+
+def column_blocks(layout: Layout, column: str) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield a measured column in blocks of rows as float32, each with its first row."""
+    row = 0
+    for part in layout.parts("instance_usage"):
+        for batch in pq.ParquetFile(part).iter_batches(1 << 20, columns=[column]):
+            yield row, as_floats(batch.column(0))
+            row += batch.num_rows
 
 
 def as_floats(column: pa.Array | pa.ChunkedArray) -> np.ndarray:

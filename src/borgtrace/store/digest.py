@@ -1,27 +1,35 @@
-"""The digest of a store: one number for all its tables."""
+"""Digests of files, by which `verify` finds what has changed on disk since it was written."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from joblib import Parallel, delayed
 
-def store_digest(files: Iterable[tuple[str, str]]) -> str:
-    """Return the SHA-256 over sorted (path within the store, SHA-256) pairs.
 
-    Examples
-    --------
-    >>> store_digest([("b", "2"), ("a", "1")]) == store_digest([("a", "1"), ("b", "2")])
-    True
-    """
-    digest = hashlib.sha256()
-    for name, content in sorted(files):
-        digest.update(f"{name} {content}\n".encode())
-    return digest.hexdigest()
+def file_digests(paths: Sequence[Path], threads: int = 1) -> dict[str, str]:
+    """Return the SHA-256 of each file of a store, by its path in the store (``tasks/part-00000.parquet``)."""
+    digests = Parallel(threads, backend="threading")(delayed(file_digest)(path) for path in paths)
+    return {f"{path.parent.name}/{path.name}": digest for path, digest in zip(paths, digests, strict=True)}
 
 
 def file_digest(path: Path) -> str:
     """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def digest_1_0(files: Mapping[str, str]) -> str:
+    """Return what a manifest of format 1.0 calls digest: SHA-256 over its files' paths and digests.
+
+    Examples
+    --------
+    >>> digest_1_0({"b": "2", "a": "1"}) == digest_1_0({"a": "1", "b": "2"})
+    True
+    """
+    digest = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        digest.update(f"{name} {content}\n".encode())
+    return digest.hexdigest()

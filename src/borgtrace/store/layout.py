@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-FORMAT_VERSION = "1.0"
-"""Major.minor of the store's layout; another major version is refused."""
+FORMAT_VERSION = "1.1"
+"""Major.minor of the store's layout; another major version is refused.  1.1: content digests."""
 
 INCOMPLETE = ".incomplete"
 

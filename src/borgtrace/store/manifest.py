@@ -49,6 +49,9 @@ class SourceEntry:
 class Manifest:
     """The manifest of a store.
 
+    ``digest`` is the store's content digest and ``content`` those of its tables
+    (:mod:`borgtrace.store.content`); ``files`` has the SHA-256 of each file.  A store of format 1.0 has
+    neither: its ``digest`` is one over its files.
     ``quality`` holds counters found over whole tables (``{table: {reason: number}}``), beside those
     of each source; ``synthetic`` is None for Google's data and describes the generator otherwise.
     """
@@ -66,6 +69,8 @@ class Manifest:
     resource_basis: str = "fraction of the largest machine of this generation"
     notes: tuple[str, ...] = ()
     format_version: str = FORMAT_VERSION
+    content: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
 
     @property
     def dialect(self) -> Dialect:

@@ -1,9 +1,10 @@
-"""Is a store what its manifest says?  Digests, order, keys, conservation, index and arrays."""
+"""Is a store what its manifest says?  Files, contents, order, keys, conservation, index and arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,13 @@ import pyarrow.parquet as pq
 
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.arrow import arrow_schema
-from borgtrace.store.digest import file_digest, store_digest
+from borgtrace.store.columns import MEASURED, column_blocks
+from borgtrace.store.content import table_digest
+from borgtrace.store.digest import digest_1_0, file_digests
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, read_manifest
+
+Finding = tuple[bool, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +32,7 @@ class Check:
     found: str
 
 
-def verify(root: Path, progress: Callable[[str], None] = lambda name: None) -> list[Check]:
+def verify(root: Path, progress: Callable[[str], None] = lambda name: None, threads: int = 1) -> list[Check]:
     """Check a store from its files alone.
 
     Parameters
@@ -36,6 +41,13 @@ def verify(root: Path, progress: Callable[[str], None] = lambda name: None) -> l
         The store.
     progress
         Called with the name of each check before it runs.
+    threads
+        How many files or row groups are read at a time.
+
+    Returns
+    -------
+    list of Check
+        All checks, those that fail included; a file that cannot be read fails its checks.
 
     Raises
     ------
@@ -44,47 +56,65 @@ def verify(root: Path, progress: Callable[[str], None] = lambda name: None) -> l
 
     Notes
     -----
-    Reads every file once for its digest, and the key columns once more.
+    Reads every file once for its digest, every column once for the content digests, the key columns once more.
+    A store of format 1.0 has no content digests: its one digest, over its files, is compared instead.
     """
     manifest, layout = read_manifest(root), Layout(root)
-    return list(_checks(manifest, layout, progress))
-
-
-def _checks(manifest: Manifest, layout: Layout, progress: Callable[[str], None]) -> Iterator[Check]:
-    progress("digest")
-    yield _digest(manifest, layout)
-    progress("conservation")
-    yield _conservation(manifest)
-    for name, table in TABLES.items():
+    checks = []
+    for name, run in _checks(manifest, layout, threads):
         progress(name)
-        yield _rows(name, manifest, layout)
-        yield _columns(table, layout)
-        yield _order(table, layout)
-    progress("index")
-    yield _index(manifest, layout)
-    yield _arrays(manifest, layout)
+        try:
+            holds, found = run()
+        except (OSError, ValueError, pa.ArrowException) as error:  # what readers raise for damaged files
+            holds, found = False, (str(error).strip() or type(error).__name__).splitlines()[0]
+        checks.append(Check(name, holds, found))
+    return checks
 
 
-def _digest(manifest: Manifest, layout: Layout) -> Check:
-    found = store_digest((f"{name}/{path.name}", file_digest(path)) for name in TABLES for path in layout.parts(name))
-    same = found == manifest.digest
-    return Check("digest", same, found if same else f"{found}, the manifest says {manifest.digest}")
+def _checks(manifest: Manifest, layout: Layout, threads: int) -> Iterator[tuple[str, Callable[[], Finding]]]:
+    yield "files", partial(_files, manifest, layout, threads)
+    yield "conservation", partial(_conservation, manifest)
+    for table in TABLES.values():
+        yield f"{table.name}: rows", partial(_rows, table.name, manifest, layout)
+        yield f"{table.name}: columns", partial(_columns, table, layout)
+        yield f"{table.name}: order", partial(_order, table, layout)
+        if manifest.content:
+            yield f"{table.name}: content", partial(_content, table, manifest, layout, threads)
+    yield "index", partial(_index, manifest, layout)
+    yield "arrays", partial(_arrays, manifest, layout)
 
 
-def _conservation(manifest: Manifest) -> Check:
+def _files(manifest: Manifest, layout: Layout, threads: int) -> Finding:
+    """Compare files with their digests; arrays that were built on first use have none."""
+    tables = [path for name in TABLES for path in layout.parts(name)]
+    if not manifest.files:
+        found = digest_1_0(file_digests(tables, threads))
+        same = found == manifest.digest
+        return same, found if same else f"{found}, the manifest says {manifest.digest}"
+    known = [path for name in manifest.files if (path := layout.root / name).exists()]
+    digests = file_digests(sorted({*tables, *known}), threads)
+    wrong = sorted({name for name, _ in digests.items() ^ manifest.files.items()})
+    return not wrong, f"{', '.join(wrong[:3])}: changed, missing or unknown" if wrong else f"{len(digests)} as written"
+
+
+def _content(table: Table, manifest: Manifest, layout: Layout, threads: int) -> Finding:
+    found, expected = table_digest(table, layout.parts(table.name), threads), manifest.content.get(table.name, "")
+    return found == expected, found if found == expected else f"{found}, the manifest says {expected}"
+
+
+def _conservation(manifest: Manifest) -> Finding:
     broken = [entry.name for entry in manifest.sources if not entry.is_conserved]
     rows = sum(entry.rows_in for entry in manifest.sources)
-    return Check("conservation", not broken, ", ".join(broken) or f"{rows:,} rows in, all accounted for")
+    return not broken, ", ".join(broken) or f"{rows:,} rows in, all accounted for"
 
 
-def _rows(name: str, manifest: Manifest, layout: Layout) -> Check:
+def _rows(name: str, manifest: Manifest, layout: Layout) -> Finding:
     found = sum(pq.read_metadata(path).num_rows for path in layout.parts(name))
     expected = manifest.tables.get(name, 0)
-    text = f"{found:,}" if found == expected else f"{found:,}, the manifest says {expected:,}"
-    return Check(f"{name}: rows", found == expected, text)
+    return found == expected, f"{found:,}" if found == expected else f"{found:,}, the manifest says {expected:,}"
 
 
-def _columns(table: Table, layout: Layout) -> Check:
+def _columns(table: Table, layout: Layout) -> Finding:
     expected = arrow_schema(table)
     wrong = []
     for path in layout.parts(table.name):
@@ -94,7 +124,7 @@ def _columns(table: Table, layout: Layout) -> Check:
             for field in expected
             if field.name not in found.names or not _same_type(found.field(field.name).type, field.type)
         ]
-    return Check(f"{table.name}: columns", not wrong, "; ".join(wrong[:3]) or f"{len(expected)} as declared")
+    return not wrong, "; ".join(wrong[:3]) or f"{len(expected)} as declared"
 
 
 def _same_type(found: pa.DataType, expected: pa.DataType) -> bool:
@@ -103,22 +133,20 @@ def _same_type(found: pa.DataType, expected: pa.DataType) -> bool:
     return bool(found == expected)
 
 
-def _order(table: Table, layout: Layout) -> Check:
+def _order(table: Table, layout: Layout) -> Finding:
     """Each key must be greater than the one before it: so it is sorted, and unique."""
     last: pa.Table | None = None
-    row = 0
     for path in layout.parts(table.name):
+        row = 0
         for batch in pq.ParquetFile(path).iter_batches(1 << 20, columns=list(table.key)):
             block = pa.Table.from_batches([batch]).select(list(table.key))
             joined = block if last is None else pa.concat_tables([last, block])
             fault = _first_fault(joined)
             if fault is not None:
-                at = row + fault - (last is not None)
-                return Check(f"{table.name}: order", False, f"row {at:,} of {path.name} does not follow")
+                return False, f"row {row + fault - (last is not None):,} of {path.name} does not follow"
             last = block.slice(block.num_rows - 1)
             row += block.num_rows
-        row = 0
-    return Check(f"{table.name}: order", True, f"sorted and unique by {', '.join(table.key)}")
+    return True, f"sorted and unique by {', '.join(table.key)}"
 
 
 def _first_fault(keys: pa.Table) -> int | None:
@@ -135,22 +163,26 @@ def _first_fault(keys: pa.Table) -> int | None:
     return int(wrong[0]) + 1 if len(wrong) else None
 
 
-def _index(manifest: Manifest, layout: Layout) -> Check:
+def _index(manifest: Manifest, layout: Layout) -> Finding:
     index = pq.read_table(layout.parts("tasks"), columns=["first_row", "n_windows"])
     windows = index.column("n_windows").to_numpy().astype(np.int64)
     first = index.column("first_row").to_numpy()
     right = np.array_equal(first, np.cumsum(windows) - windows)
     total, expected = int(windows.sum()), manifest.tables.get("instance_usage", 0)
     holds = bool(right) and total == expected
-    return Check("index", holds, f"{total:,} windows of {len(windows):,} tasks, {expected:,} usage rows")
+    return holds, f"{total:,} windows of {len(windows):,} tasks, {expected:,} usage rows"
 
 
-def _arrays(manifest: Manifest, layout: Layout) -> Check:
-    expected = manifest.tables.get("instance_usage", 0)
-    wrong = [
-        path.name
-        for path in sorted(layout.traces.glob("*.npy"))
-        if np.load(path, mmap_mode="r" if expected else None).shape != (expected,)
-    ]
-    count = len(list(layout.traces.glob("*.npy")))
-    return Check("arrays", not wrong, ", ".join(wrong) or f"{count} of {expected:,} rows")
+def _arrays(manifest: Manifest, layout: Layout) -> Finding:
+    """Compare each array of a measured column with the column; of the others, the length."""
+    paths = sorted(layout.traces.glob("*.npy"))
+    wrong = [path.name for path in paths if not _agrees(path, manifest.tables.get("instance_usage", 0), layout)]
+    return not wrong, ", ".join(wrong) or f"{len(paths)} as in instance_usage"
+
+
+def _agrees(path: Path, rows: int, layout: Layout) -> bool:
+    array = np.load(path, mmap_mode="r" if rows else None)  # an empty file cannot be mapped
+    if array.shape != (rows,):
+        return False
+    blocks = column_blocks(layout, path.stem) if path.stem in MEASURED else ()
+    return all(np.array_equal(array[at : at + len(block)], block, equal_nan=True) for at, block in blocks)

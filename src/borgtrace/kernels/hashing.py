@@ -1,0 +1,32 @@
+"""SplitMix64: 64 even bits from a number, the one mixer behind every reproducible draw and every content digest.
+
+Steele, Lea & Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from borgtrace.kernels.compiled import compiled
+
+GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
+"""2⁶⁴ divided by the golden ratio, made odd: its multiples visit all 64-bit numbers, evenly spread."""
+MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2: Final = np.uint64(0x94D049BB133111EB)
+_S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
+
+
+@compiled(inline=True)
+def finalized(z: np.uint64) -> np.uint64:
+    """Mix the bits of `z`: a bijection, so that two numbers never collide."""
+    z = (z ^ (z >> _S30)) * MIX_1
+    z = (z ^ (z >> _S27)) * MIX_2
+    return z ^ (z >> _S31)
+
+
+@compiled(inline=True)
+def hashed(key: np.uint64, counter: np.uint64) -> np.uint64:
+    """Return number `counter` of the random sequence `key`."""
+    return finalized(key + counter * GOLDEN)

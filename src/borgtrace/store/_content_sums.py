@@ -1,0 +1,124 @@
+"""The sums behind a content digest: what each value of a column adds, by its row."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.hashing import GOLDEN, MIX_2, finalized
+
+Words = NDArray[np.uint64]
+Bytes = NDArray[np.uint8]
+Values = NDArray[np.generic]
+_NAN, _ZERO, _ONE = np.uint64(0x7FF8000000000000), np.uint64(0), np.uint64(1)
+_SHIFT, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
+
+
+@compiled(inline=True)
+def _is_set(bits: Bytes, at: int) -> bool:
+    """Whether a value is not NULL; an empty bitmap means that none is."""
+    return bits.size == 0 or bool((bits[at >> 3] >> (at & 7)) & 1)
+
+
+@compiled(inline=True)
+def _word(value: np.generic, bits: np.generic) -> np.uint64:
+    """Return the 64 bits of a value: −0 is 0, and one NaN is like another."""
+    if value == 0:
+        return _ZERO
+    return np.uint64(bits) if value == value else _NAN  # noqa: PLR0124 (only NaN differs from itself)
+
+
+@compiled(makes_arrays=False)
+def add_values(values: Values, bits: Values, valid: Bytes, offset: int, row: int, sums: Words) -> None:
+    """Add a flat column's values to its `sums`.
+
+    Parameters
+    ----------
+    values
+        Shape (n,): int64, float32 or float64.
+    bits
+        The same memory as unsigned integers (of the same size) where `values` are floats.
+    valid
+        Arrow's validity bitmap, empty where nothing is NULL.
+    offset
+        Position of the first value in `valid`.
+    row
+        Row of the first value in the whole table.
+    sums
+        Shape (2,), modulo 2⁶⁴; changed.
+
+    Notes
+    -----
+    A value adds a hash of itself and its row, and a product of that hash's halves.  Additions commute, so
+    blocks of rows may be summed in any order, by anyone; NULL adds nothing.
+    """
+    low, high = sums[0], sums[1]
+    for i in range(values.size):
+        if _is_set(valid, offset + i):
+            z = finalized((np.uint64(row + i) + _ONE) * GOLDEN ^ _word(values[i], bits[i]))
+            low += z
+            high += (z >> _SHIFT) * (z & _LOW)
+    sums[0], sums[1] = low, high
+
+
+@compiled(makes_arrays=False)
+def add_lists(
+    starts: NDArray[np.int32],
+    valid: Bytes,
+    offset: int,
+    values: Values,
+    bits: Values,
+    valid_items: Bytes,
+    offset_items: int,
+    row: int,
+    sums: Words,
+) -> None:
+    """Add the lists of a column to its `sums`: each element by its row and position, and each length.
+
+    Parameters
+    ----------
+    starts
+        Shape (n + 1,): list i holds ``values[starts[i]:starts[i + 1]]``.
+    valid, valid_items
+        Validity of the lists and of the elements, as for :func:`add_values`.
+    offset, offset_items
+        Positions of the first list and of the first element in them.
+    values, bits, row, sums
+        As for :func:`add_values`.
+    """
+    low, high = sums[0], sums[1]
+    for i in range(starts.size - 1):
+        if _is_set(valid, offset + i):
+            place = (np.uint64(row + i) + _ONE) * GOLDEN
+            z = finalized(place ^ np.uint64(starts[i + 1] - starts[i]))
+            low += z
+            high += (z >> _SHIFT) * (z & _LOW)
+            for k in range(starts[i], starts[i + 1]):
+                place += MIX_2
+                if _is_set(valid_items, offset_items + k):
+                    z = finalized(place ^ _word(values[k], bits[k]))
+                    low += z
+                    high += (z >> _SHIFT) * (z & _LOW)
+    sums[0], sums[1] = low, high
+
+
+@compiled(makes_arrays=False)
+def hash_texts(starts: NDArray[np.int32], text: Bytes, words: Words) -> None:
+    """Fill `words` with a hash of each text: of its length and its bytes, in order.
+
+    Parameters
+    ----------
+    starts
+        Shape (n + 1,): text i is ``text[starts[i]:starts[i + 1]]``, UTF-8.
+    text
+        All bytes.
+    words
+        Shape (n,), filled.
+    """
+    for i in range(words.size):
+        word = np.uint64(starts[i + 1] - starts[i])
+        for k in range(starts[i], starts[i + 1]):
+            word = (word ^ np.uint64(text[k])) * GOLDEN
+            word ^= word >> _SHIFT
+        words[i] = finalized(word)

@@ -1,0 +1,198 @@
+"""What a store holds, as one number: independent of its files, row groups, codecs, encodings and column names.
+
+A column is summed value by value (:mod:`borgtrace.store._content_sums`), each value with its row in the table's key
+order, so that any number of threads may share the work and how it is split does not matter.  SHA-256 over the sums
+of a table's columns, each under its stable number, is the table's digest; over those of the tables, the store's.
+A column that is NULL throughout adds nothing: a store keeps its digest when the schema gains a column.
+
+The sums guard against mistakes, not against forgers; the SHA-256 of each file beside them does.  They cost a tenth
+of what SHA-256 over all values would (measured: see ``benchmarks/RESULTS.md``).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+from joblib import Parallel, delayed
+
+from borgtrace.schema import TABLES, Table
+from borgtrace.schema.evolution import all_names, column_number
+from borgtrace.store._content_sums import add_lists, add_values, hash_texts
+from borgtrace.store.layout import Layout
+
+BATCH = 1 << 16
+"""Rows decoded at a time: a few megabytes, which stay in the second-level cache between decoding and summing."""
+_NO_BITMAP = np.frombuffer(b"", np.uint8)
+
+Sums = dict[str, npt.NDArray[np.uint64]]
+
+
+def content_digests(root: Path, threads: int = 1) -> dict[str, str]:
+    """Return the content digest of each table of the store at `root`, of this or an earlier version.
+
+    Parameters
+    ----------
+    root
+        The store's folder; only its Parquet files are read.
+    threads
+        Row groups worked on at a time.
+    """
+    layout = Layout(root)
+    return {name: table_digest(table, layout.parts(name), threads) for name, table in TABLES.items()}
+
+
+def store_digest(tables: Mapping[str, str]) -> str:
+    """Return the digest of a whole store from its tables' content digests; empty tables do not count.
+
+    Examples
+    --------
+    >>> store_digest({"tasks": "12", "machine_events": ""}) == store_digest({"tasks": "12"})
+    True
+    """
+    digest = hashlib.sha256()
+    for name, content in sorted(tables.items()):
+        if content:
+            digest.update(f"{name} {content}\n".encode())
+    return digest.hexdigest()
+
+
+def table_digest(table: Table, parts: Sequence[Path], threads: int = 1) -> str:
+    """Return the content digest of a table, from its files in order; empty where it has no rows."""
+    pieces = list(_pieces(parts))
+    pool = Parallel(threads, backend="threading", batch_size=1)
+    total: Sums = {}
+    for found in pool(delayed(_sum_piece)(table, piece) for piece in pieces):
+        for name, sums in found.items():
+            total[name] = total.get(name, np.zeros(2, np.uint64)) + sums
+    rows = sum(piece.rows for piece in pieces)
+    return _combine(table, rows, total) if rows else ""
+
+
+def _combine(table: Table, rows: int, total: Sums) -> str:
+    digest = hashlib.sha256(rows.to_bytes(8, "big"))
+    numbered = sorted((column_number(table.name, name), tuple(sums.tolist())) for name, sums in total.items())
+    for number, sums in numbered:
+        if any(sums):
+            digest.update(struct.pack(">3Q", number, *sums))
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A row group of one file, and its first row in the whole table."""
+
+    path: Path
+    file: pq.FileMetaData
+    group: int
+    first: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return int(self.file.row_group(self.group).num_rows)
+
+    def chunks(self) -> dict[str, pq.ColumnChunkMetaData]:
+        """Return what the footer says of each column (of a list: of its elements)."""
+        group = self.file.row_group(self.group)
+        return {chunk.path_in_schema.split(".")[0]: chunk for chunk in map(group.column, range(group.num_columns))}
+
+
+def _pieces(parts: Sequence[Path]) -> Iterator[_Piece]:
+    first = 0
+    for path in parts:
+        metadata = pq.read_metadata(path)
+        for group in range(metadata.num_row_groups):
+            piece = _Piece(path, metadata, group, first)
+            yield piece
+            first += piece.rows
+
+
+def _sum_piece(table: Table, piece: _Piece) -> Sums:
+    """Sum the declared columns of one row group."""
+    chunks = piece.chunks()
+    names = ((name, stored) for name in table.names for stored in all_names(table.name, name))
+    held = {name: stored for name, stored in names if stored in chunks and not _is_null(chunks[stored])}
+    total = {name: np.zeros(2, np.uint64) for name in held}
+    texts = [stored for stored in held.values() if _is_dictionary(chunks[stored])]
+    row = piece.first
+    with pq.ParquetFile(piece.path, metadata=piece.file, read_dictionary=texts) as file:
+        for batch in file.iter_batches(BATCH, [piece.group], list(held.values()), use_threads=False):
+            for name, stored in held.items():
+                _add(batch.column(stored), row, total[name])
+            row += batch.num_rows
+    return total
+
+
+def _is_null(chunk: pq.ColumnChunkMetaData) -> bool:
+    """Whether the footer says that a flat column holds nothing but NULL, so that it need not be decoded."""
+    known, is_flat = chunk.statistics, "." not in chunk.path_in_schema
+    return bool(is_flat and known and known.has_null_count and known.null_count == chunk.num_values)
+
+
+def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
+    """Whether texts can be decoded to a dictionary, each distinct one once: a third of the time."""
+    return chunk.physical_type == "BYTE_ARRAY" and "DELTA_BYTE_ARRAY" not in chunk.encodings
+
+
+@dataclass(frozen=True, slots=True)
+class _Flat:
+    """An Arrow array as the arrays that the sums take: values, their bits, validity and where it begins."""
+
+    values: npt.NDArray[np.generic]
+    bits: npt.NDArray[np.generic]
+    valid: npt.NDArray[np.uint8]
+    offset: int
+
+
+def _add(column: pa.Array, row: int, sums: npt.NDArray[np.uint64]) -> None:
+    """Add a batch of a column, whose first row is `row`, to the column's sums."""
+    if not pa.types.is_list(column.type):
+        flat = _flat(column)
+        add_values(flat.values, flat.bits, flat.valid, flat.offset, row, sums)
+        return
+    starts = _buffer(column, 1, np.int32)[column.offset : column.offset + len(column) + 1]
+    items = _flat(column.values)
+    add_lists(starts, _validity(column), column.offset, items.values, items.bits, items.valid, items.offset, row, sums)
+
+
+def _flat(column: pa.Array) -> _Flat:
+    if pa.types.is_dictionary(column.type) or pa.types.is_string(column.type):
+        column = _hashed(column)
+    elif not pa.types.is_floating(column.type):
+        column = column.cast(pa.int64())  # so that flags and int32 need no compiled functions of their own
+    kind = np.dtype(column.type.to_pandas_dtype())
+    values = _buffer(column, 1, kind)[column.offset : column.offset + len(column)]
+    bits = values.view(f"u{kind.itemsize}") if kind.kind == "f" else values
+    return _Flat(values, bits, _validity(column), column.offset)
+
+
+def _hashed(column: pa.Array) -> pa.Array:
+    """Return the hashes of a column's texts; each distinct one is hashed once a batch."""
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    texts = encoded.dictionary
+    words = np.empty(len(texts), np.uint64)
+    starts = _buffer(texts, 1, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    hash_texts(starts, _buffer(texts, 2, np.uint8), words)
+    return pa.array(words.view(np.int64)).take(encoded.indices)
+
+
+def _validity(column: pa.Array) -> npt.NDArray[np.uint8]:
+    """Return the bits that say which values are not NULL; empty where none is NULL."""
+    return _buffer(column, 0, np.uint8) if column.null_count else _NO_BITMAP
+
+
+def _buffer(column: pa.Array, number: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return one of an array's buffers, read-only like all others: one compiled function serves them."""
+    buffer = column.buffers()[number]
+    array = np.frombuffer(buffer, kind) if buffer else np.empty(1, kind)[:0]
+    array.flags.writeable = False
+    return array
