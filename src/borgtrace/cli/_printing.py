@@ -1,4 +1,4 @@
-"""Printing columns of numbers as a table, CSV or JSON."""
+"""Printing rows on stdout: aligned text, CSV and JSON."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ import csv
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+_WIDTH = 12
+"""Narrowest column: numbers stay below one another when a table is printed piece by piece."""
+
+
+def print_aligned(names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows of text below their headings, all to the right."""
+    widths = [max(len(name), _WIDTH) for name in names]
+    for row in (names, *rows):
+        print("  ".join(value.rjust(width) for value, width in zip(row, widths, strict=True)))
 
 
 def print_columns(columns: Mapping[str, Any], shape: str) -> None:
@@ -17,25 +27,29 @@ def print_columns(columns: Mapping[str, Any], shape: str) -> None:
     if shape == "json":
         print(json.dumps({name: [_plain(v) for v in values] for name, values in columns.items()}))
         return
-    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    rows = ([number(value) for value in row] for row in zip(*(v.tolist() for v in columns.values()), strict=True))
     if shape == "csv":
         writer = csv.writer(sys.stdout, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows([_text(value) for value in row] for row in rows)
-        return
-    widths = [max(len(name), 12) for name in columns]
-    print("  ".join(name.rjust(width) for name, width in zip(columns, widths, strict=True)))
-    for row in rows:
-        print("  ".join(_text(value).rjust(width) for value, width in zip(row, widths, strict=True)))
+        writer.writerows(rows)
+    else:
+        print_aligned(list(columns), rows)
+
+
+def number(value: Any, digits: int = 7, missing: str = "") -> str:
+    """Write a number with so many significant digits.
+
+    Examples
+    --------
+    >>> number(0.123456789), number(12), number(float("nan")), number(None, missing="–")
+    ('0.1234568', '12', '', '–')
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return missing
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 def _plain(value: Any) -> Any:
     """Return the number JSON shall show: the shortest text that reads back as the same float32."""
-    number = float(str(value)) if isinstance(value, np.floating) else value.item()
-    return None if isinstance(number, float) and math.isnan(number) else number
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, float):
-        return "" if math.isnan(value) else f"{value:.7g}"
-    return str(value)
+    found = float(str(value)) if isinstance(value, np.floating) else value.item()
+    return None if isinstance(found, float) and math.isnan(found) else found

@@ -1,28 +1,30 @@
-"""``borgtrace demo``: from nothing to a report, by the commands anyone would type."""
+"""``borgtrace demo``: from nothing to a report, with the commands that anyone would type."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
+
+from borgtrace.cli._options import Seed
 
 
 def demo(
-    folder: Annotated[Path, typer.Argument(help="Folder for everything the demo makes.", metavar="[DIR]")] = Path(
+    folder: Annotated[Path, Argument(help="Folder for everything the demo makes.", metavar="[DIR]")] = Path(
         "borgtrace-demo"
     ),
-    machines: Annotated[int, typer.Option(help="Machines of the synthetic cell.", min=10)] = 100,
-    hours: Annotated[int, typer.Option(help="Hours of the synthetic cell.", min=1)] = 24,
-    seed: Annotated[int, typer.Option(help="Seed of the synthetic cell.")] = 1,
+    machines: Annotated[int, Option(help="Machines of the synthetic cell.", min=10, metavar="N")] = 100,
+    hours: Annotated[int, Option(help="Length of the synthetic trace in hours.", min=1, metavar="H")] = 24,
+    seed: Seed = 1,
 ) -> None:
-    """Make a synthetic cell and take it all the way: store, answers, dataset, packing, report.
+    """Make a synthetic cell and run everything on it: store, analyses, dataset, packing, report.
 
-    Every step prints the command it runs, so that you can repeat it on a trace of your own. The last
-    line is the path of the report.
+    Each step prints the command that it runs, so that you can repeat it on a trace of your own. The last line is the
+    path of the report.
 
     Example: borgtrace demo demo-out
     """
-    from borgtrace.cli import _demonstrating
+    from borgtrace.cli import _demo
 
-    _demonstrating.run(folder, machines, hours, seed)
+    _demo.run(folder, machines, hours, seed)

@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Option
+
+from borgtrace.cli._options import Json, NewFolder, Store, Workers
 
 
 def export(
-    store: Annotated[Path, typer.Argument(help="The store.", metavar="STORE")],
-    out: Annotated[Path, typer.Argument(help="Folder to create.", metavar="OUT")],
-    layout: Annotated[str, typer.Option(help="How files are laid out.", metavar="jobs")] = "jobs",
-    output_format: Annotated[str, typer.Option("--format", help="Format of the files.", metavar="csv|sqlite")] = "csv",
+    store: Store,
+    out: NewFolder,
+    layout: Annotated[str, Option(help="How the files are laid out.", metavar="jobs")] = "jobs",
+    output_format: Annotated[str, Option("--format", help="Format of the files.", metavar="csv|sqlite")] = "csv",
     columns: Annotated[
-        str, typer.Option(help="Columns of instance_usage, in order.", metavar="A,B")
+        str, Option(help="Columns of instance_usage, in order.", metavar="A,B")
     ] = "start_time,collection_id,instance_index,average_cpu",
-    granularity: Annotated[int, typer.Option(help="Hex digits of the MD5 that name a folder.", metavar="N")] = 2,
-    key: Annotated[str, typer.Option(help="A file for each job, or for each task.", metavar="job|task")] = "job",
-    no_header: Annotated[
-        bool, typer.Option("--no-header", help="Leave the first line of index.csv out, as in 2017.")
-    ] = False,
-    jobs: Annotated[int | None, typer.Option(help="Processes; all cores if not given.", min=1, metavar="N")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
+    granularity: Annotated[int, Option(help="Hex digits of the MD5 that name a folder.", metavar="N")] = 2,
+    key: Annotated[str, Option(help="One file per job, or per task.", metavar="job|task")] = "job",
+    no_header: Annotated[bool, Option("--no-header", help="Write index.csv without its header, as in 2017.")] = False,
+    jobs: Workers = None,
+    as_json: Json = False,
 ) -> None:
     """Write one CSV or SQLite file per job, and index.csv: path,user,app,job,task,length,maximum.
 
-    Files, columns and index are those of google-cluster-data and google-cluster-prediction (2017), so that
-    scripts written for them go on working.
+    Files, columns and index are those of google-cluster-data and google-cluster-prediction (2017), so that scripts
+    written for them still work.
 
     Example: borgtrace export STORE jobs --layout jobs --format sqlite
     """
     import borgtrace
-    from borgtrace.cli import _datasets as line
+    from borgtrace.cli import _datasets
+    from borgtrace.cli._console import console, steps
     from borgtrace.datasets.jobs import JobsLayout, export_jobs
     from borgtrace.errors import UsageError
     from borgtrace.schema.ranges import parse_words
@@ -41,9 +41,9 @@ def export(
         raise UsageError("--layout", "unknown layout", expected="jobs", got=layout)
     free: Any = {"format": output_format, "key": key}
     files = JobsLayout(free["format"], parse_words(columns), granularity, free["key"])
-    talk = line.talking()
-    with line.progress(talk) as report:
+    talk = console()
+    with steps(talk) as report:
         exported = export_jobs(
             borgtrace.open(store), out, files, has_header=not no_header, workers=jobs, progress=report
         )
-    line.say_exported(exported, talk, as_json=as_json)
+    _datasets.print_exported(exported, talk, as_json=as_json)

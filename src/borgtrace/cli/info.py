@@ -5,23 +5,25 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
+
+from borgtrace.cli._options import Json
 
 
 def info(
-    store: Annotated[Path | None, typer.Argument(help="The store.", metavar="STORE")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Describe every table and column (needs no store).")] = False,
+    store: Annotated[Path | None, Argument(help="The store.", metavar="STORE")] = None,
+    as_json: Json = False,
+    schema: Annotated[bool, Option("--schema", help="Describe every table and column; needs no store.")] = False,
 ) -> None:
-    """Show tables, rows, time range, sources and quality counters of a store.
+    """Show the tables, rows, time range, sources and quality counters of a store.
 
     Example: borgtrace info cell-2011
     """
-    from borgtrace.cli import _informing
+    from borgtrace.cli import _manifest
     from borgtrace.errors import UsageError
 
     if schema:
-        _informing.print_schema(as_json=as_json)
+        _manifest.print_schema(as_json=as_json)
         return
     if store is None:
         raise UsageError("STORE", "no store named", way_out="borgtrace info STORE, or borgtrace info --schema")
@@ -31,4 +33,4 @@ def info(
     if as_json:
         print(manifest.to_json(), end="")
     else:
-        _informing.print_manifest(manifest, store)
+        _manifest.print_manifest(manifest, store)

@@ -2,31 +2,58 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
+
+from borgtrace.cli._options import Json, Store
 
 
 def machine(
-    store: Annotated[Path, typer.Argument(help="The store.", metavar="STORE")],
-    machine_id: Annotated[int, typer.Argument(help="The machine.", metavar="MACHINE")],
-    at: Annotated[
-        str, typer.Option(help="One instant, in µs or as 12h, 2d3h; every hour where left out.", metavar="TIME")
-    ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Print rows as JSON.")] = False,
+    store: Store,
+    machine_id: Annotated[int, Argument(help="The machine.", metavar="MACHINE")],
+    at: Annotated[str, Option(help="A time, such as 700s, 12h or 2d3h; each hour by default.", metavar="TIME")] = "",
+    as_json: Json = False,
 ) -> None:
     """Show what ran on a machine at an instant, or how full it was hour by hour.
 
     Example: borgtrace machine cell-2011 4155527081 --at 700s
     """
+    import json
+    from dataclasses import asdict
+
     import borgtrace
-    from borgtrace.cli import _machines
+    from borgtrace.cli._printing import number, print_aligned
     from borgtrace.schema.time import parse_time
     from borgtrace.store.machine import capacity_at, hourly_load, running_on
 
     opened = borgtrace.open(store)
     time = parse_time(at, "--at") if at else None
     capacity = capacity_at(opened, machine_id, time)
-    rows = hourly_load(opened, machine_id) if time is None else running_on(opened, machine_id, time)
-    _machines.show(machine_id, capacity, rows, as_json=as_json)
+    table = hourly_load(opened, machine_id) if time is None else running_on(opened, machine_id, time)
+    rows = table.to_pylist()
+    if as_json:
+        print(json.dumps({"machine": machine_id, "capacity": asdict(capacity), "rows": rows}))
+        return
+
+    def text(value: object) -> str:
+        return number(value, 5, missing="–")
+
+    state, platform = "up" if capacity.is_up else "down", (capacity.platform or "unknown")[:7]
+    cpu, memory = text(capacity.cpu), text(capacity.memory)
+    print(f"machine {machine_id}: {state}, CPU {cpu}, memory {memory}, platform {platform}")
+    print_aligned(table.column_names, [[text(value) for value in row.values()] for row in rows])
+    parts = [_use(name, whole, rows) for name, whole in (("CPU", capacity.cpu), ("memory", capacity.memory)) if whole and rows]
+    print("; ".join(parts) or ("its capacity is unknown" if rows else "nothing is known to have run"))
+
+
+def _use(name: str, whole: float, rows: list[dict[str, float]]) -> str:
+    """Return the share of a capacity that was used: over hours the mean, at an instant the sum and what was requested."""
+    column = name.lower()
+
+    def share(key: str) -> float:
+        return sum(row[key] or 0 for row in rows) / whole
+
+    if "hour" in rows[0]:
+        return f"{name} {share(column) / len(rows):.1%} used"
+    return f"{name} {share(f'average_{column}'):.1%} used, {share(f'{column}_request'):.1%} requested"

@@ -5,35 +5,35 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument
+
+from borgtrace.cli._options import Engine, Memory, Questions, Store
 
 
 def report(
-    store: Annotated[Path, typer.Argument(help="The store.", metavar="STORE")],
-    out: Annotated[Path, typer.Argument(help="The page to write.", metavar="OUT.html")],
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Questions; all of them by default.", metavar="[NAME…]")
-    ] = None,
-    engine: Annotated[str, typer.Option(help="duckdb, local[N] or spark://HOST:PORT.", metavar="ENGINE")] = "duckdb",
-    memory: Annotated[str, typer.Option(help="Memory budget; the engine spills beyond.")] = "4GB",
+    store: Store,
+    out: Annotated[Path, Argument(help="The page to write.", metavar="OUT.html")],
+    names: Questions = None,
+    engine: Engine = "duckdb",
+    memory: Memory = "4GB",
 ) -> None:
-    """Write one self-contained page: what the store holds, its quality, each question and its claims.
+    """Write one self-contained page: what the store holds, its quality, and each question with its claims.
 
-    The page needs no network, and is the same byte for byte for the same store and version.
+    The page needs no network. The same store and version give the same page, byte for byte.
 
     Example: borgtrace report cell-2011 report.html
     """
-    from rich.console import Console
-
     import borgtrace
-    from borgtrace.cli import _reporting
+    from borgtrace.cli._console import console, steps
     from borgtrace.report import write
 
-    talk = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    talk = console()
     opened = borgtrace.open(store, memory=memory)
-    with _reporting.bar(talk) as progress:
+    with steps(talk) as progress:
         summary = write(opened, out, names or (), engine=engine, memory=memory, progress=progress)
-    _reporting.say(talk, summary)
+    for name, error in summary.refused.items():
+        talk.print(f"{name}: {error}")
+    talk.print(f"{summary.n_questions} questions, {summary.n_charts} charts, {summary.size / 1e6:.1f} MB")
     print(summary.path)
     for error in summary.refused.values():
         raise error

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
+
+from borgtrace.cli._options import Memory, Store
 
 
 class Format(StrEnum):
@@ -19,26 +20,26 @@ class Format(StrEnum):
 
 
 def sql(
-    store: Annotated[Path, typer.Argument(help="The store.", metavar="STORE")],
-    query: Annotated[str, typer.Argument(help="One SELECT; - reads it from stdin.", metavar="QUERY")],
+    store: Store,
+    query: Annotated[str, Argument(help="One SELECT; - reads it from stdin.", metavar="QUERY")],
     format: Annotated[
-        Format, typer.Option(help="table for people; csv, json (one row a line) and parquet for programs.")
+        Format, Option(help="table for people; csv, json (one object per line) or parquet for programs.")
     ] = Format.table,
-    memory: Annotated[str, typer.Option(help="Memory budget of the query; it spills beyond.")] = "4GB",
-    rows: Annotated[int, typer.Option(help="Rows that --format table shows.", min=1)] = 40,
+    memory: Memory = "4GB",
+    rows: Annotated[int, Option(help="Rows that --format table shows.", min=1, metavar="N")] = 40,
 ) -> None:
-    """Answer one SELECT over the tables of a store; nothing can be written, nothing else be read.
+    """Answer one SELECT over the tables of a store. It cannot write, and it reads nothing but the store.
 
     Example: borgtrace sql cell-2011 "select type, count(*) from instance_events group by type"
     """
     import sys
 
-    from borgtrace.cli import _answering
+    from borgtrace.cli import _rows
     from borgtrace.store import open as open_store
 
     text = sys.stdin.read() if query == "-" else query
     answer = open_store(store, memory=memory).stream(text)
     if format is Format.table:
-        _answering.print_table(answer, rows)
+        _rows.print_table(answer, rows)
     else:
-        _answering.write(answer, format.value, sys.stdout.buffer)
+        _rows.write(answer, format.value, sys.stdout.buffer)

@@ -6,7 +6,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
+
+from borgtrace.cli._options import Store
 
 
 class Shape(StrEnum):
@@ -18,23 +20,23 @@ class Shape(StrEnum):
 
 
 def trace(
-    store: Annotated[Path, typer.Argument(help="The store.", metavar="STORE")],
-    collection: Annotated[int, typer.Argument(help="Job (collection) id.", metavar="COLLECTION")],
-    instance: Annotated[int, typer.Argument(help="Task (instance) index.", metavar="INSTANCE")],
-    shape: Annotated[Shape, typer.Option("--format", help="How to print it.")] = Shape.TABLE,
+    store: Store,
+    collection: Annotated[int, Argument(help="Job (collection) id.", metavar="COLLECTION")],
+    instance: Annotated[int, Argument(help="Task (instance) index.", metavar="INSTANCE")],
+    shape: Annotated[Shape, Option("--format", help="How to print it.")] = Shape.TABLE,
     columns: Annotated[
-        str, typer.Option(help="Usage columns with commas between.", metavar="A,B")
+        str, Option(help="Usage columns, separated by commas.", metavar="A,B")
     ] = "average_cpu,sampled_cpu,average_memory",
     plot: Annotated[
-        Path | None, typer.Option(help="Draw its life, events and usage, into one page.", metavar="FILE.html")
+        Path | None, Option(help="Write a page that shows its events and its usage.", metavar="FILE.html")
     ] = None,
 ) -> None:
-    """Show one task: its windows in time order, or its whole life in one page.
+    """Print the measurements of one task in time order, or draw its whole life on one page.
 
     Example: borgtrace trace cell-2011 3418309 0 --plot life.html
     """
     import borgtrace
-    from borgtrace.cli import _printing
+    from borgtrace.cli._printing import print_columns
     from borgtrace.schema.ranges import parse_words
 
     opened = borgtrace.open(store)
@@ -46,4 +48,4 @@ def trace(
         task_page.write(opened, collection, instance, plot)
         print(plot)
         return
-    _printing.print_columns({name: found.columns[name] for name in names}, shape.value)
+    print_columns({name: found.columns[name] for name in names}, shape.value)

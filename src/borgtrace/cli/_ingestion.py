@@ -1,19 +1,20 @@
-"""What ``borgtrace ingest`` says: the plan, progress bars, and the account at the end."""
+"""What ``borgtrace ingest`` shows: the plan, progress bars, and the account at the end."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.filesize import decimal
+from rich.progress import Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
-from borgtrace.cli._wording import several
+from borgtrace.cli._console import counted, progress
 from borgtrace.ingest.discover import discover
 from borgtrace.ingest.plan import Plan, plan
 from borgtrace.ingest.run import available_cores
@@ -28,7 +29,11 @@ class _Rate(ProgressColumn):
 
     def render(self, task: Task) -> Text:
         """Return the rate, once there is one."""
-        return Text(f"{amount(task.speed, task.fields['unit'])}/s" if task.speed else "", "dim")
+        if not task.speed:
+            return Text()
+        unit = task.fields["unit"]
+        amount = decimal(int(task.speed)) if unit == "bytes" else f"{task.speed:,.0f} {unit}"
+        return Text(f"{amount}/s", "dim")
 
 
 class Bars:
@@ -36,7 +41,7 @@ class Bars:
 
     def __init__(self, bars: Progress) -> None:
         self._bars = bars
-        self._tasks: dict[str, object] = {}
+        self._tasks: dict[str, TaskID] = {}
 
     def begin(self, label: str, total: int, unit: str) -> None:
         """Draw one more bar."""
@@ -44,50 +49,24 @@ class Bars:
 
     def advance(self, label: str, amount: int) -> None:
         """Move a bar on."""
-        self._bars.advance(self._tasks[label], amount)  # type: ignore[arg-type]
+        self._bars.advance(self._tasks[label], amount)
 
 
 @contextmanager
 def bars(talk: Console) -> Iterator[Bars]:
     """Show progress with rate and time left while the block runs."""
-    columns = (
-        TextColumn("{task.description:<28}"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        _Rate(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=talk) as shown:
+    with progress(talk, TextColumn("{task.percentage:>3.0f}%"), _Rate()) as shown:
         yield Bars(shown)
-
-
-def amount(number: float, unit: str) -> str:
-    """Write an amount for people.
-
-    Examples
-    --------
-    >>> amount(2_400_000, "rows"), amount(135e6, "bytes")
-    ('2.4 M rows', '135.0 MB')
-    """
-    for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= factor:
-            scaled = f"{number / factor:.1f}"
-            return f"{scaled} {letter}B" if unit == "bytes" else f"{scaled} {letter} {unit}"
-    return f"{number:.0f} {'B' if unit == 'bytes' else unit}"
 
 
 def announce(talk: Console, sources: Sequence[Path], store: Path, cell: str, jobs: int | None) -> None:
     """Say what was found and which disk it needs, before anything is written."""
     found = discover(sources, cell)
     planned = plan(found, store, jobs or available_cores())
-    files = len(found.sources)
-    talk.print(
-        f"{planned.generation} trace{f' cell {planned.cell}' if planned.cell else ''}: {several(files, 'file')}, "
-        f"{amount(found.size, 'bytes')}; needs about {amount(planned.disk_needed, 'bytes')} of disk "
-        f"({amount(planned.disk_free, 'bytes')} free), about {_duration(planned.seconds)}"
-    )
+    files = counted(len(found.sources), "file")
+    talk.print(f"{_trace(planned)}: {files}, {decimal(found.size)}; {_needs(planned)}")
     for table in planned.tables:
-        talk.print(f"  {table.table}: {several(table.files, 'file')}, parts {table.parts}", style="dim")
+        talk.print(f"  {table.table}: {counted(table.files, 'file')}, parts {table.parts}", style="dim")
 
 
 def print_plan(sources: Sequence[Path], store: Path, cell: str, jobs: int | None, *, as_json: bool) -> None:
@@ -96,18 +75,20 @@ def print_plan(sources: Sequence[Path], store: Path, cell: str, jobs: int | None
     if as_json:
         print(json.dumps(asdict(planned), indent=1))
         return
-    print(f"{planned.generation} trace{f' cell {planned.cell}' if planned.cell else ''}")
+    print(_trace(planned))
     for table in planned.tables:
-        print(f"{table.table}: {several(table.files, 'file')}, {amount(table.size, 'bytes')}, parts {table.parts}")
+        print(f"{table.table}: {counted(table.files, 'file')}, {decimal(table.size)}, parts {table.parts}")
         print(f"  columns: {', '.join(table.columns) or 'those of events and usage'}")
     print(_needs(planned))
 
 
+def _trace(planned: Plan) -> str:
+    return f"{planned.generation} trace{f' cell {planned.cell}' if planned.cell else ''}"
+
+
 def _needs(planned: Plan) -> str:
-    return (
-        f"needs about {amount(planned.disk_needed, 'bytes')} of disk "
-        f"({amount(planned.disk_free, 'bytes')} free), about {_duration(planned.seconds)}"
-    )
+    disk = f"needs about {decimal(planned.disk_needed)} of disk ({decimal(planned.disk_free)} free)"
+    return f"{disk}, about {_duration(planned.seconds)}"
 
 
 def _duration(seconds: float) -> str:
@@ -123,20 +104,25 @@ def print_outcome(talk: Console, result: IngestResult, store: Path, *, as_json: 
         return
     rows_in = sum(entry.rows_in for entry in result.staged)
     stored = sum(entry.stored for entry in result.staged)
-    refused = sum(entry.quarantined for entry in result.staged)
+    rejected = sum(entry.quarantined for entry in result.staged)
     aside = sum(entry.skipped + entry.merged for entry in result.staged)
     more = f" + {aside:,} set aside" if aside else ""
-    print(f"{several(len(result.staged), 'file')} read, {result.known} were in already")
-    print(f"rows in {rows_in:,} = stored {stored:,} + quarantined {refused:,}{more}")
+    print(f"Read {counted(len(result.staged), 'file')}; {result.known} already in the store")
+    print(f"rows in {rows_in:,} = stored {stored:,} + quarantined {rejected:,}{more}")
     if result.manifest is None:
-        print(f"staged; cluster with: borgtrace ingest SRC --store {store}")
+        print(f"Staged. To sort: borgtrace ingest SRC --store {store}")
         return
-    for table, counters in result.manifest.counters.items():
-        for reason, number in counters.items():
+    print_counters(result.manifest.counters)
+    print(f"digest {result.manifest.digest}")
+    talk.print(f"Next: borgtrace info {store}", style="dim")
+
+
+def print_counters(counters: Mapping[str, Mapping[str, int]]) -> None:
+    """Print the quality counters of each table, with what they mean."""
+    for table, numbers in counters.items():
+        for reason, number in numbers.items():
             known = REASONS[reason]
             print(f"{known.severity:<9} {table}: {number:,} × {reason}: {known.sentence}")
-    print(f"digest {result.manifest.digest}")
-    talk.print(f"next: borgtrace info {store}", style="dim")
 
 
 def _outcome(result: IngestResult, store: Path) -> dict[str, object]:

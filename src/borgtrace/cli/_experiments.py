@@ -1,4 +1,4 @@
-"""What ``borgtrace colocate`` does: finds the tasks, runs the experiments, says the advice."""
+"""Experiments of ``borgtrace colocate``: their tasks, their runs, and the advice."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from borgtrace.cli import _analyzing
+from borgtrace.cli import _answers
 from borgtrace.colocation.experiments.packing_advice import RECIPE as ADVICE
 from borgtrace.colocation.experiments.packing_advice import advice
 from borgtrace.colocation.instances import FEWEST_REALIZATIONS
@@ -28,7 +28,7 @@ def experiments() -> dict[str, Question]:
 
 def print_experiments() -> None:
     """Print names and questions."""
-    _analyzing.print_list(list(experiments().values()))
+    _answers.print_list(list(experiments().values()))
 
 
 def print_estimators() -> None:
@@ -110,7 +110,7 @@ def run(
     chosen = [known[name] for name in dict.fromkeys(names or known)]
     parameters = {name: value for name, value in given.items() if value is not None}
     _prepare(tables, chosen, parameters)
-    _analyzing.answer(chosen, tables, parameters, out=out, png=png, as_json=as_json)
+    _answers.answer(chosen, tables, parameters, out=out, png=png, as_json=as_json)
     if ADVICE in chosen:
         own = {name: value for name, value in parameters.items() if name in ADVICE.parameters}
         result = _advice_of(tables, own)

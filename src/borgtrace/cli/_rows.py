@@ -1,4 +1,4 @@
-"""How ``borgtrace sql`` writes rows: as they come, so that an answer may be larger than memory."""
+"""Rows of ``borgtrace sql``, written as they arrive, so that an answer may be larger than memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def print_table(answer: pa.RecordBatchReader, rows: int) -> None:
     console.print(grid)
     more = sum(1 for _ in records)
     if more:
-        print(f"{more:,} more rows; --rows N shows more, --format csv all", file=sys.stderr)
+        print(f"{more:,} more rows; --rows N shows more, --format csv shows all", file=sys.stderr)
 
 
 def write(answer: pa.RecordBatchReader, format: str, out: IO[bytes]) -> None:

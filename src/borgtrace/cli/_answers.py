@@ -1,4 +1,4 @@
-"""What ``borgtrace analyze`` does: runs questions, writes their files, prints their claims."""
+"""Answers of ``borgtrace analyze`` and ``borgtrace colocate``: run, written to files, printed with their claims."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ from typing import Any
 
 import pyarrow.csv
 import pyarrow.parquet
-from rich.console import Console
-from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from borgtrace.cli._console import console, steps
 from borgtrace.errors import UsageError
-from borgtrace.recipe import Finding, Question, Result, Tables, with_subjects
+from borgtrace.recipe import Finding, Question, Result, with_subjects
 
 _CLAIM_COLUMNS = ("recipe", "id", "statement", "published", "measured", "verdict", "reason", "source")
 
@@ -55,11 +54,6 @@ def _parse(name: str, text: str, default: Any) -> Any:
     if type(value) is not type(default):
         raise UsageError(f"--set {name}", "wrong kind of value", expected=f"like {default}", got=text)
     return value
-
-
-def open_tables(store: Path, engine: str, *, where: str, memory: str) -> Tables:
-    """Open the store's tables on an engine."""
-    return Tables.of(store, engine, where=where, memory=memory)
 
 
 def print_list(chosen: Sequence[Question]) -> None:
@@ -120,21 +114,14 @@ def answer(
 
 
 def _run(chosen: Sequence[Question], tables: Any, parameters: Mapping[str, Any]) -> Iterator[Result]:
-    talk = Console(stderr=True, highlight=False)
-    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=talk, transient=True, disable=not talk.is_terminal) as progress:
-        task = progress.add_task("", total=len(chosen))
-        for recipe, subject in with_subjects(chosen, tables):
-            progress.update(task, description=recipe.name)
+    talk = console()
+    with steps(talk) as report:
+        for number, (recipe, subject) in enumerate(with_subjects(chosen, tables)):
+            report(recipe.name, number, len(chosen))
             result = recipe.run(subject, **_own(recipe, parameters))
-            seconds = result.provenance.seconds
-            said = (
-                f"not applicable: {result.not_applicable}"
-                if result.not_applicable
-                else f"{result.table.num_rows:,} rows"
-            )
-            talk.print(f"{recipe.name}: {said} ({seconds:.1f} s)", markup=False, soft_wrap=True)
-            progress.advance(task)
+            rows = f"{result.table.num_rows:,} rows"
+            outcome = f"not applicable: {result.not_applicable}" if result.not_applicable else rows
+            talk.print(f"{recipe.name}: {outcome} ({result.provenance.seconds:.1f} s)")
             yield result
 
 

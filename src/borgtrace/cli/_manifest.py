@@ -1,4 +1,4 @@
-"""What ``borgtrace info`` prints."""
+"""What ``borgtrace info`` prints: a manifest, or the schema."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table as Grid
 
-from borgtrace.cli._wording import several
+from borgtrace.cli._console import counted
+from borgtrace.cli._ingestion import print_counters
 from borgtrace.schema import TABLES, Absent, Table
 from borgtrace.schema.dialects import PUBLISHED
-from borgtrace.schema.reasons import REASONS
 from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store.manifest import Manifest, SourceEntry
 from borgtrace.store.parts import describe_numbers
@@ -31,10 +31,7 @@ def print_manifest(manifest: Manifest, store: Path) -> None:
     refused = sum(entry.quarantined for entry in manifest.sources)
     rows_in = sum(entry.rows_in for entry in manifest.sources)
     out.print(f"rows in {rows_in:,}, quarantined {refused:,}")
-    for table, counters in manifest.counters.items():
-        for reason, number in counters.items():
-            known = REASONS[reason]
-            out.print(f"{known.severity:<9} {table}: {number:,} × {reason}: {known.sentence}")
+    print_counters(manifest.counters)
     out.print(f"digest {manifest.digest}, borgtrace {manifest.code_version}, format {manifest.format_version}")
 
 
@@ -68,7 +65,7 @@ def _sources(manifest: Manifest) -> list[str]:
     for entry in manifest.sources:
         groups[entry.raw_table].append(entry)
     return [
-        f"{name}: {several(len(entries), 'file')}, parts "
+        f"{name}: {counted(len(entries), 'file')}, parts "
         + describe_numbers([e.part for e in entries], next((e.parts for e in entries if e.parts), None))
         for name, entries in sorted(groups.items())
     ]

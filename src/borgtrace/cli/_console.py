@@ -1,0 +1,52 @@
+"""What commands tell people: messages and progress on stderr; stdout is for data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+
+Report = Callable[[str, int, int], None]
+"""Called with what is being done, how much of it is done, and how much there is."""
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a number of things in words.
+
+    Examples
+    --------
+    >>> counted(1, "file"), counted(1500, "file")
+    ('1 file', '1,500 files')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def console() -> Console:
+    """Return the console for messages; square brackets in names and paths are printed as they are."""
+    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def progress(talk: Console, *columns: ProgressColumn) -> Iterator[Progress]:
+    """Show progress bars while the block runs, where somebody watches.
+
+    Parameters
+    ----------
+    talk
+        Where the bars are drawn; nothing is drawn into a file or a pipe.
+    columns
+        What stands between the bar and the time left.
+    """
+    around = (TextColumn("{task.description}"), BarColumn(), *columns, TimeRemainingColumn())
+    with Progress(*around, console=talk, transient=True, disable=not talk.is_terminal) as bars:
+        yield bars
+
+
+@contextmanager
+def steps(talk: Console) -> Iterator[Report]:
+    """Show one bar that follows the current step; yields the function to call."""
+    with progress(talk, MofNCompleteColumn()) as bars:
+        bar = bars.add_task("", total=None)
+        yield lambda name, done, total: bars.update(bar, description=name, completed=done, total=total)

@@ -1,0 +1,108 @@
+"""The steps of ``borgtrace demo``: each is a command line, shown, run, and timed."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from borgtrace.errors import BorgtraceError, UsageError
+
+MARK = ".borgtrace-demo"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: what it does, its command, and what to try next."""
+
+    title: str
+    command: str
+    next: str
+
+    @property
+    def arguments(self) -> list[str]:
+        """The command as a list of words."""
+        return shlex.split(self.command)
+
+
+def steps(folder: Path, machines: int, hours: int, seed: int) -> list[Step]:
+    """Return the steps of a demo in `folder`."""
+    raw, store, answers, dataset, packing, page = (
+        shlex.quote(str(folder / name)) for name in ("raw", "store", "answers", "dataset", "packing", "report.html")
+    )
+    return [
+        Step(
+            f"Generate a synthetic trace in Google's raw format: {machines} machines, {hours} h, known answers",
+            f"synth {raw} --generation 2011 --machines {machines} --hours {hours} --seed {seed}",
+            "borgtrace fetch 2011 raw --parts 0-9   (Google's own trace)",
+        ),
+        Step(
+            "Check every row, sort and index: a store",
+            f"ingest {raw} --store {store}",
+            f'borgtrace sql {store} "select type, count(*) from instance_events group by type"',
+        ),
+        Step(
+            "Analyze the life of tasks, and compare it with published claims",
+            f"analyze {store} transitions queue_length machine_shapes --out {answers}",
+            f"borgtrace analyze {store} --list",
+        ),
+        Step(
+            "Build a learning dataset: select, split, standardize, shard",
+            f"dataset {store} {dataset} --min-length 5 --max-length 50 --split 0.7,0.1,0.2 --format npz",
+            f"borgtrace dataset {store} OUT --format tfrecord",
+        ),
+        Step(
+            "Pack tasks by their CPU usage in single seconds, to choose an overcommit value",
+            # A small cell has a few hundred long tasks, so experiments draw instances of that size.
+            f"colocate {store} --experiment packing_base --realizations 1000 --instances 10 --size 100 --out {packing}",
+            "borgtrace colocate --synthetic 20000 --estimators",
+        ),
+        Step("Write the report: everything on one page", f"report {store} {page}", f"borgtrace info {store}"),
+    ]
+
+
+def run(folder: Path, machines: int, hours: int, seed: int) -> None:
+    """Run all steps, and print the path of the report last.
+
+    Raises
+    ------
+    UsageError
+        The folder holds something other than a demo.
+    BorgtraceError
+        A step failed; its whole output is in the folder's log.
+    """
+    _claim(folder)
+    planned = steps(folder, machines, hours, seed)
+    for number, step in enumerate(planned, 1):
+        print(f"{number}/{len(planned)} {step.title}")
+        print(f"    $ borgtrace {step.command}", flush=True)
+        seconds = _run(step, folder / "log" / f"{number}-{step.arguments[0]}.txt")
+        print(f"    {seconds:.0f} s; try next: {step.next}", flush=True)
+    print(folder / "report.html")
+
+
+def _claim(folder: Path) -> None:
+    """Empty the folder of an earlier demo; refuse one that holds anything else."""
+    if folder.exists() and any(folder.iterdir()):
+        if not (folder / MARK).exists():
+            way_out = "name an empty or a new folder: borgtrace demo demo-out"
+            raise UsageError("DIR", "the folder is not empty", got=str(folder), way_out=way_out)
+        shutil.rmtree(folder)
+    (folder / "log").mkdir(parents=True)
+    (folder / MARK).touch()
+
+
+def _run(step: Step, log: Path) -> float:
+    before = time.perf_counter()
+    command = [sys.executable, "-m", "borgtrace", *step.arguments]
+    with log.open("w") as output:
+        done = subprocess.run(command, stdout=output, stderr=output, check=False)
+    if done.returncode:
+        last = log.read_text().strip().splitlines()[-1:] or [""]
+        way_out = f"see its whole output in {log}"
+        raise BorgtraceError(f"borgtrace {step.arguments[0]}", "the step failed", got=last[0], way_out=way_out)
+    return time.perf_counter() - before

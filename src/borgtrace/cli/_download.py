@@ -1,0 +1,182 @@
+"""What ``borgtrace fetch`` shows while it works, and how fetched files go straight into a store."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.filesize import decimal
+from rich.progress import DownloadColumn, Progress, TaskID, TransferSpeedColumn
+from rich.table import Table
+
+from borgtrace.cli._console import counted, progress
+from borgtrace.errors import SourceError
+from borgtrace.fetch import Ledger, Listener, Outcome, Plan, RemoteFile, Session, fetch_files
+
+_SHOWN = 5
+
+
+def print_plan(plan: Plan, *, as_json: bool) -> None:
+    """Print what a fetch would do, table by table."""
+    if as_json:
+        print(json.dumps(_facts(plan), indent=2))
+        return
+    grid = Table("table", box=None, header_style="bold")
+    for heading in ("files", "size", "to fetch"):
+        grid.add_column(heading, justify="right")
+    for table in dict.fromkeys(file.table for file in plan.files):
+        files = [file for file in plan.files if file.table == table]
+        todo = [file for file in plan.todo if file.table == table]
+        grid.add_row(table, f"{len(files):,}", _size(files), counted(len(todo), "file"))
+    out = Console(highlight=False, markup=False)
+    out.print(grid)
+    out.print(f"\nTotal {decimal(plan.total)}; to fetch {decimal(plan.remaining)}; free disk {decimal(plan.free)}")
+    for path in plan.missing:
+        out.print(f"Missing on the server: {path}")
+
+
+def _size(files: list[RemoteFile]) -> str:
+    unknown = any(file.version.size is None for file in files)
+    return ("at least " if unknown else "") + decimal(sum(file.version.size or 0 for file in files))
+
+
+def _facts(plan: Plan) -> dict[str, Any]:
+    todo = {file.path for file in plan.todo}
+    return {
+        "trace": plan.bucket.name,
+        "folder": str(plan.folder),
+        "bytes": plan.total,
+        "bytes_to_come": plan.remaining,
+        "bytes_free": plan.free,
+        "missing": list(plan.missing),
+        "files": [
+            {"path": file.path, "table": file.table, "bytes": file.version.size, "is_here": file.path not in todo}
+            for file in plan.files
+        ],
+    }
+
+
+@dataclass
+class Download:
+    """One fetch as the command does it: with a progress bar, and with a store behind it if wanted."""
+
+    session: Session
+    plan: Plan
+    talk: Console
+    jobs: int
+    store: Path | None
+    delete_raw: bool
+    started: float = field(default_factory=time.monotonic)
+
+    def run(self) -> list[Outcome]:
+        """Fetch (and stage) everything there is to do."""
+        plan = self.plan
+        if not self.delete_raw:
+            plan.check_space()
+        self.talk.print(
+            f"Fetching {len(plan.todo):,} of {counted(len(plan.files), 'file')}, {decimal(plan.remaining)}; "
+            f"{decimal(plan.free)} of disk free"
+        )
+        outcomes: list[Outcome] = []
+        with Ledger.open(plan.folder) as ledger, self._bar():
+            self._stage(self._already_here(), ledger)
+            arriving = fetch_files(self.session, plan, jobs=self.jobs, ledger=ledger)
+            try:
+                # Staging starts worker processes, so files are staged `jobs` at a time.
+                while batch := list(islice(arriving, self.jobs if self.store else 1)):
+                    outcomes += self._stage(batch, ledger)
+            finally:
+                arriving.close()
+        return outcomes
+
+    def _already_here(self) -> list[Outcome]:
+        todo = {file.path for file in self.plan.todo}
+        here = (Outcome(file, self.plan.folder / file.path) for file in self.plan.files if file.path not in todo)
+        return [outcome for outcome in here if outcome.path.exists()]
+
+    def _stage(self, batch: list[Outcome], ledger: Ledger) -> list[Outcome]:
+        """Stage what has arrived, delete it if wanted, and return the batch with what went wrong."""
+        arrived = [outcome for outcome in batch if not outcome.error]
+        if self.store is None or not arrived:
+            return batch
+        from borgtrace.ingest import IngestOptions, ingest
+
+        options = IngestOptions(stage_only=True, cell=self.plan.bucket.cell)
+        faults = ingest([outcome.path for outcome in arrived], self.store, options).faults
+        judged = [replace(outcome, error=_fault_of(outcome, faults) or outcome.error) for outcome in batch]
+        for outcome in judged if self.delete_raw else []:
+            if not outcome.error:
+                ledger.staged(outcome.file.path, self.store)
+                outcome.path.unlink()
+        return judged
+
+    def finish(self, outcomes: list[Outcome], *, as_json: bool) -> None:
+        """Sort the store, if there is one, and say how it went.
+
+        Raises
+        ------
+        SourceError
+            Some files could not be fetched.
+        """
+        plan, seconds = self.plan, time.monotonic() - self.started
+        failed = [outcome for outcome in outcomes if outcome.error]
+        if as_json:
+            errors = {outcome.file.path: str(outcome.error) for outcome in failed}
+            print(json.dumps({**_facts(plan), "failed": errors, "seconds": round(seconds, 3)}, indent=2))
+        for outcome in failed[:_SHOWN]:
+            self.talk.print(f"✗ {outcome.error}", style="red")
+        lost = [*plan.missing, *(outcome.file.path for outcome in failed)]
+        if lost:
+            raise SourceError(
+                str(plan.folder),
+                f"{len(lost):,} of {counted(len(plan.files) + len(plan.missing), 'file')} could not be fetched",
+                got=", ".join(lost[:_SHOWN]) + (" …" if len(lost) > _SHOWN else ""),
+                way_out="run the same command again: what has arrived is kept",
+            )
+        self._sort()
+        if not as_json:
+            print(self.store or plan.folder)
+        files = counted(len(plan.files), "file")
+        if self.store is None:
+            self.talk.print(f"{files} complete and verified. Next: borgtrace ingest {plan.folder} --store STORE")
+        else:
+            self.talk.print(f"{files} in the store. Next: borgtrace info {self.store}")
+
+    def _sort(self) -> None:
+        if self.store is not None:
+            from borgtrace.ingest import IngestOptions, ingest
+
+            with self.talk.status(f"Sorting {self.store} by task …"):
+                ingest([], self.store, IngestOptions(cell=self.plan.bucket.cell))
+
+    @contextmanager
+    def _bar(self) -> Iterator[None]:
+        with progress(self.talk, DownloadColumn(), TransferSpeedColumn()) as bars:
+            self.session.listener = _Bar(bars, bars.add_task("fetch", total=self.plan.remaining), self.talk)
+            yield
+
+
+def _fault_of(outcome: Outcome, faults: tuple[SourceError, ...]) -> SourceError | None:
+    return next((fault for fault in faults if fault.where.startswith(str(outcome.path))), None)
+
+
+class _Bar(Listener):
+    """Feeds the progress bar from the threads that download."""
+
+    def __init__(self, bars: Progress, task: TaskID, talk: Console) -> None:
+        self._bars, self._task, self._talk = bars, task, talk
+
+    def received(self, path: str, n_bytes: int) -> None:
+        """Move the bar; what has to come again moves it back."""
+        self._bars.advance(self._task, n_bytes)
+
+    def retrying(self, path: str, reason: str, delay: float) -> None:
+        """Say what is retried, why and when."""
+        self._talk.print(f"↻ {path}: {reason}; retrying in {delay:.1f} s", style="yellow")

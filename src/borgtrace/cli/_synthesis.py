@@ -1,0 +1,93 @@
+"""What ``borgtrace synth`` prints: the trace it made, or how one compares with published figures."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from borgtrace.cli._printing import number
+
+_LINE = "{:<44}{:>11}{:>11}{:>11}  {:<23}{:<13}{}"
+
+
+def make(out: Path, **options: Any) -> None:
+    """Generate a trace with a progress bar over its hours, and say what is in it."""
+    from rich.progress import TextColumn
+
+    from borgtrace.cli._console import console, progress
+    from borgtrace.synth import generate
+    from borgtrace.synth.options import Options, check_output
+
+    Options(**options)
+    check_output(out)  # what is refused is refused before a bar is drawn
+    talk = console()
+    with progress(talk, TextColumn("{task.fields[rate]}")) as bars:
+        bar = bars.add_task("synth", total=options["hours"], rate="")
+
+        def report(hours: float, rows: int) -> None:
+            seconds = bars.tasks[bar].elapsed or 1.0
+            bars.update(bar, completed=hours, rate=f"{rows / seconds / 1000:,.0f} k rows/s")
+
+        generate(out, **options, progress=report)
+    truth = json.loads((out / "truth.json").read_text())
+    for table, rows in sorted(truth["rows"].items()):
+        talk.print(f"  {table}: {rows:,} rows")
+    talk.print(f"Synthetic trace, seed {truth['seed']}. Known answers: {out / 'truth.json'}")
+    talk.print(f"Next: borgtrace ingest {out} --store STORE")
+
+
+def print_check(out: Path, *, as_json: bool) -> None:
+    """Ingest a synthetic trace into a temporary store, measure it, and print target by target.
+
+    Raises
+    ------
+    UsageError
+        When `out` is not a synthetic trace.
+    """
+    from borgtrace.errors import UsageError
+    from borgtrace.ingest import IngestOptions, ingest
+    from borgtrace.recipe import find_recipe
+
+    if not (out / "truth.json").is_file():
+        expected, way_out = "a folder with truth.json", "make one with `borgtrace synth`"
+        raise UsageError(str(out), "not a synthetic trace", expected=expected, way_out=way_out)
+    with tempfile.TemporaryDirectory(dir=out.absolute().parent) as folder:
+        store = Path(folder) / "store"
+        ingest([out], store, IngestOptions())
+        result = find_recipe("fidelity").run(store)
+        rows = sorted(result.table.to_pylist(), key=_place)
+    if result.not_applicable:
+        print(f"not applicable: {result.not_applicable}", file=sys.stderr)
+    if as_json:
+        print(json.dumps(rows, indent=1))
+    else:
+        _print_targets(rows)
+
+
+def _place(row: dict[str, Any]) -> int:
+    """Place of a target in the list of targets, where related ones are neighbours."""
+    from borgtrace.synth.targets import TARGETS, TARGETS_2019
+
+    names = [(target.measure, target.tier) for target in (*TARGETS, *TARGETS_2019)]
+    return names.index((row["measure"], row["tier"]))
+
+
+def _print_targets(rows: list[dict[str, Any]]) -> None:
+    print(_LINE.format("target", "published", "measured", "deviation", "95 % interval", "verdict", "source"))
+    for row in rows:
+        print(
+            _LINE.format(
+                f"{row['measure']}, {row['tier']}",
+                number(row["published"], 4),
+                number(row["measured"], 4),
+                "" if row["deviation"] is None else f"{row['deviation']:+.1%}",
+                "" if row["low"] is None else f"{row['low']:.4g} … {row['high']:.4g}",
+                row["verdict"],
+                f"{row['grade']}: {row['reference']}",
+            )
+        )
+    judged = [row["verdict"] for row in rows if row["verdict"] in ("fits", "does not fit")]
+    print(f"{judged.count('fits')} of {len(judged)} judged targets fit")
