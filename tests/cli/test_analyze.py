@@ -123,7 +123,7 @@ def test_the_list_says_what_is_asked(store: Path, capsys: pytest.CaptureFixture[
             2,
             "borgtrace: --show-sql: unknown dialect: expected bigquery, got oracle\n",
         ),
-        (["queue_length", "--png"], 2, "borgtrace: --png: nowhere to write to; say where: --out DIR\n"),
+        (["queue_length", "--png"], 2, "borgtrace: --png: no folder to write to; name one: --out DIR\n"),
         (
             ["queue_length", "--engine", "mysql"],
             2,

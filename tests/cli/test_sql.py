@@ -45,7 +45,7 @@ def test_table(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
         ["5", "ADD", "0.2493", "[0.1,", "2.0]"],
         ["6", "ADD", "NULL", "[0.1,", "2.0]"],
     ]
-    assert err == "1 more rows; --rows N shows more, --format csv all\n"
+    assert err == "1 more rows; --rows N shows more, --format csv shows all\n"
 
 
 def test_csv_writes_floats_as_published_and_lists_as_json(store: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,7 @@ def store(tmp_path_factory):
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[:3] == [
-        "6 files read, 0 were in already",
+        "Read 6 files; 0 already in the store",
         "rows in 7 = stored 6 + quarantined 1",
         "data_loss instance_usage: 1 × wrong_column_count: The line has more or fewer fields than its table.",
     ]

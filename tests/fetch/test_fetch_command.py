@@ -40,8 +40,8 @@ def test_a_dry_run_shows_size_and_free_disk_and_writes_nothing(serve, archives, 
     server = serve(files)
     result = run(*words(server, tmp_path / "raw", "--dry-run"))
     assert result.exit_code == 0
-    assert "instance_usage      4  1.0 MB  4 files" in result.stdout
-    assert "All 1.0 MB; to come 1.0 MB; free on the disk " in result.stdout
+    assert "instance_usage      4  1.0 MB   4 files" in result.stdout
+    assert "Total 1.0 MB; to fetch 1.0 MB; free disk " in result.stdout
     assert not (tmp_path / "raw").exists()
     facts = json.loads(run(*words(server, tmp_path / "raw", "--dry-run", "--json")).stdout)
     assert facts["bytes_to_come"] == sum(map(len, files.values()))
@@ -55,7 +55,7 @@ def test_a_fetch_prints_where_the_files_are(serve, archives, run, tmp_path):
     folder = tmp_path / "clusterdata_2019_a"
     assert result.exit_code == 0
     assert result.stdout == f"{folder}\n"
-    assert f"4 files here, whole and verified. Next: borgtrace ingest {folder} --store STORE" in result.stderr
+    assert f"4 files complete and verified. Next: borgtrace ingest {folder} --store STORE" in result.stderr
     facts = json.loads(run(*words(server, tmp_path, "--json")).stdout)
     assert facts["bytes_to_come"] == 0
     assert all(file["is_here"] for file in facts["files"])
@@ -67,7 +67,7 @@ def test_files_that_cannot_be_had_are_named(serve, archives, run, tmp_path):
     result = run(*words(server, tmp_path))
     assert isinstance(result.exception, SourceError)
     assert str(result.exception) == (
-        f"{tmp_path / 'clusterdata_2019_a'}: 1 of 5 files could not be had: got {PATHS[2]}; "
+        f"{tmp_path / 'clusterdata_2019_a'}: 1 of 5 files could not be fetched: got {PATHS[2]}; "
         "run the same command again: what has arrived is kept"
     )
     assert result.exception.exit_code == 3
@@ -76,7 +76,7 @@ def test_files_that_cannot_be_had_are_named(serve, archives, run, tmp_path):
 def test_deleting_raw_files_needs_a_store(run, tmp_path):
     result = run("2011", tmp_path, "--delete-raw")
     assert isinstance(result.exception, UsageError)
-    assert str(result.exception) == ("--delete-raw: nothing would be left; say where the rows go: --store STORE")
+    assert str(result.exception) == ("--delete-raw: nothing would be left; name a store for the rows: --store STORE")
 
 
 @pytest.mark.parametrize("kill", [signal.SIGINT, signal.SIGKILL])
@@ -94,7 +94,7 @@ def test_a_stopped_command_goes_on_where_it_was(serve, archives, run, tmp_path, 
     said = process.communicate(timeout=20)[1]
     if kill == signal.SIGINT:
         assert process.returncode == 130
-        assert "Stopped. What has arrived is kept: run the same command again to go on." in said
+        assert "Stopped. What has arrived is kept; run the same command again to resume." in said
         assert time.monotonic() - started < 3
     kept = {path.name.removesuffix(".incomplete"): path.stat().st_size for path in tmp_path.rglob("*.incomplete")}
     assert sum(kept.values()) > 0
@@ -148,6 +148,6 @@ def test_a_file_that_cannot_be_staged_is_kept_and_named(rows_2011, run, tmp_path
     result = run(*words_2011(rows_2011, tmp_path, "--store", store, "--delete-raw"))
     assert isinstance(result.exception, SourceError)
     assert str(result.exception).startswith(
-        f"{tmp_path / 'clusterdata-2011-2'}: 1 of 3 files could not be had: got {path}"
+        f"{tmp_path / 'clusterdata-2011-2'}: 1 of 3 files could not be fetched: got {path}"
     )
     assert [file.name for file in tmp_path.rglob("*.csv.gz")] == ["part-00001-of-00500.csv.gz"]

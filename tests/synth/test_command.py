@@ -71,7 +71,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("command") / "small"
     done = synth(out, "--machines", 6, "--hours", 3, "--seed", 4)
     assert done.returncode == 0, done.stderr
-    assert f"synthetic, seed 4; what is true of it: {out}/truth.json" in done.stderr.replace("\n", "")
+    assert f"Synthetic trace, seed 4. Known answers: {out}/truth.json" in done.stderr.replace("\n", "")
     return out
 
 

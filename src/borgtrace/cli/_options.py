@@ -19,7 +19,6 @@ Cell = Annotated[str, Option(help="Cell of 2019: a … h.", metavar="CELL")]
 Tables = Annotated[str, Option(help="Tables, separated by commas; all by default.", metavar="A,B")]
 
 TimeRange = Annotated[str, Option(help="Time range, such as 600s..24h, 1h30m.. or ..2d.", metavar="A..B")]
-Numbers = Annotated[str, Option(help="Numbers and ranges, such as 0-9,12.", metavar="N,N-M")]
 
 Json = Annotated[bool, Option("--json", help="Print JSON instead of text.")]
 AnswerFolder = Annotated[

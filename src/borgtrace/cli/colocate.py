@@ -34,7 +34,7 @@ def colocate(
     slo: Annotated[
         float, Option(help="Share of the time that a machine must not overflow, for the advice.", metavar="P")
     ] = 0.999,
-    pool: Annotated[Path | None, Option(help="Read the tasks from this file; see --export-pool.", metavar="FILE")] = None,
+    pool: Annotated[Path | None, Option(help="Read the tasks from a file; see --export-pool.", metavar="FILE")] = None,
     percentiles: Annotated[
         bool,
         Option(

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from typer import Argument, Option
 
-from borgtrace.cli._options import Json, Numbers, Seed, Store, TimeRange
+from borgtrace.cli._options import Json, Seed, Store, TimeRange
 
 
 def dataset(
@@ -16,14 +16,14 @@ def dataset(
     min_length: Annotated[int, Option(help="Fewest points of a trace.", metavar="N")] = 5,
     max_length: Annotated[int, Option(help="Most points of a trace; 0: unlimited.", metavar="N")] = 50,
     tier: Annotated[str, Option(help="Tiers, such as production,beb.", metavar="A,B")] = "",
-    priority: Numbers = "",
+    priority: Annotated[str, Option(help="Priorities, such as 0,9-11.", metavar="N,N-M")] = "",
     scheduling_class: Annotated[str, Option("--class", help="Scheduling classes, 0 to 3.", metavar="N,N-M")] = "",
     user: Annotated[str, Option(help="Users (hashes).", metavar="A,B")] = "",
     end_type: Annotated[str, Option(help="How tasks ended, such as FINISH,KILL.", metavar="A,B")] = "",
     time: TimeRange = "",
     min_mean: Annotated[float | None, Option(help="Smallest mean of average_cpu.", metavar="X")] = None,
     gaps: Annotated[
-        str, Option(help="Traces with gaps in time: keep as they are, put on a grid, or drop.", metavar="keep|grid|drop")
+        str, Option(help="Gaps in time: keep as they are, put on a grid, or drop.", metavar="keep|grid|drop")
     ] = "keep",
     where: Annotated[str | None, Option(help="SQL predicate that selects tasks.", metavar="SQL")] = None,
     sample: Annotated[int | None, Option(help="Size of a random subset.", metavar="N")] = None,

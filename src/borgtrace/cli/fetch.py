@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Exit, Option
 
-from borgtrace.cli._options import Cell, Json, Seed, Tables
+from borgtrace.cli._options import Cell, Json, Tables
 
 _INTERRUPTED = 130
 

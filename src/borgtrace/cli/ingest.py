@@ -15,9 +15,7 @@ def ingest(
     store: Annotated[Path, Option(help="The store to create or to add to.", metavar="STORE")],
     jobs: Workers = None,
     memory: Memory = "4GB",
-    cell: Annotated[
-        str, Option(help="Cell of 2019: a … h, or 1 … 8 for the flattened sample.", metavar="CELL")
-    ] = "",
+    cell: Annotated[str, Option(help="Cell of 2019: a … h, or 1 … 8 for the flattened sample.", metavar="CELL")] = "",
     strict: Annotated[bool, Option("--strict", help="Fail if any row is rejected.")] = False,
     replace: Annotated[bool, Option("--replace", help="Accept sources whose content has changed.")] = False,
     stage_only: Annotated[bool, Option("--stage-only", help="Check and stage only; a later ingest sorts.")] = False,

@@ -43,12 +43,13 @@ def machine(
     cpu, memory = text(capacity.cpu), text(capacity.memory)
     print(f"machine {machine_id}: {state}, CPU {cpu}, memory {memory}, platform {platform}")
     print_aligned(table.column_names, [[text(value) for value in row.values()] for row in rows])
-    parts = [_use(name, whole, rows) for name, whole in (("CPU", capacity.cpu), ("memory", capacity.memory)) if whole and rows]
+    resources = (("CPU", capacity.cpu), ("memory", capacity.memory))
+    parts = [_use(name, whole, rows) for name, whole in resources if whole and rows]
     print("; ".join(parts) or ("its capacity is unknown" if rows else "nothing is known to have run"))
 
 
 def _use(name: str, whole: float, rows: list[dict[str, float]]) -> str:
-    """Return the share of a capacity that was used: over hours the mean, at an instant the sum and what was requested."""
+    """Return the used share of a capacity: its mean over hours, or at an instant beside the requested share."""
     column = name.lower()
 
     def share(key: str) -> float:

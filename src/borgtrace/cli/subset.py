@@ -6,14 +6,14 @@ from typing import Annotated
 
 from typer import Option
 
-from borgtrace.cli._options import Json, Memory, NewFolder, Numbers, Seed, Store, TimeRange
+from borgtrace.cli._options import Json, Memory, NewFolder, Seed, Store, TimeRange
 
 
 def subset(
     store: Store,
     out: NewFolder,
-    jobs: Numbers = "",
-    machines: Numbers = "",
+    jobs: Annotated[str, Option(help="Job ids and ranges of them.", metavar="N,N-M")] = "",
+    machines: Annotated[str, Option(help="Machine ids and ranges of them.", metavar="N,N-M")] = "",
     time: TimeRange = "",
     fraction: Annotated[float | None, Option(help="Share of the collections, chosen by hash.", metavar="F")] = None,
     seed: Seed = 0,
@@ -22,7 +22,7 @@ def subset(
 ) -> None:
     """Copy part of a store into a new one that is consistent across its tables.
 
-    Choose by --jobs (ids), --machines (ids), --time or --fraction. Machine tables are copied whole, because capacity
+    Choose by one of --jobs, --machines, --time and --fraction. Machine tables are copied whole, because capacity
     belongs to the cell. With --time, tasks that are alive in the range keep their earlier events.
 
     Example: borgtrace subset cell-2011 day-2 --time 24h..48h
