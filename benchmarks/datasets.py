@@ -27,7 +27,7 @@ from borgtrace import datasets
 from borgtrace.datasets import Options, Selection, build
 from borgtrace.datasets.formats import _tfrecord_reading as tfrecord_reading
 from borgtrace.datasets.formats import _tfrecord_writing as tfrecord
-from borgtrace.datasets.jobs import JobsLayout, export_jobs
+from borgtrace.export import JobsLayout, export_jobs
 from borgtrace.schema import TABLES
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.store.manifest import Manifest
@@ -209,9 +209,10 @@ def original_way(export: Path, out: Path, traces: int) -> float:
 def group_per_row(store: borgtrace.Store, out: Path, rows: int) -> float:
     """Rows/s of grouping as in 2017: per row make the folder, open for append, write field by field, close."""
     shutil.rmtree(out, ignore_errors=True)
-    table = store.sql(f"select start_time, collection_id, instance_index, average_cpu from instance_usage limit {rows}")
-    texts = list(zip(*([str(value) for value in column.to_pylist()] for column in table.columns), strict=True))
-    paths = JobsLayout().paths(*(table.column(k).to_numpy().astype(np.int64) for k in (1, 2)))
+    columns = f"start_time, collection_id, instance_index, average_cpu, {JobsLayout().path_sql} as path"
+    table = store.sql(f"select {columns} from instance_usage limit {rows}")
+    *values, paths = (column.to_pylist() for column in table.columns)
+    texts = list(zip(*([str(value) for value in column] for column in values), strict=True))
     begin = time.perf_counter()
     for fields, path in zip(texts, paths, strict=True):
         folder, name = path.split("/")

@@ -17,6 +17,7 @@ PACKAGES = (
     "borgtrace.lifecycle",
     "borgtrace.recipe",
     "borgtrace.datasets",
+    "borgtrace.export",
     "borgtrace.colocation",
     "borgtrace.engine",
     "borgtrace.report",

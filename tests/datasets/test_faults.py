@@ -12,7 +12,6 @@ from pathlib import Path
 
 import borgtrace
 from borgtrace.datasets import Options, build
-from borgtrace.datasets.jobs import JobsLayout, export_jobs
 
 from .test_build import digest
 
@@ -30,19 +29,9 @@ store = borgtrace.open(sys.argv[1])
 print("ready", flush=True)
 build(store, sys.argv[2], Options(shards=64), progress=report, threads=2)
 """
-_EXPORT = """
-import sys
-import borgtrace
-import borgtrace.datasets.jobs as jobs
-from borgtrace.datasets.jobs.layout import JobsLayout
-jobs._RUN = 500
-store = borgtrace.open(sys.argv[1])
-print("ready", flush=True)
-jobs.export_jobs(store, sys.argv[2], JobsLayout("sqlite"), workers=2)
-"""
 
 
-def _killed(script: str, delay: float | None, *arguments: object) -> int:
+def killed(script: str, delay: float | None, *arguments: object) -> int:
     """Run a script and kill it `delay` seconds after it is ready (None: it kills itself)."""
     with subprocess.Popen(
         [sys.executable, "-c", script, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -62,27 +51,11 @@ def test_a_killed_build_is_built_again(synthetic_store: Path, tmp_path: Path) ->
     rng = random.Random(5)
     out = tmp_path / "d"
     for call in (3, rng.randint(4, 60), rng.randint(61, 190)):
-        assert _killed(_BUILD, None, synthetic_store, out, call) == -signal.SIGKILL
+        assert killed(_BUILD, None, synthetic_store, out, call) == -signal.SIGKILL
         assert not out.exists()
     for _ in range(2):
-        _killed(_BUILD, rng.uniform(0, 0.1), synthetic_store, out, -1)
+        killed(_BUILD, rng.uniform(0, 0.1), synthetic_store, out, -1)
         assert not out.exists() or digest(out) == whole
     build(store, out, Options(shards=64))
     assert digest(out) == whole
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d", "whole"]
-
-
-def test_a_killed_export_is_exported_again(synthetic_store: Path, tmp_path: Path) -> None:
-    store = borgtrace.open(synthetic_store)
-    export_jobs(store, tmp_path / "whole", JobsLayout("sqlite"), workers=1)
-    whole = digest(tmp_path / "whole")
-    rng = random.Random(6)
-    out = tmp_path / "out"
-    for _ in range(3):
-        _killed(_EXPORT, rng.uniform(0.3, 2.0), synthetic_store, out)
-        if out.exists():
-            assert digest(out) == whole
-            break
-    else:
-        export_jobs(store, out, JobsLayout("sqlite"), workers=1)
-    assert digest(out) == whole

@@ -14,7 +14,7 @@ import pytest
 
 from borgtrace import datasets
 from borgtrace.datasets import Options, Selection, build
-from borgtrace.datasets.jobs import JobsLayout, export_jobs
+from borgtrace.export import JobsLayout, export_jobs
 from borgtrace.store import Store
 
 Trace = tuple[str, int, int]

@@ -14,7 +14,7 @@ from borgtrace.schema.ranges import parse_words
 
 if TYPE_CHECKING:
     from borgtrace.datasets import Built
-    from borgtrace.datasets.jobs import Exported
+    from borgtrace.export import ExportResult
 
 
 def fractions(text: str) -> tuple[float, ...]:
@@ -41,7 +41,7 @@ def print_built(built: Built, talk: Console, *, as_json: bool) -> None:
     print(built.path)
 
 
-def print_exported(exported: Exported, talk: Console, *, as_json: bool) -> None:
+def print_exported(exported: ExportResult, talk: Console, *, as_json: bool) -> None:
     """Print what was exported."""
     if as_json:
         print(json.dumps(asdict(exported) | {"path": str(exported.path)}))

@@ -33,8 +33,8 @@ def export(
     import borgtrace
     from borgtrace.cli import _datasets
     from borgtrace.cli._console import console, steps
-    from borgtrace.datasets.jobs import JobsLayout, export_jobs
     from borgtrace.errors import UsageError
+    from borgtrace.export import JobsLayout, export_jobs
     from borgtrace.schema.ranges import parse_words
 
     if layout != "jobs":

@@ -16,7 +16,6 @@ from borgtrace.datasets import meta
 from borgtrace.datasets._series import scale
 from borgtrace.datasets.blocks import POINTS, Gatherer, spans
 from borgtrace.datasets.features import series_features, static_features
-from borgtrace.datasets.folder import building, check_free
 from borgtrace.datasets.formats import FORMATS, IDENTITY, Names, Part, suffix_of
 from borgtrace.datasets.leakage import Shared, running_on, shared_groups
 from borgtrace.datasets.options import Options
@@ -26,6 +25,7 @@ from borgtrace.datasets.shards import default_shards, shard_name, shard_numbers,
 from borgtrace.datasets.traces import Traces, choose
 from borgtrace.errors import UsageError
 from borgtrace.kernels.gather import take_columns
+from borgtrace.storage import check_free, new_folder
 
 if TYPE_CHECKING:
     from borgtrace.store import Store
@@ -106,7 +106,7 @@ def build(
         return _already(out)
     check_free(out)
     work = _Work.prepare(store, options, threads or os.cpu_count() or 1, progress)
-    with building(out) as folder, ThreadPoolExecutor(1) as aside:
+    with new_folder(out) as folder, ThreadPoolExecutor(1) as aside:
         told = aside.submit(_leakage, options, work.traces, work.sets)
         scalings = work.measure()
         files = work.write(folder, scalings)

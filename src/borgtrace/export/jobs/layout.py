@@ -5,10 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from borgtrace.datasets._md5 import job_prefixes, task_prefixes
 from borgtrace.errors import UsageError
 from borgtrace.schema import TABLES
 
@@ -17,7 +13,7 @@ Key = Literal["job", "task"]
 
 SUFFIXES = {"csv": ".csv", "sqlite": ".sqlite3"}
 DEFAULT_COLUMNS = ("start_time", "collection_id", "instance_index", "average_cpu")
-MOST_DIGITS = 8
+MAX_DIGITS = 8
 
 NAMES_2011 = {
     "start_time": "start time",
@@ -40,6 +36,7 @@ NAMES_2011 = {
 """Names in the official ``schema.csv``; every other column has blanks for its underscores."""
 
 _EXPORTED = ("int64", "int32", "float32", "bool")
+"""Types of the columns that a cell of a text file or of SQLite can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +55,15 @@ class JobsLayout:
         ``"job"``: a file per job, MD5 of the job id as text.  ``"task"``: a file ``job-task`` per task,
         MD5 of ``"job,task"``.
 
+    Raises
+    ------
+    UsageError
+        A value makes no sense.
+
     Examples
     --------
-    >>> JobsLayout("sqlite").paths(np.array([12]), np.array([0]))
-    ['c2/12.sqlite3']
+    >>> JobsLayout("sqlite", granularity=1).path_sql
+    "left(md5(collection_id::varchar), 1) || '/' || collection_id::varchar || '.sqlite3'"
     """
 
     format: FileFormat = "csv"
@@ -76,9 +78,9 @@ class JobsLayout:
         ):
             if value not in allowed:
                 raise UsageError(option, "unknown name", expected=" or ".join(allowed), got=value)
-        if not 0 <= self.granularity <= MOST_DIGITS:
+        if not 0 <= self.granularity <= MAX_DIGITS:
             raise UsageError(
-                "--granularity", "not a number of hex digits", expected=f"0 to {MOST_DIGITS}", got=str(self.granularity)
+                "--granularity", "not a number of hex digits", expected=f"0 to {MAX_DIGITS}", got=str(self.granularity)
             )
         known = [column.name for column in TABLES["instance_usage"].columns if column.type in _EXPORTED]
         for name in self.columns:
@@ -88,28 +90,16 @@ class JobsLayout:
             raise UsageError("--columns", "a column is missing or given twice", got=",".join(self.columns))
 
     @property
-    def suffix(self) -> str:
-        """Ending of the files."""
-        return SUFFIXES[self.format]
-
-    @property
     def titles(self) -> tuple[str, ...]:
         """Names of the columns in SQLite."""
         return tuple(NAMES_2011.get(name, name.replace("_", " ")) for name in self.columns)
 
-    def paths(self, jobs: NDArray[np.int64], tasks: NDArray[np.int64]) -> list[str]:
-        """Return the path of each task's file, relative to the export."""
-        prefixes = np.empty(len(jobs), np.uint32)
+    @property
+    def path_sql(self) -> str:
+        """SQL expression over ``tasks``: the path of a task's file, relative to the export."""
+        # MD5 spreads the files over folders; it protects nothing.
+        stem, digested = "collection_id::varchar", "collection_id::varchar"
         if self.key == "task":
-            task_prefixes(jobs, tasks, prefixes)
-            stems = [f"{job}-{task}" for job, task in zip(jobs.tolist(), tasks.tolist(), strict=True)]
-        else:
-            job_prefixes(jobs, prefixes)
-            stems = [str(job) for job in jobs.tolist()]
-        if not self.granularity:
-            return [f"{stem}{self.suffix}" for stem in stems]
-        digits = self.granularity
-        return [
-            f"{prefix:08x}"[:digits] + f"/{stem}{self.suffix}"
-            for prefix, stem in zip(prefixes.tolist(), stems, strict=True)
-        ]
+            stem, digested = "concat(collection_id, '-', instance_index)", "concat(collection_id, ',', instance_index)"
+        folder = f"left(md5({digested}), {self.granularity}) || '/' || " if self.granularity else ""
+        return f"{folder}{stem} || '{SUFFIXES[self.format]}'"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from borgtrace.datasets.jobs import JobsLayout, export_jobs, files
-from borgtrace.datasets.jobs.files import Run, write_run
 from borgtrace.errors import StoreError, UsageError
+from borgtrace.export import JobsLayout, export_jobs
+from borgtrace.export.jobs import files
+from borgtrace.export.jobs.file_rows import FileRows
 from borgtrace.store import Store
-
-from .test_build import digest
+from tests.datasets.test_build import digest
 
 Row = tuple[object, ...]
 
@@ -112,7 +112,7 @@ def test_neither_processes_nor_batches_change_a_byte(
 ) -> None:
     layout = JobsLayout(output_format)  # type: ignore[arg-type]
     export_jobs(store, tmp_path / "a", layout, workers=1)
-    monkeypatch.setattr("borgtrace.datasets.jobs._RUN", 1000)
+    monkeypatch.setattr("borgtrace.export.jobs._ROWS_PER_CALL", 1000)
     export_jobs(store, tmp_path / "b", layout, workers=2)
     assert digest(tmp_path / "a") == digest(tmp_path / "b")
     monkeypatch.setattr(files, "ROWS", 7)
@@ -120,12 +120,14 @@ def test_neither_processes_nor_batches_change_a_byte(
     assert digest(tmp_path / "a") == digest(tmp_path / "c")
 
 
-def test_a_run_writes_its_own_jobs_only(store: Store, tmp_path: Path) -> None:
+def test_only_the_files_asked_for_are_written(store: Store, tmp_path: Path) -> None:
     parts = [str(part) for part in store.layout.parts("instance_usage")]
-    first = _rows(store)[0][1]
-    rows = sum(row[1] == first for row in _rows(store))
-    assert write_run(parts, Run(0, rows), tmp_path, JobsLayout()) == 1
-    assert [path.name for path in tmp_path.glob("*/*")] == [f"{first}.csv"]
+    rows = _rows(store)
+    asked = [FileRows("a/x.csv", 5, 9), FileRows("b/y.csv", 20, 21)]
+    (tmp_path / "a").mkdir()
+    assert files.write_files(parts, asked, out=tmp_path, layout=JobsLayout(columns=("start_time",))) == asked
+    written = {str(path.relative_to(tmp_path)): path.read_text().split() for path in tmp_path.glob("*/*")}
+    assert written == {"a/x.csv": [str(row[0]) for row in rows[5:9]], "b/y.csv": [str(row[0]) for row in rows[20:21]]}
 
 
 def test_columns_are_chosen_and_named(store: Store, tmp_path: Path) -> None:

@@ -16,16 +16,16 @@ INCOMPLETE = ".incomplete"
 
 
 @contextmanager
-def building(out: Path) -> Iterator[Path]:
-    """Yield an empty folder beside `out` that takes its name when the block ends without an error.
+def new_folder(out: Path) -> Iterator[Path]:
+    """Yield an empty folder beside `out` that is renamed to `out` when the block ends without an error.
 
-    What a killed process left is removed first; whatever goes wrong inside the block is cleaned up.  The
-    folder carries the number of the process, so that helpers which outlive a killed one write nowhere.
+    What a killed process left is removed first, and so is this folder if the block fails.  Its name holds
+    the number of the process: workers that outlive a killed one then write where nobody looks.
 
     Raises
     ------
     StoreError
-        Another process is building `out`.
+        Another process is writing to `out`.
     UsageError
         `out` holds something.
     """

@@ -1,0 +1,80 @@
+"""Work on processes of this machine, which end with the process that started them."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import TypeVar
+
+from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from borgtrace.errors import StoreError
+
+_HEARTBEAT = 0.1
+"""Seconds between two looks at whether the parent still lives."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def map_processes(
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    workers: int,
+    *,
+    place: str,
+    way_out: str = "run again with fewer --jobs",
+    ordered: bool = True,
+) -> Iterator[Result]:
+    """Yield the result of each item, computed by `workers` processes (in this one where there is one worker).
+
+    Parameters
+    ----------
+    function
+        A function of a module, or a partial of one: it is pickled.
+    items
+        What it is called with; taken as workers become free, so it may be a generator.
+    workers
+        Number of processes.
+    place, way_out
+        What the error names when a worker is killed: the folder being written, and what to do.
+    ordered
+        Whether results come in the order of the items; otherwise as they are ready.
+
+    Raises
+    ------
+    StoreError
+        A worker was killed.
+    """
+    if workers == 1:
+        yield from map(function, items)
+        return
+    kind = "generator" if ordered else "generator_unordered"
+    pool = Parallel(n_jobs=workers, return_as=kind, batch_size=1, pre_dispatch="2*n_jobs")
+    try:
+        yield from pool(delayed(_call)(function, item, os.getpid()) for item in items)
+    except TerminatedWorkerError as error:
+        raise StoreError(
+            place, "a worker process was killed", got="perhaps not enough memory", way_out=way_out
+        ) from error
+
+
+def _call(function: Callable[[Item], Result], item: Item, parent: int) -> Result:
+    _end_with(parent)
+    return function(item)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """Let this worker die when `parent` does: after kill -9 nothing else stops it from writing on."""
+    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(_HEARTBEAT)
+    os._exit(1)

@@ -1,0 +1,113 @@
+"""One file per job in folders named by MD5, and their index: what scripts of 2017 read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from borgtrace.engine.processes import map_processes
+from borgtrace.errors import UsageError
+from borgtrace.export.jobs.file_rows import FileRows
+from borgtrace.export.jobs.files import write_files
+from borgtrace.export.jobs.index import write_index
+from borgtrace.export.jobs.layout import DEFAULT_COLUMNS, JobsLayout
+from borgtrace.storage import check_free, new_folder
+
+if TYPE_CHECKING:
+    from borgtrace.store import Store
+
+__all__ = ["DEFAULT_COLUMNS", "ExportResult", "JobsLayout", "export_jobs"]
+
+INDEX = "index.csv"
+_ROWS_PER_CALL = 1 << 20
+"""Usage rows that a worker writes per call: enough to outweigh its start, few enough for progress."""
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportResult:
+    """What was written: files, tasks in the index, usage rows of the store."""
+
+    path: Path
+    files: int
+    tasks: int
+    rows: int
+
+
+def export_jobs(
+    store: Store,
+    out: Path | str,
+    layout: JobsLayout | None = None,
+    *,
+    has_header: bool = True,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> ExportResult:
+    """Write one file per job (or task), and ``index.csv``.
+
+    Parameters
+    ----------
+    store
+        Where from.
+    out
+        Folder to create.
+    layout
+        See :class:`~borgtrace.export.jobs.layout.JobsLayout`.
+    has_header
+        Whether the index begins with the names of its columns.
+    workers
+        Processes; all cores where None.  They do not change a byte.
+    progress
+        Told of each step.
+
+    Raises
+    ------
+    UsageError
+        The store has no usage, or `out` holds something.
+    StoreError
+        Another process is writing to `out`, or a worker was killed.
+    """
+    out, layout, report = Path(out), layout or JobsLayout(), progress or (lambda *_: None)
+    rows = store.manifest.tables.get("instance_usage", 0)
+    if not rows:
+        raise UsageError(
+            str(store.path),
+            "the store has no usage",
+            expected="rows in instance_usage",
+            got="none",
+            way_out="ingest task_usage or instance_usage files first",
+        )
+    check_free(out)
+    with new_folder(out) as folder:
+        parts = [str(part) for part in store.layout.parts("instance_usage")]
+        write = partial(write_files, parts, out=folder, layout=layout)
+        cores = 1 if rows <= _ROWS_PER_CALL else workers or os.cpu_count() or 1
+        written = rows_done = 0
+        for files in map_processes(write, _calls(store, layout), cores, place=str(out)):
+            written += len(files)
+            rows_done = files[-1].last
+            report("write", rows_done, rows)
+        tasks = write_index(store, folder / INDEX, layout, has_header=has_header)
+    return ExportResult(out, written, tasks, rows)
+
+
+def _calls(store: Store, layout: JobsLayout) -> Iterator[list[FileRows]]:
+    """Yield the files of the export with their rows, those of about a million rows at a time."""
+    table = store.sql(
+        f"select {layout.path_sql} as path, min(first_row)::bigint as first, sum(n_windows)::bigint as rows "
+        "from tasks where collection_type = 'JOB' and n_windows > 0 group by all order by first"
+    )
+    if not table.num_rows:
+        return
+    first = table.column("first").to_numpy()
+    starts = np.searchsorted(first, np.arange(0, first[-1] + 1, _ROWS_PER_CALL), side="left")
+    for low, high in zip(starts, [*starts[1:], table.num_rows], strict=True):
+        if low < high:
+            columns = (column.to_pylist() for column in table.slice(low, high - low).columns)
+            yield [FileRows(path, begin, begin + rows) for path, begin, rows in zip(*columns, strict=True)]

@@ -1,0 +1,65 @@
+"""Writing one file per job from runs of usage rows: each row is read once, each file is opened once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from borgtrace.export.jobs.csv import CsvFiles
+from borgtrace.export.jobs.file_rows import FileRows
+from borgtrace.export.jobs.layout import JobsLayout
+from borgtrace.export.jobs.sqlite import SqliteFiles
+
+ROWS = 1 << 18
+"""Rows that are held in memory at a time."""
+_WRITERS: dict[str, type[CsvFiles] | type[SqliteFiles]] = {"csv": CsvFiles, "sqlite": SqliteFiles}
+
+
+def write_files(
+    parts: Sequence[str], files: Sequence[FileRows], *, out: Path, layout: JobsLayout
+) -> Sequence[FileRows]:
+    """Write whole files.
+
+    Parameters
+    ----------
+    parts
+        Parquet files of ``instance_usage``, in order.
+    files
+        What to write, in the order of their rows.
+    out
+        Folder of the export.
+    layout
+        Format and columns.
+
+    Returns
+    -------
+    sequence of FileRows
+        `files`, once they are written.
+    """
+    for folder in {(out / file.path).parent for file in files}:
+        folder.mkdir(exist_ok=True)
+    with _WRITERS[layout.format](out, layout) as writer:
+        for start, batch in _batches(parts, files[0].first, files[-1].last, layout):
+            end = start + batch.num_rows
+            writer.write(start, batch, [file for file in files if file.first < end and file.last > start])
+    return files
+
+
+def _batches(parts: Sequence[str], first: int, last: int, layout: JobsLayout) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield the usage rows `first` to `last`, at most `ROWS` at a time, each batch with its first row's number."""
+    start = 0
+    for part in parts:
+        with pq.ParquetFile(part) as file:
+            for group in range(file.num_row_groups):
+                rows = file.metadata.row_group(group).num_rows
+                low, high = max(first - start, 0), min(last - start, rows)
+                if low < high:
+                    table = file.read_row_group(group, list(layout.columns), use_threads=False)
+                    at = start + low
+                    for batch in table.slice(low, high - low).combine_chunks().to_batches(ROWS):
+                        yield at, batch
+                        at += batch.num_rows
+                start += rows

@@ -1,0 +1,85 @@
+"""Database files of any size: SQLite finds them whole, with every row, and uses their index."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from borgtrace.export import JobsLayout
+from borgtrace.export.jobs import sqlite
+from borgtrace.export.jobs.file_rows import FileRows
+
+INTEGERS = [None, 0, 1, -1, 127, -129, 2**31, 2**47, 2**63 - 1, -(2**63)]
+COLUMNS = ("start_time", "instance_index", "machine_id", "average_cpu")
+Row = tuple[object, ...]
+
+
+def _batch(rows: int) -> pa.RecordBatch:
+    rates = np.random.default_rng(rows).random(rows)
+    return pa.record_batch(
+        {
+            "start_time": np.tile(np.arange(1000), -(-rows // 1000))[:rows] * 300_000_000,
+            "instance_index": (np.arange(rows) // 1000).astype(np.int32),
+            "machine_id": pa.array([INTEGERS[k % len(INTEGERS)] for k in range(rows)], pa.int64()),
+            "average_cpu": pa.array(np.where(rates < 0.1, np.nan, rates).astype(np.float32), from_pandas=True),
+        }
+    )
+
+
+def _write(folder: Path, sizes: list[int], batches: list[int]) -> pa.RecordBatch:
+    """Write files 0.sqlite3 … of so many rows, given to the writer in batches of so many."""
+    whole, ends = _batch(sum(sizes)), np.cumsum([0, *sizes]).tolist()
+    files = [FileRows(f"{k}.sqlite3", ends[k], ends[k + 1]) for k in range(len(sizes))]
+    with sqlite.SqliteFiles(folder, JobsLayout("sqlite", COLUMNS)) as writer:
+        for start, size in zip(np.cumsum([0, *batches]).tolist(), batches, strict=False):
+            touched = [file for file in files if file.first < start + size and file.last > start]
+            writer.write(start, whole.slice(start, size), touched)
+    return whole
+
+
+def _check(path: Path, expected: pa.RecordBatch) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        rows = connection.execute("SELECT * FROM task_usage").fetchall()
+        assert rows == list(zip(*(column.to_pylist() for column in expected.columns), strict=True))
+        plan = connection.execute("EXPLAIN QUERY PLAN SELECT * FROM task_usage WHERE `task index` = 1")
+        assert "task_usage_index" in plan.fetchone()[3]
+        wanted = [row for row in rows if row[1] == 1]
+        assert connection.execute("SELECT * FROM task_usage WHERE `task index` = 1").fetchall() == wanted
+
+
+@pytest.mark.parametrize("batches", [[3100], [1, 2, 96, 3001], [1600, 1500]])
+@pytest.mark.parametrize("largest", [1 << 20, 99], ids=["in memory", "the last on disk"])
+def test_files_are_whole_whatever_the_batches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batches: list[int], largest: int
+) -> None:
+    monkeypatch.setattr(sqlite, "LARGEST", largest)
+    sizes = [1, 2, 97, 3000]
+    whole = _write(tmp_path, sizes, batches)
+    for k, (first, size) in enumerate(zip(np.cumsum([0, *sizes]).tolist(), sizes, strict=False)):
+        _check(tmp_path / f"{k}.sqlite3", whole.slice(first, size))
+
+
+def test_a_file_on_disk_says_the_same_as_one_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dumps = []
+    for largest in (100, 99):
+        monkeypatch.setattr(sqlite, "LARGEST", largest)
+        (tmp_path / str(largest)).mkdir()
+        _write(tmp_path / str(largest), [100], [100])
+        with closing(sqlite3.connect(tmp_path / str(largest) / "0.sqlite3")) as connection:
+            dumps.append([*connection.iterdump(), connection.execute("PRAGMA page_size").fetchone()])
+    assert dumps[0] == dumps[1]
+
+
+def test_a_table_without_task_and_time_has_no_index(tmp_path: Path) -> None:
+    with sqlite.SqliteFiles(tmp_path, JobsLayout("sqlite", ("machine_id",))) as writer:
+        writer.write(0, _batch(3).select(["machine_id"]), [FileRows("x.sqlite3", 0, 3)])
+    with closing(sqlite3.connect(tmp_path / "x.sqlite3")) as connection:
+        assert connection.execute("SELECT name, sql FROM sqlite_schema").fetchall() == [
+            ("task_usage", "CREATE TABLE `task_usage` (`machine ID` INTEGER)")
+        ]
