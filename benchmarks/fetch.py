@@ -22,10 +22,10 @@ from pathlib import Path
 
 import httpx
 
-from borgtrace.fetch import Bucket, Session, fetch_files, make_plan
+from borgtrace.fetch import Session, bucket, fetch_files, make_plan
 
 N_FILES = 8
-TRACE = Bucket("2011", "", "csv")
+TRACE = bucket("2011")
 
 
 class Handler(SimpleHTTPRequestHandler):

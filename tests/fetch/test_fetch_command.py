@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 import borgtrace
 from borgtrace.cli.fetch import fetch
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.fetch import Bucket
+from borgtrace.fetch import bucket
 
-CELL_A = Bucket("2019", "a", "json")
+CELL_A = bucket("2019", "a")
 PATHS = [CELL_A.path("instance_usage", part) for part in range(4)]
 RUN = "import typer; from borgtrace.cli.fetch import fetch; typer.run(fetch)"
 
@@ -110,7 +110,7 @@ def test_a_stopped_command_goes_on_where_it_was(serve, archives, run, tmp_path, 
 @pytest.fixture
 def rows_2011(serve):
     """Serve two parts of job_events with one event each, and the machines."""
-    year = Bucket("2011", "", "csv")
+    year = bucket("2011")
     files = {year.path("machine_events", 0): b"0,5,0,platform,0.5,0.25\n"}
     for part in range(2):
         files[year.path("job_events", part)] = f"{part}00000000,,{part + 1},0,user,1,name,logical\n".encode()
@@ -142,7 +142,7 @@ def test_part_by_part_into_a_store_leaves_no_raw_file_and_the_same_store(rows_20
 
 
 def test_a_file_that_cannot_be_staged_is_kept_and_named(rows_2011, run, tmp_path):
-    path = Bucket("2011", "", "csv").path("job_events", 1)
+    path = bucket("2011").path("job_events", 1)
     rows_2011.files[path] = gzip.compress(b"this,is,no,trace\n", mtime=0)
     store = tmp_path / "store"
     result = run(*words_2011(rows_2011, tmp_path, "--store", store, "--delete-raw"))

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.fetch import Backoff, Bucket, Session, bucket, fetch_files, make_plan, select_tables
+from borgtrace.fetch import Backoff, Session, bucket, fetch_files, make_plan
 from borgtrace.fetch.digests import parse_goog_hash, parse_sums
 
-CELL_A = Bucket("2019", "a", "json")
-YEAR_2011 = Bucket("2011", "", "csv")
+CELL_A = bucket("2019", "a")
+YEAR_2011 = bucket("2011")
 
 
 def plan_of(session, server, dest, **options):
@@ -159,10 +159,10 @@ def test_retry_after_holds_up_every_connection(serve, archives, tmp_path, monkey
     [
         (("2015",), "GENERATION: no such trace: expected 2011 or 2019, got 2015"),
         (("2011", "a"), "--cell: 2011 is one cell without a name: expected no --cell, got a"),
-        (("2011", "", "json"), "--format: 2011 is published as CSV only: expected csv, got json"),
-        (("2019",), "--cell: 2019 has eight cells: expected one of a … h, got none; try --cell a"),
-        (("2019", "x"), "--cell: 2019 has eight cells: expected one of a … h, got x; try --cell a"),
-        (("2019", "a", "csv"), "--format: no such format in 2019: expected json or parquet, got csv"),
+        (("2011", "", "json"), "--format: 2011 is not published in this format: expected csv, got json"),
+        (("2019",), "--cell: 2019 has 8 cells: expected one of a … h, got none; try --cell a"),
+        (("2019", "x"), "--cell: 2019 has 8 cells: expected one of a … h, got x; try --cell a"),
+        (("2019", "a", "csv"), "--format: 2019 is not published in this format: expected json or parquet, got csv"),
     ],
 )
 def test_buckets_that_do_not_exist_are_refused(arguments, message):
@@ -181,9 +181,9 @@ def test_addresses_are_the_published_ones():
 
 
 def test_tables_go_by_either_name():
-    assert select_tables(YEAR_2011, ["collection_events", "task_usage"]) == ["job_events", "task_usage"]
-    assert select_tables(CELL_A, ["instance_constraints"]) == ["instance_events"]
-    assert select_tables(CELL_A, []) == [
+    assert YEAR_2011.select_tables(["collection_events", "task_usage"]) == ["job_events", "task_usage"]
+    assert CELL_A.select_tables(["instance_constraints"]) == ["instance_events"]
+    assert CELL_A.select_tables([]) == [
         "machine_events",
         "machine_attributes",
         "collection_events",
@@ -191,7 +191,7 @@ def test_tables_go_by_either_name():
         "instance_usage",
     ]
     with pytest.raises(UsageError) as caught:
-        select_tables(CELL_A, ["job_events"])
+        CELL_A.select_tables(["job_events"])
     assert str(caught.value) == (
         "--tables: 2019 has no such table: expected machine_events, machine_attributes, "
         "collection_events, instance_events, instance_usage, got job_events"

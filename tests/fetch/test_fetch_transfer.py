@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from borgtrace.errors import SourceError, UsageError
-from borgtrace.fetch import Bucket, Ledger, Plan, Session, fetch_files, make_plan
+from borgtrace.fetch import Ledger, Plan, Session, bucket, fetch_files, make_plan
 
-CELL_A = Bucket("2019", "a", "json")
-YEAR_2011 = Bucket("2011", "", "csv")
+CELL_A = bucket("2019", "a")
+YEAR_2011 = bucket("2011")
 
 
 def usage_paths(n_parts):

@@ -55,7 +55,7 @@ def fetch(
     if delete_raw and store is None:
         raise UsageError("--delete-raw", "nothing would be left", way_out="name a store for the rows: --store STORE")
     wanted = fetching.bucket(generation, cell, raw_format)
-    selection = fetching.select_tables(wanted, parse_words(tables))
+    selection = wanted.select_tables(parse_words(tables))
     talk = console()
     with fetching.Session(jobs, backoff=fetching.Backoff(seed=seed)) as session:
         try:

@@ -12,17 +12,15 @@ Example
 
 from __future__ import annotations
 
-from borgtrace.fetch.bucket import CELLS, Bucket, bucket
+from borgtrace.fetch.bucket import Bucket, bucket
 from borgtrace.fetch.ledger import Ledger
 from borgtrace.fetch.plan import Plan, RemoteFile, make_plan
 from borgtrace.fetch.retry import Backoff, Listener
 from borgtrace.fetch.run import Outcome, fetch_files
-from borgtrace.fetch.selection import select_tables
 from borgtrace.fetch.session import Session
 from borgtrace.fetch.version import Version
 
 __all__ = [
-    "CELLS",
     "Backoff",
     "Bucket",
     "Ledger",
@@ -35,5 +33,4 @@ __all__ = [
     "bucket",
     "fetch_files",
     "make_plan",
-    "select_tables",
 ]

@@ -1,108 +1,118 @@
-"""Where Google publishes the traces: buckets, tables, file names.
+"""The buckets that traces are published in; where they are and how files are named, the dialect says.
 
-Sources: the 2011 format document ("Obtaining the data") and ``ClusterData2019.md``.  Both buckets
-answer plain HTTPS without an account, and neither promises a listing.
+Sources: the 2011 format document ("Obtaining the data") and ``ClusterData2019.md``.  The buckets answer plain
+HTTPS without an account, and none of them promises a listing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from borgtrace.errors import UsageError
-from borgtrace.schema import Generation
-from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019
+from borgtrace.schema.dialects import DIALECTS, Dialect, Publication
+from borgtrace.schema.ranges import ALL, Numbers
 
-RawFormat = Literal["csv", "json", "parquet"]
-
-CELLS = "abcdefgh"
-TABLES_2019 = tuple(GOOGLE_2019.tables)
-"""Raw tables of 2019; constraints are nested in the events there."""
 WHOLE_TABLES = ("machine_events", "machine_attributes")
 """Small tables that come whole whatever parts are asked for: every analysis needs all machines."""
-
-_HOST = {"2011": "https://commondatastorage.googleapis.com", "2019": "https://storage.googleapis.com"}
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """One published trace: a generation, its cell, the format of its files.
+    """One published trace: its dialect and publication, its cell, the format of its files.
 
     Examples
     --------
-    >>> bucket = Bucket("2019", "a", "json")
-    >>> bucket.url
+    >>> one = bucket("2019", "a")
+    >>> one.url
     'https://storage.googleapis.com/clusterdata_2019_a'
-    >>> bucket.path("instance_usage", 7)
+    >>> one.path("instance_usage", 7)
     'instance_usage-000000000007.json.gz'
-    >>> Bucket("2011", "", "csv").path("task_events", 7)
+    >>> bucket("2011").path("task_events", 7)
     'task_events/part-00007-of-00500.csv.gz'
     """
 
-    generation: Generation
+    dialect: Dialect
+    publication: Publication
     cell: str
-    format: RawFormat
+    format: str
 
     @property
     def name(self) -> str:
         """Name of the bucket, and of the folder its files are kept in."""
-        return "clusterdata-2011-2" if self.generation == "2011" else f"clusterdata_2019_{self.cell}"
+        return self.publication.bucket.format(cell=self.cell)
 
     @property
     def url(self) -> str:
         """Public address of the bucket."""
-        return f"{_HOST[self.generation]}/{self.name}"
-
-    @property
-    def has_sums(self) -> bool:
-        """Whether a file beside the tables lists checksums."""
-        return self.generation == "2011"
+        return f"{self.publication.host}/{self.name}"
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """Raw tables of this generation, the small ones first."""
-        return tuple(GOOGLE_2011.tables) if self.generation == "2011" else TABLES_2019
+        """Raw tables, the small ones first."""
+        return tuple(self.dialect.tables)
 
     def n_parts(self, table: str) -> int | None:
         """Return how many files a table has, or None where only asking can tell (2019)."""
-        return GOOGLE_2011.tables[table].parts if self.generation == "2011" else None
+        return self.dialect.tables[table].parts
 
     def path(self, table: str, part: int) -> str:
         """Return the path of one file inside the bucket."""
-        if self.generation == "2011":
-            return f"{table}/part-{part:05d}-of-{GOOGLE_2011.tables[table].parts:05d}.csv.gz"
-        return f"{table}-{part:012d}.{self.format}.gz"
+        return self.publication.path.format(table=table, part=part, parts=self.n_parts(table), format=self.format)
+
+    def select_tables(self, names: Sequence[str]) -> list[str]:
+        """Return the raw tables meant by `names` (raw or canonical), in the bucket's order; all if empty.
+
+        Raises
+        ------
+        UsageError
+            A name that this trace does not have.
+
+        Examples
+        --------
+        >>> bucket("2011").select_tables(["instance_events", "machine_events"])
+        ['machine_events', 'task_events']
+        """
+        raw_names = {part.table: raw.name for raw in self.dialect.tables.values() for part in (*raw.lists, raw)} | {
+            name: name for name in self.tables
+        }
+        for name in names:
+            if name not in raw_names:
+                expected = ", ".join(self.tables)
+                raise UsageError("--tables", f"{self.dialect.name} has no such table", expected=expected, got=name)
+        wanted = {raw_names[name] for name in names} or set(self.tables)
+        return [table for table in self.tables if table in wanted]
+
+    def parts_of(self, table: str, parts: Numbers) -> Numbers:
+        """Return the parts wanted of one table: small tables always come whole."""
+        return ALL if table in WHOLE_TABLES else parts
 
 
 def bucket(generation: str, cell: str = "", raw_format: str | None = None) -> Bucket:
-    """Return the bucket of a generation and cell, or say what is wrong with the request.
+    """Return the bucket of a trace and cell, or say what is wrong with the request.
 
     Raises
     ------
     UsageError
-        Unknown generation, cell or format, or a cell where there is none (2011).
+        Unknown trace, cell or format, or a cell where there is none (2011).
 
     Examples
     --------
     >>> bucket("2011").name
     'clusterdata-2011-2'
     """
-    if generation == "2011":
-        return _bucket_2011(cell, raw_format)
-    if generation != "2019":
-        raise UsageError("GENERATION", "no such trace", expected="2011 or 2019", got=generation)
-    if len(cell) != 1 or cell not in CELLS:
-        raise UsageError(
-            "--cell", "2019 has eight cells", expected="one of a … h", got=cell or "none", way_out="try --cell a"
-        )
-    if raw_format not in (None, "json", "parquet"):
-        raise UsageError("--format", "no such format in 2019", expected="json or parquet", got=raw_format)
-    return Bucket("2019", cell, "parquet" if raw_format == "parquet" else "json")
-
-
-def _bucket_2011(cell: str, raw_format: str | None) -> Bucket:
-    if cell:
-        raise UsageError("--cell", "2011 is one cell without a name", expected="no --cell", got=cell)
-    if raw_format not in (None, "csv"):
-        raise UsageError("--format", "2011 is published as CSV only", expected="csv", got=raw_format)
-    return Bucket("2011", "", "csv")
+    published = {one.name: one for one in DIALECTS.values() if one.publication}
+    if generation not in published:
+        raise UsageError("GENERATION", "no such trace", expected=" or ".join(published), got=generation)
+    found = published[generation]
+    cells, formats = found.cells, found.formats
+    if cell and not cells:
+        raise UsageError("--cell", f"{generation} is one cell without a name", expected="no --cell", got=cell)
+    if cells and cell not in cells:
+        what, expected = f"{generation} has {len(cells)} cells", f"one of {cells[0]} … {cells[-1]}"
+        raise UsageError("--cell", what, expected=expected, got=cell or "none", way_out=f"try --cell {cells[0]}")
+    if raw_format not in (None, *formats):
+        what = f"{generation} is not published in this format"
+        raise UsageError("--format", what, expected=" or ".join(formats), got=raw_format)
+    assert found.publication is not None
+    return Bucket(found, found.publication, cell, raw_format or formats[0])

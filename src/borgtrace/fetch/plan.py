@@ -12,12 +12,10 @@ from pathlib import Path
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.fetch.bucket import Bucket
 from borgtrace.fetch.ledger import Ledger
-from borgtrace.fetch.selection import parts_of
 from borgtrace.fetch.session import Session
 from borgtrace.fetch.version import Version
 from borgtrace.schema.ranges import Numbers, parse_numbers
 
-SUMS = "SHA256SUM"
 _NO_END = 10**12
 _END_OF_TABLE = 2
 """Missing parts in a row that end a table of unknown length; a single one is a hole."""
@@ -135,11 +133,11 @@ def make_plan(
     base = (base_url or bucket.url).rstrip("/")
     if not base.startswith(("http://", "https://")):
         raise UsageError("--base-url", "not an address", expected="http://… or https://…", got=base)
-    sums = session.sums(f"{base}/{SUMS}") if bucket.has_sums else {}
+    sums = session.sums(f"{base}/{bucket.publication.sums}") if bucket.publication.sums else {}
     with session.threads(jobs) as pool:
         finder = _Finder(session, pool, bucket, base, sums, max(2, jobs))
         for table in tables if tables is not None else bucket.tables:
-            finder.find(table, parts_of(bucket, table, wanted))
+            finder.find(table, bucket.parts_of(table, wanted))
     files = tuple(sorted(finder.files, key=lambda file: file.part))
     folder = dest / bucket.name
     ledger = Ledger.read(folder)

@@ -165,11 +165,8 @@ class Session:
 
     @contextmanager
     def _registered(self, response: httpx.Response) -> Iterator[None]:
-        stream = response.extensions.get("network_stream")
-        raw = stream.get_extra_info("socket") if stream else None
-        if raw is None:
-            yield
-            return
+        # A blocked read ends only when its socket is shut down; httpx has no other way to interrupt one.
+        raw = response.extensions["network_stream"].get_extra_info("socket")
         self._open.add(raw)
         try:
             self.check()

@@ -133,7 +133,7 @@ class Transfer:
         version = version_of(response)
         if version.differs(self._version) or self._settled_on_another_length(version):
             self._discard()
-            self._version = self._described(version)
+            self._version = version.with_digests(self._listed)
             self._begin()
             raise Fault("the file changed on the server")
         if content_range(response)[0] != self._offset:
@@ -147,7 +147,7 @@ class Transfer:
             raise Fault(f"{describe(first)} came instead of an archive")
         version = version_of(response)
         if version.differs(self._version):
-            self._version = self._described(version)
+            self._version = version.with_digests(self._listed)
         else:
             self._settled_on_another_length(version)
             self._version = self._version.merged(version)
@@ -155,9 +155,6 @@ class Transfer:
         self._begin()
         self._ledger.record(self._file.path, Entry("started", self._version))
         self._append("wb", chain([first], chunks))
-
-    def _described(self, version: Version) -> Version:
-        return version.with_digests(self._listed)
 
     def _settled_on_another_length(self, version: Version) -> bool:
         """Return whether a new length has to be believed: one that is said for the second time."""
@@ -169,23 +166,15 @@ class Transfer:
         return True
 
     def _append(self, mode: str, chunks: Iterator[bytes]) -> None:
-        with self._partial.open(mode, buffering=0) as file:
+        with self._partial.open(mode) as file:
             for chunk in chunks:
                 self._session.check()
-                self._write(file.fileno(), chunk)
-
-    def _write(self, descriptor: int, chunk: bytes) -> None:
-        view = memoryview(chunk)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        if self._hash:
-            self._hash.update(chunk)
-        self._advance(len(chunk))
-
-    def _advance(self, n_bytes: int) -> None:
-        self._offset += n_bytes
-        self._farthest = max(self._farthest, self._offset)
-        self._session.listener.received(self._file.path, n_bytes)
+                file.write(chunk)
+                if self._hash:
+                    self._hash.update(chunk)
+                self._offset += len(chunk)
+                self._farthest = max(self._farthest, self._offset)
+                self._session.listener.received(self._file.path, len(chunk))
 
     def _check_length(self) -> None:
         size = self._version.size

@@ -165,6 +165,7 @@ GOOGLE_2011 = Dialect(
         "https://commondatastorage.googleapis.com",
         "clusterdata-2011-2",
         "{table}/part-{part:05d}-of-{parts:05d}.csv.gz",
+        sums="SHA256SUM",
     ),
     citations=(
         Citation(

@@ -51,11 +51,15 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """Where a trace is published: `bucket` and `path` are templates over cell, table, part, parts and format."""
+    """Where a trace is published: `bucket` and `path` are templates over cell, table, part, parts and format.
+
+    `sums` is the file that lists the SHA-256 of all others, where there is one.
+    """
 
     host: str
     bucket: str
     path: str
+    sums: str = ""
 
 
 @dataclass(frozen=True, eq=False)
