@@ -90,6 +90,10 @@ class StoreError(BorgtraceError):
     exit_code = 5
 
 
+class StoreNotice(UserWarning):
+    """A store of an earlier version lacks columns; they read as NULL."""
+
+
 class QualityError(BorgtraceError):
     """Rows were refused or suspicious, and ``--strict`` was asked for."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from importlib import import_module, util
 from typing import Annotated, Any
@@ -65,6 +66,7 @@ def ending_well(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
+        warnings.formatwarning = _one_line
         try:
             function(*arguments, **options)
             sys.stdout.flush()
@@ -79,6 +81,11 @@ def ending_well(function: Callable[..., None]) -> Callable[..., None]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
     return run
+
+
+def _one_line(message: Warning | str, *_: Any) -> str:
+    """Show a notice as errors are shown, without a line of our source."""
+    return f"borgtrace: {message}\n"
 
 
 app = typer.Typer(

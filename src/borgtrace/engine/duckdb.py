@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import ibis
 import ibis.expr.types as ir
+import pyarrow as pa
 
 from borgtrace.engine.embedded import raw_connection, view_sql
 from borgtrace.errors import EngineError
@@ -48,12 +49,12 @@ def read_table(con: Backend, table: Table, paths: Sequence[str], *, name: str | 
     Raises
     ------
     EngineError
-        Where a file is missing, is not Parquet, or lacks a column.
+        Where a file is missing or is not Parquet.
     """
     name = name or table.name
     try:
         con.raw_sql(view_sql(table, paths, name))
-    except duckdb.Error as error:
+    except (duckdb.Error, OSError, pa.ArrowInvalid) as error:
         raise EngineError(
             "duckdb",
             f"cannot read {table.name}",

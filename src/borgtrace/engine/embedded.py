@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import duckdb
 
 from borgtrace.engine.memory import parse_memory
+from borgtrace.engine.stored import stored_names
 from borgtrace.schema import Table
 
 _SERIAL = itertools.count()
@@ -74,24 +75,42 @@ def raw_connection(
 def view_sql(table: Table, paths: Sequence[str], name: str, kind: str = "TEMP VIEW") -> str:
     """Write the statement that registers `paths` as the view `name`.
 
+    Columns that files of an earlier version lack are NULL; those that have been renamed get their present names.
+
     Examples
     --------
     >>> from borgtrace.schema import Column
     >>> view_sql(Table("t", "x", ("a",), (Column("a", "int64", "id", "An id."),)), [], "t")
     'CREATE OR REPLACE TEMP VIEW "t" AS SELECT CAST(NULL AS BIGINT) AS "a" WHERE false'
     """
-    columns = ((column.name, SQL_TYPES[column.type]) for column in table.columns)
-    if paths:
-        values = ", ".join(f'CAST("{column}" AS {type_}) AS "{column}"' for column, type_ in columns)
-        source = f"FROM read_parquet([{', '.join(map(_literal, paths))}], hive_partitioning = false)"
-    else:
-        values = ", ".join(f'CAST(NULL AS {type_}) AS "{column}"' for column, type_ in columns)
-        source = "WHERE false"
-    return f'CREATE OR REPLACE {kind} "{name}" AS SELECT {values} {source}'
+    return f'CREATE OR REPLACE {kind} "{name}" AS {select_sql(table, paths)}'
 
 
-def _literal(path: str) -> str:
-    escaped = path.replace("'", "''")
+def select_sql(table: Table, paths: Sequence[str | Path], replaced: Mapping[str, str] | None = None) -> str:
+    """Write the query that yields exactly a table's declared columns from its files; no files, no rows.
+
+    Parameters
+    ----------
+    table
+        What the files hold.
+    paths
+        Parquet files of this version or an earlier one.
+    replaced
+        SQL of columns that are not to be taken as they are stored.
+    """
+    names = stored_names(table, paths) if paths else {}
+    held = {column: f'"{stored}"' for column, stored in names.items() if stored} | dict(replaced or {})
+    values = ", ".join(
+        f'CAST({held.get(column.name, "NULL")} AS {SQL_TYPES[column.type]}) AS "{column.name}"'
+        for column in table.columns
+    )
+    if not paths:
+        return f"SELECT {values} WHERE false"
+    return f"SELECT {values} FROM read_parquet([{', '.join(map(_literal, paths))}], hive_partitioning = false)"
+
+
+def _literal(path: str | Path) -> str:
+    escaped = str(path).replace("'", "''")
     return f"'{escaped}'"
 
 

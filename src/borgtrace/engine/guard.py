@@ -90,7 +90,7 @@ def open_store(
     try:
         for table, paths in tables.items():
             con.execute(view_sql(table, paths, table.name, "VIEW"))
-    except duckdb.Error as error:
+    except (duckdb.Error, OSError, pa.ArrowInvalid) as error:
         raise EngineError(str(root), "the store cannot be read", got=_first_line(error)) from error
     directory = f"{root.resolve()}/".replace("'", "''")
     con.execute(f"SET allowed_directories = ['{directory}']")

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.engine.memory import parse_memory
+from borgtrace.engine.stored import stored_names
 from borgtrace.errors import EngineError
 from borgtrace.schema import Table
 
@@ -76,12 +77,16 @@ def read_table(con: Backend, table: Table, paths: Sequence[str], *, name: str | 
 
     name = name or table.name
     session = spark_session(con)
-    types = PySparkSchema.from_ibis(ibis_schema(table))
+    schema = ibis_schema(table)
     try:
         if paths:
-            frame = session.read.schema(types).parquet(*map(_location, paths))
+            # Spark itself reads columns that the files lack as NULL.
+            names = stored_names(table, paths)
+            stored = ibis.schema({names[name] or name: dtype for name, dtype in schema.items()})
+            frame = session.read.schema(PySparkSchema.from_ibis(stored)).parquet(*map(_location, paths))
+            frame = frame.toDF(*schema.names)
         else:
-            frame = session.createDataFrame([], types)
+            frame = session.createDataFrame([], PySparkSchema.from_ibis(schema))
         frame.createOrReplaceTempView(name)
     except Exception as error:  # pyspark raises classes of its own for each cause
         raise EngineError(

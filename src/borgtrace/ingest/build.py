@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from borgtrace._version import __version__
+from borgtrace.engine.stored import is_current
 from borgtrace.errors import StoreError
 from borgtrace.ingest.cluster import cluster, sorting_connection
 from borgtrace.ingest.finish import count_rows, finish
@@ -18,6 +19,7 @@ from borgtrace.ingest.inputs import StagedPart, number_parts, present_relation, 
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staged import StagedPaths, staged_key
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
+from borgtrace.schema.evolution import schema_digest
 from borgtrace.store.content import store_digest
 from borgtrace.store.layout import INCOMPLETE, Layout
 from borgtrace.store.manifest import Manifest, SourceEntry
@@ -33,6 +35,7 @@ class Inputs:
     held: tuple[SourceEntry, ...]
     staged: tuple[SourceEntry, ...]
     synthetic: dict[str, Any] | None
+    unknown: dict[str, Any] = field(default_factory=dict)
 
 
 def build(layout: Layout, inputs: Inputs, memory: str, threads: int, progress: Progress) -> Manifest:
@@ -74,6 +77,8 @@ class _Builder:
             time_zone=self.inputs.dialect.time_zone(self.inputs.cell),
             code_version=__version__,
             digest=store_digest(finished.content),
+            schema=schema_digest(TABLES.values()),
+            unknown=self.inputs.unknown,
             content=finished.content,
             files=finished.files,
             tables=finished.rows,
@@ -93,7 +98,7 @@ class _Builder:
         """Return the table's files: new ones where it has new rows, else the present ones."""
         parts = self._staged_parts(name)
         present = self.layout.parts(name)
-        if not parts and not self._replaces(name):
+        if not parts and not self._replaces(name) and (not present or is_current(TABLES[name], present)):
             return present
         relations = [staged_relation(TABLES[name], parts)] if parts else []
         if present:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from borgtrace.engine.embedded import SQL_TYPES
+from borgtrace.engine.embedded import SQL_TYPES, select_sql
 from borgtrace.schema import Column, Table
 from borgtrace.store.manifest import SourceEntry
 
@@ -85,14 +85,9 @@ def _value(column: Column, names: Sequence[str]) -> str:
 
 def present_relation(table: Table, paths: Sequence[Path], renumbered: Mapping[int, int]) -> str:
     """Return SQL yielding the rows a store holds already, with source_part as it is now numbered."""
-    listed = ", ".join(_text(path) for path in paths)
     changed = " ".join(f"WHEN {old} THEN {new}" for old, new in sorted(renumbered.items()) if old != new)
     part = f"CASE source_part {changed} ELSE source_part END" if changed else "source_part"
-    values = ", ".join(
-        f'CAST({part} AS INTEGER) AS "source_part"' if column.name == "source_part" else f'"{column.name}"'
-        for column in table.columns
-    )
-    return f"SELECT {values} FROM read_parquet([{listed}], hive_partitioning = false)"
+    return select_sql(table, paths, {"source_part": part})
 
 
 def _text(path: Path) -> str:

@@ -119,7 +119,8 @@ def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: 
             raise faults[0]
         return IngestResult((), known, tuple(faults), held)
     inputs = Inputs(
-        dialect(identity.generation), identity.cell, held.sources if held else (), waiting, identity.synthetic
+        *(dialect(identity.generation), identity.cell, held.sources if held else (), waiting, identity.synthetic),
+        held.unknown if held else {},
     )
     manifest = build(layout, inputs, options.memory, jobs, progress)
     return IngestResult(tuple(staged), known, tuple(faults), manifest)

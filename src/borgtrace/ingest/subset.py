@@ -10,11 +10,13 @@ from pathlib import Path
 import duckdb
 
 from borgtrace._version import __version__
+from borgtrace.engine.embedded import select_sql
 from borgtrace.errors import StoreError, UsageError
 from borgtrace.ingest.cluster import cluster, sorting_connection
 from borgtrace.ingest.finish import finish
 from borgtrace.ingest.progress import Progress, Silence
 from borgtrace.schema import TABLES, TRACE_TABLES
+from borgtrace.schema.evolution import schema_digest
 from borgtrace.store.content import store_digest
 from borgtrace.store.layout import FORMAT_VERSION, INCOMPLETE, Layout
 from borgtrace.store.lock import writing
@@ -118,7 +120,7 @@ def _copy(
     for name in TRACE_TABLES:
         progress.begin(f"copy {name}", held.tables[name], "rows")
         if paths[name]:
-            relation = f"SELECT * FROM {_read(paths[name])} AS t WHERE {_condition(name, cut)}"
+            relation = f"SELECT * FROM {_read(name, paths)} AS t WHERE {_condition(name, cut)}"
             cluster(connection, TABLES[name], relation, work / name)
         progress.advance(f"copy {name}", held.tables[name])
         files[name] = sorted((work / name).glob("part-*.parquet"))
@@ -129,6 +131,7 @@ def _copy(
         held,
         code_version=__version__,
         digest=store_digest(done.content),
+        schema=schema_digest(TABLES.values()),
         content=done.content,
         files=done.files,
         format_version=FORMAT_VERSION,
@@ -144,7 +147,7 @@ def _choose(connection: duckdb.DuckDBPyConnection, paths: Mapping[str, Sequence[
     """Make the table ``chosen`` of (collection_id, instance_index), instance NULL for all of them."""
     if cut.jobs or cut.fraction is not None:
         ids = " UNION ".join(
-            f"SELECT collection_id FROM {_read(paths[name])}"
+            f"SELECT collection_id FROM {_read(name, paths)}"
             for name in ("collection_events", "instance_events", "instance_usage")
             if paths[name]
         )
@@ -156,7 +159,7 @@ def _choose(connection: duckdb.DuckDBPyConnection, paths: Mapping[str, Sequence[
         query = f"SELECT DISTINCT collection_id FROM ({ids}) WHERE {keep}"
     else:
         query = " UNION ".join(
-            f"SELECT collection_id, instance_index FROM {_read(paths[name])} WHERE {_touches(name, cut)}"
+            f"SELECT collection_id, instance_index FROM {_read(name, paths)} WHERE {_touches(name, cut)}"
             for name in ("instance_events", "instance_usage")
             if paths[name]
         )
@@ -197,6 +200,5 @@ def _describe(cut: Cut) -> str:
     return f"fraction {cut.fraction}, seed {cut.seed}"
 
 
-def _read(paths: Sequence[Path]) -> str:
-    listed = ", ".join(f"'{path}'" for path in paths)
-    return f"read_parquet([{listed}], hive_partitioning = false)"
+def _read(name: str, paths: Mapping[str, Sequence[Path]]) -> str:
+    return f"({select_sql(TABLES[name], paths[name])})"

@@ -7,7 +7,9 @@ removed or gets another type makes older stores unreadable: they have to be inge
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
+
+from borgtrace.schema.types import Column, Table
 
 RENAMED: Mapping[str, Mapping[str, tuple[str, ...]]] = {}
 """By table: each renamed column's present name, and the names it had before, the first one first."""
@@ -30,3 +32,52 @@ def column_number(table: str, column: str) -> int:
     """
     text = f"{table}.{all_names(table, column)[0]}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def held_names(table: Table, held: Collection[str]) -> dict[str, str | None]:
+    """Return what files with the columns `held` call each declared column; None where they lack it.
+
+    Examples
+    --------
+    >>> from borgtrace.schema import TABLES
+    >>> held_names(TABLES["tasks"], {"user"})["user"], held_names(TABLES["tasks"], {"user"})["seconds"]
+    ('user', None)
+    """
+    names = {column: [name for name in all_names(table.name, column) if name in held] for column in table.names}
+    return {column: found[-1] if found else None for column, found in names.items()}
+
+
+def incompatible_columns(table: Table, held: Mapping[str, str], *, is_newer: bool = False) -> list[str]:
+    """Say which columns keep a stored table from being read by this version, and why.
+
+    Parameters
+    ----------
+    table
+        What this version declares.
+    held
+        Columns of the stored files with their types.
+    is_newer
+        Whether a later version wrote them: then columns unknown here are no fault.
+    """
+    names = held_names(table, held)
+    faults = [f"{table.name}.{column} is missing" for column in table.key if names[column] is None]
+    for column in table.columns:
+        stored = names[column.name]
+        if stored is not None and held[stored] != (declared := _stored_type(column)):
+            faults.append(f"{table.name}.{stored} is {held[stored]}, not {declared}")
+    if not is_newer:
+        unknown = [name for name in held if name not in names.values()]
+        faults += [f"{table.name}.{name} is no longer a column" for name in unknown]
+    return faults
+
+
+def schema_digest(tables: Iterable[Table]) -> str:
+    """Return the SHA-256 of all tables' columns: their numbers and types, in any order and under any name."""
+    numbered = sorted(
+        (column_number(table.name, column.name), _stored_type(column)) for table in tables for column in table.columns
+    )
+    return hashlib.sha256(repr(numbered).encode()).hexdigest()
+
+
+def _stored_type(column: Column) -> str:
+    return "string" if column.type == "enum" else column.type

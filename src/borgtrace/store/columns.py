@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from borgtrace.engine.stored import stored_names
 from borgtrace.errors import StoreError
 from borgtrace.schema import TABLES
 from borgtrace.store.layout import INCOMPLETE, Layout
@@ -45,11 +46,13 @@ def add_array(layout: Layout, column: str) -> None:
 
 
 def column_blocks(layout: Layout, column: str) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield a measured column in blocks of rows as float32, each with its first row."""
+    """Yield a measured column in blocks of rows as float32, each with its first row; NaN where the store lacks it."""
     row = 0
-    for part in layout.parts("instance_usage"):
-        for batch in pq.ParquetFile(part).iter_batches(1 << 20, columns=[column]):
-            yield row, as_floats(batch.column(0))
+    parts = layout.parts("instance_usage")
+    stored = stored_names(TABLES["instance_usage"], parts)[column] if parts else None
+    for part in parts:
+        for batch in pq.ParquetFile(part).iter_batches(1 << 20, columns=[stored] if stored else []):
+            yield row, as_floats(batch.column(0) if stored else pa.nulls(batch.num_rows))
             row += batch.num_rows
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from borgtrace.errors import StoreError
 from borgtrace.schema import TABLES, Dialect, dialect
+from borgtrace.store.compatibility import lacking_columns
 from borgtrace.store.layout import FORMAT_VERSION, INCOMPLETE, Layout
+
+Entry = TypeVar("Entry", "SourceEntry", "Manifest")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,8 @@ class SourceEntry:
     columns: tuple[str, ...] = ()
     also: dict[str, int] = field(default_factory=dict)
     """Rows written to other tables from the same file (2019: constraints unnested from events)."""
+    unknown: dict[str, Any] = field(default_factory=dict)
+    """What a later version wrote beside; kept."""
 
     @property
     def is_conserved(self) -> bool:
@@ -51,7 +56,8 @@ class Manifest:
 
     ``digest`` is the store's content digest and ``content`` those of its tables
     (:mod:`borgtrace.store.content`); ``files`` has the SHA-256 of each file.  A store of format 1.0 has
-    neither: its ``digest`` is one over its files.
+    neither: its ``digest`` is one over its files.  ``schema`` is the digest of the tables' declaration;
+    ``unknown`` holds what a later version wrote beside, to be kept when this one writes the manifest.
     ``quality`` holds counters found over whole tables (``{table: {reason: number}}``), beside those
     of each source; ``synthetic`` is None for Google's data and describes the generator otherwise.
     """
@@ -71,6 +77,8 @@ class Manifest:
     format_version: str = FORMAT_VERSION
     content: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
+    schema: str = ""
+    unknown: dict[str, Any] = field(default_factory=dict)
 
     @property
     def dialect(self) -> Dialect:
@@ -94,7 +102,10 @@ class Manifest:
 
     def to_json(self) -> str:
         """Return the manifest as indented JSON."""
-        return json.dumps(asdict(self), indent=1, sort_keys=True) + "\n"
+        data = asdict(self)
+        for item in (data, *data["sources"]):
+            item.update(item.pop("unknown"))
+        return json.dumps(data, indent=1, sort_keys=True) + "\n"
 
     def write(self, path: Path) -> None:
         """Write beside `path`, then rename into place."""
@@ -105,7 +116,14 @@ class Manifest:
 
 def entry_from(data: dict[str, Any]) -> SourceEntry:
     """Rebuild a ledger entry from its JSON."""
-    return SourceEntry(**{**data, "columns": tuple(data.get("columns", ()))})
+    return _known(SourceEntry, {**data, "columns": tuple(data.get("columns", ()))})
+
+
+def _known(kind: type[Entry], data: dict[str, Any]) -> Entry:
+    """Make a value of what this version knows of `data`, and set the rest aside in ``unknown``."""
+    names = {item.name for item in fields(kind)}  # type: ignore[arg-type]
+    unknown = {name: value for name, value in data.items() if name not in names}
+    return kind(**{name: value for name, value in data.items() if name in names} | {"unknown": unknown})
 
 
 def read_manifest(root: Path) -> Manifest:
@@ -114,12 +132,24 @@ def read_manifest(root: Path) -> Manifest:
     Raises
     ------
     StoreError
-        When there is no store, it is half-built, or of another major version.
+        When there is no store, it is half-built, damaged, or of a version that cannot be read.
     """
     layout = Layout(root)
     if not layout.manifest.is_file():
         raise _missing(layout)
-    data = json.loads(layout.manifest.read_text())
+    try:
+        data = json.loads(layout.manifest.read_text())
+        return _from_json(layout.root, data)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(
+            str(root),
+            "manifest.json is damaged",
+            got=f"{error}",
+            way_out=f"build it again: borgtrace ingest SRC --store {root} --rebuild",
+        ) from error
+
+
+def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
     found = str(data.get("format_version", "none"))
     if found.split(".", maxsplit=1)[0] != FORMAT_VERSION.split(".")[0]:
         raise StoreError(
@@ -132,7 +162,9 @@ def read_manifest(root: Path) -> Manifest:
     data["sources"] = tuple(entry_from(entry) for entry in data["sources"])
     data["notes"] = tuple(data.get("notes", ()))
     data["tables"] = {name: data["tables"][name] for name in TABLES if name in data["tables"]}
-    return Manifest(**data)
+    manifest = _known(Manifest, data)
+    lacking_columns(Layout(root), manifest.schema, manifest.format_version)  # refuses what cannot be read
+    return manifest
 
 
 def _missing(layout: Layout) -> StoreError:

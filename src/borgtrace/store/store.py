@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from html import escape
@@ -10,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from borgtrace.errors import StoreNotice
 from borgtrace.schema import TABLES
+from borgtrace.store.compatibility import lacking_columns
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, read_manifest
 from borgtrace.store.traces import DEFAULT_COLUMNS, TraceReader, Traces
@@ -44,7 +47,18 @@ def open(path: str | Path, *, memory: str = "4GB") -> Store:
     -----
     Takes milliseconds: only the manifest is read.  Any number of processes may read at once.
     """
-    return Store(Path(path), read_manifest(Path(path)), memory)
+    store = Store(Path(path), read_manifest(Path(path)), memory)
+    lacking = lacking_columns(store.layout, store.manifest.schema, store.manifest.format_version)
+    if lacking:
+        warnings.warn(_notice(store, lacking), StoreNotice, stacklevel=2)
+    return store
+
+
+def _notice(store: Store, lacking: Sequence[str]) -> str:
+    return (
+        f"{store.path}: made by borgtrace {store.manifest.code_version}, without {', '.join(lacking)} (NULL here); "
+        f"to have them: borgtrace ingest SRC --store {store.path} --rebuild"
+    )
 
 
 class Store:

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from borgtrace.engine.stored import stored_names, stored_types
 from borgtrace.schema import TABLES, Table
-from borgtrace.schema.arrow import arrow_schema
+from borgtrace.schema.evolution import incompatible_columns
 from borgtrace.store.columns import MEASURED, column_blocks
 from borgtrace.store.content import table_digest
 from borgtrace.store.digest import digest_1_0, file_digests
@@ -115,31 +116,21 @@ def _rows(name: str, manifest: Manifest, layout: Layout) -> Finding:
 
 
 def _columns(table: Table, layout: Layout) -> Finding:
-    expected = arrow_schema(table)
-    wrong = []
-    for path in layout.parts(table.name):
-        found = pq.read_schema(path)
-        wrong += [
-            f"{path.name}: {field.name} is not {field.type}"
-            for field in expected
-            if field.name not in found.names or not _same_type(found.field(field.name).type, field.type)
-        ]
-    return not wrong, "; ".join(wrong[:3]) or f"{len(expected)} as declared"
-
-
-def _same_type(found: pa.DataType, expected: pa.DataType) -> bool:
-    if pa.types.is_list(expected):
-        return pa.types.is_list(found) and found.value_type == expected.value_type
-    return bool(found == expected)
+    """Check the types in every file, and that all have the same columns; a column that all lack reads as NULL."""
+    found = [stored_types(path) for path in layout.parts(table.name)]
+    wrong = [fault for types in found for fault in incompatible_columns(table, types)]
+    wrong += [f"{table.name}: files differ in their columns"] * any(types != found[0] for types in found)
+    return not wrong, "; ".join(wrong[:3]) or f"{len(table.columns)} as declared"
 
 
 def _order(table: Table, layout: Layout) -> Finding:
     """Each key must be greater than the one before it: so it is sorted, and unique."""
     last: pa.Table | None = None
     for path in layout.parts(table.name):
-        row = 0
-        for batch in pq.ParquetFile(path).iter_batches(1 << 20, columns=list(table.key)):
-            block = pa.Table.from_batches([batch]).select(list(table.key))
+        names, row = stored_names(table, [path]), 0
+        key = [names[column] for column in table.key]
+        for batch in pq.ParquetFile(path).iter_batches(1 << 20, columns=key):
+            block = pa.Table.from_batches([batch]).select(key)
             joined = block if last is None else pa.concat_tables([last, block])
             fault = _first_fault(joined)
             if fault is not None:

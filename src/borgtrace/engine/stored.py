@@ -1,0 +1,44 @@
+"""What the columns of stored Parquet files are called and of which type, in the words of the declared tables.
+
+Files of an earlier version may lack a column (it reads as NULL) or call it by a former name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from borgtrace.schema import Table
+from borgtrace.schema.evolution import held_names
+
+_WORDS = {pa.float32(): "float32", pa.float64(): "float64", pa.large_string(): "string"}
+"""Column types for which Arrow has another word."""
+
+
+def stored_types(path: str | Path) -> dict[str, str]:
+    """Return the columns of a Parquet file with their types as tables declare them; an enum is a string."""
+    return {field.name: _word(field.type) for field in pq.read_schema(path)}
+
+
+def stored_names(table: Table, paths: Sequence[str | Path]) -> dict[str, str | None]:
+    """Return what the files of a table call each declared column, None where they lack it.
+
+    All files of a table were written by one version, so the first one tells.
+    """
+    return held_names(table, stored_types(paths[0]))
+
+
+def _word(type_: pa.DataType) -> str:
+    if pa.types.is_list(type_):
+        return f"list<{_word(type_.value_type)}>"
+    if pa.types.is_dictionary(type_):
+        return _word(type_.value_type)
+    return _WORDS.get(type_, str(type_))
+
+
+def is_current(table: Table, paths: Sequence[str | Path]) -> bool:
+    """Whether files hold every declared column under its present name."""
+    return all(stored == column for column, stored in stored_names(table, paths).items())

@@ -1,0 +1,59 @@
+"""Stores of other versions: which columns they lack, and which of theirs cannot be read any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from borgtrace.engine.stored import stored_types
+from borgtrace.errors import StoreError
+from borgtrace.schema import TABLES, Table
+from borgtrace.schema.evolution import held_names, incompatible_columns, schema_digest
+from borgtrace.store.layout import FORMAT_VERSION, Layout
+
+
+def lacking_columns(layout: Layout, schema: str, format_version: str) -> tuple[str, ...]:
+    """Return the columns that a store lacks, which read as NULL; none where its schema is this version's.
+
+    Parameters
+    ----------
+    layout
+        The store.
+    schema, format_version
+        What its manifest says.  A later minor version may have columns that are unknown here.
+
+    Raises
+    ------
+    StoreError
+        When a column has been removed, has another type, or is a key column that the store lacks.
+    """
+    if schema == schema_digest(TABLES.values()):
+        return ()
+    is_newer = _minor(format_version) > _minor(FORMAT_VERSION)
+    lacking: list[str] = []
+    for table, types in _stored(layout):
+        faults = incompatible_columns(table, types, is_newer=is_newer)
+        if faults:
+            raise StoreError(
+                str(layout.root),
+                "its tables are those of another version",
+                expected="the columns of `borgtrace info --schema`",
+                got="; ".join(faults[:3]),
+                way_out=f"build it again: borgtrace ingest SRC --store {layout.root} --rebuild",
+            )
+        lacking += [f"{table.name}.{name}" for name, stored in held_names(table, types).items() if stored is None]
+    return tuple(lacking)
+
+
+def _stored(layout: Layout) -> Iterator[tuple[Table, dict[str, str]]]:
+    for name, table in TABLES.items():
+        for part in layout.parts(name)[:1]:
+            try:
+                yield table, stored_types(part)
+            except (OSError, pa.ArrowException):  # damage is for `verify` and the engine to report
+                continue
+
+
+def _minor(version: str) -> int:
+    return int(version.partition(".")[2] or 0)

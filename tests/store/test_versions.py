@@ -1,0 +1,146 @@
+"""Stores of other versions: one that format 1.0 wrote, and what becomes of columns that come, go or change.
+
+``data/store-1.0.zip`` is a synthetic cell (``synth --machines 2 --hours 1 --seed 8``) ingested by the last version
+that wrote format 1.0; the answers below are those of that version.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import borgtrace
+from borgtrace.errors import StoreError, StoreNotice
+from borgtrace.ingest.subset import Cut, subset
+from borgtrace.recipe.tables import Tables
+from borgtrace.schema import evolution
+from borgtrace.store.content import content_digests, store_digest
+from borgtrace.store.verify import verify
+
+ROWS = {
+    "machine_events": 2,
+    "machine_attributes": 85,
+    "collection_events": 61,
+    "instance_events": 58,
+    "instance_constraints": 13,
+    "instance_usage": 281,
+    "tasks": 26,
+}
+CONTENT = "8f825b426a04c2e5cc636665b43a6b432f3454061d92ae0854396df62d6680c7"
+
+
+@pytest.fixture
+def old(tmp_path):
+    with zipfile.ZipFile(Path(__file__).parent / "data" / "store-1.0.zip") as archive:
+        archive.extractall(tmp_path / "old")
+    return tmp_path / "old"
+
+
+def _rewrite(store, change, table="instance_usage"):
+    part = store / table / "part-00000.parquet"
+    pq.write_table(change(pq.read_table(part)), part)
+
+
+def _say(store, **more):
+    path = store / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **more}))
+
+
+def test_a_store_of_format_1_0_opens_answers_and_verifies(old):
+    store = borgtrace.open(old)
+    assert (store.manifest.format_version, store.manifest.tables) == ("1.0", ROWS)
+    assert store.digest == "265a2d3811e372d123952a6118a9c43b3345af2cc6de7976d5257e94021d0480"
+    for name, rows in ROWS.items():
+        assert store.sql(f"select count(*) as n from {name}").to_pylist() == [{"n": rows}]
+    trace = store.trace(3460999, 0)
+    assert trace["start_time"].tolist() == [*range(600, 4200, 300)]
+    assert trace["average_cpu"][-3:].tolist() == [*np.array([0.03055, 0.000206, 0.03845], np.float32)]
+    assert Tables.of(store).fetch(store.tasks.filter(store.tasks.n_windows > 0).count().as_table()).num_rows == 1
+    checks = {check.name: check for check in verify(old)}
+    assert all(check.holds for check in checks.values())
+    assert checks["files"].found == store.digest
+    assert "tasks: content" not in checks
+
+
+def test_the_numbers_of_its_columns_never_change(old, tmp_path):
+    assert store_digest(content_digests(old)) == CONTENT
+    manifest = subset(old, tmp_path / "new", Cut(fraction=1.0))
+    assert manifest.digest == CONTENT
+    assert all(check.holds for check in verify(tmp_path / "new"))
+
+
+def test_a_column_that_a_store_lacks_reads_as_null_with_one_notice(old):
+    _rewrite(old, lambda table: table.drop_columns(["maximum_memory", "cycles_per_instruction"]))
+    with pytest.warns(StoreNotice) as notices:
+        store = borgtrace.open(old)
+    assert [str(notice.message) for notice in notices] == [
+        f"{old}: made by borgtrace 0.1.0, without instance_usage.maximum_memory, instance_usage.cycles_per_instruction "
+        f"(NULL here); to have them: borgtrace ingest SRC --store {old} --rebuild"
+    ]
+    query = "select count(*) as n, count(maximum_memory) as known from instance_usage"
+    assert store.sql(query).to_pylist() == [{"n": 281, "known": 0}]
+    assert Tables.of(store).instance_usage.maximum_memory.count().execute() == 0
+    assert np.isnan(store.traces(columns=["maximum_memory"]).maximum_memory).all()
+    assert store.traces(columns=["maximum_cpu"]).maximum_cpu.size == 281
+
+
+def test_a_renamed_column_is_found_under_its_former_name(old, monkeypatch):
+    expected = borgtrace.open(old).sql("select maximum_cpu from instance_usage")
+    rename = lambda table: table.rename_columns(  # noqa: E731
+        ["peak_cpu" if name == "maximum_cpu" else name for name in table.column_names]
+    )
+    _rewrite(old, rename)
+    renamed = {"instance_usage": {"maximum_cpu": ("peak_cpu", "largest_cpu")}}
+    monkeypatch.setattr(evolution, "RENAMED", renamed)
+    store = borgtrace.open(old)
+    assert store.sql("select maximum_cpu from instance_usage").equals(expected)
+    assert store.traces(columns=["maximum_cpu"]).maximum_cpu.tolist() == expected.column(0).to_pylist()
+    assert Tables.of(store).instance_usage.maximum_cpu.count().execute() == 281
+    assert {check.name for check in verify(old) if not check.holds} == {"files"}
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        (lambda table: table.append_column("watts", pa.nulls(281, pa.float32())), "watts is no longer a column"),
+        (
+            lambda table: table.set_column(9, "average_cpu", table["average_cpu"].cast(pa.float64())),
+            "average_cpu is float64, not float32",
+        ),
+        (lambda table: table.drop_columns(["start_time"]), "start_time is missing"),
+    ],
+)
+def test_a_removed_or_retyped_column_needs_a_rebuild(old, change, fault):
+    _rewrite(old, change)
+    with pytest.raises(StoreError) as error:
+        borgtrace.open(old)
+    assert str(error.value) == (
+        f"{old}: its tables are those of another version: expected the columns of `borgtrace info --schema`, "
+        f"got instance_usage.{fault}; build it again: borgtrace ingest SRC --store {old} --rebuild"
+    )
+
+
+def test_what_a_later_minor_version_wrote_is_left_alone(old, tmp_path):
+    _rewrite(old, lambda table: table.append_column("watts", pa.nulls(281, pa.float32())))
+    _say(old, format_version="1.99", schema="later", energy={"unit": "J"})
+    with warnings.catch_warnings(record=True) as notices:
+        manifest = subset(old, tmp_path / "new", Cut(fraction=1.0))
+    assert not notices
+    assert manifest.unknown == {"energy": {"unit": "J"}}
+    written = json.loads((tmp_path / "new" / "manifest.json").read_text())
+    assert (written["energy"], "unknown" in written) == ({"unit": "J"}, False)
+    assert borgtrace.open(tmp_path / "new").manifest.unknown == {"energy": {"unit": "J"}}
+
+
+@pytest.mark.parametrize("text", ["", '{"format_version": "1.0"}', "[1]"])
+def test_a_damaged_manifest_is_one_line(old, text):
+    (old / "manifest.json").write_text(text)
+    with pytest.raises(StoreError, match=r"manifest.json is damaged.*; build it again: .* --rebuild"):
+        borgtrace.open(old)
