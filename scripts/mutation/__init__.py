@@ -1,0 +1,1 @@
+"""Changing the code on purpose, to see whether a test notices."""

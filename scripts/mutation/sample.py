@@ -1,0 +1,194 @@
+"""A seeded sample of changed logic per package: how many of them do the package's tests notice?"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import tempfile
+import time
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutation.forked import ROOT, SOURCE, Fork, listen, tests, with_source
+from mutation.sites import Site, mutated, sites
+
+REASONS = ROOT / "tests" / "mutants" / "survivors.toml"
+PACKAGE = SOURCE / "borgtrace"
+BUDGET = 10.0
+"""Seconds of tests, as measured unchanged, that one change is tried on; quick tests first."""
+PATIENCE = 30.0
+"""Seconds after which tests of a change are taken to hang."""
+_SHARED = ("tests/triples",)
+_ALSO = {
+    "schema": ("tests/ingest/test_reasons.py", "tests/analyses/test_workload_questions.py"),
+    "storage": ("tests/store",),
+    "kernels": ("tests/colocation", "tests/analyses/test_change_sketch.py"),
+    "placement": ("tests/colocation",),
+    "lifecycle": ("tests/analyses/test_workload_questions.py",),
+    "recipe": ("tests/analyses",),
+    "store": ("tests/ingest",),
+    "export": ("tests/datasets",),
+}
+"""Tests of a package beside the folder of its name, its doctests and the triples."""
+_SLOW = ("test_browser.py", "test_readers.py", "test_kill.py", "test_usage_engines.py", "test_first_look.py")
+"""Browsers, other people's readers, killed processes, Spark: minutes for what quicker tests see as well."""
+
+Calls = dict[str, tuple[float, frozenset[str]]]
+"""Seconds of each test, and the functions it calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What became of the changes of one package."""
+
+    package: str
+    n_sites: int
+    killed: int
+    equivalent: int
+    survivors: tuple[Site, ...]
+    seconds: float
+
+    @property
+    def n(self) -> int:
+        """Changes that could have been noticed."""
+        return self.killed + len(self.survivors)
+
+    def interval(self) -> tuple[float, float]:
+        """Return Wilson's 95 % interval of the share that is noticed."""
+        if not self.n:
+            return 0.0, 1.0
+        z, share = 1.959964, self.killed / self.n
+        middle = share + z * z / (2 * self.n)
+        half = z * math.sqrt(share * (1 - share) / self.n + z * z / (4 * self.n**2))
+        below = 1 + z * z / self.n
+        return max(0.0, (middle - half) / below), min(1.0, (middle + half) / below)
+
+    def __str__(self) -> str:
+        low, high = self.interval()
+        share = 100 * self.killed / self.n if self.n else 100.0
+        return (
+            f"{self.package}: {self.killed} of {self.n} noticed, {share:.0f} % "
+            f"(95 %: {100 * low:.0f}–{100 * high:.0f} %); "
+            f"{self.equivalent} equivalent, {self.n_sites:,} places, {self.seconds:.0f} s"
+        )
+
+
+def packages() -> list[str]:
+    """Return the packages that have logic of their own."""
+    return sorted(path.name for path in PACKAGE.iterdir() if (path / "__init__.py").is_file())
+
+
+def reasons() -> dict[tuple[str, str, str, str, int], dict[str, str]]:
+    """Return what is known of survivors, by their key: a reason, and whether nothing could notice them."""
+    entries = tomllib.loads(REASONS.read_text()).get("survivor", []) if REASONS.is_file() else []
+    return {(e["file"], e["function"], e["was"], e["now"], e.get("number", 0)): e for e in entries}
+
+
+def folders(package: str) -> list[str]:
+    """Return the tests of a package."""
+    own = [f"tests/{package}", f"src/borgtrace/{package}", *_ALSO.get(package, ()), *_SHARED]
+    return [name for name in own if (ROOT / name).exists()]
+
+
+def score(package: str, by_test: Calls, size: int | None, seed: int, jobs: int) -> Score:
+    """Try a sample of changes of a package (all of them where `size` is None)."""
+    begun = time.monotonic()
+    found = [site for path in sorted((PACKAGE / package).rglob("*.py")) for site in sites(path, ROOT)]
+    known = reasons()
+    drawn = random.Random(f"{seed} {package}").sample(found, min(size or len(found), len(found)))
+    tried = [site for site in drawn if known.get(site.key, {}).get("equivalent") is not True]
+    survivors = _survivors(tried, by_test, jobs)
+    return Score(
+        package,
+        len(found),
+        len(tried) - len(survivors),
+        len(drawn) - len(tried),
+        tuple(survivors),
+        time.monotonic() - begun,
+    )
+
+
+class Measured:
+    """Tests with their seconds and the functions that each calls, by folder: each is run once."""
+
+    def __init__(self, packages: Sequence[str], jobs: int) -> None:
+        wanted = list(dict.fromkeys(name for package in packages for name in folders(package)))
+        self._found: dict[str, Calls] = {}
+        with tempfile.TemporaryDirectory() as home:
+            waiting, running = wanted, {}
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    name = waiting.pop(0)
+                    out = Path(home) / f"{len(self._found) + len(running)}.json"
+                    running[name] = out, _listening(name, out)
+                for name, (out, fork) in list(running.items()):
+                    if (code := fork.outcome()) is not None:
+                        del running[name]
+                        self._found[name] = _read(name, out, code)
+                time.sleep(0.1)
+
+    def of(self, package: str) -> Calls:
+        """Return the tests of a package."""
+        return {test: told for name in folders(package) for test, told in self._found[name].items()}
+
+
+def _listening(name: str, out: Path) -> Fork:
+    ignored = [f"--ignore-glob=*/{slow}" for slow in _SLOW]
+    return Fork(lambda: listen([name, *ignored], out), 1800)
+
+
+def _read(name: str, out: Path, code: int) -> Calls:
+    if not out.is_file():
+        raise SystemExit(f"{name}: its tests do not run unchanged ({code})")
+    told = json.loads(out.read_text())
+    print(f"{name}: {len(told)} tests, {sum(entry['seconds'] for entry in told.values()):.0f} s", flush=True)
+    return {test: (entry["seconds"], frozenset(entry["calls"])) for test, entry in told.items()}
+
+
+def chosen(site: Site, by_test: Calls) -> list[str]:
+    """Return the tests to try a change on: those that call its function, quick ones first, within the budget.
+
+    What is called at import, or once and remembered, is called by no test that says so: then all tests count.
+    """
+    called = f"{site.file.removeprefix('src/')}:{site.function}"
+    mine, others = [], []
+    for name, (seconds, calls) in by_test.items():
+        is_mine = any(call == called or call.startswith(f"{called}.<locals>") for call in calls)
+        (mine if is_mine else others).append((seconds, name))
+    ordered = sorted(mine) + (sorted(others) if len(mine) < 3 else [])
+    found, total = [], 0.0
+    for seconds, name in ordered:
+        if found and total + seconds > BUDGET:
+            break
+        found.append(name)
+        total += seconds
+    return found
+
+
+def _survivors(tried: Sequence[Site], by_test: Calls, jobs: int) -> list[Site]:
+    waiting, running, survivors = list(tried), {}, []
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            site = waiting.pop(0)
+            running[site] = _begin(site, by_test)
+        for site, fork in list(running.items()):
+            code = fork.outcome()
+            if code is not None:
+                del running[site]
+                if code == 0:
+                    survivors.append(site)
+        time.sleep(0.02)
+    return survivors
+
+
+def _begin(site: Site, by_test: Calls) -> Fork:
+    names = chosen(site, by_test)
+
+    def work() -> int:
+        with_source(site.file, mutated((ROOT / site.file).read_text(), site))
+        return tests(names)
+
+    return Fork(work, PATIENCE)
