@@ -42,7 +42,7 @@ _BAR = "━"
 _VOLATILE = (
     (re.compile(r"\b\d[\d,.]* ?(?:µs|ms|s|min|seconds)\b(?!\w)"), "…"),
     (re.compile(r"\b[\d.,]+ ?[kMGT]?B/s"), "…"),
-    (re.compile(r"[\d.]+ .B (?=free|of disk free)|(?<=free disk )[\d.]+ .B"), "… "),
+    (re.compile(r"[\d.]+ .B(?= free| of disk free)|(?<=free disk )[\d.]+ .B"), "…"),
     (re.compile(r"\b[0-9a-f]{32,64}\b"), "…"),
 )
 

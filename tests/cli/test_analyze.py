@@ -90,6 +90,28 @@ def test_parameters_and_a_predicate(store: Path, capsys: pytest.CaptureFixture[s
     assert [row["time"] for row in found["rows"]][:2] == [3600000000, 7200000000]
 
 
+@pytest.mark.parametrize(
+    ("recipe", "setting", "expected"),
+    [
+        ("queue_length", "step=1h", {"step": 3_600_000_000}),
+        ("queue_length", "step=600", {"step": 600}),
+        ("parents", "delay=2m", {"delay": 120}),
+        ("reservation", "half_life=1h30m", {"half_life": 5400.0}),
+        ("reservation", "half_life=90", {"half_life": 90.0}),
+        ("sampling_period", "periods=1-3,6", {"periods": (1, 2, 3, 6)}),
+        ("sampling_period", "periods=[2, 4]", {"periods": (2, 4)}),
+        ("transitions", "of=collections", {"of": "collections"}),
+    ],
+)
+def test_settings_follow_the_grammar_of_options(recipe: str, setting: str, expected: dict[str, object]) -> None:
+    from borgtrace.cli._answers import parse_settings
+    from borgtrace.recipe import find_recipe
+
+    found = parse_settings([setting], [find_recipe(recipe)])
+    assert found == expected
+    assert [type(value) for value in found.values()] == [type(value) for value in expected.values()]
+
+
 def test_sql_for_bigquery_runs_nothing(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(store, "queue_length", "submissions", "--show-sql", "bigquery") == 0
     out = capsys.readouterr().out
@@ -116,7 +138,7 @@ def test_the_list_says_what_is_asked(store: Path, capsys: pytest.CaptureFixture[
         (
             ["queue_length", "--set", "step=short"],
             2,
-            "borgtrace: --set step: wrong kind of value: expected like 300000000, got short\n",
+            "borgtrace: --set step: not a time: expected µs, or amounts such as 600s, 1h30m or 2d, got 'short'\n",
         ),
         (
             ["queue_length", "--show-sql", "oracle"],

@@ -18,7 +18,7 @@ from borgtrace.analyses._processes import jobs_only
 from borgtrace.errors import UsageError
 from borgtrace.recipe import NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
-from borgtrace.schema.time import HOUR, WINDOW
+from borgtrace.schema.time import HOUR, WINDOW, Microseconds
 
 if TYPE_CHECKING:
     import altair as alt
@@ -37,7 +37,7 @@ RESULT = Table(
 )
 
 
-def compute(tables: Tables, *, trailing: int = HOUR, step: int = WINDOW) -> pa.Table:
+def compute(tables: Tables, *, trailing: Microseconds = HOUR, step: Microseconds = WINDOW) -> pa.Table:
     """Return trailing averages over `trailing` µs (a multiple of `step`) at the end of every `step`."""
     if step <= 0 or trailing < step or trailing % step:
         raise UsageError("trailing", "must be a multiple of step", expected=f"k × {step}", got=str(trailing))

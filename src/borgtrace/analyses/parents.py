@@ -15,7 +15,7 @@ import pyarrow as pa
 from borgtrace.analyses._dependencies import ENDS, last_ends, require_2019
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
-from borgtrace.schema.time import SECOND
+from borgtrace.schema.time import SECOND, Seconds
 
 if TYPE_CHECKING:
     import altair as alt
@@ -33,7 +33,7 @@ RESULT = Table(
 )
 
 
-def compute(tables: Tables, *, delay: int = 60) -> ir.Table:
+def compute(tables: Tables, *, delay: Seconds = 60) -> ir.Table:
     """Return how jobs ended, with and without a parent."""
     require_2019(tables, "parents")
     events = tables.collection_events

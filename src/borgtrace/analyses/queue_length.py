@@ -27,7 +27,7 @@ from borgtrace.analyses._trend import Interval, slope
 from borgtrace.errors import UsageError
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
-from borgtrace.schema.time import AFTER_TRACE, DAY, WINDOW
+from borgtrace.schema.time import AFTER_TRACE, DAY, WINDOW, Microseconds
 
 if TYPE_CHECKING:
     import altair as alt
@@ -61,7 +61,7 @@ RESULT = Table(
 )
 
 
-def compute(tables: Tables, *, step: int = WINDOW) -> pa.Table:
+def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
     """Return queue and running tasks at the end of every `step` (µs, a multiple of 300 s)."""
     if step < WINDOW or step % WINDOW:
         raise UsageError("step", "must be a multiple of 300 s", expected=f"k × {WINDOW}", got=str(step))

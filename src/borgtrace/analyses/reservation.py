@@ -34,6 +34,7 @@ from borgtrace.analyses._blocks import (
 )
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
+from borgtrace.schema.time import Seconds
 
 if TYPE_CHECKING:
     import altair as alt
@@ -63,7 +64,7 @@ RESULT = Table(
 )
 
 
-def compute(tables: Tables, *, half_life: float = 3600.0) -> pa.Table:
+def compute(tables: Tables, *, half_life: Seconds = 3600.0) -> pa.Table:
     """Return reclaimed resources and violations per policy, tier and resource."""
     rows: list[dict[str, Any]] = []
     for resource in ("cpu", "memory"):

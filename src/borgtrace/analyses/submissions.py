@@ -16,7 +16,7 @@ import pyarrow as pa
 from borgtrace.analyses._processes import PROCESSES, moments
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
-from borgtrace.schema.time import WINDOW
+from borgtrace.schema.time import WINDOW, Microseconds
 
 if TYPE_CHECKING:
     import altair as alt
@@ -35,7 +35,7 @@ RESULT = Table(
 )
 
 
-def compute(tables: Tables, *, step: int = WINDOW) -> pa.Table:
+def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
     """Return the four cumulative counts at the end of every `step` (µs)."""
     rows = moments(tables.instance_attempts)
     steps = rows.group_by(step=(rows.time // step).cast("int64")).aggregate(

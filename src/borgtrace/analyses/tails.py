@@ -19,7 +19,7 @@ from borgtrace.analyses.jobs_per_owner import owners
 from borgtrace.analyses.tasks_per_job import sizes
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.schema import Column, Table
-from borgtrace.schema.time import SECOND
+from borgtrace.schema.time import SECOND, Seconds
 
 if TYPE_CHECKING:
     import altair as alt
@@ -38,7 +38,7 @@ RESULT = Table(
 )
 
 
-def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seconds: int = 3600) -> pa.Table:
+def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seconds: Seconds = 3600) -> pa.Table:
     """Return the tail exponents above the thresholds."""
     tasks = jobs_only(tables.instance_attempts)
     events = tables.collection_events
@@ -63,7 +63,7 @@ def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seco
     return pa.Table.from_pylist(known)
 
 
-def _row(name: str, threshold: int, alpha: float, n: int) -> dict[str, float | int | str]:
+def _row(name: str, threshold: float, alpha: float, n: int) -> dict[str, float | int | str]:
     return {
         "quantity": name,
         "threshold": float(threshold),

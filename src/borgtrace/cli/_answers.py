@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from io import StringIO
 from pathlib import Path
@@ -17,6 +18,9 @@ import pyarrow.parquet
 from borgtrace.cli._console import console, steps
 from borgtrace.errors import UsageError
 from borgtrace.recipe import Finding, Question, Result, with_subjects
+from borgtrace.schema.ranges import list_numbers
+from borgtrace.schema.time import parse_time
+from borgtrace.storage import write_file
 
 _CLAIM_COLUMNS = ("recipe", "id", "statement", "published", "measured", "verdict", "reason", "source")
 
@@ -24,36 +28,39 @@ _CLAIM_COLUMNS = ("recipe", "id", "statement", "published", "measured", "verdict
 def parse_settings(settings: Sequence[str], chosen: Sequence[Question]) -> dict[str, Any]:
     """Turn NAME=VALUE into parameters, of the type of their default.
 
+    Times may be amounts such as ``1h30m``, tuples lists of numbers and ranges.
+
     Raises
     ------
     UsageError
         For a name that none of the chosen questions has, or a value of another type.
     """
-    known = {name: default for recipe in chosen for name, default in recipe.parameters.items()}
+    known = {name: (default, recipe) for recipe in chosen for name, default in recipe.parameters.items()}
     found: dict[str, Any] = {}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals or name not in known:
             expected = ("one of " + ", ".join(sorted(known))) if known else "none: no question here has one"
             raise UsageError("--set", "no such parameter", expected=expected, got=setting)
-        found[name] = _parse(name, text, known[name])
+        default, recipe = known[name]
+        found[name] = _parse(f"--set {name}", text, default, recipe.time_units.get(name))
     return found
 
 
-def _parse(name: str, text: str, default: Any) -> Any:
-    try:
-        if isinstance(default, str):
-            return text
+def _parse(where: str, text: str, default: Any, time_unit: int | None) -> Any:
+    if isinstance(default, str):
+        return text
+    if isinstance(default, tuple):
+        return list_numbers(text.strip("[] "), where)
+    if time_unit and text.strip()[-1:].isalpha():
+        return type(default)(parse_time(text, where) / time_unit)
+    with suppress(json.JSONDecodeError):
         value = json.loads(text)
-    except json.JSONDecodeError:
-        value = None
-    if isinstance(default, tuple) and isinstance(value, list):
-        return tuple(value)
-    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if type(value) is not type(default):
-        raise UsageError(f"--set {name}", "wrong kind of value", expected=f"like {default}", got=text)
-    return value
+        if isinstance(default, float) and type(value) is int:
+            value = float(value)
+        if type(value) is type(default):
+            return value
+    raise UsageError(where, "wrong kind of value", expected=f"like {default}", got=text)
 
 
 def print_list(chosen: Sequence[Question]) -> None:
@@ -104,7 +111,7 @@ def answer(
             print(_json(result), flush=True)
     claims = [(result.recipe.name, finding) for result in results for finding in result.findings]
     if out is not None:
-        _replace(out / "claims.csv", claims_csv(claims).encode())
+        write_file(out / "claims.csv", claims_csv(claims).encode())
     if as_json:
         return
     if len(results) == 1 and out is None:
@@ -143,16 +150,16 @@ def write(result: Result, out: Path, *, png: bool) -> None:
     parquet, text = pyarrow.BufferOutputStream(), pyarrow.BufferOutputStream()
     pyarrow.parquet.write_table(_described(result), parquet, compression="zstd")
     pyarrow.csv.write_csv(result.table, text)
-    _replace(out / f"{name}.parquet", parquet.getvalue().to_pybytes())
-    _replace(out / f"{name}.csv", text.getvalue().to_pybytes())
+    write_file(out / f"{name}.parquet", parquet.getvalue().to_pybytes())
+    write_file(out / f"{name}.csv", text.getvalue().to_pybytes())
     chart = result.plot()
     if chart is None:
         return
     spec = chart.to_json(indent=None)
-    _replace(out / f"{name}.vl.json", spec.encode())
-    _replace(out / f"{name}.svg", vl_convert.vegalite_to_svg(spec).encode())
+    write_file(out / f"{name}.vl.json", spec.encode())
+    write_file(out / f"{name}.svg", vl_convert.vegalite_to_svg(spec).encode())
     if png:
-        _replace(out / f"{name}.png", vl_convert.vegalite_to_png(spec, scale=2))
+        write_file(out / f"{name}.png", vl_convert.vegalite_to_png(spec, scale=2))
 
 
 def _described(result: Result) -> Any:
@@ -162,12 +169,6 @@ def _described(result: Result) -> Any:
     if result.not_applicable is not None:
         facts["not_applicable"] = result.not_applicable
     return result.table.replace_schema_metadata({"borgtrace": json.dumps(facts, sort_keys=True)})
-
-
-def _replace(path: Path, content: bytes) -> None:
-    incomplete = path.with_name(f"{path.name}.incomplete")
-    incomplete.write_bytes(content)
-    incomplete.replace(path)
 
 
 def claims_csv(claims: Sequence[tuple[str, Finding]]) -> str:

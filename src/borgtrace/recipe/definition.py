@@ -14,6 +14,7 @@ from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.question import Question
 from borgtrace.recipe.result import Result
 from borgtrace.recipe.tables import Tables
+from borgtrace.schema.time import UNITS_OF_PARAMETERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,13 @@ class Recipe(Question):
             for name, parameter in inspect.signature(self.compute).parameters.items()
             if parameter.kind is inspect.Parameter.KEYWORD_ONLY
         }
+
+    @property
+    def time_units(self) -> Mapping[str, int]:
+        """Unit, in µs, of each parameter that is a time."""
+        signature = inspect.signature(self.compute).parameters
+        units = {name: UNITS_OF_PARAMETERS.get(parameter.annotation) for name, parameter in signature.items()}
+        return {name: unit for name, unit in units.items() if unit}
 
     def run(self, store: Any, engine: str | None = None, **params: Any) -> Result:
         """Answer the question on a store.

@@ -74,6 +74,11 @@ class Question:
         """Names of the parameters with their defaults."""
         raise NotImplementedError
 
+    @property
+    def time_units(self) -> Mapping[str, int]:
+        """Unit, in µs, of each parameter that is a time."""
+        return {}
+
     def subject(self, tables: Any) -> Any:
         """Make what the question is asked of from a store's tables; questions of one kind share it."""
         return tables

@@ -16,6 +16,11 @@ DAY = 24 * HOUR
 WINDOW = 300 * SECOND
 """Longest regular usage window, and the grid that windows are aligned to."""
 
+Microseconds = int
+Seconds = float
+"""Annotations of parameters that are times: options accept amounts such as ``1h30m`` for them."""
+UNITS_OF_PARAMETERS = {"Microseconds": 1, "Seconds": SECOND}
+
 TRACE_START = 600 * SECOND
 """First instant inside the trace."""
 BEFORE_TRACE = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from borgtrace.storage.file import write_file
 from borgtrace.storage.folder import INCOMPLETE, check_free, new_folder
 
-__all__ = ["INCOMPLETE", "check_free", "new_folder"]
+__all__ = ["INCOMPLETE", "check_free", "new_folder", "write_file"]
