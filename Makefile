@@ -1,60 +1,70 @@
-# Every target works in a fresh clone: the environment is made on first use.
+# Every target works in a fresh clone: the environment is made on first use, with what the target needs and no more.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+PACKAGE := $(VENV)/.package
+TESTS := $(VENV)/.tests
 DEMO ?= demo-out
 
-.PHONY: demo test test-scale check bench measured docs format clean
+.PHONY: demo test test-scale check mutants survivors bench docs format hooks clean
 .DEFAULT_GOAL := demo
 
-$(STAMP): pyproject.toml
+# The package alone: about 1 GB.
+$(PACKAGE): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable .
+	touch $(PACKAGE)
+
+# What the tests need as well (TensorFlow, PyTorch, Spark …), in the same environment: about 4 GB.
+$(TESTS): $(PACKAGE)
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
-	touch $(STAMP)
+	touch $(TESTS)
 
 ## The main job: from nothing to a report about a cell.
-demo: $(STAMP)
+demo: $(PACKAGE)
 	$(BIN)/borgtrace demo $(DEMO)
 
 ## All tests; under 12 minutes on two cores.
-test: $(STAMP)
+test: $(TESTS)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 ## The larger runs behind the marker `scale`.
-test-scale: $(STAMP)
+test-scale: $(TESTS)
 	$(BIN)/python -m pytest -m scale
 
-## Style, types, layers, and generated pages that must be fresh.
-check: $(STAMP)
+## Style, types, layers, generated pages that must be fresh, lists of edits that must fit the code.
+check: $(TESTS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m borgtrace.schema.docs --check docs/tables.md
+	$(BIN)/python scripts/mutants.py --check
+
+## Do the tests notice changed logic?  150 changes per package, about an hour (`scripts/mutants.py --all`: a night).
+mutants: $(TESTS)
+	$(BIN)/python scripts/mutants.py
+
+## Do they notice the changes that once went unnoticed, and those listed by hand?
+survivors: $(TESTS)
+	$(BIN)/python scripts/mutants.py --survivors --edits
 
 ## Speed, beside peers and limits: one table a subject.
-bench: $(STAMP)
+bench: $(TESTS)
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
-## What the claims measure on the demo's cell and on the real parts, for the page about papers.
-measured: $(STAMP)
-	rm -rf measured-out
-	$(BIN)/borgtrace synth measured-out/raw --machines 100 --hours 24 --seed 1
-	$(BIN)/borgtrace ingest measured-out/raw --store measured-out/synthetic
-	test ! -d ../shared/trace || $(BIN)/borgtrace ingest ../shared/trace/clusterdata-2011-2 --store measured-out/real-parts
-	for store in synthetic real-parts; do test ! -d measured-out/$$store || { \
-	  $(BIN)/borgtrace analyze measured-out/$$store --out measured-out/$$store.claims && \
-	  cp measured-out/$$store.claims/claims.csv docs/measured/$$store.csv; } || exit 1; done
-	rm -rf measured-out
-
-docs: $(STAMP)
+docs: $(TESTS)
 	$(BIN)/mkdocs build --strict
 
-format: $(STAMP)
+format: $(TESTS)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+## The checks before every commit.
+hooks: $(TESTS)
+	$(BIN)/python -m pip install --quiet --editable '.[hooks]'
+	$(BIN)/pre-commit install
+
 clean:
-	rm -rf $(VENV) $(DEMO) measured-out site dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(DEMO) site dist .pytest_cache .mypy_cache .ruff_cache
