@@ -65,7 +65,7 @@ def colocate(
     elif list_estimators:
         _experiments.print_estimators()
     else:
-        source = _experiments.tables_of(store, pool, synthetic, tasks, seed, percentiles=percentiles)
+        source = _experiments.study_of(store, pool, synthetic, tasks, seed, percentiles=percentiles)
         if export_pool is not None:
             _experiments.export(source, export_pool, tasks, seed)
             return

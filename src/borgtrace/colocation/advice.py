@@ -150,7 +150,7 @@ def _by_cell(grid: Grid, cells: Sequence[Cell]) -> dict[Cell, list[Outcome]]:
 
 
 def _machines(outcomes: Sequence[Outcome]) -> Numbers:
-    return np.array([outcome.m_abs + outcome.n_unplaceable for outcome in outcomes], np.float64)
+    return np.array([outcome.machines for outcome in outcomes], np.float64)
 
 
 def _q(outcomes: Sequence[Outcome]) -> Interval:
@@ -169,7 +169,7 @@ def _overcommit(grid: Grid, outcomes: Sequence[Outcome], capacity: float) -> flo
     if pool.cpu_request is None:
         return None
     asked = [np.nansum(pool.cpu_request[grid.instances.tasks(o.instance)]) for o in outcomes]
-    used = [outcome.m_abs + outcome.n_unplaceable for outcome in outcomes]
+    used = [outcome.machines for outcome in outcomes]
     return float(np.sum(asked) / max(np.sum(used) * capacity, 1e-12))
 
 

@@ -94,6 +94,11 @@ class Outcome:
         return self.m_abs / self.lower_bound
 
     @property
+    def machines(self) -> int:
+        """Machines in use, with one of its own for every unplaceable task."""
+        return self.m_abs + self.n_unplaceable
+
+    @property
     def q(self) -> float:
         """Share of overflows; 0 without machines."""
         return self.overflows / self.trials if self.trials else 0.0

@@ -6,12 +6,12 @@ two columns; here only those being worked on exist.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,6 @@ from numpy.typing import NDArray
 from borgtrace.colocation.pool import Column, Pool
 from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.observation import Observation
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-FEWEST_REALIZATIONS = 100
-"""Below, a target of 1 % is decided by less than one realization."""
 
 KEPT = 2**30
 """Bytes of instances kept for the next experiment; an instance takes five times its realizations, at most."""
@@ -99,7 +93,7 @@ class Instances:
     size
         Tasks per instance; all tasks of the pool where it has fewer.
     realizations
-        R, at least 100.
+        R.
     count
         Number of instances.
     seed
@@ -109,7 +103,8 @@ class Instances:
 
     Examples
     --------
-    >>> instances = Instances(Pool.from_synth(30, seed=1), size=5, realizations=100, count=2)
+    >>> from borgtrace.colocation.synthetic import synthetic_pool
+    >>> instances = Instances(synthetic_pool(30, seed=1), size=5, realizations=100, count=2)
     >>> instances.make(1).inst.shape
     (5, 100)
     """
@@ -120,16 +115,6 @@ class Instances:
     count: int = 50
     seed: int = 0
     kept: dict[int, Instance] = field(default_factory=dict, repr=False)
-
-    def __post_init__(self) -> None:
-        for name, value, least in (
-            ("tasks", len(self.pool), 1),
-            ("size", self.size, 1),
-            ("realizations", self.realizations, FEWEST_REALIZATIONS),
-            ("instances", self.count, 1),
-        ):
-            if value < least:
-                raise UsageError(name, "too few", expected=f"at least {least}", got=str(value))
 
     def tasks(self, number: int) -> NDArray[np.int64]:
         """Indices of the tasks of one instance, in random order."""

@@ -31,7 +31,7 @@ def capacity_table(tables: Tables) -> Numbers:
     Each machine counts with its last known capacity; a store without machines yields the published table of 2011.
     """
     events = tables.machine_events
-    if not tables.is_plan and tables.generation and _has_machines(tables):
+    if tables.has("machine_events"):
         rows = tables.fetch(
             events.filter(events.cpu_capacity.notnull(), events.memory_capacity.notnull()).select(
                 "machine_id", "time", "cpu_capacity", "memory_capacity"
@@ -76,12 +76,6 @@ def parse_mix(text: str) -> Numbers:
             )
         kinds.append(numbers)
     return np.array(kinds)
-
-
-def _has_machines(tables: Tables) -> bool:
-    from borgtrace.colocation.source import PoolTables
-
-    return not isinstance(tables, PoolTables) and tables.has("machine_events")
 
 
 def machines(table: Numbers, count: int, seed: int) -> Numbers:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -134,53 +133,6 @@ class Pool:
     def std(self, column: Column = "inst") -> NDArray[np.float64]:
         """Standard deviation (ddof 0) of each task's observed windows, float64 (n,)."""
         return self._moments(column)[1]
-
-    @classmethod
-    def from_store(
-        cls,
-        store: Any,
-        *,
-        tasks: int = 100_000,
-        seed: int = 0,
-        instantaneous: Literal["sampled", "histogram"] = "sampled",
-    ) -> Pool:
-        """Prepare the pool of a store (an open one, its path, or its ``recipe.Tables``).
-
-        See :func:`borgtrace.colocation.preparation.prepare` for the steps and the parameters.
-
-        Raises
-        ------
-        UsageError
-            No task of the store can be modelled; the message counts why.
-        """
-        from borgtrace.colocation.preparation import prepare
-        from borgtrace.recipe import NotApplicable, Tables
-
-        tables = store if isinstance(store, Tables) else Tables.of(store)
-        try:
-            return prepare(tables, tasks, seed, instantaneous)
-        except NotApplicable as reason:
-            raise UsageError(tables.name or "store", str(reason)) from reason
-
-    @classmethod
-    def from_synth(cls, tasks: int = 100_000, seed: int = 0) -> Pool:
-        """Make a pool of the calibrated synthetic tasks of :func:`borgtrace.synth.draw_long_tasks`, without a store."""
-        from borgtrace.colocation.synthetic import synthetic_pool
-
-        return synthetic_pool(tasks, seed)
-
-    @classmethod
-    def from_file(cls, path: str | Path) -> Pool:
-        """Read what :meth:`write` wrote, or any Parquet file with lists ``inst`` and ``avg`` per task."""
-        from borgtrace.colocation.pool_file import read_pool
-
-        return read_pool(path)
-
-    def write(self, path: str | Path) -> None:
-        """Write the pool as one Parquet file: task, list of inst, list of avg, and what else is known."""
-        from borgtrace.colocation.pool_file import write_pool
-
-        write_pool(self, path)
 
     def sample(self, tasks: int, seed: int = 0) -> NDArray[np.int64]:
         """Draw min(`tasks`, available) tasks without replacement: sorted indices, int64.

@@ -8,9 +8,10 @@ the whole machine takes its instantaneous value; what remains must be long, 2 ho
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import ibis
 import ibis.expr.types as ir
@@ -18,14 +19,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.colocation.options import Instantaneous
 from borgtrace.colocation.pool import Pool, Step
 from borgtrace.colocation.windows import Windows, read_windows
-from borgtrace.recipe import NotApplicable
-
-if TYPE_CHECKING:
-    from borgtrace.recipe import Tables
-
-Instantaneous = Literal["sampled", "histogram"]
+from borgtrace.errors import UsageError
+from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.schema.dialects import dialect
+from borgtrace.store import Store
 
 LONG_WINDOWS = 24
 LONG_SECONDS = 7_200
@@ -66,7 +66,7 @@ def eligible(tables: Tables) -> Eligible:
 
 def _passes(tasks: ir.Table, generation: str) -> dict[str, ir.BooleanValue]:
     failing = sum((tasks[name] for name in FAILING[1:]), tasks[FAILING[0]])
-    if generation == "2011":
+    if dialect(generation).has_equal_windows:
         is_long, text = (tasks.n_windows >= LONG_WINDOWS, f"fewer than {LONG_WINDOWS} windows")
     else:
         is_long, text = (tasks.seconds >= LONG_SECONDS, f"windows of less than {LONG_SECONDS:,} s together")
@@ -76,6 +76,31 @@ def _passes(tasks: ir.Table, generation: str) -> dict[str, ir.BooleanValue]:
         "that never used CPU in any sample": tasks.max_sampled_cpu.fill_null(0.0) > 0,
         text: is_long,
     }
+
+
+def stages(generation: str) -> dict[str, ir.Table]:
+    """Return the relational stages of the preparation over unbound tables, computing nothing."""
+    tables = Tables.plan(generation)
+    with suppress(NotApplicable):  # a plan has no rows
+        eligible(tables)
+    return tables.stages
+
+
+def prepare_pool(
+    store: Store | Tables | str | Path, tasks: int = 100_000, seed: int = 0, instantaneous: Instantaneous = "sampled"
+) -> Pool:
+    """Prepare the pool of a store (open, a path, or its tables); parameters as for :func:`prepare`.
+
+    Raises
+    ------
+    UsageError
+        No task of the store can be modelled; the message counts why.
+    """
+    tables = store if isinstance(store, Tables) else Tables.of(store)
+    try:
+        return prepare(tables, tasks, seed, instantaneous)
+    except NotApplicable as reason:
+        raise UsageError(tables.name or "store", str(reason)) from reason
 
 
 def prepare(tables: Tables, tasks: int = 100_000, seed: int = 0, instantaneous: Instantaneous = "sampled") -> Pool:
@@ -98,8 +123,9 @@ def prepare(tables: Tables, tasks: int = 100_000, seed: int = 0, instantaneous: 
     NotApplicable
         No task passes, or the percentiles are asked for and there are none.
     """
-    if instantaneous == "histogram" and tables.generation == "2011":
-        raise NotApplicable("2011 publishes no percentiles of CPU usage; take the sampled second")
+    tables.require("tasks", "instance_usage")
+    if instantaneous == "histogram" and not dialect(tables.generation).publishes("cpu_usage_distribution"):
+        raise NotApplicable(f"{tables.generation} publishes no percentiles of CPU usage; take the sampled second")
     passed = eligible(tables)
     if not passed.tasks.num_rows:
         raise NotApplicable(_nothing_left(passed.steps))
@@ -149,7 +175,7 @@ def _assemble(
         start=windows.start.astype(np.int64),
         seconds=windows.seconds.astype(np.int64),
         quantiles=_without_gaps(windows),
-        is_weighted=tables.generation != "2011",
+        is_weighted=not dialect(tables.generation).has_equal_windows,
         **_about(about),
         generation=tables.generation,
         source=f"{len(present):,} long tasks of {Path(tables.name).name or 'a store'}{fewer}",

@@ -16,10 +16,7 @@ from borgtrace.colocation._moments import row_moments
 from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation._sums import sample_statistics
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.preparation import Instantaneous
-from borgtrace.colocation.source import pool_of, shared
-from borgtrace.errors import UsageError
-from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.recipe import NotApplicable
 
 Floats = NDArray[np.float64]
 
@@ -27,8 +24,6 @@ SIZES = (10, 20, 30, 50, 100, 250, 500)
 """Sizes N of Table 1."""
 LEVELS = np.array([0.95, 0.99, 0.999])
 """Percentiles of Fig. 6."""
-FEWEST_REALIZATIONS = 100
-"""Below, a percentile of 99 % is a guess."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,40 +83,14 @@ def judge_samples(
     return found
 
 
-def sums_of(
-    tables: Tables, tasks: int, realizations: int, samples: int, seed: int, instantaneous: Instantaneous = "sampled"
-) -> list[SampleSums]:
-    """Draw realizations of the pool behind `tables` and judge samples of every size of Table 1, once.
+def sample_sums(pool: Pool, realizations: int, samples: int, seed: int) -> list[SampleSums]:
+    """Draw realizations of a pool and judge samples of every size of Table 1.
 
     Raises
     ------
-    UsageError
-        Fewer realizations than :data:`FEWEST_REALIZATIONS`, or no sample.
     NotApplicable
         The pool has fewer tasks than the smallest size.
     """
-    check_realizations(realizations)
-    if samples < 1:
-        raise UsageError("--samples", "not a number of samples", expected="at least 1", got=str(samples))
-    return shared(
-        tables,
-        ("sums", tasks, realizations, samples, seed, instantaneous),
-        lambda: _judge(pool_of(tables, tasks, seed, instantaneous), realizations, samples, seed),
-    )
-
-
-def check_realizations(realizations: int) -> None:
-    """Refuse a number of realizations that says nothing of high percentiles."""
-    if realizations < FEWEST_REALIZATIONS:
-        raise UsageError(
-            "--realizations",
-            "too few to see a high percentile",
-            expected=f"at least {FEWEST_REALIZATIONS}",
-            got=str(realizations),
-        )
-
-
-def _judge(pool: Pool, realizations: int, samples: int, seed: int) -> list[SampleSums]:
     if len(pool) < SIZES[0]:
         raise NotApplicable(f"the pool has {len(pool)} long tasks, the smallest sample needs {SIZES[0]}")
     return judge_samples(pool.draw(np.arange(len(pool)), realizations, seed), SIZES, samples, seed)

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import ibis
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.recipe import Tables
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, SECOND
-
-if TYPE_CHECKING:
-    from borgtrace.recipe import Tables
 
 Floats = NDArray[np.float32]
 Index = NDArray[np.int32]

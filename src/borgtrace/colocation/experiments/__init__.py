@@ -1,3 +1,5 @@
-"""Packing experiments: the paper's Fig. 7–13 and what lies past it, one question per module."""
+"""Experiments: the figures and tables of Janus & Rzadca (SoCC'17) and what lies past them, one question per module.
 
-from __future__ import annotations
+To add one, write a module here that declares its result, computes it from a study, draws it, and ends with
+``EXPERIMENT = experiment(…)``; the command line, the report and the contract suite find it by itself.
+"""

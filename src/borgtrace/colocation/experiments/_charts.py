@@ -1,18 +1,33 @@
-"""The charts of the packing experiments: machines against overflow, and their spread over instances."""
+"""The charts that experiments share: machines against overflow, their spread, boxes of percentiles."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
-from borgtrace.colocation.experiments._outcomes import Summary, summaries
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.colocation.experiments._outcomes import OUTCOMES, summaries
+from borgtrace.colocation.experiments._rows import Row
+from borgtrace.recipe.charts import (
+    Channel,
+    Plot,
+    axis,
+    bar,
+    line,
+    log_axis,
+    palette,
+    point,
+    probability_axis,
+    rule,
+    text,
+    tick,
+    when,
+)
 
 WIDTH, HEIGHT = 460, 320
+SERIES_COLOURS = {"inst": "#e4572e", "avg": "#4c9be8"}
+"""Colour of the instantaneous and of the average usage in every chart."""
 HUES = {
     "average": "#4c78a8",
     "percentile": "#72b7b2",
@@ -29,94 +44,55 @@ HUES = {
 }
 """One colour per estimator in every chart."""
 OVERFLOW = "overflow probability (q)"
+TIPS = ("label", "packer", "data", "capacity", "clairvoyance", "m_abs", "m", "q", "n_unplaceable")
 
 
-def overflow_axis(channel: Any, field: str, title: str = OVERFLOW) -> Any:
-    """A logarithmic axis of probabilities, with a line per decade: one per tenth would be a grey wall."""
-    import altair as alt
-
-    decades = [10.0**power for power in range(-12, 1)]
-    axis = alt.Axis(format=".0e", values=decades)
-    return channel(f"{field}:Q", title=title, scale=alt.Scale(type="log"), axis=axis)
+def from_data(name: str, title: str | None = "auto") -> Channel:
+    """Return an axis that need not begin at 0."""
+    return axis(name, title, scale={"zero": False})
 
 
-def with_floor(rows: Sequence[Summary]) -> list[Summary]:
-    """Rows that a logarithmic axis can show: q of 0 becomes half an overflow, marked as ``none seen``."""
-    shown = []
-    for row in rows:
-        least = 0.5 / max(row["trials"], 1)
-        shown.append(row | {"shown_q": max(row["q"], least), "seen": "none seen" if row["q"] == 0 else "overflow seen"})
-    return shown
+def with_floor(rows: Sequence[Row]) -> list[Row]:
+    """Rows that a logarithmic axis can show: q of 0 becomes half an overflow."""
+    return [row | {"shown_q": max(row["q"], 0.5 / max(row["trials"], 1))} for row in rows]
 
 
-def m_q_chart(
-    rows: Sequence[Summary], *, title: str = "", target: float | None = None, **channels: Any
-) -> alt.LayerChart:
-    """Mean machines against mean overflow, one point per cell; `channels` add encodings."""
-    import altair as alt
-
-    data = alt.Data(values=with_floor(rows))
-    present = [name for name in HUES if any(row["estimator"] == name for row in rows)]
-    colour = alt.Color("estimator:N", scale=alt.Scale(domain=present, range=[HUES[n] for n in present]))
-    base = alt.Chart(data).encode(
-        x=alt.X("m:Q", title="machines ÷ lower bound (m)", scale=alt.Scale(zero=False)),
-        y=overflow_axis(alt.Y, "shown_q"),
+def overflow_chart(rows: Sequence[Row], title: str, **channels: Any) -> Any:
+    """Draw mean machines against mean overflow, one point per cell, pale where no overflow was seen."""
+    plot = Plot(
+        with_floor(rows),
+        OUTCOMES,
+        x=from_data("m", "machines ÷ lower bound (m)"),
+        y=probability_axis("shown_q", OVERFLOW),
+        color=palette("estimator", HUES),
     )
-    tooltip = [
-        "label:N",
-        "packer:N",
-        "data:N",
-        "capacity:Q",
-        "clairvoyance:Q",
-        "m_abs:Q",
-        "m:Q",
-        alt.Tooltip("q:Q", format=".2e"),
-        "n_unplaceable:Q",
-    ]
-    seen = alt.Scale(domain=["overflow seen", "none seen"], range=[1, 0.35])
-    points = base.mark_point(size=70, filled=True).encode(
-        color=colour, opacity=alt.Opacity("seen:N", scale=seen), tooltip=tooltip, **channels
-    )
-    names = base.mark_text(align="left", dx=7, fontSize=9).encode(text="label:N", color=colour)
-    layers = [points, names]
-    if target is not None:
-        promise = alt.Chart(alt.Data(values=[{"q": target}])).mark_rule(strokeDash=[4, 4]).encode(y="q:Q")
-        layers.append(promise)
-    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=title)
+    plot.add(point(70), opacity=when("datum.q > 0", 1, 0.35), tips=TIPS, **channels)
+    return plot.add(text(align="left", dx=7, fontSize=9), text="label").draw(title, width=WIDTH, height=HEIGHT)
 
 
-def spread_chart(result: pa.Table, column: str, title: str) -> alt.LayerChart:
-    """Mean and extremes over the instances of ``m`` or ``q``, one line per cell."""
-    import altair as alt
-
-    rows = with_floor(summaries(result))
-    for row in rows:
-        least = 0.5 / max(row["trials"], 1)
-        row["low"] = max(row[f"{column}_low"], least) if column == "q" else row["m_low"]
-        row["high"] = max(row[f"{column}_high"], least) if column == "q" else row["m_high"]
-        row["middle"] = row["shown_q"] if column == "q" else row["m"]
-    if column == "q":
-        x = overflow_axis(alt.X, "low", title)
-    else:
-        x = alt.X("low:Q", scale=alt.Scale(zero=False), title=title)
-    base = alt.Chart(alt.Data(values=rows)).encode(y=alt.Y("label:N", title=None, sort=None))
-    bars = base.mark_rule().encode(x=x, x2="high:Q", color="packer:N", yOffset="packer:N")
-    means = base.mark_point(filled=True).encode(x="middle:Q", color="packer:N", yOffset="packer:N")
-    return alt.layer(bars, means).properties(width=300, height=HEIGHT)
+def spread_chart(result: pa.Table, column: str, title: str) -> Any:
+    """Draw mean and extremes over the instances of ``m`` or ``q``, one line per cell."""
+    rows = []
+    for row in with_floor(summaries(result)):
+        least = 0.5 / max(row["trials"], 1) if column == "q" else 0.0
+        ends = {end: max(row[f"{column}_{end}"], least) for end in ("low", "high")}
+        rows.append(row | ends | {"middle": row["shown_q"] if column == "q" else row["m"]})
+    scale = probability_axis if column == "q" else from_data
+    plot = Plot(rows, y=axis("label", None, order="data"), color="packer", yOffset="packer")
+    plot.add(rule(), x=scale("low", title), x2="high").add(point(), x=scale("middle", title))
+    return plot.draw(width=300, height=HEIGHT)
 
 
-def lines(
-    rows: Sequence[Summary], x: str, title: str, *, log_x: bool = True, dash: str = "estimator"
-) -> alt.LayerChart:
-    """Q against one axis of the experiment, one line per estimator and parameter."""
-    import altair as alt
+def overflow_lines(rows: Sequence[Row], x: str, title: str) -> Any:
+    """Draw q against one axis of the experiment, one line per estimator and parameter."""
+    plot = Plot(with_floor(rows), OUTCOMES, x=log_axis(x, least=None), y=probability_axis("shown_q", OVERFLOW))
+    label = axis("label", "estimator")
+    plot.add(line(), color=label, strokeDash="estimator", tips=TIPS).add(point(), color=label, tips=TIPS)
+    return plot.draw(title, width=WIDTH, height=HEIGHT)
 
-    base = alt.Chart(alt.Data(values=with_floor(rows))).encode(
-        x=alt.X(f"{x}:Q", title=title, scale=alt.Scale(type="log" if log_x else "linear")),
-        y=overflow_axis(alt.Y, "shown_q"),
-        color=alt.Color("label:N", title="estimator"),
-        tooltip=["label:N", f"{x}:Q", "m:Q", alt.Tooltip("q:Q", format=".2e")],
-    )
-    return alt.layer(base.mark_line().encode(strokeDash=f"{dash}:N"), base.mark_point(filled=True)).properties(
-        width=WIDTH, height=HEIGHT
-    )
+
+def box_plot(rows: pa.Table | list[Row], title: str, y: str, **channels: Any) -> Any:
+    """Draw boxes from the columns p5, p25, median, p75, p95: whiskers are the outer percentiles."""
+    plot = Plot(rows, **channels)
+    plot.add(rule(), y=axis("p5", y), y2="p95").add(bar(size=12, opacity=0.6), y=axis("p25", y), y2="p75")
+    return plot.add(tick(size=12, color="black"), y=axis("median", y)).draw(title)

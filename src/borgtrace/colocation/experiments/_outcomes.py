@@ -1,99 +1,95 @@
-"""What the packing experiments share: their table, how cells are run on a store, and summaries for claims."""
+"""What the experiments on the common grid share: their table, how their cells are run, summaries for claims."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiments._grids import Scale, grid_of
+from borgtrace.colocation.experiment import GPA_PAPER, PACKING, Experiment, experiment
+from borgtrace.colocation.experiments._columns import (
+    CAPACITY,
+    ESTIMATOR,
+    INSTANCE,
+    IS_REBALANCED,
+    M_ABS,
+    N_TASKS,
+    N_UNPLACEABLE,
+    PACKER,
+    PARAMETER,
+    M,
+    Q,
+)
+from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.grid import Cell, Outcome
-from borgtrace.placement.estimators.estimator import Estimator
-from borgtrace.placement.estimators.registry import estimators
-from borgtrace.recipe import NotApplicable, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.colocation.options import Options
+from borgtrace.colocation.study import Study
+from borgtrace.placement import Estimator, estimators
+from borgtrace.recipe import Claim
+from borgtrace.recipe.columns import count, declare, label, share
+from borgtrace.schema import Table
 from borgtrace.schema.arrow import arrow_schema
 
 PAPER = ("average", "percentile", "cantelli", "gpa")
 """Estimators of the paper."""
-
-_KEY = (
-    Column("estimator", "string", "id", "Name of the estimator.", nullable=False),
-    Column("parameter", "float64", "1", "Its parameter.", nullable=False),
-    Column("packer", "string", "id", "Name of the packer.", nullable=False),
-    Column("is_rebalanced", "bool", "1", "Whether the last machine was filled up.", nullable=False),
-    Column("data", "string", "id", "What the estimator saw: inst or avg.", nullable=False),
-    Column("capacity", "float64", "fraction", "Capacity of every machine.", nullable=False),
-    Column("clairvoyance", "float64", "fraction", "Share of realizations seen.", nullable=False),
-    Column("instance", "int64", "id", "Number of the instance.", nullable=False),
+_CELL = (
+    *(ESTIMATOR, PARAMETER, PACKER, IS_REBALANCED),
+    label("data", "What the estimator saw: inst or avg."),
+    CAPACITY,
+    share("clairvoyance", "Share of realizations seen."),
 )
 _VALUES = (
-    Column("m_abs", "int64", "1", "Machines in use.", nullable=False),
-    Column("lower_bound", "int64", "1", "Mean usage of the placed tasks in machines, rounded up.", nullable=False),
-    Column("m", "float64", "1", "Machines in use over the lower bound.", nullable=False),
-    Column("q", "float64", "fraction", "Share of overflows.", nullable=False),
-    Column("overflows", "int64", "1", "Pairs of machine and realization that overflow.", nullable=False),
-    Column("trials", "int64", "1", "Pairs of machine and realization.", nullable=False),
-    Column("n_tasks", "int64", "1", "Tasks of the instance.", nullable=False),
-    Column("n_unplaceable", "int64", "1", "Tasks that fit no machine alone.", nullable=False),
-    Column("n_moved", "int64", "1", "Tasks moved by rebalancing.", nullable=False),
-    Column("predicted", "float64", "fraction", "Overflow the estimator predicts before rebalancing."),
+    M_ABS,
+    count("lower_bound", "Mean usage of the placed tasks in machines, rounded up."),
+    *(M, Q),
+    count("overflows", "Pairs of machine and realization that overflow."),
+    count("trials", "Pairs of machine and realization."),
+    *(N_TASKS, N_UNPLACEABLE),
+    count("n_moved", "Tasks moved by rebalancing."),
+    share("predicted", "Overflow the estimator predicts before rebalancing.", nullable=True),
 )
+OUTCOMES = declare("outcomes", "way of packing and instance", (), *_CELL, INSTANCE, *_VALUES)
+_NAMES = tuple(column.name for column in _CELL)
 
 
 def outcome_table(name: str) -> Table:
     """Declare the result of an experiment: one row per cell and instance."""
-    key = tuple(column.name for column in _KEY)
-    return Table(name, "way of packing and instance", key, (*_KEY, *_VALUES))
+    return Table(name, OUTCOMES.grain, (*_NAMES, "instance"), OUTCOMES.columns)
 
 
 def to_table(outcomes: Iterable[Outcome], declared: Table) -> pa.Table:
     """Outcomes as rows of a declared table."""
-    rows = [
-        {
-            "estimator": outcome.cell.estimator.name,
-            "parameter": float(outcome.cell.estimator.parameter),
-            "packer": outcome.cell.packer,
-            "is_rebalanced": outcome.cell.is_rebalanced,
-            "data": outcome.cell.data,
-            "capacity": outcome.cell.capacity,
-            "clairvoyance": outcome.cell.clairvoyance,
-            "instance": outcome.instance,
-            "m_abs": outcome.m_abs,
-            "lower_bound": outcome.lower_bound,
-            "m": outcome.m,
-            "q": outcome.q,
-            "overflows": outcome.overflows,
-            "trials": outcome.trials,
-            "n_tasks": outcome.n_tasks,
-            "n_unplaceable": outcome.n_unplaceable,
-            "n_moved": outcome.n_moved,
-            "predicted": outcome.predicted,
-        }
-        for outcome in outcomes
-    ]
+    rows = [_row(outcome, declared) for outcome in outcomes]
     return pa.Table.from_pylist(rows, schema=arrow_schema(declared))
 
 
-def packing(cells: Callable[[], Sequence[Cell]], declared: Table) -> Callable[..., pa.Table]:
-    """Make the computation of an experiment that packs every instance of a store in each of these ways."""
+def _row(outcome: Outcome, declared: Table) -> Row:
+    """A column is an attribute of the outcome, of its cell, or (name and parameter) of its estimator."""
+    cell = outcome.cell
+    own = {"estimator": cell.estimator.name, "parameter": float(cell.estimator.parameter)}
+    found = {name: own[name] if name in own else getattr(cell, name) for name in _NAMES}
+    return found | {name: getattr(outcome, name) for name in declared.names if name not in found}
 
-    def compute(
-        tables: Tables,
-        *,
-        tasks: int = 100_000,
-        realizations: int = 10_000,
-        instances: int = 10,
-        size: int = 1_000,
-        seed: int = 0,
-    ) -> pa.Table:
-        scale = Scale(tasks, realizations, instances, size, seed)
-        return to_table(grid_of(tables, scale).outcomes(cells()), declared)
 
-    return compute
+def grid_experiment(
+    declared: Table,
+    cells: Callable[[], Sequence[Cell]],
+    plot: Callable[[pa.Table], Any],
+    claims: tuple[Claim, ...],
+    figure: str,
+    order: int,
+) -> Experiment:
+    """Declare an experiment that packs every instance of a study in each of these ways, for a figure of the paper."""
+
+    def compute(study: Study, options: Options) -> pa.Table:
+        return to_table(study.grid(options).outcomes(cells()), declared)
+
+    reference = f"{GPA_PAPER}, {figure}"
+    return experiment(
+        declared, compute, plot, claims, reference=reference, order=order, options=PACKING, cells=cells, instances=10
+    )
 
 
 def paper_estimators() -> list[Estimator]:
@@ -102,10 +98,7 @@ def paper_estimators() -> list[Estimator]:
     return [estimator for name in PAPER for estimator in kinds[name].family()]
 
 
-Summary = dict[str, Any]
-
-
-def summaries(result: pa.Table, *, size: int | None = None) -> list[Summary]:
+def summaries(result: pa.Table) -> list[Row]:
     """Average every cell of a result over its instances.
 
     Returns
@@ -114,17 +107,16 @@ def summaries(result: pa.Table, *, size: int | None = None) -> list[Summary]:
         The cell's columns, ``label``, and the means ``m_abs``, ``m``, ``q`` (over all machines of all instances),
         ``m_low``, ``m_high`` (extremes), ``q_low``, ``q_high``, ``n_unplaceable``, ``predicted``, ``trials``.
     """
-    names = [column.name for column in _KEY[:-1]]
-    cells: dict[tuple[Any, ...], list[Summary]] = {}
+    cells: dict[tuple[Any, ...], list[Row]] = {}
     for row in result.to_pylist():
-        cells.setdefault(tuple(row[name] for name in names), []).append(row)
+        cells.setdefault(tuple(row[name] for name in _NAMES), []).append(row)
     return [
-        dict(zip(names, key, strict=True)) | _mean(rows) | {"label": f"{key[0]} {key[1]:g}"}
+        dict(zip(_NAMES, key, strict=True)) | _mean(rows) | {"label": f"{key[0]} {key[1]:g}"}
         for key, rows in cells.items()
     ]
 
 
-def _mean(rows: list[Summary]) -> Summary:
+def _mean(rows: list[Row]) -> Row:
     trials = sum(row["trials"] for row in rows)
     m, q = [row["m"] for row in rows], [row["q"] for row in rows]
     promises = [row["predicted"] for row in rows if row["predicted"] is not None]
@@ -144,32 +136,11 @@ def _mean(rows: list[Summary]) -> Summary:
     }
 
 
-def find(result: pa.Table, **cell: Any) -> list[Summary]:
-    """Summaries of the cells with these values; parameters match to nine digits.
-
-    Raises
-    ------
-    NotApplicable
-        There is none.
-    """
-    found = [row for row in summaries(result) if all(_same(row[name], value) for name, value in cell.items())]
-    if not found:
-        raise NotApplicable("not among the cells that were run")
-    return found
+def find(result: pa.Table, **cell: Any) -> list[Row]:
+    """Summaries of the cells with these values; NotApplicable where there is none."""
+    return rows_where(summaries(result), "not among the cells that were run", **cell)
 
 
 def value(result: pa.Table, column: str, **cell: Any) -> float:
     """One number of the one cell with these values."""
     return float(find(result, **cell)[0][column])
-
-
-def _same(found: Any, wanted: Any) -> bool:
-    if isinstance(wanted, float):
-        return abs(float(found) - wanted) <= 1e-9 * max(1.0, abs(wanted))
-    return bool(found == wanted)
-
-
-def cells_of(module: str) -> list[Cell]:
-    """Cells that an experiment's module runs on the shared grid; none if it has a design of its own."""
-    cells = getattr(sys.modules[module], "cells", None)
-    return list(cells()) if cells is not None else []

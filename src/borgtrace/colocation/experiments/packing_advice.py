@@ -10,87 +10,65 @@ by request and by the highest usage seen, instance by instance.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from textwrap import wrap
+from typing import Any
 
 import pyarrow as pa
 
 from borgtrace.colocation.advice import Candidate, Interval, advise
-from borgtrace.colocation.experiments._charts import HUES, overflow_axis
-from borgtrace.colocation.experiments._grids import Scale, halves_of
-from borgtrace.colocation.grid import Grid
-from borgtrace.colocation.source import shared
-from borgtrace.errors import UsageError
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.colocation.experiment import GPA_PAPER, PACKING, experiment
+from borgtrace.colocation.experiments._charts import HUES, OVERFLOW, from_data
+from borgtrace.colocation.experiments._columns import CAPACITY, ESTIMATOR, PARAMETER, TARGET
+from borgtrace.colocation.experiments._rows import Row
+from borgtrace.colocation.options import Options
+from borgtrace.colocation.study import Study
+from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe.charts import Plot, added, palette, point, probability_axis, rule, text, when
+from borgtrace.recipe.columns import count, declare, flag, number
+from borgtrace.recipe.criteria import above, at_most
+from borgtrace.schema import Column
 
 
 def _interval(name: str, unit: str, doc: str, *, nullable: bool = False) -> tuple[Column, ...]:
-    return (
-        Column(name, "float64", unit, f"{doc}.", nullable=nullable),
-        Column(f"{name}_low", "float64", unit, f"{doc}: lower end of the 95 % interval.", nullable=nullable),
-        Column(f"{name}_high", "float64", unit, f"{doc}: upper end of the 95 % interval.", nullable=nullable),
-    )
+    ends = {name: f"{doc}.", f"{name}_low": f"{doc}: lower end of the 95 % interval."}
+    ends[f"{name}_high"] = f"{doc}: upper end of the 95 % interval."
+    return tuple(number(end, unit, text, nullable=nullable) for end, text in ends.items())
 
 
-RESULT = Table(
+RESULT = declare(
     "packing_advice",
     "way of packing",
     ("estimator", "parameter"),
-    (
-        Column("estimator", "string", "id", "Name of the estimator.", nullable=False),
-        Column("parameter", "float64", "1", "Its parameter.", nullable=False),
-        *_interval("machines", "1", "Mean number of machines"),
-        *_interval("q", "fraction", "Share of overflows"),
-        Column("n_unplaceable", "float64", "1", "Mean number of tasks that fit no machine alone.", nullable=False),
-        Column("overcommit", "float64", "1", "Requests over the capacity of the machines in use."),
-        Column("keeps_target", "bool", "1", "Whether q kept the target where the choice was made.", nullable=False),
-        Column("is_on_front", "bool", "1", "Whether none is better in machines and q.", nullable=False),
-        Column("is_advised", "bool", "1", "Whether this is the advice.", nullable=False),
-        *_interval("saved_request", "fraction", "Machines saved against packing by request", nullable=True),
-        *_interval("saved_maximum", "fraction", "Machines saved against packing by the maximum", nullable=True),
-        Column("target", "float64", "fraction", "Tolerated probability of overflow.", nullable=False),
-        Column("capacity", "float64", "fraction", "Capacity of every machine.", nullable=False),
-        Column("n_tasks", "int64", "1", "Tasks per instance.", nullable=False),
-    ),
+    *(ESTIMATOR, PARAMETER),
+    *_interval("machines", "1", "Mean number of machines"),
+    *_interval("q", "fraction", "Share of overflows"),
+    number("n_unplaceable", "1", "Mean number of tasks that fit no machine alone."),
+    number("overcommit", "1", "Requests over the capacity of the machines in use.", nullable=True),
+    flag("keeps_target", "Whether q kept the target where the choice was made."),
+    flag("is_on_front", "Whether none is better in machines and q."),
+    flag("is_advised", "Whether this is the advice."),
+    *_interval("saved_request", "fraction", "Machines saved against packing by request", nullable=True),
+    *_interval("saved_maximum", "fraction", "Machines saved against packing by the maximum", nullable=True),
+    *(TARGET, CAPACITY),
+    count("n_tasks", "Tasks per instance."),
 )
 
 
-def compute(
-    tables: Tables,
-    *,
-    tasks: int = 100_000,
-    realizations: int = 10_000,
-    instances: int = 5,
-    size: int = 1_000,
-    seed: int = 0,
-    target: float = 0.001,
-    capacity: float = 1.0,
-) -> pa.Table:
+def compute(study: Study, options: Options) -> pa.Table:
     """Choose a way of packing on some instances and judge all on others."""
-    if not 0 < target < 1:
-        raise UsageError("target", "not a probability", expected="above 0 and below 1", got=f"{target:g}")
-    scale = Scale(tasks, realizations, instances, size, seed)
-    key = ("advice", scale, target, capacity)
-    return shared(tables, key, lambda: _judged(*halves_of(tables, scale), target, capacity))
+    return study.once(("advice", options), lambda: _judged(study, options))
 
 
-def _judged(judging: Grid, choosing: Grid, target: float, capacity: float) -> pa.Table:
+def _judged(study: Study, options: Options) -> pa.Table:
+    judging, choosing = study.halves(options)
+    found = advise(choosing, judging, options.target, options.capacity)
     n_tasks = min(judging.instances.size, len(judging.instances.pool))
-    found = advise(choosing, judging, target, capacity)
-    return pa.Table.from_pylist([_row(candidate, target, capacity, n_tasks) for candidate in found])
+    common = {"target": options.target, "capacity": options.capacity, "n_tasks": n_tasks}
+    return pa.Table.from_pylist([_row(candidate) | common for candidate in found])
 
 
-def _row(found: Candidate, target: float, capacity: float, n_tasks: int) -> dict[str, Any]:
-    intervals = {
-        "machines": found.machines,
-        "q": found.q,
-        "saved_request": found.saved_request,
-        "saved_maximum": found.saved_maximum,
-    }
-    row: dict[str, Any] = {
+def _row(found: Candidate) -> Row:
+    row: Row = {
         "estimator": found.estimator.name,
         "parameter": float(found.estimator.parameter),
         "n_unplaceable": found.n_unplaceable,
@@ -98,22 +76,19 @@ def _row(found: Candidate, target: float, capacity: float, n_tasks: int) -> dict
         "keeps_target": found.keeps,
         "is_on_front": found.is_on_front,
         "is_advised": found.is_advised,
-        "target": target,
-        "capacity": capacity,
-        "n_tasks": n_tasks,
     }
-    for name, interval in intervals.items():
-        row |= _parts(name, interval)
+    for name in ("machines", "q", "saved_request", "saved_maximum"):
+        row |= _ends(name, getattr(found, name))
     return row
 
 
-def _parts(name: str, interval: Interval | None) -> dict[str, float | None]:
+def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
     if interval is None:
         return {name: None, f"{name}_low": None, f"{name}_high": None}
     return {name: interval.mean, f"{name}_low": interval.low, f"{name}_high": interval.high}
 
 
-def advised(result: pa.Table) -> dict[str, Any]:
+def advised(result: pa.Table) -> Row:
     """The row of the advice.
 
     Raises
@@ -167,78 +142,50 @@ def _compared(saved: float, low: float, high: float) -> str:
     return f"saves {saved:.0%} ({low:.0%} … {high:.0%}) of the machines of packing"
 
 
-def plot(result: pa.Table) -> alt.LayerChart:
+def plot(result: pa.Table) -> Any:
     """Draw machines against overflow: all ways, the front, the advice."""
     import altair as alt
 
-    rows = [
-        row | {"label": f"{row['estimator']} {row['parameter']:g}", "shown": max(row["q"], 1e-8)}
-        for row in result.to_pylist()
-    ]
-    present = [name for name in HUES if any(row["estimator"] == name for row in rows)]
-    colour = alt.Color("estimator:N", scale=alt.Scale(domain=present, range=[HUES[n] for n in present]))
-    base = alt.Chart(alt.Data(values=rows)).encode(
-        x=alt.X("machines:Q", title="machines", scale=alt.Scale(zero=False)), y=overflow_axis(alt.Y, "shown")
+    rows = added(
+        result, label=lambda row: f"{row['estimator']} {row['parameter']:g}", shown_q=lambda row: max(row["q"], 1e-8)
     )
-    points = base.mark_point(filled=True, size=55).encode(
-        color=colour,
-        opacity=alt.condition("datum.is_on_front", alt.value(1.0), alt.value(0.35)),
-        tooltip=[
-            "label:N",
-            "machines:Q",
-            alt.Tooltip("q:Q", format=".2e"),
-            "overcommit:Q",
-            "saved_request:Q",
-            "saved_maximum:Q",
-            "n_unplaceable:Q",
-        ],
-    )
-    chosen = base.transform_filter("datum.is_advised")
-    ring = chosen.mark_point(size=260, color="black", strokeWidth=2)
-    name = chosen.mark_text(align="left", dx=12, fontWeight="bold").encode(text="label:N")
-    limit = alt.Chart(alt.Data(values=[{"q": rows[0]["target"]}])).mark_rule(strokeDash=[4, 4]).encode(y="q:Q")
-    return alt.layer(limit, points, ring, name).properties(
-        width=520, height=340, title=alt.Title("Advice", subtitle=_wrapped(advice(result)))
-    )
-
-
-def _wrapped(text: str, width: int = 95) -> list[str]:
-    from textwrap import wrap
-
-    return wrap(text, width)
+    chosen = [row for row in rows if row["is_advised"]]
+    chart = Plot(rows, RESULT, x=from_data("machines", "machines"), y=probability_axis("shown_q", OVERFLOW))
+    chart.add(rule(dashed=True), y=rows[0]["target"])
+    pale = when("datum.is_on_front", 1.0, 0.35)
+    chart.add(point(55), color=palette("estimator", HUES), opacity=pale)
+    chart.add(point(260, filled=False, color="black", strokeWidth=2), data=chosen)
+    chart.add(text(align="left", dx=12, fontWeight="bold"), data=chosen, text="label")
+    title = alt.Title("Advice", subtitle=wrap(advice(result), 95))
+    return chart.draw(width=520, height=340).properties(title=title)
 
 
 CLAIMS = (
     Claim(
         "advice-keeps",
         "the advice keeps the target on instances it has not seen (q ÷ target)",
-        "≤ 1",
+        at_most(1),
         lambda r: advised(r)["q"] / advised(r)["target"],
-        lambda v: v <= 1.0,
     ),
     Claim(
         "advice-saves-maximum",
         "it saves machines against packing by the maximum (lower end of the interval)",
-        "> 0",
+        above(0),
         lambda r: advised(r)["saved_maximum_low"],
-        lambda v: v > 0,
     ),
     Claim(
         "advice-saves-request",
         "it saves machines against packing by request (lower end of the interval)",
-        "> 0",
+        above(0),
         lambda r: advised(r)["saved_request_low"],
-        lambda v: v > 0,
     ),
 )
-
-RECIPE = Recipe(
-    "packing_advice",
+EXPERIMENT = experiment(
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
-    reads=("instance_usage", "tasks"),
-    reference="question of cluster operators; method after Janus & Rzadca, SoCC'17",
+    reference=f"question of cluster operators; method after {GPA_PAPER}",
     order=440,
+    options=(*PACKING, "target", "capacity"),
 )

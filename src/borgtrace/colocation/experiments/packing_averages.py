@@ -6,19 +6,18 @@ averages, always judged on instantaneous usage; all realizations seen, or the fi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiments._charts import m_q_chart
-from borgtrace.colocation.experiments._outcomes import find, outcome_table, packing, paper_estimators, summaries, value
+from borgtrace.colocation.experiment import from_source
+from borgtrace.colocation.experiments._charts import overflow_chart
+from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
 from borgtrace.colocation.grid import Cell
 from borgtrace.colocation.instances import Data
-from borgtrace.recipe import Claim, NotApplicable, Recipe
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe.criteria import Criterion, between
 
 RESULT = outcome_table("packing_averages")
 SEEN = (0.8, 1.0)
@@ -30,10 +29,9 @@ def cells() -> list[Cell]:
     return [Cell(e, data=d, clairvoyance=s) for e in paper_estimators() for d in DATA for s in SEEN]
 
 
-def plot(result: pa.Table) -> alt.Chart:
-    """Draw m against q, filled for instantaneous data and hollow for averages."""
-    rows = [row for row in summaries(result) if row["clairvoyance"] == 1]
-    return m_q_chart(rows, title="Fig. 10: what the estimators saw", shape="data:N")
+def plot(result: pa.Table) -> Any:
+    """Draw m against q, with one shape for instantaneous data and one for averages."""
+    return overflow_chart(find(result, clairvoyance=1.0), "Fig. 10: what the estimators saw", shape="data")
 
 
 def gain(result: pa.Table, estimator: str) -> float:
@@ -46,58 +44,26 @@ def gain(result: pa.Table, estimator: str) -> float:
     return float(np.exp(np.mean(np.log(ratios))))
 
 
-CLAIMS = (
-    Claim(
-        "S1-avg-cantelli",
-        "instantaneous data lower q of cantelli about 10 times",
-        "≈ 10",
-        lambda r: gain(r, "cantelli"),
-        lambda v: 5 <= v <= 20,
-        "Janus & Rzadca, §5.3",
-    ),
-    Claim(
-        "S1-avg-gpa",
-        "instantaneous data lower q of gpa 2–3 times",
-        "2–3",
-        lambda r: gain(r, "gpa"),
-        lambda v: 1.5 <= v <= 4.5,
-        "Janus & Rzadca, §5.3",
-    ),
-    Claim(
-        "S1-avg-average",
-        "for average the data make no difference",
-        "1",
-        lambda r: gain(r, "average"),
-        lambda v: 0.8 <= v <= 1.25,
-        "Janus & Rzadca, §5.3",
-    ),
-    Claim(
-        "S1-avg-maximum-0.8",
-        "q of the maximum of 80 % of the averages, within a factor of 5",
-        3e-7,
-        lambda r: value(r, "q", estimator="percentile", parameter=100.0, data="avg", clairvoyance=0.8),
-        lambda v: 6e-8 <= v <= 1.5e-6,
-        "Janus & Rzadca, §5.3",
-        ".1e",
-    ),
-    Claim(
-        "S1-avg-maximum-1",
-        "q of the maximum of all averages, within a factor of 5",
-        5e-5,
-        lambda r: value(r, "q", estimator="percentile", parameter=100.0, data="avg", clairvoyance=1.0),
-        lambda v: 1e-5 <= v <= 2.5e-4,
-        "Janus & Rzadca, §5.3",
-        ".1e",
-    ),
-)
+def _claim_gain(estimator: str, statement: str, criterion: Criterion) -> Claim:
+    return Claim(f"S1-avg-{estimator}", statement, criterion, lambda r: gain(r, estimator))
 
-RECIPE = Recipe(
-    "packing_averages",
-    packing(cells, RESULT),
-    plot,
-    RESULT,
-    CLAIMS,
-    reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 10",
-    order=330,
+
+def _claim_maximum(seen: float, averages: str, criterion: Criterion) -> Claim:
+    return Claim(
+        f"S1-avg-maximum-{seen:g}",
+        f"q of the maximum of {averages}, within a factor of 5",
+        criterion,
+        lambda r: value(r, "q", estimator="percentile", parameter=100.0, data="avg", clairvoyance=seen),
+        format=".1e",
+    )
+
+
+CLAIMS = from_source(
+    "Janus & Rzadca, §5.3",
+    _claim_gain("cantelli", "instantaneous data lower q of cantelli about 10 times", between(5, 20, "≈ 10")),
+    _claim_gain("gpa", "instantaneous data lower q of gpa 2–3 times", between(1.5, 4.5, "2–3")),
+    _claim_gain("average", "for average the data make no difference", between(0.8, 1.25, "1")),
+    _claim_maximum(0.8, "80 % of the averages", between(6e-8, 1.5e-6, 3e-7)),
+    _claim_maximum(1.0, "all averages", between(1e-5, 2.5e-4, 5e-5)),
 )
+EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, "Fig. 10", 330)

@@ -8,18 +8,24 @@ apart, and left out of m's lower bound.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiments._charts import m_q_chart, spread_chart
-from borgtrace.colocation.experiments._outcomes import find, outcome_table, packing, paper_estimators, summaries, value
+from borgtrace.colocation.experiment import from_source
+from borgtrace.colocation.experiments._charts import overflow_chart, spread_chart
+from borgtrace.colocation.experiments._outcomes import (
+    find,
+    grid_experiment,
+    outcome_table,
+    paper_estimators,
+    summaries,
+    value,
+)
 from borgtrace.colocation.grid import Cell
-from borgtrace.recipe import Claim, NotApplicable, Recipe
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe.criteria import Criterion, at_least, at_most, between, equals, near
 
 RESULT = outcome_table("packing_base")
 
@@ -29,7 +35,7 @@ def cells() -> list[Cell]:
     return [Cell(e, packer=p) for e in paper_estimators() for p in ("best-fit", "first-fit")]
 
 
-def plot(result: pa.Table) -> alt.VConcatChart:
+def plot(result: pa.Table) -> Any:
     """Draw m against q, and the spread of both over the instances."""
     import altair as alt
 
@@ -38,7 +44,7 @@ def plot(result: pa.Table) -> alt.VConcatChart:
         spread_chart(result, "m", "machines ÷ lower bound (Fig. 8)"),
         spread_chart(result, "q", "overflow probability (Fig. 9)"),
     )
-    return alt.vconcat(m_q_chart(best, title="Fig. 7: Best Fit"), spreads).resolve_scale(color="independent")
+    return alt.vconcat(overflow_chart(best, "Fig. 7: Best Fit"), spreads).resolve_scale(color="independent")
 
 
 def _best(result: pa.Table, column: str, estimator: str, parameter: float) -> float:
@@ -76,25 +82,6 @@ def linearity(result: pa.Table) -> float:
     return float(np.corrcoef([row["m"] for row in rows], np.log([row["q"] for row in rows]))[0, 1] ** 2)
 
 
-def _near(published: float, share: float):  # type: ignore[no-untyped-def]
-    return lambda found: abs(found / published - 1) <= share
-
-
-def _within_factor(published: float, factor: float):  # type: ignore[no-untyped-def]
-    return lambda found: published / factor <= found <= published * factor
-
-
-def _claim_m(estimator: str, parameter: float, published: float) -> Claim:
-    return Claim(
-        f"S1-m-{estimator}-{parameter:g}",
-        f"m of {estimator} {parameter:g}",
-        published,
-        lambda r: _best(r, "m", estimator, parameter),
-        _near(published, 0.03),
-        "Janus & Rzadca, Fig. 8",
-    )
-
-
 def _rare(result: pa.Table, estimator: str, parameter: float, published: float) -> float:
     """q, unless it is too rare for the number of draws to be seen."""
     row = find(result, estimator=estimator, parameter=parameter, packer="best-fit")[0]
@@ -103,89 +90,56 @@ def _rare(result: pa.Table, estimator: str, parameter: float, published: float) 
     return float(row["q"])
 
 
+def _claim_m(estimator: str, parameter: float, published: float) -> Claim:
+    return Claim(
+        f"S1-m-{estimator}-{parameter:g}",
+        f"m of {estimator} {parameter:g}",
+        near(published, relative=0.03),
+        lambda r: _best(r, "m", estimator, parameter),
+        source="Janus & Rzadca, Fig. 8",
+    )
+
+
 def _claim_q(estimator: str, parameter: float, published: float) -> Claim:
     return Claim(
         f"S1-q-{estimator}-{parameter:g}",
         f"q of {estimator} {parameter:g}, within a factor of 5",
-        published,
+        between(published / 5, published * 5, published),
         lambda r: _rare(r, estimator, parameter, published),
-        _within_factor(published, 5),
-        "Janus & Rzadca, Fig. 9",
-        ".1e",
+        source="Janus & Rzadca, Fig. 9",
+        format=".1e",
     )
 
 
-CLAIMS = (
-    Claim(
-        "S1-av-machines",
-        "average 1.0 packs 1,000 tasks into 28 machines",
-        28.0,
-        lambda r: _of_a_thousand(r, "m_abs", "average", 1.0),
-        lambda v: 27 <= v <= 29,
-        "Janus & Rzadca, §5.2",
-    ),
-    Claim(
-        "S1-gpa-0.1-machines",
-        "median machines of gpa 0.1",
-        35.0,
-        lambda r: _of_a_thousand(r, "m_abs_median", "gpa", 0.1),
-        lambda v: 34 <= v <= 36,
-        "Janus & Rzadca, §5.2",
-    ),
-    Claim(
-        "S1-gpa-0.001-machines",
-        "median machines of gpa 0.001",
-        47.0,
-        lambda r: _of_a_thousand(r, "m_abs_median", "gpa", 0.001),
-        lambda v: 45.6 <= v <= 48.4,
-        "Janus & Rzadca, §5.2",
-    ),
+def _claim_machines(estimator: str, parameter: float, column: str, statement: str, criterion: Criterion) -> Claim:
+    name = "av" if estimator == "average" else f"{estimator}-{parameter:g}"
+    return Claim(f"S1-{name}-machines", statement, criterion, lambda r: _of_a_thousand(r, column, estimator, parameter))
+
+
+CLAIMS = from_source(
+    "Janus & Rzadca, §5.2",
+    _claim_machines("average", 1.0, "m_abs", "average 1.0 packs 1,000 tasks into 28 machines", between(27, 29, 28.0)),
+    _claim_machines("gpa", 0.1, "m_abs_median", "median machines of gpa 0.1", between(34, 36, 35.0)),
+    _claim_machines("gpa", 0.001, "m_abs_median", "median machines of gpa 0.001", between(45.6, 48.4, 47.0)),
     *(_claim_m("gpa", rho, m) for rho, m in ((0.1, 1.25), (0.05, 1.34), (0.001, 1.68))),
     *(_claim_m("cantelli", b, m) for b, m in ((4.4, 4.95), (1.7, 2.52), (1.0, 1.90))),
     Claim(
         "S1-gpa-0.001-q",
         "gpa 0.001 overflows 60 % more often than promised",
-        "1.6e-3",
+        between(1.1e-3, 1.8e-3, "1.6e-3"),
         lambda r: _best(r, "q", "gpa", 0.001),
-        lambda v: 1.1e-3 <= v <= 1.8e-3,
-        "Janus & Rzadca, §5.2",
-        ".2e",
+        format=".2e",
     ),
     *(_claim_q("cantelli", b, q) for b, q in ((1.7, 2e-6), (1.0, 3e-4))),
     *(_claim_q("percentile", p, q) for p, q in ((90.0, 7e-5), (95.0, 5e-6), (99.0, 2e-8))),
-    Claim(
-        "S1-ff-bf",
-        "First Fit and Best Fit differ by at most one machine",
-        "≤ 1",
-        packer_difference,
-        lambda v: v <= 1,
-        "Janus & Rzadca, §5.2",
-    ),
-    Claim(
-        "S1-dominance",
-        "no estimator is best in both m and q",
-        "none",
-        dominators,
-        lambda v: v == "none",
-        "Janus & Rzadca, §5.2",
-    ),
+    Claim("S1-ff-bf", "First Fit and Best Fit differ by at most one machine", at_most(1), packer_difference),
+    Claim("S1-dominance", "no estimator is best in both m and q", equals("none"), dominators),
     Claim(
         "S1-linear",
         "log q falls linearly with m (R²)",
-        "linear",
+        at_least(0.9, "linear"),
         linearity,
-        lambda v: v >= 0.9,
-        "Janus & Rzadca, Fig. 7",
+        source="Janus & Rzadca, Fig. 7",
     ),
 )
-
-RECIPE = Recipe(
-    "packing_base",
-    packing(cells, RESULT),
-    plot,
-    RESULT,
-    CLAIMS,
-    reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 7–9",
-    order=320,
-)
+EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, "Fig. 7–9", 320)

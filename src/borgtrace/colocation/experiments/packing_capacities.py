@@ -7,17 +7,16 @@ nowhere.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pyarrow as pa
 
-from borgtrace.colocation.experiments._charts import lines
-from borgtrace.colocation.experiments._outcomes import find, outcome_table, packing, paper_estimators, summaries, value
+from borgtrace.colocation.experiment import from_source
+from borgtrace.colocation.experiments._charts import overflow_lines
+from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
 from borgtrace.colocation.grid import Cell
-from borgtrace.recipe import Claim, NotApplicable, Recipe
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe.criteria import above, at_most
 
 RESULT = outcome_table("packing_capacities")
 CAPACITIES = (0.5, 0.8, 1.0, 2.0, 5.0)
@@ -28,10 +27,10 @@ def cells() -> list[Cell]:
     return [Cell(e, capacity=c, is_rebalanced=r) for e in paper_estimators() for c in CAPACITIES for r in (False, True)]
 
 
-def plot(result: pa.Table) -> alt.LayerChart:
+def plot(result: pa.Table) -> Any:
     """Draw q against the capacity, per estimator, rebalanced."""
-    rows = [row for row in summaries(result) if row["is_rebalanced"] and row["estimator"] in ("gpa", "average")]
-    return lines(rows, "capacity", "capacity of a machine").properties(title="Fig. 11")
+    rows = [row for row in find(result, is_rebalanced=True) if row["estimator"] in ("gpa", "average")]
+    return overflow_lines(rows, "capacity", "Fig. 11")
 
 
 def spread(result: pa.Table, estimator: str, parameter: float) -> float:
@@ -49,43 +48,29 @@ def worst_promise(result: pa.Table) -> float:
     return float(max(row["q"] / row["parameter"] for row in rows if row["parameter"] >= 0.01))
 
 
-CLAIMS = (
+def _at(result: pa.Table, capacity: float) -> float:
+    return value(result, "q", estimator="gpa", parameter=0.001, capacity=capacity, is_rebalanced=True)
+
+
+CLAIMS = from_source(
+    "Janus & Rzadca, §5.4",
     Claim(
         "S1-capacity-gpa",
         "q of gpa (ρ ≥ .01) stays near ρ at every capacity (largest q ÷ ρ)",
-        "≈ 1",
+        at_most(1.6, "≈ 1"),
         worst_promise,
-        lambda v: v <= 1.6,
-        "Janus & Rzadca, §5.4",
     ),
     Claim(
         "S1-capacity-trend",
         "q of gpa .001 is higher on small machines than on large ones",
-        "c = .5 over c = 5",
-        lambda r: (
-            value(r, "q", estimator="gpa", parameter=0.001, capacity=0.5, is_rebalanced=True)
-            / max(value(r, "q", estimator="gpa", parameter=0.001, capacity=5.0, is_rebalanced=True), 1e-12)
-        ),
-        lambda v: v > 1,
-        "Janus & Rzadca, §5.4",
+        above(1, "c = .5 over c = 5"),
+        lambda r: _at(r, 0.5) / max(_at(r, 5.0), 1e-12),
     ),
     Claim(
         "S1-capacity-average",
         "q of average 1.25 varies strongly with the capacity (largest ÷ smallest)",
-        "≫ 1",
+        above(5, "≫ 1"),
         lambda r: spread(r, "average", 1.25),
-        lambda v: v > 5,
-        "Janus & Rzadca, §5.4",
     ),
 )
-
-RECIPE = Recipe(
-    "packing_capacities",
-    packing(cells, RESULT),
-    plot,
-    RESULT,
-    CLAIMS,
-    reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 11",
-    order=340,
-)
+EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, "Fig. 11", 340)

@@ -6,17 +6,23 @@ rest (on all at 1).  With 10,000 realizations, .01 are 100 observations.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pyarrow as pa
 
-from borgtrace.colocation.experiments._charts import lines
-from borgtrace.colocation.experiments._outcomes import find, outcome_table, packing, paper_estimators, summaries, value
+from borgtrace.colocation.experiment import from_source
+from borgtrace.colocation.experiments._charts import overflow_lines
+from borgtrace.colocation.experiments._outcomes import (
+    find,
+    grid_experiment,
+    outcome_table,
+    paper_estimators,
+    summaries,
+    value,
+)
 from borgtrace.colocation.grid import Cell
-from borgtrace.recipe import Claim, Recipe
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.recipe import Claim
+from borgtrace.recipe.criteria import at_most
 
 RESULT = outcome_table("packing_clairvoyance")
 SEEN = (0.001, 0.01, 0.1, 0.3, 0.5, 0.8, 1.0)
@@ -27,10 +33,10 @@ def cells() -> list[Cell]:
     return [Cell(e, clairvoyance=s) for e in paper_estimators() for s in SEEN]
 
 
-def plot(result: pa.Table) -> alt.LayerChart:
+def plot(result: pa.Table) -> Any:
     """Draw q against the share of realizations seen, per estimator."""
     rows = [row for row in summaries(result) if row["estimator"] in ("gpa", "cantelli", "average")]
-    return lines(rows, "clairvoyance", "share of realizations seen").properties(title="Fig. 12")
+    return overflow_lines(rows, "clairvoyance", "Fig. 12")
 
 
 def _loss(result: pa.Table, column: str) -> float:
@@ -46,32 +52,19 @@ def _loss(result: pa.Table, column: str) -> float:
     )
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "Janus & Rzadca, §5.5",
     Claim(
         "S1-observations-m",
         "100 observations give gpa the machines of all (difference)",
-        "≈ 0",
+        at_most(0.03, "≈ 0"),
         lambda r: _loss(r, "m"),
-        lambda v: v <= 0.03,
-        "Janus & Rzadca, §5.5",
     ),
     Claim(
         "S1-observations-q",
         "100 observations give gpa (ρ ≥ .01) the overflow of all (difference)",
-        "≈ 0",
+        at_most(0.5, "≈ 0"),
         lambda r: _loss(r, "q"),
-        lambda v: v <= 0.5,
-        "Janus & Rzadca, §5.5",
     ),
 )
-
-RECIPE = Recipe(
-    "packing_clairvoyance",
-    packing(cells, RESULT),
-    plot,
-    RESULT,
-    CLAIMS,
-    reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 12",
-    order=350,
-)
+EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, "Fig. 12", 350)

@@ -7,66 +7,64 @@ and judged on the second half: as it was (*raw*), and with every task in an orde
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from borgtrace.colocation.experiments._charts import overflow_axis
+from borgtrace.colocation.experiment import FUTURE_WORK, experiment
+from borgtrace.colocation.experiments._charts import OVERFLOW, from_data
+from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS, N_TASKS, OVERFLOWS, TRIALS
+from borgtrace.colocation.experiments._rows import Row, mean, overflow, ratio
+from borgtrace.colocation.options import Options
 from borgtrace.colocation.quality import overflow_counts
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
-from borgtrace.colocation.source import pool_of
-from borgtrace.placement.estimators.covariance import CovarianceGpa
-from borgtrace.placement.estimators.estimator import Estimator
-from borgtrace.placement.estimators.gpa import Gpa
-from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.packing import pack
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.colocation.study import Study
+from borgtrace.placement import Estimator, Observation, pack
+from borgtrace.placement.estimators import CovarianceGpa, Gpa
+from borgtrace.recipe import Claim
+from borgtrace.recipe.charts import Plot, point, probability_axis
+from borgtrace.recipe.columns import declare, flag, label, number, share
+from borgtrace.recipe.criteria import below, between
 
-if TYPE_CHECKING:
-    import altair as alt
-
-RESULT = Table(
+WAY = ("estimator", "target", "is_apart", "judged_on")
+RESULT = declare(
     "packing_correlated",
     "way of packing, kind of evaluation and instance",
-    ("estimator", "target", "is_apart", "judged_on", "instance"),
-    (
-        Column("estimator", "string", "id", "Which test: gpa or gpa-covariance.", nullable=False),
-        Column("target", "float64", "fraction", "Promised overflow.", nullable=False),
-        Column("is_apart", "bool", "1", "Whether tasks of one job are kept on different machines.", nullable=False),
-        Column("judged_on", "string", "id", "Kind of evaluation: raw or shuffled.", nullable=False),
-        Column("instance", "int64", "id", "Number of the instance.", nullable=False),
-        Column("n_tasks", "int64", "1", "Tasks of the instance.", nullable=False),
-        Column("hours", "float64", "h", "Length of the half that judges.", nullable=False),
-        Column("m_abs", "int64", "1", "Machines in use.", nullable=False),
-        Column("overflows", "int64", "1", "Pairs of machine and moment that overflow.", nullable=False),
-        Column("trials", "int64", "1", "Pairs of machine and moment.", nullable=False),
-    ),
+    (*WAY, "instance"),
+    label("estimator", "Which test: gpa or gpa-covariance."),
+    share("target", "Promised overflow."),
+    flag("is_apart", "Whether tasks of one job are kept on different machines."),
+    label("judged_on", "Kind of evaluation: raw or shuffled."),
+    *(INSTANCE, N_TASKS),
+    number("hours", "h", "Length of the half that judges."),
+    *(M_ABS, OVERFLOWS, TRIALS),
 )
 TARGETS = (0.05, 0.01)
 
 
-def compute(
-    tables: Tables, *, tasks: int = 100_000, instances: int = 5, size: int = 1_000, hours: int = 24, seed: int = 0
-) -> pa.Table:
+def compute(study: Study, options: Options) -> pa.Table:
     """Learn on the first half of the busiest hours, judge on the second."""
-    pool = pool_of(tables, tasks=tasks, seed=seed)
-    span = longest_busy_span(pool, hours, size)
+    pool = study.pool(options)
+    span = longest_busy_span(pool, options.hours, options.size)
     half = span.slots // 2
     inst, avg = series(pool, span), series(pool, span, "avg")
-    rows: list[dict[str, Any]] = []
-    for number in range(instances):
-        order = np.random.default_rng([seed, number]).permutation(len(span.tasks))[:size]
+    rows: list[Row] = []
+    for k in range(options.instances):
+        order = np.random.default_rng([options.seed, k]).permutation(len(span.tasks))[: options.size]
         seen = Observation(np.ascontiguousarray(inst[order, :half]), series=avg[order, :half])
         after = np.ascontiguousarray(inst[order, half:])
         jobs = np.unique(pool.job[span.tasks[order]], return_inverse=True)[1].astype(np.int64)
-        judged = {"raw": after, "shuffled": shuffled(after, seed + number)}
-        rows += _rows(seen, jobs, judged, number)
+        judged = {"raw": after, "shuffled": shuffled(after, options.seed + k)}
+        rows += _rows(seen, jobs, judged, k)
     return pa.Table.from_pylist(rows)
 
 
-def _rows(seen: Observation, jobs: np.ndarray, judged: dict[str, np.ndarray], number: int) -> list[dict[str, Any]]:
+def _rows(
+    seen: Observation, jobs: NDArray[np.int64], judged: Mapping[str, NDArray[np.float32]], instance: int
+) -> list[Row]:
     ways: list[tuple[Estimator, bool]] = [
         (kind(target), apart) for kind in (Gpa, CovarianceGpa) for target in TARGETS for apart in (False, True)
     ]
@@ -81,7 +79,7 @@ def _rows(seen: Observation, jobs: np.ndarray, judged: dict[str, np.ndarray], nu
                     "target": estimator.parameter,
                     "is_apart": apart,
                     "judged_on": name,
-                    "instance": number,
+                    "instance": instance,
                     "n_tasks": len(values),
                     "hours": values.shape[1] / 12,
                     "m_abs": packing.n_bins,
@@ -92,47 +90,21 @@ def _rows(seen: Observation, jobs: np.ndarray, judged: dict[str, np.ndarray], nu
     return rows
 
 
-def overflow(result: pa.Table, **where: object) -> float:
-    """Q over all instances of one way of packing."""
-    kept = [row for row in result.to_pylist() if all(row[k] == v for k, v in where.items())]
-    trials = sum(row["trials"] for row in kept)
-    if not trials:
-        raise NotApplicable("not among the ways of packing that were run")
-    return float(sum(row["overflows"] for row in kept) / trials)
-
-
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Any:
     """Draw overflow against machines per way of packing, raw and shuffled."""
-    import altair as alt
-
-    return (
-        alt.Chart(alt.Data(values=result.to_pylist()))
-        .transform_aggregate(
-            m="mean(m_abs)",
-            over="sum(overflows)",
-            trials="sum(trials)",
-            groupby=["estimator", "target", "is_apart", "judged_on"],
-        )
-        .transform_calculate(
-            q="max(datum.over / datum.trials, 1e-6)", way="datum.estimator + (datum.is_apart ? ', jobs apart' : '')"
-        )
-        .mark_point(filled=True, size=70)
-        .encode(
-            x=alt.X("m:Q", title="machines", scale=alt.Scale(zero=False)),
-            y=overflow_axis(alt.Y, "q"),
-            color="way:N",
-            shape="judged_on:N",
-            tooltip=["way:N", "target:Q", "judged_on:N", "m:Q", "q:Q"],
-        )
-        .properties(width=460, height=300, title="Tasks that peak together")
-    )
+    rows = []
+    for values in dict.fromkeys(tuple(row[name] for name in WAY) for row in result.to_pylist()):
+        way = dict(zip(WAY, values, strict=True))
+        name = f"{way['estimator']}, jobs apart" if way["is_apart"] else way["estimator"]
+        rows.append(way | {"way": name, "m": mean(result, "m_abs", **way), "q": max(overflow(result, **way), 1e-6)})
+    x, y = from_data("m", "machines"), probability_axis("q", OVERFLOW)
+    chart = Plot(rows, RESULT, x=x, y=y, color="way", shape="judged_on").add(point(70))
+    return chart.draw("Tasks that peak together", width=460, height=300)
 
 
-def _ratio(result: pa.Table, better: dict[str, object], base: dict[str, object]) -> float:
+def _relative(result: pa.Table, base: dict[str, Any], **other: Any) -> float:
     divisor = overflow(result, **base)
-    if divisor == 0:
-        raise NotApplicable("no overflow to compare with")
-    return overflow(result, **better) / divisor
+    return ratio(overflow(result, **base | other), divisor)
 
 
 _GPA = {"estimator": "gpa", "target": 0.01, "is_apart": False, "judged_on": "raw"}
@@ -140,33 +112,28 @@ CLAIMS = (
     Claim(
         "correlated-independence",
         "independence holds on the raw series (raw ÷ shuffled, gpa .01)",
-        "≈ 1",
-        lambda r: _ratio(r, _GPA, _GPA | {"judged_on": "shuffled"}),
-        lambda v: 0.67 <= v <= 1.5,
+        between(0.67, 1.5, "≈ 1"),
+        lambda r: _relative(r, _GPA | {"judged_on": "shuffled"}, judged_on="raw"),
     ),
     Claim(
         "correlated-apart",
         "keeping jobs apart lowers the overflow (with ÷ without, gpa .01)",
-        "< 1",
-        lambda r: _ratio(r, _GPA | {"is_apart": True}, _GPA),
-        lambda v: v < 1,
+        below(1),
+        lambda r: _relative(r, _GPA, is_apart=True),
     ),
     Claim(
         "correlated-covariance",
         "measured covariances lower the overflow (with ÷ without, gpa .01)",
-        "< 1",
-        lambda r: _ratio(r, _GPA | {"estimator": "gpa-covariance"}, _GPA),
-        lambda v: v < 1,
+        below(1),
+        lambda r: _relative(r, _GPA, estimator="gpa-covariance"),
     ),
 )
-
-RECIPE = Recipe(
-    "packing_correlated",
+EXPERIMENT = experiment(
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
-    reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, §7 (future work)",
+    reference=FUTURE_WORK,
     order=405,
+    options=("tasks", "instances", "size", "hours", "seed"),
 )

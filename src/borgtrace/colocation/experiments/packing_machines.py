@@ -8,45 +8,39 @@ in use ÷ mean usage.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation.experiments._charts import overflow_axis
-from borgtrace.colocation.experiments._grids import Scale, instances_of
+from borgtrace.colocation.experiment import FUTURE_WORK, PACKING, experiment
+from borgtrace.colocation.experiments._charts import HEIGHT, OVERFLOW, WIDTH, from_data
+from borgtrace.colocation.experiments._columns import INSTANCE, LABEL, N_UNPLACEABLE, PACKER, Q
+from borgtrace.colocation.experiments._rows import Row, mean
 from borgtrace.colocation.instances import Instance
-from borgtrace.colocation.inventory import capacity_table, machines, parse_mix
+from borgtrace.colocation.inventory import machines, parse_mix
+from borgtrace.colocation.options import Options
 from borgtrace.colocation.quality import quality
-from borgtrace.placement.estimators.average import Average
-from borgtrace.placement.estimators.convolution import Convolution
-from borgtrace.placement.estimators.estimator import Estimator
-from borgtrace.placement.estimators.gpa import Gpa
-from borgtrace.placement.estimators.percentile import Percentile
-from borgtrace.placement.packers import parse_packer
-from borgtrace.placement.packing import fit, pack_fitted
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.colocation.study import Study
+from borgtrace.placement import Estimator, fit, pack_fitted, parse_packer
+from borgtrace.placement.estimators import Average, Convolution, Gpa, Percentile
+from borgtrace.recipe import Claim
+from borgtrace.recipe.charts import Plot, point, probability_axis
+from borgtrace.recipe.columns import count, declare, label, number, share
+from borgtrace.recipe.criteria import at_most, below
 
-if TYPE_CHECKING:
-    import altair as alt
-
-RESULT = Table(
+RESULT = declare(
     "packing_machines",
     "estimator, packer, order of machines and instance",
     ("estimator", "packer", "order", "instance"),
-    (
-        Column("estimator", "string", "id", "Estimator and parameter.", nullable=False),
-        Column("packer", "string", "id", "Name of the packer.", nullable=False),
-        Column("order", "string", "id", "Order in which machines are opened.", nullable=False),
-        Column("instance", "int64", "id", "Number of the instance.", nullable=False),
-        Column("n_machines", "int64", "1", "Machines in use.", nullable=False),
-        Column("capacity", "float64", "fraction", "Their CPU capacity together.", nullable=False),
-        Column("m", "float64", "1", "Capacity in use over the mean usage of the placed tasks.", nullable=False),
-        Column("q", "float64", "fraction", "Share of overflows.", nullable=False),
-        Column("n_unplaceable", "int64", "1", "Tasks that fit no machine alone.", nullable=False),
-    ),
+    *(LABEL, PACKER),
+    label("order", "Order in which machines are opened."),
+    INSTANCE,
+    count("n_machines", "Machines in use."),
+    share("capacity", "Their CPU capacity together."),
+    number("m", "1", "Capacity in use over the mean usage of the placed tasks."),
+    *(Q, N_UNPLACEABLE),
 )
 ORDERS = ("as they come", "largest first", "smallest first")
 
@@ -56,20 +50,10 @@ def ways() -> list[Estimator]:
     return [Gpa(0.01), Gpa(0.001), Convolution(0.001), Average(1.25), Percentile(100)]
 
 
-def compute(
-    tables: Tables,
-    *,
-    tasks: int = 100_000,
-    realizations: int = 10_000,
-    instances: int = 5,
-    size: int = 1_000,
-    seed: int = 0,
-    mix: str = "",
-) -> pa.Table:
-    """Pack onto unequal machines with every estimator, packer and order; `mix` as in `parse_mix`."""
-    table = parse_mix(mix) if mix else capacity_table(tables)
-    drawn = instances_of(tables, Scale(tasks, realizations, instances, size, seed))
-    rows = drawn.map(lambda instance: _rows(instance, table, seed))
+def compute(study: Study, options: Options) -> pa.Table:
+    """Pack onto unequal machines with every estimator, packer and order."""
+    table = parse_mix(options.mix) if options.mix else study.source.machines()
+    rows = study.instances(options).map(lambda instance: _rows(instance, table, options.seed))
     return pa.Table.from_pylist([row for some in rows for row in some])
 
 
@@ -81,7 +65,7 @@ def in_order(inventory: NDArray[np.float64], order: str) -> NDArray[np.float64]:
     return np.sort(cpu)[::-1] if order == ORDERS[1] else np.sort(cpu)
 
 
-def _rows(instance: Instance, table: NDArray[np.float64], seed: int) -> list[dict[str, Any]]:
+def _rows(instance: Instance, table: NDArray[np.float64], seed: int) -> list[Row]:
     seen = instance.seen
     drawn = machines(table, 2 * len(seen), seed + instance.number)
     rows = []
@@ -108,60 +92,36 @@ def _rows(instance: Instance, table: NDArray[np.float64], seed: int) -> list[dic
     return rows
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Any:
     """Draw capacity in use against overflow, per estimator and order."""
-    import altair as alt
-
-    return (
-        alt.Chart(alt.Data(values=[row for row in result.to_pylist() if row["packer"] == "best-fit"]))
-        .transform_aggregate(m="mean(m)", q="mean(q)", groupby=["estimator", "order"])
-        .transform_calculate(shown="max(datum.q, 1e-7)")
-        .mark_point(filled=True, size=70)
-        .encode(
-            x=alt.X("m:Q", title="capacity in use ÷ mean usage", scale=alt.Scale(zero=False)),
-            y=overflow_axis(alt.Y, "shown"),
-            color="estimator:N",
-            shape="order:N",
-            tooltip=["estimator:N", "order:N", "m:Q", "q:Q"],
-        )
-        .properties(width=460, height=320, title="Machines of unequal size")
-    )
+    rows = []
+    for estimator in dict.fromkeys(result["estimator"].to_pylist()):
+        for order in ORDERS:
+            way = {"estimator": estimator, "order": order}
+            m, q = (mean(result, column, packer="best-fit", **way) for column in ("m", "q"))
+            rows.append(way | {"m": m, "q": max(q, 1e-7)})
+    x, y = from_data("m", "capacity in use ÷ mean usage"), probability_axis("q", OVERFLOW)
+    chart = Plot(rows, RESULT, x=x, y=y, color="estimator", shape="order").add(point(70))
+    return chart.draw("Machines of unequal size", width=WIDTH, height=HEIGHT)
 
 
-def _mean(result: pa.Table, column: str, **where: str) -> float:
-    kept = [row[column] for row in result.to_pylist() if all(row[k] == v for k, v in where.items())]
-    if not kept:
-        raise NotApplicable("not among the ways of packing that were run")
-    return float(np.mean(kept))
+def _order_ratio(result: pa.Table) -> float:
+    largest, smallest = (mean(result, "m", estimator="gpa 0.001", order=order) for order in ORDERS[1:])
+    return largest / smallest
 
 
 CLAIMS = (
     Claim(
         "machines-promise",
         "convolution keeps ρ = .001 on unequal machines (q ÷ ρ)",
-        "≤ 1.05",
-        lambda r: _mean(r, "q", estimator="convolution 0.001") / 0.001,
-        lambda v: v <= 1.05,
+        at_most(1.05),
+        lambda r: mean(r, "q", estimator="convolution 0.001") / 0.001,
     ),
     Claim(
         "machines-order",
         "large machines first need less capacity (over smallest first, gpa .001)",
-        "< 1",
-        lambda r: (
-            _mean(r, "m", estimator="gpa 0.001", order=ORDERS[1])
-            / _mean(r, "m", estimator="gpa 0.001", order=ORDERS[2])
-        ),
-        lambda v: v < 1,
+        below(1),
+        _order_ratio,
     ),
 )
-
-RECIPE = Recipe(
-    "packing_machines",
-    compute,
-    plot,
-    RESULT,
-    CLAIMS,
-    reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, §7 (future work)",
-    order=390,
-)
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, reference=FUTURE_WORK, order=390, options=(*PACKING, "mix"))

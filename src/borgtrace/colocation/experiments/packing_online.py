@@ -8,42 +8,39 @@ overflow.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation.cluster import ColdStart
+from borgtrace.colocation.experiment import FUTURE_WORK, experiment
+from borgtrace.colocation.experiments._columns import LABEL
+from borgtrace.colocation.experiments._rows import Row, ratio, rows_where
 from borgtrace.colocation.online import Day, simulate
+from borgtrace.colocation.options import Options
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.source import pool_of
-from borgtrace.placement.estimators.average import Average
-from borgtrace.placement.estimators.convolution import Convolution
-from borgtrace.placement.estimators.estimator import Estimator
-from borgtrace.placement.estimators.gpa import Gpa
-from borgtrace.placement.estimators.percentile import Percentile
-from borgtrace.placement.estimators.request import Request
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.colocation.study import Study
+from borgtrace.placement import Estimator
+from borgtrace.placement.estimators import Average, Convolution, Gpa, Percentile, Request
+from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe.charts import Plot, added, axis, line
+from borgtrace.recipe.columns import count, declare, label, number, whole
+from borgtrace.recipe.criteria import at_most, below
 
-if TYPE_CHECKING:
-    import altair as alt
-
-RESULT = Table(
+RESULT = declare(
     "packing_online",
     "estimator, cold start and hour",
     ("estimator", "cold_start", "hour"),
-    (
-        Column("estimator", "string", "id", "Estimator and parameter.", nullable=False),
-        Column("cold_start", "string", "id", "What new tasks are guessed from: name or request.", nullable=False),
-        Column("hour", "int64", "h", "Hour since the first arrival.", nullable=False),
-        Column("machine_hours", "float64", "h", "Hours of machines in use.", nullable=False),
-        Column("n_tasks", "float64", "1", "Mean number of tasks running.", nullable=False),
-        Column("n_placed", "int64", "1", "Tasks placed.", nullable=False),
-        Column("n_unplaceable", "int64", "1", "Tasks that fitted no machine, even an empty one.", nullable=False),
-        Column("overflows", "int64", "1", "Machines × 5 minutes with an overflow.", nullable=False),
-        Column("moments", "int64", "1", "Machines × 5 minutes in use.", nullable=False),
-    ),
+    LABEL,
+    label("cold_start", "What new tasks are guessed from: name or request."),
+    whole("hour", "h", "Hour since the first arrival."),
+    number("machine_hours", "h", "Hours of machines in use."),
+    number("n_tasks", "1", "Mean number of tasks running."),
+    count("n_placed", "Tasks placed."),
+    count("n_unplaceable", "Tasks that fitted no machine, even an empty one."),
+    count("overflows", "Machines × 5 minutes with an overflow."),
+    count("moments", "Machines × 5 minutes in use."),
 )
 _HOUR = 12  # slots
 
@@ -58,13 +55,14 @@ def ways(pool: Pool) -> list[tuple[Estimator, ColdStart]]:
     return [*plain, (Gpa(0.01), "request"), (Request(1.0), "request")]
 
 
-def compute(tables: Tables, *, tasks: int = 2_000, capacity: float = 1.0, seed: int = 0) -> pa.Table:
+def compute(study: Study, options: Options) -> pa.Table:
     """Simulate the arrival and departure of the tasks with every estimator."""
-    pool = pool_of(tables, tasks=tasks, seed=seed)
+    pool = study.pool(options)
     _require_arrivals(pool)
     rows = []
     for estimator, cold_start in ways(pool):
-        rows += _hours(estimator, cold_start, simulate(pool, estimator, capacity=capacity, cold_start=cold_start))
+        day = simulate(pool, estimator, capacity=options.capacity, cold_start=cold_start)
+        rows += [{"estimator": estimator.label, "cold_start": cold_start, **row} for row in _hours(day)]
     return pa.Table.from_pylist(rows)
 
 
@@ -76,7 +74,7 @@ def _require_arrivals(pool: Pool) -> None:
         raise NotApplicable("all tasks of the pool arrive at the same moment")
 
 
-def _hours(estimator: Estimator, cold_start: str, day: Day) -> list[dict[str, Any]]:
+def _hours(day: Day) -> list[Row]:
     starts = np.arange(0, len(day.machines), _HOUR)
     machines, tasks, overflows, cold, unplaceable = (
         np.add.reduceat(column, starts)
@@ -85,8 +83,6 @@ def _hours(estimator: Estimator, cold_start: str, day: Day) -> list[dict[str, An
     length = np.diff(np.append(starts, len(day.machines)))
     return [
         {
-            "estimator": estimator.label,
-            "cold_start": cold_start,
             "hour": hour,
             "machine_hours": machines[hour] / _HOUR,
             "n_tasks": tasks[hour] / length[hour],
@@ -99,68 +95,48 @@ def _hours(estimator: Estimator, cold_start: str, day: Day) -> list[dict[str, An
     ]
 
 
-def plot(result: pa.Table) -> alt.VConcatChart:
+def plot(result: pa.Table) -> Any:
     """Draw machines and overflows over time."""
     import altair as alt
 
-    base = alt.Chart(alt.Data(values=result.to_pylist())).transform_calculate(
-        way="datum.estimator + ', by ' + datum.cold_start"
-    )
-    x = alt.X("hour:Q", title="hour since the first arrival")
-    machines = base.mark_line().encode(x=x, y=alt.Y("machine_hours:Q", title="machine-hours per hour"), color="way:N")
-    overflows = base.mark_line().encode(
-        x=x, y=alt.Y("overflows:Q", title="overflows (machines × 5 min)"), color="way:N"
-    )
-    return alt.vconcat(machines.properties(width=520, height=200), overflows.properties(width=520, height=160))
+    rows = added(result, way=lambda row: f"{row['estimator']}, by {row['cold_start']}")
+    titles = {"machine_hours": "machine-hours per hour", "overflows": "overflows (machines × 5 min)"}
+    panels = [Plot(rows, RESULT, x="hour", y=axis(name, title), color="way") for name, title in titles.items()]
+    return alt.vconcat(*(panel.add(line()).draw(width=520, height=180) for panel in panels))
 
 
 def total(result: pa.Table, column: str, estimator: str, cold_start: str = "name") -> float:
     """Sum of a column over all hours of one way."""
-    kept = [r[column] for r in result.to_pylist() if (r["estimator"], r["cold_start"]) == (estimator, cold_start)]
-    if not kept:
-        raise NotApplicable("not among the ways that were run")
-    return float(sum(kept))
+    rows = rows_where(result, "not among the ways that were run", estimator=estimator, cold_start=cold_start)
+    return float(sum(row[column] for row in rows))
 
 
 def overflow(result: pa.Table, estimator: str, cold_start: str = "name") -> float:
     """Share of moments with an overflow."""
-    moments = total(result, "moments", estimator, cold_start)
-    if not moments:
-        raise NotApplicable("no task could be placed")
-    return total(result, "overflows", estimator, cold_start) / moments
+    overflows, moments = (total(result, column, estimator, cold_start) for column in ("overflows", "moments"))
+    return ratio(overflows, moments, "no task could be placed")
 
 
 CLAIMS = (
     Claim(
         "online-saving",
         "gpa .01 saves machine-hours against packing by request (share kept)",
-        "< 1",
+        below(1),
         lambda r: total(r, "machine_hours", "gpa 0.01") / total(r, "machine_hours", "request 1", "request"),
-        lambda v: v < 1,
     ),
     Claim(
         "online-promise",
         "gpa .01 keeps its promise without knowing the future (q ÷ ρ)",
-        "≤ 1",
+        at_most(1),
         lambda r: overflow(r, "gpa 0.01") / 0.01,
-        lambda v: v <= 1,
     ),
     Claim(
         "online-names",
         "earlier tasks of a name beat the request as a guess (machine-hours, gpa .01)",
-        "< 1",
+        below(1),
         lambda r: total(r, "machine_hours", "gpa 0.01") / total(r, "machine_hours", "gpa 0.01", "request"),
-        lambda v: v < 1,
     ),
 )
-
-RECIPE = Recipe(
-    "packing_online",
-    compute,
-    plot,
-    RESULT,
-    CLAIMS,
-    reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, §7 (future work)",
-    order=420,
+EXPERIMENT = experiment(
+    RESULT, compute, plot, CLAIMS, reference=FUTURE_WORK, order=420, options=("tasks", "capacity", "seed"), tasks=2_000
 )

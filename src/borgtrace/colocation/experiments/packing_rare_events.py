@@ -13,45 +13,46 @@ has enough, and always other draws.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from borgtrace.colocation.experiments._grids import Scale, grids_of, halves_of
+from borgtrace.colocation.experiment import FUTURE_WORK, PACKING, experiment
+from borgtrace.colocation.experiments._columns import ESTIMATOR, IS_REBALANCED, TARGET
+from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.grid import Cell, Grid, Outcome
-from borgtrace.colocation.heavier import heavier
+from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.instances import split
-from borgtrace.colocation.source import pool_of
-from borgtrace.placement.estimators.estimator import Estimator
-from borgtrace.placement.estimators.gpa import Gpa
-from borgtrace.placement.estimators.registry import estimators
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.colocation.options import Options
+from borgtrace.colocation.study import Study, grids_of
+from borgtrace.placement import Estimator, estimators
+from borgtrace.placement.estimators import Gpa
+from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe.charts import Plot, added, log_axis, point, rule
+from borgtrace.recipe.columns import count, declare, label, number, share
+from borgtrace.recipe.criteria import above, at_most, between, near
 
-if TYPE_CHECKING:
-    import altair as alt
+Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
 
-RESULT = Table(
+RESULT = declare(
     "packing_rare_events",
     "pool, estimator and rebalancing",
     ("pool", "estimator", "is_rebalanced"),
-    (
-        Column("pool", "string", "id", "The pool as it is, or its heavier-tailed twin.", nullable=False),
-        Column("estimator", "string", "id", "Name of the estimator.", nullable=False),
-        Column("is_rebalanced", "bool", "1", "Whether the last machine was filled up.", nullable=False),
-        Column("target", "float64", "fraction", "Tolerated probability of overflow.", nullable=False),
-        Column("m_abs", "float64", "1", "Mean number of machines in use.", nullable=False),
-        Column("machines", "float64", "1", "The same, with one more for every unplaceable task.", nullable=False),
-        Column("m", "float64", "1", "Mean machines over the lower bound.", nullable=False),
-        Column("q", "float64", "fraction", "Share of overflows over all machines and instances.", nullable=False),
-        Column("q_error", "float64", "fraction", "Standard error of q over the instances.", nullable=False),
-        Column("predicted", "float64", "fraction", "Overflow the estimator predicts, before rebalancing."),
-        Column("matched_machines", "float64", "1", "The same number for GPA, told the target that gives the same q."),
-        Column("n_unplaceable", "float64", "1", "Mean number of tasks that fit no machine alone.", nullable=False),
-        Column("n_tasks", "int64", "1", "Tasks per instance.", nullable=False),
-    ),
+    label("pool", "The pool as it is, or its heavy-tailed twin."),
+    *(ESTIMATOR, IS_REBALANCED, TARGET),
+    number("m_abs", "1", "Mean number of machines in use."),
+    number("machines", "1", "The same, with one more for every unplaceable task."),
+    number("m", "1", "Mean machines over the lower bound."),
+    share("q", "Share of overflows over all machines and instances."),
+    share("q_error", "Standard error of q over the instances."),
+    share("predicted", "Overflow the estimator predicts, before rebalancing.", nullable=True),
+    number("matched_machines", "1", "The same number for GPA, told the target that gives the same q.", nullable=True),
+    number("n_unplaceable", "1", "Mean number of tasks that fit no machine alone."),
+    count("n_tasks", "Tasks per instance."),
 )
+AS_IT_IS, HEAVY_TAIL = "as it is", "heavier tail"
 
 
 def candidates(target: float) -> list[Estimator]:
@@ -59,32 +60,22 @@ def candidates(target: float) -> list[Estimator]:
     return [kind(target) for kind in estimators().values() if kind.targets and not kind.needs_more]
 
 
-def compute(
-    tables: Tables,
-    *,
-    tasks: int = 100_000,
-    realizations: int = 10_000,
-    instances: int = 5,
-    size: int = 1_000,
-    seed: int = 0,
-    target: float = 0.001,
-) -> pa.Table:
+def compute(study: Study, options: Options) -> pa.Table:
     """Run every estimator with a target on both pools."""
-    scale = Scale(tasks, realizations, instances, size, seed)
-    twin = heavier(pool_of(tables, tasks=tasks, seed=seed), seed)
-    rows = _rows("as it is", *halves_of(tables, scale), target)
-    rows += _rows("heavier tail", *grids_of(*split(twin, size, seed), scale), target)
+    twin = heavy_tail(study.pool(options), options.seed)
+    halves = grids_of(*split(twin, options.size, options.seed), options)
+    rows = _rows(AS_IT_IS, *study.halves(options), options.target) + _rows(HEAVY_TAIL, *halves, options.target)
     return pa.Table.from_pylist(rows)
 
 
-def _rows(name: str, grid: Grid, learning: Grid, target: float) -> list[dict[str, Any]]:
+def _rows(name: str, grid: Grid, learning: Grid, target: float) -> list[Row]:
     ways = [Cell(learning.prepared(e, Cell(e)), is_rebalanced=r) for e in candidates(target) for r in (False, True)]
     grid.outcomes(ways)
     curve = _gpa_curve(grid, target)
-    return [_row(name, grid, way, curve, target) for way in ways]
+    return [{"pool": name, "target": target, **_row(grid, way, curve)} for way in ways]
 
 
-def _gpa_curve(grid: Grid, target: float) -> tuple[np.ndarray, np.ndarray]:
+def _gpa_curve(grid: Grid, target: float) -> Curve:
     """Log q and mean machines of GPA, not rebalanced, over a fine range of targets around `target`."""
     told = target * np.geomspace(1e-14, 3, 100)
     cells = [Cell(Gpa(float(t)), is_rebalanced=False) for t in told]
@@ -96,19 +87,17 @@ def _gpa_curve(grid: Grid, target: float) -> tuple[np.ndarray, np.ndarray]:
 
 def _machines(outcomes: list[Outcome]) -> float:
     """Mean machines, with one of its own for every unplaceable task."""
-    return float(np.mean([outcome.m_abs + outcome.n_unplaceable for outcome in outcomes]))
+    return float(np.mean([outcome.machines for outcome in outcomes]))
 
 
-def _row(name: str, grid: Grid, way: Cell, curve: tuple[np.ndarray, np.ndarray], target: float) -> dict[str, Any]:
+def _row(grid: Grid, way: Cell, curve: Curve) -> Row:
     outcomes = grid.outcomes([way])
     q = np.array([outcome.q for outcome in outcomes])
     promises = [outcome.predicted for outcome in outcomes if outcome.predicted is not None]
     plain = grid.mean_quality(replace(way, is_rebalanced=False))
     return {
-        "pool": name,
         "estimator": way.estimator.name,
         "is_rebalanced": way.is_rebalanced,
-        "target": target,
         "m_abs": float(np.mean([outcome.m_abs for outcome in outcomes])),
         "machines": _machines(outcomes),
         "m": float(np.mean([outcome.m for outcome in outcomes])),
@@ -121,38 +110,31 @@ def _row(name: str, grid: Grid, way: Cell, curve: tuple[np.ndarray, np.ndarray],
     }
 
 
-def _matched(q: float, curve: tuple[np.ndarray, np.ndarray]) -> float | None:
+def _matched(q: float, curve: Curve) -> float | None:
     """Machines of GPA at overflow q, interpolated between targets; None outside their range."""
     if q <= 0 or not curve[0][0] <= np.log(q) <= curve[0][-1]:
         return None
     return float(np.interp(np.log(q), *curve))
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Any:
     """Draw measured overflow ÷ target per estimator, both pools, with and without rebalancing."""
-    import altair as alt
-
-    rows = [row | {"ratio": max(row["q"] / row["target"], 1e-3)} for row in result.to_pylist()]
-    base = alt.Chart(alt.Data(values=rows))
-    rule = base.mark_rule(strokeDash=[4, 4]).encode(x=alt.datum(1.0))
-    points = base.mark_point(filled=True, size=70).encode(
-        x=alt.X("ratio:Q", scale=alt.Scale(type="log"), title="measured overflow ÷ target"),
-        y=alt.Y("estimator:N", title=None),
-        color="is_rebalanced:N",
-        tooltip=["estimator:N", "m_abs:Q", "q:Q", "predicted:Q", "matched_machines:Q", "n_unplaceable:Q"],
-    )
-    return (rule + points).properties(width=380).facet(column=alt.Column("pool:N", title=None))
+    rows = added(result, ratio=lambda row: max(row["q"] / row["target"], 1e-3))
+    chart = Plot(rows, RESULT, x=log_axis("ratio", "measured overflow ÷ target", least=None), y="estimator")
+    chart.add(rule(dashed=True), x=1.0).add(point(70), color="is_rebalanced").facet(column="pool")
+    return chart.draw("Overflow against the promise", width=380, height=None)
 
 
-def _find(result: pa.Table, pool: str, estimator: str, is_rebalanced: bool) -> dict[str, Any]:
-    for row in result.to_pylist():
-        if (row["pool"], row["estimator"], row["is_rebalanced"]) == (pool, estimator, is_rebalanced):
-            return dict(row)
-    raise NotApplicable("not among the ways of packing that were run")
+def _of(result: pa.Table, pool: str, estimator: str, is_rebalanced: bool) -> Row:
+    return rows_where(result, pool=pool, estimator=estimator, is_rebalanced=is_rebalanced)[0]
 
 
-def _convolution(result: pa.Table, pool: str, is_rebalanced: bool = False) -> dict[str, Any]:
-    row = _find(result, pool, "convolution", is_rebalanced)
+def _kept(row: Row) -> float:
+    return float(row["q"] / row["target"])
+
+
+def _convolution(result: pa.Table, pool: str, is_rebalanced: bool = False) -> Row:
+    row = _of(result, pool, "convolution", is_rebalanced)
     if row["q"] == 0 or row["q_error"] > 0.02 * row["q"]:
         raise NotApplicable("too few realizations or tasks to tell q to 2 %")
     return row
@@ -165,57 +147,41 @@ def _excess_machines(result: pa.Table, pool: str) -> float:
     return float(row["machines"] / row["matched_machines"] - 1)
 
 
-def _claims(pool: str, tag: str) -> tuple[Claim, ...]:
-    where = f"on the pool {pool}" if tag == "pool" else "on the heavier tail"
+def _claims(pool: str, tag: str, where: str) -> tuple[Claim, ...]:
     return (
         Claim(
             f"promise-predicted-{tag}",
             f"convolution predicts its overflow {where} (measured ÷ predicted)",
-            "1 ± .05",
+            near(1, 0.05, published="1 ± .05"),
             lambda r: _convolution(r, pool)["q"] / _convolution(r, pool)["predicted"],
-            lambda v: abs(v - 1) <= 0.05,
         ),
         Claim(
             f"promise-plain-{tag}",
             f"q ÷ ρ of convolution without rebalancing {where}",
-            ".85 … 1.02",
-            lambda r: _convolution(r, pool)["q"] / _convolution(r, pool)["target"],
-            lambda v: 0.85 <= v <= 1.02,
+            between(0.85, 1.02, ".85 … 1.02"),
+            lambda r: _kept(_convolution(r, pool)),
         ),
         Claim(
             f"promise-rebalanced-{tag}",
             f"q ÷ ρ of convolution with rebalancing {where}",
-            "≤ 1",
-            lambda r: _convolution(r, pool, True)["q"] / _convolution(r, pool, True)["target"],
-            lambda v: v <= 1,
+            at_most(1),
+            lambda r: _kept(_convolution(r, pool, True)),
         ),
         Claim(
             f"promise-machines-{tag}",
             f"machines of convolution over GPA's at the same overflow {where}",
-            "≤ + .5 %",
+            at_most(0.005, "≤ + .5 %"),
             lambda r: _excess_machines(r, pool),
-            lambda v: v <= 0.005,
         ),
         Claim(
             f"promise-gpa-{tag}",
             f"q ÷ ρ of GPA, which ignores skewness, {where}",
-            "1.6 (pool of the paper)",
-            lambda r: _find(r, pool, "gpa", True)["q"] / _find(r, pool, "gpa", True)["target"],
-            lambda v: v > 1,
-            "Janus & Rzadca, §5.2",
+            above(1, "1.6 (pool of the paper)"),
+            lambda r: _kept(_of(r, pool, "gpa", True)),
+            source="Janus & Rzadca, §5.2",
         ),
     )
 
 
-CLAIMS = _claims("as it is", "pool") + _claims("heavier tail", "heavier")
-
-RECIPE = Recipe(
-    "packing_rare_events",
-    compute,
-    plot,
-    RESULT,
-    CLAIMS,
-    reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, §7 (future work)",
-    order=370,
-)
+CLAIMS = _claims(AS_IT_IS, "pool", "on the pool as it is") + _claims(HEAVY_TAIL, "heavier", "on the heavier tail")
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, reference=FUTURE_WORK, order=370, options=(*PACKING, "target"))

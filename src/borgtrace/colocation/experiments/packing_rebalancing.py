@@ -6,32 +6,28 @@ move to the last one, round robin, until five moves have failed).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiments._outcomes import outcome_table, packing, paper_estimators
+from borgtrace.colocation.experiment import from_source
+from borgtrace.colocation.experiments._outcomes import grid_experiment, outcome_table, paper_estimators
 from borgtrace.colocation.grid import Cell
-from borgtrace.recipe import Claim, NotApplicable, Recipe
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe.charts import Plot, axis, box
+from borgtrace.recipe.criteria import between
 
 RESULT = outcome_table("packing_rebalancing")
 
 
 def cells() -> list[Cell]:
     """Every estimator of the paper, rebalanced and not, with both packers."""
-    return [
-        Cell(e, packer=p, is_rebalanced=r)
-        for e in paper_estimators()
-        for p in ("best-fit", "first-fit")
-        for r in (False, True)
-    ]
+    packers = ("best-fit", "first-fit")
+    return [Cell(e, packer=p, is_rebalanced=r) for e in paper_estimators() for p in packers for r in (False, True)]
 
 
-def falls(result: pa.Table, estimator: str | None = None) -> list[dict[str, object]]:
+def falls(result: pa.Table, estimator: str | None = None) -> list[dict[str, Any]]:
     """Relative fall of q by rebalancing, one row per estimator, parameter, packer and instance with overflows."""
     plain: dict[tuple[str, float, str, int], float] = {}
     after: dict[tuple[str, float, str, int], float] = {}
@@ -45,21 +41,12 @@ def falls(result: pa.Table, estimator: str | None = None) -> list[dict[str, obje
     ]
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Any:
     """Draw the distribution of the relative fall over the instances."""
-    import altair as alt
-
     rows = [row for row in falls(result) if row["packer"] == "best-fit"]
-    return (
-        alt.Chart(alt.Data(values=rows))
-        .mark_boxplot(extent="min-max")
-        .encode(
-            x=alt.X("fall:Q", title="relative fall of q by rebalancing", axis=alt.Axis(format="%")),
-            y=alt.Y("label:N", title=None),
-            color=alt.Color("estimator:N", legend=None),
-        )
-        .properties(width=420, title="Fig. 13")
-    )
+    x = axis("fall", "relative fall of q by rebalancing", axis={"format": "%"})
+    chart = Plot(rows, x=x, y=axis("label", type="N"), color=axis("estimator", type="N", legend=None))
+    return chart.add(box()).draw("Fig. 13", height=None)
 
 
 def mean_fall(result: pa.Table) -> float:
@@ -70,24 +57,13 @@ def mean_fall(result: pa.Table) -> float:
     return float(np.mean(np.array(found, np.float64)))
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "Janus & Rzadca, Fig. 13",
     Claim(
         "S1-rebalancing",
         "rebalancing lowers q of average and gpa by about 7 % (mean fall)",
-        "≈ .07",
+        between(0.04, 0.09, "≈ .07"),
         mean_fall,
-        lambda v: 0.04 <= v <= 0.09,
-        "Janus & Rzadca, Fig. 13",
     ),
 )
-
-RECIPE = Recipe(
-    "packing_rebalancing",
-    packing(cells, RESULT),
-    plot,
-    RESULT,
-    CLAIMS,
-    reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 13",
-    order=360,
-)
+EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, "Fig. 13", 360)

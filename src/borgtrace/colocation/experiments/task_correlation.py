@@ -8,50 +8,50 @@ Independent series of T moments would spread by 1/√T around 0.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.colocation.experiment import FUTURE_WORK, experiment, from_source
+from borgtrace.colocation.experiments._rows import Row, value
+from borgtrace.colocation.options import Options
 from borgtrace.colocation.raw_series import longest_busy_span, series
-from borgtrace.colocation.source import pool_of
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.colocation.study import Study
+from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe.charts import Plot, axis, step
+from borgtrace.recipe.columns import count, declare, label, number, share
+from borgtrace.recipe.criteria import near
 
-if TYPE_CHECKING:
-    import altair as alt
-
-RESULT = Table(
+RESULT = declare(
     "task_correlation",
     "scope and bin of the correlation",
     ("scope", "low"),
-    (
-        Column("scope", "string", "id", "Pairs within a job, or across jobs.", nullable=False),
-        Column("low", "float64", "1", "Lower end of the bin.", nullable=False),
-        Column("share", "float64", "fraction", "Share of the pairs in the bin.", nullable=False),
-        Column("mean", "float64", "1", "Mean correlation of all pairs of the scope.", nullable=False),
-        Column("n_pairs", "int64", "1", "Pairs of the scope.", nullable=False),
-        Column("n_tasks", "int64", "1", "Tasks that ran through the hours.", nullable=False),
-        Column("hours", "float64", "h", "Length of the series.", nullable=False),
-    ),
+    label("scope", "Pairs within a job, or across jobs."),
+    number("low", "1", "Lower end of the bin."),
+    share("share", "Share of the pairs in the bin."),
+    number("mean", "1", "Mean correlation of all pairs of the scope."),
+    count("n_pairs", "Pairs of the scope."),
+    count("n_tasks", "Tasks that ran through the hours."),
+    number("hours", "h", "Length of the series."),
 )
 PAIRS = 20_000
 EDGES = np.linspace(-1, 1, 41)
 
 
-def compute(tables: Tables, *, tasks: int = 100_000, hours: int = 24, seed: int = 0) -> pa.Table:
+def compute(study: Study, options: Options) -> pa.Table:
     """Correlate pairs of tasks within and across jobs."""
-    pool = pool_of(tables, tasks=tasks, seed=seed)
-    span = longest_busy_span(pool, hours, 1_000, most=5_000, seed=seed)
+    pool = study.pool(options)
+    span = longest_busy_span(pool, options.hours, 1_000, most=5_000, seed=options.seed)
     values = series(pool, span, "avg").astype(np.float64)
     values -= values.mean(axis=1, keepdims=True)
     norm = np.sqrt((values**2).sum(axis=1))
     moving = norm > 0
     jobs = pool.job[span.tasks][moving]
     unit = values[moving] / norm[moving, None]
-    rows: list[dict[str, Any]] = []
-    for scope, pairs in pairs_of(jobs, seed).items():
+    rows: list[Row] = []
+    for scope, pairs in pairs_of(jobs, options.seed).items():
         if len(pairs):
             found = np.clip((unit[pairs[:, 0]] * unit[pairs[:, 1]]).sum(axis=1), -1, 1)
             rows += _rows(scope, found, len(span.tasks), span.slots)
@@ -74,72 +74,36 @@ def pairs_of(jobs: NDArray[np.int64], seed: int) -> dict[str, NDArray[np.int64]]
     return {"within": inside, "across": across[jobs[across[:, 0]] != jobs[across[:, 1]]]}
 
 
-def _rows(scope: str, found: NDArray[np.float64], n_tasks: int, slots: int) -> list[dict[str, Any]]:
+def _rows(scope: str, found: NDArray[np.float64], n_tasks: int, slots: int) -> list[Row]:
     counts, _ = np.histogram(found, EDGES)
+    common = {"mean": float(found.mean()), "n_pairs": len(found), "n_tasks": n_tasks, "hours": slots / 12}
     return [
-        {
-            "scope": scope,
-            "low": float(low),
-            "share": count / len(found),
-            "mean": float(found.mean()),
-            "n_pairs": len(found),
-            "n_tasks": n_tasks,
-            "hours": slots / 12,
-        }
+        {"scope": scope, "low": float(low), "share": count / len(found), **common}
         for low, count in zip(EDGES[:-1], counts, strict=True)
     ]
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Any:
     """Draw the distribution of the correlations, within and across jobs."""
-    import altair as alt
+    x = axis("low", "correlation of two tasks' window averages")
+    y = axis("share", "share of pairs", axis={"format": "%"})
+    return Plot(result, RESULT, x=x, y=y, color="scope").add(step()).draw("Do tasks peak together?", width=460)
 
-    return (
-        alt.Chart(alt.Data(values=result.to_pylist()))
-        .mark_line(interpolate="step-after")
-        .encode(
-            x=alt.X("low:Q", title="correlation of two tasks' window averages"),
-            y=alt.Y("share:Q", title="share of pairs", axis=alt.Axis(format="%")),
-            color="scope:N",
-            tooltip=["scope:N", "mean:Q", "n_pairs:Q"],
-        )
-        .properties(width=460, height=260)
+
+def _independent(scope: str, statement: str) -> Claim:
+    return Claim(
+        f"correlation-{scope}",
+        statement,
+        near(0, 0.02, published="≈ 0"),
+        lambda r: value(r, "mean", f"no pairs {scope} jobs", scope=scope),
     )
 
 
-def _mean(result: pa.Table, scope: str) -> float:
-    for row in result.to_pylist():
-        if row["scope"] == scope:
-            return float(row["mean"])
-    raise NotApplicable(f"no pairs {scope} jobs")
-
-
-CLAIMS = (
-    Claim(
-        "correlation-across",
-        "tasks of different jobs are independent (mean correlation)",
-        "≈ 0",
-        lambda r: _mean(r, "across"),
-        lambda v: abs(v) <= 0.02,
-        "assumption of Janus & Rzadca, §3.3",
-    ),
-    Claim(
-        "correlation-within",
-        "tasks of one job are independent (mean correlation)",
-        "≈ 0",
-        lambda r: _mean(r, "within"),
-        lambda v: abs(v) <= 0.02,
-        "assumption of Janus & Rzadca, §3.3",
-    ),
+CLAIMS = from_source(
+    "assumption of Janus & Rzadca, §3.3",
+    _independent("across", "tasks of different jobs are independent (mean correlation)"),
+    _independent("within", "tasks of one job are independent (mean correlation)"),
 )
-
-RECIPE = Recipe(
-    "task_correlation",
-    compute,
-    plot,
-    RESULT,
-    CLAIMS,
-    reads=("instance_usage", "tasks"),
-    reference="Janus & Rzadca, SoCC'17, §7 (future work)",
-    order=400,
+EXPERIMENT = experiment(
+    RESULT, compute, plot, CLAIMS, reference=FUTURE_WORK, order=400, options=("tasks", "hours", "seed")
 )

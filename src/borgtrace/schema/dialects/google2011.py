@@ -155,6 +155,7 @@ GOOGLE_2011 = Dialect(
     # 132,982 pairs of SUBMIT and SCHEDULE share a timestamp; only their order in the file tells which came first.
     tie_order="file",
     shards="time",
+    has_equal_windows=True,
     # As the papers on 2011 divide the priorities; "monitoring" of the format document is 10–11.
     tiers=(("free", 0, 1), ("other", 2, 8), ("production", 9, 11)),
     raw_priority=(0, 25, 100, 101, 103, 104, 107, 109, 119, 200, 360, 450),  # Tirmazi et al., EuroSys'20

@@ -98,6 +98,8 @@ class Dialect:
         Length of the whole published trace.
     anomalies
         Rates of its documented anomalies.
+    has_equal_windows
+        Whether usage windows are all of one length (the last of a task aside); else weigh them by it.
     flattened
         How rows of a file that joins several tables are taken apart, else None.
     """
@@ -122,6 +124,7 @@ class Dialect:
     none: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     raw_priority: tuple[int, ...] = ()
+    has_equal_windows: bool = False
     flattened: Flattened | None = None
     resource_basis: str = "fraction of the largest machine of this generation"
     licence: str = "Google's cluster traces are published under the licence CC-BY 4.0."

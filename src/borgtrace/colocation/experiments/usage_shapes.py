@@ -7,34 +7,32 @@ them around 16 centroids.  Clusters carry letters in the order of their size, a 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.colocation._shapes import window_shapes
+from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
+from borgtrace.colocation.experiments._rows import Row
+from borgtrace.colocation.options import Options
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.source import pool_of
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.colocation.study import Study
+from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe.charts import Plot, area, axis
+from borgtrace.recipe.columns import declare, label, share, whole
+from borgtrace.recipe.criteria import at_least, at_most, below
 
 CELLS, CLUSTERS, STARTS = 100, 16, 4
-RESULT = Table(
+RESULT = declare(
     "usage_shapes",
     "cluster and cell of CPU usage",
     ("cluster", "cell"),
-    (
-        Column("cluster", "string", "id", "Letter of the cluster, a the largest.", nullable=False),
-        Column("cell", "int64", "rank", "Usage in [cell, cell + 1) hundredths of a machine.", nullable=False),
-        Column(
-            "density", "float64", "fraction", "Share of the samples, of the mean task of the cluster.", nullable=False
-        ),
-        Column("share", "float64", "fraction", "Share of the tasks in the cluster.", nullable=False),
-    ),
+    label("cluster", "Letter of the cluster, a the largest."),
+    whole("cell", "rank", "Usage in [cell, cell + 1) hundredths of a machine."),
+    share("density", "Share of the samples, of the mean task of the cluster."),
+    share("share", "Share of the tasks in the cluster."),
 )
 
 
@@ -51,17 +49,18 @@ def histograms(pool: Pool) -> NDArray[np.float32]:
     return window_shapes(pool.inst, pool.offsets, CELLS, pool.weights)
 
 
-def compute(tables: Tables, *, tasks: int = 100_000, seed: int = 0) -> pa.Table:
+def compute(study: Study, options: Options) -> pa.Table:
     """Return the centroids and the sizes of the clusters."""
+    # scikit-learn stays for this one call: SciPy's k-means starts elsewhere and stops earlier, so its shapes differ
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
-    shapes = histograms(pool_of(tables, tasks, seed))
+    shapes = histograms(study.pool(options))
     distinct = len(np.unique(shapes, axis=0))
     if distinct < CLUSTERS:
         raise NotApplicable(f"{CLUSTERS} clusters need as many different tasks, the pool has {distinct}")
     with threadpool_limits(1):  # sums of several threads would differ in the last digit
-        fitted = KMeans(CLUSTERS, n_init=STARTS, random_state=seed % 2**32).fit(shapes)
+        fitted = KMeans(CLUSTERS, n_init=STARTS, random_state=options.seed % 2**32).fit(shapes)
     shares = np.bincount(fitted.labels_, minlength=CLUSTERS) / len(shapes)
     return _ordered(fitted.cluster_centers_, shares)
 
@@ -79,89 +78,57 @@ def _ordered(centroids: NDArray[np.float32], shares: NDArray[np.float64]) -> pa.
     )
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Any:
     """Draw a small histogram per cluster."""
-    import altair as alt
-
-    from borgtrace.colocation._charts import data
-
     rows = [
         {"cluster": f"({row['cluster']}) {row['share']:.2%}", "usage": row["cell"] / CELLS, "density": row["density"]}
         for row in result.to_pylist()
         if row["cell"] <= 50
     ]
-    chart: alt.Chart = (
-        alt.Chart(data(rows), title="Shapes of CPU usage: 16 clusters")
-        .mark_area(interpolate="step-after")
-        .encode(
-            x=alt.X("usage:Q", title="CPU usage"),
-            y=alt.Y("density:Q", title="share"),
-            facet=alt.Facet("cluster:N", columns=4, title=None, sort=None),
-        )
-        .resolve_scale(y="independent")
-        .properties(width=110, height=70)
-    )
-    return chart
+    chart = Plot(rows, x=axis("usage", "CPU usage"), y=axis("density", "share")).add(area(interpolate="step-after"))
+    chart.facet(wrap="cluster", independent=("y",))
+    return chart.draw("Shapes of CPU usage in 16 clusters", width=110, height=70)
 
 
-def _clusters(result: pa.Table) -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = {}
+def _clusters(result: pa.Table) -> list[list[Row]]:
+    found: dict[str, list[Row]] = {}
     for row in result.to_pylist():
         found.setdefault(row["cluster"], []).append(row)
-    return found
+    return list(found.values())
 
 
 def _largest(result: pa.Table) -> float:
-    return max(float(rows[0]["share"]) for rows in _clusters(result).values())
+    return max(float(rows[0]["share"]) for rows in _clusters(result))
+
+
+def _far(rows: list[Row]) -> float:
+    """Share of a cluster's samples that lie at or beyond .30 of a machine."""
+    return float(sum(row["density"] for row in rows if row["cell"] >= 30))
 
 
 def _beyond(result: pa.Table) -> float:
-    """Share of all samples of all tasks that lie at or beyond .30 of a machine."""
-    clusters = _clusters(result).values()
-    shares = (rows[0]["share"] * sum(r["density"] for r in rows if r["cell"] >= 30) for rows in clusters)
-    return float(sum(shares))
+    return float(sum(rows[0]["share"] * _far(rows) for rows in _clusters(result)))
 
 
-def _n_small(result: pa.Table) -> int:
-    """Clusters with less than a hundredth of their samples at or beyond .30."""
-    return sum(sum(row["density"] for row in rows if row["cell"] >= 30) < 0.01 for rows in _clusters(result).values())
-
-
-_SOURCE = "Janus & Rzadca, SoCC'17, §3.5, Fig. 4"
-CLAIMS = (
+CLAIMS = from_source(
+    f"{GPA_PAPER}, §3.5, Fig. 4",
     Claim(
         "S1-fig4-largest",
         "no shape dominates: the largest cluster has less than a fifth of the tasks",
-        0.1762,
+        below(0.2, 0.1762),
         _largest,
-        lambda v: v < 0.2,
-        _SOURCE,
     ),
     Claim(
         "S1-fig4-small",
         "the great majority of the 16 shapes is zero beyond .30 of a machine (clusters with less than 1 % there)",
-        "great majority",
-        _n_small,
-        lambda v: v >= 10,
-        _SOURCE,
+        at_least(10, "great majority"),
+        lambda r: sum(_far(rows) < 0.01 for rows in _clusters(r)),
     ),
     Claim(
         "S1-fig4-beyond",
         "hardly any usage lies beyond .30 of a machine (share of samples)",
-        "≈ 0",
+        at_most(0.02, "≈ 0"),
         _beyond,
-        lambda v: v <= 0.02,
-        _SOURCE,
     ),
 )
-
-RECIPE = Recipe(
-    "usage_shapes",
-    compute,
-    plot,
-    RESULT,
-    CLAIMS,
-    reads=("tasks", "instance_usage"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 4",
-    order=205,
-)
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 4", order=205)

@@ -8,48 +8,39 @@ with replacement otherwise (2019); tasks whose averages are all 0 have no relati
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.colocation._samples import prefix_means
+from borgtrace.colocation.experiment import GPA_PAPER, POOL, experiment, from_source
+from borgtrace.colocation.experiments._charts import box_plot
+from borgtrace.colocation.experiments._columns import QUARTILES, percentiles
+from borgtrace.colocation.experiments._rows import Row, rows_where
+from borgtrace.colocation.options import Options
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.preparation import Instantaneous
-from borgtrace.colocation.source import pool_of
+from borgtrace.colocation.study import Study
 from borgtrace.kernels.draws import task_keys
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe.charts import axis
+from borgtrace.recipe.columns import count, declare
+from borgtrace.recipe.criteria import at_most
 
 SIZES = (1, 2, 5, 10, 15, 20, 50, 100, 200, 500, 1000)
-LEVELS = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
-RESULT = Table(
+RESULT = declare(
     "relative_difference",
     "number of samples",
     ("n_samples",),
-    (
-        Column("n_samples", "int64", "count", "Random one-second samples k per task.", nullable=False),
-        Column("n_tasks", "int64", "count", "Tasks with at least k windows.", nullable=False),
-        *(
-            Column(
-                name,
-                "float64",
-                "1",
-                f"Percentile {level} over tasks of (mean average − mean of k samples) / mean average.",
-                nullable=False,
-            )
-            for name, level in LEVELS.items()
-        ),
-    ),
+    count("n_samples", "Random one-second samples k per task."),
+    count("n_tasks", "Tasks with at least k windows."),
+    *percentiles(QUARTILES, "over tasks of (mean average − mean of k samples) / mean average."),
 )
 
 
 def differences(pool: Pool, seed: int = 0) -> NDArray[np.float64]:
-    """Relative difference of each task (rows) for each of :data:`SIZES`; NaN where a task is too short."""
+    """Relative difference of each task for each of :data:`SIZES`, float64 (n, 11); NaN where a task is too short."""
     sizes, average = np.array(SIZES, np.int64), pool.mean("avg")
     means = np.empty((len(pool), len(sizes)))
     if pool.is_weighted or pool.quantiles is not None:
@@ -66,40 +57,28 @@ def differences(pool: Pool, seed: int = 0) -> NDArray[np.float64]:
     return relative
 
 
-def compute(
-    tables: Tables, *, tasks: int = 100_000, seed: int = 0, instantaneous: Instantaneous = "sampled"
-) -> pa.Table:
+def compute(study: Study, options: Options) -> pa.Table:
     """Return percentiles over tasks of the relative difference, per number of samples."""
-    relative = differences(pool_of(tables, tasks, seed, instantaneous), seed)
+    relative = differences(study.pool(options), options.seed)
     rows = []
     for k, size in enumerate(SIZES):
         known = relative[np.isfinite(relative[:, k]), k]
         if known.size:
-            spread = dict(zip(LEVELS, np.percentile(known, list(LEVELS.values())).tolist(), strict=True))
+            spread = dict(zip(QUARTILES, np.percentile(known, list(QUARTILES.values())).tolist(), strict=True))
             rows.append({"n_samples": size, "n_tasks": known.size, **spread})
     if not rows:
         raise NotApplicable("every task's average usage is 0")
     return pa.Table.from_pylist(rows)
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Any:
     """Draw the spread per number of samples as boxes; whiskers are the 5 % and 95 % percentiles."""
-    import altair as alt
-
-    from borgtrace.colocation._charts import box_plot
-
-    x = alt.X("n_samples:O", title="random samples per task", axis=alt.Axis(labelAngle=0))
-    chart: alt.Chart = box_plot(
-        result.to_pylist(), x, "(mean average − mean of samples) / mean average", "Error of a mean from few samples"
-    )
-    return chart
+    x = axis("n_samples", "random samples per task", type="O", axis={"labelAngle": 0})
+    return box_plot(result, "Error of a mean from few samples", "(mean average − mean of samples) / mean average", x=x)
 
 
-def _row(result: pa.Table, size: int) -> dict[str, float]:
-    for row in result.to_pylist():
-        if row["n_samples"] == size:
-            return dict(row)
-    raise NotApplicable(f"no task has {size} windows")
+def _row(result: pa.Table, size: int) -> Row:
+    return rows_where(result, f"no task has {size} windows", n_samples=size)[0]
 
 
 def _asymmetry(result: pa.Table, size: int) -> float:
@@ -111,36 +90,24 @@ def _asymmetry(result: pa.Table, size: int) -> float:
 
 def _narrowing(result: pa.Table) -> float:
     first, last = _row(result, 1), _row(result, 1000)
-    return (last["p75"] - last["p25"]) / (first["p75"] - first["p25"])
+    return float((last["p75"] - last["p25"]) / (first["p75"] - first["p25"]))
 
 
-_SOURCE = "Janus & Rzadca, SoCC'17, §3.2, Fig. 1"
-CLAIMS = (
+CLAIMS = from_source(
+    f"{GPA_PAPER}, §3.2, Fig. 1",
     Claim(
         "S1-fig1-symmetric",
         "with 15 samples the quartiles lie symmetrically about 0 (distance of their middle from 0, over their range)",
-        "≈ 0",
+        at_most(0.25, "≈ 0"),
         lambda r: _asymmetry(r, 15),
-        lambda v: v <= 0.25,
-        _SOURCE,
     ),
     Claim(
         "S1-fig1-narrows",
         "1,000 samples narrow the quartile range of one sample to a small part",
-        "≪ 1",
+        at_most(0.2, "≪ 1"),
         _narrowing,
-        lambda v: v <= 0.2,
-        _SOURCE,
     ),
 )
-
-RECIPE = Recipe(
-    "relative_difference",
-    compute,
-    plot,
-    RESULT,
-    CLAIMS,
-    reads=("tasks", "instance_usage"),
-    reference="Janus & Rzadca, SoCC'17, Fig. 1",
-    order=201,
+EXPERIMENT = experiment(
+    RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 1", order=201, options=(*POOL, "instantaneous")
 )

@@ -1,4 +1,4 @@
-"""A heavier-tailed twin of a pool: the same tasks and mean usage, with rare bursts."""
+"""A heavy-tailed twin of a pool: the same tasks and mean usage, with rare bursts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ STRENGTH = 12.0
 """How many times its usage a task takes in a burst, at most the whole machine."""
 
 
-def heavier(pool: Pool, seed: int = 0) -> Pool:
+def heavy_tail(pool: Pool, seed: int = 0) -> Pool:
     """Make 1 % of all windows bursts of 12 times the usage, then scale each task back to its mean.
 
     For asking how estimators fare where rare events matter more than in the workload at hand.  Averages and memory

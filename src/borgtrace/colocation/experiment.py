@@ -1,0 +1,146 @@
+"""What an experiment is: a function of a study, beside its declared result, its chart and its claims."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from borgtrace.colocation.grid import Cell
+from borgtrace.colocation.options import Options
+from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.preparation import stages
+from borgtrace.colocation.study import Study
+from borgtrace.recipe import Claim, NotApplicable, Question, Result, recipes
+from borgtrace.schema.types import Table
+
+POOL = ("tasks", "seed")
+"""Options of an experiment that looks at the pool alone."""
+PACKING = ("tasks", "realizations", "instances", "size", "seed")
+"""Options of an experiment that packs random instances."""
+SUMS = ("tasks", "realizations", "samples", "seed", "instantaneous")
+"""Options of an experiment about sums of random tasks."""
+GPA_PAPER = "Janus & Rzadca, SoCC'17"
+FUTURE_WORK = f"{GPA_PAPER}, §7 (future work)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Experiment(Question):
+    """A question about tasks that share machines, answered by a study.
+
+    ``compute(study, options)`` returns the result as an Arrow table.  Make one by :func:`experiment`; see
+    :class:`~borgtrace.recipe.Question` for the other fields.
+
+    Attributes
+    ----------
+    options
+        Names of the options that it takes.
+    defaults
+        Defaults of its own.
+    cells
+        The ways of packing it runs on the common grid, or None where it has a design of its own.
+    """
+
+    options: tuple[str, ...] = POOL
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    cells: Callable[[], Sequence[Cell]] | None = None
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Options with their defaults."""
+        return {name: self.defaults.get(name, getattr(Options, name)) for name in self.options}
+
+    def subject(self, tables: Any) -> Study:
+        """Return the study of a store, of its tables, or of a pool; a study is its own."""
+        if isinstance(tables, Study):
+            return tables
+        return Study(tables) if isinstance(tables, Pool) else Study.of_store(tables)
+
+    def run(self, store: Any, engine: str | None = None, **params: Any) -> Result:
+        """Run the experiment.
+
+        Parameters
+        ----------
+        store
+            A :class:`Study` (which several experiments may share), a :class:`Pool`, a store or its tables.
+        engine
+            Where relational work runs; only for a store.
+        params
+            Options of the experiment.
+
+        Raises
+        ------
+        UsageError
+            For an option the experiment does not have, or a value outside its range.
+        """
+        parameters = self.settings(params)
+        options = Options(**parameters)
+        study = self.subject(store) if engine is None else Study.of_store(store, engine)
+        return Result.of(
+            self, lambda: self.compute(study, options), lambda seconds: study.source.provenance(parameters, seconds)
+        )
+
+    def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, Any]:
+        """Return the relational stages that prepare the pool; all the rest is arithmetic on arrays."""
+        return stages(generation)
+
+
+def experiment(
+    result: Table,
+    compute: Callable[[Study, Options], pa.Table],
+    plot: Callable[[pa.Table], Any],
+    claims: tuple[Claim, ...],
+    *,
+    reference: str,
+    order: int,
+    options: tuple[str, ...] = POOL,
+    cells: Callable[[], Sequence[Cell]] | None = None,
+    **defaults: Any,
+) -> Experiment:
+    """Declare an experiment; its name is that of its result.
+
+    Parameters
+    ----------
+    result, compute, plot, claims, reference, order, options, cells
+        See :class:`Experiment`.
+    defaults
+        Defaults of options that differ from those of :class:`Options`.
+    """
+    return Experiment(
+        result.name,
+        compute,
+        plot,
+        result,
+        claims,
+        ("tasks", "instance_usage"),
+        reference,
+        order,
+        options=options,
+        defaults=defaults,
+        cells=cells,
+    )
+
+
+def from_source(source: str, *claims: Claim) -> tuple[Claim, ...]:
+    """Return claims, with the source of those that name none."""
+    return tuple(claim if claim.source else replace(claim, source=source) for claim in claims)
+
+
+def experiments() -> dict[str, Experiment]:
+    """Return the experiments by name, in their order."""
+    return {name: found for name, found in recipes().items() if isinstance(found, Experiment)}
+
+
+def run_cells(study: Study, chosen: Sequence[Experiment], given: Mapping[str, Any]) -> None:
+    """Run the cells of several experiments in one pass over the instances; `given` are options by name."""
+    gridded = [(one, one.cells()) for one in chosen if one.cells is not None]
+    if len(gridded) < 2:
+        return
+    known = gridded[0][0].parameters
+    options = Options(**{**known, **{name: value for name, value in given.items() if name in known}})
+    try:
+        study.grid(options).outcomes([cell for _, cells in gridded for cell in cells])
+    except NotApplicable:
+        return  # each experiment will say so

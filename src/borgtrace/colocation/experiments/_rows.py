@@ -1,0 +1,66 @@
+"""Rows of results, as charts and claims ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.recipe import NotApplicable
+
+Row = dict[str, Any]
+NOT_RUN = "not among the ways of packing that were run"
+
+
+def rows_where(rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, /, **wanted: Any) -> list[Row]:
+    """Return the rows with these values; numbers match to nine digits.
+
+    Raises
+    ------
+    NotApplicable
+        There is none; says `reason`.
+
+    Examples
+    --------
+    >>> rows_where([{"rho": 0.1 + 0.2, "q": 1}, {"rho": 0.4, "q": 2}], rho=0.3)[0]["q"]
+    1
+    """
+    listed = rows.to_pylist() if isinstance(rows, pa.Table) else rows
+    found = [row for row in listed if all(_same(row[name], value) for name, value in wanted.items())]
+    if not found:
+        raise NotApplicable(reason)
+    return found
+
+
+def value(rows: pa.Table | Iterable[Row], column: str, reason: str = NOT_RUN, /, **wanted: Any) -> float:
+    """Return one number of the first row with these values."""
+    return float(rows_where(rows, reason, **wanted)[0][column])
+
+
+def mean(rows: pa.Table | Iterable[Row], column: str, /, **wanted: Any) -> float:
+    """Return the mean of a column over the rows with these values."""
+    return float(np.mean([row[column] for row in rows_where(rows, **wanted)]))
+
+
+def overflow(rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, /, **wanted: Any) -> float:
+    """Return q over all trials of the rows with these values."""
+    found = rows_where(rows, reason, **wanted)
+    trials = sum(row["trials"] for row in found)
+    if not trials:
+        raise NotApplicable(reason)
+    return float(sum(row["overflows"] for row in found) / trials)
+
+
+def ratio(numerator: float, divisor: float, reason: str = "no overflow to compare with") -> float:
+    """Divide, where there is something to compare with."""
+    if divisor == 0:
+        raise NotApplicable(reason)
+    return numerator / divisor
+
+
+def _same(found: Any, wanted: Any) -> bool:
+    if isinstance(wanted, float) and found is not None:
+        return abs(float(found) - wanted) <= 1e-9 * max(1.0, abs(wanted))
+    return bool(found == wanted)

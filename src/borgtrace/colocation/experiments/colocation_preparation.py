@@ -1,0 +1,89 @@
+"""Which tasks does the colocation study look at, and what was dropped?
+
+The preparation of Janus & Rzadca (SoCC'17, §2.2), step by step, with what each step touched of what the steps
+before it left: failing tasks, tasks that never used CPU, short tasks; then a random sample of at most N.
+The last rows count windows: left out for want of a value, or mended because their average was above 1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from borgtrace.colocation.experiment import GPA_PAPER, POOL, experiment, from_source
+from borgtrace.colocation.options import Options
+from borgtrace.colocation.study import Study
+from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe.charts import Plot, added, axis, bar
+from borgtrace.recipe.columns import count, declare, label, whole
+from borgtrace.recipe.criteria import at_most, between
+from borgtrace.schema.arrow import arrow_schema
+
+RESULT = declare(
+    "colocation_preparation",
+    "step of the preparation",
+    ("step",),
+    whole("step", "rank", "Order of the step."),
+    label("name", "What was dropped, kept or replaced."),
+    label("unit", "Whether tasks or windows are counted."),
+    count("n_touched", "How many the step touched."),
+    count("n_before", "How many there were before the step."),
+)
+
+
+def compute(study: Study, options: Options) -> pa.Table:
+    """Return what each step of the preparation touched."""
+    steps = study.pool(options).steps
+    rows = [
+        {"step": rank, "name": step.name, "unit": step.unit, "n_touched": step.count, "n_before": step.of}
+        for rank, step in enumerate(steps, 1)
+    ]
+    return pa.Table.from_pylist(rows, schema=arrow_schema(RESULT))
+
+
+def plot(result: pa.Table) -> Any:
+    """Draw the share that each step touched."""
+    rows = added(result, share=lambda row: row["n_touched"] / max(row["n_before"], 1))
+    title = "share of what was there before the step"
+    x = axis("share", title, scale={"domain": [0, 1]}, axis={"format": "%"})
+    chart = Plot(rows, RESULT, x=x, y=axis("name", order="data", axis={"labelLimit": 380}), color="unit")
+    return chart.add(bar()).draw("Preparation of the tasks")
+
+
+def _step(result: pa.Table, start: str) -> dict[str, Any]:
+    for row in result.to_pylist():
+        if row["name"].startswith(start) and row["n_before"]:
+            return dict(row)
+    raise NotApplicable("the pool does not say")
+
+
+def _share(result: pa.Table, start: str) -> float:
+    step = _step(result, start)
+    return float(step["n_touched"] / step["n_before"])
+
+
+CLAIMS = from_source(
+    f"{GPA_PAPER}, §2.2",
+    Claim(
+        "S1-zero",
+        "1.2 % of the tasks never use CPU in a sample",
+        between(0.006, 0.024, 0.012),
+        lambda r: _share(r, "that never used"),
+    ),
+    Claim(
+        "S1-short-tasks",
+        "95 % of the remaining tasks are shorter than 2 hours",
+        between(0.93, 0.97, 0.95),
+        lambda r: _share(r, "fewer than"),
+    ),
+    Claim(
+        "S1-above-one",
+        "averages above the whole machine are rare: 13 windows of the trace",
+        at_most(13, 13),
+        lambda r: _step(r, "averages above")["n_touched"],
+    ),
+)
+EXPERIMENT = experiment(
+    RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, §2.2", order=200, options=(*POOL, "instantaneous")
+)

@@ -1,0 +1,127 @@
+"""Does a task that uses more CPU also vary more?
+
+Fig. 3 of Janus & Rzadca (SoCC'17): heat maps of long tasks by mean and standard deviation (ddof 0) of their
+CPU usage, for one-second samples and for window averages, and the least-squares line of deviation on mean.
+Cells are a hundredth of a machine wide and half a hundredth high; only cells with tasks are listed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
+from borgtrace.colocation.experiments._columns import SERIES
+from borgtrace.colocation.experiments._rows import Row
+from borgtrace.colocation.experiments.usage_deviation import BOTH
+from borgtrace.colocation.options import Options
+from borgtrace.colocation.study import Study
+from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe.charts import Plot, axis, line, rect
+from borgtrace.recipe.columns import count, declare, number, share, whole
+from borgtrace.recipe.criteria import near
+
+MEAN_CELL, STD_CELL = 0.01, 0.005
+RESULT = declare(
+    "deviation_regression",
+    "series and cell of mean and deviation",
+    ("series", "mean_cell", "deviation_cell"),
+    SERIES,
+    whole("mean_cell", "rank", "The mean lies in [cell, cell + 1) hundredths of a machine."),
+    whole("deviation_cell", "rank", "The deviation lies in [cell, cell + 1) half hundredths."),
+    count("n_tasks", "Tasks in the cell."),
+    number("slope", "1", "Slope of the line over all tasks; NULL if all means agree.", nullable=True),
+    share("intercept", "Intercept of that line; NULL if all means agree.", nullable=True),
+)
+
+
+def regression(mean: NDArray[np.float64], std: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Least-squares slope and intercept of `std` on `mean`; None where all means agree.
+
+    Examples
+    --------
+    >>> regression(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0]))
+    (2.0, 1.0)
+    """
+    deviation = mean - mean.mean()
+    square = float(deviation @ deviation)
+    if square == 0:
+        return None
+    slope = float(deviation @ (std - std.mean())) / square
+    return slope, float(std.mean() - slope * mean.mean())
+
+
+def compute(study: Study, options: Options) -> pa.Table:
+    """Return both heat maps, and the line of each series on all its rows."""
+    pool = study.pool(options)
+    return pa.concat_tables(_cells(series, pool.mean(series), pool.std(series)) for series in BOTH)
+
+
+def _cells(series: str, mean: NDArray[np.float64], std: NDArray[np.float64]) -> pa.Table:
+    cells = np.column_stack((np.floor(mean / MEAN_CELL), np.floor(std / STD_CELL))).astype(np.int64)
+    where, counts = np.unique(cells, axis=0, return_counts=True)
+    slope, intercept = regression(mean, std) or (None, None)
+    return pa.table(
+        {
+            "series": [series] * len(where),
+            "mean_cell": where[:, 0],
+            "deviation_cell": where[:, 1],
+            "n_tasks": counts,
+            "slope": pa.array([slope] * len(where), pa.float64()),
+            "intercept": pa.array([intercept] * len(where), pa.float64()),
+        }
+    )
+
+
+def plot(result: pa.Table) -> Any:
+    """Draw the cells of each series, darker for more tasks, and its line."""
+    chart = Plot(
+        [_drawn(row) for row in result.to_pylist()],
+        x=axis("mean", "mean CPU usage [machines]"),
+        y=axis("deviation", "standard deviation"),
+    )
+    shade = axis("n_tasks", "tasks", scale={"type": "log", "scheme": "blues"})
+    chart.add(rect(), x2="mean_end", y2="deviation_end", color=shade).add(line(color="#e4572e"), y="line")
+    return chart.facet(column="series").draw("Deviation over mean of each task", width=250)
+
+
+def _drawn(row: Row) -> Row:
+    mean, deviation = row["mean_cell"] * MEAN_CELL, row["deviation_cell"] * STD_CELL
+    return {
+        "series": row["series"],
+        "n_tasks": row["n_tasks"],
+        "mean": mean,
+        "mean_end": mean + MEAN_CELL,
+        "deviation": deviation,
+        "deviation_end": deviation + STD_CELL,
+        "line": None if row["slope"] is None else row["slope"] * mean + row["intercept"],
+    }
+
+
+def _coefficient(result: pa.Table, series: str, name: str) -> float:
+    for row in result.to_pylist():
+        if row["series"] == series and row[name] is not None:
+            return float(row[name])
+    raise NotApplicable("all tasks have one mean")
+
+
+def _near(series: str, name: str, published: float) -> Claim:
+    return Claim(
+        f"S1-fig3-{series}-{name}",
+        f"the regression of deviation on mean has this {name} ({series}; holds within 20 %)",
+        near(published, 0.2 * published),
+        lambda r: _coefficient(r, series, name),
+    )
+
+
+CLAIMS = from_source(
+    f"{GPA_PAPER}, §3.3, Fig. 3",
+    _near("inst", "slope", 0.36),
+    _near("inst", "intercept", 0.015),
+    _near("avg", "slope", 0.31),
+    _near("avg", "intercept", 0.010),
+)
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 3", order=203)

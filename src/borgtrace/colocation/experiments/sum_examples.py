@@ -1,0 +1,107 @@
+"""What does the total usage of 10, 50 or 500 random tasks look like?
+
+Fig. 5 of Janus & Rzadca (SoCC'17): one random sample of tasks per size, its realized total CPU usage as a
+histogram of 60 cells, beside the normal density whose mean and variance are the sums of the tasks' own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.colocation._moments import row_moments
+from borgtrace.colocation._samples import draw_subsets
+from borgtrace.colocation._sums import add_sample
+from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
+from borgtrace.colocation.experiments._charts import SERIES_COLOURS, from_data
+from borgtrace.colocation.experiments._rows import rows_where
+from borgtrace.colocation.options import Options
+from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.study import Study
+from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe.charts import Plot, added, axis, line, rect
+from borgtrace.recipe.columns import count, declare, number, share, whole
+from borgtrace.recipe.criteria import below
+
+SIZES, CELLS = (10, 50, 500), 60
+RESULT = declare(
+    "sum_examples",
+    "size of the sample and cell of its total usage",
+    ("size", "cell"),
+    count("size", "Tasks in the sample."),
+    whole("cell", "rank", "Cell of the histogram, from the smallest total."),
+    share("low", "Lower end of the cell, in machines."),
+    share("high", "Upper end of the cell."),
+    number("density", "1", "Realized probability density in the cell."),
+    number("normal_density", "1", "Density of the normal law in the middle of the cell."),
+)
+
+
+def compute(study: Study, options: Options) -> pa.Table:
+    """Return the histogram of one sample per size."""
+    pool = study.pool(options)
+    sizes = [size for size in SIZES if size <= len(pool)]
+    if not sizes:
+        raise NotApplicable(f"the pool has {len(pool)} long tasks, the smallest sample needs {SIZES[0]}")
+    return pa.concat_tables(_example(pool, size, options.realizations, options.seed) for size in sizes)
+
+
+def _example(pool: Pool, size: int, realizations: int, seed: int) -> pa.Table:
+    rows = pool.draw(draw_subsets(len(pool), size, 1, seed)[0], realizations, seed)
+    total = np.empty(realizations, np.float32)
+    add_sample(rows, np.arange(size), total)
+    means, stds = row_moments(rows)
+    mean, std = means.sum(), np.sqrt((stds**2).sum())
+    density, edges = np.histogram(total.astype(np.float64), CELLS, density=True)
+    middle = (edges[1:] + edges[:-1]) / 2
+    exponent = -0.5 * ((middle - mean) / std) ** 2 if std else np.where(middle == mean, 0.0, -np.inf)
+    return pa.table(
+        {
+            "size": np.full(CELLS, size),
+            "cell": np.arange(CELLS),
+            "low": edges[:-1],
+            "high": edges[1:],
+            "density": density,
+            "normal_density": np.exp(exponent) / ((std or 1.0) * np.sqrt(2 * np.pi)),
+        }
+    )
+
+
+def plot(result: pa.Table) -> Any:
+    """Draw each histogram and its normal density."""
+    rows = added(result, middle=lambda row: (row["low"] + row["high"]) / 2)
+    chart = Plot(rows, RESULT)
+    x, y = from_data("low", "total CPU usage [machines]"), axis("density", "density")
+    chart.add(rect(color=SERIES_COLOURS["avg"]), x=x, x2="high", y=y, y2=0)
+    chart.add(line(color=SERIES_COLOURS["inst"]), x="middle", y="normal_density")
+    chart.facet(column="size", independent=("x", "y"), labelPrefix="tasks in the sample: ")
+    return chart.draw("Total usage of random tasks", width=190, height=170)
+
+
+def _distance(result: pa.Table, size: int) -> float:
+    """Total-variation distance of histogram and normal law, cell by cell."""
+    rows = rows_where(result, f"the pool has fewer than {size} tasks", size=size)
+    return math.fsum(abs(row["density"] - row["normal_density"]) * (row["high"] - row["low"]) for row in rows) / 2
+
+
+CLAIMS = from_source(
+    f"{GPA_PAPER}, §3.6, Fig. 5",
+    Claim(
+        "S1-fig5",
+        "the total of 500 tasks is closer to its normal law than the total of 10 (ratio of the distances)",
+        below(1),
+        lambda r: _distance(r, 500) / _distance(r, 10),
+    ),
+)
+EXPERIMENT = experiment(
+    RESULT,
+    compute,
+    plot,
+    CLAIMS,
+    reference=f"{GPA_PAPER}, Fig. 5",
+    order=206,
+    options=("tasks", "realizations", "seed", "instantaneous"),
+)

@@ -1,0 +1,106 @@
+"""Is the total CPU usage of many tasks normally distributed?
+
+Table 1 of Janus & Rzadca (SoCC'17): for N = 10 … 500, random samples of N tasks; the sum over R
+realizations of each is tested for normality (Anderson–Darling, mean and variance estimated, 5 %), and the
+share of rejected samples is shown.  The critical value has two versions: 0.752 (D'Agostino & Stephens 1986),
+which 5 % of Gaussian samples exceed, and 0.787 (Stephens 1974), which scipy printed until version 1.16,
+thus at the time of the paper: both are in the table and among the claims.  The paper takes 10,000 samples
+per size; 1,000 tell a rate to ± 3 points.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from borgtrace.colocation._normality import CRITICAL
+from borgtrace.colocation.experiment import GPA_PAPER, SUMS, experiment, from_source
+from borgtrace.colocation.experiments._columns import SIZE
+from borgtrace.colocation.experiments._rows import Row, rows_where
+from borgtrace.colocation.options import Options
+from borgtrace.colocation.sample_sums import SampleSums
+from borgtrace.colocation.study import Study
+from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe.charts import Plot, added, axis, line, log_axis, melted
+from borgtrace.recipe.columns import count, declare, share
+from borgtrace.recipe.criteria import near
+
+REALIZATIONS = 10_000
+"""R of the paper."""
+PUBLISHED = {10: 0.991, 20: 0.965, 30: 0.923, 50: 0.784, 100: 0.493, 250: 0.183, 500: 0.087}
+"""Table 1: share of rejected samples per N."""
+PUBLISHED_MEAN = {10: 0.27, 20: 0.55, 30: 0.82, 50: 1.37, 100: 2.74, 250: 6.85, 500: 13.69}
+"""Table 1: mean total usage per N."""
+RESULT = declare(
+    "sum_normality",
+    "size of the samples",
+    ("size",),
+    SIZE,
+    count("n_samples", "Random samples of N tasks."),
+    count("n_realizations", "Draws R that each sum is tested on."),
+    share("mean_usage", "Mean total usage of a sample, in machines."),
+    share("rejected", "Share of samples whose normality is rejected at 5 % (critical value 0.752)."),
+    share("rejected_1974", "The same with the older critical value 0.787."),
+)
+
+
+def compute(study: Study, options: Options) -> pa.Table:
+    """Return rejection rates and mean totals per size."""
+    return pa.Table.from_pylist([_row(sums, options.realizations) for sums in study.sums(options)])
+
+
+def _row(sums: SampleSums, realizations: int) -> Row:
+    return {
+        "size": sums.size,
+        "n_samples": len(sums.normality),
+        "n_realizations": realizations,
+        "mean_usage": float(sums.mean.mean()),
+        "rejected": float((sums.normality > CRITICAL["D'Agostino 1986"]).mean()),
+        "rejected_1974": float((sums.normality > CRITICAL["Stephens 1974"]).mean()),
+    }
+
+
+def plot(result: pa.Table) -> Any:
+    """Draw the rejection rate over N, measured and published."""
+    labels = {"rejected": "measured (0.752)", "rejected_1974": "measured (0.787)", "published": "published"}
+    rows = melted(added(result, published=lambda row: PUBLISHED.get(row["size"])), labels, "rate")
+    x, y = log_axis("size", "tasks per sample", least=None), axis("rate", "rejected at 5 %", axis={"format": "%"})
+    chart = Plot(rows, x=x, y=y, color=axis("series", None)).add(line(point=True))
+    return chart.draw("How often the normality of a total is rejected")
+
+
+def _of_size(result: pa.Table, size: int, column: str, *, as_published: bool = False) -> float:
+    """A number of one size; a test on more realizations rejects more, so only the paper's number compares."""
+    row = rows_where(result, f"the pool has fewer than {size} tasks", size=size)[0]
+    if as_published and row["n_realizations"] != REALIZATIONS:
+        raise NotApplicable(f"the published test is on {REALIZATIONS:,} realizations")
+    return float(row[column])
+
+
+def _rate(size: int, column: str, critical: str) -> Claim:
+    return Claim(
+        f"S1-table1-{size}-{critical}",
+        f"normality is rejected for this share of sums of {size} tasks (critical value {critical}; holds within"
+        " 5 points)",
+        near(PUBLISHED[size], 0.05),
+        lambda r: _of_size(r, size, column, as_published=True),
+    )
+
+
+def _mean(size: int) -> Claim:
+    return Claim(
+        f"S1-table1-mean-{size}",
+        f"the mean total usage of {size} tasks is this many machines (holds within 5 %)",
+        near(PUBLISHED_MEAN[size], 0.05 * PUBLISHED_MEAN[size]),
+        lambda r: _of_size(r, size, "mean_usage"),
+    )
+
+
+CLAIMS = from_source(
+    f"{GPA_PAPER}, Table 1",
+    *(_rate(size, "rejected", "0.752") for size in PUBLISHED),
+    *(_rate(size, "rejected_1974", "0.787") for size in PUBLISHED),
+    *(_mean(size) for size in (10, 100, 500)),
+)
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Table 1", order=207, options=SUMS)

@@ -1,0 +1,80 @@
+"""How much more does CPU usage vary from second to second than from window to window?
+
+Fig. 2 of Janus & Rzadca (SoCC'17): the standard deviation (ddof 0) of every long task's one-second samples
+and of its window averages, as two cumulative distributions over tasks.  Windows weigh by their length in
+2019.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
+from borgtrace.colocation.experiments._charts import SERIES_COLOURS
+from borgtrace.colocation.experiments._columns import SERIES
+from borgtrace.colocation.options import Options
+from borgtrace.colocation.study import Study
+from borgtrace.recipe import Claim
+from borgtrace.recipe.charts import Plot, axis, line, palette
+from borgtrace.recipe.columns import declare, share
+from borgtrace.recipe.criteria import above, at_least
+
+BOTH: tuple[Literal["inst", "avg"], ...] = ("inst", "avg")
+SHARES = np.concatenate((np.arange(100) / 100, [0.995, 0.999, 1.0]))
+RESULT = declare(
+    "usage_deviation",
+    "series and share of tasks",
+    ("series", "share"),
+    SERIES,
+    share("share", "Share of the tasks."),
+    share("deviation", "Standard deviation of CPU usage that this share of the tasks does not exceed."),
+)
+
+
+def compute(study: Study, options: Options) -> pa.Table:
+    """Return both distributions as quantiles."""
+    pool = study.pool(options)
+    quantiles = {series: np.quantile(pool.std(series), SHARES) for series in BOTH}
+    return pa.concat_tables(
+        pa.table({"series": [series] * len(SHARES), "share": SHARES, "deviation": deviation})
+        for series, deviation in quantiles.items()
+    )
+
+
+def plot(result: pa.Table) -> Any:
+    """Draw the two cumulative distributions."""
+    x, y = axis("deviation", "standard deviation [machines]"), axis("share", axis={"format": "%"})
+    chart = Plot(result, RESULT, x=x, y=y, order="share", color=palette("series", SERIES_COLOURS, "CPU usage"))
+    return chart.add(line()).draw("Standard deviation of a task's CPU usage")
+
+
+def _quantiles(result: pa.Table, series: str) -> NDArray[np.float64]:
+    return np.array([row["deviation"] for row in result.to_pylist() if row["series"] == series])
+
+
+def _median_ratio(result: pa.Table) -> float | None:
+    inst, avg = (_quantiles(result, series)[50] for series in BOTH)
+    return float(inst / avg) if avg else None
+
+
+def _share_above(result: pa.Table) -> float:
+    return float((_quantiles(result, "inst") >= _quantiles(result, "avg")).mean())
+
+
+CLAIMS = from_source(
+    f"{GPA_PAPER}, §3.3, Fig. 2",
+    Claim(
+        "S1-fig2", "one-second samples vary more than window averages (ratio of the medians)", above(1), _median_ratio
+    ),
+    Claim(
+        "S1-fig2-everywhere",
+        "they do so over the whole range of tasks (share of the quantiles)",
+        at_least(0.95, "≈ 1"),
+        _share_above,
+    ),
+)
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 2", order=202)

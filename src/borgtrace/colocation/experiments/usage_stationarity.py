@@ -1,0 +1,92 @@
+"""Does a task's CPU usage keep its distribution over time?
+
+§3.4 of Janus & Rzadca (SoCC'17): two random windows of Δ samples each of one task are compared by the two-
+sample Kolmogorov–Smirnov test at 5 %, for Δ = 12, 24, 36 (one to three hours of five minutes).  Window k
+holds samples kΔ + 1 … kΔ + Δ; as printed in the paper it ends at kΔ + Δ − 1 and is one short: both are
+tested, with the exact distribution of the statistic.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
+from borgtrace.colocation.experiments._rows import value
+from borgtrace.colocation.options import Options
+from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.study import Study
+from borgtrace.kernels.draws import task_keys
+from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
+from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe.charts import Plot, added, axis, bar
+from borgtrace.recipe.columns import count, declare, share
+from borgtrace.recipe.criteria import between
+
+SPACINGS = (12, 24, 36)
+SIGNIFICANCE = 0.05
+RESULT = declare(
+    "usage_stationarity",
+    "spacing and length of the windows",
+    ("spacing", "length"),
+    count("spacing", "Δ: samples from the start of one window to that of the next."),
+    count("length", "Samples in a window: Δ as defined, Δ − 1 as printed."),
+    count("n_tasks", "Tasks with at least two windows."),
+    share("rejected", "Share of them whose two windows differ at 5 %."),
+)
+
+
+def rejections(pool: Pool, spacing: int, length: int, seed: int = 0) -> tuple[int, int]:
+    """Number of tasks whose two windows differ at 5 %, and number of tasks with two windows."""
+    steps = np.empty(len(pool), np.int64)
+    keys = task_keys(seed, pool.collection_id, pool.instance_index)
+    window_pairs(pool.inst, pool.offsets, keys, spacing, length, steps)
+    p_values = np.array([ks_p_value(length, k) for k in range(length + 1)])
+    tested = steps[steps >= 0]
+    return int((p_values[tested] < SIGNIFICANCE).sum()), tested.size
+
+
+def compute(study: Study, options: Options) -> pa.Table:
+    """Return the share of tasks whose windows differ, for both readings of a window."""
+    pool, rows = study.pool(options), []
+    for spacing in SPACINGS:
+        for length in (spacing, spacing - 1):
+            rejected, tested = rejections(pool, spacing, length, options.seed)
+            if tested:
+                share = rejected / tested
+                rows.append({"spacing": spacing, "length": length, "n_tasks": tested, "rejected": share})
+    if not rows:
+        raise NotApplicable(f"no task has two windows of {SPACINGS[0]} samples")
+    return pa.Table.from_pylist(rows)
+
+
+def plot(result: pa.Table) -> Any:
+    """Draw the rejection rate per spacing, for both readings."""
+    rows = added(result, window=lambda row: "as defined" if row["length"] == row["spacing"] else "as printed")
+    x = axis("spacing", "samples per window", type="O", axis={"labelAngle": 0})
+    y = axis("rejected", "rejected at 5 %", axis={"format": "%"})
+    chart = Plot(rows, RESULT, x=x, y=y, xOffset="window", color="window")
+    return chart.add(bar()).draw("Tasks whose usage changes its distribution")
+
+
+def _about_a_third(spacing: int, length: int, reading: str) -> Claim:
+    reason = f"no task has two windows of {spacing} samples"
+    return Claim(
+        f"S1-ks-{spacing}-{length}",
+        f"two windows of {spacing} samples ({reading}) differ for about 30 % of tasks (holds if 20 to 40 %)",
+        between(0.20, 0.40, 0.30),
+        lambda r: value(r, "rejected", reason, spacing=spacing, length=length),
+    )
+
+
+CLAIMS = from_source(
+    f"{GPA_PAPER}, §3.4",
+    *(
+        _about_a_third(spacing, spacing - short, reading)
+        for spacing in SPACINGS
+        for short, reading in ((0, "as defined"), (1, "as printed"))
+    ),
+)
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, §3.4", order=204)

@@ -1,0 +1,201 @@
+"""A study: the tasks that experiments are about, and what several experiments share about them, each made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from borgtrace.colocation.grid import Grid
+from borgtrace.colocation.instances import Instance, Instances, split
+from borgtrace.colocation.inventory import PUBLISHED, Numbers, capacity_table
+from borgtrace.colocation.options import Options
+from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.preparation import prepare
+from borgtrace.colocation.sample_sums import SampleSums, sample_sums
+from borgtrace.lifecycle import code_version
+from borgtrace.recipe import Provenance, Tables
+from borgtrace.store import Store
+
+Made = TypeVar("Made")
+
+
+class Source(Protocol):
+    """Where the tasks of a study come from."""
+
+    @property
+    def name(self) -> str:
+        """Path or description, for messages."""
+        ...
+
+    def pool(self, options: Options) -> Pool:
+        """At most ``options.tasks`` tasks, drawn without replacement."""
+        ...
+
+    def machines(self) -> Numbers:
+        """Kinds of machines, as :func:`borgtrace.colocation.inventory.capacity_table`."""
+        ...
+
+    def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
+        """Say what a result comes from."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class _Stored:
+    """The long tasks of a store."""
+
+    tables: Tables
+
+    @property
+    def name(self) -> str:
+        return self.tables.name
+
+    def pool(self, options: Options) -> Pool:
+        return prepare(self.tables, options.tasks, options.seed, options.instantaneous)
+
+    def machines(self) -> Numbers:
+        return capacity_table(self.tables)
+
+    def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
+        return self.tables.provenance(parameters, seconds)
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """A pool that came from a file or from the generator."""
+
+    whole: Pool
+
+    @property
+    def name(self) -> str:
+        return self.whole.source
+
+    def pool(self, options: Options) -> Pool:
+        if options.tasks >= len(self.whole):
+            return self.whole
+        return self.whole.take(self.whole.sample(options.tasks, options.seed))
+
+    def machines(self) -> Numbers:
+        return np.array(PUBLISHED)
+
+    def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
+        return Provenance(
+            store=self.name,
+            digest="",
+            generation=self.whole.generation or "2011",
+            cell="",
+            is_synthetic=self.whole.is_synthetic,
+            where="",
+            engine="numba",
+            code_version=code_version(),
+            parameters=dict(parameters),
+            seconds=seconds,
+        )
+
+
+class Study:
+    """A pool of tasks, with the instances, grids and sums that experiments on it share.
+
+    Preparing a pool takes a minute on a whole trace, and the realizations of one instance 200 MB; so what one
+    experiment has made, the next one finds here.
+
+    Parameters
+    ----------
+    pool
+        The tasks.  Studies of a store are made by :meth:`of_store`.
+
+    Examples
+    --------
+    >>> from borgtrace.colocation.synthetic import synthetic_pool
+    >>> study = Study(synthetic_pool(30, seed=1))
+    >>> options = Options(tasks=20, realizations=100, size=5)
+    >>> len(study.pool(options)), study.instances(options).make(0).inst.shape
+    (20, (5, 100))
+    >>> study.grid(options) is study.grid(options)
+    True
+    """
+
+    def __init__(self, pool: Pool | Source) -> None:
+        self.source: Source = _Given(pool) if isinstance(pool, Pool) else pool
+        self._made: dict[Hashable, Any] = {}
+
+    @classmethod
+    def of_store(cls, store: Tables | Store | str | Path, engine: str | None = None) -> Study:
+        """Study the long tasks of a store (open, a path, or its tables on an engine), prepared when first asked for."""
+        return cls(_Stored(store if isinstance(store, Tables) else Tables.of(store, engine)))
+
+    def pool(self, options: Options) -> Pool:
+        """Return the tasks of the study, at most as many as asked for.
+
+        Raises
+        ------
+        NotApplicable
+            The store has no task that can be modelled; says why, with counts.
+        """
+        key = ("pool", options.tasks, options.seed, options.instantaneous)
+        return self.once(key, lambda: self.source.pool(options))
+
+    def instances(self, options: Options) -> Instances:
+        """Return the random instances; those made before are kept, whatever their number."""
+        return self._instances(self.pool(options), "whole", options)
+
+    def grid(self, options: Options) -> Grid:
+        """Return the grid that packs every instance and judges it as the paper does: on all realizations."""
+        key = ("grid", *_scale(options), options.instances)
+        return self.once(key, lambda: Grid(self.instances(options)))
+
+    def halves(self, options: Options) -> tuple[Grid, Grid]:
+        """Return a grid to judge on and a grid to learn on: other tasks (where the pool has enough), other draws.
+
+        Both judge by draws that no estimator has seen.
+        """
+        return self.once(("halves", *_scale(options), options.instances), lambda: self._halves(options))
+
+    def sums(self, options: Options) -> list[SampleSums]:
+        """Return the judged sums of random samples of tasks, for every size of the paper's Table 1.
+
+        Raises
+        ------
+        NotApplicable
+            The pool has fewer tasks than the smallest size.
+        """
+        key = ("sums", options.tasks, options.realizations, options.samples, options.seed, options.instantaneous)
+        return self.once(
+            key, lambda: sample_sums(self.pool(options), options.realizations, options.samples, options.seed)
+        )
+
+    def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
+        """Return what was made under `key`, making it at the first call."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: Made = self._made[key]
+        return made
+
+    def _halves(self, options: Options) -> tuple[Grid, Grid]:
+        pool = self.pool(options)
+        judged, held_out = split(pool, options.size, options.seed)
+        if judged is not pool:
+            return grids_of(judged, held_out, options)
+        other = self._instances(pool, "held out", replace(options, seed=options.seed + 1))
+        return Grid(self.instances(options), on_fresh=True), Grid(other, on_fresh=True)
+
+    def _instances(self, pool: Pool, part: str, options: Options) -> Instances:
+        kept: dict[int, Instance] = self.once(("kept", part, *_scale(options)), dict)
+        return Instances(pool, options.size, options.realizations, options.instances, options.seed, kept)
+
+
+def _scale(options: Options) -> tuple[Hashable, ...]:
+    return options.tasks, options.realizations, options.size, options.seed
+
+
+def grids_of(judged: Pool, held_out: Pool, options: Options) -> tuple[Grid, Grid]:
+    """Return grids over two pools, with draws of their own; both judge by draws that no estimator has seen."""
+    first, second = (
+        Instances(pool, options.size, options.realizations, options.instances, seed)
+        for pool, seed in ((judged, options.seed), (held_out, options.seed + 1))
+    )
+    return Grid(first, on_fresh=True), Grid(second, on_fresh=True)
