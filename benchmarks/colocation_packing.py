@@ -19,6 +19,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import norm
 
+from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation.experiments import (
     packing_averages,
     packing_base,
@@ -27,10 +28,9 @@ from borgtrace.colocation.experiments import (
     packing_rare_events,
     packing_rebalancing,
 )
-from borgtrace.colocation.experiments._grids import Scale, grid_of
 from borgtrace.colocation.instances import Instance, Instances
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.source import PoolTables
+from borgtrace.colocation.options import Options
+from borgtrace.colocation.study import Study
 from borgtrace.placement._tree import gaussian_first_fit
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.machines import place
@@ -51,18 +51,18 @@ def main() -> None:
 
 
 def figures(instances: int) -> None:
-    warm = PoolTables(Pool.from_synth(200, seed=1))
+    warm = Study(synthetic_pool(200, seed=1))
     shown = [cell for module in FIGURES for cell in module.cells()]
     cells = [replace(cell, packer=packer) for cell in shown for packer in ("best-fit", "first-fit")]
-    grid_of(warm, Scale(200, 200, 1, 50, 0)).outcomes(cells)
-    tables = PoolTables(Pool.from_synth(TASKS, seed=0))
-    scale = Scale(TASKS, REALIZATIONS, instances, SIZE, 0)
+    warm.grid(Options(tasks=200, realizations=200, instances=1, size=50)).outcomes(cells)
+    tables = Study(synthetic_pool(TASKS, seed=0))
+    options = Options(tasks=TASKS, realizations=REALIZATIONS, instances=instances, size=SIZE)
     start = time.perf_counter()
-    grid_of(tables, scale).outcomes(cells)
-    findings = [f for m in FIGURES for f in m.RECIPE.run(tables, instances=instances).findings]
+    tables.grid(options).outcomes(cells)
+    findings = [f for m in FIGURES for f in m.EXPERIMENT.run(tables, instances=instances).findings]
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    drawn = Instances(tables.pool, SIZE, REALIZATIONS, instances, 0)
+    drawn = Instances(tables.pool(options), SIZE, REALIZATIONS, instances, 0)
     floor = _floor(drawn) * instances
     ways = len(dict.fromkeys(cells))
     plain = _plain_numpy(drawn.make(0))
@@ -108,7 +108,7 @@ def _plain_numpy(instance: Instance) -> float:
 
 
 def _tasks(n: int) -> tuple[np.ndarray, np.ndarray]:
-    pool = Pool.from_synth(100_000, seed=0)
+    pool = synthetic_pool(100_000, seed=0)
     chosen = np.random.default_rng(0).integers(0, len(pool), n)
     return pool.mean()[chosen], pool.std()[chosen] ** 2
 
@@ -146,9 +146,9 @@ def million(_: int) -> None:
 
 
 def promise(instances: int) -> None:
-    tables = PoolTables(Pool.from_synth(TASKS, seed=0))
+    tables = Study(synthetic_pool(TASKS, seed=0))
     start = time.perf_counter()
-    result = packing_rare_events.RECIPE.run(tables, instances=instances)
+    result = packing_rare_events.EXPERIMENT.run(tables, instances=instances)
     print(f"rho = .001, {instances} instances, {time.perf_counter() - start:.0f} s")
     print("  pool          estimator       rebal  machines  unplaced   q/rho  +-      predicted/rho  GPA at the same q")
     for row in result.table.to_pylist():

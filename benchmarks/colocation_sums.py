@@ -21,14 +21,14 @@ import numba
 import numpy as np
 from scipy import stats
 
+from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation._sums import add_samples
-from borgtrace.colocation.percentile_error import RECIPE as FIGURE_6
-from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.experiments.percentile_error import EXPERIMENT as FIGURE_6
+from borgtrace.colocation.experiments.sum_normality import EXPERIMENT as TABLE_1
+from borgtrace.colocation.experiments.sum_normality import PUBLISHED, PUBLISHED_MEAN
 from borgtrace.colocation.sample_sums import LEVELS, SIZES, judge_samples
-from borgtrace.colocation.source import PoolTables, shared
-from borgtrace.colocation.sum_normality import PUBLISHED, PUBLISHED_MEAN
-from borgtrace.colocation.sum_normality import RECIPE as TABLE_1
+from borgtrace.colocation.study import Study
 
 SEED = 0
 
@@ -117,9 +117,9 @@ def report(pool, rows, args):
 
 def paper(pool, args, found):
     """Print what was measured beside what the paper printed."""
-    tables = PoolTables(pool)
+    tables = Study(pool)
     parameters = {"tasks": args.tasks, "realizations": args.realizations, "samples": args.samples, "seed": SEED}
-    shared(tables, ("sums", *parameters.values(), "sampled"), lambda: found)
+    tables.once(("sums", *parameters.values(), "sampled"), lambda: found)
     table, figure = TABLE_1.run(tables, **parameters), FIGURE_6.run(tables, **parameters)
     print("\n| N | rejected | published | rejected, critical value 0.787 | mean total | published |")
     print("|--:|--:|--:|--:|--:|--:|")
@@ -144,7 +144,7 @@ def main(argv=None):
     for name, default in (("tasks", 100_000), ("realizations", 10_000), ("samples", 10_000), ("peer", 12)):
         parser.add_argument(f"--{name}", type=int, default=default)
     args = parser.parse_args(argv)
-    pool = Pool.from_synth(args.tasks, SEED)
+    pool = synthetic_pool(args.tasks, SEED)
     start = time.perf_counter()
     rows = pool.draw(np.arange(len(pool)), args.realizations, SEED)
     drawn = time.perf_counter() - start

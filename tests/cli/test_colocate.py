@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.cli import main
-from borgtrace.colocation.pool import Pool
+from borgtrace.colocation import read_pool, synthetic_pool
 
 FAST = ["--realizations", "150", "--instances", "2", "--size", "40"]
 
@@ -47,7 +47,7 @@ def test_a_pool_goes_to_a_file_and_comes_back_the_same(tmp_path: Path, capsys):
     file = tmp_path / "pool.parquet"
     assert run("--synthetic", "50", "--seed", "3", "--export-pool", str(file)) == 0
     assert "50 tasks" in capsys.readouterr().err
-    assert (Pool.from_file(file).inst == Pool.from_synth(50, 3).inst).all()
+    assert (read_pool(file).inst == synthetic_pool(50, 3).inst).all()
     arguments = ("--experiment", "packing_rebalancing", "--seed", "3", *FAST)
     assert run("--pool", str(file), *arguments) == 0
     from_file = capsys.readouterr().out

@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import numpy as np
 import pytest
 
-from borgtrace.colocation.deviation_regression import line
+from borgtrace.colocation import find_experiments, synthetic_pool
+from borgtrace.colocation.experiments.deviation_regression import regression
+from borgtrace.colocation.experiments.relative_difference import SIZES, differences
+from borgtrace.colocation.experiments.usage_shapes import histograms
+from borgtrace.colocation.experiments.usage_stationarity import rejections
+from borgtrace.colocation.options import Options
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.relative_difference import SIZES, differences
-from borgtrace.colocation.source import PoolTables, pool_of
-from borgtrace.colocation.stationarity import rejections
-from borgtrace.colocation.usage_shapes import histograms
+from borgtrace.colocation.study import Study
 from borgtrace.errors import UsageError
-from borgtrace.recipe import Recipe
 from tests.analyses.tiny import tiny
 from tests.colocation.test_pool import make
 
 MODULES = (
-    "preparation_steps",
+    "colocation_preparation",
     "relative_difference",
-    "deviation",
+    "usage_deviation",
     "deviation_regression",
-    "stationarity",
+    "usage_stationarity",
     "usage_shapes",
     "sum_examples",
     "sum_normality",
     "percentile_error",
 )
-RECIPES: dict[str, Recipe] = {name: importlib.import_module(f"borgtrace.colocation.{name}").RECIPE for name in MODULES}
+EXPERIMENTS = find_experiments()
 SMALL = {"realizations": 400, "samples": 40, "seed": 3}
 
 
 def ask(name: str, pool: Pool, **params: Any) -> list[dict[str, Any]]:
     """The rows of a recipe's answer on a pool."""
-    recipe = RECIPES[name]
+    recipe = EXPERIMENTS[name]
     known = {key: value for key, value in {**SMALL, **params}.items() if key in recipe.parameters}
-    result = recipe.run(PoolTables(pool), **known)
+    result = recipe.run(Study(pool), **known)
     assert result.not_applicable is None, result.not_applicable
     rows: list[dict[str, Any]] = result.table.to_pylist()
     return rows
@@ -46,15 +46,15 @@ def ask(name: str, pool: Pool, **params: Any) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def pool() -> Pool:
-    return Pool.from_synth(400, seed=8)
+    return synthetic_pool(400, seed=8)
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_contract(name: str, pool: Pool) -> None:
     """Same seed, same rows; a chart; every claim judged; no NaN; synthetic pools are called synthetic."""
-    recipe = RECIPES[name]
+    recipe = EXPERIMENTS[name]
     params = {key: value for key, value in SMALL.items() if key in recipe.parameters}
-    first, second = (recipe.run(PoolTables(pool), **params) for _ in range(2))
+    first, second = (recipe.run(Study(pool), **params) for _ in range(2))
     assert first.table.equals(second.table)
     assert first.table.num_rows
     for column in first.table.columns:
@@ -69,20 +69,20 @@ def test_contract(name: str, pool: Pool) -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_store_without_usage_is_not_applicable(name: str) -> None:
-    result = RECIPES[name].run(tiny())
+    result = EXPERIMENTS[name].run(tiny())
     assert result.not_applicable == "the store holds no rows of tasks"
     assert all(finding.verdict == "not applicable" for finding in result.findings)
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_pool_of_one_task_answers_or_says_why(name: str) -> None:
-    result = RECIPES[name].run(PoolTables(make([[0.5] * 24])))
+    result = EXPERIMENTS[name].run(Study(make([[0.5] * 24])))
     reasons = {
         "usage_shapes": "16 clusters need as many different tasks, the pool has 1",
         "sum_examples": "the pool has 1 long tasks, the smallest sample needs 10",
         "sum_normality": "the pool has 1 long tasks, the smallest sample needs 10",
         "percentile_error": "the pool has 1 long tasks, the smallest sample needs 10",
-        "preparation_steps": None,
+        "colocation_preparation": None,
     }
     assert result.not_applicable == reasons.get(name)
 
@@ -90,26 +90,22 @@ def test_a_pool_of_one_task_answers_or_says_why(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "params", "message"),
     [
-        (
-            "sum_normality",
-            {"realizations": 99},
-            "--realizations: too few to see a high percentile: expected at least 100, got 99",
-        ),
-        ("percentile_error", {"samples": 0}, "--samples: not a number of samples: expected at least 1, got 0"),
-        ("deviation", {"tasks": 0}, "--tasks: not a sample size: expected at least 1, got 0"),
+        ("sum_normality", {"realizations": 99}, "--realizations: too few: expected at least 100, got 99"),
+        ("percentile_error", {"samples": 0}, "--samples: too few: expected at least 1, got 0"),
+        ("usage_deviation", {"tasks": 0}, "--tasks: too few: expected at least 1, got 0"),
     ],
 )
 def test_refuses(name: str, params: dict[str, int], message: str, pool: Pool) -> None:
     with pytest.raises(UsageError) as error:
-        RECIPES[name].run(PoolTables(pool), **params)
+        EXPERIMENTS[name].run(Study(pool), **params)
     assert str(error.value) == message
 
 
 def test_questions_share_a_pool_of_the_size_asked_for(pool: Pool) -> None:
-    tables = PoolTables(pool)
-    assert pool_of(tables) is pool
-    assert len(pool_of(tables, 50, seed=1)) == 50
-    assert pool_of(tables, 50, seed=1) is pool_of(tables, 50, seed=1)
+    study, fifty = Study(pool), Options(tasks=50, seed=1)
+    assert study.pool(Options()) is pool
+    assert len(study.pool(fifty)) == 50
+    assert study.pool(fifty) is study.pool(fifty)
 
 
 def test_all_windows_of_a_task_give_its_mean_exactly() -> None:
@@ -128,7 +124,7 @@ def test_a_task_that_averages_zero_has_no_relative_difference() -> None:
 
 def test_deviations_by_hand() -> None:
     """Half of the tasks constant, half at 0 and 2: σ is 0 or 1, of averages 0 or 10."""
-    rows = ask("deviation", make([[1, 1]] * 5 + [[0, 2]] * 5))
+    rows = ask("usage_deviation", make([[1, 1]] * 5 + [[0, 2]] * 5))
     found = {(row["series"], row["share"]): row["deviation"] for row in rows}
     assert found["inst", 0.25] == 0
     assert found["inst", 0.75] == pytest.approx(1)
@@ -136,8 +132,8 @@ def test_deviations_by_hand() -> None:
 
 
 def test_line_by_hand() -> None:
-    assert line(np.array([1.0, 2.0, 4.0]), np.array([3.0, 5.0, 9.0])) == pytest.approx((2, 1))
-    assert line(np.array([1.0, 1.0]), np.array([1.0, 2.0])) is None
+    assert regression(np.array([1.0, 2.0, 4.0]), np.array([3.0, 5.0, 9.0])) == pytest.approx((2, 1))
+    assert regression(np.array([1.0, 1.0]), np.array([1.0, 2.0])) is None
 
 
 def test_regression_cells_count_every_task_once(pool: Pool) -> None:
@@ -204,7 +200,7 @@ def test_totals_of_gaussian_tasks_are_normal() -> None:
 def test_published_rates_compare_with_the_papers_number_of_realizations(
     realizations: int, verdicts: set[str], pool: Pool
 ) -> None:
-    result = RECIPES["sum_normality"].run(PoolTables(pool), realizations=realizations, samples=4)
+    result = EXPERIMENTS["sum_normality"].run(Study(pool), realizations=realizations, samples=4)
     found = {f.verdict for f in result.findings if f.id.startswith("S1-table1-10-")}
     assert found <= verdicts
     assert any(f.verdict != "not applicable" for f in result.findings if f.id == "S1-table1-mean-10")
@@ -213,5 +209,5 @@ def test_published_rates_compare_with_the_papers_number_of_realizations(
 def test_totals_of_idle_tasks_have_no_relative_error() -> None:
     """All realized percentiles are 0: said so, not divided by."""
     pool = make([[0.0] * 24] * 12)
-    result = RECIPES["percentile_error"].run(PoolTables(pool), realizations=100, samples=5)
+    result = EXPERIMENTS["percentile_error"].run(Study(pool), realizations=100, samples=5)
     assert result.not_applicable == "all realized percentiles are 0"

@@ -9,22 +9,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from borgtrace.colocation import find_experiments, synthetic_pool
 from borgtrace.colocation.experiments import packing_base, packing_rebalancing
 from borgtrace.colocation.experiments._outcomes import find, to_table, value
 from borgtrace.colocation.grid import Cell, Outcome
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.source import PoolTables
+from borgtrace.colocation.study import Study
 from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.registry import parse_estimator
-from borgtrace.recipe import NotApplicable, recipes
+from borgtrace.recipe import NotApplicable
 
-EXPERIMENTS = [name for name, r in recipes().items() if r.module.startswith("borgtrace.colocation.experiments.")]
+EXPERIMENTS = [name for name in find_experiments() if name.startswith(("packing_", "task_"))]
 SMALL = {"realizations": 200, "instances": 2, "size": 60, "hours": 4}
 
 
 @pytest.fixture(scope="module")
-def tables() -> PoolTables:
-    pool = Pool.from_synth(200, seed=3)
+def tables() -> Study:
+    pool = synthetic_pool(200, seed=3)
     rng = np.random.default_rng(0)
     shift = rng.integers(0, 12, len(pool)) * 300
     known = replace(
@@ -37,7 +37,7 @@ def tables() -> PoolTables:
         collection_id=np.arange(len(pool)) // 4,
         instance_index=np.arange(len(pool)) % 4,
     )
-    return PoolTables(known)
+    return Study(known)
 
 
 def test_there_are_fourteen():
@@ -61,7 +61,7 @@ def test_there_are_fourteen():
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_it_runs_draws_and_holds_no_nan(name, tables):
-    recipe = recipes()[name]
+    recipe = find_experiments()[name]
     options = {key: v for key, v in SMALL.items() if key in recipe.parameters}
     if name == "packing_online":
         options = {"tasks": 60}
@@ -80,28 +80,28 @@ def test_it_runs_draws_and_holds_no_nan(name, tables):
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_it_is_deterministic(name, tables):
-    recipe = recipes()[name]
+    recipe = find_experiments()[name]
     options = {key: v for key, v in SMALL.items() if key in recipe.parameters}
     if name == "packing_online":
         options = {"tasks": 40}
-    again = PoolTables(tables.pool)
+    again = Study(tables.source.whole)
     assert recipe.run(tables, **options).table.equals(recipe.run(again, **options).table)
 
 
 @pytest.mark.parametrize("name", ["packing_memory", "packing_online", "packing_replay", "task_correlation"])
 def test_it_says_what_a_bare_pool_cannot_answer(name):
-    bare = replace(Pool.from_synth(30, seed=1), start=None, seconds=None, memory=None)
-    result = recipes()[name].run(PoolTables(bare))
+    bare = replace(synthetic_pool(30, seed=1), start=None, seconds=None, memory=None)
+    result = find_experiments()[name].run(Study(bare))
     assert result.not_applicable in ("no memory was observed", "the pool has no time stamps")
     assert all(finding.verdict == "not applicable" for finding in result.findings)
 
 
 def test_too_few_realizations(tables):
     with pytest.raises(UsageError) as caught:
-        packing_base.RECIPE.run(tables, realizations=99)
-    assert str(caught.value) == "realizations: too few: expected at least 100, got 99"
+        packing_base.EXPERIMENT.run(tables, realizations=99)
+    assert str(caught.value) == "--realizations: too few: expected at least 100, got 99"
     with pytest.raises(UsageError) as caught:
-        recipes()["packing_advice"].run(tables, target=1.0)
+        find_experiments()["packing_advice"].run(tables, target=1.0)
     assert str(caught.value) == "target: not a probability: expected above 0 and below 1, got 1"
 
 

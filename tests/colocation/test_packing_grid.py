@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation.experiments._outcomes import paper_estimators
 from borgtrace.colocation.grid import Cell, Grid, judge_instance
 from borgtrace.colocation.instances import Instance, Instances, split
-from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.options import Options
 from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.average import Average
 from borgtrace.placement.estimators.cantelli import Cantelli
@@ -17,7 +18,7 @@ from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.percentile import Percentile
 
-POOL = Pool.from_synth(400, seed=4)
+POOL = synthetic_pool(400, seed=4)
 
 
 def grid(threads: int = 2, count: int = 3) -> Grid:
@@ -96,14 +97,14 @@ def test_instances_draw_without_replacement_and_reproducibly():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"realizations": 99}, "realizations: too few: expected at least 100, got 99"),
-        ({"size": 0}, "size: too few: expected at least 1, got 0"),
-        ({"count": 0}, "instances: too few: expected at least 1, got 0"),
+        ({"realizations": 99}, "--realizations: too few: expected at least 100, got 99"),
+        ({"size": 0}, "--size: too few: expected at least 1, got 0"),
+        ({"instances": 0}, "--instances: too few: expected at least 1, got 0"),
     ],
 )
 def test_too_few_of_anything(options, message):
     with pytest.raises(UsageError) as caught:
-        Instances(POOL, **options)
+        Options(**options)
     assert str(caught.value) == message
 
 

@@ -8,19 +8,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation.advice import Interval, advise
 from borgtrace.colocation.experiments import packing_correlated, packing_machines, packing_replay, task_correlation
 from borgtrace.colocation.experiments.packing_advice import advice, advised
 from borgtrace.colocation.experiments.packing_two_targets import production
 from borgtrace.colocation.grid import Grid
-from borgtrace.colocation.heavier import heavier
+from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.instances import Instances
 from borgtrace.colocation.inventory import machines
 from borgtrace.colocation.online import simulate
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.quality import quality
 from borgtrace.colocation.raw_series import busiest_span, series, shuffled
-from borgtrace.colocation.source import PoolTables
+from borgtrace.colocation.study import Study
 from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.average import Average
 from borgtrace.placement.estimators.covariance import CovarianceGpa
@@ -104,13 +105,13 @@ def test_machines_are_drawn_by_their_number():
 def test_any_mix_of_machines():
     pool = on_clock(np.full((6, 30), 0.3))
     options = {"realizations": 100, "instances": 1, "size": 6}
-    small = packing_machines.RECIPE.run(PoolTables(pool), mix="0.5:1:1", **options).table.to_pylist()
+    small = packing_machines.EXPERIMENT.run(Study(pool), mix="0.5:1:1", **options).table.to_pylist()
     assert {row["capacity"] / row["n_machines"] for row in small} == {0.5}
     assert {(row["estimator"], row["n_machines"]) for row in small if row["estimator"] == "percentile 100"} == {
         ("percentile 100", 6)  # .3 + .3 does not fit into .5
     }
     with pytest.raises(UsageError) as caught:
-        packing_machines.RECIPE.run(PoolTables(pool), mix="1:1:2,0.5:0", **options)
+        packing_machines.EXPERIMENT.run(Study(pool), mix="1:1:2,0.5:0", **options)
     assert str(caught.value) == (
         "mix: not a kind of machine: expected CPU:MEMORY:NUMBER, all above 0, got 0.5:0; try 1:1:2,0.5:0.25:6"
     )
@@ -120,7 +121,7 @@ def test_any_mix_of_machines():
 
 
 def test_measured_correlation_within_and_across_jobs():
-    result = task_correlation.RECIPE.run(PoolTables(bursts(30, 8)))
+    result = task_correlation.EXPERIMENT.run(Study(bursts(30, 8)))
     found = {row["scope"]: row["mean"] for row in result.table.to_pylist()}
     assert found["within"] > 0.95
     assert abs(found["across"]) < 0.02
@@ -128,7 +129,7 @@ def test_measured_correlation_within_and_across_jobs():
 
 
 def test_covariance_and_keeping_jobs_apart_help_where_jobs_peak_together():
-    result = packing_correlated.RECIPE.run(PoolTables(bursts(40, 6, seed=2)), instances=3)
+    result = packing_correlated.EXPERIMENT.run(Study(bursts(40, 6, seed=2)), instances=3)
     assert {finding.id: finding.verdict for finding in result.findings} == {
         "correlated-independence": "does not hold",
         "correlated-apart": "holds",
@@ -176,7 +177,7 @@ def test_shuffling_keeps_each_tasks_values():
 
 
 def test_replay_tells_drift_from_simultaneity():
-    together = packing_replay.RECIPE.run(PoolTables(bursts(40, 6)), instances=2, realizations=2_000)
+    together = packing_replay.EXPERIMENT.run(Study(bursts(40, 6)), instances=2, realizations=2_000)
     verdicts = {finding.id: finding.verdict for finding in together.findings}
     assert (verdicts["replay-drift"], verdicts["replay-together"]) == ("holds", "does not hold")
 
@@ -256,11 +257,11 @@ def test_classes_come_from_priorities_or_are_said_to_be_random():
 
 
 def test_the_heavier_twin_keeps_every_mean():
-    pool = Pool.from_synth(200, seed=1)
-    twin = heavier(pool)
+    pool = synthetic_pool(200, seed=1)
+    twin = heavy_tail(pool)
     assert twin.mean() == pytest.approx(pool.mean(), rel=1e-5)
     assert twin.std().mean() > 1.15 * pool.std().mean()
-    assert (heavier(pool).inst == twin.inst).all()
+    assert (heavy_tail(pool).inst == twin.inst).all()
 
 
 def test_intervals():
@@ -271,7 +272,7 @@ def test_intervals():
 
 @pytest.fixture(scope="module")
 def pool_with_requests() -> Pool:
-    pool = Pool.from_synth(400, seed=6)
+    pool = synthetic_pool(400, seed=6)
     return replace(pool, cpu_request=(3 * pool.mean()).astype(np.float32))
 
 
@@ -295,10 +296,10 @@ def test_advice_takes_the_fewest_machines_that_keep_the_target(pool_with_request
 
 
 def test_advice_in_words(pool_with_requests):
-    from borgtrace.colocation.experiments.packing_advice import RECIPE
+    from borgtrace.colocation.experiments.packing_advice import EXPERIMENT
 
     options = {"realizations": 300, "instances": 3, "size": 100, "target": 0.01}
-    result = RECIPE.run(PoolTables(pool_with_requests), **options)
+    result = EXPERIMENT.run(Study(pool_with_requests), **options)
     row, text = advised(result.table), advice(result.table)
     assert text.startswith(f"To stay at most 0.01 of the time over capacity 1, pack by {row['estimator']} ")
     for words in (
@@ -314,9 +315,9 @@ def test_advice_in_words(pool_with_requests):
 
 def test_no_advice_where_nothing_keeps_the_target():
     pool = on_clock(np.full((4, 30), 1.4))
-    from borgtrace.colocation.experiments.packing_advice import RECIPE
+    from borgtrace.colocation.experiments.packing_advice import EXPERIMENT
 
-    result = RECIPE.run(PoolTables(pool), realizations=100, instances=2, size=4, target=0.5)
+    result = EXPERIMENT.run(Study(pool), realizations=100, instances=2, size=4, target=0.5)
     assert result.table["n_unplaceable"].to_pylist() == [4.0] * result.table.num_rows
     assert "count as one machine each" in advice(result.table)
     assert not np.isnan(np.array([row["q"] for row in result.table.to_pylist()])).any()

@@ -8,18 +8,18 @@ import sys
 
 import pytest
 
+from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation.experiments import packing_base, packing_rare_events, packing_rebalancing
 from borgtrace.colocation.experiments._outcomes import value
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.source import PoolTables
+from borgtrace.colocation.study import Study
 
 SCRIPT = """
 import json, resource
-from borgtrace.colocation.percentile_error import RECIPE as FIGURE_6
+from borgtrace.colocation.experiments.percentile_error import EXPERIMENT as FIGURE_6
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.source import PoolTables
-from borgtrace.colocation.sum_normality import RECIPE as TABLE_1
-tables = PoolTables(Pool.from_synth(100_000, seed=0))
+from borgtrace.colocation.study import Study
+from borgtrace.colocation.experiments.sum_normality import EXPERIMENT as TABLE_1
+tables = Study(synthetic_pool(100_000, seed=0))
 rows = [recipe.run(tables, samples=2000).table.to_pylist() for recipe in (TABLE_1, FIGURE_6)]
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
 print(json.dumps([*rows, peak]))
@@ -45,13 +45,13 @@ def test_the_calibrated_pool_at_the_papers_scale() -> None:
 
 
 @pytest.fixture(scope="module")
-def calibrated() -> PoolTables:
-    return PoolTables(Pool.from_synth(100_000, seed=0))
+def calibrated() -> Study:
+    return Study(synthetic_pool(100_000, seed=0))
 
 
 @pytest.mark.scale
-def test_the_packings_of_the_paper(calibrated: PoolTables) -> None:
-    base = packing_base.RECIPE.run(calibrated, instances=50).table
+def test_the_packings_of_the_paper(calibrated: Study) -> None:
+    base = packing_base.EXPERIMENT.run(calibrated, instances=50).table
     cell = {"packer": "best-fit"}
     assert value(base, "m_abs", estimator="average", parameter=1.0, **cell) == pytest.approx(28, abs=0.5)
     published = {
@@ -68,13 +68,13 @@ def test_the_packings_of_the_paper(calibrated: PoolTables) -> None:
     rare = {("cantelli", 1.7): 2e-6, ("cantelli", 1.0): 3e-4, ("percentile", 90.0): 7e-5, ("percentile", 95.0): 5e-6}
     for (estimator, parameter), q in rare.items():
         assert q / 5 <= value(base, "q", estimator=estimator, parameter=parameter, **cell) <= q * 5
-    fall = packing_rebalancing.mean_fall(packing_rebalancing.RECIPE.run(calibrated, instances=50).table)
+    fall = packing_rebalancing.mean_fall(packing_rebalancing.EXPERIMENT.run(calibrated, instances=50).table)
     assert 0.04 <= fall <= 0.09
 
 
 @pytest.mark.scale
-def test_the_promise_of_99_9_percent(calibrated: PoolTables) -> None:
-    result = packing_rare_events.RECIPE.run(calibrated, instances=30).table
+def test_the_promise_of_99_9_percent(calibrated: Study) -> None:
+    result = packing_rare_events.EXPERIMENT.run(calibrated, instances=30).table
     rows = {(r["pool"], r["is_rebalanced"]): r for r in result.to_pylist() if r["estimator"] == "convolution"}
     for pool in ("as it is", "heavier tail"):
         plain, filled = rows[pool, False], rows[pool, True]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation.pool import LEVELS, Pool
 from borgtrace.errors import UsageError
 
@@ -156,7 +157,7 @@ def test_refuses(call, message: str) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_synthetic_pool_says_so_and_is_prepared() -> None:
-    pool = Pool.from_synth(300, seed=4)
+    pool = synthetic_pool(300, seed=4)
     assert pool.is_synthetic
     assert pool.source == "300 synthetic long tasks, seed 4"
     assert pool.n_windows.min() >= 24

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from borgtrace.colocation import read_pool, write_pool
 from borgtrace.colocation.pool import PER_TASK, PER_WINDOW, Pool, Step
 from borgtrace.errors import SourceError
 
@@ -42,8 +43,8 @@ def full() -> Pool:
 
 def test_round_trip(tmp_path: Path) -> None:
     pool = full()
-    pool.write(tmp_path / "pool.parquet")
-    back = Pool.from_file(tmp_path / "pool.parquet")
+    write_pool(pool, tmp_path / "pool.parquet")
+    back = read_pool(tmp_path / "pool.parquet")
     for name in ("offsets", *PER_WINDOW, *PER_TASK):
         expected, got = getattr(pool, name), getattr(back, name)
         assert got.dtype == expected.dtype, name
@@ -54,8 +55,8 @@ def test_round_trip(tmp_path: Path) -> None:
 
 
 def test_same_pool_same_bytes(tmp_path: Path) -> None:
-    full().write(tmp_path / "a")
-    full().write(tmp_path / "b")
+    write_pool(full(), tmp_path / "a")
+    write_pool(full(), tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -66,7 +67,7 @@ def foreign(path: Path, **columns: Any) -> Path:
 
 def test_two_lists_are_enough(tmp_path: Path) -> None:
     path = foreign(tmp_path / "p", inst=[[0.5, 0.25], [1.0]], avg=[[0.5, 0.5], [1.0]])
-    pool = Pool.from_file(path)
+    pool = read_pool(path)
     assert pool.offsets.tolist() == [0, 2, 3]
     assert pool.inst.tolist() == [0.5, 0.25, 1]
     assert pool.collection_id.tolist() == [0, 1]
@@ -77,7 +78,7 @@ def test_two_lists_are_enough(tmp_path: Path) -> None:
 
 def test_a_task_column_is_the_identity(tmp_path: Path) -> None:
     path = foreign(tmp_path / "p", task=[70, 60], inst=[[0.5], [1.0]], avg=[[0.5], [1.0]])
-    assert Pool.from_file(path).collection_id.tolist() == [70, 60]
+    assert read_pool(path).collection_id.tolist() == [70, 60]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +108,7 @@ def test_a_task_column_is_the_identity(tmp_path: Path) -> None:
 def test_refuses(tmp_path: Path, columns: dict[str, Any], message: str) -> None:
     path = foreign(tmp_path / "p", **columns)
     with pytest.raises(SourceError) as error:
-        Pool.from_file(path)
+        read_pool(path)
     assert str(error.value) == f"{path}: {message}"
 
 
@@ -117,5 +118,5 @@ def test_refuses_what_is_no_pool_at_all(tmp_path: Path) -> None:
     empty = foreign(tmp_path / "empty", inst=pa.array([], pa.list_(pa.float32())))
     for path, message in ((missing, "no such file"), (text, "not a Parquet file"), (empty, "a pool without tasks")):
         with pytest.raises(SourceError) as error:
-            Pool.from_file(path)
+            read_pool(path)
         assert str(error.value) == f"{path}: {message}{WAY_OUT}"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from borgtrace.colocation.pool import Pool
+from borgtrace.colocation import prepare_pool
 from borgtrace.colocation.preparation import prepare
 from borgtrace.errors import UsageError
 from borgtrace.recipe import NotApplicable, Tables
@@ -191,7 +191,7 @@ def test_says_why_there_is_no_pool(tables, message: str) -> None:  # type: ignor
         prepare(tables())
     assert str(reason.value) == message
     with pytest.raises(UsageError) as error:
-        Pool.from_store(tables())
+        prepare_pool(tables())
     assert str(error.value) == f"store: {message}"
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation._samples import draw_subsets
-from borgtrace.colocation.percentile_error import errors
-from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.experiments.percentile_error import errors
 from borgtrace.colocation.sample_sums import judge_samples
 
 SEED, SAMPLES, REALIZATIONS = 11, 20, 3000
@@ -17,7 +17,7 @@ SIZES = (10, 50, 250)
 
 @pytest.fixture(scope="module")
 def realizations() -> np.ndarray:
-    pool = Pool.from_synth(500, seed=2)
+    pool = synthetic_pool(500, seed=2)
     return pool.draw(np.arange(len(pool)), REALIZATIONS, SEED)
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import borgtrace
-from borgtrace.colocation.pool import Pool
+from borgtrace.colocation import prepare_pool
 from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.synth import generate
@@ -36,7 +36,7 @@ def read(store: Path, table: str) -> pd.DataFrame:
 
 def test_the_pool_of_a_store_said_again(store: Path) -> None:
     opened = borgtrace.open(store)
-    pool = Pool.from_store(opened)
+    pool = prepare_pool(opened)
     tasks, usage = read(store, "tasks").set_index(KEY), read(store, "instance_usage")
     usage["seconds"] = (usage.end_time - usage.start_time) // 1_000_000
     by = usage.groupby(KEY)
@@ -67,20 +67,20 @@ def test_percentiles_know_what_the_sampled_second_knows(store: Path) -> None:
     opened = borgtrace.open(store)
     if opened.manifest.generation == "2011":
         with pytest.raises(UsageError) as error:
-            Pool.from_store(opened, instantaneous="histogram")
+            prepare_pool(opened, instantaneous="histogram")
         assert str(error.value) == (f"{store}: 2011 publishes no percentiles of CPU usage; take the sampled second")
         return
-    pool = Pool.from_store(opened, instantaneous="histogram")
+    pool = prepare_pool(opened, instantaneous="histogram")
     drawn = pool.draw(np.arange(len(pool)), 2000).mean(axis=1)
     assert drawn.mean() == pytest.approx(pool.mean("avg").mean(), rel=0.05)
-    sampled = Pool.from_store(opened)
+    sampled = prepare_pool(opened)
     np.testing.assert_array_equal(pool.inst, sampled.inst)
 
 
 def test_the_real_parts_have_no_long_tasks(real_store: Path) -> None:
     """One usage window per task could be had: the answer is a sentence with counts."""
     with pytest.raises(UsageError) as error:
-        Pool.from_store(borgtrace.open(real_store))
+        prepare_pool(borgtrace.open(real_store))
     text = str(error.value)
     assert text.startswith(f"{real_store}: no long task is left of 676: ")
     assert "fewer than 24 windows" in text

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from borgtrace.cli import _answers
-from borgtrace.colocation import Options, Study, experiments, prepare_pool, read_pool, synthetic_pool
+from borgtrace.colocation import Options, Study, find_experiments, prepare_pool, read_pool, synthetic_pool
 from borgtrace.colocation import write_pool as write
 from borgtrace.colocation.experiment import run_cells
 from borgtrace.colocation.experiments.packing_advice import EXPERIMENT as ADVICE
@@ -20,7 +20,7 @@ from borgtrace.recipe import NotApplicable
 
 def print_experiments() -> None:
     """Print names and questions."""
-    _answers.print_list(list(experiments().values()))
+    _answers.print_list(list(find_experiments().values()))
 
 
 def print_estimators() -> None:
@@ -96,7 +96,7 @@ def run(
     """Run experiments, all by default, the advice last; print it on stderr."""
     parameters = {name: value for name, value in given.items() if value is not None}
     Options(**parameters)  # refuses values outside their range before anything runs
-    known = experiments()
+    known = find_experiments()
     for name in names:
         if name not in known:
             raise UsageError("--experiment", "unknown name", expected="one of " + ", ".join(known), got=name)

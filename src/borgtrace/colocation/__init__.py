@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from borgtrace.colocation.experiment import Experiment, experiments
+from borgtrace.colocation.experiment import Experiment, find_experiments
 from borgtrace.colocation.grid import Cell, Grid, Outcome
 from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.instances import Instance, Instances
@@ -25,7 +25,7 @@ __all__ = [
     "Pool",
     "Realizations",
     "Study",
-    "experiments",
+    "find_experiments",
     "heavy_tail",
     "prepare_pool",
     "read_pool",

@@ -79,8 +79,12 @@ class Experiment(Question):
         options = Options(**parameters)
         study = self.subject(store) if engine is None else Study.of_store(store, engine)
         return Result.of(
-            self, lambda: self.compute(study, options), lambda seconds: study.source.provenance(parameters, seconds)
+            self, lambda: self._answer(study, options), lambda seconds: study.source.provenance(parameters, seconds)
         )
+
+    def _answer(self, study: Study, options: Options) -> pa.Table:
+        study.source.require(*self.reads)
+        return self.compute(study, options)
 
     def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, Any]:
         """Return the relational stages that prepare the pool; all the rest is arithmetic on arrays."""
@@ -128,7 +132,7 @@ def from_source(source: str, *claims: Claim) -> tuple[Claim, ...]:
     return tuple(claim if claim.source else replace(claim, source=source) for claim in claims)
 
 
-def experiments() -> dict[str, Experiment]:
+def find_experiments() -> dict[str, Experiment]:
     """Return the experiments by name, in their order."""
     return {name: found for name, found in recipes().items() if isinstance(found, Experiment)}
 

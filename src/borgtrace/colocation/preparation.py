@@ -123,7 +123,6 @@ def prepare(tables: Tables, tasks: int = 100_000, seed: int = 0, instantaneous: 
     NotApplicable
         No task passes, or the percentiles are asked for and there are none.
     """
-    tables.require("tasks", "instance_usage")
     if instantaneous == "histogram" and not dialect(tables.generation).publishes("cpu_usage_distribution"):
         raise NotApplicable(f"{tables.generation} publishes no percentiles of CPU usage; take the sampled second")
     passed = eligible(tables)

@@ -35,6 +35,10 @@ class Source(Protocol):
         """At most ``options.tasks`` tasks, drawn without replacement."""
         ...
 
+    def require(self, *names: str) -> None:
+        """Raise NotApplicable where a table that the tasks are prepared from has no rows."""
+        ...
+
     def machines(self) -> Numbers:
         """Kinds of machines, as :func:`borgtrace.colocation.inventory.capacity_table`."""
         ...
@@ -57,6 +61,9 @@ class _Stored:
     def pool(self, options: Options) -> Pool:
         return prepare(self.tables, options.tasks, options.seed, options.instantaneous)
 
+    def require(self, *names: str) -> None:
+        self.tables.require(*names)
+
     def machines(self) -> Numbers:
         return capacity_table(self.tables)
 
@@ -78,6 +85,9 @@ class _Given:
         if options.tasks >= len(self.whole):
             return self.whole
         return self.whole.take(self.whole.sample(options.tasks, options.seed))
+
+    def require(self, *names: str) -> None:
+        """A pool has all that it needs."""
 
     def machines(self) -> Numbers:
         return np.array(PUBLISHED)

@@ -19,7 +19,6 @@ from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS
 from borgtrace.colocation.experiments._rows import Row, mean
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.options import Options
-from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.quality import lower_bound, overflow_counts
 from borgtrace.colocation.study import Study
 from borgtrace.placement import Observation, Packing, pack
@@ -50,18 +49,21 @@ WAYS = ("two targets", "strict for all", "separate machines")
 
 def compute(study: Study, options: Options) -> pa.Table:
     """Pack production and best-effort tasks in three ways."""
-    is_production, classes = production(study.pool(options), options.seed)
+    pool = study.pool(options)
+    is_production, classes = production(pool.priority, pool.generation, pool.job, options.seed)
     rows = study.instances(options).map(lambda instance: _rows(instance, is_production[instance.tasks], classes))
     return pa.Table.from_pylist([row for some in rows for row in some])
 
 
-def production(pool: Pool, seed: int) -> tuple[NDArray[np.bool_], str]:
+def production(
+    priority: NDArray[np.int64] | None, generation: str, job: NDArray[np.int64], seed: int
+) -> tuple[NDArray[np.bool_], str]:
     """Which tasks are production, bool (n,): by priority; without priorities a random half of the jobs, and says so."""
-    if pool.priority is None or (pool.priority < 0).all():
-        job, rng = pool.job, np.random.default_rng([seed, 7])
+    if priority is None or (priority < 0).all():
+        rng = np.random.default_rng([seed, 7])
         return (rng.random(int(job.max(initial=0)) + 1) < 0.5)[job], "a random half of the jobs"
-    kinds, index = np.unique(pool.priority, return_inverse=True)
-    trace = dialect(pool.generation or "2011")
+    kinds, index = np.unique(priority, return_inverse=True)
+    trace = dialect(generation or "2011")
     named = np.array([p >= 0 and trace.tier_of(int(p)) in ("production", "monitoring") for p in kinds])
     return named[index], "priorities"
 
