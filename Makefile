@@ -6,7 +6,7 @@ PACKAGE := $(VENV)/.package
 TESTS := $(VENV)/.tests
 DEMO ?= demo-out
 
-.PHONY: demo test test-scale check mutants survivors bench docs format hooks clean
+.PHONY: demo test test-scale check mutants survivors bench measured docs format hooks clean
 .DEFAULT_GOAL := demo
 
 # The package alone: about 1 GB.
@@ -54,6 +54,17 @@ survivors: $(TESTS)
 bench: $(TESTS)
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
+## What the claims measure on the demo's cell and on the real parts, for the page about papers.
+measured: $(PACKAGE)
+	rm -rf measured-out
+	$(BIN)/borgtrace synth measured-out/raw --machines 100 --hours 24 --seed 1
+	$(BIN)/borgtrace ingest measured-out/raw --store measured-out/synthetic
+	test ! -d ../shared/trace || $(BIN)/borgtrace ingest ../shared/trace/clusterdata-2011-2 --store measured-out/real-parts
+	for store in synthetic real-parts; do test ! -d measured-out/$$store || { \
+	  $(BIN)/borgtrace analyze measured-out/$$store --out measured-out/$$store.claims && \
+	  cp measured-out/$$store.claims/claims.csv docs/measured/$$store.csv; } || exit 1; done
+	rm -rf measured-out
+
 docs: $(TESTS)
 	$(BIN)/mkdocs build --strict
 
@@ -67,4 +78,4 @@ hooks: $(TESTS)
 	$(BIN)/pre-commit install
 
 clean:
-	rm -rf $(VENV) $(DEMO) site dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(DEMO) measured-out site dist .pytest_cache .mypy_cache .ruff_cache
