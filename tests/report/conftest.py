@@ -11,8 +11,9 @@ import pytest
 
 import borgtrace
 from borgtrace.recipe import Tables
-from borgtrace.report.page import report_html, write_page
+from borgtrace.report.page import report_html
 from borgtrace.report.sections import section
+from borgtrace.storage import write_file
 from borgtrace.store import Manifest, SourceEntry, Store
 
 from . import recipes
@@ -54,7 +55,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tables = Tables({}, name="store", digest="ab" * 32)
     pairs = [(recipe, section(recipe.run(tables))) for recipe in recipes.RECIPES]
     path = tmp_path_factory.mktemp("page") / "report.html"
-    write_page(path, report_html(manifest(synthetic={"seed": 0}), "store", pairs))
+    write_file(path, report_html(manifest(synthetic={"seed": 0}), "store", pairs))
     return path
 
 

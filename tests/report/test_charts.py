@@ -43,7 +43,7 @@ def test_aggregated_data_is_left_alone_up_to_a_limit() -> None:
     assert figure(histogram(10_000), "Why?").n_rows == 10_000
     with pytest.raises(TooManyPointsError) as caught:
         figure(histogram(25_000), "Why?")
-    assert str(caught.value) == "25,000 points cannot be drawn"
+    assert str(caught.value) == "25,000 points are too many to draw"
 
 
 def test_lines_and_areas_show_values_everywhere() -> None:

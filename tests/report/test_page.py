@@ -94,8 +94,8 @@ def test_refused_question_says_why() -> None:
 
 def test_empty_store_makes_a_page() -> None:
     html = report_html(manifest(tables={}, sources=(), time_range={}), "store", [])
-    assert "No table has any row." in html
-    assert "Nothing was found wrong with any row." in html
+    assert "All tables are empty." in html
+    assert "No problem was found in any row." in html
 
 
 def test_holdings_of_the_manifest() -> None:

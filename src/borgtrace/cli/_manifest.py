@@ -13,9 +13,9 @@ from rich.table import Table as Grid
 
 from borgtrace.cli._console import counted
 from borgtrace.cli._ingestion import print_counters
+from borgtrace.report.values import instant
 from borgtrace.schema import TABLES, Absent, Table
 from borgtrace.schema.dialects import PUBLISHED
-from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store.manifest import Manifest, SourceEntry
 from borgtrace.store.parts import describe_numbers
 
@@ -53,11 +53,7 @@ def _tables(manifest: Manifest) -> Grid:
 
 
 def _instant(time: int | None, manifest: Manifest) -> str:
-    if time is None:
-        return ""
-    if time in (0, AFTER_TRACE):
-        return "before the trace" if time == 0 else "after the trace"
-    return manifest.dialect.wall_clock(time, manifest.cell).strftime("%Y-%m-%d %H:%M:%S %Z")
+    return "" if time is None else instant(time, manifest, "%Y-%m-%d %H:%M:%S %Z")
 
 
 def _sources(manifest: Manifest) -> list[str]:

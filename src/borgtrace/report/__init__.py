@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from borgtrace.errors import BorgtraceError
 from borgtrace.recipe import Question, Tables, find_recipe, recipes, with_subjects
-from borgtrace.report.page import report_html, write_page
+from borgtrace.report.page import report_html
 from borgtrace.report.sections import Section, refused, section
+from borgtrace.storage import write_file
 
 if TYPE_CHECKING:
     from borgtrace.store import Store
@@ -72,7 +73,7 @@ def write(
     pairs = list(_answers(chosen, tables, failures, progress))
     html = report_html(store.manifest, Path(tables.name).name, pairs)
     path = Path(path)
-    write_page(path, html)
+    write_file(path, html)
     n_charts = sum(item.figure is not None for _, item in pairs)
     return Summary(path, len(pairs), n_charts, path.stat().st_size, failures)
 

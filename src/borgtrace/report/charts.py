@@ -92,7 +92,7 @@ def _reduce(spec: dict[str, Any]) -> None:
         users = [view for view in views if view.data == key]
         kept = _reduced(rows, users)
         if len(kept) > MAXIMUM_ROWS:
-            raise TooManyPointsError(f"{len(kept):,} points cannot be drawn")
+            raise TooManyPointsError(f"{len(kept):,} points are too many to draw")
         holder["values" if key.startswith("#") else key] = kept
 
 

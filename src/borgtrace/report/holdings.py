@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from borgtrace.report.values import integer
+from borgtrace.report.values import instant, integer
 from borgtrace.schema import TABLES
 from borgtrace.schema.reasons import REASONS, SEVERITIES
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
 from borgtrace.store.manifest import Manifest
 
+_MINUTES = "%-d %b %Y %H:%M %Z"
 _RANK = {severity: rank for rank, severity in enumerate(SEVERITIES)}
 
 
@@ -130,14 +131,8 @@ def _span(manifest: Manifest, table: str) -> str:
     if not bounds:
         return ""
     first, last = min(bounds), max(bounds)
-    instants = f"{_instant(first, manifest)} to {_instant(last, manifest)}"
+    instants = f"{instant(first, manifest, _MINUTES)} to {instant(last, manifest, _MINUTES)}"
     is_known = first > BEFORE_TRACE and last < AFTER_TRACE
     if first == last:
-        return _instant(first, manifest)
+        return instant(first, manifest, _MINUTES)
     return f"{instants} ({(last - first) / HOUR:.1f} h)" if is_known else instants
-
-
-def _instant(time: int, manifest: Manifest) -> str:
-    if time in (BEFORE_TRACE, AFTER_TRACE):
-        return "before the trace" if time == BEFORE_TRACE else "after the trace"
-    return f"{manifest.dialect.wall_clock(time, manifest.cell):%-d %b %Y %H:%M %Z}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -18,8 +17,6 @@ from borgtrace.report.observations import observed
 from borgtrace.report.sections import VERDICTS, Section, grouped
 from borgtrace.report.values import integer
 from borgtrace.store.manifest import Manifest
-
-INCOMPLETE = ".incomplete"
 
 
 def report_html(manifest: Manifest, store_name: str, answered: Iterable[tuple[Question, Section]]) -> str:
@@ -86,14 +83,6 @@ def json_script(text: str) -> Markup:
     Markup('{"a": "\\u003c/script>"}')
     """
     return Markup(text.replace("<", "\\u003c"))
-
-
-def write_page(path: Path, html: str) -> None:
-    """Write beside `path`, then rename into place."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    incomplete = path.with_name(path.name + INCOMPLETE)
-    incomplete.write_text(html, encoding="utf-8")
-    incomplete.replace(path)
 
 
 def _resource(name: str) -> str:

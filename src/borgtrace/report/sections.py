@@ -115,8 +115,8 @@ def _figure(result: Result) -> tuple[Figure | None, str]:
         return None, f"Not applicable to this store: {result.not_applicable}."
     chart = result.plot()
     if chart is None:
-        return None, "The answer has no rows on this store."
+        return None, "The answer is empty on this store."
     try:
         return figure(chart, result.recipe.question), ""
     except TooManyPointsError as error:
-        return None, f"No chart: {error}; the table has them all."
+        return None, f"No chart: {error}. The table lists them all."

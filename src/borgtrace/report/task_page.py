@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from borgtrace.report.charts import figure
 from borgtrace.report.holdings import trace_name
-from borgtrace.report.page import render, write_page
+from borgtrace.report.page import render
 from borgtrace.report.task_life import Life, chart, read_life, times
-from borgtrace.report.values import Heading, cell, shown_table
+from borgtrace.report.values import Heading, cell, instant, shown_table
 from borgtrace.schema import TABLES, Column, Table
-from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
+from borgtrace.storage import write_file
 from borgtrace.store.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _FACTS = (
     "end_type",
 )
 SHOWN_WINDOWS = 2000
+_SECONDS = "%-d %b %Y %H:%M:%S %Z"
 
 
 def write(store: Store, collection_id: int, instance_index: int, path: str | Path) -> Path:
@@ -62,7 +63,7 @@ def write(store: Store, collection_id: int, instance_index: int, path: str | Pat
     """
     life = read_life(store, collection_id, instance_index)
     path = Path(path)
-    write_page(path, task_html(store.manifest, store.path.name, life))
+    write_file(path, task_html(store.manifest, store.path.name, life))
     return path
 
 
@@ -110,10 +111,5 @@ def _heading(column: Column) -> Heading:
 
 def _span(manifest: Manifest, life: Life) -> str:
     known = times(life)
-    return f"from {_instant(min(known), manifest)} to {_instant(max(known), manifest)}" if known else "at no known time"
-
-
-def _instant(time: int, manifest: Manifest) -> str:
-    if time in (BEFORE_TRACE, AFTER_TRACE):
-        return "before the trace" if time == BEFORE_TRACE else "after the trace"
-    return f"{manifest.dialect.wall_clock(time, manifest.cell):%-d %b %Y %H:%M:%S %Z}"
+    first, last = (instant(time, manifest, _SECONDS) for time in (min(known, default=0), max(known, default=0)))
+    return f"from {first} to {last}" if known else "at an unknown time"

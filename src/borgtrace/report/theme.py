@@ -2,37 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 _INK, _MUTED, _PAPER = "var(--ink)", "var(--muted)", "var(--paper)"
 
-_INKS = ("black", "#000", "#000000", "#111", "#222", "#222222", "#333", "#333333", "#444")
-_GREYS = (
-    "grey",
-    "gray",
-    "darkgrey",
-    "darkgray",
-    "lightgrey",
-    "lightgray",
-    "silver",
-    "#666",
-    "#777",
-    "#888",
-    "#888888",
-    "#999",
-    "#999999",
-    "#aaa",
-    "#bbb",
-    "#bbbbbb",
-    "#ccc",
-    "#cccccc",
+_NAMED = {"black": _INK, "white": _PAPER} | dict.fromkeys(
+    ("grey", "gray", "darkgrey", "darkgray", "lightgrey", "lightgray", "silver"), _MUTED
 )
-_FIXED_COLOURS = {
-    **dict.fromkeys(_INKS, _INK),
-    **dict.fromkeys(_GREYS, _MUTED),
-    **dict.fromkeys(("white", "#fff", "#ffffff"), _PAPER),
-}
-"""Ink and greys that a recipe may have fixed, and that would vanish on the other background."""
+_SHADE = re.compile(r"#(?:([0-9a-f])\1{2}|([0-9a-f]{2})\2{2})")
+"""A shade of grey in hex: all its digits, or all its pairs of digits, are the same."""
+_DARKEST_GREY, _WHITE = 0x45, 0xFF
 
 _COLOUR_KEYS = frozenset({"color", "fill", "stroke", "value", "range", "condition"})
 
@@ -95,8 +75,17 @@ def _recoloured(value: Any, key: str) -> Any:
     if isinstance(value, list):
         return [_recoloured(item, key) for item in value]
     if isinstance(value, str) and (key in _COLOUR_KEYS or key.endswith("Color")):
-        return _FIXED_COLOURS.get(value.lower(), value)
+        return _on_any_background(value)
     return value
+
+
+def _on_any_background(colour: str) -> str:
+    """Replace an ink or a grey that a recipe has fixed, and that would vanish on the other background."""
+    shade = _SHADE.fullmatch(colour.lower())
+    if not shade:
+        return _NAMED.get(colour.lower(), colour)
+    level = int(shade[2] or shade[1] * 2, 16)
+    return _INK if level < _DARKEST_GREY else _PAPER if level == _WHITE else _MUTED
 
 
 def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:

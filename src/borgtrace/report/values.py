@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,8 @@ import pyarrow as pa
 
 from borgtrace.report.words import words
 from borgtrace.schema import Column, Table
-from borgtrace.schema.time import AFTER_TRACE
+from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
+from borgtrace.store.manifest import Manifest
 
 NOTHING = "–"
 _UNITS = {"us": "µs", "fraction": "", "1": "", "id": "", "enum": "", "count": "", "rank": "", "class": "", "row": ""}
@@ -96,14 +96,16 @@ def _heading(column: Column) -> Heading:
     return Heading(column.name, _UNITS.get(column.unit, column.unit), column.doc, is_number)
 
 
-def joined(names: Sequence[str]) -> str:
-    """Join names as in a sentence.
+def instant(time: int, manifest: Manifest, form: str) -> str:
+    """Write a trace time as the cell's wall clock, in the form of ``strftime``.
 
     Examples
     --------
-    >>> joined(["a", "b", "c"]), joined([])
-    ('a, b and c', '–')
+    >>> from borgtrace.store.manifest import Manifest
+    >>> cell = Manifest("2019", "a", "America/New_York", "0", "", {}, ())
+    >>> instant(600_000_000, cell, "%H:%M"), instant(0, cell, "%H:%M")
+    ('03:00', 'before the trace')
     """
-    if not names:
-        return NOTHING
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    if time in (BEFORE_TRACE, AFTER_TRACE):
+        return "before the trace" if time == BEFORE_TRACE else "after the trace"
+    return manifest.dialect.wall_clock(time, manifest.cell).strftime(form)
