@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from borgtrace.ingest._numbers_csv import DECIMAL, INTEGER, PARSED, STRANGE, parse_numbers
+from borgtrace.ingest._number_parser import DECIMAL, INTEGER, PARSED, UNKNOWN, parse_numbers
 
 
 def parse(lines, kinds, *, padding=0):
@@ -121,7 +121,7 @@ def test_empty_fields_are_missing(padding):
     ],
 )
 def test_anything_else_is_strange(line, padding):
-    assert parse(["7,8", line], [INTEGER, DECIMAL], padding=padding)[:2] == (STRANGE, 1)
+    assert parse(["7,8", line], [INTEGER, DECIMAL], padding=padding)[:2] == (UNKNOWN, 1)
 
 
 def test_a_line_without_its_end_is_left_alone():

@@ -215,11 +215,15 @@ def test_2019_shards_in_parquet_and_json_give_the_same_rows(tmp_path):
         write_records(tmp_path / "json", "instance_events", events),
     ]
     (tmp_path / "parquet").mkdir()
-    from borgtrace.ingest.columns2019 import read_types
+    from borgtrace.ingest.raw_layout import raw_layout
+    from borgtrace.ingest.records import record_types
+    from borgtrace.schema.dialects import GOOGLE_2019
 
     for path in paths:
         table = path.name.rsplit("-", 1)[0]
-        columns = ", ".join(f"\"{name}\": '{kind}'" for name, kind in read_types(table).items())
+        columns = ", ".join(
+            f"\"{name}\": '{kind}'" for name, kind in record_types(raw_layout(GOOGLE_2019, table)).items()
+        )
         target = tmp_path / "parquet" / path.name.replace(".json.gz", ".parquet.gz")
         duckdb.sql(f"COPY (FROM read_json('{path}', columns={{{columns}}})) TO '{target}' (FORMAT parquet)")
     for kind in ("json", "parquet"):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from borgtrace.errors import SchemaError, UsageError
-from borgtrace.ingest.schema_csv import check_schema_csv
+from borgtrace.ingest.schema_csv import read_schema_csv
 from borgtrace.schema import DIALECTS, ENUMS, TABLES, Absent
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019, PUBLISHED
 from borgtrace.schema.docs import main, tables_page
@@ -167,7 +167,7 @@ def test_a_stale_page_is_noticed(tmp_path, capsys):
 
 
 def test_the_real_schema_csv_agrees(trace):
-    check_schema_csv(trace / "clusterdata-2011-2" / "schema.csv")
+    read_schema_csv(trace / "clusterdata-2011-2" / "schema.csv")
 
 
 def test_a_differing_schema_csv_is_refused(trace, tmp_path):
@@ -178,7 +178,7 @@ def test_a_differing_schema_csv_is_refused(trace, tmp_path):
     with changed.open("w", newline="") as file:
         csv.writer(file).writerows(rows)
     with pytest.raises(SchemaError) as error:
-        check_schema_csv(changed)
+        read_schema_csv(changed)
     assert str(error.value) == (
         f"{changed}: schema.csv differs from the layout borgtrace reads: got "
         "task_constraints field 4: ('attribute name', 'INTEGER', 'YES') is not "

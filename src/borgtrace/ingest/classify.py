@@ -11,8 +11,8 @@ import gzip
 import io
 import json
 import re
-import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -20,14 +20,25 @@ from isal import isal_zlib
 
 from borgtrace.errors import SourceError
 from borgtrace.ingest.sources import Format, Source
+from borgtrace.ingest.streams import DAMAGE, damaged
 from borgtrace.schema import DIALECTS, Dialect, RawTable
 
 HEAD = 1 << 16
-_DAMAGE: tuple[type[Exception], ...] = (isal_zlib.error, zlib.error)  # type: ignore[assignment]
 _EXPECTED = "a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV"
 
 
-def classify(path: Path, cell: str = "") -> Source:
+@dataclass(frozen=True)
+class _Kind:
+    """What the first bytes of a file tell."""
+
+    dialect: Dialect
+    table: str
+    format: Format
+    order: tuple[str, ...] = ()
+    has_header: bool = False
+
+
+def classify(path: Path, cell: str = "", orders: Mapping[str, tuple[str, ...]] | None = None) -> Source:
     """Tell what a raw file is.
 
     Parameters
@@ -36,6 +47,8 @@ def classify(path: Path, cell: str = "") -> Source:
         The file.
     cell
         The cell, where the caller knows it; else it is taken from a folder named like the bucket.
+    orders
+        Fields of raw tables in the order that the folder's own ``schema.csv`` gives, where that differs from ours.
 
     Raises
     ------
@@ -53,28 +66,16 @@ def classify(path: Path, cell: str = "") -> Source:
         head = _inflate(path, head)
     if not head.strip():
         raise SourceError(str(path), "the file is empty", expected=_EXPECTED, way_out="fetch it again")
-    dialect, table, kind = _recognize(path, head, is_gzip)
-    return Source(path, dialect, table, kind, is_gzip, size, cell or _cell_of(path, dialect))
-
-
-def first_line_width(source: Source) -> int:
-    """Return how many fields a 2011 file has: the width of the first line that has a legal one."""
-    allowed = source.dialect.tables[source.table].field_counts
-    widths = [len(line.split(",")) for line in _lines(_head_of(source.path, source.is_gzip))]
-    return next((width for width in widths if width in allowed), allowed[-1])
-
-
-def _head_of(path: Path, is_gzip: bool) -> bytes:
-    with path.open("rb") as file:
-        head = file.read(HEAD)
-    return _inflate(path, head) if is_gzip else head
+    kind = _recognize(path, head, is_gzip, orders or {})
+    cell = cell or _cell_of(path, kind.dialect)
+    return Source(path, kind.dialect, kind.table, kind.format, is_gzip, size, cell, kind.order, kind.has_header)
 
 
 def _inflate(path: Path, head: bytes) -> bytes:
     try:
         return isal_zlib.decompressobj(wbits=31).decompress(head, 4 * HEAD)
-    except _DAMAGE as error:
-        raise SourceError(str(path), f"gzip data are damaged ({error})", way_out="fetch it again") from error
+    except DAMAGE as error:
+        raise damaged(path, error) from error
 
 
 def _lines(head: bytes) -> list[str]:
@@ -83,21 +84,18 @@ def _lines(head: bytes) -> list[str]:
     return [line.removesuffix("\r") for line in lines[:-1] if line.strip()] or lines[:1]
 
 
-def _recognize(path: Path, head: bytes, is_gzip: bool) -> tuple[Dialect, str, Format]:
+def _recognize(path: Path, head: bytes, is_gzip: bool, orders: Mapping[str, tuple[str, ...]]) -> _Kind:
     if head[:4] == b"PAR1":
-        return *_by_names(path, "parquet", [_parquet_columns(path, is_gzip)]), "parquet"
+        return _by_names(path, "parquet", [_parquet_columns(path, is_gzip)])
     lines = _lines(head)
     if lines[0].lstrip().startswith("{"):
-        return *_by_names(path, "json", _json_keys(lines)), "json"
-    header = set(next(csv.reader(io.StringIO(lines[0])), []))
-    for dialect in DIALECTS.values():
-        if dialect.flattened and dialect.flattened.header <= header:
-            return dialect, "kaggle", "kaggle"
+        return _by_names(path, "json", _json_keys(lines))
+    found = _by_header(path, next(csv.reader(io.StringIO(lines[0])), []))
     for line in lines[:20]:
-        found = _by_places(line.split(","))
-        if found:
-            return *found, "csv"
-    raise _not_a_trace(path, lines[0])
+        found = found or _by_places(line.split(","), orders, [each.count(",") + 1 for each in lines])
+    if found is None:
+        raise _not_a_trace(path, lines[0])
+    return found
 
 
 def _parquet_columns(path: Path, is_gzip: bool) -> list[str]:
@@ -121,38 +119,57 @@ def _json_keys(lines: Sequence[str]) -> list[list[str]]:
     return found
 
 
-def _by_names(path: Path, kind: Format, records: Sequence[Sequence[str]]) -> tuple[Dialect, str]:
-    """Return the dialect and the table that the first record which fits one can only belong to.
+def _tables(kind: Format, *, is_positional: bool = False) -> list[tuple[Dialect, RawTable]]:
+    return [
+        (dialect, raw)
+        for dialect in DIALECTS.values()
+        if kind in dialect.formats
+        for raw in dialect.tables.values()
+        if raw.is_positional == is_positional
+    ]
+
+
+def _by_names(path: Path, kind: Format, records: Sequence[Sequence[str]]) -> _Kind:
+    """Return the table that the first record which fits one can only belong to.
 
     Several tables may fit a record with few fields; the file's name then decides, if it can.
     """
-    tables = [(one, raw) for one in DIALECTS.values() if kind in one.formats for raw in one.tables.values()]
     for keys in map(set, records):
-        fitting = [(one, raw.name) for one, raw in tables if set(raw.mandatory) <= keys <= set(raw.names)]
+        fitting = [
+            _Kind(dialect, raw.name, kind)
+            for dialect, raw in _tables(kind)
+            if set(raw.mandatory) <= keys <= set(raw.names)
+        ]
         if fitting:
-            return next((found for found in fitting if path.name.startswith(found[1])), fitting[0])
+            return next((found for found in fitting if path.name.startswith(found.table)), fitting[0])
     raise _not_a_trace(path, ", ".join(records[0][:6]) if records else "no records")
 
 
-def _by_places(fields: Sequence[str]) -> tuple[Dialect, str] | None:
-    """Return the dialect and the table that a row of these fields can only belong to."""
+def _by_header(path: Path, header: Sequence[str]) -> _Kind | None:
+    """Return the table that delimited text with a header belongs to."""
+    for dialect in DIALECTS.values():
+        if dialect.flattened and dialect.flattened.header <= set(header):
+            return _Kind(dialect, "kaggle", "kaggle")
     fitting = [
-        (one, raw)
-        for one in DIALECTS.values()
-        if "csv" in one.formats
-        for raw in one.tables.values()
-        if _fits(raw, fields)
+        _Kind(dialect, raw.name, "csv", tuple(header), has_header=True)
+        for dialect, raw in _tables("csv")
+        if set(raw.mandatory) <= set(header)
     ]
-    one, raw = max(fitting, key=lambda found: len(found[1].signature), default=(None, None))
-    return (one, raw.name) if one and raw else None
+    return next((found for found in fitting if path.name.startswith(found.table)), next(iter(fitting), None))
 
 
-def _fits(raw: RawTable, fields: Sequence[str]) -> bool:
-    return (
-        len(fields) in raw.field_counts
-        and fields[0].isdecimal()
-        and all(re.fullmatch(pattern, fields[place]) for place, pattern in raw.signature.items())
-    )
+def _by_places(fields: Sequence[str], orders: Mapping[str, tuple[str, ...]], widths: Sequence[int]) -> _Kind | None:
+    """Return the table that a row of these fields can only belong to; the first legal width tells its version."""
+    fitting = []
+    for dialect, raw in _tables("csv", is_positional=True):
+        order = orders.get(raw.name, tuple(field.name for field in raw.fields))
+        patterns = {order.index(field.name): field.pattern for field in raw.fields if field.pattern}
+        if len(fields) in raw.field_counts and all(
+            re.fullmatch(pattern, fields[place]) for place, pattern in patterns.items() if place < len(fields)
+        ):
+            width = next(width for width in widths if width in raw.field_counts)
+            fitting.append((len(patterns), _Kind(dialect, raw.name, "csv", order[:width])))
+    return max(fitting, key=lambda found: found[0], default=(0, None))[1]
 
 
 def _cell_of(path: Path, dialect: Dialect) -> str:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import SourceError
 from borgtrace.ingest.classify import classify
-from borgtrace.ingest.schema_csv import check_schema_csv
+from borgtrace.ingest.schema_csv import read_schema_csv
 from borgtrace.ingest.sources import Source
 
-_BESIDE_DATA = ("README", "MD5SUM", "SHA1SUM", "SHA256SUM", "LICENSE")
-_NOT_DATA_ENDINGS = (".md", ".txt", ".pdf", ".incomplete", ".schema.json", ".part", ".state")
 _SCHEMA = "schema.csv"
+_BESIDE_DATA = (_SCHEMA, "README", "MD5SUM", "SHA1SUM", "SHA256SUM", "LICENSE")
+_NOT_DATA_ENDINGS = (".md", ".txt", ".pdf", ".incomplete", ".schema.json", ".part", ".state")
 TRUTH = "truth.json"
+Orders = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,8 @@ def discover(places: Iterable[Path], cell: str = "") -> Discovery:
         When a place does not exist, nothing usable is found, or generations or cells are mixed.
     """
     found = _Findings()
-    for path in _walk(places, found):
-        _take(path, cell, found)
+    for path, orders in _walk(places, found):
+        _take(path, cell, orders, found)
     if not found.sources:
         raise found.faults[0] if found.faults else _nothing(places)
     _agree(found.sources)
@@ -71,44 +72,44 @@ def discover(places: Iterable[Path], cell: str = "") -> Discovery:
     )
 
 
-def _walk(places: Iterable[Path], found: _Findings) -> Iterator[Path]:
+def _walk(places: Iterable[Path], found: _Findings) -> Iterator[tuple[Path, Orders]]:
     for place in places:
         if not place.exists():
             raise SourceError(str(place), "no such file or folder", way_out="check the path")
         if place.is_file():
-            yield place
+            yield place, {}
             beside = place.parent / TRUTH
             if beside.is_file() and beside != place:
-                yield beside
+                yield beside, {}
         else:
-            yield from _walk_folder(place, found)
+            yield from _walk_folder(place, {}, found)
 
 
-def _walk_folder(folder: Path, found: _Findings) -> Iterator[Path]:
+def _walk_folder(folder: Path, orders: Orders, found: _Findings) -> Iterator[tuple[Path, Orders]]:
+    """Yield the files of a folder, each with the order of fields that the nearest ``schema.csv`` above it gives."""
     try:
         entries = sorted(folder.iterdir())
     except PermissionError:
         found.faults.append(SourceError(str(folder), "permission denied", way_out="make the folder readable"))
         return
+    if folder / _SCHEMA in entries:
+        orders = read_schema_csv(folder / _SCHEMA)
     for entry in entries:
         if entry.is_dir():
-            yield from _walk_folder(entry, found)
+            yield from _walk_folder(entry, orders, found)
         elif not entry.name.startswith("."):
-            yield entry
+            yield entry, orders
 
 
-def _take(path: Path, cell: str, found: _Findings) -> None:
+def _take(path: Path, cell: str, orders: Orders, found: _Findings) -> None:
     if path.name == TRUTH:
         truth = json.loads(path.read_text())
         found.synthetic.append({key: truth.get(key) for key in ("seed", "version", "parameters")})
-    elif path.name == _SCHEMA:
-        check_schema_csv(path)
-        found.ignored.append(path)
     elif path.name in _BESIDE_DATA or path.name.startswith("truth") or path.name.endswith(_NOT_DATA_ENDINGS):
         found.ignored.append(path)
     else:
         try:
-            found.sources.append(classify(path, cell))
+            found.sources.append(classify(path, cell, orders))
         except SourceError as fault:
             found.faults.append(fault)
 

@@ -1,41 +1,39 @@
-"""The trace's own ``schema.csv``, where it lies beside the data, held against our layout."""
+"""The trace's own ``schema.csv``, where it lies beside the data: it decides the order of the fields."""
 
 from __future__ import annotations
 
 import csv
+from collections import defaultdict
 from pathlib import Path
 
 from borgtrace.errors import SchemaError
+from borgtrace.schema import RawTable
 from borgtrace.schema.dialects import GOOGLE_2011
 
+Described = dict[int, tuple[str, ...]]
+"""Content, format and whether it is mandatory, of each field by its number."""
 
-def check_schema_csv(path: Path) -> None:
-    """Compare a ``schema.csv`` with the declared 2011 tables.
+
+def read_schema_csv(path: Path) -> dict[str, tuple[str, ...]]:
+    """Return the fields of each raw table in the order that a ``schema.csv`` gives.
 
     Raises
     ------
     SchemaError
-        Naming every line that differs.
+        Where a table has other fields than those declared, naming every line that differs.
     """
-    expected = {
-        (raw.name, number): (field.name, field.format, "YES" if field.is_mandatory else "NO")
-        for raw in GOOGLE_2011.tables.values()
-        for number, field in enumerate(raw.fields, 1)
-    }
+    found: dict[str, Described] = defaultdict(dict)
     with path.open(newline="") as file:
-        rows = list(csv.reader(file))[1:]
-    found = {
-        (row[0].split("/")[0], int(row[1])): tuple(cell.strip() for cell in row[2:5])
-        for row in rows
-        if len(row) >= 5 and row[1].isdecimal()
-    }
-    v20 = ("task_usage", 20)
-    differing = [
-        f"{table} field {number}: {found.get((table, number))} is not {expected.get((table, number))}"
-        for table, number in sorted({*expected, *found})
-        if found.get((table, number)) != expected.get((table, number))
-        and not ((table, number) == v20 and v20 not in found)
-    ]
+        for row in list(csv.reader(file))[1:]:
+            if len(row) >= 5 and row[1].isdecimal():
+                found[row[0].split("/")[0]][int(row[1])] = tuple(cell.strip() for cell in row[2:5])
+    orders, differing = {}, []
+    for name in sorted({*GOOGLE_2011.tables, *found}):
+        expected = _described(GOOGLE_2011.tables.get(name), len(found[name]))
+        if sorted(found[name].values()) == sorted(expected.values()):
+            orders[name] = tuple(content for _, (content, *_) in sorted(found[name].items()))
+        else:
+            differing += _differences(name, found[name], expected)
     if differing:
         raise SchemaError(
             str(path),
@@ -43,3 +41,20 @@ def check_schema_csv(path: Path) -> None:
             got="; ".join(differing),
             way_out="fetch schema.csv again, or remove it to ingest all the same",
         )
+    return orders
+
+
+def _described(raw: RawTable | None, n_found: int) -> Described:
+    fields = raw.fields[: n_found if n_found in raw.field_counts else None] if raw else ()
+    return {
+        number: (field.name, field.format, "YES" if field.is_mandatory else "NO")
+        for number, field in enumerate(fields, 1)
+    }
+
+
+def _differences(table: str, found: Described, expected: Described) -> list[str]:
+    return [
+        f"{table} field {number}: {found.get(number)} is not {expected.get(number)}"
+        for number in sorted({*expected, *found})
+        if found.get(number) != expected.get(number)
+    ]

@@ -19,7 +19,8 @@ class Source:
     """One raw file.
 
     ``table`` is the raw table's name (``task_usage``, ``instance_usage``, ``kaggle``), ``part`` the
-    number in the file's name where there is one, ``parts`` how many the name says there are.
+    number in the file's name where there is one, ``parts`` how many the name says there are; ``order`` names the fields
+    of delimited text in the order of the file.
     """
 
     path: Path
@@ -29,6 +30,8 @@ class Source:
     is_gzip: bool
     size: int
     cell: str = ""
+    order: tuple[str, ...] = ()
+    has_header: bool = False
 
     @property
     def generation(self) -> str:
@@ -38,6 +41,8 @@ class Source:
     @property
     def part(self) -> int | None:
         """Number of the part, from the file's name."""
+        if self.dialect.flattened:
+            return None
         found = _PART.search(self.path.name)
         return int(next(group for group in found.group(1, 3, 4) if group)) if found else None
 
@@ -51,6 +56,6 @@ class Source:
     def name(self) -> str:
         """Identity of the file within its table: same name, other content = a changed source."""
         number = self.part
-        if self.format == "kaggle":
+        if self.dialect.flattened:
             return f"{self.table}/{self.path.name}#{self.cell}"
         return f"{self.table}/{self.path.name if number is None else f'part-{number:05d}'}"

@@ -1,23 +1,61 @@
-"""Staging: one raw file → one checked Parquet part; single-threaded, so that one runs per core."""
+"""Staging: one raw file → one checked Parquet part; single-threaded, so that one runs per core.
+
+A container has fast readers, tried in order, and a way to take its lines apart; anything that a fast reader does not
+understand or that must be refused sends the whole file to the validating reader.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
-from borgtrace.ingest.classify import first_line_width
-from borgtrace.ingest.sources import Source
-from borgtrace.ingest.stage_csv import stage_csv
-from borgtrace.ingest.stage_kaggle import stage_kaggle
-from borgtrace.ingest.stage_v3 import stage_v3
-from borgtrace.ingest.staged import StagedPaths, read_entry, staged_key, write_entry
+from borgtrace.ingest.canonical import canonical_chunk
+from borgtrace.ingest.delimited import delimited_blocks, delimited_lines, read_delimited, read_plain_numbers
+from borgtrace.ingest.flattened import stage_flattened
+from borgtrace.ingest.json_lines import json_blocks, read_json_lines
+from borgtrace.ingest.number_reader import NotPlainNumbers
+from borgtrace.ingest.parquet import parquet_blocks, read_parquet
+from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout, layout_of
+from borgtrace.ingest.records import json_lines
+from borgtrace.ingest.sources import Format, Source
+from borgtrace.ingest.staged import StagedOutput, StagedPaths, make_entry, read_entry, staged_key, write_entry
+from borgtrace.ingest.streams import sha256_of
+from borgtrace.ingest.validating_reader import LineFormat, validate
 from borgtrace.schema import TRACE_TABLES
 from borgtrace.store.manifest import SourceEntry
+
+Reader = Callable[[Source, RawLayout], Iterator[pa.Table]]
+
+
+@dataclass(frozen=True)
+class Container:
+    """How files of one container are read: fast, or line by line."""
+
+    readers: tuple[Reader, ...]
+    blocks: Callable[[Source], Iterator[pa.Table]]
+    lines: Callable[[RawLayout], LineFormat]
+
+
+CONTAINERS: dict[Format, Container] = {
+    "csv": Container((read_plain_numbers, read_delimited), delimited_blocks, delimited_lines),
+    "json": Container((read_json_lines,), json_blocks, json_lines),
+    "parquet": Container((read_parquet,), parquet_blocks, json_lines),
+}
 
 
 def stage(source: Source, staging: Path) -> SourceEntry:
     """Stage one raw file, unless it is staged already, and return its ledger entry.
+
+    Parameters
+    ----------
+    source
+        The file.
+    staging
+        The staging area of the store.
 
     Raises
     ------
@@ -30,14 +68,37 @@ def stage(source: Source, staging: Path) -> SourceEntry:
     pa.set_cpu_count(1)
     for table in TRACE_TABLES:
         paths.table(table).parent.mkdir(parents=True, exist_ok=True)
-    entry = _stage_as(source, paths)
+    entry = stage_flattened(source, paths) if source.dialect.flattened else _stage(source, paths)
     write_entry(paths.entry, entry)
     return entry
 
 
-def _stage_as(source: Source, paths: StagedPaths) -> SourceEntry:
-    if source.format == "csv":
-        return stage_csv(source, paths, first_line_width(source))
-    if source.format == "kaggle":
-        return stage_kaggle(source, paths)
-    return stage_v3(source, paths)
+def _stage(source: Source, paths: StagedPaths) -> SourceEntry:
+    layout, container = layout_of(source), CONTAINERS[source.format]
+    output = StagedOutput(paths, layout)
+    try:
+        if not _read_fast(source, container, output):
+            for block in validate(container.blocks(source), layout, container.lines(layout)):
+                output.write(block.rows)
+                output.refuse(block.refused)
+    except BaseException:
+        output.abandon()
+        raise
+    output.finish()
+    return make_entry(source, output, sha256_of(source.path))
+
+
+def _read_fast(source: Source, container: Container, output: StagedOutput) -> bool:
+    """Return whether a fast reader could read the whole file."""
+    for reader in container.readers:
+        try:
+            with closing(reader(source, output.layout)) as chunks:  # type: ignore[type-var]
+                for chunk in chunks:
+                    output.write(canonical_chunk(output.layout, chunk))
+            return True
+        except NotPlainNumbers:
+            output.restart()
+        except NeedsValidation:
+            output.restart()
+            return False
+    return False

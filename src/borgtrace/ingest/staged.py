@@ -7,10 +7,15 @@ import os
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from borgtrace.ingest.column_checks import count_broken, count_out_of_order
+from borgtrace.ingest.nested_lists import unnest
+from borgtrace.ingest.raw_layout import RawLayout
 from borgtrace.ingest.sources import Source
 from borgtrace.store.layout import INCOMPLETE
 from borgtrace.store.manifest import SourceEntry, entry_from
@@ -92,33 +97,89 @@ def staged_key(name: str) -> str:
     return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
 
 
-def make_entry(
-    source: Source,
-    table: str,
-    sha256: str,
-    rows_in: int,
-    writer: StagedWriter,
-    quarantined: Counter[str],
-    counters: Counter[str],
-    **more: int | dict[str, int],
-) -> SourceEntry:
-    """Make the ledger entry of a staged source."""
+class StagedOutput:
+    """Where the rows of one raw file go, what is refused, and what is counted on the way."""
+
+    def __init__(self, paths: StagedPaths, layout: RawLayout) -> None:
+        self.layout = layout
+        self.rows = StagedWriter(paths.table(layout.table.name))
+        self.lists = [(inner, StagedWriter(paths.table(inner.table.name))) for inner in layout.lists]
+        self.quarantine = StagedWriter(paths.quarantine(layout.table.name))
+        self._begin()
+
+    def _begin(self) -> None:
+        self.counters: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self._last_time = 0
+
+    @property
+    def writers(self) -> list[StagedWriter]:
+        """All writers."""
+        return [self.rows, *(writer for _, writer in self.lists), self.quarantine]
+
+    def write(self, rows: pa.Table) -> None:
+        """Store canonical rows, with the items of their lists; rows without a number are numbered on."""
+        if "source_row" not in rows.column_names:
+            rows = rows.append_column("source_row", pa.array(np.arange(self.rows.rows, self.rows.rows + len(rows))))
+        self.counters += count_broken(self.layout.table, rows)
+        self._count_order(rows)
+        for inner, writer in self.lists:
+            items = unnest(rows, inner)
+            # Few shards have any; a flattened file always leaves a table, so that all three of its records do.
+            if items.num_rows or self.layout.dialect.flattened:
+                writer.write(items)
+        self.rows.write(rows.drop([inner.raw.name for inner, _ in self.lists]))
+
+    def _count_order(self, rows: pa.Table) -> None:
+        # Rows of hash shards are in no order, so there is nothing to count.
+        if self.layout.dialect.shards == "time" and rows.num_rows:
+            times = rows.column(self.layout.time).to_numpy()
+            self.counters["time_out_of_order"] += count_out_of_order(times, self._last_time)
+            self._last_time = int(times[-1])
+
+    def refuse(self, rows: pa.Table) -> None:
+        """Put rows into quarantine: source_row, reason and raw text."""
+        self.quarantine.path.parent.mkdir(parents=True, exist_ok=True)
+        self.quarantine.write(rows)
+        self.refused.update(rows.column("reason").to_pylist())
+
+    def restart(self) -> None:
+        """Forget everything that was written."""
+        self.abandon()
+        self._begin()
+
+    def abandon(self) -> None:
+        """Remove the unfinished files."""
+        for writer in self.writers:
+            writer.abandon()
+
+    def finish(self) -> None:
+        """Give the files their names."""
+        for writer in self.writers:
+            writer.finish()
+
+
+def make_entry(source: Source, output: StagedOutput, sha256: str, **more: int | dict[str, int]) -> SourceEntry:
+    """Make the ledger entry of a staged source; `more` replaces what a source with one row per row would say."""
+    facts: dict[str, Any] = {
+        "rows_in": output.rows.rows + output.refused.total(),
+        "also": {inner.table.name: writer.rows for inner, writer in output.lists},
+    }
     return SourceEntry(
         name=source.name,
         file=source.path.name,
-        table=table,
+        table=output.layout.table.name,
         raw_table=source.table,
         format=source.format,
         size=source.size,
         sha256=sha256,
-        part=source.part if source.format != "kaggle" else None,
+        part=source.part,
         parts=source.parts,
-        rows_in=rows_in,
-        stored=writer.rows,
-        quarantined=sum(quarantined.values()),
-        counters=dict(sorted((counters + quarantined).items())),
-        columns=writer.columns,
-        **more,  # type: ignore[arg-type]
+        stored=output.rows.rows,
+        quarantined=output.refused.total(),
+        counters=dict(sorted((output.counters + output.refused).items())),
+        columns=output.rows.columns,
+        **{**facts, **more},
     )
 
 

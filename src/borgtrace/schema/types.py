@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from borgtrace.schema.checks import Check
+
 ColumnType = Literal[
     "int64", "int32", "uint32", "float32", "float64", "string", "bool", "enum", "list<float32>", "list<int64>"
 ]
@@ -34,6 +36,8 @@ class Column:
         Name of the enumeration, for ``type="enum"``.
     length
         Exact length of a list column, when it has one.
+    checks
+        Rules its values keep, beyond what the type says; of raw files only.
     """
 
     name: str
@@ -43,6 +47,7 @@ class Column:
     nullable: bool = True
     enum: str | None = None
     length: int | None = None
+    checks: tuple[Check, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

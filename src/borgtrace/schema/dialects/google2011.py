@@ -17,17 +17,17 @@ from borgtrace.schema.dialects.trace_format import Citation, Dialect, Publicatio
 HASH = r"[A-Za-z0-9+/]{43}="
 
 
-def _table(
-    name: str, table: str, parts: int, text: str, optional: int = 0, signature: dict[int, str] | None = None
-) -> RawTable:
+def _table(name: str, table: str, parts: int, text: str, optional: int = 0, hashed: str = "") -> RawTable:
     """Read a raw table from lines of: content, format, mandatory (as in schema.csv), canonical column."""
-    fields = []
+    fields: list[RawField] = []
     for line in text.strip().splitlines():
         content, kind, mandatory, column = (word.strip() for word in line.split("|"))
         # The value of a constraint is the one text where empty is a value, not NULL (format document).
         keeps_empty = (name, column) == ("task_constraints", "value")
-        fields.append(RawField(content, column, mandatory == "Y", kind, keeps_empty))
-    return RawTable(name, table, tuple(fields), True, optional, parts, signature or {})
+        # A file is taken for a table of its width where the first field is a number.
+        pattern = HASH if content == hashed else "" if fields else r"\d+"
+        fields.append(RawField(content, column, mandatory == "Y", kind, keeps_empty, pattern))
+    return RawTable(name, table, tuple(fields), True, optional, parts)
 
 
 TABLES = (
@@ -99,7 +99,7 @@ TABLES = (
         attribute name|STRING_HASH|Y|name
         attribute value|STRING_HASH_OR_INTEGER|N|value""",
         # machine_events has six fields too, but a number where this table has the name of an attribute.
-        signature={4: HASH},
+        hashed="attribute name",
     ),
     _table(
         "task_usage",

@@ -137,6 +137,7 @@ GOOGLE_2019 = Dialect(
         "alloc_instance_index": (NO_ALLOC_INDEX,),
         "parent_collection_id": (0,),
     },
+    dedicated_machine=DEDICATED_MACHINE,
     absent={"instance_events.user": "2019 publishes it per collection, in collection_events"},
     tie_order="life_cycle",  # rows of a shard are in no order
     shards="hash",

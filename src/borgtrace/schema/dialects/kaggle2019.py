@@ -25,6 +25,18 @@ KAGGLE_2019 = replace(
             ("instance_events", "type"): "instance_events_type",
             ("collection_events", "type"): "collections_events_type",
         },
+        literals=frozenset(
+            {
+                "resource_request",
+                "constraint",
+                "start_after_collection_ids",
+                "average_usage",
+                "maximum_usage",
+                "random_sample_usage",
+                "cpu_usage_distribution",
+                "tail_cpu_usage_distribution",
+            }
+        ),
     ),
     publication=None,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class RawField:
         The publisher's own word for its type, where files of the trace say it.
     keeps_empty
         Whether empty text is a value of its own rather than NULL.
+    pattern
+        Regular expression of its text, where the number of fields alone does not tell the table.
     """
 
     name: str
@@ -41,6 +43,7 @@ class RawField:
     is_mandatory: bool = False
     format: str = ""
     keeps_empty: bool = False
+    pattern: str = ""
 
     @property
     def path(self) -> tuple[str, ...]:
@@ -66,8 +69,6 @@ class RawTable:
         How many of the last fields older versions lack.
     parts
         How many files are published, where that is fixed.
-    signature
-        Regular expression by 0-based place, where the number of fields alone does not tell the table.
     lists
         Lists of records inside a row that become rows of another table; they inherit the row's own columns.
     """
@@ -78,7 +79,6 @@ class RawTable:
     is_positional: bool = False
     optional: int = 0
     parts: int | None = None
-    signature: Mapping[int, str] = field(default_factory=dict)
     lists: tuple[RawTable, ...] = ()
 
     @property
@@ -125,9 +125,12 @@ class Flattened:
         The canonical table whose rows the ledger counts.
     renamed
         Columns that carry another name than the field they hold: (raw table, field) → column.
+    literals
+        Fields that are printed as Python literals: records and lists.
     """
 
     header: frozenset[str]
     cell: str
     table: str
     renamed: Mapping[tuple[str, str], str]
+    literals: frozenset[str]

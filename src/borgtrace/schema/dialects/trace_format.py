@@ -80,6 +80,8 @@ class Dialect:
         For each enumeration the name of each code, and the codes that mean "nothing to say" (NULL).
     none
         Numbers that stand for "none" and become NULL, by column.
+    dedicated_machine
+        The number that stands for a machine of its own, where there is one.
     absent
         Why a column is not published, by column or ``table.column``.
     tie_order
@@ -123,6 +125,7 @@ class Dialect:
     null_codes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     none: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
+    dedicated_machine: int | None = None
     raw_priority: tuple[int, ...] = ()
     has_equal_windows: bool = False
     flattened: Flattened | None = None

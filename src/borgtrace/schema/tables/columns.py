@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from borgtrace.schema.checks import AMOUNT_NOT_NEGATIVE, NOT_NEGATIVE, Check
+from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.schema.types import Column, ColumnType
+
+AFTER_TRACE_COUNTED = Check("after_trace_time", "at_most", AFTER_TRACE - 1)
 
 
 def key(name: str, type: ColumnType, unit: str, doc: str) -> Column:
     """Declare a column that may not be NULL."""
-    return Column(name, type, unit, doc, nullable=False)
+    return Column(name, type, unit, doc, nullable=False, checks=_of_integers(type))
+
+
+def number(name: str, type: ColumnType, unit: str, doc: str, *checks: Check) -> Column:
+    """Declare an integer that is never negative, with further rules."""
+    return Column(name, type, unit, doc, checks=(*_of_integers(type), *checks))
+
+
+def time(name: str, doc: str, *checks: Check) -> Column:
+    """Declare a time; "after the trace" is allowed and counted."""
+    return Column(name, "int64", "us", doc, nullable=False, checks=(NOT_NEGATIVE, AFTER_TRACE_COUNTED, *checks))
 
 
 def code(name: str, enum: str, doc: str, *, nullable: bool = True) -> Column:
@@ -15,14 +29,18 @@ def code(name: str, enum: str, doc: str, *, nullable: bool = True) -> Column:
     return Column(name, "enum", "enum", doc, nullable, enum)
 
 
-def amount(name: str, doc: str, unit: str = "fraction") -> Column:
-    """Declare a measured or requested amount."""
-    return Column(name, "float32", unit, doc)
+def amount(name: str, doc: str, *checks: Check, unit: str = "fraction") -> Column:
+    """Declare a measured or requested amount, which is never negative."""
+    return Column(name, "float32", unit, doc, checks=(AMOUNT_NOT_NEGATIVE, *checks))
+
+
+def _of_integers(type: ColumnType) -> tuple[Check, ...]:
+    return (NOT_NEGATIVE,) if type in ("int64", "int32") else ()
 
 
 COLLECTION_ID = key("collection_id", "int64", "id", "The collection the instance belongs to.")
 INSTANCE_INDEX = key("instance_index", "int32", "id", "Position of the instance in its collection, from 0.")
-TIME = key("time", "int64", "us", "When it happened, on the trace's clock.")
+TIME = time("time", "When it happened, on the trace's clock.")
 MACHINE_ID = key("machine_id", "int64", "id", "The machine.")
 COLLECTION_TYPE = code("collection_type", "collection_type", "JOB or ALLOC_SET.", nullable=False)
 ON_DEDICATED_MACHINE = key(

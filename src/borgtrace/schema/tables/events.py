@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from borgtrace.schema.checks import Check
 from borgtrace.schema.tables.columns import (
     COLLECTION_ID,
     COLLECTION_TYPE,
@@ -12,6 +13,8 @@ from borgtrace.schema.tables.columns import (
     amount,
     code,
     key,
+    number,
+    time,
 )
 from borgtrace.schema.types import Column, Table
 
@@ -19,8 +22,14 @@ _STATE = (
     code("type", "event_type", "What happened, a step of the life cycle.", nullable=False),
     code("missing_type", "missing_type", "Why the event was made up, NULL when nothing is missing."),
     COLLECTION_TYPE,
-    Column("scheduling_class", "int32", "class", "How latency-sensitive it is, 0 (least) to 3 (most)."),
-    Column("priority", "int32", "rank", "Priority: 0 to 11 in 2011, raw 0 to 450 in 2019."),
+    number(
+        "scheduling_class",
+        "int32",
+        "class",
+        "How latency-sensitive it is, 0 (least) to 3 (most).",
+        Check("unknown_enum_code", "at_most", 3),
+    ),
+    number("priority", "int32", "rank", "Priority: 0 to 11 in 2011, raw 0 to 450 in 2019."),
     Column("user", "string", "id", "Who submitted it (hash)."),
 )
 """What every event of a collection or an instance says first."""
@@ -40,13 +49,13 @@ COLLECTION_EVENTS = Table(
             "id",
             "Name without its run-specific parts (hash); runs of one program share it.",
         ),
-        Column("alloc_collection_id", "int64", "id", "Alloc set that the job runs in."),
-        Column("parent_collection_id", "int64", "id", "Collection whose end also ends this one."),
+        number("alloc_collection_id", "int64", "id", "Alloc set that the job runs in."),
+        number("parent_collection_id", "int64", "id", "Collection whose end also ends this one."),
         Column(
             "start_after_collection_ids", "list<int64>", "id", "Collections that must finish before this one starts."
         ),
-        Column("max_per_machine", "int32", "1", "Most instances allowed on one machine."),
-        Column("max_per_switch", "int32", "1", "Most instances allowed under one switch."),
+        number("max_per_machine", "int32", "1", "Most instances allowed on one machine."),
+        number("max_per_switch", "int32", "1", "Most instances allowed under one switch."),
         code("vertical_scaling", "vertical_scaling", "Whether Autopilot may change the requests."),
         code("scheduler", "scheduler", "Which scheduler handles it."),
         *PROVENANCE,
@@ -62,10 +71,10 @@ INSTANCE_EVENTS = Table(
         INSTANCE_INDEX,
         TIME,
         *_STATE,
-        Column("machine_id", "int64", "id", "Machine the instance is on."),
+        number("machine_id", "int64", "id", "Machine the instance is on."),
         ON_DEDICATED_MACHINE,
-        Column("alloc_collection_id", "int64", "id", "Alloc set that the instance runs in."),
-        Column("alloc_instance_index", "int32", "id", "Alloc instance that the instance runs in."),
+        number("alloc_collection_id", "int64", "id", "Alloc set that the instance runs in."),
+        number("alloc_instance_index", "int32", "id", "Alloc instance that the instance runs in."),
         amount("cpu_request", "CPU asked for, as a fraction of the largest machine."),
         amount("memory_request", "Memory asked for, as a fraction of the largest machine."),
         amount("disk_request", "Local disk space asked for, as a fraction of the largest machine."),
@@ -86,7 +95,7 @@ INSTANCE_CONSTRAINTS = Table(
     (
         COLLECTION_ID,
         INSTANCE_INDEX,
-        key("time", "int64", "us", "When the event that carries the constraint happened."),
+        time("time", "When the event that carries the constraint happened."),
         key("name", "string", "id", "Name of the machine attribute (hash)."),
         code("relation", "relation", "How attribute and value are compared.", nullable=False),
         Column("value", "string", "1", "Value to compare with; empty text is a value of its own."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from borgtrace.schema.tables.columns import MACHINE_ID, PROVENANCE, TIME, amount, code, key
+from borgtrace.schema.tables.columns import MACHINE_ID, PROVENANCE, TIME, amount, code, key, time
 from borgtrace.schema.types import Column, Table
 
 MACHINE_EVENTS = Table(
@@ -27,7 +27,7 @@ MACHINE_ATTRIBUTES = Table(
     "attribute change",
     ("time", "machine_id", "name", "source_part", "source_row"),
     (
-        key("time", "int64", "us", "When the attribute changed, on the trace's clock."),
+        time("time", "When the attribute changed, on the trace's clock."),
         MACHINE_ID,
         key("name", "string", "id", "Name of the attribute (hash)."),
         Column("value", "string", "1", "Value of the attribute, a hash or a rank from 1, as text."),

@@ -1,26 +1,24 @@
-"""Feeding DuckDB: a named pipe of decompressed JSON lines, or a plain Parquet file.
+"""Feeding DuckDB: a named pipe of decompressed JSON lines.
 
 DuckDB's own gzip reader is slower than ISA-L's and does not verify checksums; what goes through
-our pipe is decompressed, verified and hashed on the way, and its marks are counted (`marks.py`).
+our pipe is decompressed and verified on the way, and its tokens are counted (`json_token_counts`).
 """
 
 from __future__ import annotations
 
 import fcntl
-import gzip
 import os
 import re
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import suppress
+from typing import BinaryIO
 
 import numpy as np
 
 from borgtrace.errors import SourceError
-from borgtrace.ingest.marks import Marks, marks_in
+from borgtrace.ingest.json_token_counts import TokenCounts, tokens_in
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.streams import open_stream
 
@@ -36,8 +34,7 @@ class RecordPipe:
         self._fault: BaseException | None = None
         self._folder = tempfile.mkdtemp(prefix="borgtrace-")
         self.path = f"{self._folder}/records.json"
-        self.marks = Marks()
-        self.sha256 = ""
+        self.tokens = TokenCounts()
 
     def __enter__(self) -> RecordPipe:
         os.mkfifo(self.path)
@@ -64,30 +61,30 @@ class RecordPipe:
             raise self._fault
 
     def _head_is_quoted(self) -> bool:
-        with open_stream(self._source.path, is_gzip=self._source.is_gzip) as (stream, _):
+        """Whether integers are written in quotes, as BigQuery does; the count of tokens relies on it."""
+        with open_stream(self._source.path, is_gzip=self._source.is_gzip) as stream:
             return bool(_QUOTED.search(stream.read(1 << 14)))
 
     def _feed(self) -> None:
         try:
             with (
-                Path(self.path).open("wb", buffering=0) as pipe,
-                open_stream(self._source.path, is_gzip=self._source.is_gzip) as (stream, raw),
+                open(self.path, "wb", buffering=0) as pipe,  # noqa: PTH123 - a pipe
+                open_stream(self._source.path, is_gzip=self._source.is_gzip) as stream,
             ):
                 fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, BLOCK)
                 self._copy(stream, pipe)
-                self.sha256 = raw.hexdigest()
         except (SourceError, OSError) as error:
             self._fault = error
 
-    def _copy(self, stream: object, pipe: object) -> None:
+    def _copy(self, stream: BinaryIO, pipe: BinaryIO) -> None:
         last = b"\n"
-        while block := stream.read(BLOCK):  # type: ignore[attr-defined]
-            self.marks += marks_in(np.frombuffer(block, np.uint8))
+        while block := stream.read(BLOCK):
+            self.tokens += tokens_in(np.frombuffer(block, np.uint8))
             last = block[-1:]
             view = memoryview(block)
             while view:
-                view = view[pipe.write(view) :]  # type: ignore[attr-defined]
-        self.marks += Marks(int(last != b"\n"))
+                view = view[pipe.write(view) :]
+        self.tokens += TokenCounts(int(last != b"\n"))
 
     def _drain(self) -> None:
         """Empty the pipe after the parser has given up, so that the thread can end."""
@@ -99,16 +96,3 @@ class RecordPipe:
                 self._thread.join(timeout=0.001)
         finally:
             os.close(descriptor)
-
-
-@contextmanager
-def plain_file(source: Source) -> Iterator[str]:
-    """Yield the path of a file that is not compressed: the source, or a copy of it."""
-    if not source.is_gzip:
-        yield str(source.path)
-        return
-    with tempfile.NamedTemporaryFile(prefix="borgtrace-", suffix=".parquet") as copy:
-        with gzip.open(source.path, "rb") as compressed:
-            shutil.copyfileobj(compressed, copy)
-        copy.flush()
-        yield copy.name

@@ -19,7 +19,7 @@ Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
 
 INTEGER, DECIMAL = 0, 1
-PARSED, STRANGE = 0, 1
+PARSED, UNKNOWN = 0, 1
 DOUBTFUL_LIMIT = 4096
 _POWERS = 10.0 ** np.arange(23)
 _TENS = np.array([10**k for k in range(9)], np.uint64)
@@ -152,7 +152,7 @@ def parse_numbers(  # noqa: PLR0911, PLR0912 - one loop over bytes, for speed
     Returns
     -------
     status, row, consumed, doubts
-        PARSED or STRANGE; the next row; bytes of whole lines; rows used of `doubtful`.
+        PARSED or UNKNOWN; the next row; bytes of whole lines; rows used of `doubtful`.
     """
     fields = len(kinds)
     quick = len(text) - _AHEAD
@@ -172,25 +172,25 @@ def parse_numbers(  # noqa: PLR0911, PLR0912 - one loop over bytes, for speed
                 if digits == -1:
                     return PARSED, row, line, doubts
                 if digits < 0 or text[position] != end_mark:
-                    return STRANGE, row, line, doubts
+                    return UNKNOWN, row, line, doubts
             position += 1
             if digits == 0:
                 valid[field, row >> 3] &= ~np.uint8(1 << (row & 7))
             elif not is_decimal:
                 if digits > 19 or number > np.uint64(_LAST_TIME):
-                    return STRANGE, row, line, doubts
+                    return UNKNOWN, row, line, doubts
                 integers[slots[field], row] = np.int64(number)
             else:
                 power = exponent - places
                 if digits > 18 or number >= np.uint64(_EXACT) or power < -22 or power > 22:
-                    return STRANGE, row, line, doubts
+                    return UNKNOWN, row, line, doubts
                 value = np.float64(number)
                 value = value / _POWERS[-power] if power < 0 else value * _POWERS[power]
                 if value != 0.0 and (value < _SMALLEST or value > 1e30):
-                    return STRANGE, row, line, doubts
+                    return UNKNOWN, row, line, doubts
                 if _is_between(value):
                     if doubts == len(doubtful):
-                        return STRANGE, row, line, doubts
+                        return UNKNOWN, row, line, doubts
                     doubtful[doubts, 0] = field
                     doubtful[doubts, 1] = row
                     doubtful[doubts, 2] = start

@@ -1,0 +1,116 @@
+"""One chunk of typed raw columns: checked as a whole, and given canonical values.
+
+A chunk in which anything must be refused raises `NeedsValidation`; its file is then read by the validating reader.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from borgtrace.ingest.column_checks import breaks_a_rule
+from borgtrace.ingest.raw_layout import DEDICATED, MACHINE, Field, NeedsValidation, RawLayout
+from borgtrace.schema.time import AFTER_TRACE
+
+_MAX_INT64, _MAX_UINT64 = np.uint64(AFTER_TRACE), np.uint64(2**64 - 1)
+
+
+def canonical_chunk(layout: RawLayout, chunk: pa.Table) -> pa.Table:
+    """Check a chunk and return its canonical columns; lists that become rows elsewhere are kept as they are.
+
+    Parameters
+    ----------
+    layout
+        What the file holds.
+    chunk
+        Columns named as the canonical ones, typed as `number_types` or the reader's SQL says.
+
+    Raises
+    ------
+    NeedsValidation
+        When any row of the chunk would be refused, or is not understood.
+    """
+    columns: dict[str, pa.ChunkedArray] = {}
+    for field in layout.fields:
+        columns[field.name] = _canonical(field, chunk.column(field.name))
+        if field.name == MACHINE and layout.derives_dedicated:
+            dedicated = pc.equal(chunk.column(MACHINE), layout.dialect.dedicated_machine)
+            columns[DEDICATED] = pc.fill_null(dedicated, False)
+    table = pa.table(columns)
+    if breaks_a_rule(layout.table, table):
+        raise NeedsValidation
+    for inner in layout.lists:
+        table = table.append_column(inner.raw.name, chunk.column(inner.raw.name))
+    return table
+
+
+def _canonical(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    kind = field.column.type
+    if field.is_mandatory and values.null_count:
+        raise NeedsValidation
+    if kind == "string":
+        return pc.fill_null(values, "") if field.raw.keeps_empty else values
+    if kind == "bool":
+        return pc.fill_null(values, False) if field.has_default else values
+    if pa.types.is_uint64(values.type):
+        return _times(values)
+    read = {"enum": _names, "float32": _finite, "list<float32>": _percentiles}.get(kind, _without_none)
+    return read(field, values)
+
+
+def _names(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Turn codes into dictionary-encoded names; codes that mean nothing become NULL."""
+    codes = field.codes
+    lowest = min(codes)
+    if field.has_default:
+        values = pc.fill_null(values, lowest)
+    if not set(pc.unique(values).to_pylist()) - {None} <= {*codes, *field.null_codes}:
+        raise NeedsValidation
+    indices = pc.cast(pc.subtract(values, lowest), pa.int8())
+    for code in field.null_codes:
+        indices = pc.if_else(pc.equal(values, code), pa.scalar(None, pa.int8()), indices)
+    names = pa.array(list(codes.values()))
+    chunks = [pa.DictionaryArray.from_arrays(chunk, names) for chunk in indices.chunks]
+    return pa.chunked_array(chunks, pa.dictionary(pa.int8(), pa.string()))
+
+
+def _finite(_: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    # One pass: a sum is finite only where all of its terms are, and float32 values cannot overflow its float64.
+    if not np.isfinite(pc.sum(values).as_py() or 0.0):
+        raise NeedsValidation
+    return values
+
+
+def _percentiles(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    lengths = set(pc.unique(pc.list_value_length(values)).to_pylist())
+    flat = pc.list_flatten(values)
+    if not lengths <= {None, 0, field.column.length} or flat.null_count:
+        raise NeedsValidation
+    _finite(field, flat)
+    return values
+
+
+def _without_none(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    lowest = pc.min(values).as_py() if field.none else None
+    for code in field.none:
+        if lowest is None or lowest > code:
+            continue
+        values = pc.if_else(pc.equal(values, code), pa.scalar(None, values.type), values)
+    return values
+
+
+def _times(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    if (pc.max(values).as_py() or 0) > int(_MAX_INT64):
+        return pa.chunked_array([_clip(chunk) for chunk in values.chunks], pa.int64())
+    return pa.chunked_array([chunk.view(pa.int64()) for chunk in values.chunks], pa.int64())
+
+
+def _clip(chunk: pa.Array) -> pa.Array:
+    """Turn 2⁶⁴−1 into 2⁶³−1; anything else beyond 2⁶³−1 is no time."""
+    numbers = chunk.to_numpy().copy()
+    beyond = numbers > _MAX_INT64
+    if np.any(numbers[beyond] != _MAX_UINT64):
+        raise NeedsValidation
+    numbers[beyond] = _MAX_INT64
+    return pa.array(numbers.view(np.int64))

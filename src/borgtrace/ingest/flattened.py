@@ -1,0 +1,130 @@
+"""Staging a flattened file (the sample of 2019): each row joins one record of each of several tables.
+
+Its codes are trusted, its own labels are not.  What the join repeated is stored once and counted.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import Counter
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from borgtrace.errors import UsageError
+from borgtrace.ingest.flattened_rows import record_of
+from borgtrace.ingest.raw_layout import RawLayout, raw_layout
+from borgtrace.ingest.records import json_lines
+from borgtrace.ingest.sources import Source
+from borgtrace.ingest.staged import StagedOutput, StagedPaths, make_entry
+from borgtrace.ingest.streams import open_stream, sha256_of
+from borgtrace.ingest.validating_reader import validate
+from borgtrace.schema.dialects import Flattened
+from borgtrace.store.manifest import SourceEntry
+
+Row = dict[str, str]
+
+
+def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
+    """Check the flattened rows of one cell and write the rows of every table they join.
+
+    The ledger counts rows of the file: those of other cells as skipped, and rows of the counted table that the
+    join repeated as merged.
+
+    Raises
+    ------
+    UsageError
+        When the file mixes cells and none, or an unknown one, was chosen.
+    """
+    flattened = source.dialect.flattened
+    assert flattened
+    every = _read(source)
+    cell = _choose(source, Counter(row.get(flattened.cell) or "" for row in every))
+    chosen = {number: row for number, row in enumerate(every) if (row.get(flattened.cell) or "") == cell}
+    outputs = {name: StagedOutput(paths, raw_layout(source.dialect, name)) for name in source.dialect.tables}
+    right: dict[str, pa.Table] = {}
+    refused: dict[int, str] = {}
+    for name, output in outputs.items():
+        right[name], wrong = _validate(flattened, output.layout, chosen)
+        # A row is refused whole, for the first reason found.
+        refused = {**wrong, **refused}
+    for name, output in outputs.items():
+        output.write(_first_of_each(_without(right[name], refused), output.layout))
+    counted = outputs[flattened.table]
+    if refused:
+        counted.refuse(_quarantined(chosen, refused))
+    for output in outputs.values():
+        output.finish()
+    writers = [(o.layout.table.name, o.rows) for o in outputs.values() if o is not counted]
+    writers += [(inner.table.name, writer) for o in outputs.values() for inner, writer in o.lists]
+    return make_entry(
+        source,
+        counted,
+        sha256_of(source.path),
+        rows_in=len(every),
+        skipped=len(every) - len(chosen),
+        merged=len(chosen) - len(refused) - counted.rows.rows,
+        also={name: writer.rows for name, writer in writers},
+    )
+
+
+def _read(source: Source) -> list[Row]:
+    with open_stream(source.path, is_gzip=source.is_gzip) as stream:
+        text = io.TextIOWrapper(stream, "utf-8", "replace", newline="")
+        rows = list(csv.DictReader(text))
+        text.detach()
+        return rows
+
+
+def _choose(source: Source, cells: Counter[str]) -> str:
+    if source.cell in cells:
+        return source.cell
+    if not source.cell and len(cells) == 1:
+        return next(iter(cells))
+    known = ", ".join(f"{cell} ({number} rows)" for cell, number in sorted(cells.items()))
+    raise UsageError(
+        "--cell",
+        f"{source.path} mixes cells, and a store holds one",
+        expected=f"one of {known}",
+        got=source.cell or "none",
+        way_out=f"choose one: --cell {min(cells)}",
+    )
+
+
+def _validate(flattened: Flattened, layout: RawLayout, chosen: dict[int, Row]) -> tuple[pa.Table, dict[int, str]]:
+    """Return the records of one table that are right, and the reason of each row that is not."""
+    lines = {
+        "source_row": pa.array(chosen, pa.int64()),
+        "line": pa.array([record_of(flattened, layout.raw, row) for row in chosen.values()], pa.string()),
+    }
+    (block,) = validate([pa.table(lines)], layout, json_lines(layout))
+    columns = (block.refused.column(name).to_pylist() for name in ("source_row", "reason"))
+    return block.rows, dict(zip(*columns, strict=True))
+
+
+def _without(rows: pa.Table, refused: dict[int, str]) -> pa.Table:
+    is_refused = pc.is_in(rows.column("source_row"), pa.array(refused, pa.int64()))
+    return rows.filter(pc.invert(is_refused))
+
+
+def _first_of_each(rows: pa.Table, layout: RawLayout) -> pa.Table:
+    """Return the first of each set of rows with equal columns, in order."""
+    names = ", ".join(f'"{name}"' for name in layout.columns)
+    numbered = rows.select(layout.columns).append_column("n", pa.array(range(len(rows)), pa.int64()))
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.register("numbered", numbered)
+        found = connection.sql(f"SELECT min(n) AS n FROM numbered GROUP BY {names} ORDER BY n").to_arrow_table()
+    return rows.take(pc.cast(found.column("n"), pa.int64()))
+
+
+def _quarantined(chosen: dict[int, Row], refused: dict[int, str]) -> pa.Table:
+    numbers = sorted(refused)
+    return pa.table(
+        {
+            "source_row": pa.array(numbers, pa.int64()),
+            "reason": [refused[number] for number in numbers],
+            "raw": [",".join(map(str, chosen[number].values())) for number in numbers],
+        }
+    )

@@ -1,0 +1,51 @@
+"""A row of a flattened file, rewritten as the nested records it was joined from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from borgtrace.schema import RawTable
+from borgtrace.schema.dialects import Flattened
+
+_BETWEEN_NUMBERS = re.compile(r"(?<=[0-9.e])\s+(?=[-+0-9.])")
+_BETWEEN_RECORDS = re.compile(r"\}\s+\{")
+_BARE_POINT = re.compile(r"(?<=[0-9])\.(?=[\s,\]])")
+_NUMBER = re.compile(r"[+-]?[0-9]+(\.0)?")
+
+
+def record_of(flattened: Flattened, raw: RawTable, row: Mapping[str, str]) -> str:
+    """Return the JSON of the record of `raw` that a flattened row carries.
+
+    What cannot be rewritten is left as it is: the checks then refuse it with a reason.
+
+    Examples
+    --------
+    >>> from borgtrace.schema.dialects import KAGGLE_2019
+    >>> record_of(KAGGLE_2019.flattened, KAGGLE_2019.tables["collection_events"],
+    ...           {"time": "5", "collections_events_type": "3", "scheduler": "1.0"})
+    '{"time":"5","type":"3","scheduler":"1"}'
+    """
+    parts = []
+    for name in raw.names:
+        column = flattened.renamed.get((raw.name, name), name)
+        text = row.get(column) or ""
+        if text and name in flattened.literals:
+            parts.append(f'"{name}":{_literal(text)}')
+        elif text or column != name:
+            # A column that was renamed is always there: where it is empty, the row is refused.
+            parts.append(f'"{name}":{json.dumps(_whole(text))}')
+    return "{" + ",".join(parts) + "}"
+
+
+def _whole(text: str) -> str:
+    """Undo the ``.0`` that pandas gave to integer columns with missing values."""
+    return text.removesuffix(".0") if _NUMBER.fullmatch(text) else text
+
+
+def _literal(text: str) -> str:
+    """Turn a printed Python dict or numpy list into JSON."""
+    whole = _BARE_POINT.sub(".0", text.strip())
+    spaced = _BETWEEN_RECORDS.sub("},{", _BETWEEN_NUMBERS.sub(",", whole))
+    return spaced.replace("'", '"').replace("None", "null").replace("nan", "null")

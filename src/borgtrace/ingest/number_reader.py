@@ -1,0 +1,117 @@
+"""Chunks of delimited text that has only numbers (task_usage, 19 of 20 bytes of the 2011 trace).
+
+A compiled parser made for this shape: with Arrow's CSV reader, staging a usage file takes 1.48 times the CPU (measured
+on 528 thousand rows).  Where it meets anything else, the general reader and then the validating one take over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from borgtrace.ingest._number_parser import DECIMAL, DOUBTFUL_LIMIT, INTEGER, UNKNOWN, parse_numbers
+
+BLOCK_SIZE = 1 << 22
+ROWS_PER_CHUNK = 1 << 19
+_NUMBERS = (pa.uint64(), pa.int64(), pa.int32(), pa.float32(), pa.bool_())
+
+
+class NotPlainNumbers(Exception):  # noqa: N818 - a signal to take the general reader
+    """The text is not plain numbers."""
+
+
+def read_numbers(stream: BinaryIO, types: Mapping[str, pa.DataType]) -> Iterator[pa.Table]:
+    """Yield tables of typed columns.
+
+    Parameters
+    ----------
+    stream
+        Decompressed bytes.
+    types
+        Name and type of each field, in order.
+
+    Raises
+    ------
+    NotPlainNumbers
+        At the first line that is not plain numbers, or where a type is none.
+    """
+    if not set(types.values()) <= set(_NUMBERS):
+        raise NotPlainNumbers
+    target = _Target(types)
+    rest = b""
+    while True:
+        block = stream.read(BLOCK_SIZE)
+        text = rest + block if block else (rest + b"\n" if rest else b"")
+        offset = 0
+        while offset < len(text):
+            consumed = target.fill(np.frombuffer(text, np.uint8, offset=offset))
+            offset += consumed
+            if target.rows == ROWS_PER_CHUNK:
+                yield target.take()
+            elif not consumed or block:
+                break
+        rest = text[offset:]
+        if not block:
+            break
+    if rest.strip(b"\n") or (rest and not target.rows):
+        raise NotPlainNumbers
+    if target.rows:
+        yield target.take()
+
+
+class _Target:
+    """The columns being filled."""
+
+    def __init__(self, types: Mapping[str, pa.DataType]) -> None:
+        self._types = types
+        kinds = [DECIMAL if kind == pa.float32() else INTEGER for kind in types.values()]
+        self._kinds = np.array(kinds, np.uint8)
+        self._slots = np.array([kinds[:i].count(kind) for i, kind in enumerate(kinds)], np.uint8)
+        self._doubtful = np.empty((DOUBTFUL_LIMIT, 4), np.int64)
+        self._begin()
+
+    def _begin(self) -> None:
+        self.rows = 0
+        decimals = int(self._kinds.sum())
+        self._integers = np.empty((len(self._kinds) - decimals, ROWS_PER_CHUNK), np.int64)
+        self._decimals = np.empty((decimals, ROWS_PER_CHUNK), np.float32)
+        self._valid = np.full((len(self._kinds), ROWS_PER_CHUNK // 8), 0xFF, np.uint8)
+
+    def fill(self, text: np.ndarray) -> int:
+        """Parse lines of `text` and return the bytes they take."""
+        columns = (self._integers, self._decimals, self._valid)
+        status, self.rows, consumed, doubts = parse_numbers(
+            text, self._kinds, self._slots, self.rows, ROWS_PER_CHUNK, *columns, self._doubtful
+        )
+        if status == UNKNOWN:
+            raise NotPlainNumbers
+        for field, row, start, end in self._doubtful[:doubts].tolist():
+            exact = pc.cast(pa.array([text[start:end].tobytes().decode()]), pa.float32())
+            self._decimals[self._slots[field], row] = exact[0].as_py()
+        return consumed
+
+    def take(self) -> pa.Table:
+        """Return the rows parsed so far as Arrow columns, and begin anew."""
+        arrays = [self._array(i, kind) for i, kind in enumerate(self._types.values())]
+        table = pa.table(arrays, names=list(self._types))
+        self._begin()
+        return table
+
+    def _array(self, field: int, kind: pa.DataType) -> pa.Array:
+        values = (self._decimals if self._kinds[field] == DECIMAL else self._integers)[self._slots[field], : self.rows]
+        bitmap = self._valid[field, : (self.rows + 7) // 8]
+        is_known = np.unpackbits(bitmap, count=self.rows, bitorder="little").astype(bool)
+        # What lies under a missing value is undefined and must not be judged.
+        largest = values[is_known].max(initial=0) if kind in (pa.int32(), pa.bool_()) else 0
+        if largest > (1 if kind == pa.bool_() else np.iinfo(np.int32).max):
+            raise NotPlainNumbers
+        if kind == pa.bool_():
+            data = pa.py_buffer(np.packbits(values == 1, bitorder="little"))
+        else:
+            data = pa.py_buffer(values.astype(np.int32) if kind == pa.int32() else values)
+        missing = self.rows - int(is_known.sum())
+        return pa.Array.from_buffers(kind, self.rows, [pa.py_buffer(bitmap) if missing else None, data], missing)

@@ -1,0 +1,51 @@
+"""Parquet shards: typed chunks from DuckDB's reader; as JSON lines where they must be validated.
+
+So both containers of 2019 are judged by the same SQL, and the quarantine shows text in both cases.
+"""
+
+from __future__ import annotations
+
+import gzip
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from borgtrace.ingest.raw_layout import RawLayout
+from borgtrace.ingest.records import ROWS_PER_CHUNK, read_flat
+from borgtrace.ingest.sources import Source
+
+
+def read_parquet(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
+    """Yield chunks of flat records."""
+    with plain_file(source) as path:
+        yield from read_flat(f"read_parquet('{path}')", layout, pq.read_schema(path).names)
+
+
+def parquet_blocks(source: Source) -> Iterator[pa.Table]:
+    """Yield the records of a file as numbered lines of JSON."""
+    done = 0
+    with plain_file(source) as path, duckdb.connect(config={"threads": 1}) as connection:
+        query = f"SELECT to_json(r)::VARCHAR AS line FROM read_parquet('{path}') AS r"
+        for batch in connection.sql(query).to_arrow_reader(ROWS_PER_CHUNK):
+            numbers = pa.array(np.arange(done, done + batch.num_rows))
+            done += batch.num_rows
+            yield pa.table({"source_row": numbers, "line": batch.column("line")})
+
+
+@contextmanager
+def plain_file(source: Source) -> Iterator[str]:
+    """Yield the path of a file that is not compressed: the source, or a copy of it."""
+    if not source.is_gzip:
+        yield str(source.path)
+        return
+    with tempfile.NamedTemporaryFile(prefix="borgtrace-", suffix=".parquet") as copy:
+        with gzip.open(source.path, "rb") as compressed:
+            shutil.copyfileobj(compressed, copy)
+        copy.flush()
+        yield copy.name

@@ -1,0 +1,126 @@
+"""Nested records (JSON lines, Parquet) as flat, typed chunks, through DuckDB; and JSON lines taken apart as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import duckdb
+import pyarrow as pa
+
+from borgtrace.ingest.json_token_counts import PRESENT
+from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout
+from borgtrace.ingest.text_fields import field_type
+from borgtrace.ingest.validating_reader import LineFormat
+
+ROWS_PER_CHUNK = 1 << 18
+
+
+def record_types(layout: RawLayout) -> dict[str, str]:
+    """Return DuckDB's type of each name at the root of a record.
+
+    Examples
+    --------
+    >>> from borgtrace.ingest.raw_layout import raw_layout
+    >>> from borgtrace.schema.dialects import GOOGLE_2019
+    >>> record_types(raw_layout(GOOGLE_2019, "machine_events"))["capacity"]
+    'STRUCT("cpus" FLOAT, "memory" FLOAT)'
+    """
+    kinds = {field.raw.name: field_type(field) for field in layout.fields}
+    types: dict[str, str] = {}
+    for name, parts in _roots(layout).items():
+        # A field that fills no column is read as an amount: only whether it is there matters.
+        inner = ", ".join(f'"{part}" {kinds.get(f"{name}.{part}", "FLOAT")}' for part in parts)
+        types[name] = f"STRUCT({inner})" if parts else kinds.get(name, "FLOAT")
+    for nested in layout.lists:
+        inner = ", ".join(f'"{field.raw.name}" {field_type(field)}' for field in nested.fields)
+        types[nested.raw.name] = f"STRUCT({inner})[]"
+    return types
+
+
+def read_flat(relation: str, layout: RawLayout, present: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """Yield chunks of records: a column for each canonical column and list, and what `json_token_counts` asks.
+
+    Parameters
+    ----------
+    relation
+        SQL that reads the records, such as ``read_json(…)``.
+    layout
+        What a record holds.
+    present
+        Names at the root that the file has; all where None.
+
+    Raises
+    ------
+    NeedsValidation
+        Where DuckDB cannot read a record.
+    """
+    connection = duckdb.connect(config={"threads": 1})
+    try:
+        for batch in connection.sql(_query(relation, layout, present)).to_arrow_reader(ROWS_PER_CHUNK):
+            if batch.num_rows:
+                yield pa.Table.from_batches([batch])
+    except (duckdb.Error, OSError) as error:
+        # An error of the parser in mid-stream reaches us through Arrow, as an OSError.
+        raise NeedsValidation from error
+    finally:
+        connection.close()
+
+
+def _query(relation: str, layout: RawLayout, present: Sequence[str] | None) -> str:
+    types = record_types(layout)
+    known = [name for name in types if present is None or name in present]
+    values = [(field.raw.path, field_type(field), field.name) for field in layout.fields]
+    values += [((inner.raw.name,), types[inner.raw.name], inner.raw.name) for inner in layout.lists]
+    parts = [f'CAST({_sql(path) if path[0] in known else "NULL"} AS {kind}) AS "{name}"' for path, kind, name in values]
+    filled = {field.raw.name for field in layout.fields}
+    unused = [item.path for item in layout.raw.fields if item.name not in filled]
+    nested = [(name,) for name, inner in _roots(layout).items() if inner]
+    parts += [
+        f'({_sql(path)} IS NOT NULL) AS "{PRESENT}{".".join(path)}"' for path in nested + unused if path[0] in known
+    ]
+    return f"SELECT {', '.join(parts)} FROM {relation}"
+
+
+def _sql(path: Sequence[str]) -> str:
+    return ".".join(f'"{name}"' for name in path)
+
+
+def _roots(layout: RawLayout) -> dict[str, list[str]]:
+    """Return the names at the root of a record, each with the names inside where it is a record itself."""
+    roots: dict[str, list[str]] = {}
+    for item in layout.raw.fields:
+        roots.setdefault(item.path[0], []).extend(item.path[1:])
+    return roots
+
+
+def json_lines(layout: RawLayout) -> LineFormat:
+    """Return how a line of JSON is taken apart."""
+    paths = [item.name for item in layout.raw.fields] + [inner.raw.name for inner in layout.lists]
+    listed = ", ".join(f"'$.{path}'" for path in paths)
+    return LineFormat(
+        f"""
+        SELECT source_row, line, json_extract_string(doc, [{listed}]) AS fields, {_fault(layout)} AS fault
+        FROM (SELECT source_row, line,
+                     CASE WHEN json_valid(line) AND json_type(line) = 'OBJECT' THEN line END AS doc
+              FROM lines)
+        """
+    )
+
+
+def _fault(layout: RawLayout) -> str:
+    """SQL for what is wrong with a record as a whole: not JSON, strange keys, no record where one is due."""
+    cases = ["WHEN doc IS NULL THEN 'unparsable_value'"]
+    cases.append(f"WHEN {_strange_keys('json_keys(doc)', layout.raw.names)} THEN 'wrong_column_count'")
+    for name, inner in _roots(layout).items():
+        if inner:
+            keys = _strange_keys(f"json_keys(doc, '$.{name}')", inner)
+            cases.append(f"WHEN json_type(doc, '$.{name}') NOT IN ('OBJECT', 'NULL') THEN 'unparsable_value'")
+            cases.append(f"WHEN {keys} THEN 'wrong_column_count'")
+    return f"CASE {' '.join(cases)} END"
+
+
+def _strange_keys(keys: str, known: Sequence[str]) -> str:
+    listed = ", ".join(f"'{name}'" for name in known)
+    return (
+        f"len(list_filter({keys}, lambda key: key NOT IN ({listed}))) > 0 OR len({keys}) != len(list_distinct({keys}))"
+    )

@@ -1,0 +1,163 @@
+"""How one canonical column is read from text, and what can be wrong with that text: SQL pieces.
+
+Delimited fields and paths of JSON records become the same thing here: one text per canonical column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from borgtrace.engine.embedded import SQL_TYPES
+from borgtrace.ingest.raw_layout import DEDICATED, MACHINE, Field, RawLayout
+from borgtrace.schema import Column
+from borgtrace.schema.checks import Check
+from borgtrace.schema.reasons import REASONS
+from borgtrace.schema.time import AFTER_TRACE
+
+Tests = tuple[tuple[str, str], ...]
+"""(reason code, SQL that is true where the row must be refused), in the order in which they are tried."""
+
+
+@dataclass(frozen=True)
+class TextField:
+    """One canonical column as SQL over text.
+
+    ``text`` finds the text (NULL where there is none), ``value`` turns it into the column, ``tests`` say what
+    refuses the row.
+    """
+
+    name: str
+    text: str
+    value: str
+    tests: Tests
+
+
+def text_field(field: Field, text: str) -> TextField:
+    """Return how a field is read from the SQL text `text`."""
+    column = field.column
+    found = f'"text_{column.name}"'
+    value, tests = _read(field, found)
+    tests = (*tests, *_checked(column, value))
+    if field.none:
+        codes = ", ".join(f"'{code}'" for code in field.none)
+        value = f"CASE WHEN {found} NOT IN ({codes}) THEN {value} END"
+        tests = tuple((reason, f"{found} NOT IN ({codes}) AND ({test})") for reason, test in tests)
+    if field.has_default:
+        default = "false" if column.type == "bool" else f"'{next(iter(field.codes.values()))}'"
+        value = f"coalesce({value}, {default})"
+    absent = (("null_in_mandatory_field", f"{found} IS NULL"),) if field.is_mandatory else ()
+    return TextField(column.name, text, value, (*absent, *tests))
+
+
+def dedicated_field(layout: RawLayout, machine: TextField) -> TextField:
+    """Return how the number of the machine tells that the instance is on a dedicated one."""
+    value = f"coalesce(\"text_{DEDICATED}\" = '{layout.dialect.dedicated_machine}', false)"
+    return TextField(DEDICATED, machine.text, value, ())
+
+
+def list_field(inner: RawLayout, text: str) -> TextField:
+    """Return how a list of records is read, whose items become rows of another table."""
+    found = f'"text_{inner.raw.name}"'
+    kinds = ", ".join(f'"{field.raw.name}" {field_type(field)}' for field in inner.fields)
+    value = f"TRY_CAST(TRY_CAST({found} AS JSON) AS STRUCT({kinds})[])"
+    tests: list[tuple[str, str]] = [("unparsable_value", f"{found} IS NOT NULL AND {value} IS NULL")]
+    for field in sorted(inner.fields, key=lambda field: not field.is_mandatory):
+        item = f"c.{field.raw.name}"
+        if field.is_mandatory:
+            tests.append(("null_in_mandatory_field", _any(value, "c", f"c IS NULL OR {item} IS NULL")))
+        if field.codes:
+            known = ", ".join(map(str, field.codes))
+            code = f"coalesce({item}, {min(field.codes)})" if field.has_default else item
+            tests.append(("unknown_enum_code", _any(value, "c", f"{code} NOT IN ({known})")))
+    return TextField(inner.raw.name, text, value, tuple(tests))
+
+
+def cross_tests(layout: RawLayout) -> Tests:
+    """Return the tests on two columns of a row, once each column is right."""
+    return tuple(
+        (check.reason, f"{field.name} < {check.minus}")
+        for field in layout.fields
+        for check in field.column.checks
+        if check.minus and REASONS[check.reason].quarantines
+    )
+
+
+def field_type(field: Field) -> str:
+    """Return DuckDB's type of the raw value of a field: codes are numbers."""
+    return "INTEGER" if field.column.type == "enum" else SQL_TYPES[field.column.type]
+
+
+def with_lists(layout: RawLayout, texts: list[str]) -> list[TextField]:
+    """Return all fields of a layout, given the SQL text of each field and then of each list."""
+    plain = [text_field(field, text) for field, text in zip(layout.fields, texts, strict=False)]
+    if layout.derives_dedicated:
+        place = next(i for i, field in enumerate(plain) if field.name == MACHINE)
+        plain.insert(place + 1, dedicated_field(layout, plain[place]))
+    lists = zip(layout.lists, texts[len(layout.fields) :], strict=True)
+    return plain + [list_field(inner, text) for inner, text in lists]
+
+
+def _checked(column: Column, value: str) -> Tests:
+    """Return the tests of the declared checks that refuse a row and look at this column alone."""
+    alone = [check for check in column.checks if REASONS[check.reason].quarantines and not check.minus]
+    return tuple((check.reason, _breaks(column, check, value)) for check in alone)
+
+
+def _breaks(column: Column, check: Check, value: str) -> str:
+    sign = "<" if check.rule == "at_least" else ">"
+    return _any(value, "x", f"x {sign} {check.bound}") if column.length else f"({value}) {sign} {check.bound}"
+
+
+def _any(values: str, item: str, test: str) -> str:
+    return f"len(list_filter({values}, lambda {item}: {test})) > 0"
+
+
+def _read(field: Field, text: str) -> tuple[str, Tests]:
+    """Return the SQL of a value, and the tests that its type implies."""
+    kind = field.column.type
+    if kind == "string":
+        return text, (("unparsable_value", f"contains({text}, '�') OR contains({text}, chr(0))"),)
+    if kind == "bool":
+        value = f"CASE WHEN {text} IN ('1', 'true') THEN true WHEN {text} IN ('0', 'false') THEN false END"
+        return value, (("unparsable_value", f"{text} NOT IN ('0', '1', 'true', 'false')"),)
+    if kind == "enum":
+        return _code(field, text)
+    if kind == "float32":
+        value = f"TRY_CAST({text} AS FLOAT)"
+        return value, (("unparsable_value", f"{text} IS NOT NULL AND coalesce(NOT isfinite({value}), true)"),)
+    if kind.startswith("list<"):
+        return _list(field.column, text)
+    return _whole_number(field.column, text)
+
+
+def _code(field: Field, text: str) -> tuple[str, Tests]:
+    number = f"TRY_CAST({text} AS BIGINT)"
+    cases = " ".join(f"WHEN {code} THEN '{name}'" for code, name in field.codes.items())
+    known = ", ".join(map(str, (*field.codes, *field.null_codes)))
+    return f"CASE {number} {cases} END", (
+        ("unparsable_value", _is_no_integer(text)),
+        ("unknown_enum_code", f"{text} IS NOT NULL AND coalesce({number} NOT IN ({known}), true)"),
+    )
+
+
+def _whole_number(column: Column, text: str) -> tuple[str, Tests]:
+    value = f"TRY_CAST({text} AS {SQL_TYPES[column.type]})"
+    if column.unit == "us":
+        value = f"CASE WHEN {text} = '{2**64 - 1}' THEN {AFTER_TRACE} ELSE {value} END"
+    return value, (
+        ("unparsable_value", _is_no_integer(text)),
+        ("integer_out_of_range", f"{text} IS NOT NULL AND ({value}) IS NULL"),
+    )
+
+
+def _list(column: Column, text: str) -> tuple[str, Tests]:
+    value = f"TRY_CAST(TRY_CAST({text} AS JSON) AS {SQL_TYPES[column.type]})"
+    faulty = _any(value, "x", "x IS NULL OR NOT isfinite(CAST(x AS DOUBLE))")
+    tests = (("unparsable_value", f"{text} IS NOT NULL AND ({value} IS NULL OR {faulty})"),)
+    if not column.length:
+        return value, tests
+    return value, (*tests, ("wrong_list_length", f"len({value}) NOT IN (0, {column.length})"))
+
+
+def _is_no_integer(text: str) -> str:
+    return f"NOT regexp_full_match({text}, '[+-]?[0-9]+')"

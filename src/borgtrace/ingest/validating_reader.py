@@ -1,0 +1,120 @@
+"""The validating reader: every line is stored right or refused with a reason and its raw text.
+
+Lines are tested by DuckDB as columns of text, so a bad file costs some more time but no Python per row.  The reader is
+the same for all containers; each says how a line is taken apart (`LineFormat`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from borgtrace.ingest.raw_layout import RawLayout
+from borgtrace.ingest.text_fields import cross_tests, with_lists
+
+BLOCK_BYTES = 1 << 25
+_NOT_UTF8 = "�"
+
+
+@dataclass(frozen=True)
+class LineFormat:
+    """How a line is taken apart.
+
+    Parameters
+    ----------
+    query
+        SQL over ``lines(source_row, line)`` that yields these two, the list ``fields`` of the texts of all fields of a
+        row in their places and then of its lists, and ``fault``, the reason why the whole line is refused, or NULL.
+    empty_is_null
+        Whether an empty text is no value.
+    """
+
+    query: str
+    empty_is_null: bool = False
+
+    def texts(self, layout: RawLayout) -> list[str]:
+        """Return the SQL of each field's text."""
+        texts = []
+        for field in layout.fields:
+            text = f"fields[{field.place}]"
+            texts.append(f"nullif({text}, '')" if self.empty_is_null and not field.raw.keeps_empty else text)
+        return texts + [f"fields[{layout.width + i}]" for i, _ in enumerate(layout.lists, 1)]
+
+
+@dataclass(frozen=True)
+class Validated:
+    """One block: the rows that are right, and the refused ones with reason and raw text."""
+
+    rows: pa.Table
+    refused: pa.Table
+
+
+def validate(blocks: Iterable[pa.Table], layout: RawLayout, lines: LineFormat) -> Iterator[Validated]:
+    """Validate lines.
+
+    Parameters
+    ----------
+    blocks
+        Tables of (source_row, line), such as `line_blocks` makes.
+    layout
+        What a line holds.
+    lines
+        How it is taken apart.
+    """
+    query = _query(layout, lines)
+    with duckdb.connect(config={"threads": 1}) as connection:
+        for block in blocks:
+            connection.register("lines", block)
+            checked = connection.sql(query).to_arrow_table()
+            connection.unregister("lines")
+            refused = checked.filter(pc.is_valid(checked.column("reason")))
+            rows = checked.filter(pc.is_null(checked.column("reason"))).drop(["reason", "raw"])
+            yield Validated(rows, refused.select(["source_row", "reason", "raw"]))
+
+
+def _query(layout: RawLayout, lines: LineFormat) -> str:
+    fields = with_lists(layout, lines.texts(layout))
+    texts = ", ".join(f'{field.text} AS "text_{field.name}"' for field in fields)
+    values = ", ".join(f'{field.value} AS "{field.name}"' for field in fields)
+    tests = [test for field in fields for test in field.tests] + list(cross_tests(layout))
+    cases = " ".join(f"WHEN {test} THEN '{reason}'" for reason, test in tests)
+    return f"""
+        WITH parsed AS ({lines.query}),
+        texts AS (SELECT source_row, line, fault, {texts} FROM parsed),
+        typed AS (SELECT *, {values} FROM texts)
+        SELECT {", ".join(f'"{field.name}"' for field in fields)}, source_row,
+               CASE WHEN fault IS NOT NULL THEN fault {cases} END AS reason, line AS raw
+        FROM typed ORDER BY source_row
+    """
+
+
+def line_blocks(stream: BinaryIO) -> Iterator[pa.Table]:
+    """Cut a stream into tables of (source_row, line); the last line may lack its newline."""
+    rest, row = b"", 0
+    while True:
+        data = stream.read(BLOCK_BYTES)
+        lines = (rest + data).split(b"\n")
+        rest = lines.pop() if data else b""
+        if not data and lines == [b""]:
+            return
+        if not data and lines and lines[-1] == b"":
+            lines.pop()
+        yield pa.table(
+            {
+                "source_row": pa.array(range(row, row + len(lines)), pa.int64()),
+                "line": pa.array([_text(line) for line in lines], pa.string()),
+            }
+        )
+        row += len(lines)
+        if not data:
+            return
+
+
+def _text(line: bytes) -> str:
+    """Decode a line; a byte that is no UTF-8, or a NUL, becomes a mark that no field accepts."""
+    return line.removesuffix(b"\r").decode("utf-8", "replace").replace("\0", _NOT_UTF8)
