@@ -145,7 +145,7 @@ def evaluate(found: Dataset, epochs: int, seed: int) -> Iterator[dict[str, objec
         "linear AR(4)": (_with_one(past) @ weights - future) ** 2,
         "LSTM": recurrent_errors(train(found, epochs, seed), found),
     }
-    unit = found.meta.scalings[0].divisor
+    unit = found.metadata.scalings[0].divisor
     for name, square in squares.items():
         assert len(square) == len(future), "all forecasters are judged on the same points"
         for h in range(HORIZONS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,9 @@ class ArrayStore:
                 return connection.sql(query).to_arrow_table()
             except duckdb.Error as error:
                 raise EngineError("sql", str(error)) from error
+
+    def stream(self, query: str) -> Iterator[pa.RecordBatch]:
+        yield from self.sql(query).to_batches(max_chunksize=7)
 
 
 def array_store(lengths: list[int], **columns: Any) -> ArrayStore:

@@ -53,7 +53,7 @@ def _by_time(tmp_path: Path, end: int) -> list[str]:
     """Two traces, one after the other; the first ends at `end` s, the second begins at 2000 s."""
     store = array_store([5, 5], first_time=np.array([600, 2000]) * 10**6, last_time=np.array([end, 9000]) * 10**6)
     build(store, tmp_path / str(end), Options(split=Split((0.5, 0.5), "time"), format="npz"))
-    return [line for line in datasets.open(tmp_path / str(end)).meta.leakage if "still run" in line]
+    return [line for line in datasets.open(tmp_path / str(end)).metadata.leakage if "still run" in line]
 
 
 def test_a_trace_that_ends_when_the_next_set_begins_runs_on_into_nothing(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def test_a_dataset_holds_the_scaled_values_of_the_chosen_tasks(small: ArrayStore
     lengths = small.tasks.column("n_windows").to_numpy()
     matched = int(np.count_nonzero((lengths >= 5) & (lengths <= 50)))
     assert [len(found[name]) for name in found] == [int(f * matched) for f in (0.7, 0.1, 0.2)]
-    (scaling,) = found.meta.scalings
+    (scaling,) = found.metadata.scalings
     training, seen = [], set()
     first = dict(zip(_ids(small), small.tasks.column("first_row").to_pylist(), strict=True))
     users = dict(zip(_ids(small), small.tasks.column("user").to_pylist(), strict=True))
@@ -44,7 +44,7 @@ def test_a_dataset_holds_the_scaled_values_of_the_chosen_tasks(small: ArrayStore
             expected = ((raw.astype(np.float64) - scaling.offset) / scaling.divisor).astype(np.float32)
             np.testing.assert_array_equal(part.values[part.offsets[i] : part.offsets[i + 1], 0], expected)
             assert part.numbers[i, 0] == 0.25
-            assert found.meta.names.words["user"][part.codes[i, 0]] == users[job, task]
+            assert found.metadata.names.words["user"][part.codes[i, 0]] == users[job, task]
             assert time == small.tasks.column("first_time").to_pylist()[_ids(small).index((job, task))]
             seen.add((job, task))
     assert len(seen) == sum(map(len, found.values()))
@@ -114,7 +114,7 @@ def test_the_shard_is_the_leading_bits_of_md5(small: ArrayStore, tmp_path: Path)
     build(small, tmp_path / "d", Options(shards=256, format="npz"))
     training = datasets.open(tmp_path / "d")["training"]
     for path in training.paths:
-        for job, task, *_ in training.part(path).identity.tolist():
+        for job, task, *_ in training.arrays(path).identity.tolist():
             assert hashlib.md5(f"{job},{task}".encode()).hexdigest()[:2] == f"{int(path.name[:5]):02x}"
 
 
@@ -127,7 +127,7 @@ def test_missing_stays_missing(tmp_path: Path) -> None:
     assert batch.lengths.tolist() == [5, 6]
     assert batch.data[0, :, 0].tolist() == [1, -9, 3, -9, 5, -9]
     assert batch.mask[0, :, 0].tolist() == [True, False, True, False, True, False]
-    assert datasets.open(tmp_path / "d").meta.scalings[0].count == 9
+    assert datasets.open(tmp_path / "d").metadata.scalings[0].count == 9
 
 
 def test_a_grid_has_a_slot_for_every_five_minutes(tmp_path: Path) -> None:

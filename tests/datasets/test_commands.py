@@ -57,7 +57,7 @@ def test_dataset_builds_and_tells(synthetic_store: Path, tmp_path: Path, capsys:
     found = datasets.open(tmp_path / "d")
     assert sum(map(len, found.values())) == 100
     assert found.features == ("average_cpu", "maximum_memory")
-    assert set(found.meta.names.words["tier"]) <= {"free", "other"}
+    assert set(found.metadata.names.words["tier"]) <= {"free", "other"}
     code, out, err = _run(capsys, "dataset", synthetic_store, tmp_path / "e", "--json")
     assert json.loads(out)["counts"]["training"] > 0
 

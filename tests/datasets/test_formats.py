@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from borgtrace.datasets.formats import FORMATS, Names, Part, empty, suffix_of
+from borgtrace.datasets.formats import FORMATS, FeatureNames, TraceArrays, empty, suffix_of
 from borgtrace.errors import StoreError
 
-NAMES = Names(("cpu", "memory"), ("request",), {"tier": ("free", "production"), "user": ("ü", "")})
+NAMES = FeatureNames(("cpu", "memory"), ("request",), {"tier": ("free", "production"), "user": ("ü", "")})
 
 
-def _part(lengths: list[int], seed: int) -> Part:
+def _part(lengths: list[int], seed: int) -> TraceArrays:
     rng = np.random.default_rng(seed)
     offsets = np.cumsum([0, *lengths])
     values = rng.normal(size=(offsets[-1], 2)).astype(np.float32)
@@ -28,10 +28,10 @@ def _part(lengths: list[int], seed: int) -> Part:
     numbers = rng.normal(size=(n, 1)).astype(np.float32)
     numbers[rng.random(numbers.shape) < 0.3] = np.nan
     codes = np.stack([rng.integers(-1, 2, n), rng.integers(-1, 1, n)], axis=1)
-    return Part(offsets, values, (~np.isnan(values)).view(np.uint8), identity, numbers, codes)
+    return TraceArrays(offsets, values, (~np.isnan(values)).view(np.uint8), identity, numbers, codes)
 
 
-def _equal(a: Part, b: Part) -> None:
+def _equal(a: TraceArrays, b: TraceArrays) -> None:
     for name in ("offsets", "values", "mask", "identity", "numbers", "codes"):
         np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
 
@@ -50,7 +50,7 @@ def test_what_is_written_is_read(
     whole = _part([length for block in blocks for length in block], seed)
     cuts = np.cumsum([0, *map(len, blocks)])
     parts = (
-        Part(
+        TraceArrays(
             whole.offsets[a : b + 1] - whole.offsets[a],
             whole.values[whole.offsets[a] : whole.offsets[b]],
             whole.mask[whole.offsets[a] : whole.offsets[b]],
@@ -72,8 +72,8 @@ def test_records_of_every_size_are_read(tmp_path: Path, words: tuple[str, ...]) 
     whole = _part(lengths, 1)
     whole.identity[:, 0] = np.resize([0, 127, 128, 2**14, 2**35, 2**63 - 1, -1], n)
     codes = np.resize(np.arange(-1, len(words)), (n, 1)) if words else np.empty((n, 0), np.int64)
-    part = Part(whole.offsets, whole.values, whole.mask, whole.identity, whole.numbers, codes)
-    names = Names(("cpu", "memory"), ("request",), {"end": words} if words else {})
+    part = TraceArrays(whole.offsets, whole.values, whole.mask, whole.identity, whole.numbers, codes)
+    names = FeatureNames(("cpu", "memory"), ("request",), {"end": words} if words else {})
     FORMATS["tfrecord"].write(tmp_path / "x.tfrecord", names, [part])
     _equal(FORMATS["tfrecord"].read(tmp_path / "x.tfrecord", names), part)
 

@@ -53,7 +53,7 @@ def test_sets_order_shards_and_numbers_are_those_of_2017(store: Store, tmp_path:
     build(store, tmp_path / "d", Options(selection=selection, compat="original", seed=seed))
     sets, mean, deviation = _original(tmp_path / "jobs", seed, most)
     found = datasets.open(tmp_path / "d")
-    assert (found.meta.scalings[0].offset, found.meta.scalings[0].divisor) == (mean, deviation)
+    assert (found.metadata.scalings[0].offset, found.metadata.scalings[0].divisor) == (mean, deviation)
     for name, traces in sets.items():
         files: dict[str, list[Trace]] = {}
         for trace in traces:
@@ -61,7 +61,7 @@ def test_sets_order_shards_and_numbers_are_those_of_2017(store: Store, tmp_path:
             files.setdefault(f"{shard}.tfrecords", []).append(trace)
         assert {path.name for path in found[name].paths} == set(files)
         for path in found[name].paths:
-            part = found[name].part(path)
+            part = found[name].arrays(path)
             assert [(job, task) for job, task, *_ in part.identity.tolist()] == [t[1:] for t in files[path.name]]
             values = [(value - mean) / deviation for t in files[path.name] for value in _read(tmp_path / "jobs", t)]
             np.testing.assert_array_equal(part.values[:, 0], np.float32(values))

@@ -41,7 +41,7 @@ def _built(store: ArrayStore, path: Path, **options: Any) -> Dataset:
 def _expected(found: Dataset, name: str) -> dict[tuple[int, int], tuple[np.ndarray, float, str]]:
     """Values, request and tier of each trace, from the NPZ of the same options."""
     part = found[name].load()
-    tiers = (*found.meta.names.words["tier"], "")
+    tiers = (*found.metadata.names.words["tier"], "")
     return {
         (int(job), int(task)): (
             part.values[part.offsets[i] : part.offsets[i + 1]],
@@ -138,7 +138,7 @@ def test_a_torch_loader_with_two_workers_sees_each_trace_once(traces: ArrayStore
 def test_torch_batches_carry_values_and_masks(traces: ArrayStore, tmp_path: Path, expected: dict[Any, Any]) -> None:
     torch = pytest.importorskip("torch")
     found = _built(traces, tmp_path / "d", format="parquet")
-    tiers = (*found.meta.names.words["tier"], "")
+    tiers = (*found.metadata.names.words["tier"], "")
     read = {}
     for batch in found["training"].torch(batch_size=7):
         assert batch["data"].dtype == torch.float32

@@ -13,7 +13,7 @@ from borgtrace.errors import UsageError
 from borgtrace.schema.ranges import parse_words
 
 if TYPE_CHECKING:
-    from borgtrace.datasets import Built
+    from borgtrace.datasets import BuildResult
     from borgtrace.export import ExportResult
 
 
@@ -25,7 +25,7 @@ def fractions(text: str) -> tuple[float, ...]:
         raise UsageError("--split", "not a fraction", expected="numbers such as 0.7,0.1,0.2", got=text) from None
 
 
-def print_built(built: Built, talk: Console, *, as_json: bool) -> None:
+def print_built(built: BuildResult, talk: Console, *, as_json: bool) -> None:
     """Print what was built, how it was scaled, and what its sets have in common."""
     if as_json:
         print(json.dumps(asdict(built) | {"path": str(built.path)}))

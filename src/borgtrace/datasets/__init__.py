@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from borgtrace.datasets.batches import Batch
-from borgtrace.datasets.build import Built, build
+from borgtrace.datasets.build import BuildResult, build
 from borgtrace.datasets.dataset import Dataset, TraceSet, open
 from borgtrace.datasets.options import Options
 from borgtrace.datasets.scaling import Scaling, inverse_transform
@@ -12,7 +12,7 @@ from borgtrace.datasets.split import Split
 
 __all__ = [
     "Batch",
-    "Built",
+    "BuildResult",
     "Dataset",
     "Options",
     "Scaling",

@@ -7,17 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.datasets._batch_filling import lay
-from borgtrace.datasets.formats import Runs
+from borgtrace.datasets._padding import pad
+from borgtrace.datasets.formats import BufferedTraces
+from borgtrace.datasets.trace_files import TraceFiles
 from borgtrace.errors import UsageError
-
-if TYPE_CHECKING:
-    from borgtrace.datasets.dataset import TraceSet
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -41,7 +39,7 @@ class Batch:
     numbers
         Static numbers, float32 (n, numbers); NaN where unknown.
     codes
-        Static words, int64 (n, words), as positions in ``meta.names.words``; −1 where unknown.
+        Static words, int64 (n, words), as positions in ``metadata.names.words``; −1 where unknown.
     """
 
     data: NDArray[np.float32]
@@ -71,7 +69,7 @@ class Batch:
 
 
 def batches(
-    traces: TraceSet,
+    traces: TraceFiles,
     size: int,
     *,
     seed: int | None = None,
@@ -84,7 +82,7 @@ def batches(
 
     def load(numbered: tuple[int, Path]) -> list[Batch]:
         rng = None if seed is None else np.random.default_rng([seed, epoch, numbered[0]])
-        return batches_of(traces.runs(numbered[1], is_verified=is_verified), size, rng, fill, traces.width)
+        return batches_of(traces.buffered(numbered[1], is_verified=is_verified), size, rng, fill, traces.width)
 
     paths = traces.paths
     files = np.arange(len(paths))
@@ -115,19 +113,21 @@ def ahead(function: Callable[[Item], Result], items: Sequence[Item], threads: in
             yield future.result()
 
 
-def batches_of(runs: Runs, size: int, rng: np.random.Generator | None, fill: float, features: int) -> list[Batch]:
+def batches_of(
+    traces: BufferedTraces, size: int, rng: np.random.Generator | None, fill: float, features: int
+) -> list[Batch]:
     """Sort traces by length, cut them into batches, and return those in random order.
 
     All batches are views of arrays that are filled in one go.
     """
-    n = len(runs)
+    n = len(traces)
     if not n:
         return []
     order = np.arange(n) if rng is None else rng.permutation(n)
-    data, mask, rows, first, lengths, identity = lay(
-        runs.buffer, runs.position, runs.lengths, runs.identity, order, size, features, fill
+    data, mask, rows, first, lengths, identity = pad(
+        traces.buffer, traces.position, traces.lengths, traces.identity, order, size, features, fill
     )
-    numbers, codes = runs.numbers[rows], runs.codes[rows]
+    numbers, codes = traces.numbers[rows], traces.codes[rows]
     starts = range(0, n, size)
     turns = range(len(starts)) if rng is None else rng.permutation(len(starts)).tolist()
     batches = []

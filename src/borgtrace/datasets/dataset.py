@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from borgtrace.datasets import scaling
 from borgtrace.datasets.batches import Batch, batches, check_size
-from borgtrace.datasets.formats import FORMATS, Part, Runs, joined
-from borgtrace.datasets.meta import File, Meta, read
+from borgtrace.datasets.metadata import Metadata, read
+from borgtrace.datasets.trace_files import TraceFiles
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -29,74 +29,36 @@ class Dataset(Mapping[str, "TraceSet"]):
     ----------
     path
         Its folder.
-    meta
+    metadata
         What ``meta.json`` says.
     """
 
     path: Path
-    meta: Meta
+    metadata: Metadata
 
     def __getitem__(self, name: str) -> TraceSet:
-        return TraceSet(self.path / name, self.meta, self.meta.files[name])
+        return TraceSet(self.path / name, self.metadata, self.metadata.files[name])
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.meta.files)
+        return iter(self.metadata.files)
 
     def __len__(self) -> int:
-        return len(self.meta.files)
+        return len(self.metadata.files)
 
     @property
     def features(self) -> tuple[str, ...]:
         """Names of the series, in the order of the last axis."""
-        return self.meta.names.features
+        return self.metadata.names.series
 
     def inverse_transform(self, values: ArrayLike) -> NDArray[np.float64]:
         """Bring scaled values (last axis: features) back to the unit of the trace."""
-        return scaling.inverse_transform(values, self.meta.scalings)
+        return scaling.inverse_transform(values, self.metadata.scalings)
 
 
-@dataclass(frozen=True, slots=True)
-class TraceSet:
-    """One set of a dataset.
+class TraceSet(TraceFiles):
+    """One set of a dataset: batches of its traces for NumPy, PyTorch and TensorFlow."""
 
-    Attributes
-    ----------
-    path
-        Folder of its files.
-    meta
-        What is known of the dataset.
-    files
-        The files, in order.
-    """
-
-    path: Path
-    meta: Meta
-    files: tuple[File, ...]
-
-    def __len__(self) -> int:
-        return sum(file.records for file in self.files)
-
-    @property
-    def paths(self) -> tuple[Path, ...]:
-        """Paths of the files that hold traces."""
-        return tuple(self.path / file.name for file in self.files if file.records)
-
-    @property
-    def width(self) -> int:
-        """Number of series features."""
-        return len(self.meta.names.features)
-
-    def runs(self, path: Path, *, is_verified: bool = True) -> Runs:
-        """Read one file for batches; what it returns is valid until this thread reads its next file."""
-        return FORMATS[self.meta.format].read_runs(path, self.meta.names, is_verified=is_verified)
-
-    def part(self, path: Path, *, is_verified: bool = True) -> Part:
-        """Read (or map) one file."""
-        return FORMATS[self.meta.format].read(path, self.meta.names, is_verified=is_verified)
-
-    def load(self) -> Part:
-        """Read all files into one part: flat values and offsets."""
-        return joined([self.part(path) for path in self.paths], self.meta.names)
+    __slots__ = ()
 
     def batches(
         self,

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from borgtrace.datasets.formats import IDENTITY
-from borgtrace.datasets.selection import tier_sql
-from borgtrace.datasets.traces import Static
 from borgtrace.errors import UsageError
-from borgtrace.schema import TABLES, dialect
+from borgtrace.schema import TABLES, Dialect
 
 if TYPE_CHECKING:
     from borgtrace.store import Store
@@ -22,7 +20,7 @@ _WORDS = ("string", "enum")
 
 
 @dataclass(frozen=True, slots=True)
-class Feature:
+class SeriesFeature:
     """A series: its name, the array of the store it comes from, whether it is a time since the start."""
 
     name: str
@@ -30,13 +28,22 @@ class Feature:
     is_elapsed: bool = False
 
 
-def series_features(store: Store, names: Sequence[str]) -> tuple[Feature, ...]:
+@dataclass(frozen=True, slots=True)
+class StaticFeature:
+    """A static feature: its name, the SQL over ``tasks`` that yields it, whether it is a word."""
+
+    name: str
+    sql: str
+    is_word: bool
+
+
+def series_features(store: Store, names: Sequence[str]) -> tuple[SeriesFeature, ...]:
     """Look up series features by name.
 
     Raises
     ------
     UsageError
-        A name is unknown, is given twice, is no single number, or is not published for this generation;
+        A name is unknown, is given twice, is no single number, or is not published in this dialect;
         or the store has no usage.
     """
     if not store.manifest.tables.get("instance_usage"):
@@ -48,31 +55,26 @@ def series_features(store: Store, names: Sequence[str]) -> tuple[Feature, ...]:
             way_out="ingest task_usage or instance_usage files first",
         )
     if not names or len(set(names)) < len(names):
-        raise UsageError(
-            "--features",
-            "a feature is missing or given twice",
-            expected="one or more names",
-            got=",".join(names) or "none",
-        )
-    return tuple(_series(name, store.manifest.generation) for name in names)
+        got = ",".join(names) or "none"
+        raise UsageError("--features", "a feature is missing or given twice", expected="one or more names", got=got)
+    _check_known("--features", names, series_names(store.manifest.dialect))
+    return tuple(SeriesFeature(name, DERIVED.get(name, name), name == "elapsed") for name in names)
 
 
-def series_names(generation: str) -> tuple[str, ...]:
-    """Names of the series that a store of `generation` can have.
+def series_names(dialect: Dialect) -> tuple[str, ...]:
+    """Names of the series that a store of `dialect` can have.
 
     Examples
     --------
-    >>> series_names("2011")[:3]
+    >>> from borgtrace.schema import dialect
+    >>> series_names(dialect("2011"))[:3]
     ('average_cpu', 'maximum_cpu', 'sampled_cpu')
     """
     columns = TABLES["instance_usage"].columns
-    return (
-        *(c.name for c in columns if c.type == "float32" and dialect(generation).publishes(c.name, "instance_usage")),
-        *DERIVED,
-    )
+    return (*(c.name for c in columns if c.type == "float32" and dialect.publishes(c.name, "instance_usage")), *DERIVED)
 
 
-def static_features(generation: str, names: Sequence[str]) -> tuple[Static, ...]:
+def static_features(dialect: Dialect, names: Sequence[str]) -> tuple[StaticFeature, ...]:
     """Look up static features by name: columns of ``tasks``, and ``tier``.
 
     Raises
@@ -82,7 +84,8 @@ def static_features(generation: str, names: Sequence[str]) -> tuple[Static, ...]
     """
     if len(set(names)) < len(names):
         raise UsageError("--static", "a feature is given twice", got=",".join(names))
-    return tuple(_static(name, generation) for name in names)
+    _check_known("--static", names, static_names())
+    return tuple(_static(name, dialect) for name in names)
 
 
 def static_names() -> tuple[str, ...]:
@@ -90,18 +93,14 @@ def static_names() -> tuple[str, ...]:
     return ("tier", *(name for name in TABLES["tasks"].names if name not in IDENTITY))
 
 
-def _series(name: str, generation: str) -> Feature:
-    if name in DERIVED:
-        return Feature(name, DERIVED[name], name == "elapsed")
-    known = series_names(generation)
-    if name not in known:
-        raise UsageError("--features", "unknown feature", expected=", ".join(known), got=name)
-    return Feature(name, name)
-
-
-def _static(name: str, generation: str) -> Static:
-    if name not in static_names():
-        raise UsageError("--static", "unknown feature", expected=", ".join(static_names()), got=name)
+def _static(name: str, dialect: Dialect) -> StaticFeature:
     if name == "tier":
-        return Static(name, tier_sql(generation), is_word=True)
-    return Static(name, f'"{name}"', TABLES["tasks"].column(name).type in _WORDS)
+        cases = (f"when priority between {low} and {high} then '{tier}'" for tier, low, high in dialect.tiers)
+        return StaticFeature(name, f"case {' '.join(cases)} end", is_word=True)
+    return StaticFeature(name, f'"{name}"', TABLES["tasks"].column(name).type in _WORDS)
+
+
+def _check_known(option: str, names: Sequence[str], known: Sequence[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise UsageError(option, "unknown feature", expected=", ".join(known), got=name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from borgtrace.datasets.selection import Selection
-from borgtrace.errors import BorgtraceError, UsageError
+from borgtrace.datasets.trace_index import query_tasks
 
 if TYPE_CHECKING:
     from borgtrace.store import Store
@@ -48,15 +48,7 @@ def lengths(store: Store, selection: Selection | None = None) -> tuple[Bin, ...]
     """
     chosen = replace(selection or Selection(), min_length=1, max_length=None)
     bins = " ".join(f"when n_windows < {edge} then {k}" for k, edge in enumerate(EDGES[1:]))
-    condition = chosen.condition(store.manifest.generation)
-    counts = f"select case {bins} end as bin, count(*) as n from tasks"
-    query = f"{counts} where {condition} and n_windows > 0 group by 1"
-    try:
-        counted = store.sql(query)
-    except BorgtraceError as error:
-        if not chosen.where:
-            raise
-        raise UsageError("--where", "not a predicate over tasks", got=" ".join(str(error).split())) from error
+    counted = query_tasks(store, chosen, f"case {bins} end as bin, count(*) as n", "and n_windows > 0 group by 1")
     found = dict(zip(counted.column("bin").to_pylist(), counted.column("n").to_pylist(), strict=True))
     last = len(EDGES) - 2
     return tuple(Bin(low, None if k == last else EDGES[k + 1] - 1, found.get(k, 0)) for k, low in enumerate(EDGES[:-1]))

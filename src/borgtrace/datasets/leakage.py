@@ -13,7 +13,7 @@ Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class Overlap:
     """How much of a later set was already seen in an earlier one.
 
     Attributes
@@ -44,7 +44,23 @@ class Shared:
         )
 
 
-def shared_groups(sets: Mapping[str, Index], codes: Mapping[str, NDArray[np.int64]]) -> tuple[Shared, ...]:
+@dataclass(frozen=True, slots=True)
+class Leakage:
+    """What the sets share: groups, and how many traces run on into the next set (of a split by time)."""
+
+    shared: tuple[Overlap, ...]
+    running_on: dict[str, int]
+
+    def lines(self) -> tuple[str, ...]:
+        """Return one sentence for each pair of sets and each kind of group."""
+        running = (
+            f"{pair}: {count:,} traces still run when the first of the next set begins"
+            for pair, count in self.running_on.items()
+        )
+        return (*map(str, self.shared), *running)
+
+
+def shared_groups(sets: Mapping[str, Index], codes: Mapping[str, NDArray[np.int64]]) -> tuple[Overlap, ...]:
     """Compare all pairs of sets.
 
     Parameters
@@ -61,34 +77,36 @@ def shared_groups(sets: Mapping[str, Index], codes: Mapping[str, NDArray[np.int6
     >>> print(found[0])
     testing: 1 of 2 jobs are in training too (1 of 2 traces, 50.0 %)
     """
-    names = tuple(sets)
+    pairs = [(seen, of) for k, of in enumerate(sets) for seen in tuple(sets)[:k]]
     found = []
     for kind, code in codes.items():
         size = int(code.max(initial=-1)) + 1
-        counts = {name: _counts(code[index], size) for name, index in sets.items()}
-        found += [
-            _compare(kind, seen, of, counts[seen], counts[of], len(sets[of]))
-            for k, of in enumerate(names)
-            for seen in names[:k]
-        ]
+        counts = {name: np.bincount(code[index][code[index] >= 0], minlength=size) for name, index in sets.items()}
+        for seen, of in pairs:
+            both = (counts[seen] > 0) & (counts[of] > 0)
+            n_groups, traces = int((counts[of] > 0).sum()), int(counts[of][both].sum())
+            found.append(Overlap(kind, seen, of, int(both.sum()), n_groups, traces, len(sets[of])))
     return tuple(found)
 
 
 def running_on(sets: Mapping[str, Index], start: NDArray[np.int64], end: NDArray[np.int64]) -> dict[str, int]:
-    """Traces of each set that still run when the next set begins: 0 everywhere is a clean split by time."""
+    """Count the traces of each set that still run when the next set begins.
+
+    Parameters
+    ----------
+    sets
+        Positions of the traces of each set; those without traces are left out.
+    start, end
+        Start and end of each trace, shape (n,).
+
+    Examples
+    --------
+    >>> sets = {"training": np.array([0, 1]), "testing": np.array([2])}
+    >>> running_on(sets, np.array([0, 5, 10]), np.array([10, 11, 20]))
+    {'training → testing': 1}
+    """
     names = [name for name in sets if len(sets[name])]
     return {
         f"{earlier} → {later}": int(np.count_nonzero(end[sets[earlier]] > start[sets[later]].min()))
         for earlier, later in pairwise(names)
     }
-
-
-def _counts(codes: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    return np.bincount(codes[codes >= 0], minlength=size)
-
-
-def _compare(
-    kind: str, seen: str, of: str, before: NDArray[np.int64], after: NDArray[np.int64], n_traces: int
-) -> Shared:
-    both = (before > 0) & (after > 0)
-    return Shared(kind, seen, of, int(both.sum()), int((after > 0).sum()), int(after[both].sum()), n_traces)

@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from borgtrace.datasets.formats import FORMATS
 from borgtrace.datasets.scaling import Method
-from borgtrace.datasets.selection import Selection
-from borgtrace.datasets.shards import MOST
+from borgtrace.datasets.selection import Selection, check_names
 from borgtrace.datasets.split import SETS, Split
 from borgtrace.errors import UsageError
 
 Compat = Literal["original"]
-MOST_SHARDS = 65_536
+MAX_SHARDS = 65_536
+SHARDS_OF_2017 = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,14 +62,14 @@ class Options:
     compat: Compat | None = None
 
     def __post_init__(self) -> None:
-        _one_of("--format", self.format, tuple(FORMATS))
-        _one_of("--scale", self.scale, get_args(Method))
-        if self.shards is not None and not 1 <= self.shards <= MOST_SHARDS:
-            raise UsageError("--shards", "not a number of files", expected=f"1 to {MOST_SHARDS}", got=str(self.shards))
+        check_names("--format", (self.format,), tuple(FORMATS))
+        check_names("--scale", (self.scale,), get_args(Method))
+        if self.shards is not None and not 1 <= self.shards <= MAX_SHARDS:
+            raise UsageError("--shards", "not a number of files", expected=f"1 to {MAX_SHARDS}", got=str(self.shards))
         if not 0 <= self.seed < 2**32:
             raise UsageError("--seed", "not a seed", expected="0 to 4294967295", got=str(self.seed))
         if self.compat is not None:
-            _one_of("--compat", self.compat, get_args(Compat))
+            check_names("--compat", (self.compat,), get_args(Compat))
             self._check_original()
 
     @property
@@ -77,22 +77,18 @@ class Options:
         """Whether the dataset follows the pipeline of 2017."""
         return self.compat == "original"
 
-    def to_json(self) -> dict[str, Any]:
-        """Return all options as a plain dictionary."""
-        return asdict(self)
-
     def identity(self, store_digest: str) -> str:
         """Return the SHA-256 over all options and the digest of the store."""
-        text = json.dumps({"options": self.to_json(), "store": store_digest}, sort_keys=True)
+        text = json.dumps({"options": asdict(self), "store": store_digest}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def _check_original(self) -> None:
-        """The pipeline of 2017 had no choice in these."""
+        """Refuse what the pipeline of 2017 could not do otherwise."""
         fixed = (
             ("--format", self.format, "tfrecord"),
             ("--scale", self.scale, "standard"),
             ("--split-by", self.split.by, "task"),
-            ("--shards", self.shards or MOST, MOST),
+            ("--shards", self.shards or SHARDS_OF_2017, SHARDS_OF_2017),
             ("--gaps", self.selection.gaps, "keep"),
             ("--split", len(self.split.fractions), len(SETS)),
             ("--gzip", self.is_compressed, False),
@@ -100,8 +96,3 @@ class Options:
         for option, value, needed in fixed:
             if value != needed:
                 raise UsageError(option, "not what --compat original does", expected=str(needed), got=str(value))
-
-
-def _one_of(option: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise UsageError(option, "unknown name", expected=" or ".join(allowed), got=value)

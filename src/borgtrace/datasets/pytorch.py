@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from borgtrace.datasets.batches import Batch, batches_of, check_size
-from borgtrace.datasets.formats import Part, joined, runs_of
-
-if TYPE_CHECKING:
-    from borgtrace.datasets.dataset import TraceSet
+from borgtrace.datasets.formats import TraceArrays, buffered, concatenated
+from borgtrace.datasets.trace_files import TraceFiles
 
 Item = dict[str, torch.Tensor]
 
@@ -52,7 +49,7 @@ class TraceDataset(IterableDataset[Item]):
 
     def __init__(
         self,
-        traces: TraceSet,
+        traces: TraceFiles,
         batch_size: int = 256,
         *,
         seed: int | None = None,
@@ -76,24 +73,24 @@ class TraceDataset(IterableDataset[Item]):
         if self.seed is not None:
             order = np.random.default_rng([self.seed, self.epoch]).permutation(len(paths)).tolist()
         rng = None if self.seed is None else np.random.default_rng([self.seed, self.epoch, worker])
-        for part in self._buffers([paths[k] for k in order], worker, workers):
-            for batch in batches_of(runs_of(part), self.batch_size, rng, self.fill, self.traces.width):
+        for arrays in self._buffers([paths[k] for k in order], worker, workers):
+            for batch in batches_of(buffered(arrays), self.batch_size, rng, self.fill, self.traces.width):
                 yield _item(batch)
 
-    def _buffers(self, paths: list[Path], worker: int, workers: int) -> Iterator[Part]:
+    def _buffers(self, paths: list[Path], worker: int, workers: int) -> Iterator[TraceArrays]:
         """Yield this worker's traces, a buffer at a time."""
         is_by_file = len(paths) >= workers
-        waiting: list[Part] = []
+        waiting: list[TraceArrays] = []
         seen = 0
-        for part in map(self.traces.part, paths[worker::workers] if is_by_file else paths):
-            own = np.arange(len(part))
-            waiting.append(part if is_by_file else part.take(own[(own + seen) % workers == worker]))
-            seen += len(part)
+        for arrays in map(self.traces.arrays, paths[worker::workers] if is_by_file else paths):
+            own = np.arange(len(arrays))
+            waiting.append(arrays if is_by_file else arrays.take(own[(own + seen) % workers == worker]))
+            seen += len(arrays)
             if sum(map(len, waiting)) >= self.buffer:
-                yield joined(waiting, self.traces.meta.names)
+                yield concatenated(waiting, self.traces.metadata.names)
                 waiting = []
         if waiting:
-            yield joined(waiting, self.traces.meta.names)
+            yield concatenated(waiting, self.traces.metadata.names)
 
 
 def _item(batch: Batch) -> Item:

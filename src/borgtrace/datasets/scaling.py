@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -48,10 +48,6 @@ class Scaling:
     deviation: float
     minimum: float | None
     maximum: float | None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return a plain dictionary."""
-        return asdict(self)
 
 
 def scaling_of(feature: str, method: Method, measured: Numbers) -> Scaling:

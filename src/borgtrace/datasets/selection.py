@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from borgtrace.errors import UsageError
-from borgtrace.schema import ENUMS, TERMINAL_EVENTS, tiers
+from borgtrace.schema import ENUMS, TERMINAL_EVENTS, Dialect
 
 Gaps = Literal["keep", "grid", "drop"]
 """What to do with holes in time: windows as they come; a regular grid whose empty slots are missing; only
@@ -25,7 +25,7 @@ class Selection:
     min_length, max_length
         Bounds on the number of points, both inclusive (of grid slots under ``gaps="grid"``); None: no bound.
     tiers
-        Names of tiers of the store's generation, such as ``("production",)``.
+        Names of tiers of the store's dialect, such as ``("production",)``.
     priorities, scheduling_classes, users, end_types
         Allowed values; empty allows all.  ``end_types`` are names of terminal events.
     time
@@ -39,9 +39,15 @@ class Selection:
     sample
         Size of the random subset; None takes all.
 
+    Raises
+    ------
+    UsageError
+        A bound or a name makes no sense.
+
     Examples
     --------
-    >>> Selection(min_length=5, max_length=50, priorities=(9, 10)).condition("2011")
+    >>> from borgtrace.schema import dialect
+    >>> Selection(min_length=5, max_length=50, priorities=(9, 10)).condition(dialect("2011"))
     "collection_type = 'JOB' and n_windows >= 5 and n_windows <= 50 and priority in (9, 10)"
     """
 
@@ -59,82 +65,69 @@ class Selection:
     sample: int | None = None
 
     def __post_init__(self) -> None:
-        _check_bounds(self.min_length, self.max_length, self.sample)
-        _check_names("--gaps", (self.gaps,), get_args(Gaps))
-        _check_names("--end-type", self.end_types, TERMINAL_EVENTS)
+        if self.min_length < 1:
+            raise UsageError("--min-length", "not a length", expected="at least 1", got=str(self.min_length))
+        if self.max_length is not None and self.max_length < self.min_length:
+            least, got = f"at least {self.min_length}", str(self.max_length)
+            raise UsageError("--max-length", "below --min-length", expected=least, got=got)
+        if self.sample is not None and self.sample < 1:
+            raise UsageError("--sample", "not a number of traces", expected="at least 1", got=str(self.sample))
+        check_names("--gaps", (self.gaps,), get_args(Gaps))
+        check_names("--end-type", self.end_types, TERMINAL_EVENTS)
         if self.time is not None and self.time[0] >= self.time[1]:
             raise UsageError("--time", "an empty time window", expected="A < B", got=f"{self.time[0]}..{self.time[1]}")
 
-    def condition(self, generation: str) -> str:
+    def condition(self, dialect: Dialect) -> str:
         """Return the selection as one SQL condition over ``tasks`` (all but ``sample`` and grid lengths).
 
         Raises
         ------
         UsageError
-            A tier that `generation` does not have.
+            A tier that `dialect` does not have.
         """
-        parts = [f"collection_type = '{ENUMS['collection_type'].names[0]}'", *self._length_parts()]
-        parts += [_tier_condition(self.tiers, generation)] if self.tiers else []
-        parts += [
-            f"{column} in ({', '.join(map(_literal, values))})"
-            for column, values in (
-                ("priority", self.priorities),
-                ("scheduling_class", self.scheduling_classes),
-                ('"user"', self.users),
-                ("end_type", self.end_types),
-            )
-            if values
-        ]
-        if self.time is not None:
-            parts += [f"first_time >= {self.time[0]}", f"last_time <= {self.time[1]}"]
-        if self.min_mean is not None:
-            parts.append(f"mean_average_cpu >= {self.min_mean!r}")
-        if self.gaps == "drop":
-            parts.append("n_gaps = 0")
-        if self.where:
-            parts.append(f"({self.where})")
-        return " and ".join(parts)
+        # Slots of a grid are counted later, over the windows: the index knows windows only.
+        shortest, longest = (1, None) if self.gaps == "grid" else (self.min_length, self.max_length)
+        first, last = self.time or (None, None)
+        parts = (
+            f"collection_type = '{ENUMS['collection_type'].names[0]}'",
+            f"n_windows >= {shortest}",
+            longest is not None and f"n_windows <= {longest}",
+            self.tiers and self._tier_condition(dialect),
+            *(
+                values and f"{column} in ({', '.join(map(_literal, values))})"
+                for column, values in (
+                    ("priority", self.priorities),
+                    ("scheduling_class", self.scheduling_classes),
+                    ('"user"', self.users),
+                    ("end_type", self.end_types),
+                )
+            ),
+            first is not None and f"first_time >= {first}",
+            last is not None and f"last_time <= {last}",
+            self.min_mean is not None and f"mean_average_cpu >= {self.min_mean!r}",
+            self.gaps == "drop" and "n_gaps = 0",
+            self.where and f"({self.where})",
+        )
+        return " and ".join(part for part in parts if part)
 
-    def _length_parts(self) -> list[str]:
-        if self.gaps == "grid":
-            return ["n_windows >= 1"]
-        upper = [] if self.max_length is None else [f"n_windows <= {self.max_length}"]
-        return [f"n_windows >= {self.min_length}", *upper]
+    def _tier_condition(self, dialect: Dialect) -> str:
+        bounds = {name: f"priority between {low} and {high}" for name, low, high in dialect.tiers}
+        check_names("--tier", self.tiers, tuple(bounds))
+        return f"({' or '.join(bounds[name] for name in self.tiers)})"
 
 
-def tier_sql(generation: str) -> str:
-    """Return the SQL expression that names the tier of ``priority`` in `generation`.
+def check_names(option: str, names: tuple[str, ...], allowed: tuple[str, ...]) -> None:
+    """Refuse a name that is not allowed.
 
-    Examples
-    --------
-    >>> tier_sql("2011")[:53]
-    "case when priority between 0 and 1 then 'free' when p"
+    Raises
+    ------
+    UsageError
+        It names `option` and all that is allowed.
     """
-    cases = " ".join(f"when priority between {low} and {high} then '{name}'" for name, low, high in tiers(generation))
-    return f"case {cases} end"
-
-
-def _tier_condition(wanted: tuple[str, ...], generation: str) -> str:
-    bounds = {name: (low, high) for name, low, high in tiers(generation)}
-    _check_names("--tier", wanted, tuple(bounds))
-    ranges = (f"priority between {bounds[name][0]} and {bounds[name][1]}" for name in wanted)
-    return f"({' or '.join(ranges)})"
+    for name in names:
+        if name not in allowed:
+            raise UsageError(option, "unknown name", expected=" or ".join(allowed), got=name)
 
 
 def _literal(value: object) -> str:
     return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
-
-
-def _check_bounds(least: int, most: int | None, sample: int | None) -> None:
-    if least < 1:
-        raise UsageError("--min-length", "not a length", expected="at least 1", got=str(least))
-    if most is not None and most < least:
-        raise UsageError("--max-length", "below --min-length", expected=f"at least {least}", got=str(most))
-    if sample is not None and sample < 1:
-        raise UsageError("--sample", "not a number of traces", expected="at least 1", got=str(sample))
-
-
-def _check_names(option: str, names: tuple[str, ...], allowed: tuple[str, ...]) -> None:
-    for name in names:
-        if name not in allowed:
-            raise UsageError(option, "unknown name", expected=" or ".join(allowed), got=name)

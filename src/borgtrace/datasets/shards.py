@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.datasets._md5 import path_prefixes, task_prefixes
-from borgtrace.datasets.traces import Traces
+from borgtrace.datasets.trace_index import PATH_OF_2017, TraceIndex
+from borgtrace.engine.embedded import raw_connection
 
-MOST = 256
+MAX_SHARDS = 256
 """Files of a large set: one for each pair of leading hex digits."""
-TRACES_PER_FILE = 4096
-_PART = 1 << 16
+TRACES_PER_SHARD = 4096
 
 
 def default_shards(n: int) -> int:
@@ -24,21 +22,19 @@ def default_shards(n: int) -> int:
     >>> default_shards(10), default_shards(10_000), default_shards(10_000_000)
     (1, 4, 256)
     """
-    return min(MOST, 1 << max(0, (n - 1) // TRACES_PER_FILE).bit_length())
+    return min(MAX_SHARDS, 1 << max(0, (n - 1) // TRACES_PER_SHARD).bit_length())
 
 
-def shard_prefixes(traces: Traces, threads: int, *, is_original: bool = False) -> NDArray[np.uint32]:
-    """Return the first 32 bits of the MD5 of ``job,task`` (``path,job,task`` as in 2017) of each trace."""
-    kernel = path_prefixes if is_original else task_prefixes
-    out = np.empty(len(traces), np.uint32)
-
-    def fill(first: int) -> None:
-        part = slice(first, first + _PART)
-        kernel(traces.collection_id[part], traces.instance_index[part], out[part])
-
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(fill, range(0, len(traces), _PART)))
-    return out
+def md5_prefixes(traces: TraceIndex, *, is_original: bool = False) -> NDArray[np.uint32]:
+    """Return the first 32 bits of the MD5 of ``job,task`` (``path,job,task`` as in 2017), shape (n,)."""
+    # In DuckDB: 0.4 s of CPU for a million on all cores, where a call of hashlib for each takes a second on one.
+    path = f"{PATH_OF_2017}, ',', " if is_original else ""
+    tasks = pa.table({"collection_id": traces.collection_id, "instance_index": traces.instance_index})
+    with raw_connection() as connection:
+        connection.register("tasks", tasks)
+        text = f"concat({path}collection_id, ',', instance_index)"
+        found = connection.sql(f"select ('0x' || left(md5({text}), 8))::uinteger as prefix from tasks")
+        return found.to_arrow_table().column("prefix").to_numpy()
 
 
 def shard_numbers(prefixes: NDArray[np.uint32], shards: int) -> NDArray[np.uint16]:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from borgtrace.datasets.formats import IDENTITY
 from borgtrace.datasets.formats.tfrecord import MASK, SERIES
-
-if TYPE_CHECKING:
-    from borgtrace.datasets.dataset import TraceSet
+from borgtrace.datasets.trace_files import TraceFiles
 
 
-def dataset_of(traces: TraceSet, *, seed: int | None = None, buffer: int = 65_536) -> Any:
+def dataset_of(traces: TraceFiles, *, seed: int | None = None, buffer: int = 65_536) -> Any:
     """Return a ``tf.data.Dataset`` whose elements are dictionaries, one per trace.
 
     Parameters
@@ -31,9 +29,9 @@ def dataset_of(traces: TraceSet, *, seed: int | None = None, buffer: int = 65_53
     ``data`` and ``mask`` have shape (points, features); numbers are scalars, an unknown word is ``""``.
     TFRecord is read by TensorFlow itself, other formats through this package.
     """
-    if traces.meta.format != "tfrecord":
+    if traces.metadata.format != "tfrecord":
         return _from_parts(traces, seed, buffer)
-    compression = "GZIP" if traces.meta.is_compressed else ""
+    compression = "GZIP" if traces.metadata.is_compressed else ""
     files = tf.data.Dataset.from_tensor_slices([str(path) for path in traces.paths])
     if seed is None:
         return tf.data.TFRecordDataset(files, compression).map(lambda record: parse(record, traces))
@@ -42,10 +40,10 @@ def dataset_of(traces: TraceSet, *, seed: int | None = None, buffer: int = 65_53
     return records.map(lambda record: parse(record, traces))
 
 
-def parse(record: Any, traces: TraceSet) -> dict[str, Any]:
+def parse(record: Any, traces: TraceFiles) -> dict[str, Any]:
     """Parse one serialized Example of `traces`."""
-    names = traces.meta.names
-    shape = (-1, len(names.features))
+    names = traces.metadata.names
+    shape = (-1, len(names.series))
     parsed = tf.io.parse_single_example(
         record,
         {
@@ -61,9 +59,9 @@ def parse(record: Any, traces: TraceSet) -> dict[str, Any]:
     return dict(parsed)
 
 
-def _from_parts(traces: TraceSet, seed: int | None, buffer: int) -> Any:
-    names = traces.meta.names
-    width = len(names.features)
+def _from_parts(traces: TraceFiles, seed: int | None, buffer: int) -> Any:
+    names = traces.metadata.names
+    width = len(names.series)
     signature = {
         SERIES: tf.TensorSpec((None, width), tf.float32),
         MASK: tf.TensorSpec((None, width), tf.int64),
@@ -75,20 +73,20 @@ def _from_parts(traces: TraceSet, seed: int | None, buffer: int) -> Any:
     return dataset if seed is None else dataset.shuffle(buffer, seed=seed)
 
 
-def _elements(traces: TraceSet) -> Any:
-    names = traces.meta.names
+def _elements(traces: TraceFiles) -> Any:
+    names = traces.metadata.names
     for path in traces.paths:
-        part = traces.part(path)
-        for i in range(len(part)):
-            points = slice(part.offsets[i], part.offsets[i + 1])
+        arrays = traces.arrays(path)
+        for i in range(len(arrays)):
+            points = slice(arrays.offsets[i], arrays.offsets[i + 1])
             words = {
-                name: words[code] if (code := part.codes[i, k]) >= 0 else ""
+                name: words[code] if (code := arrays.codes[i, k]) >= 0 else ""
                 for k, (name, words) in enumerate(names.words.items())
             }
             yield {
-                SERIES: part.values[points],
-                MASK: part.mask[points].astype(np.int64),
-                **dict(zip(IDENTITY, part.identity[i], strict=True)),
-                **dict(zip(names.numbers, part.numbers[i], strict=True)),
+                SERIES: arrays.values[points],
+                MASK: arrays.mask[points].astype(np.int64),
+                **dict(zip(IDENTITY, arrays.identity[i], strict=True)),
+                **dict(zip(names.numbers, arrays.numbers[i], strict=True)),
                 **words,
             }

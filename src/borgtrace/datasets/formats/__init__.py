@@ -7,25 +7,45 @@ from pathlib import Path
 from typing import Protocol
 
 from borgtrace.datasets.formats import npz, parquet, tfrecord
-from borgtrace.datasets.formats.part import IDENTITY, Names, Part, Runs, empty, joined, runs_of
+from borgtrace.datasets.formats.arrays import (
+    IDENTITY,
+    BufferedTraces,
+    FeatureNames,
+    TraceArrays,
+    buffered,
+    concatenated,
+    empty,
+    side_by_side,
+)
 
-__all__ = ["FORMATS", "IDENTITY", "Format", "Names", "Part", "Runs", "empty", "joined", "runs_of", "suffix_of"]
+__all__ = [
+    "FORMATS",
+    "IDENTITY",
+    "BufferedTraces",
+    "FeatureNames",
+    "Format",
+    "TraceArrays",
+    "buffered",
+    "concatenated",
+    "empty",
+    "side_by_side",
+    "suffix_of",
+]
 
 
 class Format(Protocol):
     """What a module of this package offers."""
 
-    def write(self, path: Path, names: Names, parts: Iterable[Part], *, is_compressed: bool = False) -> int:
+    def write(
+        self, path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_compressed: bool = False
+    ) -> int:
         """Write one file; return the number of traces."""
-        ...
 
-    def read(self, path: Path, names: Names, *, is_verified: bool = True) -> Part:
+    def read(self, path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceArrays:
         """Read one file."""
-        ...
 
-    def read_runs(self, path: Path, names: Names, *, is_verified: bool = True) -> Runs:
+    def read_buffered(self, path: Path, names: FeatureNames, *, is_verified: bool = True) -> BufferedTraces:
         """Read one file for batches; valid until the thread reads its next file."""
-        ...
 
 
 FORMATS: dict[str, Format] = {"tfrecord": tfrecord, "parquet": parquet, "npz": npz}

@@ -107,7 +107,7 @@ def _size(buffer: Buffer, at: int) -> tuple[int, int]:
 def _is_named(buffer: Buffer, at: int, names: Buffer, first: int, last: int) -> bool:
     """Whether the name field at `at` can hold ``names[first:last]``.
 
-    Names are compared at both ends only: files keep the order of names, and a longer look costs more than
+    FeatureNames are compared at both ends only: files keep the order of names, and a longer look costs more than
     all the rest.
     """
     size = last - first
@@ -215,7 +215,7 @@ def read_records(
     is_verified
         Whether check sums are checked.
     names, name_ends
-        Names of features, one after the other, and where each ends: two lists, the whole numbers, others.
+        FeatureNames of features, one after the other, and where each ends: two lists, the whole numbers, others.
     usual
         How many of them are in every record of files that this package has written, in this order.
     starts

@@ -1,7 +1,7 @@
 """NPZ: flat arrays and CSR offsets, stored without compression so that they can be memory-mapped.
 
 Members: ``data`` (points, features; NaN where nothing was measured), ``mask``, ``offsets``, the numbers of
-:data:`~borgtrace.datasets.formats.part.IDENTITY`, static numbers under their own names, static words as
+:data:`~borgtrace.datasets.formats.arrays.IDENTITY`, static numbers under their own names, static words as
 positions in ``<name>_words`` (−1: unknown).  ``np.load`` reads them; :func:`read` maps them.
 """
 
@@ -17,7 +17,15 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from borgtrace.datasets.formats.part import IDENTITY, Names, Part, Runs, joined, runs_of
+from borgtrace.datasets.formats.arrays import (
+    IDENTITY,
+    BufferedTraces,
+    FeatureNames,
+    TraceArrays,
+    buffered,
+    concatenated,
+    side_by_side,
+)
 
 SERIES, MASK, OFFSETS = "data", "mask", "offsets"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -27,9 +35,9 @@ _PADDING_ID = 0xB0B0
 Array = NDArray[Any]
 
 
-def write(path: Path, names: Names, parts: Iterable[Part], *, is_compressed: bool = False) -> int:
+def write(path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_compressed: bool = False) -> int:
     """Write one file; return the number of traces.  A compressed file cannot be mapped."""
-    part = joined([part.copy() for part in parts], names)
+    part = concatenated([part.copy() for part in parts], names)
     method = zipfile.ZIP_DEFLATED if is_compressed else zipfile.ZIP_STORED
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, array in _members(part, names).items():
@@ -41,27 +49,27 @@ def write(path: Path, names: Names, parts: Iterable[Part], *, is_compressed: boo
     return len(part)
 
 
-def read(path: Path, names: Names, *, is_verified: bool = True) -> Part:
+def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceArrays:
     """Map one file; zip's check sums are looked at when a file is compressed, and cannot be when mapped."""
     with zipfile.ZipFile(path) as archive:
         arrays = {info.filename.removesuffix(".npy"): _mapped(path, archive, info) for info in archive.infolist()}
     rows = len(arrays[OFFSETS]) - 1
-    return Part(
+    return TraceArrays(
         arrays[OFFSETS],
         arrays[SERIES],
         arrays[MASK],
-        np.stack([arrays[name] for name in IDENTITY], axis=1),
-        _stacked([arrays[name] for name in names.numbers], rows, np.float32),
-        _stacked([arrays[name] for name in names.words], rows, np.int64),
+        side_by_side([arrays[name] for name in IDENTITY], rows, np.int64),
+        side_by_side([arrays[name] for name in names.numbers], rows, np.float32),
+        side_by_side([arrays[name] for name in names.words], rows, np.int64),
     )
 
 
-def read_runs(path: Path, names: Names, *, is_verified: bool = True) -> Runs:
+def read_buffered(path: Path, names: FeatureNames, *, is_verified: bool = True) -> BufferedTraces:
     """Read one file for batches."""
-    return runs_of(read(path, names, is_verified=is_verified))
+    return buffered(read(path, names, is_verified=is_verified))
 
 
-def _members(part: Part, names: Names) -> dict[str, Array]:
+def _members(part: TraceArrays, names: FeatureNames) -> dict[str, Array]:
     words: dict[str, Array] = {}
     for k, (name, known) in enumerate(names.words.items()):
         words |= {name: np.ascontiguousarray(part.codes[:, k]), f"{name}_words": np.array(known, np.str_)}
@@ -103,7 +111,3 @@ def _data_start(path: Path, info: zipfile.ZipInfo) -> int:
         file.seek(info.header_offset)
         name, extra = struct.unpack("<26xHH", file.read(_LOCAL_HEADER))
     return int(info.header_offset + _LOCAL_HEADER + name + extra)
-
-
-def _stacked(columns: list[Array], rows: int, dtype: Any) -> Array:
-    return np.stack(columns, axis=1) if columns else np.empty((rows, 0), dtype)

@@ -11,28 +11,35 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
-from borgtrace.datasets.formats.part import IDENTITY, Index, Names, Part, Runs, runs_of
+from borgtrace.datasets.formats.arrays import (
+    IDENTITY,
+    BufferedTraces,
+    FeatureNames,
+    Index,
+    TraceArrays,
+    buffered,
+    side_by_side,
+)
 
 
-def schema(names: Names) -> pa.Schema:
+def schema(names: FeatureNames) -> pa.Schema:
     """Return the columns of a file."""
     return pa.schema(
         [
             *(pa.field(name, pa.int64(), nullable=False) for name in IDENTITY),
-            *(pa.field(name, pa.list_(pa.float32()), nullable=False) for name in names.features),
+            *(pa.field(name, pa.list_(pa.float32()), nullable=False) for name in names.series),
             *(pa.field(name, pa.float32()) for name in names.numbers),
             *(pa.field(name, pa.string()) for name in names.words),
         ]
     )
 
 
-def write(path: Path, names: Names, parts: Iterable[Part], *, is_compressed: bool = False) -> int:
+def write(path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_compressed: bool = False) -> int:
     """Write one file; return the number of rows.  `is_compressed` chooses zstd; pages are plain without."""
     count = 0
     compression = "zstd" if is_compressed else "none"
-    series = [f"{name}.list.element" for name in names.features]
+    series = [f"{name}.list.element" for name in names.series]
     with pq.ParquetWriter(
         path,
         schema(names),
@@ -47,33 +54,32 @@ def write(path: Path, names: Names, parts: Iterable[Part], *, is_compressed: boo
     return count
 
 
-def read(path: Path, names: Names, *, is_verified: bool = True) -> Part:
+def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceArrays:
     """Read one file; Parquet's own check sums are looked at if `is_verified` and the file has them."""
     table = pq.read_table(path, page_checksum_verification=is_verified, memory_map=True).combine_chunks()
-    lists = [table.column(name).combine_chunks() for name in names.features]
+    lists = [table.column(name).combine_chunks() for name in names.series]
     offsets = lists[0].offsets.to_numpy().astype(np.int64)
-    values = np.empty((len(lists[0].values), len(lists)), np.float32)
-    for k, column in enumerate(lists):
-        values[:, k] = column.values.to_numpy(zero_copy_only=False)
-    return Part(
+    series = [column.values.to_numpy(zero_copy_only=False) for column in lists]
+    values = side_by_side(series, len(lists[0].values), np.float32)
+    return TraceArrays(
         offsets,
         values,
         (~np.isnan(values)).view(np.uint8),
-        np.stack([table.column(name).to_numpy() for name in IDENTITY], axis=1),
-        _stacked([table.column(name).to_numpy() for name in names.numbers], table.num_rows),
+        side_by_side([table.column(name).to_numpy() for name in IDENTITY], table.num_rows, np.int64),
+        side_by_side([table.column(name).to_numpy() for name in names.numbers], table.num_rows, np.float32),
         _codes(table, names),
     )
 
 
-def read_runs(path: Path, names: Names, *, is_verified: bool = True) -> Runs:
+def read_buffered(path: Path, names: FeatureNames, *, is_verified: bool = True) -> BufferedTraces:
     """Read one file for batches."""
-    return runs_of(read(path, names, is_verified=is_verified))
+    return buffered(read(path, names, is_verified=is_verified))
 
 
-def _table(part: Part, names: Names) -> pa.Table:
+def _table(part: TraceArrays, names: FeatureNames) -> pa.Table:
     offsets = pa.array(part.offsets, pa.int32())
     columns: list[pa.Array] = [pa.array(part.identity[:, k]) for k in range(len(IDENTITY))]
-    for k in range(len(names.features)):
+    for k in range(len(names.series)):
         column = pa.array(np.ascontiguousarray(part.values[:, k]), mask=part.mask[:, k] == 0)
         columns.append(pa.ListArray.from_arrays(offsets, column))
     columns += [pa.array(np.ascontiguousarray(part.numbers[:, k]), from_pandas=True) for k in range(len(names.numbers))]
@@ -84,11 +90,7 @@ def _table(part: Part, names: Names) -> pa.Table:
     return pa.table(columns, schema(names))
 
 
-def _stacked(columns: list[NDArray[np.float32]], rows: int) -> NDArray[np.float32]:
-    return np.stack(columns, axis=1) if columns else np.empty((rows, 0), np.float32)
-
-
-def _codes(table: pa.Table, names: Names) -> Index:
+def _codes(table: pa.Table, names: FeatureNames) -> Index:
     codes = np.full((table.num_rows, len(names.words)), -1, np.int64)
     for k, (name, words) in enumerate(names.words.items()):
         number = {word: code for code, word in enumerate(words)}

@@ -1,7 +1,7 @@
 """TFRecord: one ``tf.train.Example`` per trace, in files that TensorFlow reads natively.
 
 Features of an Example: ``data`` (floats, points × features, row by row; NaN where nothing was measured),
-``mask`` (0 or 1 for each of them), the numbers of :data:`~borgtrace.datasets.formats.part.IDENTITY`, and the
+``mask`` (0 or 1 for each of them), the numbers of :data:`~borgtrace.datasets.formats.arrays.IDENTITY`, and the
 static features under their own names (a word that is unknown is left out).
 """
 
@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from borgtrace.datasets._vocabulary import find_words, table_of
+from borgtrace.datasets._buffers import reused_array
 from borgtrace.datasets.formats import _tfrecord_reading as reading
 from borgtrace.datasets.formats import _tfrecord_writing as records
-from borgtrace.datasets.formats.part import IDENTITY, Index, Names, Part, Runs
-from borgtrace.datasets.scratch import scratch
+from borgtrace.datasets.formats.arrays import IDENTITY, BufferedTraces, FeatureNames, Index, TraceArrays, side_by_side
 from borgtrace.errors import StoreError
 
 SERIES, MASK = "data", "mask"
@@ -30,7 +31,7 @@ _GZIP = 16 + zlib.MAX_WBITS
 Buffer = NDArray[np.uint8]
 
 
-def write(path: Path, names: Names, parts: Iterable[Part], *, is_compressed: bool = False) -> int:
+def write(path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_compressed: bool = False) -> int:
     """Write one file; return the number of records."""
     count = 0
     entries = _Entries(names)
@@ -45,7 +46,7 @@ def write(path: Path, names: Names, parts: Iterable[Part], *, is_compressed: boo
     return count
 
 
-def read(path: Path, names: Names, *, is_verified: bool = True) -> Part:
+def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceArrays:
     """Read one file.
 
     Raises
@@ -53,18 +54,18 @@ def read(path: Path, names: Names, *, is_verified: bool = True) -> Part:
     StoreError
         The file is cut short or damaged.
     """
-    runs = read_runs(path, names, is_verified=is_verified)
-    width = len(names.features)
+    runs = read_buffered(path, names, is_verified=is_verified)
+    width = len(names.series)
     offsets = np.zeros(len(runs) + 1, np.int64)
     np.cumsum(runs.lengths, out=offsets[1:])
     values = np.empty((int(offsets[-1]), width), np.float32)
     reading.copy_lists(runs.buffer, runs.position, 4 * width * offsets, values.reshape(-1).view(np.uint8))
     mask = (~np.isnan(values)).view(np.uint8)
-    return Part(offsets, values, mask, runs.identity.copy(), runs.numbers, runs.codes)
+    return TraceArrays(offsets, values, mask, runs.identity.copy(), runs.numbers, runs.codes)
 
 
-def read_runs(path: Path, names: Names, *, is_verified: bool = True) -> Runs:
-    """Read one file as it is, and find the series in it; the bytes are this thread's scratch memory.
+def read_buffered(path: Path, names: FeatureNames, *, is_verified: bool = True) -> BufferedTraces:
+    """Read one file as it is, and find the series in it; the bytes are this thread's reused memory.
 
     Raises
     ------
@@ -75,7 +76,7 @@ def read_runs(path: Path, names: Names, *, is_verified: bool = True) -> Runs:
     wanted = (SERIES, MASK, *IDENTITY, *names.numbers, *names.words)
     usual = len(wanted) - len(names.words)
     room = buffer.size // _smallest(wanted[:usual]) + 1
-    starts = scratch("starts", room + 1, np.int64)
+    starts = reused_array("starts", room + 1, np.int64)
     position, size = (_table(name, len(wanted), room) for name in ("position", "size"))
     identity = _table("identity", room, len(IDENTITY))
     count = reading.read_records(buffer, is_verified, *_packed(wanted), usual, starts, position, size, identity)
@@ -88,10 +89,10 @@ def read_runs(path: Path, names: Names, *, is_verified: bool = True) -> Runs:
             way_out="build the dataset again",
         )
     position, size = position[:, :count], size[:, :count]
-    return Runs(
+    return BufferedTraces(
         buffer,
         position[0],
-        size[0] // (4 * len(names.features)),
+        size[0] // (4 * len(names.series)),
         identity[:count],
         _numbers(buffer, position[reading.LISTS + len(IDENTITY) : usual]),
         _codes(buffer, position[usual:], size[usual:], names),
@@ -104,7 +105,7 @@ def _smallest(names: tuple[str, ...]) -> int:
 
 
 def _table(name: str, rows: int, columns: int) -> Index:
-    return scratch(name, rows * columns, np.int64).reshape(rows, columns)
+    return reused_array(name, rows * columns, np.int64).reshape(rows, columns)
 
 
 def _write_all(file: BinaryIO, data: memoryview | bytes) -> None:
@@ -116,7 +117,7 @@ def _write_all(file: BinaryIO, data: memoryview | bytes) -> None:
 class _Entries:
     """Feature names and ready-made word entries of a dataset, as the kernels want them."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: FeatureNames) -> None:
         self.names, self.name_ends = _packed((SERIES, MASK))
         heads = [_head(name, _INT64_LIST, size) for name in IDENTITY for size in range(1, records.VARINT + 1)]
         heads += [_head(name, _FLOAT_LIST, 4) for name in names.numbers]
@@ -128,13 +129,13 @@ class _Entries:
         firsts = np.cumsum([0, *map(len, names.words.values())])[: len(names.words)]
         self.first_word = firsts.astype(np.int64)
 
-    def encode(self, part: Part) -> Buffer:
+    def encode(self, part: TraceArrays) -> Buffer:
         width = part.values.shape[1]
         offsets = part.offsets * width
         codes = np.where(part.codes < 0, -1, part.codes + self.first_word)
         ends = np.empty(len(part) + 1, np.int64)
         records.measure(np.diff(offsets), self.name_ends, part.identity, self.head_ends, codes, self.word_ends, ends)
-        out = scratch("records", int(ends[-1]), np.uint8)
+        out = reused_array("records", int(ends[-1]), np.uint8)
         records.encode(
             part.values.reshape(-1).view(np.uint8),
             part.mask.reshape(-1),
@@ -184,7 +185,7 @@ def _bytes(path: Path) -> Buffer:
     if path.suffix == ".gz":
         return np.frombuffer(zlib.decompress(path.read_bytes(), _GZIP), np.uint8)
     with path.open("rb", buffering=0) as file:
-        buffer = scratch("file", os.fstat(file.fileno()).st_size, np.uint8)
+        buffer = reused_array("file", os.fstat(file.fileno()).st_size, np.uint8)
         view = buffer.data
         while view.nbytes and (count := file.readinto(view)):
             view = view[count:]
@@ -199,16 +200,18 @@ def _numbers(buffer: Buffer, position: Index) -> NDArray[np.float32]:
     return numbers
 
 
-def _codes(buffer: Buffer, position: Index, size: Index, names: Names) -> Index:
-    codes = np.full(position.T.shape, -1, np.int64)
-    for k, words in enumerate(names.words.values()):
-        find_words(buffer, position[k], size[k], *_vocabulary(words), codes[:, k])
-    return codes
+def _codes(buffer: Buffer, position: Index, size: Index, names: FeatureNames) -> Index:
+    codes = [_codes_of(buffer, position[k], size[k], words) for k, words in enumerate(names.words.values())]
+    return side_by_side(codes, position.shape[1], np.int64)
 
 
-@cache
-def _vocabulary(words: tuple[str, ...]) -> tuple[Buffer, Index, Index]:
-    """Return words as bytes, where each begins and ends, and their hash table."""
-    encoded = [word.encode() for word in words]
-    packed, ends = np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([0, *map(len, encoded)])
-    return packed, ends, table_of(packed, ends)
+def _codes_of(buffer: Buffer, position: Index, size: Index, words: tuple[str, ...]) -> Index:
+    """Return which of `words` each text in the buffer is, −1 where it is none (`size` −1: there is no text)."""
+    offsets = np.zeros(len(position) + 1, np.int64)
+    np.cumsum(np.maximum(size, 0), out=offsets[1:])
+    text = np.empty(int(offsets[-1]), np.uint8)
+    reading.copy_lists(buffer, np.where(size < 0, 0, position), offsets, text)
+    found = pa.Array.from_buffers(pa.large_binary(), len(position), [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+    known = pa.array([word.encode() for word in words], pa.large_binary())
+    codes = pc.index_in(found, known).fill_null(-1).to_numpy(zero_copy_only=False)
+    return np.where(size < 0, -1, codes)

@@ -12,16 +12,16 @@ from hypothesis import strategies as st
 
 from borgtrace.datasets import Options, Selection, Split
 from borgtrace.datasets.leakage import running_on, shared_groups
-from borgtrace.datasets.order import path_order, shuffled
-from borgtrace.datasets.traces import choose
+from borgtrace.datasets.trace_index import select_traces, shuffled
 from borgtrace.errors import UsageError
+from borgtrace.schema import dialect
 
 from .stores import ArrayStore, array_store
 
 
 def _chosen(store: object, **options: object) -> list[int]:
     """First rows of what is chosen: lengths are distinct powers, so they name the task."""
-    return sorted(choose(store, Selection(**options), (), 0).n_windows.tolist())  # type: ignore[arg-type]
+    return sorted(select_traces(store, Selection(**options), (), 0).n_windows.tolist())  # type: ignore[arg-type]
 
 
 def test_bounds_are_inclusive() -> None:
@@ -60,9 +60,9 @@ def test_on_a_grid_the_bounds_are_on_slots() -> None:
 
 def test_a_subset_is_drawn_by_the_seed() -> None:
     store = array_store([5] * 100)
-    first = choose(store, Selection(sample=10), (), 0).first_row
-    assert choose(store, Selection(sample=10), (), 0).first_row.tolist() == first.tolist()
-    assert choose(store, Selection(sample=10), (), 1).first_row.tolist() != first.tolist()
+    first = select_traces(store, Selection(sample=10), (), 0).first_row
+    assert select_traces(store, Selection(sample=10), (), 0).first_row.tolist() == first.tolist()
+    assert select_traces(store, Selection(sample=10), (), 1).first_row.tolist() != first.tolist()
     assert len(set(first.tolist())) == 10
 
 
@@ -79,7 +79,7 @@ def test_a_subset_is_drawn_by_the_seed() -> None:
             "--end-type: unknown name: expected EVICT or FAIL or FINISH or KILL or LOST, got DONE",
         ),
         (
-            lambda: Selection(tiers=("beb",)).condition("2011"),
+            lambda: Selection(tiers=("beb",)).condition(dialect("2011")),
             "--tier: unknown name: expected free or other or production, got beb",
         ),
         (
@@ -109,18 +109,22 @@ def test_what_makes_no_sense_is_refused(make: object, message: str) -> None:
 
 def test_a_bad_predicate_is_named() -> None:
     with pytest.raises(UsageError, match=r"^--where: not a predicate over tasks: got .*nope.*info STORE --schema$"):
-        choose(array_store([5]), Selection(where="nope > 1"), (), 0)
+        select_traces(array_store([5]), Selection(where="nope > 1"), (), 0)
 
 
-@settings(deadline=None, max_examples=50)
-@given(st.lists(st.tuples(st.integers(0, 2**63 - 1), st.integers(0, 10**6)), min_size=1, max_size=50))
-def test_path_order_is_that_of_sorted_text(tasks: list[tuple[int, int]]) -> None:
+def test_the_order_of_2017_is_that_of_sorted_paths() -> None:
     def path(job: int) -> str:
         return f"{hashlib.md5(str(job).encode()).hexdigest()[:2]}/{job}.sqlite3"
 
-    jobs, numbers = (np.array(column, np.int64) for column in zip(*tasks, strict=True))
-    ordered = [tasks[i] for i in path_order(jobs, numbers)]
-    assert ordered == sorted(tasks, key=lambda task: (path(task[0]), task[1]))
+    # Jobs of one digit and of nineteen, and 12 before 120; tasks in order of number: 2 before 10.
+    tasks = [(job, task) for job in (9, 12, 120, 121, 10**18, 2**63 - 1) for task in (10, 2)]
+    jobs, numbers = (np.array(column) for column in zip(*tasks, strict=True))
+    lengths = list(range(5, 5 + len(tasks)))
+    store = array_store(lengths, collection_id=jobs, instance_index=numbers.astype(np.int32))
+    drawn = select_traces(store, Selection(), (), 0, is_original=True)
+    expected = sorted(range(len(tasks)), key=lambda k: (path(tasks[k][0]), tasks[k][1]))
+    np.random.RandomState(0).shuffle(expected)
+    assert drawn.length.tolist() == [lengths[k] for k in expected]
 
 
 @settings(deadline=None, max_examples=50)
@@ -168,7 +172,7 @@ def test_the_order_in_which_the_engine_answers_does_not_matter() -> None:
             return table.take(list(range(table.num_rows))[::-1])
 
     store = array_store([5, 6, 7, 8, 9])
-    forwards = choose(store, Selection(), (), 0)
-    backwards = choose(Backwards(store.tasks, store.arrays), Selection(), (), 0)
+    forwards = select_traces(store, Selection(), (), 0)
+    backwards = select_traces(Backwards(store.tasks, store.arrays), Selection(), (), 0)
     for name in ("first_row", "n_windows", "collection_id", "instance_index", "first_time"):
         assert getattr(forwards, name).tolist() == getattr(backwards, name).tolist()

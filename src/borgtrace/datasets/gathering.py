@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from borgtrace.datasets._buffers import reused_array
 from borgtrace.datasets._series import gather, gather_elapsed, gather_grid
-from borgtrace.datasets.features import Feature
-from borgtrace.datasets.scratch import scratch
+from borgtrace.datasets.features import SeriesFeature
 from borgtrace.datasets.selection import GRID_SECONDS, Gaps
-from borgtrace.datasets.traces import Traces
+from borgtrace.datasets.trace_index import TraceIndex
 
 if TYPE_CHECKING:
     from borgtrace.store import Store
@@ -39,20 +39,20 @@ class Gatherer:
         Start and length of all windows, seconds; given where traces are put on a grid.
     """
 
-    features: tuple[Feature, ...]
+    features: tuple[SeriesFeature, ...]
     arrays: tuple[NDArray[Any], ...]
     start: NDArray[Any] | None = None
     duration: NDArray[Any] | None = None
 
     @classmethod
-    def of(cls, store: Store, features: Sequence[Feature], gaps: Gaps) -> Gatherer:
+    def of(cls, store: Store, features: Sequence[SeriesFeature], gaps: Gaps) -> Gatherer:
         """Open the columns; one that has no array yet gets it now."""
         arrays = tuple(np.asarray(store.array(feature.column)) for feature in features)
         times = (np.asarray(store.array(name)) for name in ("start_time", "duration"))
         return cls(tuple(features), arrays, *(times if gaps == "grid" else ()))
 
-    def gather(self, traces: Traces, index: Index) -> tuple[Index, list[Values]]:
-        """Copy the traces at `index` into this thread's scratch memory.
+    def gather(self, traces: TraceIndex, index: Index) -> tuple[Index, list[Values]]:
+        """Copy the traces at `index` into this thread's reused memory.
 
         Returns
         -------
@@ -60,13 +60,13 @@ class Gatherer:
             CSR offsets, shape (n + 1,); a float32 array of shape (points,) per feature, missing is NaN.
             Both are overwritten by the next call from the same thread.
         """
-        offsets = scratch("offsets", len(index) + 1, np.int64)
+        offsets = reused_array("offsets", len(index) + 1, np.int64)
         offsets[0] = 0
         np.cumsum(traces.length[index], out=offsets[1:])
         first = traces.first_row[index]
         gathered = []
         for k, (feature, array) in enumerate(zip(self.features, self.arrays, strict=True)):
-            series = scratch(f"series {k}", int(offsets[-1]), np.float32)
+            series = reused_array(f"series {k}", int(offsets[-1]), np.float32)
             if self.start is not None and self.duration is not None:
                 self._grid(feature, array, traces, index, offsets, series)
             else:
@@ -75,7 +75,13 @@ class Gatherer:
         return offsets, gathered
 
     def _grid(
-        self, feature: Feature, array: NDArray[Any], traces: Traces, index: Index, offsets: Index, series: Values
+        self,
+        feature: SeriesFeature,
+        array: NDArray[Any],
+        traces: TraceIndex,
+        index: Index,
+        offsets: Index,
+        series: Values,
     ) -> None:
         if feature.is_elapsed:
             slots = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))

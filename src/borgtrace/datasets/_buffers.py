@@ -14,18 +14,19 @@ from numpy.typing import DTypeLike, NDArray
 _OWN = threading.local()
 
 
-def scratch(name: str, size: int, dtype: DTypeLike) -> NDArray[Any]:
+def reused_array(name: str, size: int, dtype: DTypeLike) -> NDArray[Any]:
     """Return `size` elements of undefined content: the same memory at each call with this name and thread.
 
     Examples
     --------
-    >>> first = scratch("doctest", 3, np.int64)
+    >>> first = reused_array("doctest", 3, np.int64)
     >>> first[:] = 7
-    >>> scratch("doctest", 2, np.int64).tolist()
+    >>> reused_array("doctest", 2, np.int64).tolist()
     [7, 7]
     """
     kept: dict[str, NDArray[Any]] = _OWN.__dict__.setdefault("arrays", {})
     array = kept.get(name)
     if array is None or array.size < size or array.dtype != dtype:
+        # A quarter more than asked for: files of a set differ a little in size, and growing costs page faults.
         array = kept[name] = np.empty(max(size + size // 4, 1024), dtype)
     return array[:size]

@@ -1,12 +1,13 @@
-"""Part of a set: what a file holds once it is in memory, whatever its format."""
+"""Traces as arrays: what a file of a set holds once it is in memory, whatever its format."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 Index = NDArray[np.int64]
 Values = NDArray[np.float32]
@@ -16,12 +17,12 @@ IDENTITY = ("collection_id", "instance_index", "length", "first_time")
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class FeatureNames:
     """Names of what each trace has.
 
     Attributes
     ----------
-    features
+    series
         The series, in the order of the last axis of the values.
     numbers
         Static features that are float32 numbers.
@@ -29,13 +30,13 @@ class Names:
         Static features that are text, with all words that occur.
     """
 
-    features: tuple[str, ...]
+    series: tuple[str, ...]
     numbers: tuple[str, ...] = ()
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class TraceArrays:
     """Some traces, side by side.
 
     Attributes
@@ -51,7 +52,7 @@ class Part:
     numbers
         Static numbers, float32 (n, numbers); NaN where unknown.
     codes
-        Static words as positions in :attr:`Names.words`, int64 (n, words); −1 where unknown.
+        Static words as positions in :attr:`FeatureNames.words`, int64 (n, words); −1 where unknown.
     """
 
     offsets: Index
@@ -64,12 +65,12 @@ class Part:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def take(self, index: Index) -> Part:
+    def take(self, index: Index) -> TraceArrays:
         """Return some of the traces, in the order given."""
         lengths = np.diff(self.offsets)[index]
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         points = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], lengths)
-        return Part(
+        return TraceArrays(
             offsets,
             self.values[points],
             self.mask[points],
@@ -78,13 +79,13 @@ class Part:
             self.codes[index],
         )
 
-    def copy(self) -> Part:
-        """Return a part with memory of its own."""
-        return Part(*(getattr(self, item.name).copy() for item in fields(self)))
+    def copy(self) -> TraceArrays:
+        """Return the same with memory of its own."""
+        return TraceArrays(*(getattr(self, item.name).copy() for item in fields(self)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Runs:
+class BufferedTraces:
     """Some traces whose series lie somewhere in a buffer, as they came from a file.
 
     Attributes
@@ -96,7 +97,7 @@ class Runs:
     lengths
         Points of each, int64 (n,).
     identity, numbers, codes
-        As in :class:`Part`.
+        As in :class:`TraceArrays`.
     """
 
     buffer: NDArray[np.uint8]
@@ -110,23 +111,23 @@ class Runs:
         return len(self.lengths)
 
 
-def runs_of(part: Part) -> Runs:
-    """Return the series of a part where they are."""
+def buffered(part: TraceArrays) -> BufferedTraces:
+    """Return the series of some traces where they are."""
     width = part.values.shape[1]
     buffer = part.values.reshape(-1).view(np.uint8)
     position = 4 * width * part.offsets[:-1]
-    return Runs(buffer, position, np.diff(part.offsets), part.identity, part.numbers, part.codes)
+    return BufferedTraces(buffer, position, np.diff(part.offsets), part.identity, part.numbers, part.codes)
 
 
-def joined(parts: Sequence[Part], names: Names) -> Part:
-    """Put parts one after the other; none gives an empty part."""
+def concatenated(parts: Sequence[TraceArrays], names: FeatureNames) -> TraceArrays:
+    """Put traces one after the other; nothing gives no traces."""
     if len(parts) == 1:
         return parts[0]
     if not parts:
         return empty(names)
     shifts = np.cumsum([0, *(int(part.offsets[-1]) for part in parts)])
     offsets = [part.offsets[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
-    return Part(
+    return TraceArrays(
         np.concatenate([*offsets, shifts[-1:]]),
         *(
             np.concatenate([getattr(part, name) for part in parts])
@@ -135,10 +136,17 @@ def joined(parts: Sequence[Part], names: Names) -> Part:
     )
 
 
-def empty(names: Names) -> Part:
-    """Return a part without traces."""
-    width = len(names.features)
-    return Part(
+def side_by_side(columns: Sequence[NDArray[Any]], rows: int, dtype: DTypeLike) -> NDArray[Any]:
+    """Return columns of shape (rows,) as one array of shape (rows, columns), in C order."""
+    if len(columns) == 1:
+        return np.asarray(columns[0], dtype)[:, np.newaxis]
+    return np.stack(columns, axis=1, dtype=dtype) if columns else np.empty((rows, 0), dtype)
+
+
+def empty(names: FeatureNames) -> TraceArrays:
+    """Return no traces."""
+    width = len(names.series)
+    return TraceArrays(
         np.zeros(1, np.int64),
         np.empty((0, width), np.float32),
         np.empty((0, width), np.uint8),

@@ -20,7 +20,7 @@ _ROWS = 32
 
 
 @compiled()
-def lay(
+def pad(
     source: NDArray[np.uint8],
     position: Index,
     lengths: Index,

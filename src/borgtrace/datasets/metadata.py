@@ -1,0 +1,188 @@
+"""``meta.json``: what a dataset was made from and how, enough to say exactly what was trained on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from borgtrace.datasets.formats import FeatureNames
+from borgtrace.datasets.leakage import Leakage, Overlap
+from borgtrace.datasets.options import Options
+from borgtrace.datasets.scaling import Scaling
+from borgtrace.errors import StoreError
+
+if TYPE_CHECKING:
+    from borgtrace.store import Store
+
+FILE = "meta.json"
+FORMAT_VERSION = "1.0"
+_BUILD_AGAIN = "build the dataset again"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One file of a set: name, records, size in bytes."""
+
+    name: str
+    records: int
+    size: int
+
+
+class Metadata:
+    """What ``meta.json`` says.
+
+    Attributes
+    ----------
+    raw
+        All of it, as it stands there.
+    """
+
+    def __init__(self, raw: dict[str, Any]) -> None:
+        self.raw = raw
+
+    @property
+    def format(self) -> str:
+        """Format of the files."""
+        return str(self.raw["options"]["format"])
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether the files are compressed."""
+        return bool(self.raw["options"]["is_compressed"])
+
+    @property
+    def n_matched(self) -> int:
+        """Traces that fit the selection."""
+        return int(self.raw["n_matched"])
+
+    @cached_property
+    def names(self) -> FeatureNames:
+        """Names of what each trace has."""
+        words = {name: tuple(values) for name, values in self.raw["static_words"].items()}
+        return FeatureNames(tuple(self.raw["features"]), tuple(self.raw["static_numbers"]), words)
+
+    @cached_property
+    def scalings(self) -> tuple[Scaling, ...]:
+        """How each series was scaled, and the way back."""
+        return tuple(Scaling(**entry) for entry in self.raw["scaling"])
+
+    @cached_property
+    def files(self) -> dict[str, tuple[File, ...]]:
+        """Files of each set."""
+        return {name: tuple(File(**file) for file in entry["files"]) for name, entry in self.raw["sets"].items()}
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Traces in each set."""
+        return {name: int(entry["traces"]) for name, entry in self.raw["sets"].items()}
+
+    @property
+    def leakage(self) -> tuple[str, ...]:
+        """What the sets share, as sentences."""
+        told = self.raw["leakage"]
+        return Leakage(tuple(Overlap(**entry) for entry in told["shared"]), told["running_on"]).lines()
+
+
+def describe(
+    store: Store,
+    options: Options,
+    names: FeatureNames,
+    scalings: tuple[Scaling, ...],
+    files: dict[str, list[File]],
+    leakage: Leakage,
+    n_matched: int,
+) -> Metadata:
+    """Put together what is written; nothing in it depends on place or time."""
+    manifest = store.manifest
+    return Metadata(
+        {
+            "kind": "borgtrace dataset",
+            "format_version": FORMAT_VERSION,
+            "code_version": version("borgtrace"),
+            "identity": options.identity(manifest.digest),
+            "store": {
+                "digest": manifest.digest,
+                "generation": manifest.generation,
+                "cell": manifest.cell,
+                "synthetic": manifest.synthetic,
+            },
+            "options": asdict(options),
+            "n_matched": n_matched,
+            "features": list(names.series),
+            "static_numbers": list(names.numbers),
+            "static_words": {name: list(words) for name, words in names.words.items()},
+            "scaling": [asdict(scaling) for scaling in scalings],
+            "leakage": asdict(leakage),
+            "sets": {
+                name: {"traces": sum(file.records for file in entries), "files": [asdict(file) for file in entries]}
+                for name, entries in files.items()
+            },
+        }
+    )
+
+
+def write(folder: Path, metadata: Metadata) -> None:
+    """Write ``meta.json``."""
+    (folder / FILE).write_text(json.dumps(metadata.raw, indent=1, ensure_ascii=False) + "\n")
+
+
+def write_original(folder: Path, metadata: Metadata) -> None:
+    """Write the ``meta.json`` that the pipeline of 2017 keeps in each set."""
+    for name, files in metadata.files.items():
+        content = {
+            "dimension_count": len(metadata.names.series),
+            "path_count": len(files),
+            "sample_count": metadata.counts[name],
+        }
+        (folder / name / FILE).write_text(json.dumps(content))
+
+
+def identity_of(folder: Path) -> str | None:
+    """Return the identity of the dataset in `folder`, None where there is no whole one."""
+    try:
+        return str(json.loads((folder / FILE).read_text())["identity"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def read(folder: Path) -> Metadata:
+    """Read ``meta.json`` and check that all files have the size they were written with.
+
+    Raises
+    ------
+    StoreError
+        There is no dataset, it is of another format version, or a file (this one too) is missing or cut
+        short.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        build = f"build one: borgtrace dataset STORE {folder}"
+        raise StoreError(str(folder), "not a dataset", expected=f"a folder with {FILE}", way_out=build)
+    try:
+        metadata = Metadata(json.loads(path.read_text()))
+    except ValueError as error:
+        raise StoreError(str(path), "damaged", expected="JSON", got=str(error), way_out=_BUILD_AGAIN) from error
+    found = str(metadata.raw.get("format_version", "none"))
+    if found.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
+        raise StoreError(
+            str(folder),
+            "dataset of another format version",
+            expected=FORMAT_VERSION,
+            got=found,
+            way_out=f"build it again: borgtrace dataset STORE {folder}",
+        )
+    for name, files in metadata.files.items():
+        for file in files:
+            _check_size(folder / name / file.name, file.size)
+    return metadata
+
+
+def _check_size(path: Path, size: int) -> None:
+    found = path.stat().st_size if path.is_file() else None
+    if found != size:
+        got = "no file" if found is None else f"{found:,} bytes"
+        raise StoreError(str(path), "damaged", expected=f"{size:,} bytes", got=got, way_out=_BUILD_AGAIN)

@@ -1,0 +1,53 @@
+"""The files of one set of a dataset, and how they are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from borgtrace.datasets.formats import FORMATS, BufferedTraces, TraceArrays, concatenated
+from borgtrace.datasets.metadata import File, Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFiles:
+    """Files of one set.
+
+    Attributes
+    ----------
+    path
+        Their folder.
+    metadata
+        What is known of the dataset.
+    files
+        The files, in order.
+    """
+
+    path: Path
+    metadata: Metadata
+    files: tuple[File, ...]
+
+    def __len__(self) -> int:
+        return sum(file.records for file in self.files)
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Paths of the files that hold traces."""
+        return tuple(self.path / file.name for file in self.files if file.records)
+
+    @property
+    def width(self) -> int:
+        """Number of series features."""
+        return len(self.metadata.names.series)
+
+    def buffered(self, path: Path, *, is_verified: bool = True) -> BufferedTraces:
+        """Read one file for batches; what it returns is valid until this thread reads its next file."""
+        return FORMATS[self.metadata.format].read_buffered(path, self.metadata.names, is_verified=is_verified)
+
+    def arrays(self, path: Path, *, is_verified: bool = True) -> TraceArrays:
+        """Read (or map) one file."""
+        return FORMATS[self.metadata.format].read(path, self.metadata.names, is_verified=is_verified)
+
+    def load(self) -> TraceArrays:
+        """Read all files: flat values and offsets."""
+        return concatenated([self.arrays(path) for path in self.paths], self.metadata.names)
