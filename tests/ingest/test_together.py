@@ -12,8 +12,8 @@ import pytest
 import borgtrace
 from borgtrace.errors import QualityError, SourceError, StoreError
 from borgtrace.ingest import IngestOptions, ingest, workers
+from borgtrace.storage import locked
 from borgtrace.store.layout import Layout
-from borgtrace.store.lock import writing
 from borgtrace.store.verify import verify
 from tests.ingest.raw import HASH, USAGE, event_record, usage_record, write_cell, write_part, write_records
 
@@ -160,9 +160,9 @@ def test_cells_are_not_mixed(tmp_path):
 
 
 def test_a_second_writer_is_refused(raw, tmp_path):
-    with writing(Layout(tmp_path / "store")), pytest.raises(StoreError) as error:
+    with locked(Layout(tmp_path / "store").lock, tmp_path / "store"), pytest.raises(StoreError) as error:
         ingest([raw], tmp_path / "store", ONE)
-    assert "another process is writing to this store: expected one writer, got process" in str(error.value)
+    assert "another process is writing here: expected one writer, got process" in str(error.value)
 
 
 def test_strict_keeps_the_store_and_fails(raw, tmp_path):

@@ -83,7 +83,7 @@ def ending_well(function: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _one_line(message: Warning | str, *_: Any) -> str:
+def _one_line(message: Warning | str, *_: Any, **__: Any) -> str:
     """Show a notice as errors are shown, without a line of our source."""
     return f"borgtrace: {message}\n"
 

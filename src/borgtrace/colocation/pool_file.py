@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from borgtrace.colocation.pool import PER_TASK, Pool, Step
 from borgtrace.errors import SourceError
+from borgtrace.storage import replacing
 
 _KEY = b"borgtrace.pool"
 _LISTS = {"inst": np.float32, "avg": np.float32, "memory": np.float32, "start": np.int64, "seconds": np.int64}
@@ -43,10 +44,8 @@ def write_pool(pool: Pool, path: str | Path) -> None:
         "steps": [asdict(step) for step in pool.steps],
     }
     table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about)})
-    target = Path(path)
-    unfinished = target.with_name(target.name + ".incomplete")
-    pq.write_table(table, unfinished, compression="zstd")
-    unfinished.replace(target)
+    with replacing(Path(path)) as draft:
+        pq.write_table(table, draft, compression="zstd")
 
 
 def read_pool(path: str | Path) -> Pool:

@@ -15,6 +15,7 @@ from borgtrace.fetch.ledger import Ledger
 from borgtrace.fetch.session import Session
 from borgtrace.fetch.version import Version
 from borgtrace.schema.ranges import Numbers, parse_numbers
+from borgtrace.storage import INCOMPLETE
 
 _NO_END = 10**12
 _END_OF_TABLE = 2
@@ -208,5 +209,5 @@ def is_here(file: RemoteFile, folder: Path, ledger: Ledger, store: Path | None) 
 
 
 def _received(folder: Path, path: str) -> int:
-    found = (folder / name for name in (path, path + ".incomplete"))
+    found = (folder / name for name in (path, path + INCOMPLETE))
     return next((file.stat().st_size for file in found if file.exists()), 0)

@@ -17,8 +17,8 @@ from borgtrace.fetch.retry import Fault, NotPublished
 from borgtrace.fetch.session import Session
 from borgtrace.fetch.version import Version, content_range, version_of
 from borgtrace.fetch.whole import describe, flaw, starts_right
+from borgtrace.storage import INCOMPLETE
 
-INCOMPLETE = ".incomplete"
 _WRONG_FILE = 3
 _NOT_PUBLISHED_AFTER_ALL = 2
 

@@ -21,7 +21,7 @@ from borgtrace.ingest.staged import StagedPaths, staged_key
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.evolution import schema_digest
 from borgtrace.store.content import store_digest
-from borgtrace.store.layout import INCOMPLETE, Layout
+from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, SourceEntry
 from borgtrace.store.swap import commit_next
 
@@ -46,7 +46,7 @@ def build(layout: Layout, inputs: Inputs, memory: str, threads: int, progress: P
     StoreError
         When rows went missing on the way (the law of conservation), which would be our fault.
     """
-    work = layout.next.with_name(layout.next.name + INCOMPLETE)
+    work = layout.unfinished
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     with sorting_connection(memory, threads, layout.spill) as connection:

@@ -16,6 +16,7 @@ import duckdb
 from borgtrace.engine.embedded import raw_connection
 from borgtrace.ingest.ranges import cut_ranges, range_condition, range_number
 from borgtrace.schema import Table
+from borgtrace.storage import INCOMPLETE
 from borgtrace.store.layout import part_name
 
 PARQUET = (
@@ -74,7 +75,7 @@ def cluster(
     """
     folder.mkdir(parents=True)
     cuts = _cuts(connection, table, relation)
-    buckets = folder / "buckets.incomplete"
+    buckets = folder / f"buckets{INCOMPLETE}"
     if len(cuts) >= DIRECT_FILES:
         _deal(connection, relation, cuts, buckets)
     rows = []

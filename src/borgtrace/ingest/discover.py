@@ -12,10 +12,11 @@ from borgtrace.errors import SourceError
 from borgtrace.ingest.classify import classify
 from borgtrace.ingest.schema_csv import read_schema_csv
 from borgtrace.ingest.sources import Source
+from borgtrace.storage import INCOMPLETE
 
 _SCHEMA = "schema.csv"
 _BESIDE_DATA = (_SCHEMA, "README", "MD5SUM", "SHA1SUM", "SHA256SUM", "LICENSE")
-_NOT_DATA_ENDINGS = (".md", ".txt", ".pdf", ".incomplete", ".schema.json", ".part", ".state")
+_NOT_DATA_ENDINGS = (".md", ".txt", ".pdf", INCOMPLETE, ".schema.json", ".part", ".state")
 TRUTH = "truth.json"
 Orders = Mapping[str, tuple[str, ...]]
 

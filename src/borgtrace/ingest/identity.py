@@ -10,7 +10,8 @@ from typing import Any
 from borgtrace.errors import SourceError, StoreError
 from borgtrace.ingest.discover import Discovery
 from borgtrace.ingest.pending import staged_entries
-from borgtrace.store.layout import INCOMPLETE, Layout
+from borgtrace.storage import write_file
+from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest
 
 
@@ -25,10 +26,7 @@ class Identity:
     def write(self, layout: Layout) -> None:
         """Leave the identity beside the staged parts."""
         target = _file(layout)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        draft = target.with_name(target.name + INCOMPLETE)
-        draft.write_text(json.dumps(asdict(self)))
-        draft.replace(target)
+        write_file(target, json.dumps(asdict(self)))
 
 
 def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identity:

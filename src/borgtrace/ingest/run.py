@@ -18,8 +18,8 @@ from borgtrace.ingest.plan import plan, require_disk
 from borgtrace.ingest.progress import Progress, Silence
 from borgtrace.ingest.workers import disk_full, stage_all
 from borgtrace.schema import dialect
-from borgtrace.store.layout import INCOMPLETE, Layout
-from borgtrace.store.lock import writing
+from borgtrace.storage import INCOMPLETE, locked
+from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, SourceEntry, read_manifest
 from borgtrace.store.swap import finish_swap
 
@@ -79,7 +79,7 @@ def ingest(
     options = options or IngestOptions()
     layout = Layout(Path(store))
     found = discover([Path(source) for source in sources], options.cell) if sources else Discovery()
-    with writing(layout):
+    with locked(layout.lock, layout.root):
         try:
             result = _ingest(found, layout, options, progress or Silence())
         except OSError as error:
@@ -129,7 +129,7 @@ def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: 
 def _tidy(layout: Layout) -> None:
     """Finish a swap that was cut off, and remove what a killed ingest left unfinished."""
     finish_swap(layout)
-    shutil.rmtree(layout.next.with_name(layout.next.name + INCOMPLETE), ignore_errors=True)
+    shutil.rmtree(layout.unfinished, ignore_errors=True)
     shutil.rmtree(layout.spill, ignore_errors=True)
     for path in layout.staging.rglob(f"*{INCOMPLETE}"):
         path.unlink()

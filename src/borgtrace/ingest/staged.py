@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -17,7 +16,7 @@ from borgtrace.ingest.column_checks import count_broken, count_out_of_order
 from borgtrace.ingest.nested_lists import unnest
 from borgtrace.ingest.raw_layout import RawLayout
 from borgtrace.ingest.sources import Source
-from borgtrace.store.layout import INCOMPLETE
+from borgtrace.storage import incomplete_path, write_file
 from borgtrace.store.manifest import SourceEntry, entry_from
 
 ROW_GROUP = 1 << 19
@@ -36,7 +35,7 @@ class StagedWriter:
     @property
     def unfinished(self) -> Path:
         """The file while it is written; its name is this process's own, should two ever meet."""
-        return self.path.with_name(f"{self.path.name}.{os.getpid()}{INCOMPLETE}")
+        return incomplete_path(self.path)
 
     def write(self, table: pa.Table) -> None:
         """Append rows; the first table fixes the columns."""
@@ -185,10 +184,7 @@ def make_entry(source: Source, output: StagedOutput, sha256: str, **more: int | 
 
 def write_entry(path: Path, entry: SourceEntry) -> None:
     """Write a ledger entry; with it the source counts as staged."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    incomplete = path.with_name(f"{path.name}.{os.getpid()}{INCOMPLETE}")
-    incomplete.write_text(json.dumps(asdict(entry), sort_keys=True))
-    incomplete.replace(path)
+    write_file(path, json.dumps(asdict(entry), sort_keys=True))
 
 
 def read_entry(path: Path) -> SourceEntry:

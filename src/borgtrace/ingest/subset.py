@@ -17,9 +17,9 @@ from borgtrace.ingest.finish import finish
 from borgtrace.ingest.progress import Progress, Silence
 from borgtrace.schema import TABLES, TRACE_TABLES
 from borgtrace.schema.evolution import schema_digest
+from borgtrace.storage import locked
 from borgtrace.store.content import store_digest
-from borgtrace.store.layout import FORMAT_VERSION, INCOMPLETE, Layout
-from borgtrace.store.lock import writing
+from borgtrace.store.layout import FORMAT_VERSION, Layout
 from borgtrace.store.manifest import Manifest, read_manifest
 from borgtrace.store.swap import commit_next
 
@@ -97,8 +97,8 @@ def subset(
     if target.root.exists() and any(target.root.iterdir()):
         raise StoreError(str(target.root), "the folder is not empty", way_out="choose another folder")
     was_there = target.root.exists()
-    with writing(target), sorting_connection(memory, threads, target.spill) as connection:
-        work = target.next.with_name(target.next.name + INCOMPLETE)
+    with locked(target.lock, target.root), sorting_connection(memory, threads, target.spill) as connection:
+        work = target.unfinished
         try:
             manifest = _copy(connection, source, held, cut, work, progress or Silence())
         except BaseException:

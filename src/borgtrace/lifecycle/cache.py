@@ -8,6 +8,7 @@ import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from errno import ENOTEMPTY
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +19,7 @@ import ibis.expr.types as ir
 from borgtrace.engine import read_table
 from borgtrace.lifecycle.derived import Derived
 from borgtrace.lifecycle.pieces import pieces
+from borgtrace.storage import replacing
 
 _SERIAL = itertools.count()
 
@@ -104,19 +106,23 @@ def _typed(con: ibis.backends.BaseBackend, expr: ir.Table) -> str:
 
 def _write(con: ibis.backends.BaseBackend, source: ir.Table, derived: Derived, generation: str, target: Path) -> None:
     """Write beside the target, then rename: a killed run leaves nothing that looks whole."""
-    incomplete = target.with_name(f"{target.name}.{os.getpid()}.incomplete")
+    try:
+        with replacing(target) as draft:
+            _compute(con, source, derived, generation, draft)
+    except OSError as error:
+        if error.errno != ENOTEMPTY:  # another process was first; the content is the same
+            raise
+
+
+def _compute(con: ibis.backends.BaseBackend, source: ir.Table, derived: Derived, generation: str, target: Path) -> None:
     if con.name == "pyspark":
         from borgtrace.engine.spark import spark_session
 
         query = con.compile(derived.build(source, generation))
-        spark_session(con).sql(query).write.mode("overwrite").parquet(f"file://{incomplete.absolute()}")
+        spark_session(con).sql(query).write.mode("overwrite").parquet(f"file://{target.absolute()}")
     else:
         parts = pieces(source) if derived.is_per_life else [source]
-        _copy_parts(con, [derived.build(part, generation) for part in parts], derived, incomplete)
-    try:
-        incomplete.rename(target)
-    except OSError:  # somebody else was first; the content is the same
-        shutil.rmtree(incomplete) if incomplete.is_dir() else incomplete.unlink(missing_ok=True)
+        _copy_parts(con, [derived.build(part, generation) for part in parts], derived, target)
 
 
 def _copy_parts(con: ibis.backends.BaseBackend, parts: Sequence[ir.Table], derived: Derived, target: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from borgtrace.storage.file import write_file
-from borgtrace.storage.folder import INCOMPLETE, check_free, new_folder
+from borgtrace.storage.folder import check_free, new_folder
+from borgtrace.storage.lock import locked
+from borgtrace.storage.replacing import INCOMPLETE, incomplete_path, remove, replacing, write_file
 
-__all__ = ["INCOMPLETE", "check_free", "new_folder", "write_file"]
+__all__ = ["INCOMPLETE", "check_free", "incomplete_path", "locked", "new_folder", "remove", "replacing", "write_file"]

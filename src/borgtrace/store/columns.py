@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,7 +12,8 @@ import pyarrow.parquet as pq
 from borgtrace.engine.stored import stored_names
 from borgtrace.errors import StoreError
 from borgtrace.schema import TABLES
-from borgtrace.store.layout import INCOMPLETE, Layout
+from borgtrace.storage import replacing
+from borgtrace.store.layout import Layout
 
 MEASURED = tuple(column.name for column in TABLES["instance_usage"].columns if column.type == "float32")
 TRACE_COLUMNS = ("start_time", "duration", *MEASURED)
@@ -30,13 +30,12 @@ def add_array(layout: Layout, column: str) -> None:
     """
     rows = sum(pq.read_metadata(part).num_rows for part in layout.parts("instance_usage"))
     path = layout.array(column)
-    incomplete = path.with_name(f"{path.stem}.{os.getpid()}{INCOMPLETE}")
     try:
-        array = np.lib.format.open_memmap(incomplete, mode="w+", dtype=np.float32, shape=(rows,))
-        for at, block in column_blocks(layout, column):
-            array[at : at + len(block)] = block
-        array.flush()
-        incomplete.replace(path)
+        with replacing(path) as draft:
+            array = np.lib.format.open_memmap(draft, mode="w+", dtype=np.float32, shape=(rows,))
+            for at, block in column_blocks(layout, column):
+                array[at : at + len(block)] = block
+            array.flush()
     except PermissionError as error:
         raise StoreError(
             str(layout.root),

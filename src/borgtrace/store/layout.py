@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from borgtrace.storage import INCOMPLETE
+
 FORMAT_VERSION = "1.1"
 """Major.minor of the store's layout; another major version is refused.  1.1: content digests."""
-
-INCOMPLETE = ".incomplete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,11 @@ class Layout:
     def next(self) -> Path:
         """A finished new version of tables, about to replace the present one."""
         return self.root / "next"
+
+    @property
+    def unfinished(self) -> Path:
+        """That version while it is made; without the number of a process, for the next one to find and remove."""
+        return self.root / f"next{INCOMPLETE}"
 
     @property
     def spill(self) -> Path:

@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 
 from borgtrace.errors import StoreError
 from borgtrace.schema import TABLES, Dialect, dialect
+from borgtrace.storage import write_file
 from borgtrace.store.compatibility import lacking_columns
-from borgtrace.store.layout import FORMAT_VERSION, INCOMPLETE, Layout
+from borgtrace.store.layout import FORMAT_VERSION, Layout
 
 Entry = TypeVar("Entry", "SourceEntry", "Manifest")
 
@@ -109,9 +110,7 @@ class Manifest:
 
     def write(self, path: Path) -> None:
         """Write beside `path`, then rename into place."""
-        incomplete = path.with_name(path.name + INCOMPLETE)
-        incomplete.write_text(self.to_json())
-        incomplete.replace(path)
+        write_file(path, self.to_json())
 
 
 def entry_from(data: dict[str, Any]) -> SourceEntry:
@@ -121,7 +120,7 @@ def entry_from(data: dict[str, Any]) -> SourceEntry:
 
 def _known(kind: type[Entry], data: dict[str, Any]) -> Entry:
     """Make a value of what this version knows of `data`, and set the rest aside in ``unknown``."""
-    names = {item.name for item in fields(kind)}  # type: ignore[arg-type]
+    names = {item.name for item in fields(kind)}
     unknown = {name: value for name, value in data.items() if name not in names}
     return kind(**{name: value for name, value in data.items() if name in names} | {"unknown": unknown})
 

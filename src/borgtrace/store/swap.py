@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import shutil
 
-from borgtrace.store.layout import INCOMPLETE, Layout
+from borgtrace.store.layout import Layout
 
 
 def commit_next(layout: Layout) -> None:
     """Declare ``next.incomplete`` complete and put it in place."""
-    layout.next.with_name(layout.next.name + INCOMPLETE).rename(layout.next)
+    layout.unfinished.rename(layout.next)
     finish_swap(layout)
 
 

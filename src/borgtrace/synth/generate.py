@@ -14,13 +14,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.schema.time import HOUR
+from borgtrace.storage import new_folder
 from borgtrace.synth.fault_injection import FaultInjector
 from borgtrace.synth.fault_rates import NONE, PUBLISHED
 from borgtrace.synth.ground_truth import GroundTruth
 from borgtrace.synth.gzip_files import Deflater, deflate
 from borgtrace.synth.machines import draw_machines
 from borgtrace.synth.measurement import FAULTS, TALLY
-from borgtrace.synth.options import TABLES_2019, Options, close_output, open_output
+from borgtrace.synth.options import TABLES_2019, Options, check_output
 from borgtrace.synth.part_bounds import part_bounds
 from borgtrace.synth.profiles import PROFILE_2011, PROFILE_2019
 from borgtrace.synth.raw2011 import Writer2011
@@ -113,9 +114,9 @@ def generate(
     """
     options = Options(generation, machines, hours, seed, cell, tables, jobs, anomalies, file_format, parts)
     target = Path(out)
-    work = open_output(target)
-    _write(work, options, progress)
-    close_output(work, target)
+    check_output(target)
+    with new_folder(target.absolute()) as work:
+        _write(work, options, progress)
     return target
 
 

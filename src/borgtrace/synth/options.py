@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,7 +13,6 @@ from borgtrace.synth.hashing import key
 
 CELLS: Final = "abcdefgh"
 TABLES_2019: Final = ("collection_events", "instance_events", "instance_usage", "machine_attributes", "machine_events")
-MARKER: Final = ".borgtrace-synth"
 """Marks a folder that a killed run left behind, so that the next run may clear it."""
 
 
@@ -95,24 +93,3 @@ def check_output(out: Path) -> None:
         )
     if not out.absolute().parent.is_dir():
         raise UsageError(str(out), "its parent folder does not exist", way_out="create it first")
-
-
-def open_output(out: Path) -> Path:
-    """Check that `out` is free and return the fresh folder to write to before the final rename."""
-    check_output(out)
-    work = out.absolute().with_name(out.absolute().name + ".incomplete")
-    if work.exists():
-        if not (work / MARKER).exists():
-            raise UsageError(str(work), "in the way and not written by synth", way_out="move it away")
-        shutil.rmtree(work)
-    work.mkdir()
-    (work / MARKER).touch()
-    return work
-
-
-def close_output(work: Path, out: Path) -> None:
-    """Move the finished folder to its place."""
-    (work / MARKER).unlink()
-    if out.exists():
-        out.rmdir()
-    work.rename(out)

@@ -1,0 +1,59 @@
+"""One writer at a time: a lock file that the operating system frees when its holder dies."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from borgtrace.errors import StoreError
+
+
+@contextmanager
+def locked(lock: Path, place: Path) -> Iterator[None]:
+    """Hold the file `lock`, which stands for the right to write to `place`; it is removed at the end.
+
+    Raises
+    ------
+    StoreError
+        At once, when another process holds it.
+    """
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = _hold(lock, place)
+    try:
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, str(os.getpid()).encode())
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _hold(lock: Path, place: Path) -> int:
+    while True:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.read(descriptor, 32).decode() or "unknown"
+            os.close(descriptor)
+            raise StoreError(
+                str(place),
+                "another process is writing here",
+                expected="one writer",
+                got=f"process {holder}",
+                way_out="wait until it has finished",
+            ) from error
+        if _is_current(descriptor, lock):
+            return descriptor
+        os.close(descriptor)
+
+
+def _is_current(descriptor: int, lock: Path) -> bool:
+    """Whether the locked file is still the one of that name: its last holder may just have removed it."""
+    try:
+        return os.fstat(descriptor).st_ino == lock.stat().st_ino
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,75 @@
+"""Write beside, then rename: a reader sees what was there before or what is new, never half of it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+INCOMPLETE = ".incomplete"
+"""Ending of everything that is not finished; nobody reads such a file, and whoever finds one may remove it."""
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield where to write; what was written there gets the name `path` when the block ends without an error.
+
+    Parameters
+    ----------
+    path
+        A file, or a folder that is not there or is empty.  Its parent is made.
+
+    Yields
+    ------
+    Path
+        A name beside `path`, of which the block makes a file or a folder.
+
+    Notes
+    -----
+    Nothing is flushed to the disk (no ``fsync``): the rename protects against an error and against a killed
+    process, not against a power cut.  After one, ``borgtrace verify`` finds by the digests what is damaged; flushing
+    every file would cost an ingest more than the digests do.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> page = Path(tempfile.mkdtemp()) / "page.html"
+    >>> with replacing(page) as draft:
+    ...     _ = draft.write_text("whole")
+    >>> [entry.name for entry in page.parent.iterdir()]
+    ['page.html']
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = incomplete_path(path)
+    remove(draft)
+    try:
+        yield draft
+        draft.replace(path)
+    except BaseException:
+        remove(draft)
+        raise
+
+
+def write_file(path: Path, content: bytes | str) -> None:
+    """Write a whole file as :func:`replacing` does; text becomes UTF-8."""
+    with replacing(path) as draft:
+        draft.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def incomplete_path(path: Path) -> Path:
+    """Return the name of `path` while it is written.
+
+    It holds the number of the process: two that write the same file, or the workers that outlive a killed process,
+    never write into each other's.
+    """
+    return path.with_name(f"{path.name}.{os.getpid()}{INCOMPLETE}")
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a whole folder, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
