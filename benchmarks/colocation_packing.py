@@ -29,8 +29,7 @@ from borgtrace.colocation.experiments import (
     packing_rebalancing,
 )
 from borgtrace.colocation.instances import Instance, Instances
-from borgtrace.colocation.options import Options
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.placement._tree import gaussian_first_fit
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.machines import place

@@ -12,9 +12,8 @@ from borgtrace.colocation.experiments.deviation_regression import regression
 from borgtrace.colocation.experiments.relative_difference import SIZES, differences
 from borgtrace.colocation.experiments.usage_shapes import histograms
 from borgtrace.colocation.experiments.usage_stationarity import rejections
-from borgtrace.colocation.options import Options
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.errors import UsageError
 from tests.analyses.tiny import tiny
 from tests.colocation.test_pool import make

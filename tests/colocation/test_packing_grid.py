@@ -9,14 +9,12 @@ from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation.experiments._outcomes import paper_estimators
 from borgtrace.colocation.grid import Cell, Grid, judge_instance
 from borgtrace.colocation.instances import Instance, Instances, split
-from borgtrace.colocation.options import Options
+from borgtrace.colocation.study import Options
 from borgtrace.errors import UsageError
-from borgtrace.placement.estimators.average import Average
-from borgtrace.placement.estimators.cantelli import Cantelli
 from borgtrace.placement.estimators.convolution import Convolution
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.gpa import Gpa
-from borgtrace.placement.estimators.percentile import Percentile
+from borgtrace.placement.estimators.sizes import Average, Cantelli, Percentile
 
 POOL = synthetic_pool(400, seed=4)
 

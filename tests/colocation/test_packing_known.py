@@ -11,15 +11,13 @@ from scipy.stats import norm
 from borgtrace.colocation.quality import lower_bound, quality
 from borgtrace.placement._rebalancing import rebalance
 from borgtrace.placement.estimators._features import histograms
-from borgtrace.placement.estimators.average import Average
 from borgtrace.placement.estimators.bounds import Bernstein, Chernoff, Hoeffding
-from borgtrace.placement.estimators.cantelli import Cantelli
-from borgtrace.placement.estimators.convolution import Convolution, overflow_by_fft
+from borgtrace.placement.estimators.convolution import Convolution
 from borgtrace.placement.estimators.cornish_fisher import CornishFisher
 from borgtrace.placement.estimators.gpa import Gpa, gaussian_slack
-from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.estimators.percentile import Percentile
+from borgtrace.placement.estimators.observation import CELLS, Observation
 from borgtrace.placement.estimators.saddlepoint import Saddlepoint
+from borgtrace.placement.estimators.sizes import Average, Cantelli, Percentile
 from borgtrace.placement.packers import FIRST_FIT
 from borgtrace.placement.packing import fit, pack, pack_fitted, predicted_overflow, rebalanced
 
@@ -205,6 +203,18 @@ def test_gpa_against_brute_force(capsys):
 def mixture(n: int, seed: int) -> Observation:
     rng = np.random.default_rng(seed)
     return Observation(np.minimum(rng.gamma(0.5, 0.08, (n, 400)), 1).astype(np.float32))
+
+
+def overflow_by_fft(histograms: np.ndarray, cells: int = CELLS) -> float:
+    """Probability that the sum of independent tasks passes the grid's end, by one product of FFTs."""
+    if not len(histograms):
+        return 0.0
+    length = 1 << int(np.ceil(np.log2(len(histograms) * cells + 1)))
+    product = np.ones(length // 2 + 1, np.complex128)
+    for row in histograms:
+        product *= np.fft.rfft(row[2:], length)
+    total = np.fft.irfft(product, length)
+    return float(np.clip(1 - total[: cells + 1].sum(), 0, 1))
 
 
 @pytest.mark.parametrize("n", [3, 12, 20])

@@ -23,13 +23,11 @@ from borgtrace.colocation.quality import quality
 from borgtrace.colocation.raw_series import busiest_span, series, shuffled
 from borgtrace.colocation.study import Study
 from borgtrace.errors import UsageError
-from borgtrace.placement.estimators.average import Average
 from borgtrace.placement.estimators.covariance import CovarianceGpa
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.multi_resource import MultiResource
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.estimators.percentile import Percentile
-from borgtrace.placement.estimators.request import Request
+from borgtrace.placement.estimators.sizes import Average, Percentile, Request
 from borgtrace.placement.estimators.two_targets import TwoTargets
 from borgtrace.placement.packers import parse_packer
 from borgtrace.placement.packing import pack

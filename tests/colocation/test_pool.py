@@ -50,23 +50,21 @@ def test_seconds_weigh_nothing_unless_asked() -> None:
 
 
 def test_inst_and_avg_are_of_the_same_window() -> None:
-    drawn = make(THREE).realize(np.array([0, 2]), realizations=500, seed=3)
-    np.testing.assert_array_equal(drawn.avg, 10 * drawn.inst)
-    assert set(drawn.inst[0].tolist()) == {0, 1, 2, 3}
-    assert drawn.inst.dtype == drawn.avg.dtype == np.float32
+    inst, avg = (make(THREE).draw(np.array([0, 2]), 500, 3, column) for column in ("inst", "avg"))
+    np.testing.assert_array_equal(avg, 10 * inst)
+    assert set(inst[0].tolist()) == {0, 1, 2, 3}
+    assert inst.dtype == avg.dtype == np.float32
 
 
 @pytest.mark.parametrize("more", [{}, {"seconds": np.array([1, 2, 3, 4, 5, 6, 7]), "is_weighted": True}])
 def test_draws_belong_to_the_task(more: dict[str, object]) -> None:
     """Not to the block, the order, the number of realizations, or the pool it is taken into."""
     pool = make(THREE, **more)
-    every = pool.realize(np.arange(3), realizations=200, seed=5).inst
-    np.testing.assert_array_equal(pool.realize(np.array([2, 0]), 200, seed=5).inst, every[[2, 0]])
-    np.testing.assert_array_equal(pool.realize(np.arange(3), 50, seed=5).inst, every[:, :50])
-    np.testing.assert_array_equal(pool.take(np.array([0])).realize(np.array([0]), 200, seed=5).inst, every[:1])
-    blocks = [drawn.inst for _, drawn in pool.blocks(np.arange(3), 200, seed=5, rows=2)]
-    np.testing.assert_array_equal(np.concatenate(blocks), every)
-    assert (pool.realize(np.array([0]), 200, seed=6).inst != every[0]).any()
+    every = pool.draw(np.arange(3), realizations=200, seed=5)
+    np.testing.assert_array_equal(pool.draw(np.array([2, 0]), 200, seed=5), every[[2, 0]])
+    np.testing.assert_array_equal(pool.draw(np.arange(3), 50, seed=5), every[:, :50])
+    np.testing.assert_array_equal(pool.take(np.array([0])).draw(np.array([0]), 200, seed=5), every[:1])
+    assert (pool.draw(np.array([0]), 200, seed=6) != every[0]).any()
 
 
 @settings(deadline=None)  # the first example compiles
@@ -76,32 +74,32 @@ def test_draws_belong_to_the_task(more: dict[str, object]) -> None:
 )
 def test_every_draw_is_a_window_of_its_task(windows: list[list[float]], seed: int) -> None:
     pool = make(windows)
-    drawn = pool.realize(np.arange(len(pool)), 30, seed)
+    drawn = pool.draw(np.arange(len(pool)), 30, seed)
     for i, own in enumerate(windows):
-        assert set(drawn.inst[i].tolist()) <= set(own)
+        assert set(drawn[i].tolist()) <= set(own)
     part = pool.take(np.arange(len(pool))[::-1])
-    again = part.realize(np.arange(len(pool)), 30, seed)
-    np.testing.assert_array_equal(again.inst[::-1], drawn.inst)
+    again = part.draw(np.arange(len(pool)), 30, seed)
+    np.testing.assert_array_equal(again[::-1], drawn)
 
 
 def test_one_thread_draws_what_two_draw() -> None:
     pool = make(THREE)
-    two = pool.realize(np.arange(3), 1000, seed=1)
+    two = pool.draw(np.arange(3), 1000, seed=1)
     before = numba.get_num_threads()
     numba.set_num_threads(1)
     try:
-        one = pool.realize(np.arange(3), 1000, seed=1)
+        one = pool.draw(np.arange(3), 1000, seed=1)
     finally:
         numba.set_num_threads(before)
-    assert one.inst.tobytes() + one.avg.tobytes() == two.inst.tobytes() + two.avg.tobytes()
+    assert one.tobytes() == two.tobytes()
 
 
 def test_percentiles_replace_the_sampled_second() -> None:
     """A window whose usage is uniform on (0, 1), though its one sampled second was 0.5."""
     pool = make([[0.5]], quantiles=np.float32([LEVELS]))
-    drawn = pool.realize(np.array([0]), 5000, seed=2)
-    assert stats.kstest(drawn.inst[0], "uniform").pvalue > 1e-3
-    assert (drawn.avg == 5).all()
+    drawn = pool.draw(np.array([0]), 5000, seed=2)
+    assert stats.kstest(drawn[0], "uniform").pvalue > 1e-3
+    assert (pool.draw(np.array([0]), 5000, seed=2, column="avg") == 5).all()
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
@@ -109,9 +107,9 @@ def test_percentiles_and_averages_are_of_the_same_window(is_weighted: bool) -> N
     """Percentiles of window k lie in (k, k + 1), its average is 10 k."""
     quantiles = np.float32([LEVELS * 0.9 + k + 0.05 for k in range(4)])
     pool = make([[0, 1, 2, 3]], quantiles=quantiles, seconds=np.array([10, 20, 30, 40]), is_weighted=is_weighted)
-    drawn = pool.realize(np.array([0]), 2000)
-    np.testing.assert_array_equal(np.floor(drawn.inst), drawn.avg / 10)
-    counts = np.bincount(drawn.inst[0].astype(int), minlength=4)
+    drawn = pool.draw(np.array([0]), 2000)
+    np.testing.assert_array_equal(np.floor(drawn), pool.draw(np.array([0]), 2000, column="avg") / 10)
+    counts = np.bincount(drawn[0].astype(int), minlength=4)
     expected = np.array([200, 400, 600, 800]) if is_weighted else np.full(4, 500)
     assert stats.chisquare(counts, expected).pvalue > 1e-3
 
@@ -141,8 +139,8 @@ def test_sample_is_without_replacement_and_at_most_all() -> None:
     ("call", "message"),
     [
         (lambda p: p.sample(0), "tasks: not a sample size: expected at least 1, got 0"),
-        (lambda p: p.realize(np.array([3])), "tasks: index outside the pool: expected 0 … 2, got 3 … 3"),
-        (lambda p: p.realize(np.array([-1])), "tasks: index outside the pool: expected 0 … 2, got -1 … -1"),
+        (lambda p: p.draw(np.array([3])), "tasks: index outside the pool: expected 0 … 2, got 3 … 3"),
+        (lambda p: p.draw(np.array([-1])), "tasks: index outside the pool: expected 0 … 2, got -1 … -1"),
         (lambda p: p.draw(np.array([0]), 0), "realizations: not a number of draws: expected at least 1, got 0"),
         (
             lambda p: p.draw(np.array([0]), column="memory"),

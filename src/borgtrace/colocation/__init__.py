@@ -7,11 +7,10 @@ from borgtrace.colocation.grid import Cell, Grid, Outcome
 from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.instances import Instance, Instances
 from borgtrace.colocation.online import simulate
-from borgtrace.colocation.options import Options
-from borgtrace.colocation.pool import Pool, Realizations
+from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.pool_file import read_pool, write_pool
 from borgtrace.colocation.preparation import prepare_pool
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.colocation.synthetic import synthetic_pool
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "Options",
     "Outcome",
     "Pool",
-    "Realizations",
     "Study",
     "find_experiments",
     "heavy_tail",

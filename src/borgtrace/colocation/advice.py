@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.colocation.grid import Cell, Grid, Outcome
-from borgtrace.placement.estimators.estimator import Estimator
-from borgtrace.placement.estimators.percentile import Percentile
-from borgtrace.placement.estimators.registry import estimators
-from borgtrace.placement.estimators.request import Request
+from borgtrace.placement import Estimator, estimators
+from borgtrace.placement.estimators import Percentile, Request
 
 Z = 1.96
 """Half-width of a 95 % confidence interval in standard errors."""

@@ -17,11 +17,8 @@ from numpy.typing import NDArray
 from borgtrace.colocation._cluster_memory import recalled, remember
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.timeline import Timeline
-from borgtrace.placement.estimators.estimator import Estimator
-from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement import CAPACITY_RTOL, Estimator, Observation, Packer
 from borgtrace.placement.machines import choose, sum_up
-from borgtrace.placement.packers import Packer
-from borgtrace.placement.packing import CAPACITY_RTOL
 
 ColdStart = Literal["name", "request"]
 WARM_UP = 12

@@ -9,10 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from borgtrace.colocation.grid import Cell
-from borgtrace.colocation.options import Options
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.preparation import stages
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.recipe import Claim, NotApplicable, Question, Result, recipes
 from borgtrace.schema.types import Table
 
@@ -97,8 +96,9 @@ def experiment(
     plot: Callable[[pa.Table], Any],
     claims: tuple[Claim, ...],
     *,
-    reference: str,
     order: int,
+    figure: str = "",
+    reference: str = FUTURE_WORK,
     options: tuple[str, ...] = POOL,
     cells: Callable[[], Sequence[Cell]] | None = None,
     **defaults: Any,
@@ -107,8 +107,10 @@ def experiment(
 
     Parameters
     ----------
-    result, compute, plot, claims, reference, order, options, cells
+    result, compute, plot, claims, order, reference, options, cells
         See :class:`Experiment`.
+    figure
+        Figure, table or section of the paper that it repeats; else it goes past the paper.
     defaults
         Defaults of options that differ from those of :class:`Options`.
     """
@@ -119,7 +121,7 @@ def experiment(
         result,
         claims,
         ("tasks", "instance_usage"),
-        reference,
+        f"{GPA_PAPER}, {figure}" if figure else reference,
         order,
         options=options,
         defaults=defaults,

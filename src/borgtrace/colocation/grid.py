@@ -7,7 +7,7 @@ values, items, placements), and all packings of an instance are judged in one pa
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -16,10 +16,17 @@ import numpy as np
 from borgtrace.colocation.instances import Data, Instance, Instances
 from borgtrace.colocation.quality import least_machines, overflow_counts
 from borgtrace.errors import UsageError
-from borgtrace.placement.estimators.estimator import Estimator
-from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.packers import parse_packer
-from borgtrace.placement.packing import Fitted, Packing, fit, pack_fitted, predicted_overflow, rebalanced
+from borgtrace.placement import (
+    Estimator,
+    Fitted,
+    Observation,
+    Packing,
+    fit,
+    pack_fitted,
+    parse_packer,
+    predicted_overflow,
+    rebalanced,
+)
 
 
 @dataclass(frozen=True)
@@ -191,7 +198,6 @@ class Grid:
     instances: Instances
     on_fresh: bool = False
     threads: int = field(default_factory=lambda: min(os.cpu_count() or 1, 4))
-    progress: Callable[[int], None] | None = None
     _known: dict[Cell, list[Outcome]] = field(default_factory=dict, repr=False)
 
     def outcomes(self, cells: Sequence[Cell]) -> list[Outcome]:
@@ -204,8 +210,6 @@ class Grid:
             ):
                 for outcome in answers:
                     found[outcome.cell].append(outcome)
-                if self.progress is not None:
-                    self.progress(1)
             self._known |= found
         return [outcome for cell in dict.fromkeys(cells) for outcome in self._known[cell]]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from borgtrace.colocation.pool import Column, Pool
 from borgtrace.errors import UsageError
-from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement import Observation
 
 KEPT = 2**30
 """Bytes of instances kept for the next experiment; an instance takes five times its realizations, at most."""

@@ -16,8 +16,7 @@ from borgtrace.colocation.cluster import Cluster, ColdStart
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.quality import EVALUATION_RTOL
 from borgtrace.colocation.timeline import Timeline
-from borgtrace.placement.estimators.estimator import Estimator
-from borgtrace.placement.packers import BEST_FIT, Packer
+from borgtrace.placement import BEST_FIT, Estimator, Packer
 
 _DEPARTURE, _ARRIVAL, _MEASURE = 0, 1, 2
 

@@ -7,7 +7,6 @@ distribution (Janus & Rzadca, SoCC'17, §3.1), reproducible by seed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -19,6 +18,8 @@ from borgtrace.errors import UsageError
 from borgtrace.kernels.draws import draw_quantiles, draw_uniform, draw_weighted, task_keys
 
 Column = Literal["inst", "avg", "memory"]
+Instantaneous = Literal["sampled", "histogram"]
+"""Where draws of instantaneous usage come from: one sampled second per window, or the window's percentiles."""
 
 LEVELS = np.array([*range(0, 100, 10), *range(91, 101)]) / 100
 """Levels of `Pool.quantiles`: 0, 10 … 90, 91 … 99, 100 % (2019's two percentile lists, merged)."""
@@ -32,20 +33,6 @@ class Step:
     count: int
     of: int
     unit: Literal["tasks", "windows"] = "tasks"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Realizations:
-    """Draws of n tasks: column r of both arrays is the same window of the task.
-
-    Attributes
-    ----------
-    inst, avg
-        float32 arrays of shape (n, R): instantaneous and window-average CPU, in capacity units.
-    """
-
-    inst: NDArray[np.float32]
-    avg: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -90,7 +77,7 @@ class Pool:
     ...             instance_index=np.array([0, 1]), source="two tasks")
     >>> len(pool), pool.job.tolist(), pool.n_windows.tolist()
     (2, [0, 0], [2, 1])
-    >>> pool.realize(np.array([1]), realizations=3).inst
+    >>> pool.draw(np.array([1]), realizations=3)
     array([[0.25, 0.25, 0.25]], dtype=float32)
     """
 
@@ -162,7 +149,38 @@ class Pool:
     def draw(
         self, tasks: NDArray[np.int64], realizations: int = 10_000, seed: int = 0, column: Column = "inst"
     ) -> NDArray[np.float32]:
-        """Draw one column: float32 of shape (len(tasks), realizations); see :meth:`realize`."""
+        """Draw windows of each task with replacement: realizations of its empirical distribution.
+
+        Number r of one column is the *same* window of the task as number r of another.  The paper draws "each of
+        X_i, Y_i" and uses no joint statistic of the two, so pairing changes none of its numbers; it keeps the one
+        thing known about them together.  Different tasks are independent.
+
+        Parameters
+        ----------
+        tasks
+            Indices into the pool, shape (n,).  A task's draws depend on its identity and `seed` only, so
+            two calls give the same task the same draws, alone or among others, on any number of threads;
+            fewer realizations are a prefix of more.
+        realizations
+            R, the number of draws.
+        seed
+            Seed of the draws.
+        column
+            Instantaneous or average CPU, or memory.
+
+        Returns
+        -------
+        float32 (n, R), in capacity units
+
+        Examples
+        --------
+        >>> pool = Pool(offsets=np.array([0, 4]), inst=np.float32([1, 2, 3, 4]),
+        ...             avg=np.float32([10, 20, 30, 40]), collection_id=np.array([1]),
+        ...             instance_index=np.array([0]))
+        >>> inst, avg = (pool.draw(np.array([0]), 1000, column=column) for column in ("inst", "avg"))
+        >>> bool((avg == 10 * inst).all())
+        True
+        """
         tasks = self._checked(tasks)
         if realizations < 1:
             raise UsageError("realizations", "not a number of draws", expected="at least 1", got=str(realizations))
@@ -176,43 +194,6 @@ class Pool:
         else:
             draw_uniform(self._values(column), self.offsets, tasks, keys, out)
         return out
-
-    def realize(self, tasks: NDArray[np.int64], realizations: int = 10_000, seed: int = 0) -> Realizations:
-        """Draw `realizations` windows of each task with replacement: its empirical distribution.
-
-        Column r of `inst` and `avg` is the *same* window of the task.  The paper draws "each of X_i, Y_i"
-        and uses no joint statistic of the two, so pairing changes none of its numbers; it keeps the one
-        thing known about them together.  Different tasks, and different columns, are independent.
-
-        Parameters
-        ----------
-        tasks
-            Indices into the pool, shape (n,).  A task's draws depend on its identity and `seed` only, so
-            two calls give the same task the same draws, alone or among others, on any number of threads;
-            fewer realizations are a prefix of more.
-        realizations
-            R, the number of columns.
-        seed
-            Seed of the draws.
-
-        Examples
-        --------
-        >>> pool = Pool(offsets=np.array([0, 4]), inst=np.float32([1, 2, 3, 4]),
-        ...             avg=np.float32([10, 20, 30, 40]), collection_id=np.array([1]),
-        ...             instance_index=np.array([0]))
-        >>> drawn = pool.realize(np.array([0]), realizations=1000)
-        >>> bool((drawn.avg == 10 * drawn.inst).all())
-        True
-        """
-        return Realizations(self.draw(tasks, realizations, seed, "inst"), self.draw(tasks, realizations, seed, "avg"))
-
-    def blocks(
-        self, tasks: NDArray[np.int64], realizations: int = 10_000, seed: int = 0, rows: int = 5_000
-    ) -> Iterator[tuple[NDArray[np.int64], Realizations]]:
-        """Yield (indices, realizations) for `rows` tasks at a time: memory stays at rows × R × 8 bytes."""
-        for first in range(0, len(tasks), rows):
-            block = np.asarray(tasks[first : first + rows], np.int64)
-            yield block, self.realize(block, realizations, seed)
 
     def _values(self, column: Column) -> NDArray[np.float32]:
         values: NDArray[np.float32] | None = getattr(self, column)

@@ -19,8 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation.options import Instantaneous
-from borgtrace.colocation.pool import Pool, Step
+from borgtrace.colocation.pool import Instantaneous, Pool, Step
 from borgtrace.colocation.windows import Windows, read_windows
 from borgtrace.errors import UsageError
 from borgtrace.recipe import NotApplicable, Tables

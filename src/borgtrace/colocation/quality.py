@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from borgtrace.colocation._overflow import count_overflow
 from borgtrace.errors import UsageError
-from borgtrace.placement.packing import Packing
+from borgtrace.placement import Packing
 
 EVALUATION_RTOL = 1 + 2**-20
 """Factor on capacities when overflows are counted: sums of some tens of float32 values round that far."""
@@ -79,7 +79,7 @@ def quality(values: Values, packing: Packing, first: int = 0, resource: int = 0)
 
     Examples
     --------
-    >>> from borgtrace.placement.packing import Packing
+    >>> from borgtrace.placement import Packing
     >>> together = Packing(np.array([0, 0]), np.ones((1, 1)), np.zeros(1, np.int64))
     >>> quality(np.float32([[0.5, 0.75], [0.5, 0.5]]), together)
     0.5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,15 +13,82 @@ import numpy as np
 from borgtrace.colocation.grid import Grid
 from borgtrace.colocation.instances import Instance, Instances, split
 from borgtrace.colocation.inventory import PUBLISHED, Numbers, capacity_table
-from borgtrace.colocation.options import Options
-from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.pool import Instantaneous, Pool
 from borgtrace.colocation.preparation import prepare
 from borgtrace.colocation.sample_sums import SampleSums, sample_sums
+from borgtrace.errors import UsageError
 from borgtrace.lifecycle import code_version
 from borgtrace.recipe import Provenance, Tables
 from borgtrace.store import Store
 
 Made = TypeVar("Made")
+
+LEAST = {"tasks": 1, "realizations": 100, "instances": 1, "size": 1, "samples": 1, "hours": 1}
+"""Smallest sizes; with fewer than 100 realizations a target of 1 % is decided by less than one of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a user may set; each experiment takes some of it.
+
+    Parameters
+    ----------
+    tasks
+        Size of the sample of the pool.
+    realizations
+        R, draws per task.
+    instances
+        Random instances.
+    size
+        Tasks per instance.
+    samples
+        Random samples of each number of tasks.
+    hours
+        Length of a replay, at most.
+    capacity
+        Of a machine.
+    target
+        Tolerated probability of overflow.
+    mix
+        Kinds of machines, as :func:`borgtrace.colocation.inventory.parse_mix` reads them.
+    instantaneous
+        Where draws of instantaneous usage come from.
+    seed
+        Seed of samples and draws.
+
+    Raises
+    ------
+    UsageError
+        Names the option, its value and what is allowed.
+
+    Examples
+    --------
+    >>> Options(instances=3).size
+    1000
+    """
+
+    tasks: int = 100_000
+    realizations: int = 10_000
+    instances: int = 5
+    size: int = 1_000
+    samples: int = 1_000
+    hours: int = 24
+    capacity: float = 1.0
+    target: float = 0.001
+    mix: str = ""
+    instantaneous: Instantaneous = "sampled"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, lowest in LEAST.items():
+            if getattr(self, name) < lowest:
+                raise UsageError(f"--{name}", "too few", expected=f"at least {lowest}", got=str(getattr(self, name)))
+        if not 0 < self.capacity < math.inf:
+            raise UsageError(
+                "--capacity", "not the capacity of a machine", expected="a number above 0", got=f"{self.capacity:g}"
+            )
+        if not 0 < self.target < 1:
+            raise UsageError("target", "not a probability", expected="above 0 and below 1", got=f"{self.target:g}")
 
 
 class Source(Protocol):

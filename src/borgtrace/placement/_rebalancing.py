@@ -63,7 +63,7 @@ def rebalance(
     groups: Index,
     bins: Index,
     n_bins: int,
-    max_failures: int = 5,
+    max_failures: int,
 ) -> int:
     """Move first tasks of the other bins, round robin, into the last bin, in place.
 

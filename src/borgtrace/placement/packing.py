@@ -49,7 +49,7 @@ class Packing:
 
     Examples
     --------
-    >>> from borgtrace.placement.estimators.average import Average
+    >>> from borgtrace.placement.estimators.sizes import Average
     >>> seen = Observation(np.float32([[0.5], [0.25], [2.0], [0.5]]))
     >>> packing = pack(Average(1), seen, rebalancing=False)
     >>> packing.bins.tolist(), packing.n_bins, packing.unplaceable.tolist()
@@ -161,12 +161,10 @@ def _gaussian(fitted: Fitted, place_all: Callable[..., int]) -> Packing:
     return Packing(bins, np.full((m, 1), fitted.capacity), np.arange(m))
 
 
-def rebalanced(
-    packing: Packing, fitted: Fitted, *, max_failures: int = MAX_FAILURES, groups: Index | None = None
-) -> Packing:
+def rebalanced(packing: Packing, fitted: Fitted, *, groups: Index | None = None) -> Packing:
     """Fill the last bin from the first tasks of the others, round robin (the paper's Algorithm 1).
 
-    `max_failures` counts all failed moves; bins emptied on the way are skipped, and are then not in use.
+    `MAX_FAILURES` counts all failed moves; bins emptied on the way are skipped, and are then not in use.
     """
     if len(packing.rows) < 2:
         return packing
@@ -180,7 +178,7 @@ def rebalanced(
         np.full(len(bins), -1) if groups is None else groups,
         bins,
         len(packing.rows),
-        max_failures,
+        MAX_FAILURES,
     )
     return Packing(bins, packing.rows, packing.machines, moved)
 
@@ -193,7 +191,6 @@ def pack(
     inventory: Numbers | None = None,
     packer: Packer = BEST_FIT,
     rebalancing: bool = True,
-    max_failures: int = MAX_FAILURES,
     groups: Index | None = None,
 ) -> Packing:
     """Place tasks, in their order, onto machines where the estimator says they fit.
@@ -227,7 +224,7 @@ def pack(
     packing = pack_fitted(fitted, packer=packer, inventory=inventory, groups=groups)
     if not rebalancing:
         return packing
-    return rebalanced(packing, fitted, max_failures=max_failures, groups=groups)
+    return rebalanced(packing, fitted, groups=groups)
 
 
 def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from borgtrace.recipe.columns import count, flag, label, number, share, whole
 from borgtrace.schema import Column
 
@@ -24,10 +27,14 @@ OVERFLOWS = count("overflows", "Pairs of machine and moment that overflow.")
 TRIALS = count("trials", "Pairs of machine and moment.")
 
 
-def percentiles(levels: dict[str, int], doc: str) -> tuple[Column, ...]:
-    """Declare percentiles by name; `doc` says of what."""
-    return tuple(number(name, "1", f"Percentile {level} {doc}") for name, level in levels.items())
+_SPREAD = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
 
 
-QUARTILES = {"p5": 5, "p25": 25, "median": 50, "p75": 75, "p95": 95}
-"""Percentiles that box plots show."""
+def spread_columns(doc: str) -> tuple[Column, ...]:
+    """Declare the percentiles that box plots show; `doc` says of what."""
+    return tuple(number(name, "1", f"Percentile {level} {doc}") for name, level in _SPREAD.items())
+
+
+def spread(values: NDArray[np.float64]) -> dict[str, float]:
+    """Return those percentiles of some values, by column."""
+    return dict(zip(_SPREAD, np.percentile(values, list(_SPREAD.values())).tolist(), strict=True))

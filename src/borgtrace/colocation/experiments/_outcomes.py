@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import GPA_PAPER, PACKING, Experiment, experiment
+from borgtrace.colocation.experiment import PACKING, Experiment, experiment
 from borgtrace.colocation.experiments._columns import (
     CAPACITY,
     ESTIMATOR,
@@ -24,8 +24,7 @@ from borgtrace.colocation.experiments._columns import (
 )
 from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.grid import Cell, Outcome
-from borgtrace.colocation.options import Options
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.placement import Estimator, estimators
 from borgtrace.recipe import Claim
 from borgtrace.recipe.columns import count, declare, label, share
@@ -86,9 +85,8 @@ def grid_experiment(
     def compute(study: Study, options: Options) -> pa.Table:
         return to_table(study.grid(options).outcomes(cells()), declared)
 
-    reference = f"{GPA_PAPER}, {figure}"
     return experiment(
-        declared, compute, plot, claims, reference=reference, order=order, options=PACKING, cells=cells, instances=10
+        declared, compute, plot, claims, figure=figure, order=order, options=PACKING, cells=cells, instances=10
     )
 
 

@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from borgtrace.colocation.experiment import GPA_PAPER, POOL, experiment, from_source
-from borgtrace.colocation.options import Options
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.charts import Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, label, whole
@@ -84,6 +83,4 @@ CLAIMS = from_source(
         lambda r: _step(r, "averages above")["n_touched"],
     ),
 )
-EXPERIMENT = experiment(
-    RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, §2.2", order=200, options=(*POOL, "instantaneous")
-)
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, figure="§2.2", order=200, options=(*POOL, "instantaneous"))

@@ -17,8 +17,7 @@ from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
 from borgtrace.colocation.experiments._columns import SERIES
 from borgtrace.colocation.experiments._rows import Row
 from borgtrace.colocation.experiments.usage_deviation import BOTH
-from borgtrace.colocation.options import Options
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.charts import Plot, axis, line, rect
 from borgtrace.recipe.columns import count, declare, number, share, whole
@@ -124,4 +123,4 @@ CLAIMS = from_source(
     _near("avg", "slope", 0.31),
     _near("avg", "intercept", 0.010),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 3", order=203)
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, figure="Fig. 3", order=203)

@@ -20,8 +20,7 @@ from borgtrace.colocation.experiment import GPA_PAPER, PACKING, experiment
 from borgtrace.colocation.experiments._charts import HUES, OVERFLOW, from_data
 from borgtrace.colocation.experiments._columns import CAPACITY, ESTIMATOR, PARAMETER, TARGET
 from borgtrace.colocation.experiments._rows import Row
-from borgtrace.colocation.options import Options
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.charts import Plot, added, palette, point, probability_axis, rule, text, when
 from borgtrace.recipe.columns import count, declare, flag, number

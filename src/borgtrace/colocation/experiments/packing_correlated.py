@@ -14,14 +14,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation.experiment import FUTURE_WORK, experiment
+from borgtrace.colocation.experiment import experiment
 from borgtrace.colocation.experiments._charts import OVERFLOW, from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS, N_TASKS, OVERFLOWS, TRIALS
 from borgtrace.colocation.experiments._rows import Row, mean, overflow, ratio
-from borgtrace.colocation.options import Options
 from borgtrace.colocation.quality import overflow_counts
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.placement import Estimator, Observation, pack
 from borgtrace.placement.estimators import CovarianceGpa, Gpa
 from borgtrace.recipe import Claim
@@ -129,11 +128,5 @@ CLAIMS = (
     ),
 )
 EXPERIMENT = experiment(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reference=FUTURE_WORK,
-    order=405,
-    options=("tasks", "instances", "size", "hours", "seed"),
+    RESULT, compute, plot, CLAIMS, order=405, options=("tasks", "instances", "size", "hours", "seed")
 )

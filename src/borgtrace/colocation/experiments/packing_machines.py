@@ -14,15 +14,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation.experiment import FUTURE_WORK, PACKING, experiment
+from borgtrace.colocation.experiment import PACKING, experiment
 from borgtrace.colocation.experiments._charts import HEIGHT, OVERFLOW, WIDTH, from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, LABEL, N_UNPLACEABLE, PACKER, Q
 from borgtrace.colocation.experiments._rows import Row, mean
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.inventory import machines, parse_mix
-from borgtrace.colocation.options import Options
 from borgtrace.colocation.quality import quality
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.placement import Estimator, fit, pack_fitted, parse_packer
 from borgtrace.placement.estimators import Average, Convolution, Gpa, Percentile
 from borgtrace.recipe import Claim
@@ -124,4 +123,4 @@ CLAIMS = (
         _order_ratio,
     ),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, reference=FUTURE_WORK, order=390, options=(*PACKING, "mix"))
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, order=390, options=(*PACKING, "mix"))

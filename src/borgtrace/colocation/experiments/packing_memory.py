@@ -16,9 +16,8 @@ from borgtrace.colocation.experiments._charts import from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS, N_UNPLACEABLE, PACKER
 from borgtrace.colocation.experiments._rows import Row, mean
 from borgtrace.colocation.instances import Instance, Instances
-from borgtrace.colocation.options import Options
 from borgtrace.colocation.quality import lower_bound, quality
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.placement import Estimator, Observation, fit, pack_fitted, parse_packer
 from borgtrace.placement.estimators import Average, Convolution, Gpa, MultiResource, Percentile
 from borgtrace.recipe import Claim, NotApplicable

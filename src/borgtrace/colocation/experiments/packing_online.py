@@ -14,13 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation.cluster import ColdStart
-from borgtrace.colocation.experiment import FUTURE_WORK, experiment
+from borgtrace.colocation.experiment import experiment
 from borgtrace.colocation.experiments._columns import LABEL
 from borgtrace.colocation.experiments._rows import Row, ratio, rows_where
 from borgtrace.colocation.online import Day, simulate
-from borgtrace.colocation.options import Options
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.placement import Estimator
 from borgtrace.placement.estimators import Average, Convolution, Gpa, Percentile, Request
 from borgtrace.recipe import Claim, NotApplicable
@@ -137,6 +136,4 @@ CLAIMS = (
         lambda r: total(r, "machine_hours", "gpa 0.01") / total(r, "machine_hours", "gpa 0.01", "request"),
     ),
 )
-EXPERIMENT = experiment(
-    RESULT, compute, plot, CLAIMS, reference=FUTURE_WORK, order=420, options=("tasks", "capacity", "seed"), tasks=2_000
-)
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, order=420, options=("tasks", "capacity", "seed"), tasks=2_000)

@@ -19,14 +19,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation.experiment import FUTURE_WORK, PACKING, experiment
+from borgtrace.colocation.experiment import PACKING, experiment
 from borgtrace.colocation.experiments._columns import ESTIMATOR, IS_REBALANCED, TARGET
 from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.grid import Cell, Grid, Outcome
 from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.instances import split
-from borgtrace.colocation.options import Options
-from borgtrace.colocation.study import Study, grids_of
+from borgtrace.colocation.study import Options, Study, grids_of
 from borgtrace.placement import Estimator, estimators
 from borgtrace.placement.estimators import Gpa
 from borgtrace.recipe import Claim, NotApplicable
@@ -184,4 +183,4 @@ def _claims(pool: str, tag: str, where: str) -> tuple[Claim, ...]:
 
 
 CLAIMS = _claims(AS_IT_IS, "pool", "on the pool as it is") + _claims(HEAVY_TAIL, "heavier", "on the heavier tail")
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, reference=FUTURE_WORK, order=370, options=(*PACKING, "target"))
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, order=370, options=(*PACKING, "target"))

@@ -13,14 +13,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation.experiment import FUTURE_WORK, PACKING, experiment
+from borgtrace.colocation.experiment import PACKING, experiment
 from borgtrace.colocation.experiments._charts import from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS
 from borgtrace.colocation.experiments._rows import Row, mean
 from borgtrace.colocation.instances import Instance
-from borgtrace.colocation.options import Options
 from borgtrace.colocation.quality import lower_bound, overflow_counts
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.placement import Observation, Packing, pack
 from borgtrace.placement.estimators import Gpa, TwoTargets
 from borgtrace.placement.estimators.two_targets import RATIO
@@ -142,4 +141,4 @@ CLAIMS = (
         lambda r: mean(r, "q_all", way="two targets") / (RATIO * TARGET),
     ),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, reference=FUTURE_WORK, order=430, options=PACKING)
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, order=430, options=PACKING)

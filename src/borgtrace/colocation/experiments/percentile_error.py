@@ -17,11 +17,10 @@ from scipy.special import ndtri
 
 from borgtrace.colocation.experiment import GPA_PAPER, SUMS, experiment, from_source
 from borgtrace.colocation.experiments._charts import box_plot
-from borgtrace.colocation.experiments._columns import QUARTILES, SIZE, percentiles
+from borgtrace.colocation.experiments._columns import SIZE, spread, spread_columns
 from borgtrace.colocation.experiments._rows import Row, rows_where
-from borgtrace.colocation.options import Options
 from borgtrace.colocation.sample_sums import LEVELS, SampleSums
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.charts import added, axis
 from borgtrace.recipe.columns import count, declare, number
@@ -35,7 +34,7 @@ RESULT = declare(
     SIZE,
     number("percentile", "1", "Percentile k of the total, in percent."),
     count("n_samples", "Samples with a percentile above 0."),
-    *percentiles(QUARTILES, "over samples of (normal − realized percentile) / realized percentile."),
+    *spread_columns("over samples of (normal − realized percentile) / realized percentile."),
 )
 
 
@@ -60,9 +59,8 @@ def _rows(sums: SampleSums) -> list[Row]:
     for k, level in enumerate(LEVELS):
         known = relative[np.isfinite(relative[:, k]), k]
         if known.size:
-            spread = dict(zip(QUARTILES, np.percentile(known, list(QUARTILES.values())).tolist(), strict=True))
             percentile = round(100 * float(level), 6)
-            rows.append({"size": sums.size, "percentile": percentile, "n_samples": known.size, **spread})
+            rows.append({"size": sums.size, "percentile": percentile, "n_samples": known.size, **spread(known)})
     return rows
 
 
@@ -111,4 +109,4 @@ CLAIMS = from_source(
         lambda r: _quartile_range(r, 50) / _quartile_range(r, 10),
     ),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 6", order=208, options=SUMS)
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, figure="Fig. 6", order=208, options=SUMS)

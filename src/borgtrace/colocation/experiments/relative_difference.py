@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 from borgtrace.colocation._samples import prefix_means
 from borgtrace.colocation.experiment import GPA_PAPER, POOL, experiment, from_source
 from borgtrace.colocation.experiments._charts import box_plot
-from borgtrace.colocation.experiments._columns import QUARTILES, percentiles
+from borgtrace.colocation.experiments._columns import spread, spread_columns
 from borgtrace.colocation.experiments._rows import Row, rows_where
-from borgtrace.colocation.options import Options
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.kernels.draws import task_keys
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.charts import axis
@@ -35,7 +34,7 @@ RESULT = declare(
     ("n_samples",),
     count("n_samples", "Random one-second samples k per task."),
     count("n_tasks", "Tasks with at least k windows."),
-    *percentiles(QUARTILES, "over tasks of (mean average − mean of k samples) / mean average."),
+    *spread_columns("over tasks of (mean average − mean of k samples) / mean average."),
 )
 
 
@@ -44,8 +43,8 @@ def differences(pool: Pool, seed: int = 0) -> NDArray[np.float64]:
     sizes, average = np.array(SIZES, np.int64), pool.mean("avg")
     means = np.empty((len(pool), len(sizes)))
     if pool.is_weighted or pool.quantiles is not None:
-        for tasks, drawn in pool.blocks(np.arange(len(pool)), SIZES[-1], seed):
-            running = np.cumsum(drawn.inst, axis=1, dtype=np.float64)
+        for tasks in np.array_split(np.arange(len(pool)), 1 + len(pool) // 5_000):  # 40 MB of running sums at a time
+            running = np.cumsum(pool.draw(tasks, SIZES[-1], seed), axis=1, dtype=np.float64)
             means[tasks] = running[:, sizes - 1] / sizes
         means[pool.n_windows[:, None] < sizes] = np.nan
     else:
@@ -64,8 +63,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     for k, size in enumerate(SIZES):
         known = relative[np.isfinite(relative[:, k]), k]
         if known.size:
-            spread = dict(zip(QUARTILES, np.percentile(known, list(QUARTILES.values())).tolist(), strict=True))
-            rows.append({"n_samples": size, "n_tasks": known.size, **spread})
+            rows.append({"n_samples": size, "n_tasks": known.size, **spread(known)})
     if not rows:
         raise NotApplicable("every task's average usage is 0")
     return pa.Table.from_pylist(rows)
@@ -108,6 +106,4 @@ CLAIMS = from_source(
         _narrowing,
     ),
 )
-EXPERIMENT = experiment(
-    RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 1", order=201, options=(*POOL, "instantaneous")
-)
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, figure="Fig. 1", order=201, options=(*POOL, "instantaneous"))

@@ -18,9 +18,8 @@ from borgtrace.colocation._sums import add_sample
 from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS, from_data
 from borgtrace.colocation.experiments._rows import rows_where
-from borgtrace.colocation.options import Options
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.charts import Plot, added, axis, line, rect
 from borgtrace.recipe.columns import count, declare, number, share, whole
@@ -101,7 +100,7 @@ EXPERIMENT = experiment(
     compute,
     plot,
     CLAIMS,
-    reference=f"{GPA_PAPER}, Fig. 5",
+    figure="Fig. 5",
     order=206,
     options=("tasks", "realizations", "seed", "instantaneous"),
 )

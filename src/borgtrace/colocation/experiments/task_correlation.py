@@ -14,11 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation.experiment import FUTURE_WORK, experiment, from_source
+from borgtrace.colocation.experiment import experiment, from_source
 from borgtrace.colocation.experiments._rows import Row, value
-from borgtrace.colocation.options import Options
 from borgtrace.colocation.raw_series import longest_busy_span, series
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.charts import Plot, axis, step
 from borgtrace.recipe.columns import count, declare, label, number, share
@@ -104,6 +103,4 @@ CLAIMS = from_source(
     _independent("across", "tasks of different jobs are independent (mean correlation)"),
     _independent("within", "tasks of one job are independent (mean correlation)"),
 )
-EXPERIMENT = experiment(
-    RESULT, compute, plot, CLAIMS, reference=FUTURE_WORK, order=400, options=("tasks", "hours", "seed")
-)
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, order=400, options=("tasks", "hours", "seed"))

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS
 from borgtrace.colocation.experiments._columns import SERIES
-from borgtrace.colocation.options import Options
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.recipe import Claim
 from borgtrace.recipe.charts import Plot, axis, line, palette
 from borgtrace.recipe.columns import declare, share
@@ -77,4 +76,4 @@ CLAIMS = from_source(
         _share_above,
     ),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 2", order=202)
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, figure="Fig. 2", order=202)

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from borgtrace.colocation._shapes import window_shapes
 from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
 from borgtrace.colocation.experiments._rows import Row
-from borgtrace.colocation.options import Options
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.charts import Plot, area, axis
 from borgtrace.recipe.columns import declare, label, share, whole
@@ -131,4 +130,4 @@ CLAIMS = from_source(
         _beyond,
     ),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 4", order=205)
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, figure="Fig. 4", order=205)

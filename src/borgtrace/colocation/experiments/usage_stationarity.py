@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
 from borgtrace.colocation.experiments._rows import value
-from borgtrace.colocation.options import Options
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.study import Study
+from borgtrace.colocation.study import Options, Study
 from borgtrace.kernels.draws import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
 from borgtrace.recipe import Claim, NotApplicable
@@ -89,4 +88,4 @@ CLAIMS = from_source(
         for short, reading in ((0, "as defined"), (1, "as printed"))
     ),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, §3.4", order=204)
+EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, figure="§3.4", order=204)

@@ -6,16 +6,14 @@ contract suite, the experiments and the command line find it by itself.
 
 from __future__ import annotations
 
-from borgtrace.placement.estimators.average import Average
 from borgtrace.placement.estimators.convolution import Convolution
 from borgtrace.placement.estimators.covariance import CovarianceGpa
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.multi_resource import MultiResource
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.estimators.percentile import Percentile
 from borgtrace.placement.estimators.registry import estimators, parse_estimator
-from borgtrace.placement.estimators.request import Request
+from borgtrace.placement.estimators.sizes import Average, Percentile, Request
 from borgtrace.placement.estimators.two_targets import TwoTargets
 
 __all__ = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
 from borgtrace.placement.estimators.observation import CELLS, Observation
@@ -82,27 +81,3 @@ class Convolution(TargetEstimator):
         state = np.ones(items.shape[1])
         state[:3] = 0
         return state
-
-
-def overflow_by_fft(histograms: NDArray[np.float64], cells: int = CELLS) -> float:
-    """Probability that the sum of independent tasks passes the grid's end, by one product of FFTs.
-
-    Parameters
-    ----------
-    histograms
-        float64 (n, 2 + cells + 1): rows of :meth:`Observation.histograms`.
-
-    Examples
-    --------
-    >>> seen = Observation(np.float32([[0.25, 0.75], [0.5, 0.25]]))
-    >>> round(overflow_by_fft(seen.histograms(1.0)), 9)  # only .75 + .5 passes 1
-    0.25
-    """
-    if not len(histograms):
-        return 0.0
-    length = 1 << int(np.ceil(np.log2(len(histograms) * cells + 1)))
-    product = np.ones(length // 2 + 1, np.complex128)
-    for row in histograms:
-        product *= np.fft.rfft(row[2:], length)
-    total = np.fft.irfft(product, length)
-    return float(np.clip(1 - total[: cells + 1].sum(), 0, 1))

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.errors import UsageError
-from borgtrace.placement.estimators._features import cumulant_functions, histograms, moments
-from borgtrace.placement.estimators.angles import ANGLES, angles
+from borgtrace.placement.estimators._features import ANGLES, angles, cumulant_functions, histograms, moments
 
 Values = NDArray[np.float32]
 Numbers = NDArray[np.float64]

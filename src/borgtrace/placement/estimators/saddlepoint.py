@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from borgtrace.placement.estimators.angles import angles
+from borgtrace.placement.estimators._features import angles
 from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.registry import register

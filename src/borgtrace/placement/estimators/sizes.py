@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 
+import numpy as np
+
+from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.estimator import Estimator, Numbers
 from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.estimators.registry import register
 from borgtrace.placement.types import Row, slack_kernel
 
 
@@ -27,3 +31,98 @@ class SizeEstimator(Estimator):
     def items(self, observed: Observation, capacity: float) -> Numbers:
         """The size of each task."""
         return self.sizes(observed)[:, None].copy()
+
+
+@register
+class Average(SizeEstimator):
+    """Every task takes its mean times a safety factor f (the paper's "av").
+
+    Examples
+    --------
+    >>> Average(1.25).sizes(Observation(np.float32([[0.25, 0.75]])))
+    array([0.625])
+    """
+
+    name = "average"
+    symbol = "f"
+    about = "f times the mean of every task"
+    paper = (1.0, 1.25, 2.0)
+
+    def sizes(self, observed: Observation) -> Numbers:
+        """f·μ of each task."""
+        return self.parameter * observed.mean
+
+
+@register
+class Cantelli(SizeEstimator):
+    """Every task takes its mean plus b standard deviations (Hwang & Pedram; the paper's "Cantelli").
+
+    Cantelli: P(X > μ + bσ) ≤ 1 / (1 + b²) for any distribution: b = 4.4 for 95 %.  Adding σ instead of σ² forgets
+    that tasks rarely peak together: machines stay half empty.
+
+    Examples
+    --------
+    >>> Cantelli(2).sizes(Observation(np.float32([[0.25, 0.75]])))
+    array([1.])
+    """
+
+    name = "cantelli"
+    symbol = "b"
+    about = "mean + b standard deviations of every task"
+    paper = (4.4, 1.7, 1.0)
+
+    def sizes(self, observed: Observation) -> Numbers:
+        """μ + bσ of each task."""
+        return observed.mean + self.parameter * observed.std
+
+
+@register
+class Percentile(SizeEstimator):
+    """Every task takes a percentile of what it was seen to use (the paper's "perc"), linear between values.
+
+    Examples
+    --------
+    >>> Percentile(100).sizes(Observation(np.float32([[0.25, 0.75]])))
+    array([0.75])
+    """
+
+    name = "percentile"
+    symbol = "p"
+    about = "the p-th percentile of every task"
+    high = 100.0
+    includes_high = True
+    paper = (50, 70, 90, 95, 99, 100)
+
+    def sizes(self, observed: Observation) -> Numbers:
+        """The percentile of each task."""
+        return observed.percentile(self.parameter)
+
+
+@register
+class Request(SizeEstimator):
+    """Every task takes its request ÷ o: o = 1 keeps every promise, o = 1.5 overcommits machines by half.
+
+    A task whose request is unknown takes the highest usage seen of it.
+
+    Examples
+    --------
+    >>> seen = Observation(np.float32([[0.25, 0.5]] * 2), request=np.array([0.75, np.nan]))
+    >>> Request(1.5).sizes(seen)
+    array([0.5, 0.5])
+    """
+
+    name = "request"
+    symbol = "o"
+    about = "the request of every task ÷ the overcommit factor o"
+    needs_more = True
+
+    def sizes(self, observed: Observation) -> Numbers:
+        """Request ÷ o of each task."""
+        if observed.request is None:
+            raise UsageError(
+                "estimator request",
+                "no requests are known",
+                way_out="use a store or a pool file with requests, or another estimator",
+            )
+        is_known = np.isfinite(observed.request)
+        return np.where(is_known, observed.request / self.parameter, observed.moments[:, 5])
