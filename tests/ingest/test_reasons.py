@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.ingest.classify import classify
-from borgtrace.ingest.stage import stage
+from borgtrace.ingest.recognition import classify
+from borgtrace.ingest.staging import stage
 from borgtrace.schema.reasons import REASONS
 from tests.ingest.raw import (
     ATTRIBUTES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import borgtrace
-from borgtrace.errors import StoreError, UsageError
+from borgtrace.errors import UsageError
 from borgtrace.ingest.subset import Cut, subset
 from borgtrace.store.machine import capacity_at, hourly_load, running_on
 from borgtrace.store.verify import verify
@@ -69,9 +69,12 @@ def test_cuts_that_make_no_sense(options, message):
 
 def test_a_full_folder_is_left_alone(small, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(StoreError) as error:
+    with pytest.raises(UsageError) as error:
         subset(small, tmp_path, Cut(jobs=(10,)))
-    assert str(error.value) == f"{tmp_path}: the folder is not empty; choose another folder"
+    assert str(error.value) == (
+        f"{tmp_path}: holds something else: expected a new folder, got 1 entries; "
+        "name another folder, or remove this one"
+    )
 
 
 def test_what_ran_on_a_machine(small):

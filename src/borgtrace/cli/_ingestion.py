@@ -15,9 +15,9 @@ from rich.progress import Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
 from borgtrace.cli._console import counted, progress
-from borgtrace.ingest.discover import discover
-from borgtrace.ingest.plan import Plan, plan
-from borgtrace.ingest.run import available_cores
+from borgtrace.ingest.discovery import discover
+from borgtrace.ingest.ingest_plan import IngestPlan, plan
+from borgtrace.ingest.ingestion import available_cores
 from borgtrace.schema.reasons import REASONS
 
 if TYPE_CHECKING:
@@ -82,11 +82,11 @@ def print_plan(sources: Sequence[Path], store: Path, cell: str, jobs: int | None
     print(_needs(planned))
 
 
-def _trace(planned: Plan) -> str:
+def _trace(planned: IngestPlan) -> str:
     return f"{planned.generation} trace{f' cell {planned.cell}' if planned.cell else ''}"
 
 
-def _needs(planned: Plan) -> str:
+def _needs(planned: IngestPlan) -> str:
     disk = f"needs about {decimal(planned.disk_needed)} of disk ({decimal(planned.disk_free)} free)"
     return f"{disk}, about {_duration(planned.seconds)}"
 

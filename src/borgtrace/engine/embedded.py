@@ -106,12 +106,26 @@ def select_sql(table: Table, paths: Sequence[str | Path], replaced: Mapping[str,
     )
     if not paths:
         return f"SELECT {values} WHERE false"
-    return f"SELECT {values} FROM read_parquet([{', '.join(map(_literal, paths))}], hive_partitioning = false)"
+    return f"SELECT {values} FROM {files_sql(paths)}"
 
 
-def _literal(path: str | Path) -> str:
-    escaped = str(path).replace("'", "''")
-    return f"'{escaped}'"
+def files_sql(paths: Sequence[str | Path], *, numbered: bool = False) -> str:
+    """Write the table function that reads Parquet files as they are.
+
+    Parameters
+    ----------
+    paths
+        The files, at least one.
+    numbered
+        Whether each row also says its place in its file, in ``file_row_number``.
+
+    Examples
+    --------
+    >>> files_sql(["it's.parquet"])
+    "read_parquet(['it''s.parquet'], hive_partitioning = false)"
+    """
+    listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
+    return f"read_parquet([{listed}], hive_partitioning = false{', file_row_number = true' * numbered})"
 
 
 def _spill_directory() -> Path:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from borgtrace.ingest.ingest_plan import IngestPlan, plan
+from borgtrace.ingest.ingestion import IngestResult, ingest
 from borgtrace.ingest.options import IngestOptions
-from borgtrace.ingest.plan import Plan, plan
 from borgtrace.ingest.progress import Progress
-from borgtrace.ingest.run import IngestResult, ingest
 
-__all__ = ["IngestOptions", "IngestResult", "Plan", "Progress", "ingest", "plan"]
+__all__ = ["IngestOptions", "IngestResult", "IngestPlan", "Progress", "ingest", "plan"]

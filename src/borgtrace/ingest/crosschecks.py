@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from borgtrace.engine.embedded import files_sql
 from borgtrace.schema import TRACE_TABLES, Table
 
 _NAMES_MACHINES = ("machine_attributes", "instance_events", "instance_usage")
@@ -52,11 +53,6 @@ def count_across(
     return {name: nonzero for name, counts in found.items() if (nonzero := {k: n for k, n in counts.items() if n})}
 
 
-def _read(paths: Sequence[Path]) -> str:
-    listed = ", ".join(f"'{path}'" for path in paths)
-    return f"read_parquet([{listed}], hive_partitioning = false)"
-
-
 def _number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
     # To the end: an open result bars other work on the connection.
     ((number,),) = connection.execute(query).fetchall()
@@ -73,7 +69,7 @@ def _repeated(
     """
     names = [name for name in table.names if name not in ("source_part", "source_row")]
     columns = ", ".join(f'"{name}"' for name in names)
-    rows = _read([path])
+    rows = files_sql([path])
     if among is not None:
         connection.register("among", pa.table({"collection_id": among}))
         rows = f"(SELECT * FROM {rows} WHERE collection_id IN (SELECT collection_id FROM among))"
@@ -86,10 +82,10 @@ def _repeated(
 
 
 def _unknown_machines(connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]], name: str) -> int:
-    known = f"SELECT DISTINCT machine_id FROM {_read(files['machine_events'])}"
+    known = f"SELECT DISTINCT machine_id FROM {files_sql(files['machine_events'])}"
     return _number(
         connection,
-        f"SELECT count(*) FROM {_read(files[name])} WHERE machine_id IS NOT NULL AND machine_id NOT IN ({known})",
+        f"SELECT count(*) FROM {files_sql(files[name])} WHERE machine_id IS NOT NULL AND machine_id NOT IN ({known})",
     )
 
 
@@ -99,9 +95,9 @@ def _orphans(connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence
         "+ n_update_pending + n_update_running > 0"
     )
     if name == "instance_usage":
-        return _number(connection, f"SELECT sum(n_windows) FROM {_read([tasks])} WHERE NOT ({has_events})")
+        return _number(connection, f"SELECT sum(n_windows) FROM {files_sql([tasks])} WHERE NOT ({has_events})")
     return _number(
         connection,
-        f"SELECT count(*) FROM {_read(files[name])} c ANTI JOIN (SELECT * FROM {_read([tasks])} "
+        f"SELECT count(*) FROM {files_sql(files[name])} c ANTI JOIN (SELECT * FROM {files_sql([tasks])} "
         f"WHERE {has_events}) t ON c.collection_id = t.collection_id AND c.instance_index = t.instance_index",
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import SourceError, StoreError
-from borgtrace.ingest.discover import Discovery
+from borgtrace.ingest.discovery import Discovery
 from borgtrace.ingest.pending import staged_entries
 from borgtrace.storage import write_file
 from borgtrace.store.layout import Layout

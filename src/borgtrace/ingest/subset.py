@@ -11,17 +11,16 @@ import duckdb
 
 from borgtrace._version import __version__
 from borgtrace.engine.embedded import select_sql
-from borgtrace.errors import StoreError, UsageError
-from borgtrace.ingest.cluster import cluster, sorting_connection
-from borgtrace.ingest.finish import finish
+from borgtrace.errors import UsageError
+from borgtrace.ingest.clustering import cluster, sorting_connection
+from borgtrace.ingest.completion import finish
 from borgtrace.ingest.progress import Progress, Silence
 from borgtrace.schema import TABLES, TRACE_TABLES
 from borgtrace.schema.evolution import schema_digest
-from borgtrace.storage import locked
+from borgtrace.storage import new_folder
 from borgtrace.store.content import store_digest
 from borgtrace.store.layout import FORMAT_VERSION, Layout
 from borgtrace.store.manifest import Manifest, read_manifest
-from borgtrace.store.swap import commit_next
 
 _MACHINE_TABLES = ("machine_events", "machine_attributes")
 
@@ -85,35 +84,37 @@ def subset(
 ) -> Manifest:
     """Copy part of a store into a new one.
 
+    Parameters
+    ----------
+    store, out
+        Folders of the store and of the new one.
+    cut
+        What to keep.
+    memory, threads
+        Budget of the sort.
+    progress
+        Told what is being done.
+
     Raises
     ------
     UsageError
-        When nothing is left.
+        When nothing is left, or `out` holds something.
     StoreError
-        When `out` exists already, or `store` is not a finished store.
+        When `store` is not a finished store.
     """
-    source, target = Layout(Path(store)), Layout(Path(out))
-    held = read_manifest(source.root)
-    if target.root.exists() and any(target.root.iterdir()):
-        raise StoreError(str(target.root), "the folder is not empty", way_out="choose another folder")
-    was_there = target.root.exists()
-    with locked(target.lock, target.root), sorting_connection(memory, threads, target.spill) as connection:
-        work = target.unfinished
-        try:
-            manifest = _copy(connection, source, held, cut, work, progress or Silence())
-        except BaseException:
-            shutil.rmtree(work if was_there else target.root, ignore_errors=True)
-            raise
-        manifest.write(work / target.manifest.name)
-        commit_next(target)
-    shutil.rmtree(target.spill, ignore_errors=True)
+    held = read_manifest(Path(store))
+    with new_folder(Path(out)) as work:
+        spill = Layout(work).spill
+        with sorting_connection(memory, threads, spill) as connection:
+            manifest = _copy(connection, Layout(Path(store)), held, cut, work, progress or Silence())
+        shutil.rmtree(spill, ignore_errors=True)
+        manifest.write(Layout(work).manifest)
     return manifest
 
 
 def _copy(
     connection: duckdb.DuckDBPyConnection, source: Layout, held: Manifest, cut: Cut, work: Path, progress: Progress
 ) -> Manifest:
-    work.mkdir(parents=True)
     paths = {name: source.parts(name) for name in TRACE_TABLES}
     _choose(connection, paths, cut)
     files: dict[str, list[Path]] = {}
@@ -144,33 +145,33 @@ def _copy(
 
 
 def _choose(connection: duckdb.DuckDBPyConnection, paths: Mapping[str, Sequence[Path]], cut: Cut) -> None:
-    """Make the table ``chosen`` of (collection_id, instance_index), instance NULL for all of them."""
-    if cut.jobs or cut.fraction is not None:
-        ids = " UNION ".join(
-            f"SELECT collection_id FROM {_read(name, paths)}"
-            for name in ("collection_events", "instance_events", "instance_usage")
-            if paths[name]
-        )
-        keep = (
-            f"collection_id IN ({', '.join(map(str, cut.jobs))})"
-            if cut.jobs
-            else f"md5_number_lower('{cut.seed}:' || collection_id) / 18446744073709551616.0 < {cut.fraction}"
-        )
-        query = f"SELECT DISTINCT collection_id FROM ({ids}) WHERE {keep}"
-    else:
-        query = " UNION ".join(
-            f"SELECT collection_id, instance_index FROM {_read(name, paths)} WHERE {_touches(name, cut)}"
-            for name in ("instance_events", "instance_usage")
-            if paths[name]
-        )
-    connection.execute(f"CREATE TEMP TABLE chosen AS {query}")
+    """Make the table ``chosen`` of (collection_id, instance_index), or of collection_id alone."""
+    names = ("collection_events", "instance_events", "instance_usage")
+    queries = [
+        f"SELECT {_key(cut)} FROM {_read(name, paths)} WHERE {_is_chosen(name, cut)}"
+        for name in (names if _by_collection(cut) else names[1:])
+        if paths[name]
+    ]
+    connection.execute(f"CREATE TEMP TABLE chosen AS {' UNION '.join(queries)}")
 
 
-def _touches(name: str, cut: Cut) -> str:
+def _by_collection(cut: Cut) -> bool:
+    return bool(cut.jobs) or cut.fraction is not None
+
+
+def _key(cut: Cut) -> str:
+    return "collection_id" if _by_collection(cut) else "collection_id, instance_index"
+
+
+def _is_chosen(name: str, cut: Cut) -> str:
+    if cut.jobs:
+        return f"collection_id IN ({', '.join(map(str, cut.jobs))})"
     if cut.machines:
         return f"machine_id IN ({', '.join(map(str, cut.machines))})"
-    low, high = cut.time or (0, 0)
-    return f"{_time_of(name)} >= {low} AND {_time_of(name)} < {high}"
+    if cut.time:
+        return f"{_time_of(name)} >= {cut.time[0]} AND {_time_of(name)} < {cut.time[1]}"
+    # MD5 of seed and id as a number in [0, 1): the same collections on any machine, whatever the order.
+    return f"md5_number_lower('{cut.seed}:' || collection_id) / {2**64}.0 < {cut.fraction}"
 
 
 def _time_of(name: str) -> str:
@@ -178,16 +179,14 @@ def _time_of(name: str) -> str:
 
 
 def _condition(name: str, cut: Cut) -> str:
-    low, high = cut.time or (0, 0)
-    until = f"{_time_of(name)} < {high}" if cut.time else "true"
+    """SQL that is true for the rows of a table that belong to what was chosen."""
+    until = f"{_time_of(name)} < {cut.time[1]}" if cut.time else "true"
     if name in _MACHINE_TABLES:
         return until
     if name == "instance_usage" and cut.time:
-        until = f"start_time >= {low} AND start_time < {high}"
-    by_collection = bool(cut.jobs) or cut.fraction is not None or name == "collection_events"
-    key = "collection_id" if by_collection else "(collection_id, instance_index)"
-    columns = "collection_id" if by_collection else "collection_id, instance_index"
-    return f"{until} AND {key} IN (SELECT {columns} FROM chosen)"
+        until = _is_chosen(name, cut)
+    key = "collection_id" if name == "collection_events" else _key(cut)
+    return f"{until} AND ({key}) IN (SELECT {key} FROM chosen)"
 
 
 def _describe(cut: Cut) -> str:

@@ -8,8 +8,8 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from borgtrace.engine.embedded import SQL_TYPES
-from borgtrace.ingest.cluster import PARQUET
+from borgtrace.engine.embedded import SQL_TYPES, files_sql
+from borgtrace.ingest.clustering import PARQUET
 from borgtrace.schema import TABLES, TERMINAL_EVENTS, Dialect
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.enums import EVENT_TYPE
@@ -56,11 +56,7 @@ def write_tasks(
 def _view(connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path]) -> None:
     """Show a table's files with the place of each row: a collection never spans two files."""
     if paths:
-        listed = ", ".join(f"'{path}'" for path in paths)
-        connection.execute(
-            f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM read_parquet([{listed}], "
-            "hive_partitioning = false, file_row_number = true)"
-        )
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {files_sql(paths, numbered=True)}")
         return
     connection.register(f"no_{name}", arrow_schema(TABLES[name]).empty_table())
     connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT *, 0 AS file_row_number FROM no_{name}")

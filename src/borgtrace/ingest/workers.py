@@ -15,7 +15,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from borgtrace.errors import BorgtraceError, SourceError, StoreError
 from borgtrace.ingest.sources import Source
-from borgtrace.ingest.stage import stage
+from borgtrace.ingest.staging import stage
 from borgtrace.store.manifest import SourceEntry
 
 WORTH_A_PROCESS = 64_000_000

@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import pyarrow.parquet as pq
 
+from borgtrace.engine.embedded import files_sql
 from borgtrace.ingest.crosschecks import count_across
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.task_index import write_tasks
@@ -98,14 +99,8 @@ def _time_range(connection: duckdb.DuckDBPyConnection, files: Mapping[str, Seque
     ranges = {}
     for name, paths in files.items():
         first, last = ("start_time", "end_time") if name == "instance_usage" else ("time", "time")
-        listed = ", ".join(f"'{path}'" for path in paths)
-        row = (
-            connection.execute(
-                f"SELECT min({first}), max({last}) FILTER ({last} < {AFTER_TRACE}) FROM read_parquet([{listed}])"
-            ).fetchone()
-            if listed
-            else None
-        )
-        if row and row[0] is not None and row[1] is not None:
-            ranges[name] = [int(row[0]), int(row[1])]
+        range_sql = f"SELECT min({first}), max({last}) FILTER ({last} < {AFTER_TRACE})"
+        found = connection.execute(f"{range_sql} FROM {files_sql(paths)}").fetchone() if paths else None
+        if found and None not in found:
+            ranges[name] = list(map(int, found))
     return ranges

@@ -14,7 +14,7 @@ from pathlib import Path
 import duckdb
 
 from borgtrace.engine.embedded import raw_connection
-from borgtrace.ingest.ranges import cut_ranges, range_condition, range_number
+from borgtrace.ingest.file_ranges import cut_ranges, range_condition, range_number
 from borgtrace.schema import Table
 from borgtrace.storage import INCOMPLETE
 from borgtrace.store.layout import part_name

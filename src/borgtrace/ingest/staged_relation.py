@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from borgtrace.engine.embedded import SQL_TYPES, select_sql
+from borgtrace.engine.embedded import SQL_TYPES, files_sql, select_sql
 from borgtrace.schema import Column, Table
 from borgtrace.store.manifest import SourceEntry
 
@@ -64,12 +64,11 @@ def staged_constants(table: Table, parts: Sequence[StagedPart]) -> dict[str, str
 
 
 def _select(table: Table, names: tuple[str, ...], parts: Sequence[StagedPart]) -> str:
-    listed = ", ".join(_text(part.path) for part in parts)
     values = ", ".join(_value(column, names) for column in table.columns)
     numbers = ", ".join(str(part.part) for part in parts)
     return (
         f"SELECT {values} FROM (SELECT *, ([{numbers}])[CAST(file_index AS BIGINT) + 1] AS part_number "
-        f"FROM read_parquet([{listed}], hive_partitioning = false))"
+        f"FROM {files_sql([part.path for part in parts])})"
     )
 
 
@@ -83,13 +82,9 @@ def _value(column: Column, names: Sequence[str]) -> str:
     return f'CAST({value} AS {SQL_TYPES[column.type]}) AS "{column.name}"'
 
 
-def present_relation(table: Table, paths: Sequence[Path], renumbered: Mapping[int, int]) -> str:
-    """Return SQL yielding the rows a store holds already, with source_part as it is now numbered."""
-    changed = " ".join(f"WHEN {old} THEN {new}" for old, new in sorted(renumbered.items()) if old != new)
+def present_relation(table: Table, paths: Sequence[Path], renumbered: Mapping[int, int | None]) -> str:
+    """Return SQL yielding the rows a store holds already, with source_part as it is now numbered, or without (None)."""
+    changed = " ".join(f"WHEN {old} THEN {new}" for old, new in sorted(renumbered.items()) if new not in (old, None))
     part = f"CASE source_part {changed} ELSE source_part END" if changed else "source_part"
-    return select_sql(table, paths, {"source_part": part})
-
-
-def _text(path: Path) -> str:
-    escaped = str(path).replace("'", "''")
-    return f"'{escaped}'"
+    gone = ", ".join(str(old) for old, new in renumbered.items() if new is None)
+    return select_sql(table, paths, {"source_part": part}) + (f" WHERE source_part NOT IN ({gone})" if gone else "")

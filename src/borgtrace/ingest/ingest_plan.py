@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from borgtrace.errors import StoreError
-from borgtrace.ingest.discover import Discovery
+from borgtrace.ingest.discovery import Discovery
 from borgtrace.ingest.sources import Source
 from borgtrace.schema import TABLES
 from borgtrace.store.parts import describe_numbers
@@ -35,7 +35,7 @@ class TablePlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class IngestPlan:
     """Tables, disk and time of an ingest."""
 
     generation: str
@@ -46,7 +46,7 @@ class Plan:
     seconds: float
 
 
-def plan(discovery: Discovery, store: Path, jobs: int) -> Plan:
+def plan(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
     """Estimate what an ingest of `discovery` into `store` takes."""
     groups: dict[str, list[Source]] = defaultdict(list)
     for source in discovery.sources:
@@ -54,7 +54,7 @@ def plan(discovery: Discovery, store: Path, jobs: int) -> Plan:
     gzip_size = sum(_gzip_size(source) for source in discovery.sources)
     usage_rows = sum(_usage_rows(source) for source in discovery.sources)
     first = discovery.sources[0]
-    return Plan(
+    return IngestPlan(
         first.generation,
         next((source.cell for source in discovery.sources if source.cell), ""),
         tuple(_table_plan(name, groups[name]) for name in sorted(groups)),
@@ -64,7 +64,7 @@ def plan(discovery: Discovery, store: Path, jobs: int) -> Plan:
     )
 
 
-def require_disk(planned: Plan, store: Path) -> None:
+def require_disk(planned: IngestPlan, store: Path) -> None:
     """Refuse to begin what cannot end: the disk is too small.
 
     Raises

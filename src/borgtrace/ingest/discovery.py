@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import SourceError
-from borgtrace.ingest.classify import classify
+from borgtrace.ingest.recognition import classify
 from borgtrace.ingest.schema_csv import read_schema_csv
 from borgtrace.ingest.sources import Source
 from borgtrace.storage import INCOMPLETE
@@ -21,27 +21,19 @@ TRUTH = "truth.json"
 Orders = Mapping[str, tuple[str, ...]]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Discovery:
     """What was found: raw files, files that should be data but cannot be used, and what was left out."""
 
-    sources: tuple[Source, ...] = ()
-    faults: tuple[SourceError, ...] = ()
-    ignored: tuple[Path, ...] = ()
+    sources: list[Source] = field(default_factory=list)
+    faults: list[SourceError] = field(default_factory=list)
+    ignored: list[Path] = field(default_factory=list)
     synthetic: dict[str, Any] | None = None
 
     @property
     def size(self) -> int:
         """Bytes of all raw files."""
         return sum(source.size for source in self.sources)
-
-
-@dataclass
-class _Findings:
-    sources: list[Source] = field(default_factory=list)
-    faults: list[SourceError] = field(default_factory=list)
-    ignored: list[Path] = field(default_factory=list)
-    synthetic: list[dict[str, Any]] = field(default_factory=list)
 
 
 def discover(places: Iterable[Path], cell: str = "") -> Discovery:
@@ -59,21 +51,17 @@ def discover(places: Iterable[Path], cell: str = "") -> Discovery:
     SourceError
         When a place does not exist, nothing usable is found, or generations or cells are mixed.
     """
-    found = _Findings()
+    found = Discovery()
     for path, orders in _walk(places, found):
         _take(path, cell, orders, found)
     if not found.sources:
         raise found.faults[0] if found.faults else _nothing(places)
     _agree(found.sources)
-    return Discovery(
-        tuple(sorted(found.sources, key=lambda source: (source.table, source.part or 0, str(source.path)))),
-        tuple(found.faults),
-        tuple(found.ignored),
-        found.synthetic[0] if found.synthetic else None,
-    )
+    found.sources.sort(key=lambda source: (source.table, source.part or 0, str(source.path)))
+    return found
 
 
-def _walk(places: Iterable[Path], found: _Findings) -> Iterator[tuple[Path, Orders]]:
+def _walk(places: Iterable[Path], found: Discovery) -> Iterator[tuple[Path, Orders]]:
     for place in places:
         if not place.exists():
             raise SourceError(str(place), "no such file or folder", way_out="check the path")
@@ -86,7 +74,7 @@ def _walk(places: Iterable[Path], found: _Findings) -> Iterator[tuple[Path, Orde
             yield from _walk_folder(place, {}, found)
 
 
-def _walk_folder(folder: Path, orders: Orders, found: _Findings) -> Iterator[tuple[Path, Orders]]:
+def _walk_folder(folder: Path, orders: Orders, found: Discovery) -> Iterator[tuple[Path, Orders]]:
     """Yield the files of a folder, each with the order of fields that the nearest ``schema.csv`` above it gives."""
     try:
         entries = sorted(folder.iterdir())
@@ -102,10 +90,10 @@ def _walk_folder(folder: Path, orders: Orders, found: _Findings) -> Iterator[tup
             yield entry, orders
 
 
-def _take(path: Path, cell: str, orders: Orders, found: _Findings) -> None:
+def _take(path: Path, cell: str, orders: Orders, found: Discovery) -> None:
     if path.name == TRUTH:
         truth = json.loads(path.read_text())
-        found.synthetic.append({key: truth.get(key) for key in ("seed", "version", "parameters")})
+        found.synthetic = found.synthetic or {key: truth.get(key) for key in ("seed", "version", "parameters")}
     elif path.name in _BESIDE_DATA or path.name.startswith("truth") or path.name.endswith(_NOT_DATA_ENDINGS):
         found.ignored.append(path)
     else:

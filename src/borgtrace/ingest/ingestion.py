@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from borgtrace.errors import BorgtraceError, QualityError, SourceError, StoreError
-from borgtrace.ingest.build import Inputs, build
-from borgtrace.ingest.discover import Discovery, discover
+from borgtrace.ingest.discovery import Discovery, discover
 from borgtrace.ingest.identity import identify
+from borgtrace.ingest.ingest_plan import plan, require_disk
 from borgtrace.ingest.options import IngestOptions
 from borgtrace.ingest.pending import Pending, find_pending, staged_entries
-from borgtrace.ingest.plan import plan, require_disk
 from borgtrace.ingest.progress import Progress, Silence
+from borgtrace.ingest.store_build import Inputs, build
 from borgtrace.ingest.workers import disk_full, stage_all
-from borgtrace.schema import dialect
 from borgtrace.storage import INCOMPLETE, locked
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, SourceEntry, read_manifest
@@ -107,7 +106,7 @@ def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: 
     if pending.new:
         identity.write(layout)
     if found.sources:
-        require_disk(plan(Discovery(pending.new or found.sources[:1]), layout.root, jobs), layout.root)
+        require_disk(plan(Discovery(list(pending.new) or found.sources[:1]), layout.root, jobs), layout.root)
     staged, faults = _stage(pending, layout, jobs, progress)
     faults = [*found.faults, *faults]
     waiting = tuple(staged_entries(layout.staging))
@@ -118,11 +117,7 @@ def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: 
         if held is None:
             raise faults[0]
         return IngestResult((), known, tuple(faults), held)
-    inputs = Inputs(
-        *(dialect(identity.generation), identity.cell, held.sources if held else (), waiting, identity.synthetic),
-        held.unknown if held else {},
-    )
-    manifest = build(layout, inputs, options.memory, jobs, progress)
+    manifest = build(layout, Inputs(identity, held, waiting), options.memory, jobs, progress)
     return IngestResult(tuple(staged), known, tuple(faults), manifest)
 
 
