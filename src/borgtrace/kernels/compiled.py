@@ -6,20 +6,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 import numba
+
+from borgtrace.kernels.caching import keep_on_disk
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(
-    *, parallel: bool = False, inline: bool = False, makes_arrays: bool = True
+    signature: Any = None,
+    *,
+    parallel: bool = False,
+    inline: bool = False,
+    makes_arrays: bool = True,
+    divides_by_zero: bool = False,
+    cached: bool = True,
 ) -> Callable[[Function], Function]:
     """Compile a function with Numba, cached on disk, releasing the GIL; its type is kept.
 
     Parameters
     ----------
+    signature
+        Compile at once, for these types only; where None, at the first call and for the types of any call.
     parallel
         Let ``prange`` loops use all threads.
     inline
@@ -27,14 +37,23 @@ def compiled(
     makes_arrays
         Where it is False, references to arrays are not counted: for every slice, and every array handed to
         an inlined function, that takes longer than reading a few bytes.  Such a kernel makes no array.
-
-    Notes
-    -----
-    Numba's cache needs a source file, so this does not work at a prompt.
+    divides_by_zero
+        Let a division by zero give infinity or NaN, as NumPy does, instead of raising an error.
+    cached
+        Whether to keep the machine code on disk; functions made at run time have no source file to keep it beside.
     """
-    if inline:
-        return cast(Callable[[Function], Function], numba.njit(cache=True, nogil=True, inline="always"))
-    return cast(
-        Callable[[Function], Function],
-        numba.njit(cache=True, nogil=True, parallel=parallel, fastmath=False, _nrt=makes_arrays),
-    )
+    model: Literal["numpy", "python"] = "numpy" if divides_by_zero else "python"
+    inlining = "always" if inline else "never"
+
+    def compile_(function: Function) -> Function:
+        dispatcher = numba.njit(nogil=True, parallel=parallel, inline=inlining, error_model=model, _nrt=makes_arrays)(
+            function
+        )
+        if cached:
+            keep_on_disk(dispatcher)
+        if signature is not None:
+            dispatcher.compile(signature)
+            dispatcher.disable_compile()
+        return dispatcher
+
+    return compile_

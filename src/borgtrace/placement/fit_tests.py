@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numba
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
 
+from borgtrace.kernels.compiled import compiled
 from borgtrace.placement.types import ADD_TYPE, SLACK_TYPE, Add, Row, Slack
 
 Index = NDArray[np.int64]
@@ -26,7 +26,7 @@ WHOLE: Index = np.empty(0, np.int64)
 
 def packing_kernel(signature: Any) -> Any:
     """Compile a kernel that takes functions, once, for any of them."""
-    return numba.njit(signature, cache=True, nogil=True, error_model="numpy")
+    return compiled(signature, divides_by_zero=True)
 
 
 @packing_kernel(types.float64(SLACK, SLACK, INDEX, ROW, ROW, ROW, ROW))

@@ -18,10 +18,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
-import numba
 import numpy as np
 from numba import types
 from numpy.typing import NDArray
+
+from borgtrace.kernels.compiled import compiled
 
 Row = NDArray[np.float64]
 
@@ -72,7 +73,7 @@ def score_kernel(function: Score) -> Score:
 
 
 def _compiled(signature: Any, function: Callable[..., Any], cached: bool) -> Any:
-    return numba.njit(signature, cache=cached, nogil=True, error_model="numpy")(function)
+    return compiled(signature, divides_by_zero=True, cached=cached)(function)
 
 
 @add_kernel

@@ -11,7 +11,8 @@ import hashlib
 from typing import Final
 
 import numpy as np
-from numba import njit
+
+from borgtrace.kernels.compiled import compiled
 
 _GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
@@ -19,7 +20,7 @@ _MIX_2: Final = np.uint64(0x94D049BB133111EB)
 _TO_UNIT: Final = 2.0**-53
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def mix(key: np.uint64, word: np.uint64) -> np.uint64:
     """Return a 64-bit hash of a key and one more word."""
     z = key ^ (word * _GOLDEN + _MIX_2)
@@ -28,7 +29,7 @@ def mix(key: np.uint64, word: np.uint64) -> np.uint64:
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def unit(bits: np.uint64) -> float:
     """Return the uniform number in the open interval (0, 1) that 64 random bits stand for."""
     return (float(bits >> np.uint64(11)) + 0.5) * _TO_UNIT

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from borgtrace.errors import UsageError
+from borgtrace.kernels.compiled import compiled
 from borgtrace.synth.classes import CLASSES, LONG, SHARES
 from borgtrace.synth.hashing import generator, key, mix
 from borgtrace.synth.process import Processes, windows
@@ -144,7 +144,7 @@ def draw_processes(job: NDArray[np.int64], index: NDArray[np.int32], seed: int, 
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _keys(base: np.uint64, job: NDArray[np.int64]) -> NDArray[np.uint64]:
     out = np.empty(len(job), dtype=np.uint64)
     for i in range(len(job)):
@@ -152,7 +152,7 @@ def _keys(base: np.uint64, job: NDArray[np.int64]) -> NDArray[np.uint64]:
     return out
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _keys_of(job_key: NDArray[np.uint64], index: NDArray[np.int32]) -> NDArray[np.uint64]:
     out = np.empty(len(index), dtype=np.uint64)
     for i in range(len(index)):

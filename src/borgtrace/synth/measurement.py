@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from borgtrace.kernels.compiled import compiled
 from borgtrace.synth.classes import EVERY_CLASS
 from borgtrace.synth.fault_rates import FaultRates
 from borgtrace.synth.hashing import key, mix, unit
@@ -76,7 +76,7 @@ def traits_of(runs: NDArray[np.void], seed: int, anomalies: FaultRates, normal: 
     return Traits(keys, noises, factors)
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _draw_traits(  # type: ignore[no-untyped-def]
     process, faults, runs, no_counters, drifting, normal, keys, noises, factors
 ):
@@ -100,13 +100,13 @@ def _draw_traits(  # type: ignore[no-untyped-def]
         line[7] = 1.0 if unit(mix(fault, np.uint64(5))) < no_counters else 0.0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def _share(bits: np.uint64, which: int) -> float:
     """Return one of four numbers in [0, 1) that 64 random bits hold."""
     return float((bits >> np.uint64(16 * which)) & np.uint64(0xFFFF)) * (1.0 / 65536.0)
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@compiled(makes_arrays=False)
 def measure(
     runs: NDArray[np.void],
     keys: NDArray[np.uint64],
@@ -165,7 +165,7 @@ def measure(
     out[CPI], out[MAI] = factors[i, 5] * wobble, factors[i, 6] * wobble
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def plant(
     own: np.uint64,
     bad_counters: float,
@@ -187,7 +187,7 @@ def plant(
         out[CPI] = out[MAI] = -1.0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def count(tally: NDArray[np.float64], i: int, average: float, sampled: float, memory: float) -> None:
     """Add one printed window to the :data:`TALLY` of its run."""
     tally[i, 0] += 1.0

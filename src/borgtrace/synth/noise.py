@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from borgtrace.kernels.compiled import compiled
 from borgtrace.synth.hashing import mix
 
 PERIODS: Final = (1, 4, 18, 144)
@@ -33,7 +33,7 @@ NOISE: Final = np.dtype(
 """One noise: keys of its four parts; the windows [since, until) for which the last two are remembered."""
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@compiled(makes_arrays=False)
 def begin_noise(noise: Any, key: np.uint64) -> None:
     """Make a record with :data:`NOISE` the noise of one key."""
     noise["shortest"], noise["short"] = mix(key, np.uint64(1)), mix(key, np.uint64(2))
@@ -41,19 +41,19 @@ def begin_noise(noise: Any, key: np.uint64) -> None:
     noise["since"] = noise["until"] = 0
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def _interval(key: np.uint64, window: int, period: int) -> np.uint64:
     """Return the number of the interval that holds a window; each key has a phase of its own."""
     return (np.uint64(window) + key % np.uint64(period)) // np.uint64(period)
 
 
-@njit(cache=True, nogil=True, inline="always")
-def _limit(key: np.uint64, interval: int, period: int) -> int:
+@compiled(inline=True)
+def _limit(key: np.uint64, interval: np.uint64, period: int) -> int:
     """Return the first window of an interval."""
     return int(np.int64(interval) * period - np.int64(key % np.uint64(period)))
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@compiled(makes_arrays=False)
 def _remember(noise: Any, window: int, spectra: NDArray[np.float32], row: int, normal: NDArray[np.float32]) -> None:
     """Draw the slow parts of a noise anew."""
     slow = _interval(noise["long"], window, PERIODS[2])
@@ -67,7 +67,7 @@ def _remember(noise: Any, window: int, spectra: NDArray[np.float32], row: int, n
     )
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def noise_at(noise: Any, window: int, spectra: NDArray[np.float32], row: int, normal: NDArray[np.float32]) -> float:
     """Return the value of one noise, always of the same row of :data:`SPECTRA`, in one window."""
     short = _interval(noise["short"], window, PERIODS[1])

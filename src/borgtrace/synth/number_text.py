@@ -13,8 +13,9 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from borgtrace.kernels.compiled import compiled
 
 FLOOR_BIT: Final = 20
 """Resources are multiples of 2⁻²⁰."""
@@ -74,7 +75,7 @@ def pack(texts: Sequence[str]) -> list[NDArray[np.uint64]]:
     return [np.frombuffer(text.encode().ljust(width, b"\0"), dtype="<u8") for text in texts]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def number_code(value: float) -> int:
     """Return which ten-bit number `value` rounds to, as a row of :func:`texts`; without a branch."""
     small = np.int64(value * 1048576.0 + 0.5)
@@ -83,7 +84,7 @@ def number_code(value: float) -> int:
     return int(small) if value < 0.0009765625 else int(min(int(large), _NUMBERS - 1))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def _store(buffer: NDArray[np.uint8], at: int, word: np.uint64) -> None:
     """Store eight bytes; written like this the compiler makes one instruction of it."""
     a, byte = np.uint64(at), np.uint64(255)
@@ -97,13 +98,13 @@ def _store(buffer: NDArray[np.uint8], at: int, word: np.uint64) -> None:
     buffer[a + np.uint64(7)] = np.uint8((word >> np.uint64(56)) & byte)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def put_byte(buffer: NDArray[np.uint8], at: int, byte: int) -> None:
     """Store one byte; the unsigned index spares the check for negative ones."""
     buffer[np.uint64(at)] = byte
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def put_words(buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[Any]) -> int:
     """Copy text `row` to position `at` (up to seven more bytes are overwritten); return where it ends.
 
@@ -115,7 +116,7 @@ def put_words(buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row
     return at + length
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def put_short(buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[Any]) -> int:
     """Copy a number of at most 16 bytes; return where it ends."""
     length = lengths[row]
@@ -124,7 +125,7 @@ def put_short(buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row
     return at + length
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def put_long(buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[Any]) -> int:
     """Copy a number of at most 24 bytes; return where it ends."""
     length = lengths[row]
@@ -134,7 +135,7 @@ def put_long(buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row:
     return at + length
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@compiled(makes_arrays=False)
 def put_integer(buffer: NDArray[np.uint8], at: int, value: int) -> int:
     """Write a decimal integer at `at`; return the position after it."""
     if value < 0:

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from borgtrace.kernels.compiled import compiled
 from borgtrace.synth.classes import tables
 from borgtrace.synth.hashing import mix
 from borgtrace.synth.noise import NOISE, SPECTRA, begin_noise, noise_at
@@ -61,7 +61,7 @@ class Processes:
     phase: NDArray[np.float32]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def shape_value(tables: NDArray[np.float32], kind: int, z: float) -> float:
     """Interpolate the quantile table of a class at normal score `z`."""
     position = (min(max(z, -Z_LIMIT), Z_LIMIT - 1e-4) + Z_LIMIT) * STEPS_PER_UNIT
@@ -70,7 +70,7 @@ def shape_value(tables: NDArray[np.float32], kind: int, z: float) -> float:
     return tables[kind, index] * (1.0 - fraction) + tables[kind, index + 1] * fraction
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@compiled(makes_arrays=False)
 def average(
     own: Any,
     job: Any,
@@ -94,13 +94,13 @@ def average(
     return level * shape_value(between, kind, z)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def second(bits: np.uint64, mean: float, within: NDArray[np.float32], kind: int, normal: NDArray[np.float32]) -> float:
     """Return the CPU of a random second of a window with mean `mean`."""
     return mean * shape_value(within, kind, normal[bits >> np.uint64(52)])
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _fill(  # type: ignore[no-untyped-def]
     key, job_key, level, kind, drifts, shared, wave, phase, first, offsets, inst, avg, between, within, spectra, normal
 ):

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.synth.trace_segment import Execution, TraceSegment
 
@@ -114,7 +114,7 @@ def _packed(run: Execution, machine: int) -> bytes:
     )
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _cut(offsets, first, last):  # type: ignore[no-untyped-def]
     total = offsets[-1]
     run = np.empty(total, dtype=np.int32)

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.time import SECOND
 from borgtrace.synth.fault_rates import FaultRates
 from borgtrace.synth.hashing import mix, unit
@@ -60,7 +60,7 @@ _ORDER: Final = np.array(
 """Columns 6 to 17."""
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _identify(runs):  # type: ignore[no-untyped-def]
     """Return columns 3 to 5 of every run as text: it is the same in all of its rows."""
     text = np.empty((len(runs), _ID_LIMIT), dtype=np.uint8)
@@ -74,7 +74,7 @@ def _identify(runs):  # type: ignore[no-untyped-def]
     return text.view(np.uint64), length
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def _put_times(buffer, at, start, end):  # type: ignore[no-untyped-def]
     at = put_integer(buffer, at, start * SECOND)
     buffer[at] = 44
@@ -83,7 +83,7 @@ def _put_times(buffer, at, start, end):  # type: ignore[no-untyped-def]
     return at + 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def _put_floats(buffer, at, values, order, text, length):  # type: ignore[no-untyped-def]
     for i in range(len(order)):
         column = order[i]
@@ -95,7 +95,7 @@ def _put_floats(buffer, at, values, order, text, length):  # type: ignore[no-unt
     return at
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@compiled(makes_arrays=False)
 def _format(  # type: ignore[no-untyped-def]
     runs,
     keys,

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 from numpy.typing import NDArray
 from scipy import special
 
+from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.time import SECOND
 from borgtrace.synth.fault_rates import FaultRates
 from borgtrace.synth.hashing import mix, unit
@@ -44,7 +44,7 @@ PERCENTILES: Final = special.ndtri(
 """Normal scores of 0, 10 … 100 % and of 91 … 99 %; the ends stand for one second in 300."""
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@compiled(makes_arrays=False)
 def _values(  # type: ignore[no-untyped-def]
     runs,
     keys,
@@ -84,7 +84,7 @@ def _values(  # type: ignore[no-untyped-def]
             codes[row, column] = -1 if line[column] < 0.0 else number_code(line[column])
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@compiled(makes_arrays=False)
 def _percentiles(line, own, within, kind, normal, scores):  # type: ignore[no-untyped-def]
     """Percentiles of the second in the window: between the sample's lower bound and the maximum."""
     wobble = 0.08 * normal[mix(own, np.uint64(7)) >> np.uint64(52)]
@@ -95,12 +95,12 @@ def _percentiles(line, own, within, kind, normal, scores):  # type: ignore[no-un
     line[23] = max(top * (1.0 - 0.01 * _unit_of(own)), line[32], line[SAMPLED])
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def _unit_of(own):  # type: ignore[no-untyped-def]
     return unit(mix(own, np.uint64(8)))
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled(inline=True)
 def _literal(buffer, at, t, which):  # type: ignore[no-untyped-def]
     return put_words(buffer, at, t[0], which, t[1])
 
@@ -133,7 +133,7 @@ _T: Final = (np.stack(pack(_LITERALS)), np.array([len(text) for text in _LITERAL
 _FIELDS: Final = np.array([AVERAGE, MEMORY, MAXIMUM, MEMORY_MAXIMUM, SAMPLED, ASSIGNED, CACHE])
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _identify(runs, t):  # type: ignore[no-untyped-def]
     """Return the id fields of every run as text: they are the same in all of its rows."""
     text = np.empty((len(runs), _ID_LIMIT), dtype=np.uint8)
@@ -150,7 +150,7 @@ def _identify(runs, t):  # type: ignore[no-untyped-def]
     return text.view(np.uint64), length
 
 
-@njit(cache=True, nogil=True, _nrt=False)
+@compiled(makes_arrays=False)
 def _format(ids, id_length, run, start, end, codes, keep, rows, t, fields, text, length, buffer):  # type: ignore[no-untyped-def]
     at = 0
     for row in rows:
@@ -179,7 +179,7 @@ def _format(ids, id_length, run, start, end, codes, keep, rows, t, fields, text,
     return at
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _tally(run, codes, keep, number, tally):  # type: ignore[no-untyped-def]
     for row in range(len(run)):
         if keep[row]:
@@ -187,7 +187,7 @@ def _tally(run, codes, keep, number, tally):  # type: ignore[no-untyped-def]
             count(tally, run[row], number[v[AVERAGE]], number[v[SAMPLED]], number[v[MEMORY]])
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def _shards(keys, run, start, shards):  # type: ignore[no-untyped-def]
     """Return the shard of every window and a hash that gives the order inside it."""
     shard = np.empty(len(run), dtype=np.int64)

@@ -1,0 +1,104 @@
+"""Machine code on disk that never lies: kept under a digest of everything a function is compiled from.
+
+Numba keeps a function's machine code beside its source file and drops it when that one file changes.  But the code
+of functions that it calls or inlines, and the values of constants, are compiled into it too, from whichever file:
+editing those once gave silently old results.  Here the key holds a digest of the function's own bytecode and of all
+that it refers to, transitively, so an edit recompiles what it concerns and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+from numba.core.caching import FunctionCache
+
+
+def keep_on_disk(dispatcher: Any) -> None:
+    """Keep a Numba function's machine code in ``__pycache__`` beside its source, else in the user's cache folder.
+
+    Where neither can be written to, it is compiled anew in each process.
+    """
+    try:
+        dispatcher._cache = _Cache(dispatcher.py_func)
+    except RuntimeError:  # Numba found no place
+        return
+
+
+class _Cache(FunctionCache):
+    @cached_property
+    def _digest(self) -> str:
+        return digest_of(self._py_func)
+
+    def _index_key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
+        return (*super()._index_key(signature, codegen), self._digest)
+
+
+def digest_of(function: Callable[..., Any]) -> str:
+    """Return a digest of a function's code and of all functions and constants that it refers to, transitively.
+
+    Examples
+    --------
+    >>> digest_of(lambda x: x + 1) == digest_of(lambda x: x + 1)
+    True
+    >>> digest_of(lambda x: x + 1) == digest_of(lambda x: x + 2)
+    False
+    """
+    digest = hashlib.sha256()
+    pending: list[Any] = [function]
+    seen: set[int] = set()
+    while pending:
+        value = _python_function(pending.pop())
+        if isinstance(value, FunctionType):
+            if id(value) not in seen:
+                seen.add(id(value))
+                pending += _references(value)
+                digest.update(_code(value.__code__, value.__doc__).encode())
+        else:
+            digest.update(_text(value).encode())
+    return digest.hexdigest()
+
+
+def _python_function(value: Any) -> Any:
+    """Return the Python function behind a compiled one or an intrinsic; any other value as it is."""
+    return getattr(value, "py_func", getattr(value, "_defn", value))
+
+
+def _references(function: FunctionType) -> Iterator[Any]:
+    """Yield what a function finds outside itself: globals that it names, closure, defaults."""
+    for name in _names(function.__code__):
+        if name in function.__globals__:
+            value = function.__globals__[name]
+            if isinstance(value, ModuleType) and value.__name__.startswith("borgtrace"):
+                raise TypeError(f"{function.__qualname__} uses the module {name}: import the names that it needs")
+            yield value
+    yield from (cell.cell_contents for cell in function.__closure__ or ())
+    yield function.__defaults__
+
+
+def _names(code: CodeType) -> list[str]:
+    inner = (const for const in code.co_consts if isinstance(const, CodeType))
+    return [*code.co_names, *(name for each in inner for name in _names(each))]
+
+
+def _code(code: CodeType, doc: str | None = None) -> str:
+    """Write a function's bytecode, names and constants, without its docstring and line numbers."""
+    constants = [_code(c) if isinstance(c, CodeType) else _text(c) for c in code.co_consts if c is not doc]
+    return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {constants}"
+
+
+def _text(value: Any) -> str:
+    """Write a constant; of what is not ours (a module, a class, a builtin), its name."""
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, tuple | list):
+        return f"{type(value).__name__}({', '.join(map(_text, value))})"
+    if isinstance(value, frozenset | set):
+        return f"set({', '.join(sorted(map(_text, value)))})"
+    if hasattr(value, "__name__"):
+        return f"{getattr(value, '__module__', '')}.{value.__name__}"
+    return f"{type(value).__name__} {value!r}"

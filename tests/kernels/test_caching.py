@@ -1,0 +1,127 @@
+"""Machine code kept on disk is never that of an earlier source."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import borgtrace
+from borgtrace.kernels.caching import digest_of
+from borgtrace.kernels.hashing import finalized, hashed
+
+PACKAGE = Path(borgtrace.__file__).parent
+CALLER = """
+import numpy as np
+from borgtrace.kernels.compiled import compiled
+from callee import FACTOR, doubled
+
+@compiled()
+def answer(x):
+    return doubled(x) * FACTOR
+
+@compiled(inline=True)
+def _tripled(x):
+    return 3 * x
+
+@compiled("int64(int64)")
+def eager(x):
+    return _tripled(doubled(x))
+
+if __name__ == "__main__":
+    print(answer(5), eager(5), sum(answer.stats.cache_hits.values()), sum(eager.stats.cache_hits.values()))
+"""
+CALLEE = """
+from borgtrace.kernels.compiled import compiled
+FACTOR = {factor}
+
+@compiled(inline={inline})
+def doubled(x):
+    "{doc}"
+    return x {operation}
+"""
+
+
+def _python(code: str | Path, folder: Path, *path: Path) -> str:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path)), "PYTHONDONTWRITEBYTECODE": "1"}
+    arguments = [code] if isinstance(code, Path) else ["-c", code]
+    done = subprocess.run(
+        [sys.executable, *arguments], env=environment, cwd=folder, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_an_edit_of_what_a_function_calls_or_names_is_seen(tmp_path: Path, inline: bool) -> None:
+    (tmp_path / "caller.py").write_text(CALLER)
+
+    def answers(operation: str = "+ x", factor: int = 10, doc: str = "") -> str:
+        (tmp_path / "callee.py").write_text(CALLEE.format(inline=inline, factor=factor, operation=operation, doc=doc))
+        return _python(tmp_path / "caller.py", tmp_path, PACKAGE.parent)
+
+    assert answers() == "100 30 0 0"
+    assert answers() == "100 30 1 1"
+    assert answers(doc="Only words.") == "100 30 1 1"
+    assert answers("* x") == "250 75 0 0"
+    assert answers("* x", factor=11) == "275 75 0 1"
+    assert answers() == "100 30 1 1"
+
+
+def test_an_edit_of_an_inlined_function_of_ours_gives_new_numbers(tmp_path: Path) -> None:
+    copy = shutil.copytree(PACKAGE, tmp_path / "borgtrace", ignore=shutil.ignore_patterns("__pycache__"))
+    code = (
+        "import numpy as np; from borgtrace.kernels.draws import task_keys; ids = np.arange(3); "
+        "print(task_keys(1, ids, ids).tolist())"
+    )
+    before = _python(code, tmp_path, tmp_path)
+    assert before == _python(code, tmp_path, tmp_path)
+    hashing = copy / "kernels" / "hashing.py"
+    text = hashing.read_text()
+    assert "return z ^ (z >> _S31)" in text
+    hashing.write_text(text.replace("return z ^ (z >> _S31)", "return z ^ (z >> _S30)"))
+    after = _python(code, tmp_path, tmp_path)
+    assert before != after
+    hashing.write_text(text)
+    assert _python(code, tmp_path, tmp_path) == before
+
+
+def test_a_place_that_cannot_be_written_to_only_costs_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from numba.core import caching
+
+    from borgtrace.kernels.compiled import compiled
+
+    monkeypatch.setattr(caching.CompileResultCacheImpl, "_locator_classes", [])
+
+    def doubled(x: int) -> int:
+        return 2 * x
+
+    assert compiled()(doubled)(21) == 42
+
+
+def test_digests_follow_constants_and_closures() -> None:
+    def adding(number: object):  # type: ignore[no-untyped-def]
+        return lambda x: x + number
+
+    assert digest_of(adding(1)) == digest_of(adding(1)) != digest_of(adding(2))
+    assert digest_of(adding(np.arange(3))) == digest_of(adding(np.arange(3))) != digest_of(adding(np.arange(4)))
+    assert digest_of(hashed) != digest_of(finalized)
+
+
+def test_only_one_module_calls_numbas_compiler() -> None:
+    def compilers(path: Path) -> set[str]:
+        names = {"njit", "jit", "vectorize", "guvectorize", "cfunc", "stencil"}
+        tree = ast.parse(path.read_text())
+        used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+        used |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+        return used & names
+
+    found = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if compilers(path)}
+    assert found == {"kernels/compiled.py"}
