@@ -103,7 +103,7 @@ def _tests(tests: Sequence[str], copy: Path) -> int:
 def _edited(edit: Edit, copy: Path) -> Iterator[None]:
     """Make an edit, and put back the file and what was compiled beside it."""
     path, compiled = copy / edit.file, (copy / edit.file).parent / "__pycache__"
-    before = path.read_text()
+    before, times = path.read_text(), path.stat()
     saved = copy.parent / "compiled"
     if compiled.is_dir():
         shutil.copytree(compiled, saved)
@@ -111,7 +111,8 @@ def _edited(edit: Edit, copy: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        shutil.copy2(ROOT / edit.file, path)
+        path.write_text(before)
+        os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
         shutil.rmtree(compiled, ignore_errors=True)
         if saved.is_dir():
             saved.rename(compiled)
