@@ -26,8 +26,8 @@ PACKAGES = (
 
 INTRO = """# Python
 
-Everything the commands do can be called. What is listed here is public; modules and names with a leading
-underscore are not.
+Everything that the commands do can be called from Python. The names listed here are public; modules and names with
+a leading underscore are not.
 """
 
 

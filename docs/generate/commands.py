@@ -11,8 +11,8 @@ from generate.text import plain
 
 INTRO = """# Commands
 
-stdout is data, stderr is talk. Every command answers `--help`; errors end with the exit code of their
-[kind](errors.md).
+Data goes to stdout, messages go to stderr. Every command has `--help`. An error exits with the code of its
+[class](errors.md). [Ranges of numbers and times](../ranges.md) are written the same way in every option.
 """
 
 

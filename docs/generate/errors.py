@@ -8,9 +8,8 @@ from generate.text import docstring, first_sentence, table
 
 INTRO = """# Errors
 
-Whatever borgtrace refuses is a `BorgtraceError`. Its message reads *where: what: expected …, got …; the way
-out*, and the command line prints it as one line on stderr and ends with the exit code of its kind. Ctrl-C ends
-with 130.
+All errors are subclasses of `BorgtraceError`. A message reads *where: what: expected …, got …; what to do*. The
+command line prints it as one line on stderr and exits with the code of its class. Ctrl-C exits with 130.
 """
 
 

@@ -9,8 +9,8 @@ from generate.text import docstring, plain, table
 
 INTRO = """# Estimators
 
-An estimator says whether one more task fits onto a machine, from what was observed of the tasks alone. On the
-command line it is written `name:parameter`, such as `gpa:0.001`.
+An estimator decides whether one more task fits on a machine, from the observed usage of the tasks alone. It is
+written `name:parameter`, such as `gpa:0.001`.
 """
 
 
@@ -21,7 +21,7 @@ def page() -> str:
         [f"[`{name}`](#{name})", kind.symbol, "yes" if kind.targets else "no", plain(kind.about)]
         for name, kind in found.items()
     ]
-    blocks = [INTRO, table(["name", "parameter", "is it a target for overflow?", "what it does"], rows)]
+    blocks = [INTRO, table(["name", "parameter", "is it an overflow target?", "what it does"], rows)]
     for name, kind in found.items():
         blocks.append(f"## {name} {{ #{name} }}\n\n{_range(kind)}\n\n{_text(kind)}")
     return "\n\n".join(blocks) + "\n"

@@ -11,18 +11,18 @@ from generate.text import plain, table
 
 MEASURED = Path(__file__).parent.parent / "measured"
 """``claims.csv`` of two stores, as ``make measured`` writes it; a claim made since has no row yet."""
-INTRO = """# What the papers say and what we measure
+INTRO = """# Published claims
 
-Every published statement that a recipe can judge: the number its authors print, and what borgtrace measures
+Every published statement that a question can judge, with the number that its authors print and what borgtrace measures
 
 - on the **synthetic** cell of `borgtrace demo` (100 machines × 24 h, seed 1). It is calibrated to published figures, so
-  a claim that holds there shows that the tool measures what it should, not that the world is so; many claims about a
-  month or a large cell cannot hold on a day of a small one;
+  a claim that holds there shows that the tool measures correctly, not that the claim is true of real cells; many claims
+  about a month or a large cell cannot hold on a day of a small one;
 - on **real parts** of the 2011 trace: machine events, the first 100 parts of job events, the first 9 of task events
-  (12.7 h) and the head of task usage. What needs more says "not applicable".
+  (12.7 h) and the head of task usage. Claims that need more are "not applicable".
 
-On your own store: `borgtrace analyze STORE --out DIR` writes `DIR/claims.csv`, and the report shows the same with the
-reasons.
+On your own store: `borgtrace analyze STORE --out DIR` writes `DIR/claims.csv`, and the report shows the same claims
+with reasons.
 """
 WORKS = {
     "Zhu": "Zhu et al., ten observations and two measures",
@@ -31,7 +31,7 @@ WORKS = {
     "Reiss": "Reiss et al., SoCC'12",
     "Verma": "Verma et al., EuroSys'15",
 }
-OWN, COUNTED = "Promises of our own", "Format documents, and counts over the real trace"
+OWN, COUNTED = "Our own criteria", "Format documents, and counts over the real trace"
 
 
 def page() -> str:
@@ -43,7 +43,7 @@ def page() -> str:
             found = [_found(rows.get((name, claim.id))) for rows in measured]
             link = f"[{name}](reference/recipes.md#{name})"
             sections[_work(claim)].append([claim.id, f"{_sentence(claim)} {link}", str(claim.published), *found])
-    heads = ["claim", "says, and the recipe that measures it", "published", "synthetic cell", "real parts"]
+    heads = ["claim", "statement, and the question that measures it", "published", "synthetic cell", "real parts"]
     parts = [f"## {title}\n\n{table(heads, sorted(rows))}" for title, rows in sections.items() if rows]
     claims = sum(map(len, sections.values()))
     return "\n".join([INTRO, f"{claims} claims of {len(recipes())} recipes.\n", *parts])

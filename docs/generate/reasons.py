@@ -7,9 +7,9 @@ from generate.text import plain, table
 
 INTRO = """# Reason codes
 
-Bad rows are data. Ingest refuses a row only when it cannot be stored truthfully: the row then lies, as text and
-with its file and line, in the store's `quarantine`. Everything else is stored and counted. Per file, rows in =
-rows stored + rows quarantined; `borgtrace info` shows the counters, and `--strict` makes refused rows an error.
+Bad rows are data. Ingest rejects a row only if it cannot be stored faithfully; it is then kept as text, with its file
+and line, in the store's `quarantine`. Everything else is stored and counted. For each file, rows in = rows stored +
+rows quarantined. `borgtrace info` shows the counters, and `--strict` makes rejected rows an error.
 """
 
 

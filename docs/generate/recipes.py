@@ -7,11 +7,12 @@ import inspect
 from borgtrace.recipe import Question, recipes
 from generate.text import plain, table
 
-INTRO = """# Recipes
+INTRO = """# Questions
 
-A recipe is one question about a cell. `borgtrace analyze STORE NAME` answers it, `borgtrace report` draws it,
-and `borgtrace.recipe.find_recipe(NAME).run(store)` hands the table to a program. Its claims are printed as
-*published – measured – verdict*, and as "not applicable" where a store cannot tell.
+`borgtrace analyze STORE NAME` answers a question, `borgtrace report` draws it, and
+`borgtrace.recipe.find_recipe(NAME).run(store)` returns its table to a program. Claims are printed as *published –
+measured – verdict*, or as "not applicable" if the store cannot tell. Times among the parameters may be
+[amounts](../ranges.md) such as `1h30m`.
 """
 
 

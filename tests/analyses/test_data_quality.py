@@ -120,7 +120,7 @@ def test_claims_say_what_was_found() -> None:
     assert findings["QUALITY-machine_missing"].measured == "25.0000% (1 of 4, differs)"
     assert findings["QUALITY-machine_missing"].verdict == "does not hold"
     assert findings["QUALITY-cpu_request_zero"].reason == "nothing to compare 1 of 3 with"
-    assert findings["QUALITY-window_full"].reason == "the store has nothing that it could befall"
+    assert findings["QUALITY-window_full"].reason == "the store has no rows that it could affect"
 
 
 def test_nothing_at_all() -> None:

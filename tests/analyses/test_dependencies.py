@@ -212,7 +212,7 @@ def test_different_machines_of_2011() -> None:
     assert (row["kind"], row["n_starts"], row["n_broken"]) == ("different_machine", 3, 1)
     findings = {finding.id: finding for finding in placement_limits.RECIPE.run(tables).findings}
     assert findings["LIMIT-different_machine"].verdict == "does not hold"
-    assert findings["LIMIT-max_per_switch"].reason == "no start is under this limit"
+    assert findings["LIMIT-max_per_switch"].reason == "no start is subject to this limit"
 
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)

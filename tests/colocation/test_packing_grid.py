@@ -154,4 +154,4 @@ def test_fresh_draws_judge_what_others_were_seen():
     assert made.fresh.mean() == pytest.approx(made.inst.mean(), rel=0.05)
     with pytest.raises(UsageError) as caught:
         judge_instance(Instance(0, np.arange(2), inst, lambda: inst), [cell], on_fresh=True)
-    assert str(caught.value) == "instance: has no draws to judge by but those that were seen"
+    assert str(caught.value) == "instance: has no unseen draws left to evaluate it"

@@ -116,7 +116,7 @@ def test_refuses_what_is_no_pool_at_all(tmp_path: Path) -> None:
     missing, text = tmp_path / "missing", tmp_path / "text"
     text.write_text("task,inst,avg")
     empty = foreign(tmp_path / "empty", inst=pa.array([], pa.list_(pa.float32())))
-    for path, message in ((missing, "no such file"), (text, "not a Parquet file"), (empty, "a pool without tasks")):
+    for path, message in ((missing, "no such file"), (text, "not a Parquet file"), (empty, "the pool has no tasks")):
         with pytest.raises(SourceError) as error:
             read_pool(path)
         assert str(error.value) == f"{path}: {message}{WAY_OUT}"

@@ -97,7 +97,7 @@ def test_a_subset_is_drawn_by_the_seed() -> None:
         (lambda: Options(shards=0), "--shards: not a number of files: expected 1 to 65536, got 0"),
         (
             lambda: Options(compat="original", format="npz"),
-            "--format: not what --compat original does: expected tfrecord, got npz",
+            "--format: conflicts with --compat original: expected tfrecord, got npz",
         ),
     ],
 )

@@ -86,14 +86,14 @@ class _Builder:
         (
             RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."),
             (
-                "local[2]: Spark does not start: got [JAVA_GATEWAY_EXITED] Java gateway process exited "
+                "local[2]: Spark cannot start: got [JAVA_GATEWAY_EXITED] Java gateway process exited "
                 "before sending its port number.; install Java 17 or later and set JAVA_HOME"
             ),
         ),
         (
             RuntimeError("All masters are unresponsive!\nmore"),
             (
-                "local[2]: Spark does not start: got All masters are unresponsive!; "
+                "local[2]: Spark cannot start: got All masters are unresponsive!; "
                 "check the address of the master and that it runs"
             ),
         ),

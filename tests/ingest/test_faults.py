@@ -45,9 +45,9 @@ def _flip_checksum(path):
 
 
 DAMAGES = {
-    "truncated": (_truncate, "gzip data end early: the file is truncated; fetch it again"),
-    "flipped": (_flip, "gzip data are damaged"),
-    "checksum": (_flip_checksum, "gzip data are damaged"),
+    "truncated": (_truncate, "gzip data ends early: the file is truncated; fetch it again"),
+    "flipped": (_flip, "gzip data is damaged"),
+    "checksum": (_flip_checksum, "gzip data is damaged"),
     "html": (lambda p: p.write_text("<html><body>404</body></html>"), "not part of a trace"),
     "empty": (lambda p: p.write_bytes(b""), "the file is empty"),
     "empty gzip": (lambda p: p.write_bytes(gzip.compress(b"")), "the file is empty"),
@@ -105,7 +105,7 @@ def test_nothing_to_ingest(tmp_path):
         ingest([tmp_path / "empty"], tmp_path / "store", ONE)
     assert str(error.value) == (
         f"{tmp_path / 'empty'}: no trace files found: expected 2011 CSV parts or 2019 JSON or Parquet shards; "
-        "fetch some: borgtrace fetch --help, or make some: borgtrace synth --help"
+        "get some with borgtrace fetch, or generate some with borgtrace synth"
     )
 
 
@@ -157,7 +157,7 @@ def test_a_full_disk_says_so_and_the_next_run_goes_on(tmp_path):
     assert full.returncode == 5
     assert full.stderr.splitlines()[-1] == (
         f"borgtrace: {tmp_path / 'store'}: the disk is full; "
-        "free some and run the same command again: staged files are kept"
+        "free some disk and run the same command again: staged files are kept"
     )
     subprocess.run(command, capture_output=True, check=True)
     ingest([tmp_path / "raw"], tmp_path / "fresh", ONE)

@@ -54,5 +54,5 @@ def test_two_traces_are_not_staged_into_one_store(raw, tmp_path):
         ingest([other], tmp_path / "store", STAGE)
     assert str(caught.value) == (
         f"{tmp_path / 'store'}: the store holds another generation: expected 2011, got 2019; "
-        "ingest into a store of its own"
+        "ingest into a separate store"
     )

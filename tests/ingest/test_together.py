@@ -123,7 +123,7 @@ def test_a_changed_source_is_an_error_that_names_it(raw, tmp_path, expected):
     with pytest.raises(SourceError, match="the source has changed since it was ingested") as error:
         ingest([raw], tmp_path / "expected", ONE)
     assert str(path) in str(error.value)
-    assert str(error.value).endswith("take the new content with --replace")
+    assert str(error.value).endswith("accept the new content with --replace")
     assert _digest(tmp_path / "expected") == expected
     ingest([raw], tmp_path / "expected", IngestOptions(jobs=1, replace=True))
     ingest([raw], tmp_path / "fresh", ONE)
@@ -144,7 +144,7 @@ def test_a_folder_that_mixes_generations_lists_both(raw, tmp_path):
     with pytest.raises(SourceError) as error:
         ingest([raw], tmp_path / "store", ONE)
     assert str(error.value).startswith("sources: the files mix generations: expected one per store, got 2011: ")
-    assert f"2019: {record}; ingest each into a store of its own" in str(error.value)
+    assert f"2019: {record}; ingest each into a separate store" in str(error.value)
     assert not (tmp_path / "store").exists()
 
 
@@ -171,7 +171,7 @@ def test_strict_keeps_the_store_and_fails(raw, tmp_path):
         ingest([raw], tmp_path / "store", IngestOptions(jobs=1, strict=True))
     assert str(error.value) == (
         f"{tmp_path / 'store'}: rows were refused: expected none, got 1; "
-        f"look at them: {tmp_path / 'store' / 'quarantine'}, or leave --strict out"
+        f"look at them: {tmp_path / 'store' / 'quarantine'}, or omit --strict"
     )
     assert borgtrace.open(tmp_path / "store").manifest.tables["instance_usage"] == 160
 

@@ -43,7 +43,7 @@ def test_a_fraction_is_chosen_by_hash_and_seed(small, tmp_path):
         try:
             subset(small, tmp_path / str(seed), Cut(fraction=0.5, seed=seed))
         except UsageError as error:
-            assert str(error) == "subset: nothing is left; look at what there is: borgtrace info STORE"  # noqa: PT017
+            assert str(error) == "subset: nothing is left; see what the store holds: borgtrace info STORE"  # noqa: PT017
             assert not (tmp_path / str(seed)).exists()
             continue
         store = borgtrace.open(tmp_path / str(seed))
@@ -56,7 +56,7 @@ def test_a_fraction_is_chosen_by_hash_and_seed(small, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "subset: one thing to keep must be named: expected one of --jobs, --machines, --time, --fraction, got 0"),
+        ({}, "subset: choose exactly one selection: expected one of --jobs, --machines, --time, --fraction, got 0"),
         ({"fraction": 1.5}, "--fraction: not a share: expected 0 < F ≤ 1, got 1.5"),
         ({"time": (5, 5)}, "--time: the end is not after the start: expected A..B with A < B, got 5..5"),
     ],
@@ -99,5 +99,5 @@ def test_capacity_and_load_of_a_machine(small):
     # 100 s at .2, 300 s at .4, and a window without a CPU rate, over 3,600 s.
     assert hour["cpu"] == pytest.approx((100 * 0.2 + 300 * 0.4) / 3600)
     assert hour["n_tasks"] == 2
-    with pytest.raises(UsageError, match="machine_events does not know it: got 7"):
+    with pytest.raises(UsageError, match="no such machine in machine_events: got 7"):
         capacity_at(store, 7)

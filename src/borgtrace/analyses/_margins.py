@@ -137,7 +137,7 @@ def _count(
 def margin_for(counts: NDArray[np.int64], violation: float) -> float:
     """Return the smallest bin edge that at most a share `violation` of the counted time exceeds.
 
-    NaN where nothing was counted, infinite where no bin suffices.
+    NaN where no event was counted, infinite where no bin suffices.
 
     Examples
     --------

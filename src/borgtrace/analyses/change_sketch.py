@@ -1,4 +1,4 @@
-"""How far can a sketch that every machine fills for itself tell the change of usage?
+"""How accurately can a sketch that each machine keeps measure changes of usage?
 
 The distribution of |change| from one 300 s slot to the next (as in *window_change*) is kept as
 counts in buckets that grow by two percent; sketches of machines, hours or files merge by adding
@@ -133,7 +133,7 @@ def plot(result: pa.Table) -> alt.Chart:
 def _largest_error(result: pa.Table) -> float:
     errors = [error for error in result["relative_error"].to_pylist() if error is not None]
     if not errors:
-        raise NotApplicable("every quantile is a change from nothing")
+        raise NotApplicable("every quantile is a change from zero")
     return max(errors)
 
 

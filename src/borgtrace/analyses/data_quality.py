@@ -271,7 +271,7 @@ def _claim(anomaly: Anomaly) -> Claim:
                 raise NotApplicable(f"nothing to compare {row['n']:,} of {row['of']:,} with")
             if row["anomaly"] == anomaly.code and row["of"]:
                 return f"{row['share']:.4%} ({row['n']:,} of {row['of']:,}, {row['verdict']})"
-        raise NotApplicable("the store has nothing that it could befall")
+        raise NotApplicable("the store has no rows that it could affect")
 
     def holds(found: str) -> bool:
         return found.endswith("as documented)")

@@ -1,4 +1,4 @@
-"""Do tasks wait longer where fewer machines may run them?
+"""Do tasks wait longer if fewer machines can run them?
 
 Waits of attempts by the share of machines that meet their constraints (at the end of the day of
 submission), in bands; tasks without constraints are the last band.  Observation 9 suspects this and not
@@ -135,7 +135,7 @@ def _ratio(result: pa.Table) -> float:
     tight = [row for row in found if row["share_below"] <= BANDS[2]]
     free = [row for row in found if row["share_below"] == FREE]
     if not tight or not free or not free[0]["mean"]:
-        raise NotApplicable("no task is so constrained, or none is free")
+        raise NotApplicable("no task has such a constraint, or every task has one")
     n = sum(row["n"] for row in tight)
     return float(sum(row["mean"] * row["n"] for row in tight) / n / free[0]["mean"])
 

@@ -1,4 +1,4 @@
-"""How often are running tasks evicted, how often do they fail, how often are they killed?
+"""How often are running tasks evicted or killed, and how often do they fail?
 
 Ends of running attempts per hour that attempts ran within the trace, per tier and per scheduling class.
 What was running at the start counts from there on; what runs at the end, up to there.
@@ -60,7 +60,7 @@ def compute(tables: Tables) -> pa.Table:
     )
     found = tables.fetch(sums, "sums").to_pylist()
     if not found:
-        raise NotApplicable("nothing ever runs")
+        raise NotApplicable("no task ever runs")
     return pa.Table.from_pylist(_cut(found))
 
 

@@ -1,4 +1,4 @@
-"""How long is it from one job to the next?
+"""How much time passes between job arrivals?
 
 Quantiles of the time between the first SUBMITs of neighbouring jobs within the trace, to the
 microsecond.

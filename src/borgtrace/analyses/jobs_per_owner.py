@@ -1,4 +1,4 @@
-"""How are jobs spread over users and programs?
+"""How are jobs distributed over users and programs?
 
 Jobs per user and per logical name (runs of one program share it), in descending order.  The
 last rank says how many there are.
@@ -48,7 +48,7 @@ def compute(tables: Tables) -> pa.Table:
                 {"kind": kind, "rank": rank, "n_jobs": int(n[rank - 1]), "share": float(n[:rank].sum() / n.sum())}
             )
     if not rows:
-        raise NotApplicable("no job tells its user or its logical name")
+        raise NotApplicable("no job has a user or a logical name")
     return pa.Table.from_pylist(rows)
 
 

@@ -1,4 +1,4 @@
-"""Do scheduling and execution take longer when the cell is fuller?
+"""Do scheduling and execution take longer when the cell is busier?
 
 One row per day: mean wait of what was scheduled and mean run of what ended on that day, beside the
 time-weighted mean number of pending and running tasks.  A claim of independence holds where the 95 %
@@ -50,7 +50,7 @@ def compute(tables: Tables) -> pa.Table:
     run = {row["day"]: (row["total"] / row["n"] / 1e6, row["n"]) for row in runs}
     days = sorted({*wait, *run, *loads})
     if not days:
-        raise NotApplicable("nothing happened within the trace")
+        raise NotApplicable("there is no event within the trace")
     return pa.table(
         {
             "day": pa.array(days, pa.int64()),
@@ -140,7 +140,7 @@ def correlation(result: pa.Table, column: str) -> Interval:
         raise NotApplicable("the trace is shorter than a week")
     found = rank_correlation(np.array([row[column] for row in whole]), np.array([row["mean_pending"] for row in whole]))
     if np.isnan(found.value):
-        raise NotApplicable("one of the two never changes")
+        raise NotApplicable("one of the two series is constant")
     return found
 
 

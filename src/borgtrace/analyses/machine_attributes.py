@@ -1,4 +1,4 @@
-"""What is known of machines besides their size?
+"""What is known about machines besides their size?
 
 One row per attribute name: on how many machines it ever stood, with how many values, how often it
 changed and how often it was taken away.

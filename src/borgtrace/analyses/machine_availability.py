@@ -90,7 +90,7 @@ def plot(result: pa.Table) -> alt.Chart:
 
     from borgtrace.analyses._charts import HEIGHT, WIDTH, long
 
-    series = {"cpu": "CPU there", "cpu_seen": "CPU seen", "memory": "memory there"}
+    series = {"cpu": "CPU available", "cpu_seen": "CPU of machines seen", "memory": "memory available"}
     chart: alt.Chart = (
         alt.Chart(long(result, ["hour"], series), title="Capacity of the cell", width=WIDTH, height=HEIGHT)
         .mark_line()

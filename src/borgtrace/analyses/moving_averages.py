@@ -45,7 +45,7 @@ def compute(tables: Tables, *, trailing: Microseconds = HOUR, step: Microseconds
     waits = tables.fetch(_sums(tasks, tasks.wait, tasks.schedule_time, step), "waits")
     runs = tables.fetch(_sums(tasks, tasks.run, tasks.end_time, step), "runs")
     if not waits.num_rows and not runs.num_rows:
-        raise NotApplicable("nothing was scheduled or ended within the trace")
+        raise NotApplicable("no task was scheduled or ended within the trace")
     steps = np.concatenate([waits["step"].to_numpy(), runs["step"].to_numpy()])
     first, last = int(steps.min()), int(steps.max())
     width = trailing // step

@@ -1,4 +1,4 @@
-"""How many tasks take more than they asked for, and how much more?
+"""How many tasks use more than they requested, and how much more?
 
 *Over* compares the mean of a window with the request (on the last SCHEDULE of the task); *peak* the
 largest maximum. Tasks of jobs with a request above zero.

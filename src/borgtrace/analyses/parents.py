@@ -1,4 +1,4 @@
-"""Does a job die with its parent?
+"""Do jobs end when their parent ends?
 
 A collection may name a parent whose end also ends it. Jobs are counted by how their last attempt
 ended, with and without a parent; of those with one, *after parent* counts the ends within `delay`

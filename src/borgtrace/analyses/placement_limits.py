@@ -131,7 +131,7 @@ def _broken(result: pa.Table, kind: str) -> float:
     for row in result.to_pylist():
         if row["kind"] == kind:
             return float(row["n_broken"] / row["n_starts"])
-    raise NotApplicable("no start is under this limit")
+    raise NotApplicable("no start is subject to this limit")
 
 
 CLAIMS = tuple(

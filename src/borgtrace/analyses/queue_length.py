@@ -1,4 +1,4 @@
-"""Does the queue grow, does the number of running tasks surge?
+"""Does the queue grow, and does the number of running tasks surge?
 
 Three counts at the end of every step, of tasks (instances of jobs):
 

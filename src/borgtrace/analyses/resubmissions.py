@@ -68,7 +68,7 @@ def _lumps(result: pa.Table) -> int:
     per_day = np.bincount(days, weights=result["n_again"].to_numpy())
     median = np.median(per_day)
     if median == 0:
-        raise NotApplicable("on most days no task is submitted again")
+        raise NotApplicable("no task is resubmitted on most days")
     busy = np.concatenate([[False], per_day > 2 * median])
     return int((busy[1:] & ~busy[:-1]).sum())
 
@@ -76,7 +76,7 @@ def _lumps(result: pa.Table) -> int:
 def _ratio(result: pa.Table) -> float:
     new = result["n_new"].to_numpy()
     if not np.median(new):
-        raise NotApplicable("in most hours no task is new")
+        raise NotApplicable("no new task arrives in most hours")
     return float(np.median(result["n_again"].to_numpy()) / np.median(new))
 
 

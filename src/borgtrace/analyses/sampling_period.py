@@ -1,4 +1,4 @@
-"""What margin does a sampling period need, and what would finer sampling buy?
+"""What margin does a sampling period need, and what would finer sampling gain?
 
 A reservation for one period is the mean usage of the period before, plus a margin; the margin for a
 violation rate is the smallest that all but that share of the task time stays within. Demand is
@@ -172,7 +172,7 @@ def _margin(result: pa.Table, demand: str, period: int, violation: float) -> flo
             if row["margin"] is None:
                 raise NotApplicable("no finite margin suffices")
             return float(row["margin"])
-    raise NotApplicable("no task was measured that way")
+    raise NotApplicable("no task was measured in this way")
 
 
 def _growth(result: pa.Table) -> float:

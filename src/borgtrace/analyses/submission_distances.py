@@ -1,4 +1,4 @@
-"""How straight are the curves of submission and completion, and which coincide?
+"""How straight are the curves of submission and completion, and which of them coincide?
 
 Sup distances between CDFs, exact to the microsecond: of each process to its chord (the straight line
 from the first counted event of any process to the last), and of each pair.  A curve is called linear
@@ -58,7 +58,7 @@ def compute(tables: Tables) -> pa.Table:
         raise NotApplicable("fewer than two instants with submissions, schedulings or completions")
     found = tables.fetch(_largest(instants, n, int(total["begin"]), max(length, 1)), "distances").to_pylist()
     if not found:
-        raise NotApplicable("nothing was counted")
+        raise NotApplicable("no event was counted")
     pairs = [(name, CHORD) for name in PROCESSES if n[name]]
     pairs += [(a, b) for a, b in combinations(PROCESSES, 2) if n[a] and n[b]]
     return pa.table(

@@ -108,7 +108,7 @@ def _lag_at_end(result: pa.Table) -> float:
     behind = result["submitted"].to_numpy() - result["scheduled"].to_numpy()
     before = np.percentile(behind[: len(behind) * 9 // 10], 95)
     if before <= 0:
-        raise NotApplicable("schedulings never trail submissions")
+        raise NotApplicable("scheduling never lags behind submission")
     return float(behind[-1] / before)
 
 

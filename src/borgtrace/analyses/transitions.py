@@ -1,4 +1,4 @@
-"""Which event follows which in the life of a task, and who says that it may?
+"""Which state transitions do tasks make, and which state graphs allow them?
 
 One row per pair of neighbouring events of an instance, in the order of the raw files (2011) or of the
 life cycle (2019), UPDATE_* events included.  The last columns say in whose picture the pair is legal:
@@ -44,7 +44,7 @@ def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
         ``"instances"`` or ``"collections"``.
     """
     if of not in ("instances", "collections"):
-        raise UsageError("of", "unknown thing", expected="instances or collections", got=of)
+        raise UsageError("of", "unknown entity", expected="instances or collections", got=of)
     steps = tables.instance_transitions if of == "instances" else tables.collection_transitions
     pairs = tables.fetch(steps.group_by(["from_type", "to_type"]).aggregate(n=steps.n.sum()), "pairs")
     arrows = list(zip(pairs["from_type"].to_pylist(), pairs["to_type"].to_pylist(), strict=True))

@@ -74,7 +74,7 @@ def ending_well(function: Callable[..., None]) -> Callable[..., None]:
             print(f"borgtrace: {error}", file=sys.stderr)
             raise typer.Exit(error.exit_code) from error
         except KeyboardInterrupt:
-            print("borgtrace: interrupted; run the same command again to go on", file=sys.stderr)
+            print("borgtrace: interrupted; run the same command again to continue", file=sys.stderr)
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             # Whoever read our output has had enough (``| head``); that is no failure.

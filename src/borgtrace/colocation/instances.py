@@ -66,7 +66,7 @@ class Instance:
     def fresh(self) -> Values:
         """Realizations of instantaneous usage that no estimator has seen, float32 (n, R)."""
         if self.draw_fresh is None:
-            raise UsageError("instance", "has no draws to judge by but those that were seen")
+            raise UsageError("instance", "has no unseen draws left to evaluate it")
         return self.draw_fresh()
 
     @cached_property

@@ -84,7 +84,7 @@ def _open(path: Path) -> pa.Table:
     except pa.ArrowInvalid as error:
         raise SourceError(str(path), "not a Parquet file", way_out=_WAY_OUT) from error
     if not table.num_rows:
-        raise SourceError(str(path), "a pool without tasks", way_out=_WAY_OUT)
+        raise SourceError(str(path), "the pool has no tasks", way_out=_WAY_OUT)
     return table.combine_chunks()
 
 

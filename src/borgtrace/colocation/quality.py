@@ -66,7 +66,7 @@ def overflow_counts(
     if starts.size and starts.max() >= values.shape[1]:
         raise UsageError(
             "evaluation",
-            "no realizations left to judge by",
+            "no realizations left for evaluation",
             expected=f"a first column below {values.shape[1]}",
             got=str(starts.max()),
         )

@@ -95,4 +95,4 @@ class Options:
         )
         for option, value, needed in fixed:
             if value != needed:
-                raise UsageError(option, "not what --compat original does", expected=str(needed), got=str(value))
+                raise UsageError(option, "conflicts with --compat original", expected=str(needed), got=str(value))

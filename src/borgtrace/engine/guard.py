@@ -206,7 +206,7 @@ def _check_node(node: Mapping[str, Any]) -> None:
     kind = node.get("type")
     if isinstance(kind, str) and kind.endswith("_NODE") and kind not in _QUERY_NODES:
         got = kind.removesuffix("_NODE").removesuffix("_QUERY")
-        raise UsageError("query", "a part of it writes", expected="SELECT only", got=got, way_out=_ONLY)
+        raise UsageError("query", "part of it writes", expected="SELECT only", got=got, way_out=_ONLY)
     if kind == "TABLE_FUNCTION":
         name = str(node["function"]["function_name"]).lower()
         if name not in TABLE_FUNCTIONS:

@@ -148,7 +148,7 @@ def _start(builder: Any, url: str) -> SparkSession:
     except Exception as error:  # Py4J and pyspark raise unrelated classes
         missing = "JAVA_GATEWAY_EXITED" in str(error) or "Java" in str(error).split("\n", 1)[0]
         way_out = _JAVA if missing else "check the address of the master and that it runs"
-        raise EngineError(url, "Spark does not start", got=_first_line(error), way_out=way_out) from error
+        raise EngineError(url, "Spark cannot start", got=_first_line(error), way_out=way_out) from error
     return session
 
 

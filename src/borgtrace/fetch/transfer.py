@@ -137,7 +137,7 @@ class Transfer:
             self._begin()
             raise Fault("the file changed on the server")
         if content_range(response)[0] != self._offset:
-            raise Fault("the server sent another range than was asked for")
+            raise Fault("the server sent another range than requested")
         self._append("ab", response.iter_raw())
 
     def _start_over(self, response: httpx.Response) -> None:

@@ -108,7 +108,7 @@ def _nothing(places: Iterable[Path]) -> SourceError:
         ", ".join(map(str, places)),
         "no trace files found",
         expected="2011 CSV parts or 2019 JSON or Parquet shards",
-        way_out="fetch some: borgtrace fetch --help, or make some: borgtrace synth --help",
+        way_out="get some with borgtrace fetch, or generate some with borgtrace synth",
     )
 
 
@@ -125,5 +125,5 @@ def _agree(sources: Sequence[Source]) -> None:
                 f"the files mix {what}",
                 expected="one per store",
                 got=listed,
-                way_out="ingest each into a store of its own",
+                way_out="ingest each into a separate store",
             )

@@ -61,7 +61,7 @@ def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identit
                 f"the store holds another {what}",
                 expected=expected or "none",
                 got=got or "none",
-                way_out="ingest into a store of its own",
+                way_out="ingest into a separate store",
             )
     return Identity(known.generation, cell, known.synthetic)
 

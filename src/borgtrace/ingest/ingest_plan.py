@@ -78,7 +78,7 @@ def require_disk(planned: IngestPlan, store: Path) -> None:
             "not enough free disk",
             expected=f"about {planned.disk_needed / 1e9:.1f} GB",
             got=f"{planned.disk_free / 1e9:.1f} GB",
-            way_out="free some, or take part of the trace and ingest --stage-only part by part",
+            way_out="free some, or ingest the trace part by part with --stage-only",
         )
 
 

@@ -178,5 +178,5 @@ def _be_strict(manifest: Manifest, layout: Layout) -> None:
             "rows were refused",
             expected="none",
             got=f"{refused}",
-            way_out=f"look at them: {layout.quarantine}, or leave --strict out",
+            way_out=f"look at them: {layout.quarantine}, or omit --strict",
         )

@@ -76,7 +76,7 @@ def _same_part_twice(first: Source, second: Source) -> None:
         "two different files claim to be the same part",
         expected=f"the content of {first.path}",
         got="another",
-        way_out="ingest each into a store of its own, or leave one out",
+        way_out="ingest each into a separate store, or leave one out",
     )
 
 
@@ -94,5 +94,5 @@ def _changed(source: Source, entry: SourceEntry) -> SourceError:
         "the source has changed since it was ingested",
         expected=f"{entry.size} bytes, sha256 {entry.sha256[:12]}…",
         got=f"{source.size} bytes of other content",
-        way_out="take the new content with --replace",
+        way_out="accept the new content with --replace",
     )

@@ -184,5 +184,5 @@ def _cell_of(path: Path, dialect: Dialect) -> str:
 def _not_a_trace(path: Path, got: str) -> SourceError:
     shown = repr(got if len(got) <= 40 else got[:40] + "…")
     return SourceError(
-        str(path), "not part of a trace", expected=_EXPECTED, got=shown, way_out="leave it out, or fetch it again"
+        str(path), "not part of a trace", expected=_EXPECTED, got=shown, way_out="remove it, or fetch it again"
     )

@@ -175,5 +175,5 @@ def _lost(layout: Layout, what: str, expected: int, got: int) -> StoreError:
         f"rows of {what} are not conserved",
         expected=f"{expected} rows",
         got=f"{got}",
-        way_out="this is a bug of borgtrace: nothing was put in place; please report it",
+        way_out="this is a bug in borgtrace, and the store was not changed; please report it",
     )

@@ -32,7 +32,7 @@ def open_stream(path: Path, *, is_gzip: bool) -> Iterator[BinaryIO]:
             # ISA-L inflates faster than zlib and DuckDB do, and verifies the checksum at the end.
             yield igzip.GzipFile(fileobj=raw, mode="rb") if is_gzip else raw
     except EOFError as error:
-        raise SourceError(str(path), "gzip data end early: the file is truncated", way_out="fetch it again") from error
+        raise SourceError(str(path), "gzip data ends early: the file is truncated", way_out="fetch it again") from error
     except DAMAGE as error:
         raise damaged(path, error) from error
     except PermissionError as error:
@@ -41,7 +41,7 @@ def open_stream(path: Path, *, is_gzip: bool) -> Iterator[BinaryIO]:
 
 def damaged(path: Path, error: Exception) -> SourceError:
     """Return the error for damaged gzip data."""
-    return SourceError(str(path), f"gzip data are damaged ({error})", way_out="fetch it again")
+    return SourceError(str(path), f"gzip data is damaged ({error})", way_out="fetch it again")
 
 
 def sha256_of(path: Path) -> str:

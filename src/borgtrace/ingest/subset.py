@@ -58,7 +58,7 @@ class Cut:
         if sum(given) != 1:
             raise UsageError(
                 "subset",
-                "one thing to keep must be named",
+                "choose exactly one selection",
                 expected="one of --jobs, --machines, --time, --fraction",
                 got=str(sum(given)),
             )
@@ -127,7 +127,7 @@ def _copy(
         files[name] = sorted((work / name).glob("part-*.parquet"))
     done = finish(connection, files, held.dialect, work, progress)
     if not done.rows["tasks"] and not done.rows["collection_events"]:
-        raise UsageError("subset", "nothing is left", way_out="look at what there is: borgtrace info STORE")
+        raise UsageError("subset", "nothing is left", way_out="see what the store holds: borgtrace info STORE")
     return replace(
         held,
         code_version=__version__,

@@ -82,5 +82,5 @@ def _watch(parent: int) -> None:
 def disk_full(store: Path) -> BorgtraceError:
     """Return the error for a full disk."""
     return StoreError(
-        str(store), "the disk is full", way_out="free some and run the same command again: staged files are kept"
+        str(store), "the disk is full", way_out="free some disk and run the same command again: staged files are kept"
     )

@@ -40,7 +40,7 @@ MACHINE_EVENT_TYPE = Enum(
 )
 MISSING_TYPE = Enum(
     "missing_type",
-    "Why an event had to be made up or is uncertain.",
+    "Why an event had to be synthesized, or is uncertain.",
     (
         "SNAPSHOT_BUT_NO_TRANSITION",
         "NO_SNAPSHOT_OR_TRANSITION",

@@ -43,7 +43,7 @@ def capacity_at(store: Store, machine: int, time: int | None = None) -> Capacity
     if not rows:
         raise UsageError(
             "machine",
-            "machine_events does not know it" + ("" if time is None else " by then"),
+            "no such machine in machine_events" + ("" if time is None else " at that time"),
             got=str(machine),
             way_out='list some: borgtrace sql STORE "select distinct machine_id from machine_events limit 9"',
         )

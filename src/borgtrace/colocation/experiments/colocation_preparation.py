@@ -1,4 +1,4 @@
-"""Which tasks does the colocation study look at, and what was dropped?
+"""Which tasks does the colocation study use, and which were dropped?
 
 The preparation of Janus & Rzadca (SoCC'17, §2.2), step by step, with what each step touched of what the steps
 before it left: failing tasks, tasks that never used CPU, short tasks; then a random sample of at most N.
@@ -54,7 +54,7 @@ def _step(result: pa.Table, start: str) -> dict[str, Any]:
     for row in result.to_pylist():
         if row["name"].startswith(start) and row["n_before"]:
             return dict(row)
-    raise NotApplicable("the pool does not say")
+    raise NotApplicable("the pool does not record it")
 
 
 def _share(result: pa.Table, start: str) -> float:

@@ -104,7 +104,7 @@ def _coefficient(result: pa.Table, series: str, name: str) -> float:
     for row in result.to_pylist():
         if row["series"] == series and row[name] is not None:
             return float(row[name])
-    raise NotApplicable("all tasks have one mean")
+    raise NotApplicable("all tasks have the same mean")
 
 
 def _near(series: str, name: str, published: float) -> Claim:

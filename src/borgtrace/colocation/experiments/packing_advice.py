@@ -1,4 +1,4 @@
-"""Which overcommit value should this cell use, and why that one?
+"""Which overcommit value should this cell use, and why?
 
 Every way of packing (the paper's estimators, those past it at half, once and twice the target, and requests divided by
 an overcommit factor) is tried on one set of random instances; advised is the one with the fewest machines whose
@@ -98,7 +98,7 @@ def advised(result: pa.Table) -> Row:
     for row in result.to_pylist():
         if row["is_advised"]:
             return dict(row)
-    raise NotApplicable("no way of packing keeps the target")
+    raise NotApplicable("no packing meets the target")
 
 
 def advice(result: pa.Table) -> str:

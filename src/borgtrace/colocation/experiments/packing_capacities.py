@@ -1,4 +1,4 @@
-"""Do the estimators keep their promise on smaller and larger machines?
+"""Do the estimators meet their target on smaller and larger machines?
 
 Fig. 11 of Janus & Rzadca (SoCC'17): capacities from half to five times the largest machine of the trace, with and
 without rebalancing.  Large machines hold more tasks, whose sum is closer to a Gaussian; on small ones some tasks fit

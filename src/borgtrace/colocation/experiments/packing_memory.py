@@ -1,4 +1,4 @@
-"""How many machines does it take when memory must fit too?
+"""How many machines are needed when memory must fit too?
 
 Past Janus & Rzadca (SoCC'17): CPU is rate-limited, so a probability of overflow may be promised (ρ = .001); memory is
 value-limited, exceeding it kills, so it gets a test of its own: the maximum seen, or a Gaussian tail of 10⁻⁵.  First

@@ -1,4 +1,4 @@
-"""What happens when tasks come and go, and nothing is known of them at first?
+"""What happens when tasks come and go, and are unknown at first?
 
 Past Janus & Rzadca (SoCC'17): tasks arrive when they did, are placed by any estimator from what has been
 measured before that moment, and leave; nobody migrates.  New tasks are guessed from earlier tasks of the same

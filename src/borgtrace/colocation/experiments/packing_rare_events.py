@@ -1,4 +1,4 @@
-"""Which estimator keeps a promise of 99.9 %?
+"""Which estimators meet a target of 99.9 %?
 
 Past Janus & Rzadca (SoCC'17), their future work: GPA overflows 60 % more often than it promises at ρ = .001, because
 the sum of a few bursty tasks is skewed.  Here every estimator with a target runs at ρ = .001 on the pool and on a
@@ -135,14 +135,14 @@ def _kept(row: Row) -> float:
 def _convolution(result: pa.Table, pool: str, is_rebalanced: bool = False) -> Row:
     row = _of(result, pool, "convolution", is_rebalanced)
     if row["q"] == 0 or row["q_error"] > 0.02 * row["q"]:
-        raise NotApplicable("too few realizations or tasks to tell q to 2 %")
+        raise NotApplicable("too few realizations or tasks to estimate q within 2 %")
     return row
 
 
 def _excess_machines(result: pa.Table, pool: str) -> float:
     row = _convolution(result, pool)
     if row["matched_machines"] is None:
-        raise NotApplicable("GPA reaches no such overflow")
+        raise NotApplicable("GPA never overflows that often")
     return float(row["machines"] / row["matched_machines"] - 1)
 
 

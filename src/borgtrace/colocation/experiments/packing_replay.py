@@ -1,4 +1,4 @@
-"""Does the promise survive real time?
+"""Is the target met in real time?
 
 Past Janus & Rzadca (SoCC'17), who judge by independent draws: tasks that ran through the same hours are placed from
 their empirical distributions, then their real windows are replayed.  *draws*: independent draws, as in the paper;

@@ -1,4 +1,4 @@
-"""What does it save to promise best-effort tasks less?
+"""How much does a laxer target for best-effort tasks save?
 
 Past Janus & Rzadca (SoCC'17): production and best-effort tasks share machines.  Production has precedence, so it
 suffers when production alone exceeds the machine (target ρ = .001), best-effort when all together do (target .05).

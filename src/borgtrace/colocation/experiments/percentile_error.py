@@ -1,4 +1,4 @@
-"""How far off are the high percentiles of a total if it is taken for normal?
+"""How far off are the high percentiles of a total if it is assumed to be normal?
 
 Fig. 6 of Janus & Rzadca (SoCC'17): for random samples of N tasks, (F⁻¹(k) − P_k) / P_k at k = 95, 99 and
 99.9 %, where F is the normal law whose mean and variance are the sums of the tasks' own (ddof 0) and P_k

@@ -1,4 +1,4 @@
-"""How many random seconds of CPU usage tell a task's mean?
+"""How many random seconds of CPU usage determine a task's mean?
 
 Fig. 1 of Janus & Rzadca (SoCC'17): per task with at least k windows, the mean of k random one-second
 samples x̄ is compared with the mean of all its window averages ȳ, as (ȳ − x̄) / ȳ; shown is how this

@@ -55,7 +55,7 @@ def compute(study: Study, options: Options) -> pa.Table:
             found = np.clip((unit[pairs[:, 0]] * unit[pairs[:, 1]]).sum(axis=1), -1, 1)
             rows += _rows(scope, found, len(span.tasks), span.slots)
     if not rows:
-        raise NotApplicable("fewer than two tasks of the same hours change at all")
+        raise NotApplicable("fewer than two tasks of the same hours have varying usage")
     return pa.Table.from_pylist(rows)
 
 

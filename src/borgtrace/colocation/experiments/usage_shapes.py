@@ -1,4 +1,4 @@
-"""Which shapes do the distributions of CPU usage take?
+"""Which shapes do the distributions of CPU usage have?
 
 Fig. 4 of Janus & Rzadca (SoCC'17): each long task becomes a histogram of its one-second samples in 100
 cells of a hundredth of a machine (the last cell also takes what lies above), and k-means (Euclidean) groups

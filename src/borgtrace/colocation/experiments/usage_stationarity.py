@@ -1,4 +1,4 @@
-"""Does a task's CPU usage keep its distribution over time?
+"""Does the distribution of a task's CPU usage change over time?
 
 §3.4 of Janus & Rzadca (SoCC'17): two random windows of Δ samples each of one task are compared by the two-
 sample Kolmogorov–Smirnov test at 5 %, for Δ = 12, 24, 36 (one to three hours of five minutes).  Window k

@@ -20,7 +20,7 @@ from borgtrace.schema.types import Column, Table
 
 _STATE = (
     code("type", "event_type", "What happened, a step of the life cycle.", nullable=False),
-    code("missing_type", "missing_type", "Why the event was made up, NULL when nothing is missing."),
+    code("missing_type", "missing_type", "Why the event was synthesized; NULL if nothing is missing."),
     COLLECTION_TYPE,
     number(
         "scheduling_class",
@@ -75,9 +75,9 @@ INSTANCE_EVENTS = Table(
         ON_DEDICATED_MACHINE,
         number("alloc_collection_id", "int64", "id", "Alloc set that the instance runs in."),
         number("alloc_instance_index", "int32", "id", "Alloc instance that the instance runs in."),
-        amount("cpu_request", "CPU asked for, as a fraction of the largest machine."),
-        amount("memory_request", "Memory asked for, as a fraction of the largest machine."),
-        amount("disk_request", "Local disk space asked for, as a fraction of the largest machine."),
+        amount("cpu_request", "Requested CPU, as a fraction of the largest machine."),
+        amount("memory_request", "Requested memory, as a fraction of the largest machine."),
+        amount("disk_request", "Requested local disk space, as a fraction of the largest machine."),
         Column(
             "needs_different_machine",
             "bool",
@@ -98,7 +98,7 @@ INSTANCE_CONSTRAINTS = Table(
         time("time", "When the event that carries the constraint happened."),
         key("name", "string", "id", "Name of the machine attribute (hash)."),
         code("relation", "relation", "How attribute and value are compared.", nullable=False),
-        Column("value", "string", "1", "Value to compare with; empty text is a value of its own."),
+        Column("value", "string", "1", "Value to compare with; empty text is a value, not NULL."),
         key("position", "int32", "id", "Place, from 0, in the event's list of constraints."),
         *PROVENANCE,
     ),
