@@ -6,7 +6,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 
 from borgtrace.datasets._padding import pad
 from borgtrace.datasets.formats import BufferedTraces
-from borgtrace.datasets.trace_files import TraceFiles
 from borgtrace.errors import UsageError
 
 Item = TypeVar("Item")
@@ -66,30 +64,6 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.lengths)
-
-
-def batches(
-    traces: TraceFiles,
-    size: int,
-    *,
-    seed: int | None = None,
-    epoch: int = 0,
-    fill: float = 0.0,
-    threads: int = 2,
-    is_verified: bool = False,
-) -> Iterator[Batch]:
-    """Yield batches; see :meth:`borgtrace.datasets.dataset.TraceSet.batches`."""
-
-    def load(numbered: tuple[int, Path]) -> list[Batch]:
-        rng = None if seed is None else np.random.default_rng([seed, epoch, numbered[0]])
-        return batches_of(traces.buffered(numbered[1], is_verified=is_verified), size, rng, fill, traces.width)
-
-    paths = traces.paths
-    files = np.arange(len(paths))
-    if seed is not None:
-        files = np.random.default_rng([seed, epoch]).permutation(files)
-    for loaded in ahead(load, [(int(k), paths[k]) for k in files], threads):
-        yield from loaded
 
 
 def check_size(option: str, size: int) -> None:

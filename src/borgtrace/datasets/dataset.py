@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from borgtrace.datasets import scaling
-from borgtrace.datasets.batches import Batch, batches, check_size
+from borgtrace.datasets.batches import Batch, ahead, batches_of, check_size
 from borgtrace.datasets.metadata import Metadata, read
 from borgtrace.datasets.trace_files import TraceFiles
 
@@ -93,7 +94,16 @@ class TraceSet(TraceFiles):
             `size` is below 1.
         """
         check_size("size", size)
-        return batches(self, size, seed=seed, epoch=epoch, fill=fill, threads=threads, is_verified=is_verified)
+
+        def load(number: int) -> list[Batch]:
+            rng = None if seed is None else np.random.default_rng([seed, epoch, number])
+            read = self.buffered(self.paths[number], is_verified=is_verified)
+            return batches_of(read, size, rng, fill, self.width)
+
+        order = np.arange(len(self.paths))
+        if seed is not None:
+            order = np.random.default_rng([seed, epoch]).permutation(order)
+        return chain.from_iterable(ahead(load, order.tolist(), threads))
 
     def torch(self, **options: Any) -> TraceDataset:
         """Return a :class:`torch.utils.data.IterableDataset`; see :mod:`borgtrace.datasets.pytorch`."""

@@ -35,21 +35,21 @@ class Gatherer:
         The series, in order.
     arrays
         Column of each feature, shape (rows of the store,).
-    start, duration
-        Start and length of all windows, seconds; given where traces are put on a grid.
+    times
+        Start and length of all windows, seconds, where traces are put on a grid; else None.
     """
 
     features: tuple[SeriesFeature, ...]
     arrays: tuple[NDArray[Any], ...]
-    start: NDArray[Any] | None = None
-    duration: NDArray[Any] | None = None
+    times: tuple[NDArray[Any], NDArray[Any]] | None
 
     @classmethod
     def of(cls, store: Store, features: Sequence[SeriesFeature], gaps: Gaps) -> Gatherer:
         """Open the columns; one that has no array yet gets it now."""
         arrays = tuple(np.asarray(store.array(feature.column)) for feature in features)
-        times = (np.asarray(store.array(name)) for name in ("start_time", "duration"))
-        return cls(tuple(features), arrays, *(times if gaps == "grid" else ()))
+        is_grid = gaps == "grid"
+        times = (np.asarray(store.array("start_time")), np.asarray(store.array("duration"))) if is_grid else None
+        return cls(tuple(features), arrays, times)
 
     def gather(self, traces: TraceIndex, index: Index) -> tuple[Index, list[Values]]:
         """Copy the traces at `index` into this thread's reused memory.
@@ -67,39 +67,16 @@ class Gatherer:
         gathered = []
         for k, (feature, array) in enumerate(zip(self.features, self.arrays, strict=True)):
             series = reused_array(f"series {k}", int(offsets[-1]), np.float32)
-            if self.start is not None and self.duration is not None:
-                self._grid(feature, array, traces, index, offsets, series)
-            else:
+            if self.times is None:
                 (gather_elapsed if feature.is_elapsed else gather)(array, first, offsets, series)
+            elif feature.is_elapsed:
+                slots = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
+                series[:] = slots * GRID_SECONDS
+            else:
+                windows, slot = traces.n_windows[index], traces.slot[index]
+                gather_grid(array, *self.times, first, windows, GRID_SECONDS, slot, offsets, series)
             gathered.append(series)
         return offsets, gathered
-
-    def _grid(
-        self,
-        feature: SeriesFeature,
-        array: NDArray[Any],
-        traces: TraceIndex,
-        index: Index,
-        offsets: Index,
-        series: Values,
-    ) -> None:
-        if feature.is_elapsed:
-            slots = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
-            series[:] = slots * GRID_SECONDS
-            return
-        if self.start is None or self.duration is None:
-            raise ValueError("a grid needs the times of windows")
-        gather_grid(
-            array,
-            self.start,
-            self.duration,
-            traces.first_row[index],
-            traces.n_windows[index],
-            GRID_SECONDS,
-            traces.slot[index],
-            offsets,
-            series,
-        )
 
 
 def spans(length: Index, points: int = POINTS) -> Iterator[tuple[int, int]]:

@@ -57,17 +57,8 @@ def scaling_of(feature: str, method: Method, measured: Numbers) -> Scaling:
     offset, divisor = {"standard": (mean, deviation), "minmax": (low, high - low), "none": (0.0, 1.0)}[method]
     if not count:
         offset, divisor = 0.0, 1.0
-    return Scaling(
-        feature,
-        method,
-        offset,
-        divisor or 1.0,
-        int(count),
-        mean,
-        deviation,
-        low if count else None,
-        high if count else None,
-    )
+    extremes = (low, high) if count else (None, None)
+    return Scaling(feature, method, offset, divisor or 1.0, int(count), mean, deviation, *extremes)
 
 
 def measure_series(series: Sequence[Series]) -> Numbers:

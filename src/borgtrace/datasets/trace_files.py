@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from borgtrace.datasets.formats import FORMATS, BufferedTraces, TraceArrays, concatenated
+from borgtrace.datasets.formats import FORMATS, BufferedTraces, TraceArrays, concatenated, read_buffered
 from borgtrace.datasets.metadata import File, Metadata
 
 
@@ -42,7 +42,7 @@ class TraceFiles:
 
     def buffered(self, path: Path, *, is_verified: bool = True) -> BufferedTraces:
         """Read one file for batches; what it returns is valid until this thread reads its next file."""
-        return FORMATS[self.metadata.format].read_buffered(path, self.metadata.names, is_verified=is_verified)
+        return read_buffered(self.metadata.format, path, self.metadata.names, is_verified=is_verified)
 
     def arrays(self, path: Path, *, is_verified: bool = True) -> TraceArrays:
         """Read (or map) one file."""

@@ -28,6 +28,7 @@ __all__ = [
     "buffered",
     "concatenated",
     "empty",
+    "read_buffered",
     "side_by_side",
     "suffix_of",
 ]
@@ -44,11 +45,15 @@ class Format(Protocol):
     def read(self, path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceArrays:
         """Read one file."""
 
-    def read_buffered(self, path: Path, names: FeatureNames, *, is_verified: bool = True) -> BufferedTraces:
-        """Read one file for batches; valid until the thread reads its next file."""
-
 
 FORMATS: dict[str, Format] = {"tfrecord": tfrecord, "parquet": parquet, "npz": npz}
+
+
+def read_buffered(name: str, path: Path, names: FeatureNames, *, is_verified: bool = True) -> BufferedTraces:
+    """Read one file of format `name` for batches; valid until the thread reads its next file."""
+    if name == "tfrecord":  # records are laid into batches from where they are in the file
+        return tfrecord.read_buffered(path, names, is_verified=is_verified)
+    return buffered(FORMATS[name].read(path, names, is_verified=is_verified))
 
 
 def suffix_of(name: str, *, is_compressed: bool) -> str:

@@ -17,15 +17,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from borgtrace.datasets.formats.arrays import (
-    IDENTITY,
-    BufferedTraces,
-    FeatureNames,
-    TraceArrays,
-    buffered,
-    concatenated,
-    side_by_side,
-)
+from borgtrace.datasets.formats.arrays import IDENTITY, FeatureNames, TraceArrays, concatenated, side_by_side
 
 SERIES, MASK, OFFSETS = "data", "mask", "offsets"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -62,11 +54,6 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
         side_by_side([arrays[name] for name in names.numbers], rows, np.float32),
         side_by_side([arrays[name] for name in names.words], rows, np.int64),
     )
-
-
-def read_buffered(path: Path, names: FeatureNames, *, is_verified: bool = True) -> BufferedTraces:
-    """Read one file for batches."""
-    return buffered(read(path, names, is_verified=is_verified))
 
 
 def _members(part: TraceArrays, names: FeatureNames) -> dict[str, Array]:

@@ -12,15 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from borgtrace.datasets.formats.arrays import (
-    IDENTITY,
-    BufferedTraces,
-    FeatureNames,
-    Index,
-    TraceArrays,
-    buffered,
-    side_by_side,
-)
+from borgtrace.datasets.formats.arrays import IDENTITY, FeatureNames, Index, TraceArrays, side_by_side
 
 
 def schema(names: FeatureNames) -> pa.Schema:
@@ -69,11 +61,6 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
         side_by_side([table.column(name).to_numpy() for name in names.numbers], table.num_rows, np.float32),
         _codes(table, names),
     )
-
-
-def read_buffered(path: Path, names: FeatureNames, *, is_verified: bool = True) -> BufferedTraces:
-    """Read one file for batches."""
-    return buffered(read(path, names, is_verified=is_verified))
 
 
 def _table(part: TraceArrays, names: FeatureNames) -> pa.Table:

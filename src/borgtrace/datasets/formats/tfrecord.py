@@ -12,7 +12,6 @@ import zlib
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -36,13 +35,13 @@ def write(path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_c
     count = 0
     entries = _Entries(names)
     compressor = zlib.compressobj(6, zlib.DEFLATED, _GZIP) if is_compressed else None
-    with path.open("wb", buffering=0) as file:
+    with path.open("wb") as file:
         for part in parts:
             encoded = entries.encode(part).data
-            _write_all(file, compressor.compress(encoded) if compressor else encoded)
+            file.write(compressor.compress(encoded) if compressor else encoded)
             count += len(part)
         if compressor:
-            _write_all(file, compressor.flush())
+            file.write(compressor.flush())
     return count
 
 
@@ -106,12 +105,6 @@ def _smallest(names: tuple[str, ...]) -> int:
 
 def _table(name: str, rows: int, columns: int) -> Index:
     return reused_array(name, rows * columns, np.int64).reshape(rows, columns)
-
-
-def _write_all(file: BinaryIO, data: memoryview | bytes) -> None:
-    view = memoryview(data)
-    while view.nbytes:
-        view = view[file.write(view) :]
 
 
 class _Entries:
@@ -184,12 +177,9 @@ def _field(number: int, content: bytes) -> bytes:
 def _bytes(path: Path) -> Buffer:
     if path.suffix == ".gz":
         return np.frombuffer(zlib.decompress(path.read_bytes(), _GZIP), np.uint8)
-    with path.open("rb", buffering=0) as file:
+    with path.open("rb") as file:
         buffer = reused_array("file", os.fstat(file.fileno()).st_size, np.uint8)
-        view = buffer.data
-        while view.nbytes and (count := file.readinto(view)):
-            view = view[count:]
-    return buffer[: buffer.size - view.nbytes]
+        return buffer[: file.readinto(buffer.data)]
 
 
 def _numbers(buffer: Buffer, position: Index) -> NDArray[np.float32]:

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 from borgtrace.errors import UsageError
 from borgtrace.schema import TABLES
+from borgtrace.schema.dialects import GOOGLE_2011
 
 FileFormat = Literal["csv", "sqlite"]
 Key = Literal["job", "task"]
@@ -15,25 +16,8 @@ SUFFIXES = {"csv": ".csv", "sqlite": ".sqlite3"}
 DEFAULT_COLUMNS = ("start_time", "collection_id", "instance_index", "average_cpu")
 MAX_DIGITS = 8
 
-NAMES_2011 = {
-    "start_time": "start time",
-    "end_time": "end time",
-    "collection_id": "job ID",
-    "instance_index": "task index",
-    "machine_id": "machine ID",
-    "average_cpu": "CPU rate",
-    "average_memory": "canonical memory usage",
-    "assigned_memory": "assigned memory usage",
-    "unmapped_page_cache_memory": "unmapped page cache",
-    "page_cache_memory": "total page cache",
-    "maximum_memory": "maximum memory usage",
-    "mean_disk_io_time": "disk I/O time",
-    "mean_disk_space": "local disk space usage",
-    "maximum_cpu": "maximum CPU rate",
-    "maximum_disk_io_time": "maximum disk IO time",
-    "sampled_cpu": "sampled CPU usage",
-}
-"""Names in the official ``schema.csv``; every other column has blanks for its underscores."""
+_OFFICIAL = {field.column: field.name for field in GOOGLE_2011.tables["task_usage"].fields}
+"""Names in the official ``schema.csv`` of 2011; every other column has blanks for its underscores."""
 
 _EXPORTED = ("int64", "int32", "float32", "bool")
 """Types of the columns that a cell of a text file or of SQLite can hold."""
@@ -92,7 +76,7 @@ class JobsLayout:
     @property
     def titles(self) -> tuple[str, ...]:
         """Names of the columns in SQLite."""
-        return tuple(NAMES_2011.get(name, name.replace("_", " ")) for name in self.columns)
+        return tuple(_OFFICIAL.get(name, name.replace("_", " ")) for name in self.columns)
 
     @property
     def path_sql(self) -> str:
