@@ -17,7 +17,7 @@ from pathlib import Path
 
 from borgtrace.engine.duckdb import raw_connection
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.recipe import Tables, find_recipe
+from borgtrace.recipe import EngineTables, find_recipe
 from borgtrace.synth import generate
 
 MEMORY, THREADS = "4GB", 2
@@ -103,7 +103,7 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         stores = [cell(Path(folder) / str(n), n, options.hours) for n in options.machines]
-        small, large = (Tables.of(store, memory=MEMORY, threads=THREADS) for store in stores)
+        small, large = (EngineTables.of(store, memory=MEMORY, threads=THREADS) for store in stores)
         rows = [tables.n_rows("instance_usage") for tables in (small, large)]
         for tables in (small, large):
             assert tables.instance_attempts is not None  # shared by several questions, computed once

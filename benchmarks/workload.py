@@ -25,7 +25,7 @@ from borgtrace.engine import connect, read_table
 from borgtrace.engine.duckdb import raw_connection
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.lifecycle import Cache
-from borgtrace.recipe import Tables, find_recipe
+from borgtrace.recipe import EngineTables, Tables, find_recipe
 from borgtrace.schema import TABLES
 from borgtrace.synth import generate
 
@@ -102,7 +102,7 @@ def our_tables(events: Path, folder: Path) -> Tables:
     con = connect(memory=MEMORY, threads=THREADS)
     table = read_table(con, TABLES["instance_events"], [str(events)])
     cache = Cache(folder / "cache", "0" * 64)
-    return Tables({"instance_events": table}, generation="2011", cache=cache, n_rows={"instance_events": 1})
+    return EngineTables({"instance_events": table}, generation="2011", cache=cache, n_rows={"instance_events": 1})
 
 
 def their_connection(events: Path) -> duckdb.DuckDBPyConnection:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from borgtrace.analyses import change_sketch
-from borgtrace.analyses._sketch import buckets, locate, middle, rank
+from borgtrace.analyses._ddsketch import buckets, locate, middle, rank
 from tests.analyses.tiny import answer, tiny, window
 
 VALUES = st.lists(st.floats(1e-9, 1e9) | st.just(0.0), min_size=1, max_size=60)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from borgtrace.recipe import Tables, find_recipe
+from borgtrace.recipe import EngineTables, Tables, find_recipe
 
 
 @pytest.fixture(scope="module")
 def tables(real_store: Path) -> Tables:
-    return Tables.of(real_store)
+    return EngineTables.of(real_store)
 
 
 def rows(name: str, tables: Tables, **parameters: Any) -> list[dict[str, Any]]:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from borgtrace.analyses._allocation import allocation_changes
-from borgtrace.recipe import Tables, find_recipe
+from borgtrace.recipe import EngineTables, Tables, find_recipe
 
 
 @pytest.fixture(scope="module")
 def tables(real_store: Path) -> Tables:
-    return Tables.of(real_store)
+    return EngineTables.of(real_store)
 
 
 CPU_CAPACITY, MEMORY_CAPACITY = 6603.25, 5862.75

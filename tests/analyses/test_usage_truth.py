@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.recipe import Tables, find_recipe
+from borgtrace.recipe import EngineTables, find_recipe
 from borgtrace.synth import generate
 
 
@@ -24,7 +24,7 @@ class Cell:
         generate(self.raw, generation, 12, 6.0, 6)
         ingest([self.raw], folder / "store", IngestOptions(jobs=1))
         self.truth: dict[str, Any] = json.loads((self.raw / "truth.json").read_text())
-        self.tables = Tables.of(folder / "store")
+        self.tables = EngineTables.of(folder / "store")
 
     def ask(self, name: str) -> list[dict[str, Any]]:
         result = find_recipe(name).run(self.tables)

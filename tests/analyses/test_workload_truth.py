@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.engine import connect, read_table
-from borgtrace.recipe import Tables, find_recipe
+from borgtrace.recipe import EngineTables, Tables, find_recipe
 from borgtrace.schema import TABLES
 
 LIFE_CYCLE = (
@@ -56,7 +56,7 @@ def cell(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(scope="module")
 def tables(cell: Path) -> Tables:
-    return Tables.of(cell / "store")
+    return EngineTables.of(cell / "store")
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def shuffled(cell: Path, folder: Path, generation: str, parts: int) -> Tables:
                 pq.write_table(whole.take(places), path)
                 paths.append(str(path))
         read[name] = read_table(con, table, paths)
-    return Tables(read, generation=generation)
+    return EngineTables(read, generation=generation)
 
 
 def test_answers_do_not_depend_on_row_order_or_files(cell: Path, tables: Tables, tmp_path: Path) -> None:

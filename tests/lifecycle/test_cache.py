@@ -7,7 +7,7 @@ import pytest
 from borgtrace.engine import connect, read_table
 from borgtrace.lifecycle import Cache, cache, code_version
 from borgtrace.lifecycle.pieces import pieces
-from borgtrace.recipe import Tables
+from borgtrace.recipe import EngineTables, Tables
 from borgtrace.schema import TABLES
 from tests.analyses.tiny import arrow
 from tests.lifecycle.lives import life, rows, tables
@@ -25,7 +25,7 @@ def part(tmp_path: Path) -> Path:
 def opened(part: Path, digest: str = "d" * 64) -> Tables:
     con = connect(memory="300MB")
     events = read_table(con, TABLES["instance_events"], [str(part)])
-    return Tables({"instance_events": events}, cache=Cache(part.parent / "cache", digest))
+    return EngineTables({"instance_events": events}, cache=Cache(part.parent / "cache", digest))
 
 
 def test_a_derived_table_is_computed_once_and_kept_beside_the_store(part: Path) -> None:
@@ -54,7 +54,7 @@ def test_nothing_incomplete_is_left_or_read(part: Path) -> None:
 
 def test_without_a_directory_tables_stay_in_memory(part: Path) -> None:
     con = connect(memory="300MB")
-    tables = Tables({"instance_events": read_table(con, TABLES["instance_events"], [str(part)])})
+    tables = EngineTables({"instance_events": read_table(con, TABLES["instance_events"], [str(part)])})
     assert tables.n_rows("instance_occupancy") == 3
     assert not (part.parent / "cache").exists()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from borgtrace.errors import EngineError
-from borgtrace.recipe import Tables
+from borgtrace.recipe import EngineTables, Tables
 
 
 def _build(folder: Path, generation: str, machines: int, hours: float) -> Path:
@@ -41,13 +41,13 @@ def tiny_cells(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 @pytest.fixture(scope="session")
 def duckdb_tables(cells: dict[str, Path]) -> dict[str, Tables]:
     """The synthetic cells on DuckDB, opened once: questions share what they derive."""
-    return {generation: Tables.of(cell / "store") for generation, cell in cells.items()}
+    return {generation: EngineTables.of(cell / "store") for generation, cell in cells.items()}
 
 
 @pytest.fixture(scope="session")
 def spark_tables(cells: dict[str, Path]) -> Iterator[dict[str, Tables]]:
     """The synthetic cells on Spark's local threads."""
     try:
-        yield {generation: Tables.of(cell / "store", "local[2]") for generation, cell in cells.items()}
+        yield {generation: EngineTables.of(cell / "store", "local[2]") for generation, cell in cells.items()}
     except EngineError as error:
         pytest.skip(f"Spark is not there: {error}")

@@ -23,7 +23,7 @@ _ASK = """
 import json, sys
 from borgtrace.recipe import Tables, find_recipe
 url, store, *names = sys.argv[1:]
-tables = Tables.of(store, url, memory="900MB")
+tables = EngineTables.of(store, url, memory="900MB")
 answers = {}
 for name in names:
     result = find_recipe(name).run(tables)

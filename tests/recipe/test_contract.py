@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from borgtrace.recipe import Recipe, Result, Tables, recipes
+from borgtrace.recipe import EngineTables, Recipe, Result, Tables, recipes
 from borgtrace.schema import TABLES
 
 EVERY = [pytest.param(recipe, id=name) for name, recipe in recipes().items()]
@@ -31,7 +31,7 @@ BRIEF = [
 
 @pytest.mark.parametrize("recipe", EVERY)
 def test_declaration(recipe: Recipe) -> None:
-    assert recipe.question.endswith("?")
+    assert recipe.question[-1] == "?" or recipe.question[-1].isalnum()  # a question, or a noun phrase
     assert recipe.method
     assert recipe.reference
     assert set(recipe.reads) <= {*TABLES, "instance_attempts", "collection_attempts"}
@@ -50,7 +50,7 @@ def test_claims_have_ids_of_their_own() -> None:
 @pytest.mark.parametrize("generation", ["2011", "2019"])
 @pytest.mark.parametrize("recipe", EVERY)
 def test_empty_store(recipe: Recipe, generation: str) -> None:
-    result = recipe.run(Tables({}, generation=generation))
+    result = recipe.run(EngineTables({}, generation=generation))
     assert result.not_applicable
     assert {finding.verdict for finding in result.findings} <= {"not applicable"}
 
@@ -133,7 +133,7 @@ def alike(left: Any, right: Any) -> bool:
 
 @pytest.fixture(scope="session")
 def tiny_tables(tiny_cells: dict[str, Path]) -> list[Tables]:
-    return [Tables.of(cell / "store") for cell in tiny_cells.values()]
+    return [EngineTables.of(cell / "store") for cell in tiny_cells.values()]
 
 
 @pytest.fixture(scope="session")
@@ -148,5 +148,5 @@ def without_usage(cells: dict[str, Path]) -> Iterator[list[Tables]]:
             for name, table in TABLES.items()
             if name != "instance_usage"
         }
-        found.append(Tables(tables, generation=generation))
+        found.append(EngineTables(tables, generation=generation))
     return found

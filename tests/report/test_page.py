@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from borgtrace.recipe import Claim, Tables
+from borgtrace.recipe import Claim, EngineTables
 from borgtrace.report.citations import papers_cited
 from borgtrace.report.holdings import conservation, counters, holdings, trace_name
 from borgtrace.report.observations import observed
@@ -81,7 +81,7 @@ def test_claims_are_tallied(html: str) -> None:
 
 
 def test_same_input_same_bytes(html: str) -> None:
-    tables = Tables({}, name="store", digest="ab" * 32)
+    tables = EngineTables({}, name="store", digest="ab" * 32)
     pairs = [(recipe, section(recipe.run(tables))) for recipe in recipes.RECIPES]
     assert report_html(manifest(synthetic={"seed": 0}), "store", pairs) == html
 
@@ -143,13 +143,13 @@ def test_observations_stand_together_in_their_order() -> None:
         judged("other", "Reiss et al., Observation 1"),
     )
     recipe = replace(recipes.RECIPES[0], claims=claims)
-    found = observed([section(recipe.run(Tables({})))])
+    found = observed([section(recipe.run(EngineTables({})))])
     assert [(item.label, item.finding.id) for item in found] == [
         ("Observation 9", "ninth"),
         ("Observation 10", "tenth"),
         ("Measure 1", "measure"),
     ]
-    html = report_html(manifest(), "store", [(recipe, section(recipe.run(Tables({}))))])
+    html = report_html(manifest(), "store", [(recipe, section(recipe.run(EngineTables({}))))])
     assert 'href="#observations"' in html
     assert f'<small>Observation 9</small><br><a href="#{found[0].anchor}">ninth</a>' in html
 
@@ -159,7 +159,7 @@ def test_questions_stand_under_their_topic() -> None:
         replace(recipe, topic=topic)
         for recipe, topic in zip(recipes.RECIPES[:3], ("Machines", "Jobs and users", "Machines"), strict=True)
     )
-    pairs = [(recipe, section(recipe.run(Tables({})))) for recipe in (first, second, third)]
+    pairs = [(recipe, section(recipe.run(EngineTables({})))) for recipe in (first, second, third)]
     assert [(group.title, group.anchor, len(group.sections)) for group in grouped(pairs)] == [
         ("Machines", "group-machines", 2),
         ("Jobs and users", "group-jobs-and-users", 1),

@@ -19,7 +19,7 @@ import pytest
 import borgtrace
 from borgtrace.errors import StoreError, StoreNotice
 from borgtrace.ingest.subset import Cut, subset
-from borgtrace.recipe.tables import Tables
+from borgtrace.recipe import EngineTables
 from borgtrace.schema import evolution
 from borgtrace.store.content import content_digests, store_digest
 from borgtrace.store.verify import verify
@@ -62,7 +62,7 @@ def test_a_store_of_format_1_0_opens_answers_and_verifies(old):
     trace = store.trace(3460999, 0)
     assert trace["start_time"].tolist() == [*range(600, 4200, 300)]
     assert trace["average_cpu"][-3:].tolist() == [*np.array([0.03055, 0.000206, 0.03845], np.float32)]
-    assert Tables.of(store).fetch(store.tasks.filter(store.tasks.n_windows > 0).count().as_table()).num_rows == 1
+    assert EngineTables.of(store).fetch(store.tasks.filter(store.tasks.n_windows > 0).count().as_table()).num_rows == 1
     checks = {check.name: check for check in verify(old)}
     assert all(check.holds for check in checks.values())
     assert checks["files"].found == store.digest
@@ -86,7 +86,7 @@ def test_a_column_that_a_store_lacks_reads_as_null_with_one_notice(old):
     ]
     query = "select count(*) as n, count(maximum_memory) as known from instance_usage"
     assert store.sql(query).to_pylist() == [{"n": 281, "known": 0}]
-    assert Tables.of(store).instance_usage.maximum_memory.count().execute() == 0
+    assert EngineTables.of(store).instance_usage.maximum_memory.count().execute() == 0
     assert np.isnan(store.traces(columns=["maximum_memory"]).maximum_memory).all()
     assert store.traces(columns=["maximum_cpu"]).maximum_cpu.size == 281
 
@@ -102,7 +102,7 @@ def test_a_renamed_column_is_found_under_its_former_name(old, monkeypatch):
     store = borgtrace.open(old)
     assert store.sql("select maximum_cpu from instance_usage").equals(expected)
     assert store.traces(columns=["maximum_cpu"]).maximum_cpu.tolist() == expected.column(0).to_pylist()
-    assert Tables.of(store).instance_usage.maximum_cpu.count().execute() == 281
+    assert EngineTables.of(store).instance_usage.maximum_cpu.count().execute() == 281
     assert {check.name for check in verify(old) if not check.holds} == {"files"}
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import borgtrace
-from borgtrace.recipe import Tables, find_recipe
+from borgtrace.recipe import EngineTables, find_recipe
 from borgtrace.synth.fault_rates import NONE
 from tests.synth.conftest import Trace
 from tests.synth.reading import read_rows
@@ -71,7 +71,7 @@ def test_the_store_holds_exactly_the_planted_rows(often: Trace) -> None:
 
 
 def test_attempts_that_finish_unscheduled_are_the_planted_ones(often: Trace) -> None:
-    attempts = Tables.of(often.path).instance_attempts
+    attempts = EngineTables.of(often.path).instance_attempts
     found = attempts.filter(attempts.schedule_time.isnull() & (attempts.end_type == "FINISH"))
     assert _rows(found, "collection_id", "instance_index", "end_time") == places(often, "finished_without_schedule")
 

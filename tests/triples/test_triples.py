@@ -16,7 +16,7 @@ import borgtrace
 from borgtrace.cli import main
 from borgtrace.errors import BorgtraceError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.recipe import Tables, find_recipe
+from borgtrace.recipe import EngineTables, Tables, find_recipe
 from borgtrace.store.verify import verify
 from tests.analyses.tiny import tiny
 from tests.triples.triple import FOLDER, Section, Triple, expected, triples, value, write
@@ -47,7 +47,7 @@ class Made:
         """Return the tables a question reads: of the store, or of the rows typed under canonical names."""
         path = self.store(steps) if steps else triple.path
         if path not in self._tables:
-            self._tables[path] = Tables.of(path) if steps else tiny(triple.dialect, **triple.rows())
+            self._tables[path] = EngineTables.of(path) if steps else tiny(triple.dialect, **triple.rows())
         return self._tables[path]
 
     def _make(self, steps: tuple[Section, ...]) -> Path:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import ibis
 import ibis.expr.types as ir
 
-from borgtrace.analyses._levels import LEVEL_BITS
+from borgtrace.analyses._attempts import FILE_ORDER, TASK
+from borgtrace.analyses._step_functions import LEVEL_BITS
 from borgtrace.analyses._windows import RESOURCES, credited, fixed, tier
 from borgtrace.recipe import Tables
 from borgtrace.schema.time import AFTER_TRACE
-
-_INSTANCE = ["collection_id", "instance_index"]
 
 
 def allocation_changes(tables: Tables) -> ir.Table:
@@ -23,16 +22,16 @@ def allocation_changes(tables: Tables) -> ir.Table:
     attempts = tables.instance_attempts
     ran = attempts.filter(attempts.schedule_time.notnull())
     ran = ran.select(
-        *_INSTANCE,
+        *TASK,
         "attempt",
         "alloc_collection_id",
         "schedule_time",
         "left_time",
-        tier=tier(ran.priority, tables.generation),
+        tier=tier(tables, ran.priority),
         **{name: _scaled(ran[f"{name}_request"]) for name in RESOURCES},
     )
     held = ran.select("alloc_collection_id", "tier", *RESOURCES, "left_time", time="schedule_time")
-    rows = credited(held.union(_updates(tables, ran)), tables.tasks, tables.generation)
+    rows = credited(tables, held.union(_updates(tables, ran)))
     rows = rows.mutate(**{name: rows[name] * rows.sign for name in RESOURCES})
     begun = rows.select("tier", *RESOURCES, "time")
     ended = rows.filter(rows.left_time.notnull())
@@ -51,16 +50,12 @@ def _updates(tables: Tables, ran: ir.Table) -> ir.Table:
         (events.type == "UPDATE_RUNNING") & events.cpu_request.notnull() & events.memory_request.notnull()
     )
     updates = updates.select(
-        *_INSTANCE,
-        "time",
-        "source_part",
-        "source_row",
-        **{f"new_{name}": _scaled(updates[f"{name}_request"]) for name in RESOURCES},
+        *TASK, *FILE_ORDER, **{f"new_{name}": _scaled(updates[f"{name}_request"]) for name in RESOURCES}
     )
-    inside = ran.inner_join(updates, _INSTANCE)
+    inside = ran.inner_join(updates, list(TASK))
     until = inside.left_time.fill_null(AFTER_TRACE)
     inside = inside.filter((inside.schedule_time <= inside.time) & (inside.time < until))
-    life = ibis.window(group_by=[*_INSTANCE, "attempt"], order_by=["time", "source_part", "source_row"])
+    life = ibis.window(group_by=[*TASK, "attempt"], order_by=list(FILE_ORDER))
     before = {name: inside[f"new_{name}"].lag().over(life) for name in RESOURCES}
     changes = {name: inside[f"new_{name}"] - ibis.coalesce(before[name], inside[name]) for name in RESOURCES}
     return inside.select("alloc_collection_id", "tier", **changes, left_time="left_time", time="time")

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._fidelity import (
     Floats,
     Measures,
@@ -21,30 +22,23 @@ from borgtrace.analyses._fidelity import (
     top_share,
     words,
 )
-from borgtrace.analyses._processes import jobs_only
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import NotApplicable, Tables
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR, SECOND, TRACE_START
 
 TIERS: Final = ("free", "other", "production")
-_KEY: Final = ("collection_id", "instance_index", "begin_time")
+_KEY: Final = (*TASK, "begin_time")
 
 
 def event_measures(tables: Tables, units: Units) -> Measures:
     """Fetch what the measures of events need, and return them."""
-    attempts = jobs_only(tables.instance_attempts)
+    attempts = of_jobs(tables.instance_attempts)
     found = tables.fetch(
         attempts.select(
             *_KEY,
-            "submit_time",
-            "schedule_time",
-            "end_time",
-            "end_type",
-            "left_time",
-            "next_time",
-            "cpu_request",
-            "memory_request",
-            tier=tier(attempts.priority, tables.generation),
+            *("submit_time", "schedule_time", "end_time", "end_type", "left_time", "next_time"),
+            *("cpu_request", "memory_request"),
+            tier=tier(tables, attempts.priority),
         ),
         "attempts",
     ).sort_by([(name, "ascending") for name in _KEY])

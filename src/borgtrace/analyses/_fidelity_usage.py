@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._fidelity import Floats, Measures, Units, column, moment, quantile, ratio, words
-from borgtrace.analyses._windows import tier
+from borgtrace.analyses._windows import peaks_of_request, task_tiers
 from borgtrace.kernels.draws import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
 from borgtrace.recipe import Tables
@@ -22,26 +23,19 @@ MOST_ROWS: Final = 4_000_000
 """Windows of long tasks that are looked at one by one; beyond, a part of the jobs stands for all."""
 MOST_SAMPLED: Final = 300_000
 """The same of rows of 2019."""
-_ORDER: Final = ("collection_id", "instance_index", "start_time")
+_ORDER: Final = (*TASK, "start_time")
 
 
 def usage_measures(tables: Tables, units: Units) -> Measures:
     """Fetch what the measures of 2011's usage need, and return them."""
     tasks = tables.tasks
-    jobs = tasks.filter((tasks.collection_type == "JOB") & (tasks.n_windows >= LONG))
+    jobs = of_jobs(tasks).filter(tasks.n_windows >= LONG)
     failures = jobs.n_evict + jobs.n_fail + jobs.n_kill + jobs.n_lost  # such tasks the paper drops
     long = jobs.filter((jobs.mean_sampled_cpu > 0) & (jobs.max_average_cpu <= 1) & (failures == 0))
     moments = tables.fetch(
-        long.select(
-            "collection_id",
-            "instance_index",
-            "mean_sampled_cpu",
-            "std_sampled_cpu",
-            "mean_average_cpu",
-            "std_average_cpu",
-        ),
+        long.select(*TASK, *(f"{kind}_{name}_cpu" for name in ("sampled", "average") for kind in ("mean", "std"))),
         "long_tasks",
-    ).sort_by([(name, "ascending") for name in _ORDER[:2]])
+    ).sort_by([(name, "ascending") for name in TASK])
     measures = _peaks(tables, units)
     measures |= _series(tables, long, units)
     if moments.num_rows:
@@ -70,17 +64,9 @@ def _long(tasks: pa.Table, units: Units) -> Measures:
 
 def _peaks(tables: Tables, units: Units) -> Measures:
     """Largest CPU and memory of a task ÷ its request, where both stay within it."""
-    usage = tables.instance_usage
-    usage = usage.filter(usage.collection_type == "JOB")
-    key = ["collection_id", "instance_index"]
-    peaks = usage.group_by(key).aggregate(cpu=usage.maximum_cpu.max(), memory=usage.maximum_memory.max())
-    rows = peaks.inner_join(tables.tasks.select(*key, "cpu_request", "memory_request"), key)
-    rows = rows.mutate(
-        cpu=rows.cpu.cast("float64") / rows.cpu_request.cast("float64").nullif(0.0),
-        memory=rows.memory.cast("float64") / rows.memory_request.cast("float64").nullif(0.0),
-    )
-    rows = rows.filter((rows.cpu <= 1.0) & (rows.memory <= 1.0)).select(*key, "cpu", "memory")
-    found = tables.fetch(rows, "peaks").sort_by([(name, "ascending") for name in key])
+    rows = peaks_of_request(tables)
+    rows = rows.filter((rows.cpu <= 1.0) & (rows.memory <= 1.0))
+    found = tables.fetch(rows, "peaks").sort_by([(name, "ascending") for name in TASK])
     job, ones = units.job(found["collection_id"].to_numpy()), np.ones(found.num_rows)
     measures: Measures = {}
     for resource in ("cpu", "memory"):
@@ -93,8 +79,8 @@ def _peaks(tables: Tables, units: Units) -> Measures:
 def _series(tables: Tables, long: ir.Table, units: Units) -> Measures:
     """Long tasks over time: stationarity, autocorrelation, variation, CPU with memory."""
     parts = max(1, -(-tables.n_rows("instance_usage") // MOST_ROWS))
-    chosen = long.filter(long.collection_id % parts == 0).select("collection_id", "instance_index")
-    usage = tables.instance_usage.semi_join(chosen, ["collection_id", "instance_index"])
+    chosen = long.filter(long.collection_id % parts == 0).select(*TASK)
+    usage = tables.instance_usage.semi_join(chosen, list(TASK))
     rows = tables.fetch(usage.select(*_ORDER, "average_cpu", "sampled_cpu", "average_memory"), "series")
     if not rows.num_rows:
         return {}
@@ -154,25 +140,12 @@ def _correlation(a: Floats, b: Floats, offsets: NDArray[np.int64], lag: int) -> 
 def row_measures(tables: Tables, units: Units) -> Measures:
     """Usage rows of 2019 beside the requests of their tasks; a fixed part of the rows where there are many."""
     parts = max(1, -(-tables.n_rows("instance_usage") // MOST_SAMPLED))
-    usage = tables.instance_usage.filter(tables.instance_usage.collection_type == "JOB")
+    usage = of_jobs(tables.instance_usage)
     number = usage.collection_id + usage.instance_index + usage.start_time // WINDOW
-    key = ["collection_id", "instance_index"]
-    tasks = tables.tasks
-    asked = tasks.select(*key, "cpu_request", "memory_request", tier=tier(tasks.priority, tables.generation))
-    rows = (
-        usage.filter(number % parts == 0)
-        .inner_join(asked, key)
-        .select(
-            *_ORDER,
-            "average_cpu",
-            "maximum_cpu",
-            "sampled_cpu",
-            "average_memory",
-            "cpu_request",
-            "memory_request",
-            "tier",
-        )
-    )
+    requests = ("cpu_request", "memory_request")
+    measured = ("average_cpu", "maximum_cpu", "sampled_cpu", "average_memory")
+    rows = usage.filter(number % parts == 0).inner_join(task_tiers(tables, *requests), list(TASK))
+    rows = rows.select(*_ORDER, *measured, *requests, "tier")
     found = tables.fetch(rows, "rows").sort_by([(name, "ascending") for name in _ORDER])
     if not found.num_rows:
         return {}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import ibis.expr.types as ir
 import numpy as np
@@ -12,6 +14,58 @@ from borgtrace.recipe import Tables
 
 PERCENTS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 80.0, 90.0, 95.0, 99.0, 99.9)
 """Percentiles that the questions report, beside the minimum (0) and the maximum (100)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Values, shape (k,), and how often each occurs, shape (k,)."""
+
+    values: npt.NDArray[np.float64]
+    n: npt.NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return int(self.n.sum())
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(np.concatenate([self.values, other.values]), np.concatenate([self.n, other.n]))
+
+    def chosen(self, which: npt.NDArray[np.bool_]) -> Counts:
+        """Keep some of the values."""
+        return Counts(self.values[which], self.n[which])
+
+    def per(self, unit: float) -> Counts:
+        """Divide the values: by 1e6 from µs to seconds."""
+        return Counts(self.values / unit, self.n)
+
+    def mean(self) -> float:
+        """Return the mean; there must be values."""
+        return float((self.values * self.n).sum() / self.n.sum())
+
+    def variance(self) -> float:
+        """Return the variance around the mean (ddof 0)."""
+        return float((self.n * (self.values - self.mean()) ** 2).sum() / self.n.sum())
+
+    def share_below(self, limit: float) -> float:
+        """Return the share of values smaller than `limit`."""
+        return float(self.n[self.values < limit].sum() / len(self))
+
+    def quantiles(self, percents: Sequence[float]) -> list[float | None]:
+        """Return one quantile per percent, None without values (see :func:`quantiles`)."""
+        found = quantiles(self.values, self.n, percents)
+        return [None if np.isnan(value) else float(value) for value in found]
+
+    def columns(self, prefix: str, percents: Sequence[float]) -> dict[str, float | None]:
+        """Return the quantiles as columns: ``{prefix}50``, ``{prefix}99.9`` …"""
+        return {f"{prefix}{p:g}": v for p, v in zip(percents, self.quantiles(percents), strict=True)}
+
+    def rows(self, percents: Sequence[float], **more: Any) -> list[dict[str, Any]]:
+        """Return the quantiles as rows: ``percent``, ``seconds``, and `more`, which is the same in each."""
+        found = self.quantiles(percents)
+        return [{"percent": p, "seconds": v, **more} for p, v in zip(percents, found, strict=True)]
+
+
+Groups = dict[tuple[str, ...], Counts]
+"""Values and their counts, by group."""
 
 
 def counts(rows: ir.Table, value: ir.Value, by: Sequence[str] = ()) -> ir.Table:
@@ -54,13 +108,26 @@ def quantiles(
     return np.asarray(low + (high - low) * (place - np.floor(place)))
 
 
-def fetch_counts(tables: Tables, expr: ir.Table, by: Sequence[str], stage: str) -> Groups:
-    """Fetch the counts of :func:`counts` and split them by their groups.
+def fetch_counts(
+    tables: Tables, rows: ir.Table, value: ir.Value, stage: str, by: Sequence[str] = (), *, per: float = 1.0
+) -> Groups:
+    """Count how often each value occurs, in each group.
 
     Groups and values are sorted: an engine returns rows in any order, and sums of floats depend on it.
+
+    Parameters
+    ----------
+    rows, value
+        A table and an expression over it; whole numbers, NULLs are left out.
+    stage
+        Name of the relational stage.
+    by
+        Columns that make the groups.
+    per
+        What the values are divided by: 1e6 turns µs into seconds.
     """
-    table = tables.fetch(expr, stage).sort_by("value")
-    values = table["value"].to_numpy().astype(np.float64)
+    table = tables.fetch(counts(rows, value, by), stage).sort_by("value")
+    values = table["value"].to_numpy().astype(np.float64) / per
     n = table["n"].to_numpy().astype(np.int64)
     code = np.zeros(table.num_rows, np.int64)
     for name in by:
@@ -71,8 +138,4 @@ def fetch_counts(tables: Tables, expr: ir.Table, by: Sequence[str], stage: str) 
     names = table.select(list(by)).take(order[starts]).to_pylist()
     places = np.split(order, starts[1:]) if table.num_rows else []
     found = {tuple(row.values()): place for row, place in zip(names, places, strict=True)} if by else {(): order}
-    return {group: (values[found[group]], n[found[group]]) for group in sorted(found) if len(found[group])}
-
-
-Groups = dict[tuple[str, ...], tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]]
-"""Values and their counts, by group."""
+    return {group: Counts(values[found[group]], n[found[group]]) for group in sorted(found) if len(found[group])}

@@ -11,8 +11,9 @@ from __future__ import annotations
 import ibis
 import ibis.expr.types as ir
 
-from borgtrace.analyses._lookup import lookup
-from borgtrace.schema import tiers
+from borgtrace.analyses._attempts import TASK, of_jobs
+from borgtrace.analyses._joins import lookup
+from borgtrace.recipe import Tables
 from borgtrace.schema.time import AFTER_TRACE, HOUR, SECOND, TRACE_START, WINDOW
 
 BITS = 30
@@ -24,10 +25,15 @@ UNKNOWN = "unknown"
 """Tier of an instance whose priority no event tells."""
 
 
-def tier(priority: ir.IntegerColumn, generation: str) -> ir.StringColumn:
+def tier(tables: Tables, priority: ir.IntegerColumn) -> ir.StringColumn:
     """Name the tier of a priority column, `UNKNOWN` where it is NULL."""
-    cases = [(priority.between(low, high), name) for name, low, high in tiers(generation)]
+    cases = [(priority.between(low, high), name) for name, low, high in tables.dialect.tiers]
     return ibis.cases(*cases, else_=UNKNOWN)
+
+
+def task_tiers(tables: Tables, *columns: str) -> ir.Table:
+    """Return `TASK`, ``tier`` and some columns of the tasks."""
+    return tables.tasks.select(*TASK, *columns, tier=tier(tables, tables.tasks.priority))
 
 
 def regular(usage: ir.Table) -> ir.Table:
@@ -62,15 +68,13 @@ def level(total: ir.IntegerColumn, seconds: ir.NumericValue | float, bits: int =
     return total.cast("float64") / float(2**bits) / seconds
 
 
-def by_tier(rows: ir.Table, tasks: ir.Table, generation: str) -> ir.Table:
+def by_tier(tables: Tables, rows: ir.Table) -> ir.Table:
     """Credit every usage row to the tier of its task: add ``tier`` and ``sign`` (see :func:`credited`)."""
-    key = ["collection_id", "instance_index"]
-    index = tasks.select(*key, tier=tier(tasks.priority, generation))
-    own = lookup(rows, index, key)
-    return credited(own.mutate(tier=own.tier.fill_null(UNKNOWN)), tasks, generation)
+    own = lookup(rows, task_tiers(tables), TASK)
+    return credited(tables, own.mutate(tier=own.tier.fill_null(UNKNOWN)))
 
 
-def credited(own: ir.Table, tasks: ir.Table, generation: str) -> ir.Table:
+def credited(tables: Tables, own: ir.Table) -> ir.Table:
     """Add ``sign`` so that signed sums per ``tier`` never count an alloc set twice.
 
     A task counts for its own tier.  One that runs inside an alloc set is taken off the alloc's tier
@@ -78,11 +82,11 @@ def credited(own: ir.Table, tasks: ir.Table, generation: str) -> ir.Table:
     there is the alloc's remainder.  Hence the tiers add up to the cell.
     """
     once = own.mutate(sign=ibis.literal(1, "int64"))
-    if generation == "2011":
+    if not tables.dialect.publishes("alloc_collection_id"):
         return once
-    allocs = tasks.filter(tasks.collection_type == "ALLOC_SET")
+    allocs = tables.tasks.filter(tables.tasks.collection_type == "ALLOC_SET")
     hosts = allocs.group_by(host_id="collection_id").aggregate(priority=allocs.priority.max())
-    hosts = hosts.select("host_id", host_tier=tier(hosts.priority, generation))
+    hosts = hosts.select("host_id", host_tier=tier(tables, hosts.priority))
     inside = own.filter(own.alloc_collection_id.notnull())
     taken = inside.left_join(hosts, inside.alloc_collection_id == hosts.host_id)
     taken = taken.mutate(tier=taken.host_tier.fill_null(UNKNOWN), sign=ibis.literal(-1, "int64"))
@@ -106,37 +110,30 @@ def task_means(usage: ir.Table, period: str) -> ir.Table:
     ir.Table
         ``collection_id``, ``instance_index``, `period`, ``seconds`` measured, ``cpu``, ``memory``.
     """
-    jobs = usage.filter(usage.collection_type == "JOB")
-    measured = jobs.mutate(
-        **{
-            f"{name}_{kind}": column
-            for name in RESOURCES
-            for kind, column in _parts(jobs, jobs[f"average_{name}"]).items()
-        }
-    )
-    sums = measured.group_by(["collection_id", "instance_index", period]).aggregate(
-        seconds=measured.seconds.sum().cast("int64"),
-        **{
-            f"{name}_{kind}": measured[f"{name}_{kind}"].sum().cast("int64")
-            for name in RESOURCES
-            for kind in ("amount", "weight")
-        },
-    )
-    return sums.select(
-        "collection_id",
-        "instance_index",
-        period,
-        "seconds",
-        **{name: level(sums[f"{name}_amount"], sums[f"{name}_weight"].nullif(0), _FINE_BITS) for name in RESOURCES},
-    )
+    jobs = of_jobs(usage)
+    sums = {"seconds": jobs.seconds.sum().cast("int64")}
+    for name in RESOURCES:
+        column = jobs[f"average_{name}"]
+        weight = column.notnull().ifelse(jobs.seconds, ibis.literal(0, "int64"))
+        sums[f"{name}_amount"] = amount(column, jobs.seconds, _FINE_BITS).sum().cast("int64")
+        sums[f"{name}_weight"] = weight.sum().cast("int64")
+    tasks = jobs.group_by([*TASK, period]).aggregate(**sums)
+    means = {n: level(tasks[f"{n}_amount"], tasks[f"{n}_weight"].nullif(0), _FINE_BITS) for n in RESOURCES}
+    return tasks.select(*TASK, period, "seconds", **means)
 
 
 _FINE_BITS = 36
 """For sums over one task: an hour at 7 machines is 1.7 · 10¹⁵."""
 
 
-def _parts(rows: ir.Table, value: ir.FloatingColumn) -> dict[str, ir.IntegerColumn]:
-    return {
-        "amount": amount(value, rows.seconds, _FINE_BITS),
-        "weight": value.notnull().ifelse(rows.seconds, ibis.literal(0, "int64")),
-    }
+def of_request(rows: ir.Table, used: ir.NumericColumn, resource: str) -> ir.FloatingColumn:
+    """Return what was used as a share of the request; NULL without a request, or where it is 0."""
+    return used.cast("float64") / rows[f"{resource}_request"].cast("float64").nullif(0.0)
+
+
+def peaks_of_request(tables: Tables) -> ir.Table:
+    """Return per task of a job the largest maximum of its windows ÷ its request: `TASK`, ``cpu``, ``memory``."""
+    usage = of_jobs(tables.instance_usage)
+    largest = usage.group_by(list(TASK)).aggregate(cpu=usage.maximum_cpu.max(), memory=usage.maximum_memory.max())
+    rows = largest.inner_join(tables.tasks.select(*TASK, "cpu_request", "memory_request"), list(TASK))
+    return rows.select(*TASK, **{name: of_request(rows, rows[name], name) for name in RESOURCES})

@@ -1,49 +1,43 @@
-"""Which jobs fail again and again?
+"""Which jobs fail most often?
 
 The twenty jobs with the most FAILs of their tasks, and what share of all FAILs they make.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import ibis
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._processes import jobs_only
+from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.recipe.charts import Chart, Plot, axis, line
+from borgtrace.recipe.columns import count, declare, label, number, whole
+from borgtrace.recipe.criteria import near
 
 _TOP = 10
-
-RESULT = Table(
+RESULT = declare(
     "crash_loops",
     "job among those that fail most",
     ("rank",),
-    (
-        Column("rank", "int64", "rank", "Rank by the number of FAILs, from 1.", nullable=False),
-        Column("collection_id", "int64", "id", "The job.", nullable=False),
-        Column("tier", "string", "id", "Its tier.", nullable=False),
-        Column("n_fail", "int64", "count", "FAILs of its tasks.", nullable=False),
-        Column("n_tasks", "int64", "count", "Tasks of it that failed.", nullable=False),
-        Column("share", "float64", "1", "Share of all FAILs that the jobs up to this rank make.", nullable=False),
-    ),
+    whole("rank", "rank", "Rank by the number of FAILs, from 1."),
+    whole("collection_id", "id", "The job."),
+    label("tier", "Its tier."),
+    count("n_fail", "FAILs of its tasks."),
+    count("n_tasks", "Tasks of it that failed."),
+    number("share", "1", "Share of all FAILs that the jobs up to this rank make."),
 )
 
 
 def compute(tables: Tables, *, n: int = 20) -> pa.Table:
     """Return the `n` jobs whose tasks fail most."""
-    tasks = jobs_only(tables.instance_attempts)
+    tasks = of_jobs(tables.instance_attempts)
     failed = tasks.filter(tasks.end_type == "FAIL")
     jobs = failed.group_by("collection_id").aggregate(
         n_fail=failed.count(), n_tasks=failed.instance_index.nunique(), priority=failed.priority.max()
     )
-    jobs = jobs.mutate(tier=tier(jobs.priority, tables.generation)).drop("priority")
+    jobs = jobs.mutate(tier=tier(tables, jobs.priority)).drop("priority")
     top = tables.fetch(jobs.order_by([ibis.desc("n_fail"), "collection_id"]).limit(n), "jobs")
     total = tables.fetch(failed.aggregate(n=failed.count()), "total")
     if not top.num_rows:
@@ -54,22 +48,12 @@ def compute(tables: Tables, *, n: int = 20) -> pa.Table:
     return top.append_column("share", pa.array(share)).append_column("rank", pa.array(rank))
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw the share of all failures that the worst jobs make."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
-
-    chart: alt.Chart = (
-        alt.Chart(rows(result), title="Failures by the jobs that fail most", width=WIDTH, height=HEIGHT)
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("rank:Q", title="jobs", axis=alt.Axis(tickMinStep=1)),
-            y=alt.Y("share:Q", title="share of all FAILs"),
-            tooltip=["rank:Q", "collection_id:N", "tier:N", "n_fail:Q", "n_tasks:Q", "share:Q"],
-        )
+    plotted = Plot(
+        result, RESULT, x=axis("rank", "jobs", axis={"tickMinStep": 1}), y=axis("share", "share of all FAILs")
     )
-    return chart
+    return plotted.add(line(point=True)).draw("Failures by the jobs that fail most")
 
 
 def _top_ten(result: pa.Table) -> float:
@@ -83,12 +67,12 @@ CLAIMS = (
     Claim(
         "TE-crash-loops",
         "ten jobs make about half of all failures",
-        0.498,
+        near(0.498, 0.15),
         _top_ten,
-        lambda share: abs(share - 0.498) <= 0.15,
-        "count over the first 19.65 h of 2011",
+        source="count over the first 19.65 h of 2011",
     ),
 )
+
 RECIPE = Recipe(
     "crash_loops",
     compute,

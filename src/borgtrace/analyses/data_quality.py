@@ -1,4 +1,4 @@
-"""Which of the documented anomalies does this trace have, and how often?
+"""Which documented anomalies does this trace have, and how often?
 
 Every anomaly that the format documents, Google's notes or studies of the traces name is counted and
 put beside what is documented: expected – found. A documented share is met within half of it, or
@@ -8,89 +8,83 @@ flags row by row is in the store's own quality counters (`borgtrace info`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
 
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._anomalies import ANOMALIES, Anomaly, verdict
+from borgtrace.analyses._attempts import FILE_ORDER, of_jobs, time_running
+from borgtrace.analyses._histograms import period
 from borgtrace.analyses._windows import amount, regular
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
-from borgtrace.schema.arrow import arrow_schema
+from borgtrace.recipe.charts import Chart, Plot, axis, palette, point
+from borgtrace.recipe.columns import count, declare, label, share
+from borgtrace.recipe.criteria import Criterion
+from borgtrace.recipe.definition import Row
+from borgtrace.schema import Column
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, DAY, SECOND, TRACE_START, WINDOW
 
-if TYPE_CHECKING:
-    import altair as alt
-
-RESULT = Table(
+COLOURS = {"as documented": "#2ca58d", "differs": "#e4572e", "reported": "#88a", "nothing to measure": "#ddd"}
+"""Colour of each verdict."""
+RESULT = declare(
     "data_quality",
     "anomaly",
     ("table", "anomaly"),
-    (
-        Column("table", "string", "id", "Table the anomaly is in.", nullable=False),
-        Column("anomaly", "string", "id", "Short name of the anomaly.", nullable=False),
-        Column("statement", "string", "1", "What was counted.", nullable=False),
-        Column("expected", "string", "1", "What is documented.", nullable=False),
-        Column("n", "int64", "count", "Rows (or seconds) found.", nullable=False),
-        Column("of", "int64", "count", "Rows (or seconds) looked at.", nullable=False),
-        Column("share", "float64", "fraction", "Share `n` ÷ `of`; NULL where there was nothing to look at."),
-        Column(
-            "verdict", "string", "1", "One of: as documented, differs, reported, nothing to measure.", nullable=False
-        ),
-    ),
+    label("table", "Table the anomaly is in."),
+    label("anomaly", "Short name of the anomaly."),
+    Column("statement", "string", "1", "What was counted.", nullable=False),
+    Column("expected", "string", "1", "What is documented.", nullable=False),
+    count("n", "Rows (or seconds) found."),
+    count("of", "Rows (or seconds) looked at."),
+    share("share", "Share `n` ÷ `of`; NULL where there was nothing to look at.", nullable=True),
+    Column("verdict", "string", "1", f"One of: {', '.join(COLOURS)}.", nullable=False),
 )
 Shares = dict[str, tuple[ir.BooleanValue, ir.BooleanValue]]
 LONG_TRACE_DAYS = 14
 
 
-def compute(tables: Tables) -> pa.Table:
-    """Return what is expected and what was found, one row per anomaly of the generation."""
+def compute(tables: Tables) -> list[Row]:
+    """Return what is expected and what was found, one row per anomaly that the trace format documents."""
     found = dict(_found(tables))
-    if not found and not tables.is_plan:
+    if not found:
         raise NotApplicable("the store holds no events and no usage")
-    rows = [
-        _row(anomaly, *found[code])
+    rates = tables.dialect.anomalies
+    return [
+        {
+            "table": anomaly.table,
+            "anomaly": code,
+            "statement": anomaly.statement,
+            "expected": rates[code].expected,
+            "n": n,
+            "of": of,
+            "share": n / of if of else None,
+            "verdict": verdict(rates[code], n, of),
+        }
         for code, anomaly in ANOMALIES.items()
-        if code in found and code in tables.dialect.anomalies
+        if code in found and code in rates
+        for n, of in (found[code],)
     ]
-    return pa.Table.from_pylist(rows, schema=arrow_schema(RESULT))
-
-
-def _row(anomaly: Anomaly, n: int, of: int) -> dict[str, Any]:
-    return {
-        "table": anomaly.table,
-        "anomaly": anomaly.code,
-        "statement": anomaly.statement,
-        "expected": anomaly.rate.expected,
-        "n": n,
-        "of": of,
-        "share": n / of if of else None,
-        "verdict": verdict(anomaly.rate, n, of),
-    }
 
 
 def _found(tables: Tables) -> Iterator[tuple[str, tuple[int, int]]]:
     """Count, table by table; what a store does not hold is left out."""
-    stages: tuple[tuple[Callable[[Tables], ir.Table], tuple[str, ...]], ...] = (
-        (_events, ("instance_events",)),
-        (_attempts, ("instance_events",)),
-        (_collections, ("collection_events",)),
-        (_jobs, ("collection_events", "instance_events")),
-        (_machines, ("machine_events",)),
-        (_windows, ("instance_usage",)),
-        (_coverage, ("instance_usage", "instance_events")),
-        (_allocs, ("instance_usage",)),
-    )
-    for stage, reads in stages:
+    stages = {
+        _events: ("instance_events",),
+        _attempts: ("instance_events",),
+        _collections: ("collection_events",),
+        _jobs: ("collection_events", "instance_events"),
+        _machines: ("machine_events",),
+        _windows: ("instance_usage",),
+        _coverage: ("instance_usage", "instance_events"),
+        _allocs: ("instance_usage",),
+    }
+    for stage, reads in stages.items():
         if all(tables.has(name) for name in reads):
-            table = tables.fetch(stage(tables), stage.__name__.strip("_"))
-            row = table.to_pylist()[0] if table.num_rows else {}
-            for name in row:
-                if name.endswith("__n"):
-                    yield name[:-3], (row[name] or 0, row[f"{name[:-3]}__of"] or 0)
+            for row in tables.fetch(stage(tables), stage.__name__.strip("_")).to_pylist():
+                codes = (name.removesuffix("__n") for name in row if name.endswith("__n"))
+                yield from ((code, (row[f"{code}__n"] or 0, row[f"{code}__of"] or 0)) for code in codes)
     if tables.has("instance_events"):
         yield "fail_days", _fail_days(tables)
 
@@ -139,8 +133,9 @@ def _fail_days(tables: Tables) -> tuple[int, int]:
     """Count the days with more than twice the median of FAIL events; too short a trace has none."""
     e = tables.instance_events
     inside = e.filter((e.time >= TRACE_START) & (e.time < AFTER_TRACE))
-    inside = inside.mutate(day=((inside.time - TRACE_START) // DAY).cast("int64"))
-    days = inside.group_by("day").aggregate(n=inside.count(where=inside.type == "FAIL"))
+    days = inside.group_by(day=period(inside.time, DAY, TRACE_START)).aggregate(
+        n=inside.count(where=inside.type == "FAIL")
+    )
     counts = sorted(tables.fetch(days, "fail_days")["n"].to_pylist())
     if len(counts) < LONG_TRACE_DAYS:
         return 0, 0
@@ -160,7 +155,7 @@ def _collections(tables: Tables) -> ir.Table:
 
 
 def _jobs(tables: Tables) -> ir.Table:
-    jobs = tables.collection_events.filter(tables.collection_events.collection_type == "JOB")
+    jobs = of_jobs(tables.collection_events)
     with_tasks = tables.instance_events.select("collection_id").distinct().mutate(has_tasks=True)
     joined = jobs.select("collection_id").distinct().left_join(with_tasks, "collection_id")
     return _count(joined, {"jobs_without_tasks": (joined.has_tasks.isnull(), ibis.literal(True))})
@@ -168,7 +163,7 @@ def _jobs(tables: Tables) -> ir.Table:
 
 def _machines(tables: Tables) -> ir.Table:
     m = tables.machine_events
-    before = m.time.lag().over(ibis.window(group_by="machine_id", order_by=["time", "source_part", "source_row"]))
+    before = m.time.lag().over(ibis.window(group_by="machine_id", order_by=list(FILE_ORDER)))
     m = m.mutate(is_doubled=(before == m.time).fill_null(False))
     lacks = m.cpu_capacity.isnull() | m.memory_capacity.isnull()
     return _count(
@@ -212,10 +207,8 @@ def _coverage(tables: Tables) -> ir.Table:
     usage = regular(tables.instance_usage)
     covered = usage.aggregate(covered=usage.seconds.sum().cast("int64"), last=usage.end_time.max())
     a = tables.instance_attempts
-    ran = a.filter(a.schedule_time.notnull() & (a.schedule_time < AFTER_TRACE)).cross_join(covered.select("last"))
-    since = ibis.greatest(ran.schedule_time, TRACE_START)
-    until = ibis.least(ran.left_time.fill_null(AFTER_TRACE), ran.last)
-    lasted = ran.aggregate(lasted=(ibis.greatest(until - since, 0) // SECOND).sum().cast("int64"))
+    ran = a.filter(a.schedule_time < AFTER_TRACE).cross_join(covered.select("last"))
+    lasted = ran.aggregate(lasted=(time_running(ran) // SECOND).sum().cast("int64"))
     both = lasted.cross_join(covered)
     missing = ibis.greatest(both.lasted.fill_null(0) - both.covered.fill_null(0), 0)
     return both.select(usage_missing__n=missing, usage_missing__of=both.lasted.fill_null(0))
@@ -232,34 +225,18 @@ def _allocs(tables: Tables) -> ir.Table:
     )
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw the share of every anomaly, coloured by the verdict."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import WIDTH, rows
-
-    colours = alt.Scale(
-        domain=["as documented", "differs", "reported", "nothing to measure"],
-        range=["#2ca58d", "#e4572e", "#88a", "#ddd"],
+    ticks = [0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1]
+    x = axis(
+        "share",
+        "share of what was looked at",
+        scale={"type": "symlog", "constant": 1e-5, "domain": [0, 1], "clamp": True},
+        axis={"values": ticks, "labelExpr": "format(datum.value * 100, '~g') + ' %'"},
     )
-    return (
-        alt.Chart(rows(result), title="Documented anomalies: share found")
-        .mark_point(filled=True, size=90, opacity=1)
-        .encode(
-            x=alt.X(
-                "share:Q",
-                title="share of what was looked at",
-                scale=alt.Scale(type="symlog", constant=1e-5, domain=[0, 1], clamp=True),
-                axis=alt.Axis(
-                    values=[0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1], labelExpr="format(datum.value * 100, '~g') + ' %'"
-                ),
-            ),
-            y=alt.Y("statement:N", title=None, axis=alt.Axis(labelLimit=420), sort=None),
-            color=alt.Color("verdict:N", scale=colours),
-            tooltip=["statement:N", "expected:N", "n:Q", "of:Q", "share:Q", "verdict:N"],
-        )
-        .properties(width=WIDTH)
-    )
+    y = axis("statement", order="data", axis={"labelLimit": 420})
+    plotted = Plot(result, RESULT, x=x, y=y, color=palette("verdict", COLOURS)).add(point(90, opacity=1))
+    return plotted.draw("Documented anomalies: share found", height=None)
 
 
 def _claim(anomaly: Anomaly) -> Claim:
@@ -271,14 +248,10 @@ def _claim(anomaly: Anomaly) -> Claim:
                 raise NotApplicable(f"nothing to compare {row['n']:,} of {row['of']:,} with")
             if row["anomaly"] == anomaly.code and row["of"]:
                 return f"{row['share']:.4%} ({row['n']:,} of {row['of']:,}, {row['verdict']})"
-        raise NotApplicable("the store has no rows that it could affect")
+        raise NotApplicable("the store holds nothing it could occur in")
 
-    def holds(found: str) -> bool:
-        return found.endswith("as documented)")
-
-    return Claim(
-        f"QUALITY-{anomaly.code}", anomaly.statement, anomaly.rate.expected, measure, holds, anomaly.rate.source
-    )
+    documented = Criterion(anomaly.rate.expected, "as documented", lambda found: found.endswith("as documented)"))
+    return Claim(f"QUALITY-{anomaly.code}", anomaly.statement, documented, measure, source=anomaly.rate.source)
 
 
 CLAIMS = tuple(_claim(anomaly) for anomaly in ANOMALIES.values())

@@ -1,4 +1,4 @@
-"""On how many machines can a task run, given its placement constraints?
+"""How many machines can run a task, given its placement constraints?
 
 One row per day: tasks submitted (resubmissions included), the share of them that carry constraints,
 and, over those, quantiles of the share of machines that meet all their constraints at the end of the
@@ -7,107 +7,75 @@ day.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._placement import fingerprints, shares_by_day
-from borgtrace.analyses._processes import jobs_only
-from borgtrace.analyses._quantiles import quantiles
+from borgtrace.analyses._attempts import TASK, of_jobs
+from borgtrace.analyses._constraints import day_of, fingerprints, shares_by_day
+from borgtrace.analyses._quantiles import Counts
 from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
-from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.recipe.charts import Chart, Plot, axis, line, series
+from borgtrace.recipe.columns import count, declare, number, whole
+from borgtrace.recipe.definition import Row
+from borgtrace.schema.time import AFTER_TRACE
 
 _PERCENTS = (0.0, 10.0, 50.0, 90.0)
-
-RESULT = Table(
+RESULT = declare(
     "eligible_machines",
     "day",
     ("day",),
-    (
-        Column("day", "int64", "d", "Day since the start of the trace, from 0; −1 is before it.", nullable=False),
-        Column("n_submitted", "int64", "count", "Submissions of tasks.", nullable=False),
-        Column("n_constrained", "int64", "count", "Of these, with placement constraints.", nullable=False),
-        Column("n_machines", "int64", "count", "Machines at the end of the day.", nullable=False),
-        *(
-            Column(
-                f"share_p{percent:g}",
-                "float64",
-                "1",
-                f"Share of machines eligible, {percent:g}th percentile over constrained submissions.",
-            )
-            for percent in _PERCENTS
-        ),
+    whole("day", "d", "Day since the start of the trace, from 0; −1 is before it."),
+    count("n_submitted", "Submissions of tasks."),
+    count("n_constrained", "Of these, with placement constraints."),
+    count("n_machines", "Machines at the end of the day."),
+    *(
+        number(
+            f"share_p{p:g}",
+            "1",
+            f"Share of machines eligible, {p:g}th percentile over constrained submissions.",
+            nullable=True,
+        )
+        for p in _PERCENTS
     ),
 )
 
 
-def compute(tables: Tables) -> pa.Table:
+def compute(tables: Tables) -> list[Row]:
     """Return the share of eligible machines per day."""
     events, sets = fingerprints(tables)
-    tasks = jobs_only(tables.instance_attempts)
-    tasks = tasks.filter(tasks.submit_time.notnull() & (tasks.submit_time < AFTER_TRACE))
-    since = (tasks.submit_time - TRACE_START) // DAY
-    dated = tasks.select(
-        "collection_id",
-        "instance_index",
-        time="submit_time",
-        day=(tasks.submit_time < TRACE_START).ifelse(-1, since).cast("int64"),
-    )
-    demands = dated.left_join(events, ["collection_id", "instance_index", "time"]).select("day", "fingerprint")
+    tasks = of_jobs(tables.instance_attempts)
+    tasks = tasks.filter(tasks.submit_time < AFTER_TRACE)
+    dated = tasks.select(*TASK, time="submit_time", day=day_of(tasks.submit_time))
+    demands = dated.left_join(events, [*TASK, "time"]).select("day", "fingerprint")
     found = tables.fetch(demands.group_by(["day", "fingerprint"]).aggregate(n=demands.count()), "demands")
     states = shares_by_day(tables, sets)
-    if not found.num_rows:
-        raise NotApplicable("no task is submitted")
-    last = max(states)
+    if not found.num_rows or not states:
+        raise NotApplicable("no task is submitted, or no machine is there")
     rows = []
     for day in sorted(set(found["day"].to_pylist())):
-        share = states[min(day, last)].share
+        state = states[min(day, max(states))]
         demand = [row for row in found.to_pylist() if row["day"] == day]
-        constrained = [(share[row["fingerprint"]], row["n"]) for row in demand if row["fingerprint"] in share]
-        values = np.array([value for value, _ in constrained])
-        n = np.array([number for _, number in constrained], np.int64)
-        points = quantiles(values, n, _PERCENTS)
+        known = [(state.share[row["fingerprint"]], row["n"]) for row in demand if row["fingerprint"] in state.share]
+        eligible = Counts(np.array([share for share, _ in known]), np.array([n for _, n in known], np.int64))
         rows.append(
             {
                 "day": day,
                 "n_submitted": sum(row["n"] for row in demand),
                 "n_constrained": sum(row["n"] for row in demand if row["fingerprint"] is not None),
-                "n_machines": states[min(day, last)].n_machines,
-                **{f"share_p{p:g}": None if np.isnan(v) else float(v) for p, v in zip(_PERCENTS, points, strict=True)},
+                "n_machines": state.n_machines,
+                **eligible.columns("share_p", _PERCENTS),
             }
         )
-    return pa.Table.from_pylist(rows, schema=pa.schema([(c.name, _ARROW[c.type]) for c in RESULT.columns]))
+    return rows
 
 
-_ARROW = {"int64": pa.int64(), "float64": pa.float64()}
-
-
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw the share of eligible machines per day."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, long
-
-    series = {f"share_p{percent:g}": f"{percent:g}th percentile" if percent else "lowest" for percent in _PERCENTS}
-    before = "datum.value < 0 ? 'before' : datum.label"
-    chart: alt.Chart = (
-        alt.Chart(
-            long(result, ["day"], series), title="Machines a constrained task may use", width=WIDTH, height=HEIGHT
-        )
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("day:O", title="day of the trace", axis=alt.Axis(labelExpr=before, labelAngle=0)),
-            y=alt.Y("value:Q", title="share of the machines"),
-            color=alt.Color("series:N", title=None),
-            tooltip=["day:Q", "series:N", "value:Q"],
-        )
-    )
-    return chart
+    names = {f"share_p{p:g}": f"{p:g}th percentile" if p else "lowest" for p in _PERCENTS}
+    labels = {"labelExpr": "datum.value < 0 ? 'before' : datum.label", "labelAngle": 0}
+    x = axis("day", "day of the trace", type="O", axis=labels)
+    plotted = Plot(result, x=x, y=series("share of the machines", **names)).add(line(point=True), tips=())
+    return plotted.draw("Machines a constrained task may use")
 
 
 RECIPE = Recipe(

@@ -1,60 +1,55 @@
-"""How close is a synthetic trace to the published figures of the real one?
+"""How close is a synthetic trace to what is published about the real ones?
 
 Every calibration target of the generator is measured through the ordinary tables.  A judged target
 holds when the measured number lies within 10 % of the published one, or the published one within the
 95 % bootstrap interval over jobs (tasks of a job are not independent; machines where they are counted).
-The question is about synthetic traces: there is nothing to ask of Google's own, which the targets come from.
+The question does not apply to Google's own traces: the targets come from them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._fidelity import Units
+from borgtrace.analyses._fidelity import Measures, Units
 from borgtrace.analyses._fidelity_events import event_measures
 from borgtrace.analyses._fidelity_usage import row_measures, usage_measures
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
-from borgtrace.schema.arrow import arrow_schema
+from borgtrace.recipe.charts import Chart, Plot, axis, point
+from borgtrace.recipe.columns import declare, label, number
+from borgtrace.recipe.criteria import equals
+from borgtrace.recipe.definition import Row
+from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.synth.targets import TARGETS, TARGETS_2019, Target
-
-if TYPE_CHECKING:
-    import altair as alt
 
 TOLERANCE: Final = 0.10
 LESS: Final = 1.0 - 1e-6
 """Ends of an interval are float32 values, the published numbers decimals."""
-RESULT = Table(
+RESULT = declare(
     "fidelity",
     "calibration target",
     ("measure", "tier"),
-    (
-        Column("measure", "string", "id", "What is measured.", nullable=False),
-        Column("tier", "string", "id", "Group of tasks, or all.", nullable=False),
-        Column("published", "float64", "1", "The published number.", nullable=False),
-        Column("measured", "float64", "1", "The number measured on this trace."),
-        Column("deviation", "float64", "1", "Measured minus published, as a fraction of the published."),
-        Column("low", "float64", "1", "Lower end of the 95 % bootstrap interval over jobs."),
-        Column("high", "float64", "1", "Upper end of the 95 % bootstrap interval over jobs."),
-        Column("verdict", "string", "id", "One of: fits, does not fit, reported, not measured.", nullable=False),
-        Column("grade", "string", "id", "A from real bytes, C printed, D third party, E arithmetic.", nullable=False),
-        Column("reference", "string", "id", "Where the published number comes from.", nullable=False),
-    ),
+    label("measure", "What is measured."),
+    label("tier", "Group of tasks, or all."),
+    number("published", "1", "The published number."),
+    number("measured", "1", "The number measured on this trace.", nullable=True),
+    number("deviation", "1", "Measured minus published, as a fraction of the published.", nullable=True),
+    number("low", "1", "Lower end of the 95 % bootstrap interval over jobs.", nullable=True),
+    number("high", "1", "Upper end of the 95 % bootstrap interval over jobs.", nullable=True),
+    label("verdict", "One of: fits, does not fit, reported, not measured."),
+    label("grade", "A from real bytes, C printed, D third party, E arithmetic."),
+    label("reference", "Where the published number comes from."),
 )
 
 
-def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> pa.Table:
+def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> list[Row]:
     """Return every target beside its measurement."""
-    if not (tables.synthetic or tables.is_plan):
+    if not tables.synthetic:
         raise NotApplicable("the store holds Google's trace")
     units = Units.of(tables)
-    if tables.generation == "2011":
-        targets, measures = TARGETS, event_measures(tables, units) | usage_measures(tables, units)
-    else:
-        targets, measures = TARGETS_2019, row_measures(tables, units)
+    targets, measures = _targets(tables, units)
     if not measures:
         raise NotApplicable("the store holds no usage")
     rng, ones = np.random.default_rng(seed), np.ones(len(units))
@@ -70,7 +65,14 @@ def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> pa.Table:
             if measured is not None and len(values):
                 low, high = (float(v) for v in np.percentile(values, [2.5, 97.5]))
         rows.append(_row(target, measured, low, high))
-    return pa.Table.from_pylist(rows, schema=arrow_schema(RESULT))
+    return rows
+
+
+def _targets(tables: Tables, units: Units) -> tuple[tuple[Target, ...], Measures]:
+    """Return the targets of the format and how to measure them; others than 2011 are measured row by row."""
+    if tables.dialect is GOOGLE_2011:
+        return TARGETS, event_measures(tables, units) | usage_measures(tables, units)
+    return TARGETS_2019, row_measures(tables, units)
 
 
 def _finite(value: float) -> float | None:
@@ -78,7 +80,7 @@ def _finite(value: float) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _row(target: Target, measured: float | None, low: float | None, high: float | None) -> dict[str, object]:
+def _row(target: Target, measured: float | None, low: float | None, high: float | None) -> Row:
     deviation = None
     verdict = "not measured"
     if measured is not None:
@@ -100,31 +102,22 @@ def _row(target: Target, measured: float | None, low: float | None, high: float 
     }
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw the deviation of every target, with its interval."""
-    import altair as alt
-
     rows = [
         {**row, "target": f"{row['measure']}, {row['tier']}"}
         for row in result.to_pylist()
         if row["deviation"] is not None
     ]
-    chart: alt.Chart = (
-        alt.Chart(alt.Data(values=rows), title="Deviation from the published numbers", width=420)
-        .mark_point(filled=True)
-        .encode(
-            x=alt.X(
-                "deviation:Q",
-                title="(measured − published) / published, at most ± 100 %",
-                axis=alt.Axis(format="%"),
-                scale=alt.Scale(domain=[-1, 1], clamp=True),
-            ),
-            y=alt.Y("target:N", title=None, sort=None),
-            color=alt.Color("verdict:N", title=None),
-            tooltip=["target:N", "published:Q", "measured:Q", "low:Q", "high:Q", "reference:N"],
-        )
+    x = axis(
+        "deviation",
+        "(measured − published) ÷ published, at most ± 100 %",
+        axis={"format": "%"},
+        scale={"domain": [-1, 1], "clamp": True},
     )
-    return chart
+    plotted = Plot(rows, x=x, y=axis("target", order="data"), color=axis("verdict", None))
+    plotted.add(point(), tips=("published", "measured", "low", "high", "reference"))
+    return plotted.draw("Deviation from the published numbers", height=None)
 
 
 def _share_fitting(result: pa.Table) -> float:
@@ -138,12 +131,12 @@ CLAIMS = (
     Claim(
         "SYNTH-fidelity",
         "judged targets lie within 10 % or in the bootstrap interval",
-        "all",
+        equals(1.0, "all"),
         _share_fitting,
-        lambda share: share == 1.0,
-        "calibration targets of the generator",
+        source="calibration targets of the generator",
     ),
 )
+
 RECIPE = Recipe(
     "fidelity",
     compute,

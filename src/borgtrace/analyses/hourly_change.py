@@ -1,62 +1,50 @@
 """How much does a task's usage change from hour to hour?
 
 The usage of a task in an hour is the mean over its windows, weighted by their length. Every pair of
-neighbouring hours counts with the time measured in both, so long tasks weigh by their duration.
+neighboring hours counts with the time measured in both, so long tasks weigh by their duration.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._change import CURVE_COLUMNS, curves, plot_curves, share_within, task_pairs
-from borgtrace.analyses._lookup import lookup
-from borgtrace.analyses._windows import UNKNOWN, regular, tier
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.analyses._attempts import TASK
+from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._relative_change import CURVE_COLUMNS, curves, plot_curves, share_within, task_pairs
+from borgtrace.analyses._windows import UNKNOWN, regular, task_tiers
+from borgtrace.recipe import Claim, Recipe, Tables
+from borgtrace.recipe.charts import Chart
+from borgtrace.recipe.columns import declare, label
+from borgtrace.recipe.criteria import between
 
-if TYPE_CHECKING:
-    import altair as alt
-
-RESULT = Table(
+RESULT = declare(
     "hourly_change",
     "tier, resource and percent",
     ("tier", "resource", "percent"),
-    (Column("tier", "string", "id", "Tier of the tasks.", nullable=False), *CURVE_COLUMNS),
+    label("tier", "Tier of the tasks."),
+    *CURVE_COLUMNS,
 )
 
 
 def compute(tables: Tables) -> ir.Table:
-    """Return the distribution of the change between neighbouring hours, per tier."""
-    key = ["collection_id", "instance_index"]
-    rows = task_pairs(regular(tables.instance_usage), "hour")
-    index = tables.tasks.select(*key, tier=tier(tables.tasks.priority, tables.generation))
-    rows = lookup(rows, index, key)
-    rows = rows.mutate(tier=rows.tier.fill_null(UNKNOWN))
-    return curves(rows, ["tier"])
+    """Return the distribution of the change between neighboring hours, per tier."""
+    rows = lookup(task_pairs(regular(tables.instance_usage), "hour"), task_tiers(tables), TASK)
+    return curves(rows.mutate(tier=rows.tier.fill_null(UNKNOWN)), ["tier"])
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw the cumulative curves per tier."""
-    return plot_curves(result, "Change between neighbouring hours", "tier", "resource")
-
-
-def _within(result: pa.Table, resource: str, percent: int) -> float:
-    if not result.num_rows:
-        raise NotApplicable("no task was measured in two neighbouring hours")
-    return share_within(result, percent, resource=resource)
+    return plot_curves(result, "Change between neighboring hours", "tier")
 
 
 CLAIMS = (
     Claim(
         "REISS-hourly-cpu",
         "from hour to hour the CPU of 60 % of the tasks, by duration, changes by less than 15 %",
-        "≈ 0.6",
-        lambda r: _within(r, "cpu", 15),
-        lambda v: 0.5 <= v <= 0.7,
-        "Reiss et al., SoCC'12, as quoted by Janus & Rzadca",
+        between(0.5, 0.7, "≈ 0.6"),
+        share_within(15, resource="cpu"),
+        source="Reiss et al., SoCC'12, as quoted by Janus & Rzadca",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""Do tasks run slower when more tasks share their machine?
+"""Do tasks run slower on crowded machines?
 
 Cycles (CPI) and memory accesses (MAI) per instruction of every window, against two things: how many
 tasks the machine held in that 300 s slot (summed window time ÷ 300 s, rounded), and how much of its
@@ -9,41 +9,31 @@ causes what: large machines hold more tasks and run other programs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._presence import machine_slots, present_intervals
+from borgtrace.analyses._attempts import of_jobs
+from borgtrace.analyses._machine_slots import machine_slots, present_intervals
+from borgtrace.analyses._measures import matching
 from borgtrace.analyses._windows import SLOT_SECONDS, amount, level, outermost, regular
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.recipe.charts import WIDTH, Chart, Plot, added, area, axis, line
+from borgtrace.recipe.columns import declare, label, number, whole
+from borgtrace.recipe.criteria import Criterion, below
 
 METRICS = {"cpi": ("cycles_per_instruction", 0.1, 50.0, 14), "mai": ("memory_accesses_per_instruction", 0.0, 1.0, 24)}
 """Name: column, least and largest possible value, binary digits of its sums."""
-
-RESULT = Table(
+RESULT = declare(
     "interference",
     "metric, condition and bin",
     ("metric", "condition", "bin"),
-    (
-        Column("metric", "string", "id", "Hardware counter: cpi or mai.", nullable=False),
-        Column(
-            "condition",
-            "string",
-            "id",
-            "What the bins count: tasks on the machine, or percent of its CPU in use.",
-            nullable=False,
-        ),
-        Column("bin", "int64", "1", "Number of tasks; or upper end of five percentage points.", nullable=False),
-        Column("seconds", "int64", "s", "Task time measured under this condition.", nullable=False),
-        Column("mean", "float64", "1", "Mean of the metric, weighted by time.", nullable=False),
-        Column("deviation", "float64", "1", "Standard deviation of the metric.", nullable=False),
-    ),
+    label("metric", "Hardware counter: cpi or mai."),
+    label("condition", "What the bins count: tasks on the machine, or percent of its CPU in use."),
+    whole("bin", "1", "Number of tasks; or upper end of five percentage points."),
+    whole("seconds", "s", "Task time measured under this condition."),
+    number("mean", "1", "Mean of the metric, weighted by time."),
+    number("deviation", "1", "Standard deviation of the metric."),
 )
 
 
@@ -53,14 +43,14 @@ def compute(tables: Tables, *, most_tasks: int = 60) -> ir.Table:
     slots = machine_slots(outermost(usage), present_intervals(tables.machine_events))
     used = level(slots.cpu, SLOT_SECONDS) / slots.cpu_capacity.cast("float64")
     slots = slots.select("machine_id", "slot", used=ibis.least((used * 20.0).ceil().cast("int64") * 5, 150))
-    tasks = usage.filter((usage.collection_type == "JOB") & usage.machine_id.notnull())
+    tasks = of_jobs(usage).filter(usage.machine_id.notnull())
     held = tasks.group_by(["machine_id", "slot"]).aggregate(held=tasks.seconds.sum().cast("int64"))
-    held = held.mutate(held=_whole(held.held, most_tasks))
+    held = held.mutate(held=_n_tasks(held.held, most_tasks))
     rows = tasks.inner_join(slots, ["machine_id", "slot"]).inner_join(held, ["machine_id", "slot"])
     return ibis.union(*(_curve(rows, metric, condition) for metric in METRICS for condition in ("held", "used")))
 
 
-def _whole(seconds: ir.IntegerColumn, most: int) -> ir.IntegerColumn:
+def _n_tasks(seconds: ir.IntegerColumn, most: int) -> ir.IntegerColumn:
     """Turn window time in a slot into a number of tasks: rounded, at least 1, at most `most`."""
     number = (seconds + SLOT_SECONDS // 2) // SLOT_SECONDS
     return ibis.greatest(ibis.least(number, most), 1)
@@ -86,64 +76,47 @@ def _curve(rows: ir.Table, metric: str, condition: str) -> ir.Table:
     )
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw the means with a band of one deviation."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import WIDTH, rows, spoken_header
-
-    base = (
-        alt.Chart(rows(result))
-        .transform_calculate(low="max(0, datum.mean - datum.deviation)", high="datum.mean + datum.deviation")
-        .encode(x=alt.X("bin:Q", title=None))
+    rows = added(
+        result,
+        low=lambda row: max(0.0, row["mean"] - row["deviation"]),
+        high=lambda row: row["mean"] + row["deviation"],
     )
-    band = base.mark_area(opacity=0.2).encode(y=alt.Y("low:Q", title=None), y2="high:Q")
-    line = base.mark_line(point=True).encode(
-        y="mean:Q", tooltip=["metric:N", "condition:N", "bin:Q", "mean:Q", "deviation:Q", "seconds:Q"]
-    )
-    chart: alt.Chart = (
-        (band + line)
-        .properties(width=WIDTH * 3 // 4, height=170)
-        .facet(
-            row=alt.Row("metric:N", title=None, header=spoken_header()),
-            column=alt.Column("condition:N", title=None, header=spoken_header()),
-        )
-        .resolve_scale(x="independent", y="independent")
-        .properties(title="Instructions on crowded machines (band: one standard deviation)")
-    )
-    return chart
+    plotted = Plot(rows, RESULT, x=axis("bin", None)).add(area(opacity=0.2), y=axis("low", None), y2="high")
+    plotted.add(line(point=True), y="mean").facet(row="metric", column="condition", independent=("x", "y"))
+    title = "Instructions on crowded machines (band: one standard deviation)"
+    return plotted.draw(title, width=WIDTH * 3 // 4, height=170)
 
 
 def _slope(result: pa.Table, metric: str, condition: str) -> float:
     """Return the weighted least-squares slope, relative to the mean, per unit of the condition."""
-    kept = [row for row in result.to_pylist() if (row["metric"], row["condition"]) == (metric, condition)]
-    weight = sum(row["seconds"] for row in kept)
+    rows = matching(result, {"metric": metric, "condition": condition})
+    weight = sum(row["seconds"] for row in rows)
     if not weight:
         raise NotApplicable(f"no window has a {metric}")
-    x = sum(row["seconds"] * row["bin"] for row in kept) / weight
-    y = sum(row["seconds"] * row["mean"] for row in kept) / weight
-    spread = sum(row["seconds"] * (row["bin"] - x) ** 2 for row in kept)
+    x = sum(row["seconds"] * row["bin"] for row in rows) / weight
+    y = sum(row["seconds"] * row["mean"] for row in rows) / weight
+    spread = sum(row["seconds"] * (row["bin"] - x) ** 2 for row in rows)
     if not spread or not y:
         raise NotApplicable("every window was measured under the same condition")
-    return float(sum(row["seconds"] * (row["bin"] - x) * (row["mean"] - y) for row in kept) / spread / y)
+    return float(sum(row["seconds"] * (row["bin"] - x) * (row["mean"] - y) for row in rows) / spread / y)
 
 
 CLAIMS = (
     Claim(
         "VERMA-cpi-task",
         "CPI grows by about 0.3 % with every task on the machine",
-        0.003,
-        lambda r: _slope(r, "cpi", "tasks"),
-        lambda v: 0.0 < v <= 0.006,
-        "Verma et al., EuroSys'15, §5.2",
+        Criterion(0.003, "above 0, at most 0.006", lambda v: 0.0 < v <= 0.006),
+        lambda result: _slope(result, "cpi", "tasks"),
+        source="Verma et al., EuroSys'15, §5.2",
     ),
     Claim(
         "VERMA-cpi-cpu",
         "CPI grows by less than 2 % with every 10 % of the machine's CPU",
-        "< 0.02",
-        lambda r: 10.0 * _slope(r, "cpi", "cpu percent"),
-        lambda v: v < 0.02,
-        "Verma et al., EuroSys'15, §5.2",
+        below(0.02),
+        lambda result: 10.0 * _slope(result, "cpi", "cpu percent"),
+        source="Verma et al., EuroSys'15, §5.2",
     ),
 )
 

@@ -7,56 +7,40 @@ out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._attempts import of_jobs
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.recipe.charts import Chart, Plot, axis, bar
+from borgtrace.recipe.columns import count, declare, label
+from borgtrace.recipe.criteria import above, at_most, near
 
-if TYPE_CHECKING:
-    import altair as alt
-
-RESULT = Table(
+RESULT = declare(
     "job_events",
     "event type",
     ("type",),
-    (
-        Column("type", "string", "id", "Event type, or any for all of them.", nullable=False),
-        Column("n_events", "int64", "count", "Events of the type.", nullable=False),
-        Column("n_jobs", "int64", "count", "Jobs with such an event.", nullable=False),
-    ),
+    label("type", "Event type, or any for all of them."),
+    count("n_events", "Events of the type."),
+    count("n_jobs", "Jobs with such an event."),
 )
 ANY = "any"
 
 
 def compute(tables: Tables) -> ir.Table:
     """Return events and jobs per event type."""
-    events = tables.collection_events
-    events = events.filter(events.collection_type == "JOB")
-    per_type = events.group_by("type").aggregate(n_events=events.count(), n_jobs=events.collection_id.nunique())
-    total = events.aggregate(n_events=events.count(), n_jobs=events.collection_id.nunique())
-    return per_type.union(total.select(type=ibis.literal(ANY), n_events="n_events", n_jobs="n_jobs"))
+    events = of_jobs(tables.collection_events)
+    numbers = {"n_events": events.count(), "n_jobs": events.collection_id.nunique()}
+    total = events.aggregate(**numbers).select(type=ibis.literal(ANY), n_events="n_events", n_jobs="n_jobs")
+    return events.group_by("type").aggregate(**numbers).union(total)
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw the jobs per event type."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
-
-    chart: alt.Chart = (
-        alt.Chart(rows(result), title="Jobs by event", width=WIDTH, height=HEIGHT)
-        .mark_bar()
-        .encode(
-            x=alt.X("n_jobs:Q", title="jobs"),
-            y=alt.Y("type:N", sort="-x", title=None),
-            tooltip=["type:N", "n_jobs:Q", "n_events:Q"],
-        )
-    )
-    return chart
+    plotted = Plot(result, RESULT, x=axis("n_jobs", "jobs"), y=axis("type", order="-x"))
+    return plotted.add(bar()).draw("Jobs by event")
 
 
 def _share(type_: str) -> Callable[[pa.Table], float]:
@@ -69,32 +53,13 @@ def _share(type_: str) -> Callable[[pa.Table], float]:
     return measure
 
 
+_COUNT = "count over the job events of 2011"
 CLAIMS = (
-    Claim(
-        "JE-finish",
-        "most jobs finish",
-        0.574,
-        _share("FINISH"),
-        lambda share: share > 0.5,
-        "count over the job events of 2011",
-    ),
-    Claim(
-        "JE-kill",
-        "two jobs in five are killed",
-        0.405,
-        _share("KILL"),
-        lambda share: abs(share - 0.405) <= 0.05,
-        "count over the job events of 2011",
-    ),
-    Claim(
-        "JE-fail",
-        "few jobs fail",
-        0.015,
-        _share("FAIL"),
-        lambda share: share <= 0.03,
-        "count over the job events of 2011",
-    ),
+    Claim("JE-finish", "most jobs finish", above(0.5, published=0.574), _share("FINISH"), source=_COUNT),
+    Claim("JE-kill", "two jobs in five are killed", near(0.405, 0.05), _share("KILL"), source=_COUNT),
+    Claim("JE-fail", "few jobs fail", at_most(0.03, published=0.015), _share("FAIL"), source=_COUNT),
 )
+
 RECIPE = Recipe(
     "job_events",
     compute,

@@ -1,60 +1,57 @@
 """How are jobs distributed over users and programs?
 
 Jobs per user and per logical name (runs of one program share it), in descending order.  The
-last rank says how many there are.
+last rank tells how many owners there are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses._attempts import of_jobs
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.recipe.charts import Chart, Plot, axis, line, log_axis
+from borgtrace.recipe.columns import count, declare, label, number, whole
+from borgtrace.recipe.criteria import above, near
+from borgtrace.recipe.definition import Row
 
 _OWNERS = {"user": "user", "logical name": "collection_logical_name"}
 _WHOLE = 100
 """Ranks that are all reported; later ones in steps of about 2 %."""
-
-RESULT = Table(
+RESULT = declare(
     "jobs_per_owner",
     "kind of owner and rank",
     ("kind", "rank"),
-    (
-        Column("kind", "string", "id", "What owns the jobs: user or logical name.", nullable=False),
-        Column("rank", "int64", "rank", "Rank by the number of jobs, from 1.", nullable=False),
-        Column("n_jobs", "int64", "count", "Jobs of the owner of this rank.", nullable=False),
-        Column("share", "float64", "1", "Share of all jobs that the owners up to this rank have.", nullable=False),
-    ),
+    label("kind", "What owns the jobs: user or logical name."),
+    whole("rank", "rank", "Rank by the number of jobs, from 1."),
+    count("n_jobs", "Jobs of the owner of this rank."),
+    number("share", "1", "Share of all jobs that the owners up to this rank have."),
 )
 
 
-def compute(tables: Tables) -> pa.Table:
+def compute(tables: Tables) -> list[Row]:
     """Return jobs by rank of their owner."""
-    rows: list[dict[str, object]] = []
+    rows: list[Row] = []
     for kind, column in _OWNERS.items():
         found = tables.fetch(owners(tables.collection_events, column), column)
         n = np.repeat(found["n_jobs"].to_numpy(), found["n_owners"].to_numpy())
         n = np.sort(n)[::-1]
-        for rank in _ranks(len(n)):
-            rows.append(
-                {"kind": kind, "rank": rank, "n_jobs": int(n[rank - 1]), "share": float(n[:rank].sum() / n.sum())}
-            )
+        rows += (
+            {"kind": kind, "rank": rank, "n_jobs": int(n[rank - 1]), "share": float(n[:rank].sum() / n.sum())}
+            for rank in _ranks(len(n))
+        )
     if not rows:
-        raise NotApplicable("no job has a user or a logical name")
-    return pa.Table.from_pylist(rows)
+        raise NotApplicable("no job has a user name or a logical name")
+    return rows
 
 
 def owners(events: ir.Table, column: str) -> ir.Table:
     """Return owners by their number of jobs (``n_jobs``, ``n_owners``)."""
-    known = events.filter((events.collection_type == "JOB") & events[column].notnull())
+    known = of_jobs(events).filter(events[column].notnull())
     jobs = known.group_by(column).aggregate(n_jobs=known.collection_id.nunique())
     return jobs.group_by("n_jobs").aggregate(n_owners=jobs.count())
 
@@ -64,23 +61,10 @@ def _ranks(n: int) -> list[int]:
     return sorted({*range(1, min(n, _WHOLE) + 1), *(int(rank) for rank in later if rank <= n)})
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw jobs against rank, both axes logarithmic."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, log_axis, rows, spoken_legend
-
-    chart: alt.Chart = (
-        alt.Chart(rows(result), title="Jobs by rank of their owner", width=WIDTH, height=HEIGHT)
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("rank:Q", title="rank", scale=alt.Scale(type="log"), axis=log_axis()),
-            y=alt.Y("n_jobs:Q", title="jobs", scale=alt.Scale(type="log"), axis=log_axis()),
-            color=alt.Color("kind:N", title="owner", legend=spoken_legend()),
-            tooltip=["kind:N", "rank:Q", "n_jobs:Q", "share:Q"],
-        )
-    )
-    return chart
+    plotted = Plot(result, RESULT, x=log_axis("rank", "rank"), y=log_axis("n_jobs", "jobs"))
+    return plotted.add(line(point=True), color=axis("kind", "owner")).draw("Jobs by rank of their owner")
 
 
 def _top(kind: str, rank: int) -> Callable[[pa.Table], float]:
@@ -93,24 +77,18 @@ def _top(kind: str, rank: int) -> Callable[[pa.Table], float]:
     return measure
 
 
+_COUNT = "count over the job events of 2011"
 CLAIMS = (
-    Claim(
-        "JE-top-user",
-        "one user submits a seventh of all jobs",
-        0.146,
-        _top("user", 1),
-        lambda share: abs(share - 0.146) <= 0.05,
-        "count over the job events of 2011",
-    ),
+    Claim("JE-top-user", "one user submits a seventh of all jobs", near(0.146, 0.05), _top("user", 1), source=_COUNT),
     Claim(
         "JE-top-ten",
         "ten users submit more than half of all jobs",
-        0.554,
+        above(0.5, published=0.554),
         _top("user", 10),
-        lambda share: share > 0.5,
-        "count over the job events of 2011",
+        source=_COUNT,
     ),
 )
+
 RECIPE = Recipe(
     "jobs_per_owner",
     compute,

@@ -8,75 +8,68 @@ draws, fixed seed) includes 0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 import ibis
-import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._processes import jobs_only
+from borgtrace.analyses._attempts import duration_sums, of_jobs
+from borgtrace.analyses._histograms import period
 from borgtrace.analyses._trend import Interval, rank_correlation
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.recipe.charts import Chart, Plot, axis, beside, point
+from borgtrace.recipe.columns import count, declare, number, seconds, whole
+from borgtrace.recipe.criteria import Criterion
+from borgtrace.recipe.definition import Row
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
-if TYPE_CHECKING:
-    import altair as alt
-
-RESULT = Table(
+_STATES = ("pending", "running")
+RESULT = declare(
     "load_and_times",
     "day",
     ("day",),
-    (
-        Column("day", "int64", "d", "Day since the start of the trace, from 0.", nullable=False),
-        Column("mean_wait", "float64", "s", "Mean wait of what was scheduled on the day."),
-        Column("n_scheduled", "int64", "count", "Attempts with a wait.", nullable=False),
-        Column("mean_run", "float64", "s", "Mean run of what ended on the day."),
-        Column("n_ended", "int64", "count", "Attempts with a run.", nullable=False),
-        Column("mean_pending", "float64", "count", "Mean number of pending tasks."),
-        Column("mean_running", "float64", "count", "Mean number of running tasks."),
-    ),
+    whole("day", "d", "Day since the start of the trace, from 0."),
+    seconds("mean_wait", "Mean wait of what was scheduled on the day.", nullable=True),
+    count("n_scheduled", "Attempts with a wait."),
+    seconds("mean_run", "Mean run of what ended on the day.", nullable=True),
+    count("n_ended", "Attempts with a run."),
+    number("mean_pending", "count", "Mean number of pending tasks.", nullable=True),
+    number("mean_running", "count", "Mean number of running tasks.", nullable=True),
 )
 
 
-def compute(tables: Tables) -> pa.Table:
+def compute(tables: Tables) -> list[Row]:
     """Return mean times and mean load per day."""
-    tasks = jobs_only(tables.instance_attempts)
-    waits = tables.fetch(_per_day(tasks, tasks.wait, tasks.schedule_time), "waits").to_pylist()
-    runs = tables.fetch(_per_day(tasks, tasks.run, tasks.end_time), "runs").to_pylist()
+    sums = {
+        name: {row["period"]: row for row in tables.fetch(rows, name).to_pylist()}
+        for name, rows in duration_sums(tables, DAY, TRACE_START).items()
+    }
     loads = _loads(tables)
-    wait = {row["day"]: (row["total"] / row["n"] / 1e6, row["n"]) for row in waits}
-    run = {row["day"]: (row["total"] / row["n"] / 1e6, row["n"]) for row in runs}
-    days = sorted({*wait, *run, *loads})
+    days = sorted({*sums["waits"], *sums["runs"], *loads})
     if not days:
-        raise NotApplicable("there is no event within the trace")
-    return pa.table(
+        raise NotApplicable("nothing happened within the trace")
+    return [
         {
-            "day": pa.array(days, pa.int64()),
-            "mean_wait": pa.array([wait.get(day, (None, 0))[0] for day in days], pa.float64()),
-            "n_scheduled": pa.array([wait.get(day, (None, 0))[1] for day in days], pa.int64()),
-            "mean_run": pa.array([run.get(day, (None, 0))[0] for day in days], pa.float64()),
-            "n_ended": pa.array([run.get(day, (None, 0))[1] for day in days], pa.int64()),
-            "mean_pending": pa.array([loads.get(day, (None, None))[0] for day in days], pa.float64()),
-            "mean_running": pa.array([loads.get(day, (None, None))[1] for day in days], pa.float64()),
+            "day": day,
+            **_mean_and_number(sums["waits"].get(day), "mean_wait", "n_scheduled"),
+            **_mean_and_number(sums["runs"].get(day), "mean_run", "n_ended"),
+            **loads.get(day, {"mean_pending": None, "mean_running": None}),
         }
-    )
+        for day in days
+    ]
 
 
-def _per_day(rows: ir.Table, duration: ir.Value, at: ir.Value) -> ir.Table:
-    timed = rows.mutate(duration=duration, at=at)
-    timed = timed.filter(timed.duration.notnull() & (timed.at >= TRACE_START))
-    day = ((timed.at - TRACE_START) // DAY).cast("int64")
-    return timed.group_by(day=day).aggregate(total=timed.duration.sum().cast("int64"), n=timed.count())
+def _mean_and_number(sums: Row | None, mean: str, number: str) -> Row:
+    return {mean: None, number: 0} if sums is None else {mean: sums["total"] / sums["n"] / 1e6, number: sums["n"]}
 
 
-def _loads(tables: Tables) -> dict[int, tuple[float, float]]:
+def _loads(tables: Tables) -> dict[int, Row]:
     """Return the time-weighted means of pending and running per day, up to the last change."""
-    levels = tables.instance_occupancy
-    levels = levels.filter((levels.collection_type == "JOB") & (levels.time < AFTER_TRACE))
+    levels = of_jobs(tables.instance_occupancy)
+    levels = levels.filter(levels.time < AFTER_TRACE)
     at = ibis.greatest(levels.time, TRACE_START)
-    timed = levels.mutate(day=((at - TRACE_START) // DAY).cast("int64"), at=at)
+    timed = levels.mutate(day=period(at, DAY, TRACE_START), at=at)
     until = timed.time.lead().over(group_by="day", order_by="time")
     held = timed.mutate(is_last=until.isnull(), end=until.fill_null((timed.day + 1) * DAY + TRACE_START))
     held = held.mutate(length=((ibis.greatest(held.end, held.at) - held.at) // 1000).cast("int64"))
@@ -92,15 +85,11 @@ def _loads(tables: Tables) -> dict[int, tuple[float, float]]:
     return _means({row["day"]: row for row in found.to_pylist()})
 
 
-_STATES = ("pending", "running")
-
-
-def _means(days: dict[int, dict[str, int]]) -> dict[int, tuple[float, float]]:
+def _means(days: dict[int, dict[str, int]]) -> dict[int, Row]:
     """Add to each day what it took over from the day before; cut the last day at the last change."""
-    if not days:
-        return {}
-    means, level = {}, dict.fromkeys(_STATES, 0)
-    for day in range(min(days), max(days) + 1):
+    means: dict[int, Row] = {}
+    level = dict.fromkeys(_STATES, 0)
+    for day in range(min(days, default=0), max(days, default=-1) + 1):
         start, end = day * DAY + TRACE_START, (day + 1) * DAY + TRACE_START
         row = days.get(day, {"first": end, "last": end})
         area = {s: row.get(f"{s}_area", 0) + level[s] * ((row["first"] - start) // 1000) for s in _STATES}
@@ -109,27 +98,19 @@ def _means(days: dict[int, dict[str, int]]) -> dict[int, tuple[float, float]]:
             area = {s: area[s] - level[s] * ((end - row["last"]) // 1000) for s in _STATES}
             end = row["last"]
         if end > start:
-            means[day] = (area["pending"] * 1000 / (end - start), area["running"] * 1000 / (end - start))
+            means[day] = {f"mean_{s}": area[s] * 1000 / (end - start) for s in _STATES}
     return means
 
 
-def plot(result: pa.Table) -> alt.HConcatChart:
+def plot(result: pa.Table) -> Chart:
     """Draw waits and runs against the load, one point a day."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
-
-    return alt.hconcat(
+    x = axis("mean_pending", scale={"zero": False})
+    return beside(
+        "",
         *(
-            alt.Chart(rows(result), title=title, width=WIDTH, height=HEIGHT)
-            .mark_point(filled=True)
-            .encode(
-                x=alt.X("mean_pending:Q", title="mean number of pending tasks", scale=alt.Scale(zero=False)),
-                y=alt.Y(f"{column}:Q", title="seconds", scale=alt.Scale(zero=False)),
-                tooltip=["day:Q", "mean_pending:Q", "mean_running:Q", f"{column}:Q"],
-            )
+            Plot(result, RESULT, x=x, y=axis(column, "seconds", scale={"zero": False})).add(point()).draw(title)
             for column, title in (("mean_wait", "Mean wait"), ("mean_run", "Mean run"))
-        )
+        ),
     )
 
 
@@ -144,27 +125,16 @@ def correlation(result: pa.Table, column: str) -> Interval:
     return found
 
 
-def _includes_zero(interval: Interval) -> bool:
-    return interval.low <= 0.0 <= interval.high
-
-
-CLAIMS = (
+INDEPENDENT = Criterion("correlation 0", "the 95 % interval includes 0", lambda r: r.low <= 0.0 <= r.high)
+CLAIMS = tuple(
     Claim(
-        "S4-obs9-scheduling",
-        "scheduling times are not influenced by the queue",
-        "correlation 0",
-        lambda r: correlation(r, "mean_wait"),
-        _includes_zero,
-        "Zhu et al., Observation 9",
-    ),
-    Claim(
-        "S4-obs9-execution",
-        "execution times are not influenced by the queue",
-        "correlation 0",
-        lambda r: correlation(r, "mean_run"),
-        _includes_zero,
-        "Zhu et al., Observation 9",
-    ),
+        f"S4-obs9-{name}",
+        f"{name} times are not influenced by the queue",
+        INDEPENDENT,
+        partial(correlation, column=column),
+        source="Zhu et al., Observation 9",
+    )
+    for name, column in (("scheduling", "mean_wait"), ("execution", "mean_run"))
 )
 
 RECIPE = Recipe(

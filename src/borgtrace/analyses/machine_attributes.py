@@ -1,33 +1,27 @@
 """What is known about machines besides their size?
 
-One row per attribute name: on how many machines it ever stood, with how many values, how often it
-changed and how often it was taken away.
+One row per attribute name: how many machines ever had it, with how many values, how often it changed and
+how often it was deleted.
 """
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.recipe import Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.recipe.charts import Chart, Plot, axis, count_axis, point
+from borgtrace.recipe.columns import count, declare, label
 
-if TYPE_CHECKING:
-    import altair as alt
-
-RESULT = Table(
+RESULT = declare(
     "machine_attributes",
     "attribute name",
     ("name",),
-    (
-        Column("name", "string", "id", "Name of the attribute (hash).", nullable=False),
-        Column("n_machines", "int64", "count", "Machines that ever had it.", nullable=False),
-        Column("n_values", "int64", "count", "Distinct values.", nullable=False),
-        Column("n_changes", "int64", "count", "Rows of the table about it.", nullable=False),
-        Column("n_deletions", "int64", "count", "Of these, deletions.", nullable=False),
-    ),
+    label("name", "Name of the attribute (hash)."),
+    count("n_machines", "Machines that ever had it."),
+    count("n_values", "Distinct values."),
+    count("n_changes", "Rows of the table about it."),
+    count("n_deletions", "Of these, deletions."),
 )
 
 
@@ -42,24 +36,11 @@ def compute(tables: Tables) -> ir.Table:
     )
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw attributes by their values and changes, as large as the number of machines that have them."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, count_axis, rows
-
-    scale = alt.Scale(type="symlog")
-    chart: alt.Chart = (
-        alt.Chart(rows(result), title="Attributes of machines", width=WIDTH, height=HEIGHT)
-        .mark_point(filled=True, opacity=0.6)
-        .encode(
-            x=alt.X("n_values:Q", title="distinct values", scale=scale, axis=count_axis()),
-            y=alt.Y("n_changes:Q", title="changes", scale=scale, axis=count_axis()),
-            size=alt.Size("n_machines:Q", title="machines", scale=alt.Scale(range=[15, 300])),
-            tooltip=["name:N", "n_machines:Q", "n_values:Q", "n_changes:Q", "n_deletions:Q"],
-        )
-    )
-    return chart
+    size = axis("n_machines", "machines", scale={"range": [15, 300]})
+    plotted = Plot(result, RESULT, x=count_axis("n_values"), y=count_axis("n_changes", "changes"), size=size)
+    return plotted.add(point(opacity=0.6)).draw("Attributes of machines")
 
 
 RECIPE = Recipe(

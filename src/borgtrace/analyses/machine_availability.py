@@ -1,45 +1,40 @@
-"""How many machines, and how much capacity, are there over time?
+"""How many machines, and how much capacity, are available over time?
 
 Hourly means, exact to the millisecond.  *Seen* counts every machine from its first ADD on, whether it
-is away or not; what is seen and not there is lost to absences.
+is present or not; the difference between seen and present is lost to absences.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import reduce
 
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._levels import LEVEL_BITS, capacity_changes, hourly, hours, span
-from borgtrace.analyses._lookup import lookup
+from borgtrace.analyses._attempts import FILE_ORDER
+from borgtrace.analyses._histograms import period
+from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._step_functions import LEVEL_BITS, capacity_changes, hourly, hours, span
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line, series
+from borgtrace.recipe.columns import count, declare, number, share, whole
+from borgtrace.recipe.criteria import below
 from borgtrace.schema.time import HOUR, TRACE_START
-
-if TYPE_CHECKING:
-    import altair as alt
 
 _KINDS = ("ADD", "REMOVE", "UPDATE")
 _WEEK = 168
 """Hours."""
-
-RESULT = Table(
+RESULT = declare(
     "machine_availability",
     "hour",
     ("hour",),
-    (
-        Column("hour", "int64", "h", "Hour since the start of the trace, from 0.", nullable=False),
-        Column("machines", "float64", "count", "Mean number of machines.", nullable=False),
-        Column("cpu", "float64", "fraction", "Mean CPU of the machines present.", nullable=False),
-        Column("memory", "float64", "fraction", "Mean memory of the machines present.", nullable=False),
-        Column("cpu_seen", "float64", "fraction", "Mean CPU of all machines seen so far.", nullable=False),
-        *(
-            Column(f"n_{kind.lower()}", "int64", "count", f"{kind} events in the hour.", nullable=False)
-            for kind in _KINDS
-        ),
-    ),
+    whole("hour", "h", "Hour since the start of the trace, from 0."),
+    number("machines", "count", "Mean number of machines."),
+    share("cpu", "Mean CPU of the machines present."),
+    share("memory", "Mean memory of the machines present."),
+    share("cpu_seen", "Mean CPU of all machines seen so far."),
+    *(count(f"n_{kind.lower()}", f"{kind} events in the hour.") for kind in _KINDS),
 )
 
 
@@ -47,80 +42,61 @@ def compute(tables: Tables) -> ir.Table:
     """Return machines and capacity per hour."""
     events = tables.machine_events
     spine = hours(span(events.select("time"), tables.instance_events.select("time")))
-    there = _mean(capacity_changes(events), spine, ("cpu", "memory"))
+    present = _mean(capacity_changes(events), spine, ("cpu", "memory"))
     seen = _mean(capacity_changes(events.filter(events.type != "REMOVE")), spine, ("cpu",))
-    number = _mean(_presence(events), spine, ("machines",))
-    joined = lookup(there, seen.select("hour", cpu_seen="cpu"), ["hour"])
-    joined = lookup(joined, number.select("hour", "machines"), ["hour"])
-    joined = lookup(joined, _events_per_hour(events), ["hour"])
-    return joined.select(
-        "hour",
-        "machines",
-        "cpu",
-        "memory",
-        "cpu_seen",
-        **{f"n_{kind.lower()}": joined[f"n_{kind.lower()}"].fill_null(0) for kind in _KINDS},
+    parts = (
+        seen.select("hour", cpu_seen="cpu"),
+        _mean(_machine_changes(events), spine, ("machines",)).select("hour", "machines"),
+        _events_per_hour(events),
     )
+    joined = reduce(lambda rows, part: lookup(rows, part, ["hour"]), parts, present)
+    numbers = {f"n_{kind.lower()}": joined[f"n_{kind.lower()}"].fill_null(0) for kind in _KINDS}
+    return joined.select("hour", "machines", "cpu", "memory", "cpu_seen", **numbers)
 
 
 def _mean(changes: ir.Table, spine: ir.Table, columns: tuple[str, ...]) -> ir.Table:
     return hourly(changes.mutate(cell=ibis.literal("cell")), spine, "cell", columns)
 
 
-def _presence(events: ir.Table) -> ir.Table:
+def _machine_changes(events: ir.Table) -> ir.Table:
     """Return +1 and −1 (in 2⁻²⁴) where a machine comes and goes."""
-    order = ibis.window(group_by="machine_id", order_by=["time", "source_part", "source_row"])
+    order = ibis.window(group_by="machine_id", order_by=list(FILE_ORDER))
     unit = ibis.literal(2**LEVEL_BITS, "int64")
     level = (events.type == "REMOVE").ifelse(ibis.literal(0, "int64"), unit)
-    levels = events.select("time", "machine_id", "source_part", "source_row", level=level)
+    levels = events.select(*FILE_ORDER, "machine_id", level=level)
     return levels.select("time", machines=levels.level - levels.level.lag().over(order).fill_null(0))
 
 
 def _events_per_hour(events: ir.Table) -> ir.Table:
     inside = events.filter(events.time >= TRACE_START)
-    rows = inside.mutate(hour=((inside.time - TRACE_START) // HOUR).cast("int64"))
-    return rows.group_by("hour").aggregate(
-        **{f"n_{kind.lower()}": (rows.type == kind).cast("int64").sum() for kind in _KINDS}
-    )
+    numbers = {f"n_{kind.lower()}": (inside.type == kind).cast("int64").sum() for kind in _KINDS}
+    return inside.group_by(hour=period(inside.time, HOUR, TRACE_START)).aggregate(**numbers)
 
 
-def plot(result: pa.Table) -> alt.Chart:
-    """Draw the capacity that is there and that has been seen."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, long
-
-    series = {"cpu": "CPU available", "cpu_seen": "CPU of machines seen", "memory": "memory available"}
-    chart: alt.Chart = (
-        alt.Chart(long(result, ["hour"], series), title="Capacity of the cell", width=WIDTH, height=HEIGHT)
-        .mark_line()
-        .encode(
-            x=alt.X("hour:Q", title="hour of the trace", axis=alt.Axis(tickMinStep=1)),
-            y=alt.Y("value:Q", title="largest machines", scale=alt.Scale(zero=False)),
-            color=alt.Color("series:N", title=None),
-            tooltip=["hour:Q", "series:N", "value:Q"],
-        )
-    )
-    return chart
+def plot(result: pa.Table) -> Chart:
+    """Draw the capacity that is present and that has been seen."""
+    values = axis("value", "capacity (largest machines)", scale={"zero": False})
+    capacity = series(values, cpu="CPU present", cpu_seen="CPU seen", memory="memory present")
+    return Plot(result, x=hour_axis(), y=capacity).add(line(), tips=()).draw("Capacity of the cell")
 
 
 def _lost(result: pa.Table) -> float:
-    there, seen = (sum(result[name].to_pylist()) for name in ("cpu", "cpu_seen"))
+    present, seen = (sum(result[name].to_pylist()) for name in ("cpu", "cpu_seen"))
     if result.num_rows < _WEEK or not seen:
         raise NotApplicable("the trace is shorter than a week")
-    return float(1 - there / seen)
+    return float(1 - present / seen)
 
 
 CLAIMS = (
     Claim(
         "ME-cpu-lost",
         "absences cost less than one percent of the CPU time",
-        0.00692,
+        below(0.01, published=0.00692),
         _lost,
-        lambda share: share < 0.01,
-        "count over the machine events of 2011",
+        source="count over the machine events of 2011",
     ),
 )
+
 RECIPE = Recipe(
     "machine_availability",
     compute,

@@ -1,4 +1,4 @@
-"""How long are machines away?
+"""How long do removed machines stay away?
 
 Quantiles of the time from a REMOVE to the next ADD of the same machine.  Machines that never come
 back are counted by the question on removals.
@@ -6,97 +6,72 @@ back are counted by the question on removals.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._quantiles import PERCENTS, counts, fetch_counts, quantiles
+from borgtrace.analyses._attempts import FILE_ORDER
+from borgtrace.analyses._measures import Measure, value
+from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
+from borgtrace.recipe.columns import count, declare, number, seconds
+from borgtrace.recipe.criteria import near
+from borgtrace.recipe.definition import Row
 
 _ENOUGH = 100
 """Absences, before their quantiles are compared."""
-
-RESULT = Table(
+RESULT = declare(
     "machine_downtime",
     "percentile",
     ("percent",),
-    (
-        Column("percent", "float64", "1", "Percentile; 0 and 100 are the extremes.", nullable=False),
-        Column("seconds", "float64", "s", "Time from REMOVE to ADD.", nullable=False),
-        Column("n", "int64", "count", "Number of absences, the same in every row.", nullable=False),
-    ),
+    number("percent", "1", "Percentile; 0 and 100 are the extremes."),
+    seconds("seconds", "Time from REMOVE to ADD."),
+    count("n", "Number of absences, the same in every row."),
 )
 
 
-def compute(tables: Tables) -> pa.Table:
+def compute(tables: Tables) -> list[Row]:
     """Return quantiles of the absences of machines."""
     events = tables.machine_events
-    life = ibis.window(group_by="machine_id", order_by=["time", "source_part", "source_row"])
+    life = ibis.window(group_by="machine_id", order_by=list(FILE_ORDER))
     seen = events.mutate(before=events.type.lag().over(life), since=events.time.lag().over(life))
     back = seen.filter((seen.before == "REMOVE") & (seen.type == "ADD"))
-    groups = fetch_counts(tables, counts(back, back.time - back.since), (), "absences")
+    groups = fetch_counts(tables, back, back.time - back.since, "absences", per=1e6)
     if not groups:
         raise NotApplicable("no machine was removed and came back")
-    values, n = groups[()]
-    percents = (0.0, *PERCENTS, 100.0)
-    return pa.table(
-        {"percent": percents, "seconds": quantiles(values / 1e6, n, percents), "n": [int(n.sum())] * len(percents)}
-    )
+    return groups[()].rows((0.0, *PERCENTS, 100.0), n=len(groups[()]))
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw the quantile curve, time on a logarithmic axis."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, duration_axis, rows
-
-    chart: alt.Chart = (
-        alt.Chart(rows(result), title="How long machines are away", width=WIDTH, height=HEIGHT)
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("seconds:Q", title="from REMOVE to ADD", scale=alt.Scale(type="symlog"), axis=duration_axis()),
-            y=alt.Y("percent:Q", title="percent of absences"),
-            tooltip=["percent:Q", "seconds:Q"],
-        )
-    )
-    return chart
+    plotted = Plot(result, RESULT, x=duration_axis("seconds"), y=axis("percent", "percent of absences"))
+    return plotted.add(line(point=True)).draw("How long machines are away")
 
 
-def _at(percent: float) -> Callable[[pa.Table], float]:
+def _at(percent: float) -> Measure:
     def measure(result: pa.Table) -> float:
         if result["n"][0].as_py() < _ENOUGH:
             raise NotApplicable(f"fewer than {_ENOUGH} absences")
-        return {row["percent"]: float(row["seconds"]) for row in result.to_pylist()}[percent]
+        return value("seconds", "no such percentile", percent=percent)(result)
 
     return measure
 
 
-CLAIMS = (
+CLAIMS = tuple(
     Claim(
-        "ME-away-median",
-        "half of the absences last less than 17 minutes",
-        "998 s",
-        _at(50.0),
-        lambda seconds: abs(seconds / 998 - 1) <= 0.1,
-        "count over the machine events of 2011",
+        claim,
+        statement,
+        near(published, relative=0.1, published=f"{published:,} s"),
+        _at(percent),
+        source="count over the machine events of 2011",
         format=",.0f",
-    ),
-    Claim(
-        "ME-away-day",
-        "one absence in twenty lasts longer than a day",
-        "94,522 s",
-        _at(95.0),
-        lambda seconds: abs(seconds / 94_522 - 1) <= 0.1,
-        "count over the machine events of 2011",
-        format=",.0f",
-    ),
+    )
+    for claim, statement, published, percent in (
+        ("ME-away-median", "half of the absences last less than 17 minutes", 998, 50.0),
+        ("ME-away-day", "one absence in twenty lasts longer than a day", 94_522, 95.0),
+    )
 )
+
 RECIPE = Recipe(
     "machine_downtime",
     compute,

@@ -1,73 +1,47 @@
-"""How often do machines leave?
+"""How often are machines removed?
 
 One row per number of removals: how many machines left the cell that often.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.recipe.charts import Chart, Plot, count_axis, point
+from borgtrace.recipe.columns import count, declare
+from borgtrace.recipe.criteria import at_most
 
 _ENOUGH = 100
 """Machines removed, before a share of them is compared."""
-
-RESULT = Table(
+RESULT = declare(
     "machine_removals",
     "number of removals",
     ("n_removals",),
-    (
-        Column("n_removals", "int64", "count", "How often a machine was removed.", nullable=False),
-        Column("n_machines", "int64", "count", "Machines removed that often.", nullable=False),
-        Column("n_gone", "int64", "count", "Of these, machines that were gone at the end.", nullable=False),
-    ),
+    count("n_removals", "How often a machine was removed."),
+    count("n_machines", "Machines removed that often."),
+    count("n_gone", "Of these, machines that were gone at the end."),
 )
 
 
 def compute(tables: Tables) -> ir.Table:
     """Return the number of machines by their number of REMOVE events."""
     events = tables.machine_events
-    is_removal = (events.type == "REMOVE").cast("int64")
-    machines = (
-        events.mutate(is_removal=is_removal)
-        .group_by("machine_id")
-        .aggregate(
-            n_removals=lambda t: t.is_removal.sum(),
-            removed=lambda t: t.time.max(where=t.type == "REMOVE"),
-            there=lambda t: t.time.max(where=t.type != "REMOVE"),
-        )
+    is_removal = events.type == "REMOVE"
+    machines = events.group_by("machine_id").aggregate(
+        n_removals=is_removal.cast("int64").sum(),
+        removed=events.time.max(where=is_removal),
+        present=events.time.max(where=~is_removal),
     )
-    gone = machines.removed.notnull() & (machines.there.isnull() | (machines.removed > machines.there))
-    return (
-        machines.mutate(gone=gone.cast("int64"))
-        .group_by("n_removals")
-        .aggregate(n_machines=lambda t: t.count(), n_gone=lambda t: t.gone.sum())
-    )
+    gone = machines.removed.notnull() & (machines.present.isnull() | (machines.removed > machines.present))
+    return machines.group_by("n_removals").aggregate(n_machines=machines.count(), n_gone=gone.cast("int64").sum())
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw machines against removals, both axes logarithmic."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, count_axis, rows
-
-    chart: alt.Chart = (
-        alt.Chart(rows(result), title="Machines by number of removals", width=WIDTH, height=HEIGHT)
-        .mark_point(filled=True, size=70)
-        .encode(
-            x=alt.X("n_removals:Q", title="removals", scale=alt.Scale(type="symlog"), axis=count_axis()),
-            y=alt.Y("n_machines:Q", title="machines", scale=alt.Scale(type="symlog"), axis=count_axis()),
-            tooltip=["n_removals:Q", "n_machines:Q", "n_gone:Q"],
-        )
-    )
-    return chart
+    x, y = count_axis("n_removals", "removals"), count_axis("n_machines", "machines")
+    return Plot(result, RESULT, x=x, y=y).add(point(70)).draw("Machines by number of removals")
 
 
 def _never_back(result: pa.Table) -> float:
@@ -81,13 +55,13 @@ def _never_back(result: pa.Table) -> float:
 CLAIMS = (
     Claim(
         "ME-gone",
-        "machines that leave come back, but for one in fifty",
-        97 / 5141,
+        "all but one in fifty of the removed machines come back",
+        at_most(0.05, published=97 / 5141),
         _never_back,
-        lambda share: share <= 0.05,
-        "count over the machine events of 2011",
+        source="count over the machine events of 2011",
     ),
 )
+
 RECIPE = Recipe(
     "machine_removals",
     compute,

@@ -7,33 +7,26 @@ wait and no run.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import ibis.expr.types as ir
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from borgtrace.analyses._processes import jobs_only
+from borgtrace.analyses._attempts import duration_sums
 from borgtrace.errors import UsageError
 from borgtrace.recipe import NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line, thinned
+from borgtrace.recipe.columns import count, declare, seconds, whole
 from borgtrace.schema.time import HOUR, WINDOW, Microseconds
 
-if TYPE_CHECKING:
-    import altair as alt
-
-RESULT = Table(
+RESULT = declare(
     "moving_averages",
     "step of time",
     ("time",),
-    (
-        Column("time", "int64", "us", "End of the step.", nullable=False),
-        Column("mean_wait", "float64", "s", "Mean wait of what was scheduled in the trailing period."),
-        Column("n_scheduled", "int64", "count", "Attempts with a wait in that period.", nullable=False),
-        Column("mean_run", "float64", "s", "Mean run of what ended in the trailing period."),
-        Column("n_ended", "int64", "count", "Attempts with a run in that period.", nullable=False),
-    ),
+    whole("time", "us", "End of the step."),
+    seconds("mean_wait", "Mean wait of what was scheduled in the trailing period.", nullable=True),
+    count("n_scheduled", "Attempts with a wait in that period."),
+    seconds("mean_run", "Mean run of what ended in the trailing period.", nullable=True),
+    count("n_ended", "Attempts with a run in that period."),
 )
 
 
@@ -41,16 +34,13 @@ def compute(tables: Tables, *, trailing: Microseconds = HOUR, step: Microseconds
     """Return trailing averages over `trailing` µs (a multiple of `step`) at the end of every `step`."""
     if step <= 0 or trailing < step or trailing % step:
         raise UsageError("trailing", "must be a multiple of step", expected=f"k × {step}", got=str(trailing))
-    tasks = jobs_only(tables.instance_attempts)
-    waits = tables.fetch(_sums(tasks, tasks.wait, tasks.schedule_time, step), "waits")
-    runs = tables.fetch(_sums(tasks, tasks.run, tasks.end_time, step), "runs")
+    waits, runs = (tables.fetch(sums, name) for name, sums in duration_sums(tables, step).items())
     if not waits.num_rows and not runs.num_rows:
-        raise NotApplicable("no task was scheduled or ended within the trace")
-    steps = np.concatenate([waits["step"].to_numpy(), runs["step"].to_numpy()])
+        raise NotApplicable("nothing was scheduled or ended within the trace")
+    steps = np.concatenate([waits["period"].to_numpy(), runs["period"].to_numpy()])
     first, last = int(steps.min()), int(steps.max())
-    width = trailing // step
-    mean_wait, n_scheduled = _trail(waits, first, last, width)
-    mean_run, n_ended = _trail(runs, first, last, width)
+    mean_wait, n_scheduled = _trail(waits, first, last, trailing // step)
+    mean_run, n_ended = _trail(runs, first, last, trailing // step)
     return pa.table(
         {
             "time": (np.arange(first, last + 1, dtype=np.int64) + 1) * step,
@@ -62,16 +52,9 @@ def compute(tables: Tables, *, trailing: Microseconds = HOUR, step: Microseconds
     )
 
 
-def _sums(rows: ir.Table, duration: ir.Value, at: ir.Value, step: int) -> ir.Table:
-    """Add durations up in whole µs, so that the sum is exact in any order."""
-    timed = rows.mutate(duration=duration, step=(at // step).cast("int64"))
-    timed = timed.filter(timed.duration.notnull())
-    return timed.group_by("step").aggregate(total=timed.duration.sum().cast("int64"), n=timed.count())
-
-
 def _trail(sums: pa.Table, first: int, last: int, width: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     totals, numbers = np.zeros(last - first + 1), np.zeros(last - first + 1)
-    places = sums["step"].to_numpy() - first
+    places = sums["period"].to_numpy() - first
     totals[places], numbers[places] = sums["total"].to_numpy() / 1e6, sums["n"].to_numpy()
     n = _window_sum(numbers, width)
     mean = np.full(len(n), np.nan)
@@ -85,28 +68,14 @@ def _window_sum(values: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.f
     return np.asarray(np.lib.stride_tricks.sliding_window_view(padded, width).sum(axis=1))
 
 
-def plot(result: pa.Table) -> alt.HConcatChart:
+def plot(result: pa.Table) -> Chart:
     """Draw both averages."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows, thinned
-
     thin = thinned(result, ["mean_wait", "mean_run"])
-    data = rows(thin.append_column("hour", pa.array(thin["time"].to_numpy() / 3.6e9)))
-    return alt.hconcat(
-        *(
-            alt.Chart(data, title=title, width=WIDTH, height=HEIGHT)
-            .mark_line()
-            .encode(
-                x=alt.X("hour:Q", title="hour of the trace", axis=alt.Axis(tickMinStep=1)),
-                y=alt.Y(f"{column}:Q", title="seconds"),
-                tooltip=["hour:Q", f"{column}:Q", f"{n}:Q"],
-            )
-            for column, n, title in (
-                ("mean_wait", "n_scheduled", "Mean wait, trailing"),
-                ("mean_run", "n_ended", "Mean run, trailing"),
-            )
-        )
+    rows = thin.append_column("hour", pa.array(thin["time"].to_numpy() / 3.6e9))
+    panels = (("mean_wait", "n_scheduled", "Mean wait, trailing"), ("mean_run", "n_ended", "Mean run, trailing"))
+    return beside(
+        "",
+        *(Plot(rows, x=hour_axis(), y=axis(y, "seconds")).add(line(), tips=(n,)).draw(title) for y, n, title in panels),
     )
 
 

@@ -6,65 +6,52 @@ largest maximum. Tasks of jobs with a request above zero.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._windows import RESOURCES, regular, tier
+from borgtrace.analyses._attempts import TASK, of_jobs
+from borgtrace.analyses._measures import ratio
+from borgtrace.analyses._windows import RESOURCES, of_request, regular, task_tiers
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar, series
+from borgtrace.recipe.columns import count, declare, label, number, whole
+from borgtrace.recipe.criteria import Criterion, below, between
 
-if TYPE_CHECKING:
-    import altair as alt
-
-
-def _count(name: str, doc: str) -> Column:
-    return Column(name, "int64", "count", doc, nullable=False)
-
-
-RESULT = Table(
+LABELS = {"n_peak_over": "peak > 1 ×", "n_over": "> 1 ×", "n_over_150": "> 1.5 ×", "n_over_200": "> 2 ×"}
+RESULT = declare(
     "over_request",
     "tier and resource",
     ("tier", "resource"),
-    (
-        Column("tier", "string", "id", "Tier of the tasks.", nullable=False),
-        Column("resource", "string", "id", "Resource: cpu or memory.", nullable=False),
-        _count("n_tasks", "Tasks with usage and a request."),
-        _count("n_over", "Tasks with a window above the request."),
-        _count("n_over_150", "Tasks with a window above 1.5 times the request."),
-        _count("n_over_200", "Tasks with a window above twice the request."),
-        _count("n_peak_over", "Tasks whose largest maximum is above the request."),
-        Column("seconds", "int64", "s", "Time measured.", nullable=False),
-        Column("seconds_over", "int64", "s", "Time in windows above the request.", nullable=False),
-        Column("largest", "float64", "1", "Largest window mean, in requests."),
-    ),
+    label("tier", "Tier of the tasks."),
+    label("resource", "Resource: cpu or memory."),
+    count("n_tasks", "Tasks with usage and a request."),
+    count("n_over", "Tasks with a window above the request."),
+    count("n_over_150", "Tasks with a window above 1.5 times the request."),
+    count("n_over_200", "Tasks with a window above twice the request."),
+    count("n_peak_over", "Tasks whose largest maximum is above the request."),
+    whole("seconds", "s", "Time measured."),
+    whole("seconds_over", "s", "Time in windows above the request."),
+    number("largest", "1", "Largest window mean, in requests.", nullable=True),
 )
 
 
 def compute(tables: Tables) -> ir.Table:
     """Return how many tasks, and how much time, exceed the request."""
-    key = ["collection_id", "instance_index"]
-    usage = regular(tables.instance_usage)
-    usage = usage.filter(usage.collection_type == "JOB")
-    tasks = tables.tasks.select(
-        *key, "cpu_request", "memory_request", tier=tier(tables.tasks.priority, tables.generation)
-    )
-    rows = usage.select(
-        *key, "seconds", *(f"{kind}_{name}" for name in RESOURCES for kind in ("average", "maximum"))
-    ).inner_join(tasks, key)
-    return ibis.union(*(_over(rows, key, resource) for resource in RESOURCES))
+    usage = of_jobs(regular(tables.instance_usage))
+    measured = [f"{kind}_{name}" for name in RESOURCES for kind in ("average", "maximum")]
+    tasks = task_tiers(tables, "cpu_request", "memory_request")
+    rows = usage.select(*TASK, "seconds", *measured).inner_join(tasks, list(TASK))
+    return ibis.union(*(_over(rows, resource) for resource in RESOURCES))
 
 
-def _over(rows: ir.Table, key: list[str], resource: str) -> ir.Table:
-    request = rows[f"{resource}_request"].cast("float64")
+def _over(rows: ir.Table, resource: str) -> ir.Table:
     known = rows.mutate(
-        ratio=rows[f"average_{resource}"].cast("float64") / request.nullif(0.0),
-        peak=rows[f"maximum_{resource}"].cast("float64") / request.nullif(0.0),
+        ratio=of_request(rows, rows[f"average_{resource}"], resource),
+        peak=of_request(rows, rows[f"maximum_{resource}"], resource),
     )
     known = known.filter(known.ratio.notnull())
-    tasks = known.group_by([*key, "tier"]).aggregate(
+    tasks = known.group_by([*TASK, "tier"]).aggregate(
         seconds=known.seconds.sum().cast("int64"),
         seconds_over=known.seconds.sum(where=known.ratio > 1.0).fill_null(0).cast("int64"),
         largest=known.ratio.max(),
@@ -83,43 +70,16 @@ def _over(rows: ir.Table, key: list[str], resource: str) -> ir.Table:
     )
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw the share of tasks over 1, 1.5 and 2 requests."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import WIDTH, spoken_header
-
-    labels = {"n_peak_over": "peak > 1 ×", "n_over": "> 1 ×", "n_over_150": "> 1.5 ×", "n_over_200": "> 2 ×"}
-    values = [
-        {"tier": row["tier"], "resource": row["resource"], "over": label, "share": row[name] / row["n_tasks"]}
+    shares = [
+        {"tier": row["tier"], "resource": row["resource"], **{name: row[name] / row["n_tasks"] for name in LABELS}}
         for row in result.to_pylist()
-        for name, label in labels.items()
     ]
-    chart: alt.Chart = (
-        alt.Chart(alt.Data(values=values), title="Tasks over their request")
-        .mark_bar()
-        .encode(
-            x=alt.X("share:Q", title="share of tasks"),
-            y=alt.Y("over:N", sort=list(labels.values()), title=None),
-            color=alt.Color("over:N", legend=None),
-            column=alt.Column("tier:N", title=None),
-            row=alt.Row("resource:N", title=None, header=spoken_header()),
-            tooltip=["tier:N", "resource:N", "over:N", "share:Q"],
-        )
-        .properties(width=WIDTH // 3, height=90)
-    )
-    return chart
-
-
-def _sum(result: pa.Table, column: str, resource: str) -> float:
-    return float(sum(row[column] or 0 for row in result.to_pylist() if row["resource"] == resource))
-
-
-def _share(result: pa.Table, column: str, resource: str) -> float:
-    total = _sum(result, "n_tasks", resource)
-    if not total:
-        raise NotApplicable(f"no task has {resource} usage and a request")
-    return _sum(result, column, resource) / total
+    over = axis("series", order=list(LABELS.values()))
+    plotted = Plot(shares, x=series("share of tasks", **LABELS), y=over, color=axis("series", legend=None))
+    plotted.add(bar(), tips=("tier", "resource")).facet(row="resource", column="tier")
+    return plotted.draw("Tasks over their request", width=WIDTH // 3, height=90)
 
 
 def _largest(result: pa.Table) -> float:
@@ -133,26 +93,23 @@ CLAIMS = (
     Claim(
         "EDA-memory-peak",
         "3.36 % of the tasks exceed their memory request at the peak",
-        0.0336,
-        lambda r: _share(r, "n_peak_over", "memory"),
-        lambda v: 0.017 <= v <= 0.05,
-        "published exploration of the full 2011 trace",
+        between(0.017, 0.05, 0.0336),
+        ratio("n_peak_over", "n_tasks", "no task has memory usage and a request", resource="memory"),
+        source="published exploration of the full 2011 trace",
     ),
     Claim(
         "S4-over-request",
         "the largest window of a task is up to twice its request",
-        "up to 2",
+        Criterion("up to 2", "above 1, at most 2", lambda v: 1.0 < v <= 2.0),
         _largest,
-        lambda v: 1.0 < v <= 2.0,
-        "Zhu et al.",
+        source="Zhu et al.",
     ),
     Claim(
         "S4-over-twice",
         "hardly any task (under 1 %) uses more than twice its CPU request",
-        "none",
-        lambda r: _share(r, "n_over_200", "cpu"),
-        lambda v: v < 0.01,
-        "Zhu et al.",
+        below(0.01, "none"),
+        ratio("n_over_200", "n_tasks", "no task has cpu usage and a request", resource="cpu"),
+        source="Zhu et al.",
     ),
 )
 

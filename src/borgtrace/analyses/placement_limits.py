@@ -1,4 +1,4 @@
-"""Are the limits on tasks per machine and per switch kept?
+"""Are the limits on tasks per machine and per switch respected?
 
 Three limits: ``max_per_machine`` and ``max_per_switch`` of a collection, and the 2011 flag of a
 task that it must run on another machine than all other tasks of its job (a limit of one for its own
@@ -9,56 +9,53 @@ known machine (or switch) are not judged.
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._lookup import lookup
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.analyses._attempts import TASK
+from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._measures import ratio
+from borgtrace.recipe import Claim, Recipe, Tables
+from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
+from borgtrace.recipe.columns import count, declare, label
+from borgtrace.recipe.criteria import equals
 
-if TYPE_CHECKING:
-    import altair as alt
-
-LIMITS = ("max_per_machine", "max_per_switch", "different_machine")
-RESULT = Table(
+LIMITS = {
+    "max_per_machine": "2019 format document",
+    "max_per_switch": "2019 format document",
+    "different_machine": "2011 format document",
+}
+"""Where each limit is documented."""
+RESULT = declare(
     "placement_limits",
     "limit",
     ("kind",),
-    (
-        Column(
-            "kind", "string", "id", "Which limit: max_per_machine, max_per_switch or different_machine.", nullable=False
-        ),
-        Column(
-            "n_collections", "int64", "count", "Collections with the limit whose starts were judged.", nullable=False
-        ),
-        Column("n_starts", "int64", "count", "Starts that were judged.", nullable=False),
-        Column("n_broken", "int64", "count", "Starts that broke the limit.", nullable=False),
-        Column("n_collections_broken", "int64", "count", "Collections with such a start.", nullable=False),
-    ),
+    label("kind", "Which limit: max_per_machine, max_per_switch or different_machine."),
+    count("n_collections", "Collections with the limit whose starts were judged."),
+    count("n_starts", "Starts that were judged."),
+    count("n_broken", "Starts that broke the limit."),
+    count("n_collections_broken", "Collections with such a start."),
 )
 
 
 def compute(tables: Tables) -> ir.Table:
     """Return how often each limit was judged and broken."""
     attempts = tables.instance_attempts
-    placed = attempts.filter(attempts.schedule_time.notnull() & attempts.machine_id.notnull()).select(
-        "collection_id", "instance_index", "machine_id", "schedule_time", "left_time"
-    )
-    events = tables.collection_events
+    placed = attempts.filter(attempts.schedule_time.notnull() & attempts.machine_id.notnull())
+    placed = placed.select(*TASK, "machine_id", "schedule_time", "left_time")
+    events, machines = tables.collection_events, tables.machine_events
     limits = events.group_by("collection_id").aggregate(
         machine=events.max_per_machine.max(), switch=events.max_per_switch.max()
     )
-    by_collection = lookup(placed, limits, ["collection_id"])
-    switches = tables.machine_events.group_by("machine_id").aggregate(switch_id=tables.machine_events.switch_id.max())
-    on_switch = lookup(by_collection, switches, ["machine_id"])
+    limited = lookup(placed, limits, ["collection_id"])
+    switches = machines.group_by("machine_id").aggregate(switch_id=machines.switch_id.max())
+    on_switch = lookup(limited, switches, ["machine_id"])
+    flagged = _different_machine(tables, placed)
     judged = ibis.union(
-        _judge(by_collection, "max_per_machine", by_collection.machine_id.cast("string"), by_collection.machine),
+        _judge(limited, "max_per_machine", limited.machine_id.cast("string"), limited.machine),
         _judge(on_switch, "max_per_switch", on_switch.switch_id, on_switch.switch),
-        _judge(*_different(tables, placed)),
+        _judge(flagged, "different_machine", flagged.machine_id.cast("string"), flagged.own_limit),
     )
     per_collection = judged.group_by(["kind", "collection_id"]).aggregate(
         n_starts=judged.count(), n_broken=judged.is_broken.cast("int64").sum().cast("int64")
@@ -71,33 +68,23 @@ def compute(tables: Tables) -> ir.Table:
     )
 
 
-def _different(tables: Tables, placed: ir.Table) -> tuple[ir.Table, str, ir.StringColumn, ir.IntegerColumn]:
+def _different_machine(tables: Tables, placed: ir.Table) -> ir.Table:
     """Return the tasks of jobs with the flag, each with a limit of one where it carries the flag itself."""
     events = tables.instance_events
     flagged = events.filter(events.needs_different_machine.fill_null(False))
-    own = flagged.select("collection_id", "instance_index").distinct().mutate(own_limit=ibis.literal(1, "int32"))
-    rows = placed.semi_join(flagged.select("collection_id").distinct(), "collection_id")
-    rows = lookup(rows, own, ["collection_id", "instance_index"])
-    return rows, "different_machine", rows.machine_id.cast("string"), rows.own_limit
+    own = flagged.select(*TASK).distinct().mutate(own_limit=ibis.literal(1, "int32"))
+    return lookup(placed.semi_join(flagged.select("collection_id").distinct(), "collection_id"), own, TASK)
 
 
 def _judge(rows: ir.Table, kind: str, place: ir.StringColumn, limit: ir.IntegerColumn) -> ir.Table:
     """Replay starts and ends at each place; return the judged starts."""
-    rows = rows.select(
-        "collection_id", "instance_index", "schedule_time", "left_time", place=place, most=limit.cast("int64")
-    ).filter(place.notnull())
-    starts = rows.select(
-        "collection_id", "instance_index", "place", "most", at="schedule_time", step=ibis.literal(1, "int64")
-    )
+    rows = rows.select(*TASK, "schedule_time", "left_time", place=place, most=limit.cast("int64"))
+    rows = rows.filter(rows.place.notnull())
+    starts = rows.select(*TASK, "place", "most", at="schedule_time", step=ibis.literal(1, "int64"))
     ended = rows.filter(rows.left_time.notnull())
-    ends = ended.select(
-        "collection_id",
-        "instance_index",
-        "place",
-        "most",
-        at=ibis.greatest(ended.left_time, ended.schedule_time + 1),
-        step=ibis.literal(-1, "int64"),
-    )
+    # What starts and ends at one instant would end before it starts; it ends one microsecond later.
+    end = ibis.greatest(ended.left_time, ended.schedule_time + 1)
+    ends = ended.select(*TASK, "place", "most", at=end, step=ibis.literal(-1, "int64"))
     steps = starts.union(ends)
     running = ibis.cumulative_window(group_by=["collection_id", "place"], order_by=["at", "step", "instance_index"])
     seen = steps.mutate(n_running=steps.step.sum().over(running))
@@ -105,45 +92,23 @@ def _judge(rows: ir.Table, kind: str, place: ir.StringColumn, limit: ir.IntegerC
     return judged.select("collection_id", kind=ibis.literal(kind), is_broken=judged.n_running > judged.most)
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw judged and broken starts per limit."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import WIDTH, long, spoken_header
-
-    data = long(result, ["kind"], {"n_starts": "judged", "n_broken": "broken"})
-    chart: alt.Chart = (
-        alt.Chart(data, title="Starts under a placement limit")
-        .mark_bar()
-        .encode(
-            x=alt.X("value:Q", title="starts", scale=alt.Scale(type="symlog")),
-            y=alt.Y("series:N", title=None, sort=["judged", "broken"]),
-            row=alt.Row("kind:N", title=None, header=spoken_header(labelAngle=0, labelAlign="left")),
-            color=alt.Color("series:N", legend=None),
-            tooltip=["kind:N", "series:N", "value:Q"],
-        )
-        .properties(width=WIDTH, height=60)
-    )
-    return chart
-
-
-def _broken(result: pa.Table, kind: str) -> float:
-    for row in result.to_pylist():
-        if row["kind"] == kind:
-            return float(row["n_broken"] / row["n_starts"])
-    raise NotApplicable("no start is subject to this limit")
+    starts = series(axis("value", "starts", scale={"type": "symlog"}), n_starts="judged", n_broken="broken")
+    y, color = axis("series", order=["judged", "broken"]), axis("series", legend=None)
+    plotted = Plot(result, x=starts, y=y, color=color).add(bar(), tips=("kind",))
+    return plotted.facet(row="kind", labelAngle=0, labelAlign="left").draw("Starts under a placement limit", height=60)
 
 
 CLAIMS = tuple(
     Claim(
         f"LIMIT-{kind}",
-        f"{kind.replace('_', ' ')} is kept",
-        "always",
-        partial(_broken, kind=kind),
-        lambda v: v == 0.0,
-        source,
+        f"{kind.replace('_', ' ')} is respected",
+        equals(0.0, "always"),
+        ratio("n_broken", "n_starts", "no start is under this limit", kind=kind),
+        source=source,
     )
-    for kind, source in zip(LIMITS, ("2019 format document",) * 2 + ("2011 format document",), strict=True)
+    for kind, source in LIMITS.items()
 )
 
 RECIPE = Recipe(

@@ -1,11 +1,11 @@
-"""Does the queue grow, and does the number of running tasks surge?
+"""Do the pending queue and the number of running tasks grow?
 
 Three counts at the end of every step, of tasks (instances of jobs):
 
 *published* – Zhu et al., Methods 3-2 and 3-3: cumulated
 ``submitted − scheduled − (fail, kill, lost while pending)`` and
 ``scheduled − finish − evict − (fail, kill, lost while running)``.  An eviction of a *pending* task is
-missing in the first and taken off the second, so that each leaves +1 in the queue and −1 in
+missing in the first and subtracted from the second, so that each leaves +1 in the queue and −1 in
 running for ever.
 
 *literal* – the same with "while running" read literally: a task whose last event is an UPDATE_RUNNING
@@ -17,47 +17,40 @@ minus all ends equal pending plus running at every instant.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from borgtrace.analyses._attempts import of_jobs
+from borgtrace.analyses._histograms import period
 from borgtrace.analyses._trend import Interval, slope
 from borgtrace.errors import UsageError
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line, series, thinned
+from borgtrace.recipe.columns import count, declare, whole
+from borgtrace.recipe.criteria import Criterion, equals
 from borgtrace.schema.time import AFTER_TRACE, DAY, WINDOW, Microseconds
-
-if TYPE_CHECKING:
-    import altair as alt
 
 _PENDING = ("SUBMIT", "QUEUE", "ENABLE", "UPDATE_PENDING")
 _DIE = ("FAIL", "KILL", "LOST")
 _COUNTED = ("pending_published", "running_published", "running_literal", "unfinished")
-
-
-def _count(name: str, doc: str) -> Column:
-    return Column(name, "int64", "count", doc, nullable=False)
-
-
-RESULT = Table(
+RESULT = declare(
     "queue_length",
     "step of time",
     ("time",),
-    (
-        Column("time", "int64", "us", "End of the step.", nullable=False),
-        _count("pending_published", "Queue by the published formula."),
-        _count("pending", "Tasks that are pending."),
-        _count("pending_min", "Fewest pending within the step."),
-        _count("pending_max", "Most pending within the step."),
-        _count("running_published", "Running tasks by the published formula."),
-        _count("running_literal", "The same, predecessor read literally."),
-        _count("running", "Tasks that are running."),
-        _count("running_min", "Fewest running within the step."),
-        _count("running_max", "Most running within the step."),
-        _count("unfinished", "New tasks minus completed ones, as Observation 5 counts."),
-    ),
+    whole("time", "us", "End of the step."),
+    count("pending_published", "Queue by the published formula."),
+    count("pending", "Tasks that are pending."),
+    count("pending_min", "Fewest pending within the step."),
+    count("pending_max", "Most pending within the step."),
+    count("running_published", "Running tasks by the published formula."),
+    count("running_literal", "The same, predecessor read literally."),
+    count("running", "Tasks that are running."),
+    count("running_min", "Fewest running within the step."),
+    count("running_max", "Most running within the step."),
+    count("unfinished", "New tasks minus completed ones, as Observation 5 counts."),
 )
 
 
@@ -65,17 +58,16 @@ def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
     """Return queue and running tasks at the end of every `step` (µs, a multiple of 300 s)."""
     if step < WINDOW or step % WINDOW:
         raise UsageError("step", "must be a multiple of 300 s", expected=f"k × {WINDOW}", got=str(step))
-    flows = _fetch_flows(tables, step)
-    stocks = _fetch_stocks(tables, step)
+    flows = _fetch_flows(tables, step).to_pylist()
+    stocks = _fetch_stocks(tables, step).sort_by("step")
     if not stocks.num_rows:
         raise NotApplicable("no task is ever pending or running")
-    last = int(max(stocks["step"].to_numpy().max(), max((key[0] for key in flows), default=0)))
-    n = last + 1
+    n = 1 + max(stocks["step"][-1].as_py(), *(row["step"] for row in flows), 0)
     moved = {name: np.zeros(n, np.int64) for name in _COUNTED}
-    for (at, before, after), count in flows.items():
-        for name, sign in _signs(before, after).items():
-            moved[name][at] += sign * count
-    columns = {name: np.cumsum(values) for name, values in moved.items()} | _levels(stocks, n)
+    for row in flows:
+        for name, sign in _signs(row["before"], row["after"]).items():
+            moved[name][row["step"]] += sign * row["n"]
+    columns = {name: np.cumsum(values) for name, values in moved.items()} | _stock_levels(stocks, n)
     return pa.table({"time": (np.arange(n, dtype=np.int64) + 1) * step, **columns})
 
 
@@ -94,23 +86,19 @@ def _signs(before: str | None, after: str) -> dict[str, int]:
     return {}
 
 
-def _fetch_flows(tables: Tables, step: int) -> dict[tuple[int, str | None, str], int]:
-    rows = tables.instance_transitions
-    rows = rows.filter((rows.collection_type == "JOB") & (rows.step_time < AFTER_TRACE - AFTER_TRACE % WINDOW))
-    flows = tables.fetch(
-        rows.group_by(step=(rows.step_time // step).cast("int64"), before="from_type", after="to_type").aggregate(
-            n=rows.n.sum().cast("int64")
-        ),
-        "flows",
-    )
-    return {(row["step"], row["before"], row["after"]): row["n"] for row in flows.to_pylist()}
+def _fetch_flows(tables: Tables, step: int) -> pa.Table:
+    """Return how often each transition occurs in each step: ``step``, ``before``, ``after``, ``n``."""
+    rows = of_jobs(tables.instance_transitions)
+    rows = rows.filter(rows.step_time < AFTER_TRACE - AFTER_TRACE % WINDOW)
+    key = {"step": period(rows.step_time, step), "before": rows.from_type, "after": rows.to_type}
+    return tables.fetch(rows.group_by(**key).aggregate(n=rows.n.sum().cast("int64")), "flows")
 
 
 def _fetch_stocks(tables: Tables, step: int) -> pa.Table:
-    rows = tables.instance_occupancy
-    rows = rows.filter((rows.collection_type == "JOB") & (rows.time < AFTER_TRACE))
-    rows = rows.mutate(step=(rows.time // step).cast("int64"))
-    ends: Any = rows.group_by("step").aggregate(
+    """Return the levels at the end of each step in which one changes, and their extremes within it."""
+    rows = of_jobs(tables.instance_occupancy)
+    rows = rows.filter(rows.time < AFTER_TRACE)
+    ends = rows.group_by(step=period(rows.time, step)).aggregate(
         time=rows.time.max(),
         pending_min=rows.pending.min(),
         pending_max=rows.pending.max(),
@@ -121,56 +109,37 @@ def _fetch_stocks(tables: Tables, step: int) -> pa.Table:
     return tables.fetch(ends.inner_join(at_end, "time").drop("time"), "stocks")
 
 
-def _levels(stocks: pa.Table, n: int) -> dict[str, npt.NDArray[np.int64]]:
-    """Spread the steps in which something changed over all steps."""
+def _stock_levels(stocks: pa.Table, n: int) -> dict[str, npt.NDArray[np.int64]]:
+    """Spread the steps in which something changed over all steps; shape (n,) each."""
     at = stocks["step"].to_numpy()
-    place = np.zeros(n, np.int64)
-    place[at] = 1
-    latest = np.cumsum(place) - 1  # row of the latest change, in order of steps
-    order = np.argsort(at)
+    latest = np.searchsorted(at, np.arange(n), side="right") - 1  # row of the latest change
     columns: dict[str, npt.NDArray[np.int64]] = {}
     for name in ("pending", "running"):
-        level = stocks[name].to_numpy()[order]
-        held = np.where(latest < 0, 0, level[np.maximum(latest, 0)])
+        held = np.where(latest < 0, 0, stocks[name].to_numpy()[np.maximum(latest, 0)])
         entering = np.concatenate([[0], held[:-1]])
         columns[name] = held
         for bound, choose in (("min", np.minimum), ("max", np.maximum)):
-            extreme = held.copy()
-            seen = stocks[f"{name}_{bound}"].to_numpy()[order]
-            extreme[at[order]] = choose(seen, entering[at[order]]) if n else seen
-            extreme[at[order][0]] = seen[0]  # nothing is known before the first change
-            columns[f"{name}_{bound}"] = extreme
+            seen = stocks[f"{name}_{bound}"].to_numpy()
+            columns[f"{name}_{bound}"] = held.copy()
+            columns[f"{name}_{bound}"][at] = choose(seen, entering[at])
+            columns[f"{name}_{bound}"][at[0]] = seen[0]  # nothing is known before the first change
     return columns
 
 
-def plot(result: pa.Table) -> alt.HConcatChart:
+def plot(result: pa.Table) -> Chart:
     """Draw queue and running tasks: stock and published formula."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, long, thinned
-
     hours = result.append_column("hour", pa.array(result["time"].to_numpy() / 3.6e9))
     thin = thinned(hours, ["pending", "pending_published", "running", "running_published"], 2000)
-    panels = [
-        alt.Chart(
-            long(thin, ["hour"], {state: "stock", f"{state}_published": "published formula"}),
-            title=f"Tasks {state}",
-            width=WIDTH,
-            height=HEIGHT,
-        )
-        .mark_line()
-        .encode(
-            x=alt.X("hour:Q", title="hour of the trace", axis=alt.Axis(tickMinStep=1)),
-            y=alt.Y("value:Q", title="tasks", scale=alt.Scale(zero=False)),
-            color=alt.Color("series:N", title=None),
-            tooltip=["hour:Q", "series:N", "value:Q"],
-        )
-        for state in ("pending", "running")
-    ]
-    return alt.hconcat(*panels)
+    return beside("", *(_panel(thin, state) for state in ("pending", "running")))
 
 
-def trend(result: pa.Table, *columns: str) -> Interval:
+def _panel(thin: pa.Table, state: str) -> Chart:
+    labels = {state: "stock", f"{state}_published": "published formula"}
+    counts = series(axis("value", "tasks", scale={"zero": False}), **labels)
+    return Plot(thin.select(["hour", *labels]), x=hour_axis(), y=counts).add(line()).draw(f"Tasks {state}")
+
+
+def trend(result: pa.Table, columns: tuple[str, ...]) -> Interval:
     """Return the trend of a sum of columns in tasks per day, with values up to a day apart taken as alike."""
     days = result["time"].to_numpy() / DAY
     inside = result["time"].to_numpy() >= 3 * WINDOW
@@ -180,70 +149,34 @@ def trend(result: pa.Table, *columns: str) -> Interval:
     return slope(values, days, round(1.0 / (days[1] - days[0])))
 
 
-def _rises(interval: Interval) -> bool:
-    return interval.low > 0
-
-
 def _drift(result: pa.Table) -> int:
     return int(result["pending_published"][-1].as_py() - result["pending"][-1].as_py())
 
 
+RISES = Criterion("trend > 0 a day", "the 95 % interval lies above 0", lambda interval: interval.low > 0)
 CLAIMS = (
-    Claim(
-        "S4-obs5",
-        "unfinished tasks accumulate (pending plus running)",
-        "trend > 0 a day",
-        lambda r: trend(r, "pending", "running"),
-        _rises,
-        "Zhu et al., Observation 5",
-    ),
-    Claim(
-        "S4-obs5-counted",
-        "new minus completed tasks rises, as the paper counts",
-        "trend > 0 a day",
-        lambda r: trend(r, "unfinished"),
-        _rises,
-        "Zhu et al., Observation 5",
-    ),
-    Claim(
-        "S4-obs7",
-        "the queue slowly grows",
-        "trend > 0 a day",
-        lambda r: trend(r, "pending"),
-        _rises,
-        "Zhu et al., Observation 7",
-    ),
-    Claim(
-        "S4-obs7-formula",
-        "the queue grows by the published formula",
-        "trend > 0 a day",
-        lambda r: trend(r, "pending_published"),
-        _rises,
-        "Zhu et al., Observation 7 by Method 3-2",
-    ),
-    Claim(
-        "S4-obs8",
-        "the number of running tasks surges",
-        "trend > 0 a day",
-        lambda r: trend(r, "running"),
-        _rises,
-        "Zhu et al., Observation 8",
-    ),
-    Claim(
-        "S4-obs8-literal",
-        "running surges where ends after UPDATE_RUNNING are not counted",
-        "trend > 0 a day",
-        lambda r: trend(r, "running_literal"),
-        _rises,
-        "Zhu et al., Observation 8 by Method 3-3",
+    *(
+        Claim(claim, statement, RISES, partial(trend, columns=columns), source=f"Zhu et al., Observation {source}")
+        for claim, statement, columns, source in (
+            ("S4-obs5", "unfinished tasks accumulate (pending plus running)", ("pending", "running"), "5"),
+            ("S4-obs5-counted", "new minus completed tasks rises, as the paper counts", ("unfinished",), "5"),
+            ("S4-obs7", "the queue slowly grows", ("pending",), "7"),
+            ("S4-obs7-formula", "the queue grows by the published formula", ("pending_published",), "7 by Method 3-2"),
+            ("S4-obs8", "the number of running tasks surges", ("running",), "8"),
+            (
+                "S4-obs8-literal",
+                "running surges where ends after UPDATE_RUNNING are not counted",
+                ("running_literal",),
+                "8 by Method 3-3",
+            ),
+        )
     ),
     Claim(
         "S4-method-3-2",
         "the published formula counts the queue",
-        "difference to the stock 0",
+        equals(0, "difference to the stock 0"),
         _drift,
-        lambda n: n == 0,
-        "Zhu et al., Method 3-2",
+        source="Zhu et al., Method 3-2",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""What happens after an attempt ends: is the task submitted again, and how soon?
+"""How often, and how soon, is a task submitted again after an attempt ends?
 
 One row per way to end and tier: attempts that ended, those that were followed by another attempt, and
 quantiles of the gap between the two.
@@ -6,96 +6,56 @@ quantiles of the gap between the two.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._processes import jobs_only
-from borgtrace.analyses._quantiles import counts, fetch_counts, quantiles
+from borgtrace.analyses._attempts import of_jobs
+from borgtrace.analyses._measures import ratio
+from borgtrace.analyses._quantiles import fetch_counts
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
+from borgtrace.recipe.columns import count, declare, event_type, label, seconds
+from borgtrace.recipe.criteria import at_least, at_most, near
+from borgtrace.recipe.definition import Row
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
-
-if TYPE_CHECKING:
-    import altair as alt
 
 _PERCENTS = (50.0, 90.0, 99.0)
 _NEVER = -1
 """Stands for "not submitted again" while gaps are counted."""
-
-RESULT = Table(
+RESULT = declare(
     "resubmission_gaps",
     "way to end and tier",
     ("end_type", "tier"),
-    (
-        Column("end_type", "enum", "enum", "How the attempt ended.", nullable=False, enum="event_type"),
-        Column("tier", "string", "id", "Tier of the attempt.", nullable=False),
-        Column("n", "int64", "count", "Attempts that ended so.", nullable=False),
-        Column("n_again", "int64", "count", "Of these, followed by another attempt.", nullable=False),
-        *(
-            Column(f"gap_p{percent:g}", "float64", "s", f"Gap to the next attempt, {percent:g}th percentile.")
-            for percent in _PERCENTS
-        ),
-    ),
+    event_type("end_type", "How the attempt ended."),
+    label("tier", "Tier of the attempt."),
+    count("n", "Attempts that ended so."),
+    count("n_again", "Of these, followed by another attempt."),
+    *(seconds(f"gap_p{p:g}", f"Gap to the next attempt, {p:g}th percentile.", nullable=True) for p in _PERCENTS),
 )
 
 
-def compute(tables: Tables) -> pa.Table:
+def compute(tables: Tables) -> list[Row]:
     """Return how often and how soon tasks are submitted again."""
-    ended = jobs_only(tables.instance_attempts)
-    ended = ended.filter(
-        ended.end_type.notnull() & (ended.end_time > BEFORE_TRACE) & (ended.end_time < AFTER_TRACE)
-    ).mutate(tier=tier(ended.priority, tables.generation))
+    ended = of_jobs(tables.instance_attempts)
+    inside = (ended.end_time > BEFORE_TRACE) & (ended.end_time < AFTER_TRACE)
+    ended = ended.filter(ended.end_type.notnull() & inside).mutate(tier=tier(tables, ended.priority))
     gap = (ended.next_time - ended.end_time).fill_null(_NEVER)
-    groups = fetch_counts(tables, counts(ended, gap, ["end_type", "tier"]), ("end_type", "tier"), "gaps")
+    groups = fetch_counts(tables, ended, gap, "gaps", ("end_type", "tier"))
     if not groups:
         raise NotApplicable("no attempt ended within the trace")
     rows = []
-    for (end_type, name), (values, n) in groups.items():
-        again = values != _NEVER
-        gaps = quantiles(values[again] / 1e6, n[again], _PERCENTS)
-        rows.append(
-            {"end_type": end_type, "tier": name, "n": int(n.sum()), "n_again": int(n[again].sum())}
-            | {
-                f"gap_p{percent:g}": None if np.isnan(value) else float(value)
-                for percent, value in zip(_PERCENTS, gaps, strict=True)
-            }
-        )
-    return pa.Table.from_pylist(rows)
+    for (end_type, name), found in groups.items():
+        again = found.chosen(found.values != _NEVER)
+        key = {"end_type": end_type, "tier": name, "n": len(found), "n_again": len(again)}
+        rows.append({**key, **again.per(1e6).columns("gap_p", _PERCENTS)})
+    return rows
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw the share that is submitted again."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows, tier_colour
-
-    values = [{**row, "share": row["n_again"] / row["n"]} for row in result.to_pylist()]
-    chart: alt.Chart = (
-        alt.Chart(rows(pa.Table.from_pylist(values)), title="Attempts that are repeated", width=WIDTH, height=HEIGHT)
-        .mark_bar()
-        .encode(
-            x=alt.X("end_type:N", title="end of the attempt"),
-            xOffset="tier:N",
-            y=alt.Y("share:Q", title="share submitted again"),
-            color=tier_colour(result["tier"].to_pylist()),
-            tooltip=["end_type:N", "tier:N", "share:Q", "n:Q", "gap_p50:Q", "gap_p90:Q"],
-        )
-    )
-    return chart
-
-
-def _again(end_type: str) -> Callable[[pa.Table], float]:
-    def measure(result: pa.Table) -> float:
-        rows = [row for row in result.to_pylist() if row["end_type"] == end_type]
-        if not rows:
-            raise NotApplicable(f"no attempt ended by {end_type}")
-        return float(sum(row["n_again"] for row in rows) / sum(row["n"] for row in rows))
-
-    return measure
+    rows = added(result, share=lambda row: row["n_again"] / row["n"])
+    plotted = Plot(rows, RESULT, x=axis("end_type", "end of the attempt"), y=axis("share", "share submitted again"))
+    return plotted.add(bar(), xOffset="tier", color="tier").draw("Attempts that are repeated")
 
 
 def _slowest_median(result: pa.Table) -> float | None:
@@ -104,40 +64,18 @@ def _slowest_median(result: pa.Table) -> float | None:
     return max((gap for gap in gaps if gap is not None), default=None)
 
 
-CLAIMS = (
-    Claim(
-        "DOC-evict-again",
-        "what is evicted is submitted again",
-        0.9998,
-        _again("EVICT"),
-        lambda share: share >= 0.99,
-        "2011 format document; count over the first 19.65 h",
-    ),
-    Claim(
-        "DOC-at-once",
-        "… immediately (median gap, s)",
-        "7 µs",
-        _slowest_median,
-        lambda seconds: seconds <= 1.0,
-        "2011 format document; count over the first 19.65 h",
-    ),
-    Claim(
-        "TE-fail-again",
-        "what fails is mostly submitted again",
-        0.948,
-        _again("FAIL"),
-        lambda share: abs(share - 0.948) <= 0.05,
-        "count over the first 19.65 h of 2011",
-    ),
-    Claim(
-        "TE-kill-again",
-        "what is killed is submitted again in a third of the cases",
-        0.351,
-        _again("KILL"),
-        lambda share: abs(share - 0.351) <= 0.1,
-        "count over the first 19.65 h of 2011",
-    ),
+_HOURS = "count over the first 19.65 h of 2011"
+_DOCUMENT = "2011 format document; count over the first 19.65 h"
+_EVICTED, _FAILED, _KILLED = (
+    ratio("n_again", "n", f"no attempt ended by {end}", end_type=end) for end in ("EVICT", "FAIL", "KILL")
 )
+CLAIMS = (
+    Claim("DOC-evict-again", "evicted tasks are resubmitted", at_least(0.99, 0.9998), _EVICTED, source=_DOCUMENT),
+    Claim("DOC-at-once", "… immediately (median gap, s)", at_most(1.0, "7 µs"), _slowest_median, source=_DOCUMENT),
+    Claim("TE-fail-again", "most failed tasks are resubmitted", near(0.948, 0.05), _FAILED, source=_HOURS),
+    Claim("TE-kill-again", "a third of the killed tasks are resubmitted", near(0.351, 0.1), _KILLED, source=_HOURS),
+)
+
 RECIPE = Recipe(
     "resubmission_gaps",
     compute,

@@ -1,4 +1,4 @@
-"""How long are chains of jobs that wait for each other, and is their order kept?
+"""How long are dependency chains of jobs, and is their order respected?
 
 A collection may name others that must finish before it starts. Its depth is the longest chain of
 such names that leads to it. The order is kept where it is first scheduled at or after the last end
@@ -7,105 +7,88 @@ of everything it names; unknown where one of these times is not in the trace.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import Literal
 
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._attempts import collection_ends
 from borgtrace.analyses._dag_depth import depths
-from borgtrace.analyses._dependencies import last_ends, require_2019
+from borgtrace.analyses._joins import lookup
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
-from borgtrace.schema.arrow import arrow_schema
+from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
+from borgtrace.recipe.columns import count, declare
+from borgtrace.recipe.criteria import at_least
+from borgtrace.recipe.definition import Row
 
-if TYPE_CHECKING:
-    import altair as alt
-
-RESULT = Table(
+Order = Literal["kept", "broken", "unknown"]
+RESULT = declare(
     "start_after",
     "depth",
     ("depth",),
-    (
-        Column("depth", "int64", "count", "Collections before it on the longest chain; 0 in a circle.", nullable=False),
-        Column("n_collections", "int64", "count", "Collections of this depth.", nullable=False),
-        Column("n_kept", "int64", "count", "Scheduled after everything they name had ended.", nullable=False),
-        Column("n_broken", "int64", "count", "Scheduled while something they name had not ended.", nullable=False),
-        Column("n_unknown", "int64", "count", "A time is not in the trace.", nullable=False),
-    ),
+    count("depth", "Collections before it on the longest chain; 0 in a circle."),
+    count("n_collections", "Collections of this depth."),
+    count("n_kept", "Scheduled after everything they name had ended."),
+    count("n_broken", "Scheduled while something they name had not ended."),
+    count("n_unknown", "A time is not in the trace."),
 )
 
 
-def compute(tables: Tables) -> pa.Table:
+def compute(tables: Tables) -> list[Row]:
     """Return collections with dependencies by depth, and whether the order was kept."""
-    require_2019(tables, "what a collection starts after")
+    tables.require_published("what a collection starts after", column="start_after_collection_ids")
     edges = tables.fetch(_edges(tables), "edges")
-    if not edges.num_rows and not tables.is_plan:
+    if not edges.num_rows:
         raise NotApplicable("no collection names another to start after")
     depth = depths(edges["collection_id"].to_numpy(), edges["named_id"].to_numpy())
-    kept: dict[int, bool | None] = {}
+    found: dict[int, set[Order]] = {}
     for row in edges.to_pylist():
-        so_far = kept.get(row["collection_id"], True)
-        known = row["started"] is not None and row["ended"] is not None
-        now = row["started"] >= row["ended"] if known else None
-        kept[row["collection_id"]] = False if False in (so_far, now) else None if None in (so_far, now) else True
-    rows = [
+        found.setdefault(row["collection_id"], set()).add(_order(row["started"], row["ended"]))
+    # One broken dependency breaks the order, whatever the others; else one unknown leaves it open.
+    orders = {
+        one: next(order for order in ("broken", "unknown", "kept") if order in seen) for one, seen in found.items()
+    }
+    numbers = Counter((depth[one], order) for one, order in orders.items())
+    return [
         {
             "depth": level,
-            "n_collections": len(members),
-            "n_kept": sum(kept[member] is True for member in members),
-            "n_broken": sum(kept[member] is False for member in members),
-            "n_unknown": sum(kept[member] is None for member in members),
+            "n_collections": sum(n for (deep, _), n in numbers.items() if deep == level),
+            **{f"n_{order}": numbers[level, order] for order in ("kept", "broken", "unknown")},
         }
-        for level, members in sorted(_members(depth, set(kept)).items())
+        for level in sorted({deep for deep, _ in numbers})
     ]
-    return pa.Table.from_pylist(rows, schema=arrow_schema(RESULT))
+
+
+def _order(started: int | None, ended: int | None) -> Order:
+    if started is None or ended is None:
+        return "unknown"
+    return "kept" if started >= ended else "broken"
 
 
 def _edges(tables: Tables) -> ir.Table:
-    """Return who names whom, with the times that must be in order."""
+    """Return which collection names which, with the times that must be in order."""
     events = tables.collection_events
     named = events.filter(events.start_after_collection_ids.length() > 0)
     pairs = named.select("collection_id", named_id=named.start_after_collection_ids.unnest()).distinct()
-    ends = last_ends(tables.collection_attempts)
-    own = ends.select("collection_id", started="schedule_time")
-    theirs = ends.select(other_id="collection_id", ended="end_time")
-    rows = pairs.left_join(own, "collection_id").drop("collection_id_right")
-    return rows.left_join(theirs, rows.named_id == theirs.other_id).drop("other_id")
+    ends = collection_ends(tables.collection_attempts)
+    rows = lookup(pairs, ends.select("collection_id", started="schedule_time"), ["collection_id"])
+    return lookup(rows, ends.select(named_id="collection_id", ended="end_time"), ["named_id"])
 
 
-def _members(depth: dict[int, int], dependent: set[int]) -> dict[int, list[int]]:
-    levels: dict[int, list[int]] = {}
-    for member in sorted(dependent):
-        levels.setdefault(depth[member], []).append(member)
-    return levels
-
-
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw the number of collections by depth, coloured by whether the order was kept."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, long
-
-    data = long(result, ["depth"], {"n_kept": "kept", "n_broken": "broken", "n_unknown": "unknown"})
-    chart: alt.Chart = (
-        alt.Chart(data, title="Chains of collections that start after each other")
-        .mark_bar()
-        .encode(
-            x=alt.X("depth:O", title="collections before it"),
-            y=alt.Y("value:Q", title="collections"),
-            color=alt.Color("series:N", title="order"),
-            tooltip=["depth:O", "series:N", "value:Q"],
-        )
-        .properties(width=WIDTH, height=HEIGHT)
-    )
-    return chart
+    numbers = series("collections", n_kept="kept", n_broken="broken", n_unknown="unknown")
+    x = axis("depth", "collections before it", type="O")
+    plotted = Plot(result, x=x, y=numbers, color=axis("series", "order")).add(bar(), tips=())
+    return plotted.draw("Dependency chains of collections")
 
 
 def _kept(result: pa.Table) -> float:
     rows = result.to_pylist()
     known = sum(row["n_kept"] + row["n_broken"] for row in rows)
     if not known:
-        raise NotApplicable("no dependency with both times in the trace")
+        raise NotApplicable("no dependency has both times in the trace")
     return float(sum(row["n_kept"] for row in rows) / known)
 
 
@@ -113,10 +96,9 @@ CLAIMS = (
     Claim(
         "V3-start-after",
         "a collection starts only after those it names have finished",
-        "always",
+        at_least(0.999, "always"),
         _kept,
-        lambda v: v >= 0.999,
-        "2019 format document",
+        source="2019 format document",
     ),
 )
 

@@ -1,6 +1,6 @@
-"""How straight are the curves of submission and completion, and which of them coincide?
+"""How linear are the curves of submissions and completions, and which of them coincide?
 
-Sup distances between CDFs, exact to the microsecond: of each process to its chord (the straight line
+Largest distances between CDFs, exact to the microsecond: of each process to its chord (the straight line
 from the first counted event of any process to the last), and of each pair.  A curve is called linear
 where the distance to the chord is at most .05; new tasks and completions coincide up to .05,
 submissions and schedulings up to .01.
@@ -8,67 +8,48 @@ submissions and schedulings up to .01.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._processes import PROCESSES, moments
+from borgtrace.analyses._attempts import PROCESSES, counted_events
+from borgtrace.analyses._measures import value
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
+from borgtrace.recipe.columns import count, declare, label, number
+from borgtrace.recipe.criteria import at_most
+from borgtrace.recipe.definition import Row
 
 CHORD = "chord"
-
-RESULT = Table(
+RESULT = declare(
     "submission_distances",
     "pair of curves",
     ("process", "other"),
-    (
-        Column("process", "string", "id", "Which curve: new, submitted, scheduled or completed.", nullable=False),
-        Column("other", "string", "id", "Another process, or chord.", nullable=False),
-        Column("distance", "float64", "1", "Largest distance of the two CDFs.", nullable=False),
-        Column("n", "int64", "count", "Events of the process.", nullable=False),
-    ),
+    label("process", "Which curve: new, submitted, scheduled or completed."),
+    label("other", "Another process, or chord."),
+    number("distance", "1", "Largest distance of the two CDFs."),
+    count("n", "Events of the process."),
 )
 
 
-def compute(tables: Tables) -> pa.Table:
-    """Return the sup distances between the four CDFs and to their chords."""
-    rows = moments(tables.instance_attempts)
-    names = {f"d_{name}": name for name in PROCESSES}
-    instants = rows.group_by("time").aggregate(
-        **{column: rows[name].sum().cast("int32") for column, name in names.items()}
-    )
-    totals = rows.aggregate(
-        begin=rows.time.min(),
-        end=rows.time.max(),
-        **{f"n_{name}": rows[name].sum().cast("int64") for name in PROCESSES},
-    )
-    ends = tables.fetch(totals, "totals").to_pylist()
-    total = ends[0] if ends and ends[0]["begin"] is not None else {"begin": 0, "end": 0}
-    n = {name: int(total.get(f"n_{name}", 0)) for name in PROCESSES}
-    length = int(total["end"]) - int(total["begin"])
-    if not tables.is_plan and (length <= 0 or not any(n.values())):
+def compute(tables: Tables) -> list[Row]:
+    """Return the largest distances between the four CDFs and to their chords."""
+    rows = counted_events(tables.instance_attempts)
+    instants = rows.group_by("time").aggregate(**{f"d_{name}": rows[name].sum().cast("int32") for name in PROCESSES})
+    numbers = {f"n_{name}": rows[name].sum().cast("int64").fill_null(0) for name in PROCESSES}
+    totals = rows.aggregate(begin=rows.time.min().fill_null(0), end=rows.time.max().fill_null(0), **numbers)
+    # Without rows (as in a plan) the distances are still a query: over totals of 0.
+    (total,) = tables.fetch(totals, "totals").to_pylist() or [dict.fromkeys(totals.columns, 0)]
+    n = {name: total[f"n_{name}"] for name in PROCESSES}
+    length = total["end"] - total["begin"]
+    found = tables.fetch(_largest(instants, n, total["begin"], max(length, 1)), "distances").to_pylist()
+    if length <= 0 or not any(n.values()) or not found:
         raise NotApplicable("fewer than two instants with submissions, schedulings or completions")
-    found = tables.fetch(_largest(instants, n, int(total["begin"]), max(length, 1)), "distances").to_pylist()
-    if not found:
-        raise NotApplicable("no event was counted")
     pairs = [(name, CHORD) for name in PROCESSES if n[name]]
     pairs += [(a, b) for a, b in combinations(PROCESSES, 2) if n[a] and n[b]]
-    return pa.table(
-        {
-            "process": [name for name, _ in pairs],
-            "other": [other for _, other in pairs],
-            "distance": [float(found[0][f"{name}_{other}"]) for name, other in pairs],
-            "n": [n[name] for name, _ in pairs],
-        }
-    )
+    return [{"process": a, "other": b, "distance": found[0][f"{a}_{b}"], "n": n[a]} for a, b in pairs]
 
 
 def _largest(instants: ir.Table, n: dict[str, int], begin: int, length: int) -> ir.Table:
@@ -89,68 +70,27 @@ def _largest(instants: ir.Table, n: dict[str, int], begin: int, length: int) -> 
     return after.aggregate(**chords, **pairs)
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw the distances as bars."""
-    import altair as alt
+    rows = added(result, pair=lambda row: f"{row['process']} – {row['other']}")
+    plotted = Plot(rows, RESULT, x=axis("distance", "largest distance of the CDFs"), y=axis("pair", order="-x"))
+    return plotted.add(bar(), tips=("n",)).draw("Distances between curves")
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
 
-    values = [{**row, "pair": f"{row['process']} – {row['other']}"} for row in result.to_pylist()]
-    chart: alt.Chart = (
-        alt.Chart(rows(pa.Table.from_pylist(values)), title="Distances between curves", width=WIDTH, height=HEIGHT)
-        .mark_bar()
-        .encode(
-            x=alt.X("distance:Q", title="largest distance of the CDFs"),
-            y=alt.Y("pair:N", sort="-x", title=None),
-            tooltip=["pair:N", "distance:Q", "n:Q"],
-        )
+CLAIMS = tuple(
+    Claim(
+        claim,
+        statement,
+        at_most(limit, published=f"distance ≤ {limit:g}"),
+        value("distance", f"no task is {process} or none is {other}", process=process, other=other),
+        source=f"Zhu et al., Observation {observation}",
     )
-    return chart
-
-
-def _distance(name: str, other: str) -> Callable[[pa.Table], float]:
-    def measure(result: pa.Table) -> float:
-        for row in result.to_pylist():
-            if (row["process"], row["other"]) == (name, other):
-                return float(row["distance"])
-        raise NotApplicable(f"no task is {name if other == CHORD else f'{name} or none is {other}'}")
-
-    return measure
-
-
-CLAIMS = (
-    Claim(
-        "S4-obs1",
-        "the rate of new submissions is stable (the CDF is a line)",
-        "distance ≤ 0.05",
-        _distance("new", CHORD),
-        lambda v: v <= 0.05,
-        "Zhu et al., Observation 1",
-    ),
-    Claim(
-        "S4-obs2-line",
-        "the rate of completions is stable",
-        "distance ≤ 0.05",
-        _distance("completed", CHORD),
-        lambda v: v <= 0.05,
-        "Zhu et al., Observation 2",
-    ),
-    Claim(
-        "S4-obs2",
-        "the CDFs of new submissions and of completions coincide",
-        "distance ≤ 0.05",
-        _distance("new", "completed"),
-        lambda v: v <= 0.05,
-        "Zhu et al., Observation 2",
-    ),
-    Claim(
-        "S4-obs4",
-        "the CDF of schedulings superposes that of submissions",
-        "distance ≤ 0.01",
-        _distance("submitted", "scheduled"),
-        lambda v: v <= 0.01,
-        "Zhu et al., Observation 4",
-    ),
+    for claim, observation, statement, process, other, limit in (
+        ("S4-obs1", 1, "the rate of new submissions is stable (the CDF is a line)", "new", CHORD, 0.05),
+        ("S4-obs2-line", 2, "the rate of completions is stable", "completed", CHORD, 0.05),
+        ("S4-obs2", 2, "the CDFs of new submissions and of completions coincide", "new", "completed", 0.05),
+        ("S4-obs4", 4, "the CDF of schedulings coincides with that of submissions", "submitted", "scheduled", 0.01),
+    )
 )
 
 RECIPE = Recipe(

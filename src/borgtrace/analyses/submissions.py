@@ -8,37 +8,34 @@ the CDF of Zhu et al., Fig. 2; divided by the last value of *new*, the weighted 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._processes import PROCESSES, moments
+from borgtrace.analyses._attempts import PROCESSES, counted_events
+from borgtrace.analyses._histograms import period
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line
+from borgtrace.recipe.columns import count, declare, whole
+from borgtrace.recipe.criteria import above, near
 from borgtrace.schema.time import WINDOW, Microseconds
 
-if TYPE_CHECKING:
-    import altair as alt
-
-RESULT = Table(
+RESULT = declare(
     "submissions",
     "step of time",
     ("time",),
-    (
-        Column("time", "int64", "us", "End of the step.", nullable=False),
-        Column("new", "int64", "count", "New tasks until then.", nullable=False),
-        Column("submitted", "int64", "count", "Submissions until then.", nullable=False),
-        Column("scheduled", "int64", "count", "Schedulings until then.", nullable=False),
-        Column("completed", "int64", "count", "Completions until then.", nullable=False),
-    ),
+    whole("time", "us", "End of the step."),
+    count("new", "New tasks until then."),
+    count("submitted", "Submissions until then."),
+    count("scheduled", "Schedulings until then."),
+    count("completed", "Completions until then."),
 )
 
 
 def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
     """Return the four cumulative counts at the end of every `step` (µs)."""
-    rows = moments(tables.instance_attempts)
-    steps = rows.group_by(step=(rows.time // step).cast("int64")).aggregate(
+    rows = counted_events(tables.instance_attempts)
+    steps = rows.group_by(step=period(rows.time, step)).aggregate(
         **{name: rows[name].sum().cast("int64") for name in PROCESSES}
     )
     found = tables.fetch(steps, "steps")
@@ -55,35 +52,25 @@ def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
     return pa.table(columns)
 
 
-def plot(result: pa.Table) -> alt.HConcatChart:
+def plot(result: pa.Table) -> Chart:
     """Draw the CDFs (left) and the weighted CDFs (right)."""
-    import altair as alt
+    final = {name: max(result[name][-1].as_py(), 1) for name in PROCESSES}
+    weighted = dict.fromkeys(PROCESSES, final["new"])
+    return beside(
+        "",
+        _panel(result, "CDF", "share", final),
+        _panel(result, "Weighted CDF", "share of the total of new tasks", weighted),
+    )
 
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
 
-    total_new = max(result["new"][-1].as_py(), 1)
-    panels = []
-    for title, weighted in (("CDF", False), ("weighted CDF", True)):
-        values = [
-            {
-                "hour": row["time"] / 3.6e9,
-                "series": name,
-                "share": row[name] / (total_new if weighted else max(result[name][-1].as_py(), 1)),
-            }
-            for row in _thin(result).to_pylist()
-            for name in PROCESSES
-        ]
-        panels.append(
-            alt.Chart(rows(pa.Table.from_pylist(values)), title=title, width=WIDTH, height=HEIGHT)
-            .mark_line()
-            .encode(
-                x=alt.X("hour:Q", title="hour of the trace", axis=alt.Axis(tickMinStep=1)),
-                y=alt.Y("share:Q", title="share of the total of new tasks" if weighted else "share"),
-                color=alt.Color("series:N", sort=list(PROCESSES), title=None),
-                tooltip=["hour:Q", "series:N", "share:Q"],
-            )
-        )
-    return alt.hconcat(*panels)
+def _panel(result: pa.Table, title: str, y_title: str, totals: dict[str, int]) -> Chart:
+    rows = [
+        {"hour": row["time"] / 3.6e9, "series": name, "share": row[name] / totals[name]}
+        for row in _thin(result).to_pylist()
+        for name in PROCESSES
+    ]
+    color = axis("series", None, order=PROCESSES)
+    return Plot(rows, x=hour_axis(), y=axis("share", y_title), color=color).add(line()).draw(title)
 
 
 def _thin(result: pa.Table, n: int = 600) -> pa.Table:
@@ -113,37 +100,26 @@ def _lag_at_end(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    Claim(
-        "S4-weight-completed",
-        "completions per new task",
-        0.7165,
-        _weight("completed"),
-        lambda v: abs(v - 0.7165) <= 0.01,
-        "Zhu et al., Fig. 3",
-    ),
-    Claim(
-        "S4-weight-submitted",
-        "submissions per new task",
-        1.9027,
-        _weight("submitted"),
-        lambda v: abs(v - 1.9027) <= 0.01,
-        "Zhu et al., Fig. 3",
-    ),
-    Claim(
-        "S4-weight-scheduled",
-        "schedulings per new task",
-        1.8616,
-        _weight("scheduled"),
-        lambda v: abs(v - 1.8616) <= 0.01,
-        "Zhu et al., Fig. 3",
+    *(
+        Claim(
+            f"S4-weight-{name}",
+            f"{what} per new task",
+            near(published, 0.01),
+            _weight(name),
+            source="Zhu et al., Fig. 3",
+        )
+        for name, what, published in (
+            ("completed", "completions", 0.7165),
+            ("submitted", "submissions", 1.9027),
+            ("scheduled", "schedulings", 1.8616),
+        )
     ),
     Claim(
         "S4-obs6",
         "scheduling falls behind submission at the end of the trace",
-        "the gap at the end exceeds the 95th percentile of the first nine tenths (ratio > 1)",
+        above(1.0, "the gap at the end exceeds the 95th percentile of the first nine tenths (ratio > 1)"),
         _lag_at_end,
-        lambda v: v > 1.0,
-        "Zhu et al., Observation 6",
+        source="Zhu et al., Observation 6",
     ),
 )
 

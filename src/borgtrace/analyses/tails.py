@@ -1,4 +1,4 @@
-"""How heavy are the tails of the distributions?
+"""How heavy are the tails of job sizes, run times and jobs per owner?
 
 Exponents α of P(X > x) ∝ x^−α above a threshold, by maximum likelihood (counts by the zeta law, times by
 Hill's estimator), with the standard error α ÷ √n.  Below α = 1 a law has no mean, below 2 no variance.
@@ -6,41 +6,38 @@ Hill's estimator), with the standard error α ÷ √n.  Below α = 1 a law has n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._processes import jobs_only
+from borgtrace.analyses._attempts import of_jobs
+from borgtrace.analyses._measures import value
+from borgtrace.analyses._power_law import continuous_exponent, discrete_exponent
 from borgtrace.analyses._quantiles import counts
-from borgtrace.analyses._tails import continuous_exponent, discrete_exponent
 from borgtrace.analyses.jobs_per_owner import owners
 from borgtrace.analyses.tasks_per_job import sizes
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.recipe.charts import Chart, Plot, added, axis, point, rule
+from borgtrace.recipe.columns import count, declare, label, number
+from borgtrace.recipe.criteria import below
+from borgtrace.recipe.definition import Row
 from borgtrace.schema.time import SECOND, Seconds
 
-if TYPE_CHECKING:
-    import altair as alt
-
-RESULT = Table(
+RESULT = declare(
     "tails",
     "quantity",
     ("quantity",),
-    (
-        Column("quantity", "string", "id", "What is distributed.", nullable=False),
-        Column("threshold", "float64", "1", "Where the tail begins (a count, or s).", nullable=False),
-        Column("alpha", "float64", "1", "Tail exponent.", nullable=False),
-        Column("error", "float64", "1", "Its standard error.", nullable=False),
-        Column("n", "int64", "count", "Values in the tail.", nullable=False),
-    ),
+    label("quantity", "Quantity whose distribution has the tail."),
+    number("threshold", "1", "Where the tail begins (a count, or s)."),
+    number("alpha", "1", "Tail exponent."),
+    number("error", "1", "Its standard error."),
+    count("n", "Values in the tail."),
 )
 
 
-def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seconds: Seconds = 3600) -> pa.Table:
+def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seconds: Seconds = 3600) -> list[Row]:
     """Return the tail exponents above the thresholds."""
-    tasks = jobs_only(tables.instance_attempts)
+    tasks = of_jobs(tables.instance_attempts)
     events = tables.collection_events
     discrete: dict[str, tuple[ir.Table, str, str, int]] = {
         "tasks per job": (sizes(tables.instance_attempts), "n_tasks", "n_jobs", min_tasks),
@@ -48,65 +45,45 @@ def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seco
         "jobs per logical name": (owners(events, "collection_logical_name"), "n_jobs", "n_owners", min_jobs),
     }
     rows = []
-    for name, (expr, value, number, threshold) in discrete.items():
-        found = tables.fetch(expr, name.replace(" ", "_")).sort_by(value)
-        values, n = found[value].to_numpy(), found[number].to_numpy()
+    for name, (expr, size, weight, threshold) in discrete.items():
+        found = tables.fetch(expr, name.replace(" ", "_")).sort_by(size)
+        values, n = found[size].to_numpy(), found[weight].to_numpy()
         alpha = discrete_exponent(values, n, threshold) if len(values) else np.nan
         rows.append(_row(name, threshold, alpha, int(n[values >= threshold].sum())))
     runs = tables.fetch(counts(tasks, (tasks.run // SECOND).cast("int64")), "runs").sort_by("value")
     values, n = runs["value"].to_numpy().astype(float), runs["n"].to_numpy()
     alpha = continuous_exponent(values, n, float(min_seconds))
     rows.append(_row("run time of a task", min_seconds, alpha, int(n[values > min_seconds].sum())))
-    known = [row for row in rows if not np.isnan(float(row["alpha"]))]
+    known = [row for row in rows if not np.isnan(row["alpha"])]
     if not known:
-        raise NotApplicable("no value is above the thresholds")
-    return pa.Table.from_pylist(known)
+        raise NotApplicable("nothing lies above the thresholds")
+    return known
 
 
-def _row(name: str, threshold: float, alpha: float, n: int) -> dict[str, float | int | str]:
-    return {
-        "quantity": name,
-        "threshold": float(threshold),
-        "alpha": alpha,
-        "error": alpha / float(np.sqrt(max(n, 1))),
-        "n": n,
-    }
+def _row(quantity: str, threshold: float, alpha: float, n: int) -> Row:
+    error = alpha / float(np.sqrt(max(n, 1)))
+    return {"quantity": quantity, "threshold": float(threshold), "alpha": alpha, "error": error, "n": n}
 
 
-def plot(result: pa.Table) -> alt.TopLevelMixin:
+def plot(result: pa.Table) -> Chart:
     """Draw the exponents with two standard errors."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows
-
-    alpha, error = result["alpha"].to_numpy(), result["error"].to_numpy()
-    bars = result.append_column("low", pa.array(alpha - 2 * error)).append_column("high", pa.array(alpha + 2 * error))
-    base = alt.Chart(rows(bars), title="Tail exponents", width=WIDTH, height=HEIGHT).encode(
-        y=alt.Y("quantity:N", title=None), tooltip=["quantity:N", "alpha:Q", "error:Q", "threshold:Q", "n:Q"]
+    rows = added(
+        result, low=lambda row: row["alpha"] - 2 * row["error"], high=lambda row: row["alpha"] + 2 * row["error"]
     )
-    return alt.layer(
-        base.mark_rule().encode(x=alt.X("low:Q", title="α"), x2="high:Q"),
-        base.mark_point(filled=True, size=60).encode(x="alpha:Q"),
-    )
-
-
-def _tasks_exponent(result: pa.Table) -> float:
-    found = [row["alpha"] for row in result.to_pylist() if row["quantity"] == "tasks per job"]
-    if not found:
-        raise NotApplicable("no job has so many tasks")
-    return float(found[0])
+    plotted = Plot(rows, RESULT, y="quantity").add(rule(), x=axis("low", "α"), x2="high")
+    return plotted.add(point(60), x=axis("alpha", "α")).draw("Tail exponents (line: two standard errors)")
 
 
 CLAIMS = (
     Claim(
         "TE-tasks-tail",
         "the number of tasks of a job has so heavy a tail that it has no mean (α < 1)",
-        0.585,
-        _tasks_exponent,
-        lambda alpha: alpha < 1.0,
-        "count over the first 19.65 h of 2011",
+        below(1.0, published=0.585),
+        value("alpha", "no job has so many tasks", quantity="tasks per job"),
+        source="count over the first 19.65 h of 2011",
     ),
 )
+
 RECIPE = Recipe(
     "tails",
     compute,

@@ -5,28 +5,23 @@ One row per number of tasks: how many jobs have so many, and how many have at le
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._processes import jobs_only
+from borgtrace.analyses._attempts import of_jobs
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.recipe.charts import Chart, Plot, added, line, log_axis
+from borgtrace.recipe.columns import count, declare
+from borgtrace.recipe.criteria import near
 
-if TYPE_CHECKING:
-    import altair as alt
-
-RESULT = Table(
+RESULT = declare(
     "tasks_per_job",
     "number of tasks",
     ("n_tasks",),
-    (
-        Column("n_tasks", "int64", "count", "Number of tasks of a job.", nullable=False),
-        Column("n_jobs", "int64", "count", "Jobs with so many tasks.", nullable=False),
-        Column("n_jobs_at_least", "int64", "count", "Jobs with at least so many tasks.", nullable=False),
-    ),
+    count("n_tasks", "Number of tasks of a job."),
+    count("n_jobs", "Jobs with so many tasks."),
+    count("n_jobs_at_least", "Jobs with at least so many tasks."),
 )
 
 
@@ -35,37 +30,24 @@ def compute(tables: Tables) -> pa.Table:
     found = tables.fetch(sizes(tables.instance_attempts), "sizes").sort_by("n_tasks")
     if not found.num_rows:
         raise NotApplicable("there is no task")
-    jobs = found["n_jobs"].to_numpy()
-    at_least = np.cumsum(jobs[::-1])[::-1]
+    at_least = np.cumsum(found["n_jobs"].to_numpy()[::-1])[::-1]
     return found.append_column("n_jobs_at_least", pa.array(at_least))
 
 
 def sizes(attempts: ir.Table) -> ir.Table:
     """Return jobs by their number of tasks (``n_tasks``, ``n_jobs``)."""
-    firsts = jobs_only(attempts)
-    firsts = firsts.filter(firsts.attempt == 1)
+    tasks = of_jobs(attempts)
+    firsts = tasks.filter(tasks.attempt == 1)
     jobs = firsts.group_by("collection_id").aggregate(n_tasks=firsts.count())
     return jobs.group_by("n_tasks").aggregate(n_jobs=jobs.count())
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw the share of jobs with at least so many tasks, both axes logarithmic."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, log_axis, rows
-
-    total = result["n_jobs"].to_numpy().sum()
-    shares = result.append_column("share", pa.array(result["n_jobs_at_least"].to_numpy() / total))
-    chart: alt.Chart = (
-        alt.Chart(rows(shares), title="Jobs with at least so many tasks", width=WIDTH, height=HEIGHT)
-        .mark_line(point=True)
-        .encode(
-            x=alt.X("n_tasks:Q", title="tasks", scale=alt.Scale(type="log"), axis=log_axis()),
-            y=alt.Y("share:Q", title="share of jobs", scale=alt.Scale(type="log"), axis=log_axis()),
-            tooltip=["n_tasks:Q", "n_jobs:Q", "share:Q"],
-        )
-    )
-    return chart
+    total = sum(result["n_jobs"].to_pylist())
+    shares = added(result, share=lambda row: row["n_jobs_at_least"] / total)
+    plotted = Plot(shares, RESULT, x=log_axis("n_tasks", "tasks"), y=log_axis("share", "share of jobs"))
+    return plotted.add(line(point=True)).draw("Jobs with at least so many tasks")
 
 
 def _single(result: pa.Table) -> float:
@@ -78,10 +60,9 @@ CLAIMS = (
     Claim(
         "R12-single",
         "three quarters of all jobs have one task",
-        0.75,
+        near(0.75, 0.05),
         _single,
-        lambda v: abs(v - 0.75) <= 0.05,
-        "Reiss et al., SoCC'12",
+        source="Reiss et al., SoCC'12",
     ),
 )
 

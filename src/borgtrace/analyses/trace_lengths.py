@@ -7,74 +7,51 @@ no trace.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._attempts import of_jobs
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.recipe.charts import Chart, Plot, added, log_axis, point
+from borgtrace.recipe.columns import count, declare
+from borgtrace.recipe.criteria import between
 
 SINGLE = 100
-RESULT = Table(
+RESULT = declare(
     "trace_lengths",
     "length",
     ("length",),
-    (
-        Column("length", "int64", "count", "Number of usage rows; above 100 the shortest of the bin.", nullable=False),
-        Column("longest", "int64", "count", "Longest trace of the bin.", nullable=False),
-        Column("n_tasks", "int64", "count", "Tasks with a trace of such a length.", nullable=False),
-        Column("n_windows", "int64", "count", "Usage rows of these tasks.", nullable=False),
-    ),
+    count("length", "Number of usage rows; above 100 the shortest of the bin."),
+    count("longest", "Longest trace of the bin."),
+    count("n_tasks", "Tasks with a trace of such a length."),
+    count("n_windows", "Usage rows of these tasks."),
 )
 
 
 def compute(tables: Tables) -> ir.Table:
     """Return the distribution of trace lengths."""
-    tasks = tables.tasks
-    tasks = tasks.filter((tasks.collection_type == "JOB") & (tasks.n_windows > 0))
+    tasks = of_jobs(tables.tasks)
+    tasks = tasks.filter(tasks.n_windows > 0)
     length = tasks.n_windows.cast("int64")
-    bounds = [SINGLE + 1, *(2**k for k in range(7, 31))]
-    bins = [
-        (length < above, (ibis.literal(low, "int64"), ibis.literal(above - 1, "int64")))
-        for low, above in pairwise(bounds)
-    ]
-    single = length <= SINGLE
-    rows = tasks.select(
-        "n_windows",
-        length=ibis.cases((single, length), *((test, low) for test, (low, _) in bins), else_=length),
-        longest=ibis.cases((single, length), *((test, high) for test, (_, high) in bins), else_=length),
-    )
+    bins = [(length < above, low, above - 1) for low, above in pairwise([SINGLE + 1, *(2**k for k in range(7, 31))])]
+    single = (length <= SINGLE, length)
+    low = ibis.cases(single, *((test, ibis.literal(least, "int64")) for test, least, _ in bins), else_=length)
+    high = ibis.cases(single, *((test, ibis.literal(most, "int64")) for test, _, most in bins), else_=length)
+    rows = tasks.select("n_windows", length=low, longest=high)
     return rows.group_by(["length", "longest"]).aggregate(
         n_tasks=rows.count(), n_windows=rows.n_windows.cast("int64").sum().cast("int64")
     )
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw the number of tasks per length on logarithmic axes."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, log_axis
-
-    values = [
-        {**row, "per_length": row["n_tasks"] / (row["longest"] - row["length"] + 1), "end": row["longest"] + 1}
-        for row in result.to_pylist()
-    ]
-    return (
-        alt.Chart(alt.Data(values=values), title="Length of task traces")
-        .mark_point(filled=True, size=25)
-        .encode(
-            x=alt.X("length:Q", scale=alt.Scale(type="log"), axis=log_axis(), title="usage rows of a task"),
-            y=alt.Y("per_length:Q", scale=alt.Scale(type="log"), axis=log_axis(), title="tasks per length"),
-            tooltip=["length:Q", "longest:Q", "n_tasks:Q", "n_windows:Q"],
-        )
-        .properties(width=WIDTH, height=HEIGHT)
-    )
+    rows = added(result, per_length=lambda row: row["n_tasks"] / (row["longest"] - row["length"] + 1))
+    x, y = log_axis("length", "usage rows of a task"), log_axis("per_length", "tasks per length")
+    return Plot(rows, RESULT, x=x, y=y).add(point(25)).draw("Length of task traces")
 
 
 def _share(result: pa.Table, low: int, high: int) -> float:
@@ -89,18 +66,16 @@ CLAIMS = (
     Claim(
         "S0-5-50",
         "traces of 5 to 50 points are about 74 % of all",
-        0.74,
-        lambda r: _share(r, 5, 50),
-        lambda v: 0.69 <= v <= 0.79,
-        "data pipeline description (section on data)",
+        between(0.69, 0.79, 0.74),
+        partial(_share, low=5, high=50),
+        source="data pipeline description (section on data)",
     ),
     Claim(
         "S1-short",
         "95 % of the tasks have fewer than 24 points",
-        0.95,
-        lambda r: _share(r, 1, 23),
-        lambda v: 0.93 <= v <= 0.97,
-        "Janus & Rzadca, SoCC'17, §3",
+        between(0.93, 0.97, 0.95),
+        partial(_share, low=1, high=23),
+        source="Janus & Rzadca, SoCC'17, §3",
     ),
 )
 

@@ -1,35 +1,31 @@
-"""Which state transitions do tasks make, and which state graphs allow them?
+"""Task state transitions, checked against four published state graphs
 
-One row per pair of neighbouring events of an instance, in the order of the raw files (2011) or of the
-life cycle (2019), UPDATE_* events included.  The last columns say in whose picture the pair is legal:
+One row per pair of neighboring events of an instance, in the order of the raw files (2011) or of the
+life cycle (2019), UPDATE_* events included.  The last columns tell in which graphs the pair is legal:
 the 2011 format document, Fig. 2 of the Borg paper, Fig. 1 of Zhu et al., the 2019 format document.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from borgtrace.errors import UsageError
 from borgtrace.lifecycle import GRAPHS, is_legal
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.recipe.charts import Chart, Plot, axis, rect, when
+from borgtrace.recipe.columns import count, declare, event_type, flag
+from borgtrace.recipe.criteria import above, equals
 
-if TYPE_CHECKING:
-    import altair as alt
-
-RESULT = Table(
+RESULT = declare(
     "transitions",
-    "pair of neighbouring events",
+    "pair of neighboring events",
     ("from_type", "to_type"),
-    (
-        Column("from_type", "enum", "enum", "The earlier event, NULL for the first of a life.", enum="event_type"),
-        Column("to_type", "enum", "enum", "The later event.", nullable=False, enum="event_type"),
-        Column("n", "int64", "count", "How often.", nullable=False),
-        *(Column(f"is_legal_{graph.name}", "bool", "1", graph.doc, nullable=False) for graph in GRAPHS.values()),
-    ),
+    event_type("from_type", "The earlier event, NULL for the first of a life.", nullable=True),
+    event_type("to_type", "The later event."),
+    count("n", "How often."),
+    *(flag(f"is_legal_{graph.name}", graph.doc) for graph in GRAPHS.values()),
 )
 
 
@@ -54,34 +50,31 @@ def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
     return pairs
 
 
-def plot(result: pa.Table) -> alt.Chart:
+def plot(result: pa.Table) -> Chart:
     """Draw the matrix of transitions; what the 2011 document forbids is framed."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import rows
-
-    lines = "split(datum.label, '_')"
     first = "datum.value === null ? '(first event)' : replace(datum.label, '_', ' ')"
-    chart: alt.Chart = (
-        alt.Chart(rows(result), title="Transitions between events", width=340, height=340)
-        .mark_rect(strokeWidth=2)
-        .encode(
-            x=alt.X("to_type:N", title="next event", axis=alt.Axis(labelExpr=lines)),
-            y=alt.Y("from_type:N", title="event", axis=alt.Axis(labelExpr=first)),
-            color=alt.Color("n:Q", scale=alt.Scale(type="log", scheme="blues"), title="times"),
-            stroke=alt.condition("datum.is_legal_document_2011", alt.value("transparent"), alt.value("#d62728")),
-            tooltip=["from_type:N", "to_type:N", "n:Q", *(f"is_legal_{name}:N" for name in GRAPHS)],
+    return (
+        Plot(
+            result,
+            RESULT,
+            x=axis("to_type", "next event", axis={"labelExpr": "split(datum.label, '_')"}),
+            y=axis("from_type", "event", axis={"labelExpr": first}),
         )
+        .add(
+            rect(strokeWidth=2),
+            color=axis("n", "times", scale={"type": "log", "scheme": "blues"}),
+            stroke=when("datum.is_legal_document_2011", "transparent", "#d62728"),
+        )
+        .draw("Transitions between events (framed: not in the 2011 document)", width=340, height=340)
     )
-    return chart
 
 
 def _count(before: str, after: str) -> Callable[[pa.Table], int]:
     def measure(result: pa.Table) -> int:
-        found = [row["n"] for row in result.to_pylist() if row["from_type"] == before and row["to_type"] == after]
-        if "SUBMIT" not in result["to_type"].to_pylist():
+        rows = result.to_pylist()
+        if all(row["to_type"] != "SUBMIT" for row in rows):
             raise NotApplicable("nothing was submitted")
-        return sum(found)
+        return sum(row["n"] for row in rows if (row["from_type"], row["to_type"]) == (before, after))
 
     return measure
 
@@ -90,18 +83,16 @@ CLAIMS = (
     Claim(
         "S4-pending-evict",
         "a pending task can be evicted",
-        "SUBMIT→EVICT exists",
+        above(0, published="SUBMIT→EVICT exists"),
         _count("SUBMIT", "EVICT"),
-        lambda n: n > 0,
-        "Zhu et al., Fig. 1",
+        source="Zhu et al., Fig. 1",
     ),
     Claim(
         "S4-no-double-submit",
         "SUBMIT never directly follows SUBMIT",
-        "SUBMIT→SUBMIT 0",
+        equals(0, published="SUBMIT→SUBMIT 0"),
         _count("SUBMIT", "SUBMIT"),
-        lambda n: n == 0,
-        "Zhu et al., Fig. 1",
+        source="Zhu et al., Fig. 1",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""How much of the cell is used and how much is allocated, by hour and tier?
+"""How much of the cell is used, and how much is allocated, per hour and tier?
 
 *Used* is the mean of ``average_cpu`` (``average_memory``), every window weighted by its length;
 *allocated* is the mean of the requests of running instances; *capacity* that of the machines present.
@@ -8,187 +8,133 @@ alloc's.  Hours count from the start of the trace, the last one may be shorter.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._allocation import allocation_changes
-from borgtrace.analyses._levels import capacity_changes, hourly, hours, span
-from borgtrace.analyses._lookup import lookup
-from borgtrace.analyses._windows import amount, by_tier, level, regular
+from borgtrace.analyses._attempts import TASK
+from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._measures import part, ratio
+from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
+from borgtrace.analyses._windows import RESOURCES, amount, by_tier, level, regular
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
-from borgtrace.schema import Column, Table
+from borgtrace.recipe.charts import Chart, Plot, area, axis, beside, hour_axis, line
+from borgtrace.recipe.columns import declare, label, share, whole
+from borgtrace.recipe.criteria import above, between
+from borgtrace.recipe.definition import Row
 
-if TYPE_CHECKING:
-    import altair as alt
-
-
-def _column(name: str, doc: str) -> Column:
-    return Column(name, "float64", "fraction", doc)
-
-
-RESULT = Table(
+RESULT = declare(
     "utilization",
     "tier and hour",
     ("tier", "hour"),
-    (
-        Column("tier", "string", "id", "Tier of the instances.", nullable=False),
-        Column("hour", "int64", "h", "Hour since the start of the trace, from 0.", nullable=False),
-        _column("cpu_used", "Mean CPU used, in largest machines."),
-        _column("cpu_allocated", "Mean CPU requested by running instances."),
-        _column("cpu_capacity", "Mean CPU of the machines present, all tiers together."),
-        _column("memory_used", "Mean memory used, in largest machines."),
-        _column("memory_allocated", "Mean memory requested by running instances."),
-        _column("memory_capacity", "Mean memory of the machines present, all tiers together."),
-    ),
+    label("tier", "Tier of the instances."),
+    whole("hour", "h", "Hour since the start of the trace, from 0."),
+    share("cpu_used", "Mean CPU used, in largest machines.", nullable=True),
+    share("cpu_allocated", "Mean CPU requested by running instances.", nullable=True),
+    share("cpu_capacity", "Mean CPU of the machines present, all tiers together.", nullable=True),
+    share("memory_used", "Mean memory used, in largest machines.", nullable=True),
+    share("memory_allocated", "Mean memory requested by running instances.", nullable=True),
+    share("memory_capacity", "Mean memory of the machines present, all tiers together.", nullable=True),
 )
 
 
 def compute(tables: Tables) -> ir.Table:
     """Return used, allocated and available resources per tier and hour."""
     usage = regular(tables.instance_usage)
-    last = span(usage.select(time="end_time"), tables.instance_events.select("time"))
-    spine = hours(last)
-    allocated = hourly(allocation_changes(tables), spine, "tier", ("cpu", "memory"))
-    capacity = hourly(
-        capacity_changes(tables.machine_events).mutate(tier=ibis.literal("all")), spine, "tier", ("cpu", "memory")
-    )
-    used = _used(usage, tables)
+    spine = hours(span(usage.select(time="end_time"), tables.instance_events.select("time")))
+    allocated = hourly(allocation_changes(tables), spine, "tier", RESOURCES)
+    changes = capacity_changes(tables.machine_events).mutate(tier=ibis.literal("all"))
+    capacity = hourly(changes, spine, "tier", RESOURCES)
+    used = _used(tables, usage)
     grid = allocated.select("tier").union(used.select("tier"), distinct=True).cross_join(spine)
-    joined = lookup(lookup(grid, used, ["tier", "hour"]), allocated.drop("hour_seconds"), ["tier", "hour"])
-    there = capacity.select("hour", cpu_capacity="cpu", memory_capacity="memory")
-    joined = lookup(joined, there, ["hour"])
-    return joined.select(
-        "tier",
-        "hour",
-        cpu_used=level(joined.cpu_amount.fill_null(0), joined.hour_seconds),
-        cpu_allocated=joined.cpu.fill_null(0.0),
-        cpu_capacity="cpu_capacity",
-        memory_used=level(joined.memory_amount.fill_null(0), joined.hour_seconds),
-        memory_allocated=joined.memory.fill_null(0.0),
-        memory_capacity="memory_capacity",
+    rows = lookup(lookup(grid, used, ["tier", "hour"]), allocated.drop("hour_seconds"), ["tier", "hour"])
+    rows = lookup(rows, capacity.select("hour", cpu_capacity="cpu", memory_capacity="memory"), ["hour"])
+    columns = {}
+    for name in RESOURCES:
+        columns[f"{name}_used"] = level(rows[f"{name}_amount"].fill_null(0), rows.hour_seconds)
+        columns[f"{name}_allocated"] = rows[name].fill_null(0.0)
+        columns[f"{name}_capacity"] = rows[f"{name}_capacity"]
+    return rows.select("tier", "hour", **columns)
+
+
+def _used(tables: Tables, usage: ir.Table) -> ir.Table:
+    averages = [f"average_{name}" for name in RESOURCES]
+    rows = by_tier(tables, usage.select(*TASK, "alloc_collection_id", "hour", "seconds", *averages))
+    sums = {f"{n}_amount": (amount(rows[f"average_{n}"], rows.seconds) * rows.sign).sum() for n in RESOURCES}
+    return rows.group_by(["tier", "hour"]).aggregate(**{name: total.cast("int64") for name, total in sums.items()})
+
+
+def plot(result: pa.Table) -> Chart:
+    """Stack what the tiers use, with lines for what is allocated and what there is."""
+    title = "Used (areas), allocated (dashed) and available (line)"
+    return beside(title, _panel(result, "cpu", "CPU"), _panel(result, "memory", "memory"))
+
+
+def _panel(result: pa.Table, resource: str, name: str) -> Chart:
+    cell = _of_cell(result, resource)
+    return (
+        Plot(result, RESULT, x=hour_axis())
+        .add(
+            area(opacity=0.75),
+            y=axis(f"{resource}_used", f"{name} (largest machines)"),
+            color="tier",
+            tips=(f"{resource}_allocated",),
+        )
+        .add(line(color="black", strokeDash=[5, 3]), data=cell, y="allocated", tips=())
+        .add(line(color="black"), data=cell, y="capacity", tips=())
+        .draw()
     )
 
 
-def _used(usage: ir.Table, tables: Tables) -> ir.Table:
-    usage = usage.select(
-        "collection_id", "instance_index", "alloc_collection_id", "hour", "seconds", "average_cpu", "average_memory"
-    )
-    rows = by_tier(usage, tables.tasks, tables.generation)
-    return rows.group_by(["tier", "hour"]).aggregate(
-        cpu_amount=(amount(rows.average_cpu, rows.seconds) * rows.sign).sum().cast("int64"),
-        memory_amount=(amount(rows.average_memory, rows.seconds) * rows.sign).sum().cast("int64"),
-    )
-
-
-def plot(result: pa.Table) -> alt.Chart:
-    """Stack what the tiers use, with lines for what is promised and what there is."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import SPOKEN, rows, tier_colour
-
-    data = rows(result)
-    colour = tier_colour(result["tier"].to_pylist())
-    panels = []
-    for resource in ("cpu", "memory"):
-        base = alt.Chart(data).encode(x=alt.X("hour:Q", title="hour of the trace", axis=alt.Axis(tickMinStep=1)))
-        used = base.mark_area(opacity=0.75).encode(
-            y=alt.Y(f"{resource}_used:Q", title=f"{SPOKEN.get(resource, resource)} (largest machines)"),
-            color=colour,
-            tooltip=["tier:N", "hour:Q", f"{resource}_used:Q", f"{resource}_allocated:Q"],
-        )
-        promised = (
-            # Vega-Lite merges aggregates of one name, so every line has a name of its own.
-            base.transform_aggregate(**{f"{resource}_sum": f"sum({resource}_allocated)"}, groupby=["hour"])
-            .mark_line(color="black", strokeDash=[5, 3])
-            .encode(
-                y=f"{resource}_sum:Q",
-                tooltip=["hour:Q", alt.Tooltip(f"{resource}_sum:Q", title="allocated, all tiers")],
-            )
-        )
-        there = (
-            base.transform_aggregate(**{f"{resource}_max": f"max({resource}_capacity)"}, groupby=["hour"])
-            .mark_line(color="black")
-            .encode(y=f"{resource}_max:Q", tooltip=["hour:Q", alt.Tooltip(f"{resource}_max:Q", title="capacity")])
-        )
-        panels.append((used + promised + there).properties(width=420, height=240))
-    return alt.hconcat(*panels).properties(title="Used (areas), allocated (dashed) and available (line)")
-
-
-def _ratio(result: pa.Table, over: str, under: str, tiers: tuple[str, ...] = ()) -> float:
-    """Return Σ over ÷ Σ under over all hours, of some tiers or of all."""
-    kept = [row for row in result.to_pylist() if not tiers or row["tier"] in tiers]
-    if not kept:
-        raise NotApplicable("no instance of that tier")
-    total = sum(row[under] or 0.0 for row in kept)
-    if total <= 0:
-        raise NotApplicable(f"{under} is zero throughout")
-    return float(sum(row[over] for row in kept) / total)
-
-
-def _share(result: pa.Table, resource: str) -> float:
-    kept = result.to_pylist()
-    total = sum(row[f"{resource}_used"] for row in kept)
-    if total <= 0:
-        raise NotApplicable("nothing is used")
-    top = sum(row[f"{resource}_used"] for row in kept if row["tier"] in ("production", "monitoring"))
-    return float(top / total)
+def _of_cell(result: pa.Table, resource: str) -> list[Row]:
+    """Return what all tiers are allocated, and the capacity, per hour."""
+    hours: dict[int, Row] = {}
+    for row in result.to_pylist():
+        hour = hours.setdefault(row["hour"], {"hour": row["hour"], "allocated": 0.0})
+        hour["allocated"] += row[f"{resource}_allocated"]
+        hour["capacity"] = row[f"{resource}_capacity"] or 0.0
+    return list(hours.values())
 
 
 def _overcommitment(result: pa.Table, resource: str) -> float:
     """Return Σ allocated over tiers ÷ capacity, over the hours with machines."""
-    by_hour: dict[int, list[float]] = {}
-    for row in result.to_pylist():
-        pair = by_hour.setdefault(row["hour"], [0.0, row[f"{resource}_capacity"] or 0.0])
-        pair[0] += row[f"{resource}_allocated"]
-    there = [pair for pair in by_hour.values() if pair[1] > 0]
-    if not there:
+    known = [row for row in _of_cell(result, resource) if row["capacity"] > 0]
+    if not known:
         raise NotApplicable("no machine has a capacity")
-    return sum(pair[0] for pair in there) / sum(pair[1] for pair in there)
+    return float(sum(row["allocated"] for row in known) / sum(row["capacity"] for row in known))
 
 
+_TOP_TIERS = ("production", "monitoring")
 CLAIMS = (
     Claim(
         "S4-fig9-use",
         "production uses about half of the CPU allocated to it",
-        "≈ 0.5",
-        lambda r: _ratio(r, "cpu_used", "cpu_allocated", ("production",)),
-        lambda v: 0.4 <= v <= 0.6,
-        "Zhu et al., Fig. 9",
+        between(0.4, 0.6, "≈ 0.5"),
+        ratio("cpu_used", "cpu_allocated", "production is allocated no CPU", tier="production"),
+        source="Zhu et al., Fig. 9",
     ),
-    Claim(
-        "S4-fig9-share-cpu",
-        "production takes more than 80 % of the CPU used",
-        "> 0.8",
-        lambda r: _share(r, "cpu"),
-        lambda v: v > 0.8,
-        "Zhu et al., Fig. 9",
+    *(
+        Claim(
+            f"S4-fig9-share-{resource}",
+            f"production takes more than 80 % of the {name} used",
+            above(0.8),
+            part(f"{resource}_used", "nothing is used", tier=_TOP_TIERS),
+            source="Zhu et al., Fig. 9",
+        )
+        for resource, name in (("cpu", "CPU"), ("memory", "memory"))
     ),
-    Claim(
-        "S4-fig9-share-memory",
-        "production takes more than 80 % of the memory used",
-        "> 0.8",
-        lambda r: _share(r, "memory"),
-        lambda v: v > 0.8,
-        "Zhu et al., Fig. 9",
-    ),
-    Claim(
-        "TIR-cpu-overcommit",
-        "more CPU is allocated than there is",
-        "> 1",
-        lambda r: _overcommitment(r, "cpu"),
-        lambda v: v > 1.0,
-        "Tirmazi et al., EuroSys'20",
-    ),
-    Claim(
-        "TIR-memory-overcommit",
-        "more memory is allocated than there is",
-        "> 1",
-        lambda r: _overcommitment(r, "memory"),
-        lambda v: v > 1.0,
-        "Tirmazi et al., EuroSys'20",
+    *(
+        Claim(
+            f"TIR-{resource}-overcommit",
+            f"more {name} is allocated than there is",
+            above(1),
+            partial(_overcommitment, resource=resource),
+            source="Tirmazi et al., EuroSys'20",
+        )
+        for resource, name in (("cpu", "CPU"), ("memory", "memory"))
     ),
 )
 

@@ -34,7 +34,7 @@ def analyze(
     """
     from borgtrace.cli import _answers
     from borgtrace.errors import UsageError
-    from borgtrace.recipe import Tables, find_recipe, recipes
+    from borgtrace.recipe import EngineTables, find_recipe, recipes
 
     chosen = [find_recipe(name) for name in dict.fromkeys(names or recipes())]
     parameters = _answers.parse_settings(settings or [], chosen)
@@ -47,5 +47,5 @@ def analyze(
     else:
         if png and out is None:
             raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
-        tables = Tables.of(store, engine, where=where, memory=memory)
+        tables = EngineTables.of(store, engine, where=where, memory=memory)
         _answers.answer(chosen, tables, parameters, out=out, png=png, as_json=as_json)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from borgtrace.colocation.pool import Instantaneous, Pool, Step
 from borgtrace.colocation.windows import Windows, read_windows
 from borgtrace.errors import UsageError
-from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.recipe import EngineTables, NotApplicable, PlannedTables, Tables
 from borgtrace.schema.dialects import dialect
 from borgtrace.store import Store
 
@@ -79,7 +79,7 @@ def _passes(tasks: ir.Table, generation: str) -> dict[str, ir.BooleanValue]:
 
 def stages(generation: str) -> dict[str, ir.Table]:
     """Return the relational stages of the preparation over unbound tables, computing nothing."""
-    tables = Tables.plan(generation)
+    tables = PlannedTables(generation)
     with suppress(NotApplicable):  # a plan has no rows
         eligible(tables)
     return tables.stages
@@ -95,7 +95,7 @@ def prepare_pool(
     UsageError
         No task of the store can be modelled; the message counts why.
     """
-    tables = store if isinstance(store, Tables) else Tables.of(store)
+    tables = store if isinstance(store, Tables) else EngineTables.of(store)
     try:
         return prepare(tables, tasks, seed, instantaneous)
     except NotApplicable as reason:

@@ -18,7 +18,7 @@ from borgtrace.colocation.preparation import prepare
 from borgtrace.colocation.sample_sums import SampleSums, sample_sums
 from borgtrace.errors import UsageError
 from borgtrace.lifecycle import code_version
-from borgtrace.recipe import Provenance, Tables
+from borgtrace.recipe import EngineTables, Provenance, Tables
 from borgtrace.store import Store
 
 Made = TypeVar("Made")
@@ -204,7 +204,7 @@ class Study:
     @classmethod
     def of_store(cls, store: Tables | Store | str | Path, engine: str | None = None) -> Study:
         """Study the long tasks of a store (open, a path, or its tables on an engine), prepared when first asked for."""
-        return cls(_Stored(store if isinstance(store, Tables) else Tables.of(store, engine)))
+        return cls(_Stored(store if isinstance(store, Tables) else EngineTables.of(store, engine)))
 
     def pool(self, options: Options) -> Pool:
         """Return the tasks of the study, at most as many as asked for.

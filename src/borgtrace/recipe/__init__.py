@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from borgtrace.recipe.claims import Claim, Finding
 from borgtrace.recipe.definition import Recipe
+from borgtrace.recipe.engine_tables import EngineTables
 from borgtrace.recipe.notapplicable import NotApplicable
+from borgtrace.recipe.planned_tables import PlannedTables
 from borgtrace.recipe.question import Question, with_subjects
 from borgtrace.recipe.registry import find_recipe, recipes
 from borgtrace.recipe.result import Provenance, Result
@@ -16,8 +18,10 @@ from borgtrace.recipe.tables import Tables
 
 __all__ = [
     "Claim",
+    "EngineTables",
     "Finding",
     "NotApplicable",
+    "PlannedTables",
     "Provenance",
     "Question",
     "Recipe",

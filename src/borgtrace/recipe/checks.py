@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,6 +32,21 @@ def conform(answer: pa.Table, declared: Table) -> pa.Table:
     if failures:
         raise SchemaError(declared.name, "the result is not what its recipe declares: " + "; ".join(failures))
     return _sorted(table, declared)
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], declared: Table) -> pa.Table:
+    """Turn rows into a table with the declared types.
+
+    Raises
+    ------
+    SchemaError
+        Where a row has other columns than declared: Arrow would drop them, or fill in NULL.
+    """
+    names = set(declared.names)
+    wrong = next((row.keys() for row in rows if row.keys() != names), None)
+    if wrong is not None:
+        raise SchemaError(declared.name, f"a row has the columns {sorted(wrong)}, declared are {sorted(names)}")
+    return pa.Table.from_pylist(list(rows), schema=arrow_schema(declared))
 
 
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:

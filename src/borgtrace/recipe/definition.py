@@ -10,11 +10,17 @@ from typing import Any
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.recipe.checks import table_of
+from borgtrace.recipe.engine_tables import EngineTables
 from borgtrace.recipe.notapplicable import NotApplicable
+from borgtrace.recipe.planned_tables import PlannedTables
 from borgtrace.recipe.question import Question
 from borgtrace.recipe.result import Result
 from borgtrace.recipe.tables import Tables
 from borgtrace.schema.time import UNITS_OF_PARAMETERS
+
+Row = dict[str, Any]
+"""A row of an answer, by column."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +28,7 @@ class Recipe(Question):
     """A question about the tables of a store.
 
     ``compute(tables, *, parameter=default, …)`` is pure: Ibis tables in, one small table out (an Ibis expression, or
-    an Arrow table computed from what ``tables.fetch`` returned).  See :class:`Question` for the fields.
+    an Arrow table or rows computed from what ``tables.fetch`` returned).  See :class:`Question` for the fields.
 
     Examples
     --------
@@ -67,7 +73,7 @@ class Recipe(Question):
             Where the answer is not what the recipe declares.
         """
         parameters = self.settings(params)
-        tables = store if isinstance(store, Tables) else Tables.of(store, engine)
+        tables = store if isinstance(store, Tables) else EngineTables.of(store, engine)
         return Result.of(
             self, lambda: self._answer(tables, parameters), lambda seconds: tables.provenance(parameters, seconds)
         )
@@ -79,7 +85,7 @@ class Recipe(Question):
         ``borgtrace.engine.bigquery.compile_sql``.  A stage that bears the name of a derived table
         (``instance_attempts`` …) defines the table that the stages after it read.
         """
-        tables = Tables.plan(generation)
+        tables = PlannedTables(generation)
         try:
             answer = self.compute(tables, **self.settings(params))
             if isinstance(answer, ir.Table):
@@ -91,4 +97,6 @@ class Recipe(Question):
     def _answer(self, tables: Tables, parameters: Mapping[str, Any]) -> pa.Table:
         tables.require(*self.reads)
         answer = self.compute(tables, **parameters)
-        return tables.fetch(answer) if isinstance(answer, ir.Table) else answer
+        if isinstance(answer, ir.Table):
+            return tables.fetch(answer)
+        return answer if isinstance(answer, pa.Table) else table_of(answer, self.result)

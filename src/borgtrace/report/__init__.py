@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from borgtrace.errors import BorgtraceError
-from borgtrace.recipe import Question, Tables, find_recipe, recipes, with_subjects
+from borgtrace.recipe import EngineTables, Question, Tables, find_recipe, recipes, with_subjects
 from borgtrace.report.page import report_html
 from borgtrace.report.sections import Section, refused, section
 from borgtrace.storage import write_file
@@ -68,7 +68,7 @@ def write(
     A question that a :class:`BorgtraceError` stops has a section that says so; the others go on.
     """
     chosen = [find_recipe(name) for name in names] or list(recipes().values())
-    tables = Tables.of(store, engine, memory=memory)
+    tables = EngineTables.of(store, engine, memory=memory)
     failures: dict[str, BorgtraceError] = {}
     pairs = list(_answers(chosen, tables, failures, progress))
     html = report_html(store.manifest, Path(tables.name).name, pairs)

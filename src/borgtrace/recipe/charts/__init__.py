@@ -30,13 +30,14 @@ from borgtrace.recipe.charts.channels import (
 )
 from borgtrace.recipe.charts.data import added, melted, thinned
 from borgtrace.recipe.charts.marks import Mark, area, bar, box, line, point, rect, rule, step, text, tick
-from borgtrace.recipe.charts.plot import HEIGHT, WIDTH, Plot, beside
+from borgtrace.recipe.charts.plot import HEIGHT, WIDTH, Chart, Plot, beside
 
 __all__ = [
     "HEIGHT",
     "TIER_COLOURS",
     "WIDTH",
     "Channel",
+    "Chart",
     "Mark",
     "Plot",
     "Series",

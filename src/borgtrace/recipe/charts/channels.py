@@ -58,10 +58,10 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Several columns drawn as series of one channel: names to labels, and the title of the values."""
+    """Several columns drawn as series of one channel: names to labels, and the channel of the values."""
 
     columns: Mapping[str, str]
-    title: str | None
+    channel: Channel
 
 
 def axis(
@@ -126,9 +126,12 @@ def palette(name: str, colours: Mapping[str, str], title: str | None = AUTO) -> 
     return Channel(name, title, "N", colours)
 
 
-def series(title: str | None = None, /, **columns: str) -> Series:
-    """Draw several columns as series: ``series("tasks per hour", n_new="new", n_again="resubmitted")``."""
-    return Series(columns, title)
+def series(values: str | Channel | None = None, /, **columns: str) -> Series:
+    """Draw several columns as series: ``series("tasks per hour", n_new="new", n_again="resubmitted")``.
+
+    `values` is the title of the axis, or its channel (of the field ``value``).
+    """
+    return Series(columns, values if isinstance(values, Channel) else Channel("value", values))
 
 
 def when(test: str, then: Any, otherwise: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import pyarrow as pa
 
@@ -17,22 +17,22 @@ from borgtrace.schema.types import Column, Table
 if TYPE_CHECKING:
     import altair as alt
 
+Chart: TypeAlias = "alt.TopLevelMixin"
+"""What a recipe's ``plot`` returns."""
 WIDTH, HEIGHT = 420, 240
-_LABELS = {
-    "cpu": "CPU",
-    "cpu percent": "percent of the machine's CPU in use",
-    "tasks": "tasks on the machine",
-    "cpi": "cycles per instruction",
-    "mai": "memory accesses per instruction",
-    "logical_name": "logical name",
-    "second": "one second",
-    "window": "window of 300 s",
-    "max_per_machine": "per machine",
-    "max_per_switch": "per switch",
-    "different_machine": "different machines",
+LABELS = {
+    "resource": {"cpu": "CPU"},
+    "condition": {"cpu percent": "percent of the machine's CPU in use", "tasks": "tasks on the machine"},
+    "metric": {"cpi": "cycles per instruction", "mai": "memory accesses per instruction"},
+    "kind": {
+        "logical_name": "logical name",
+        "max_per_machine": "per machine",
+        "max_per_switch": "per switch",
+        "different_machine": "different machines",
+    },
+    "demand": {"second": "one second", "window": "window of 300 s"},
 }
-"""What codes of a result are called in legends and above facets."""
-_LABEL = f"{json.dumps(_LABELS)}[(datum.label)] || (datum.label)"
+"""What codes of a result are called in legends and above facets, by field."""
 _UNITS = {"s": "s", "h": "h", "d": "days", "%": "%", "1/h": "1/h"}
 """Units that an axis names; counts, ids and fractions speak for themselves."""
 _Given = Any
@@ -62,7 +62,7 @@ class Plot:
         for name, given in channels.items():
             if isinstance(given, Series):
                 self.rows = melted(self.rows, given.columns)
-                channels[name] = Channel("value", given.title)
+                channels[name] = given.channel
                 labels = Channel("series", None, "N", options={"sort": list(given.columns.values())})
                 channels.setdefault("color", labels)
                 break
@@ -106,7 +106,7 @@ class Plot:
         given = {"row": (alt.Row, row), "column": (alt.Column, column), "facet": (alt.Facet, wrap)}
         for name, (channel, field) in given.items():
             if field:
-                label = alt.Header(labelExpr=_LABEL, **header)
+                label = alt.Header(**_labels(field), **header)
                 options = {"sort": None} if name == "facet" else {}
                 self._facets[name] = channel(f"{field}:N", title=None, header=label, **options)
         if wrap:
@@ -114,13 +114,13 @@ class Plot:
         self._independent = dict.fromkeys(independent, "independent")
         return self
 
-    def draw(self, title: str = "", *, width: int = WIDTH, height: int | None = HEIGHT) -> Any:
+    def draw(self, title: str = "", *, width: int = WIDTH, height: int | None = HEIGHT) -> Chart:
         """Return the Altair chart; `height` None leaves it to the number of names on the y axis."""
         import altair as alt
 
         size = {"width": width} if height is None else {"width": width, "height": height}
         heading = {"title": title} if title else {}
-        layers = [self._layer(*layer) for layer in self._layers]
+        layers = [self._layer(number > 0, *layer) for number, layer in enumerate(self._layers)]
         drawn = layers[0] if len(layers) == 1 else alt.layer(*layers)
         drawn = drawn.properties(**size, data=alt.Data(values=self.rows))
         if self._facets:
@@ -130,7 +130,7 @@ class Plot:
         return drawn.properties(**heading)
 
     def _layer(
-        self, mark: Mark, data: Rows | None, channels: dict[str, _Given], tips: Sequence[str] | None
+        self, is_later: bool, mark: Mark, data: Rows | None, channels: dict[str, _Given], tips: Sequence[str] | None
     ) -> alt.Chart:
         import altair as alt
 
@@ -143,12 +143,12 @@ class Plot:
         more = [name for name in self._columns if rows and name in rows[0]] if tips is None else tips
         own = [{}] if is_reference else data
         chart = alt.Chart() if own is None else alt.Chart(alt.Data(values=own))
-        encoding = {name: self._encoded(name, item, rows) for name, item in given.items()}
+        encoding = {name: self._encoded(name, item, rows, is_later) for name, item in given.items()}
         tooltip = [] if is_reference else [self._tip(field, rows) for field in dict.fromkeys([*shown, *more])]
         marked: alt.Chart = getattr(chart, f"mark_{mark.kind}")(**mark.style)
         return marked.encode(**encoding, **({"tooltip": tooltip} if tooltip and mark.kind != "boxplot" else {}))
 
-    def _encoded(self, name: str, given: _Given, rows: Rows) -> Any:
+    def _encoded(self, name: str, given: _Given, rows: Rows, is_later: bool) -> Any:
         import altair as alt
 
         if isinstance(given, int | float):
@@ -169,11 +169,12 @@ class Plot:
             known = [value for value in colours if value in present]
             options["scale"] = alt.Scale(domain=known, range=[colours[value] for value in known])
         if type_ == "N" and name not in ("x", "y", "text", "order", "detail"):
-            options.setdefault("legend", alt.Legend(labelExpr=_LABEL))
-        title = self._title(name, channel, type_) if channel.title == AUTO else channel.title
-        return getattr(alt, name[0].upper() + name[1:])(
-            shorthand, **options, **({} if name in ("text", "order", "detail") else {"title": title})
-        )
+            options.setdefault("legend", alt.Legend(**_labels(channel.field)))
+        titles = {"title": self._title(name, channel, type_) if channel.title == AUTO else channel.title}
+        # Vega-Lite joins the titles of all layers: the first one names the axis.
+        if name in ("text", "order", "detail") or (is_later and name in ("x", "y") and channel.title == AUTO):
+            titles = {}
+        return getattr(alt, name[0].upper() + name[1:])(shorthand, **options, **titles)
 
     def _title(self, name: str, channel: Channel, type_: str) -> str | None:
         """An axis of numbers says what the column is and its unit; names on an axis speak for themselves."""
@@ -193,7 +194,7 @@ class Plot:
         return alt.Tooltip(f"{field}:{type_}", **({"format": ".6~g"} if is_float else {}))
 
 
-def beside(title: str, *panels: Any) -> Any:
+def beside(title: str, *panels: Chart) -> Chart:
     """Put drawn charts side by side under one title."""
     import altair as alt
 
@@ -214,6 +215,11 @@ def axis_title(column: Column, *, with_unit: bool = True) -> str:
     text = text[0].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
     unit = _UNITS.get(column.unit) if with_unit else None
     return f"{text} ({unit})" if unit else text
+
+
+def _labels(field: str) -> dict[str, str]:
+    """Let a legend or a header say what the codes of a field are called."""
+    return {"labelExpr": f"{json.dumps(LABELS[field])}[(datum.label)] || (datum.label)"} if field in LABELS else {}
 
 
 def _type(field: str, rows: Rows) -> str:

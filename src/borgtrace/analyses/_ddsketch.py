@@ -1,4 +1,4 @@
-"""A sketch of a distribution that parts of a cluster fill alone and that merges by adding counts.
+"""DDSketch: a sketch of a distribution that parts of a trace fill alone and that merges by adding counts.
 
 Values fall into buckets whose edges grow by γ = (1 + α)/(1 − α), so that the middle of the bucket
 that holds a quantile is at most a share α away from it (Masson, Rim, Lee: DDSketch, VLDB 2019).

@@ -8,6 +8,8 @@ engine shows in the result.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
+from operator import add
 from typing import Any
 
 import ibis
@@ -16,20 +18,20 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.analyses._lookup import lookup
+from borgtrace.analyses._attempts import TASK, of_jobs
+from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import UNKNOWN, regular, tier
 from borgtrace.recipe import Tables
-from borgtrace.schema import tiers
 from borgtrace.schema.time import SECOND
 
 ROWS_PER_BLOCK = 8_000_000
-ORDER = ("collection_id", "instance_index", "start_time", "source_part", "source_row")
+ORDER = (*TASK, "start_time", "source_part", "source_row")
 Kernel = Callable[[pa.Table], NDArray[np.int64]]
 
 
-def tier_names(generation: str) -> tuple[str, ...]:
-    """Return the tiers of a generation and, last, the unknown one; a row's tier is a position here."""
-    return (*(name for name, _, _ in tiers(generation)), UNKNOWN)
+def tier_names(tables: Tables) -> tuple[str, ...]:
+    """Return the tiers of the trace and, last, the unknown one; a row's tier is a position here."""
+    return (*(name for name, _, _ in tables.dialect.tiers), UNKNOWN)
 
 
 def task_windows(tables: Tables, *columns: str, **index: ir.Value) -> ir.Table:
@@ -47,14 +49,12 @@ def task_windows(tables: Tables, *columns: str, **index: ir.Value) -> ir.Table:
     ir.Table
         `ORDER`, ``seconds``, ``slot``, `columns`, ``tier`` (position in :func:`tier_names`), `index`.
     """
-    usage = regular(tables.instance_usage)
-    usage = usage.filter(usage.collection_type == "JOB")
-    key = ["collection_id", "instance_index"]
-    names = tier_names(tables.generation)
-    named = tier(tables.tasks.priority, tables.generation)
+    usage = of_jobs(regular(tables.instance_usage))
+    names = tier_names(tables)
+    named = tier(tables, tables.tasks.priority)
     code = named.cases(*((name, place) for place, name in enumerate(names)), else_=len(names) - 1)
-    tasks = tables.tasks.select(*key, tier=code.cast("int64"), **index)
-    rows = lookup(usage.select(*ORDER, "seconds", "slot", *columns), tasks, key)
+    tasks = tables.tasks.select(*TASK, tier=code.cast("int64"), **index)
+    rows = lookup(usage.select(*ORDER, "seconds", "slot", *columns), tasks, TASK)
     return rows.mutate(tier=rows.tier.fill_null(len(names) - 1))
 
 
@@ -71,17 +71,12 @@ def sum_blocks(tables: Tables, rows: ir.Table, kernel: Kernel, stage: str) -> ND
         Name of the relational stage.
     """
     n_blocks = max(1, -(-tables.n_rows("instance_usage") // ROWS_PER_BLOCK))
-    if tables.is_plan:
-        return kernel(tables.fetch(rows.order_by(*ORDER), stage))
     if tables.engine != "duckdb":
         return _in_workers(rows, kernel, n_blocks)
-    total = None
-    for number in range(n_blocks):
-        block = rows.filter(rows.collection_id % n_blocks == number)
-        part = kernel(tables.fetch(block.order_by(*ORDER)))
-        total = part if total is None else total + part
-    assert total is not None  # n_blocks ≥ 1
-    return total
+    if n_blocks == 1:
+        return kernel(tables.fetch(rows.order_by(*ORDER), stage))
+    parts = (rows.filter(rows.collection_id % n_blocks == number) for number in range(n_blocks))
+    return reduce(add, (kernel(tables.fetch(part.order_by(*ORDER), stage)) for part in parts))
 
 
 def _in_workers(rows: ir.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.int64]:

@@ -23,7 +23,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.analyses._attempts import FILE_ORDER, TASK
+from borgtrace.analyses._histograms import period
+from borgtrace.recipe import Tables
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
 Constraint = tuple[str, str, str]
@@ -32,37 +34,26 @@ Sets = Mapping[int, Sequence[Constraint]]
 """What is demanded, by fingerprint."""
 Flags = npt.NDArray[np.bool_]
 
-_KEY = ("collection_id", "instance_index", "time")
+_KEY = (*TASK, "time")
 _HASH_BITS = 44
 """Sums of up to 2¹⁹ hashes fit into an int64."""
 
 
 def fingerprints(tables: Tables) -> tuple[ir.Table, dict[int, tuple[Constraint, ...]]]:
     """Return the constrained events (`_KEY`, ``fingerprint``) and the set behind each fingerprint."""
-    rows = tables.instance_constraints.select(*_KEY, "name", "relation", value=_text(tables))
+    # NULL and the empty text are the same value of a constraint.
+    value = tables.instance_constraints.value.fill_null("")
+    rows = tables.instance_constraints.select(*_KEY, "name", "relation", value=value)
     distinct = tables.fetch(rows.select("name", "relation", "value").distinct(), "constraints")
-    known = [(row["name"], row["relation"], row["value"]) for row in distinct.to_pylist()]
-    weights = ibis.memtable(
-        pa.table(
-            {
-                "name": pa.array([name for name, _, _ in known], pa.string()),
-                "relation": pa.array([relation for _, relation, _ in known], pa.string()),
-                "value": pa.array([value for _, _, value in known], pa.string()),
-                "weight": pa.array([_weight(constraint) for constraint in known], pa.int64()),
-            }
-        )
-    )
+    weighted = [{**row, "weight": _weight(tuple(row.values()))} for row in distinct.to_pylist()]
+    texts = {name: pa.string() for name in ("name", "relation", "value")}
+    weights = ibis.memtable(pa.Table.from_pylist(weighted, schema=pa.schema({**texts, "weight": pa.int64()})))
     weighed = rows.distinct().inner_join(weights, ["name", "relation", "value"])
     events = weighed.group_by(list(_KEY)).aggregate(fingerprint=weighed.weight.sum().cast("int64"))
     return events, _sets(tables, rows, events)
 
 
-def _text(tables: Tables) -> ir.Value:
-    """NULL and the empty text are the same value of a constraint."""
-    return tables.instance_constraints.value.fill_null("")
-
-
-def _weight(constraint: tuple[str, str, str]) -> int:
+def _weight(constraint: tuple[str, ...]) -> int:
     digest = hashlib.sha256("\0".join(constraint).encode()).digest()
     return int.from_bytes(digest[:8], "big") >> (64 - _HASH_BITS)
 
@@ -150,8 +141,6 @@ def shares_by_day(tables: Tables, sets: Sets) -> dict[int, Day]:
     names = sorted({name for constraints in sets.values() for name, _, _ in constraints})
     changes = _daily(tables, names)
     presence = _presence(tables)
-    if not presence.num_rows and not tables.is_plan:
-        raise NotApplicable("the store holds no machine")
     there: set[int] = set()
     values: dict[str, dict[int, str]] = {name: {} for name in names}
     moves, turns = _by_day(presence), _by_day(changes)
@@ -177,15 +166,15 @@ def _by_day(rows: pa.Table) -> dict[int, list[dict[str, Any]]]:
 
 def _last_of_day(rows: ir.Table, key: list[str]) -> ir.Table:
     """Keep the last row per key and day; day −1 is what is before the trace."""
-    inside = rows.filter(rows.time < AFTER_TRACE)
-    since = (ibis.greatest(inside.time, TRACE_START) - TRACE_START) // DAY
-    day = (inside.time < TRACE_START).ifelse(ibis.literal(-1, "int64"), since.cast("int64"))
-    dated = inside.mutate(day=day)
-    latest = ibis.window(
-        group_by=[*key, "day"], order_by=[dated.time.desc(), dated.source_part.desc(), dated.source_row.desc()]
-    )
-    placed = dated.mutate(place=ibis.row_number().over(latest))
+    dated = rows.filter(rows.time < AFTER_TRACE).mutate(day=day_of(rows.time))
+    order = [dated[name].desc() for name in FILE_ORDER]
+    placed = dated.mutate(place=ibis.row_number().over(group_by=[*key, "day"], order_by=order))
     return placed.filter(placed.place == 0)
+
+
+def day_of(time: ir.IntegerColumn) -> ir.IntegerColumn:
+    """Return the day of the trace, from 0; −1 is before it."""
+    return (time < TRACE_START).ifelse(ibis.literal(-1, "int64"), period(time, DAY, TRACE_START))
 
 
 def _daily(tables: Tables, names: Sequence[str]) -> pa.Table:

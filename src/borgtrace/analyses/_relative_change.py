@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._attempts import TASK
+from borgtrace.analyses._histograms import cumulative_share
+from borgtrace.analyses._measures import Measure, matching, total
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, amount, outermost, task_means
 from borgtrace.recipe import NotApplicable
-from borgtrace.schema import Column
-
-if TYPE_CHECKING:
-    import altair as alt
+from borgtrace.recipe.charts import HEIGHT, WIDTH, Chart, Plot, axis, step
+from borgtrace.recipe.columns import count, label, share, whole
 
 HIGHEST = 200
 """Changes above this percentage share the last bin, with those from zero to something."""
-
 CURVE_COLUMNS = (
-    Column("resource", "string", "id", "Resource: cpu or memory.", nullable=False),
-    Column(
-        "percent",
-        "int64",
-        "%",
-        "Size of the change, rounded up; 0 is none, the last bin all above 200 %.",
-        nullable=False,
-    ),
-    Column("n_pairs", "int64", "count", "Pairs of consecutive periods with this change.", nullable=False),
-    Column("seconds", "int64", "s", "Time these pairs last: both periods together.", nullable=False),
-    Column(
-        "share", "float64", "fraction", "Share of that time in pairs that change at most this much.", nullable=False
-    ),
+    label("resource", "Resource: cpu or memory."),
+    whole("percent", "%", "Size of the change, rounded up; 0 is none, the last bin all above 200 %."),
+    count("n_pairs", "Pairs of consecutive periods with this change."),
+    whole("seconds", "s", "Time these pairs last: both periods together."),
+    share("share", "Share of that time in pairs that change at most this much."),
 )
 
 
@@ -63,7 +54,7 @@ def pairs(series: ir.Table, by: Sequence[str], period: str) -> ir.Table:
 
 
 def slot_pairs(usage: ir.Table, by: Sequence[str]) -> ir.Table:
-    """Return pairs of neighbouring slots of summed usage: of the cell, or of each of `by`.
+    """Return pairs of neighboring slots of summed usage: of the cell, or of each of `by`.
 
     What runs inside an alloc set counts once.
     """
@@ -76,8 +67,8 @@ def slot_pairs(usage: ir.Table, by: Sequence[str]) -> ir.Table:
 
 
 def task_pairs(usage: ir.Table, period: str) -> ir.Table:
-    """Return pairs of neighbouring slots or hours of each task's mean usage."""
-    return pairs(task_means(usage, period), ["collection_id", "instance_index"], period)
+    """Return pairs of neighboring slots or hours of each task's mean usage."""
+    return pairs(task_means(usage, period), TASK, period)
 
 
 def relative(later: ir.NumericColumn, earlier: ir.NumericColumn) -> ir.FloatingColumn:
@@ -110,37 +101,24 @@ def curves(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
     counts = known.group_by([*key, "percent"]).aggregate(
         n_pairs=known.count(), seconds=known.seconds.sum().cast("int64")
     )
-    upto = counts.seconds.sum().over(ibis.cumulative_window(group_by=key, order_by="percent"))
-    total = counts.seconds.sum().over(ibis.window(group_by=key))
-    return counts.mutate(share=upto.cast("float64") / total.cast("float64"))
+    return counts.mutate(share=cumulative_share(counts, "seconds", "percent", key))
 
 
-def share_within(result: pa.Table, percent: int, **where: str) -> float:
-    """Return the share of time in pairs that change by at most `percent`; `where` picks the curve."""
-    rows = [row for row in result.to_pylist() if all(row[name] == value for name, value in where.items())]
-    if not rows:
-        raise NotApplicable("no two consecutive periods")
-    total = sum(row["seconds"] for row in rows)
-    return float(sum(row["seconds"] for row in rows if row["percent"] <= percent) / total)
+def share_within(percent: int, **where: str) -> Measure:
+    """Measure the share of time in pairs that change by at most `percent`; `where` picks the curve."""
+
+    def measure(result: pa.Table) -> float:
+        rows = matching(result, where)
+        if not rows:
+            raise NotApplicable("no two consecutive periods")
+        return total([row for row in rows if row["percent"] <= percent], "seconds") / total(rows, "seconds")
+
+    return measure
 
 
-def plot_curves(result: pa.Table, title: str, colour: str, row: str | None = None) -> alt.Chart:
-    """Draw cumulative curves of the change, one per `colour`, with the 20 % line."""
-    import altair as alt
-
-    from borgtrace.analyses._charts import HEIGHT, WIDTH, rows, spoken_header
-
-    data = rows(result)
-    facets = {} if row is None else {"column": alt.Column(f"{row}:N", title=None, header=spoken_header())}
-    return (
-        alt.Chart(data, title=title)
-        .mark_line(interpolate="step-after")
-        .encode(
-            x=alt.X("percent:Q", title="change at most (percent)", scale=alt.Scale(domain=[0, HIGHEST], clamp=True)),
-            y=alt.Y("share:Q", scale=alt.Scale(domain=[0, 1]), title="share of time"),
-            color=alt.Color(f"{colour}:N"),
-            tooltip=[f"{colour}:N", "percent:Q", "share:Q", "n_pairs:Q"],
-            **facets,
-        )
-        .properties(width=WIDTH if row is None else WIDTH * 2 // 3, height=HEIGHT)
-    )
+def plot_curves(result: pa.Table, title: str, colour: str) -> Chart:
+    """Draw cumulative curves of the change, one per `colour`, CPU beside memory."""
+    x = axis("percent", "change at most (%)", scale={"domain": [0, HIGHEST], "clamp": True})
+    y = axis("share", "share of time", scale={"domain": [0, 1]})
+    plotted = Plot(result, x=x, y=y, color=colour).add(step(), tips=("n_pairs",)).facet(column="resource")
+    return plotted.draw(title, width=WIDTH * 2 // 3, height=HEIGHT)

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 import ibis
 import ibis.expr.types as ir
 
-from borgtrace.analyses._lookup import lookup
+from borgtrace.analyses._attempts import FILE_ORDER
+from borgtrace.analyses._histograms import period
+from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import fixed
 from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START
 
@@ -57,7 +59,7 @@ def hourly(changes: ir.Table, spine: ir.Table, by: str, columns: Sequence[str]) 
     """
     changes = changes.filter(changes.time < AFTER_TRACE)
     inside = changes.mutate(at=ibis.greatest(changes.time, TRACE_START))
-    inside = inside.mutate(hour=((inside.at - TRACE_START) // HOUR).cast("int64"))
+    inside = inside.mutate(hour=period(inside.at, HOUR, TRACE_START))
     inside = inside.inner_join(spine, "hour")
     rest = ibis.greatest(inside.hour_end - inside.at, 0) // _MILLISECOND
     sums = inside.group_by([by, "hour"]).aggregate(
@@ -82,7 +84,7 @@ def capacity_changes(machine_events: ir.Table) -> ir.Table:
 
     A removed machine has none; a capacity that is not published counts as none.
     """
-    order = ibis.window(group_by="machine_id", order_by=["time", "source_part", "source_row"])
+    order = ibis.window(group_by="machine_id", order_by=list(FILE_ORDER))
     present = machine_events.type != "REMOVE"
     levels = machine_events.mutate(
         cpu_level=_level(present, machine_events.cpu_capacity),

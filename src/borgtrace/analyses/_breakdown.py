@@ -1,0 +1,52 @@
+"""Tasks all together, by tier and by scheduling class: the three cuts of most questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import reduce
+from operator import add
+from typing import Any
+
+import ibis.expr.types as ir
+import pyarrow as pa
+
+from borgtrace.analyses._quantiles import Counts, Groups, fetch_counts
+from borgtrace.analyses._windows import UNKNOWN, tier
+from borgtrace.recipe import Tables
+from borgtrace.recipe.columns import label
+
+GROUP_COLUMNS = (
+    label("grouping", "What the rows are cut by: all, tier or class."),
+    label("group", "Name of the tier, number of the class, or all."),
+)
+"""First two columns of a result that is cut this way."""
+
+
+def named(tables: Tables, attempts: ir.Table) -> ir.Table:
+    """Add ``tier`` and ``class_`` to attempts."""
+    return attempts.mutate(
+        tier=tier(tables, attempts.priority), class_=attempts.scheduling_class.cast("string").fill_null(UNKNOWN)
+    )
+
+
+def cuts(tier_: str, class_: str) -> Iterator[tuple[str, str]]:
+    """Yield the three groups that a task belongs to."""
+    yield from (("all", "all"), ("tier", tier_), ("class", class_))
+
+
+def count_by_group(
+    tables: Tables, attempts: ir.Table, value: ir.Value, stage: str, *by: str, per: float = 1.0
+) -> Groups:
+    """Count values of attempts by (grouping, group, `by` …); see :func:`fetch_counts`."""
+    found = fetch_counts(tables, named(tables, attempts), value, stage, ("tier", "class_", *by), per=per)
+    members: dict[tuple[str, ...], list[Counts]] = {}
+    for (tier_, class_, *rest), counts in found.items():
+        for cut in cuts(tier_, class_):
+            members.setdefault((*cut, *rest), []).append(counts)
+    return {cut: reduce(add, parts) for cut, parts in sorted(members.items())}
+
+
+def tier_rows(result: pa.Table, *, with_all: bool = True) -> list[dict[str, Any]]:
+    """Return the rows of all tasks and of each tier, with the group as ``tier``."""
+    wanted = ("all", "tier") if with_all else ("tier",)
+    return [{**row, "tier": row["group"]} for row in result.to_pylist() if row["grouping"] in wanted]

@@ -1,0 +1,27 @@
+"""Histograms made by an engine: bins with fixed edges, and cumulative shares over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import ibis
+import ibis.expr.types as ir
+
+
+def bin_up_to(value: ir.NumericValue, edges: Sequence[int], unit: float = 1) -> ir.IntegerValue:
+    """Return the smallest of `edges` (in `unit`) that is not exceeded; the last edge holds all above."""
+    cases = [(value <= edge * unit, ibis.literal(edge, "int64")) for edge in edges[:-1]]
+    return ibis.cases(*cases, else_=ibis.literal(edges[-1], "int64"))
+
+
+def cumulative_share(counts: ir.Table, column: str, order: str, by: Sequence[str] = ()) -> ir.FloatingColumn:
+    """Return the share of `column` that lies in this row or before it, within each group."""
+    group = list(by) or None
+    upto = counts[column].sum().over(ibis.cumulative_window(group_by=group, order_by=order))
+    total = counts[column].sum().over(ibis.window(group_by=group))
+    return upto.cast("float64") / total.cast("float64")
+
+
+def period(time: ir.IntegerColumn, length: int, origin: int = 0) -> ir.IntegerColumn:
+    """Return which period of `length` µs after `origin` a time lies in, from 0."""
+    return ((time - origin) // length).cast("int64")

@@ -1,0 +1,64 @@
+"""Measures of claims: one number from a result, or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from borgtrace.recipe import NotApplicable
+
+Measure = Callable[[pa.Table], float]
+Where = Mapping[str, Any]
+
+
+def matching(result: pa.Table, where: Where) -> list[dict[str, Any]]:
+    """Return the rows whose columns have the wanted values (one, or a tuple of them)."""
+    return [row for row in result.to_pylist() if all(_meets(row[name], wanted) for name, wanted in where.items())]
+
+
+def _meets(value: Any, wanted: Any) -> bool:
+    return value in wanted if isinstance(wanted, Collection) and not isinstance(wanted, str) else bool(value == wanted)
+
+
+def total(rows: list[dict[str, Any]], column: str) -> float:
+    """Add up a column; NULL counts as nothing."""
+    return float(sum(row[column] or 0 for row in rows))
+
+
+def value(column: str, why: str, **where: Any) -> Measure:
+    """Take `column` of the first row that matches `where`; not applicable without one or where it is NULL."""
+
+    def measure(result: pa.Table) -> float:
+        found = next((row[column] for row in matching(result, where)), None)
+        if found is None:
+            raise NotApplicable(why)
+        return float(found)
+
+    return measure
+
+
+def ratio(over: str, under: str, why: str, **where: Any) -> Measure:
+    """Return Σ `over` ÷ Σ `under` of the rows that match `where`; not applicable where that is nothing."""
+
+    def measure(result: pa.Table) -> float:
+        rows = matching(result, where)
+        below = total(rows, under)
+        if below <= 0:
+            raise NotApplicable(why)
+        return total(rows, over) / below
+
+    return measure
+
+
+def part(column: str, why: str, among: Where | None = None, **where: Any) -> Measure:
+    """Return which part of Σ `column` over the rows of `among` lies in those that match `where` too."""
+
+    def measure(result: pa.Table) -> float:
+        everything = total(matching(result, among or {}), column)
+        if everything <= 0:
+            raise NotApplicable(why)
+        return total(matching(result, {**(among or {}), **where}), column) / everything
+
+    return measure

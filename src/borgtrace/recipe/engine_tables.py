@@ -1,0 +1,211 @@
+"""The tables of a store on an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import ibis
+import ibis.expr.operations as ops
+import ibis.expr.types as ir
+import pyarrow as pa
+
+from borgtrace.engine import connect, ibis_schema, read_table, to_arrow
+from borgtrace.errors import BorgtraceError, UsageError
+from borgtrace.lifecycle import DERIVED, Cache, code_version, hold
+from borgtrace.recipe.result import Provenance
+from borgtrace.recipe.tables import Tables
+from borgtrace.schema import TABLES
+from borgtrace.store import Store
+from borgtrace.store import open as open_store
+
+_PER_INSTANCE = tuple(name for name, table in TABLES.items() if "instance_index" in table.names)
+
+
+class EngineTables(Tables):
+    """Tables with rows; derived ones are computed on first use and, for a store, kept beside it.
+
+    Parameters
+    ----------
+    tables
+        Ibis tables by name; a canonical table that is not among them is empty.
+    generation, cell, synthetic
+        What the store says of itself.
+    name, digest
+        Path and digest of the store, for the provenance.
+    engine
+        Name of the engine, for the provenance.
+    cache
+        Where derived tables are kept; in the engine's memory where None.
+    traces
+        The store's access to per-task arrays, or None.
+    n_rows
+        Row counts that are known already.
+    where
+        The predicate the tables were filtered by.
+    """
+
+    def __init__(
+        self,
+        tables: Mapping[str, ir.Table],
+        *,
+        generation: str = "2011",
+        cell: str = "",
+        synthetic: bool = False,
+        name: str = "",
+        digest: str = "",
+        engine: str = "duckdb",
+        cache: Cache | None = None,
+        traces: Any = None,
+        n_rows: Mapping[str, int] | None = None,
+        where: str = "",
+    ) -> None:
+        super().__init__(generation, synthetic=synthetic, engine=engine)
+        self._tables = dict(tables)
+        self._derived: dict[str, ir.Table] = {}
+        self._n_rows = dict(n_rows or {})
+        self._cache = cache if cache is not None else Cache(None, "")
+        self.cell, self.name, self.digest, self.traces, self.where = cell, name, digest, traces, where
+
+    @classmethod
+    def of(
+        cls,
+        store: Store | str | Path,
+        engine: str | None = None,
+        *,
+        where: str = "",
+        memory: str = "4GB",
+        threads: int | None = None,
+    ) -> EngineTables:
+        """Open the tables of a store on an engine.
+
+        Parameters
+        ----------
+        store
+            An open store or the path of one.
+        engine
+            ``"duckdb"`` (default), ``"local[n]"`` or ``"spark://host:port"``.
+        where
+            SQL predicate over ``tasks``: only the tasks that satisfy it, and what belongs to them.
+        memory, threads
+            Budget of the engine.
+        """
+        opened = open_store(store) if isinstance(store, str | Path) else store
+        url = engine or "duckdb"
+        con = connect(url, memory=memory, threads=threads)
+        path = Path(opened.path)
+        # All Spark tables of a process live in one session: two stores must not share their names.
+        suffix = f"_{opened.digest[:16]}" if con.name == "pyspark" else ""
+        tables = {
+            name: read_table(con, table, sorted(map(str, path.glob(f"{name}/part-*.parquet"))), name=f"{name}{suffix}")
+            for name, table in TABLES.items()
+        }
+        made = cls(
+            tables,
+            generation=opened.manifest.generation,
+            cell=opened.manifest.cell,
+            synthetic=opened.manifest.is_synthetic,
+            name=str(path),
+            digest=opened.digest,
+            n_rows=opened.manifest.tables,
+            engine=url,
+            cache=Cache(path / "cache", opened.digest),
+            traces=opened.traces,
+        )
+        return made.filter(where) if where else made
+
+    def canonical(self, name: str) -> ir.Table:
+        """Return a table of the trace; one that was not given is empty."""
+        if name not in self._tables:
+            self._tables[name] = ibis.memtable(ibis_schema(TABLES[name]).to_pyarrow().empty_table())
+        return self._tables[name]
+
+    def derived(self, name: str) -> ir.Table:
+        """Return a derived table, computed on first use."""
+        if name not in self._derived:
+            derived = DERIVED[name]
+            self._derived[name] = self._cache.keep(self[derived.reads], derived, self.generation)
+        return self._derived[name]
+
+    def n_rows(self, name: str) -> int:
+        """Return the number of rows of a table, counting them on first use."""
+        if name not in self._n_rows:
+            self._n_rows[name] = to_arrow(self[name].aggregate(n=self[name].count()))["n"][0].as_py()
+        return self._n_rows[name]
+
+    def fetch(self, expr: ir.Table, stage: str | None = None) -> pa.Table:
+        """Run a relational stage and return its rows."""
+        return to_arrow(expr)
+
+    def filter(self, predicate: str) -> EngineTables:
+        """Keep the tasks that satisfy an SQL predicate over ``tasks``, and what belongs to them.
+
+        Raises
+        ------
+        UsageError
+            Where the predicate is not SQL over the columns of ``tasks``.
+        """
+        chosen = self._choose(predicate)
+        collections = chosen.select("collection_id").distinct()
+        tables = dict(self._tables)
+        for name in (*_PER_INSTANCE, "collection_events"):
+            table = self.canonical(name)
+            if name == "collection_events":
+                tables[name] = table.semi_join(collections, "collection_id")
+            else:
+                tables[name] = table.semi_join(chosen, ["collection_id", "instance_index"])
+        return EngineTables(
+            tables,
+            generation=self.generation,
+            cell=self.cell,
+            synthetic=self.synthetic,
+            name=self.name,
+            digest=self.digest,
+            engine=self.engine,
+            cache=self._cache.narrowed(predicate),
+            where=f"({self.where}) and ({predicate})" if self.where else predicate,
+        )
+
+    def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
+        """Say what a result comes from."""
+        return Provenance(
+            store=self.name,
+            digest=self.digest,
+            generation=self.generation,
+            cell=self.cell,
+            is_synthetic=self.synthetic,
+            where=self.where,
+            engine=self.engine,
+            code_version=code_version(),
+            parameters=dict(parameters),
+            seconds=seconds,
+        )
+
+    def _choose(self, predicate: str) -> ir.Table:
+        tasks = self.canonical("tasks").alias("tasks_to_choose")
+        query = f"SELECT collection_id, instance_index FROM tasks_to_choose WHERE ({predicate})"
+        try:
+            return hold(_queried(tasks, query), f"chosen_{sha256(predicate.encode()).hexdigest()[:16]}")
+        except BorgtraceError:
+            raise
+        except Exception as error:
+            reason = str(error).strip().splitlines()[0]
+            raise UsageError(
+                "--where",
+                f"not a predicate over tasks: {reason}",
+                got=predicate,
+                way_out="see `borgtrace info STORE --schema` for its columns",
+            ) from error
+
+
+def _queried(tasks: ir.Table, query: str) -> ir.Table:
+    """Return the ids that a query over tasks gives.
+
+    ``Table.sql`` would ask DuckDB for the columns in a way that DuckDB 2 no longer answers; they are known.
+    """
+    text = tasks.get_backend()._transpile_sql(query, dialect="duckdb")
+    schema = ibis.schema({name: tasks[name].type() for name in ("collection_id", "instance_index")})
+    found: ir.Table = ops.SQLStringView(parent=tasks.op(), query=text, schema=schema).to_expr()
+    return found
