@@ -1,4 +1,4 @@
-"""How accurate is a mergeable sketch of usage changes?
+"""How accurately can a sketch that each machine keeps measure changes of usage?
 
 The distribution of |change| from one 300 s slot to the next (as in *window_change*) is kept as
 counts in buckets that grow by two percent; sketches of machines, hours or files merge by adding

@@ -1,4 +1,4 @@
-"""Is CPU time used by many short tasks or by few long ones?
+"""Which tasks use the CPU: many short ones or a few long ones?
 
 The duration of a task is the summed length of its usage windows; its CPU is the window-weighted
 mean of ``average_cpu`` times that. Bins double from one minute. Only tasks of jobs: what runs in an

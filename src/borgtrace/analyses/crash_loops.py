@@ -1,4 +1,4 @@
-"""Which jobs fail most often?
+"""Which jobs fail again and again?
 
 The twenty jobs with the most FAILs of their tasks, and what share of all FAILs they make.
 """

@@ -1,4 +1,4 @@
-"""Which documented anomalies does this trace have, and how often?
+"""Which of the documented anomalies does this trace have, and how often?
 
 Every anomaly that the format documents, Google's notes or studies of the traces name is counted and
 put beside what is documented: expected – found. A documented share is met within half of it, or
@@ -248,7 +248,7 @@ def _claim(anomaly: Anomaly) -> Claim:
                 raise NotApplicable(f"nothing to compare {row['n']:,} of {row['of']:,} with")
             if row["anomaly"] == anomaly.code and row["of"]:
                 return f"{row['share']:.4%} ({row['n']:,} of {row['of']:,}, {row['verdict']})"
-        raise NotApplicable("the store holds nothing it could occur in")
+        raise NotApplicable("the store has no rows that it could affect")
 
     documented = Criterion(anomaly.rate.expected, "as documented", lambda found: found.endswith("as documented)"))
     return Claim(f"QUALITY-{anomaly.code}", anomaly.statement, documented, measure, source=anomaly.rate.source)

@@ -1,4 +1,4 @@
-"""Do tasks wait longer when fewer machines can run them?
+"""Do tasks wait longer if fewer machines can run them?
 
 Waits of attempts by the share of machines that meet their constraints (at the end of the day of
 submission), in bands; tasks without constraints are the last band.  Observation 9 suspects this and not

@@ -1,4 +1,4 @@
-"""How many machines can run a task, given its placement constraints?
+"""On how many machines can a task run, given its placement constraints?
 
 One row per day: tasks submitted (resubmissions included), the share of them that carry constraints,
 and, over those, quantiles of the share of machines that meet all their constraints at the end of the

@@ -1,4 +1,4 @@
-"""How close is a synthetic trace to what is published about the real ones?
+"""How close is a synthetic trace to the published figures of the real one?
 
 Every calibration target of the generator is measured through the ordinary tables.  A judged target
 holds when the measured number lies within 10 % of the published one, or the published one within the

@@ -1,4 +1,4 @@
-"""How often are running tasks evicted, failed or killed?
+"""How often are running tasks evicted or killed, and how often do they fail?
 
 Ends of running attempts per hour that attempts ran within the trace, per tier and per scheduling class.
 Time before the start of the trace and after its end does not count.

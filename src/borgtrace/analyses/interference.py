@@ -1,4 +1,4 @@
-"""Do tasks run slower on crowded machines?
+"""Do tasks run slower when more tasks share their machine?
 
 Cycles (CPI) and memory accesses (MAI) per instruction of every window, against two things: how many
 tasks the machine held in that 300 s slot (summed window time ÷ 300 s, rounded), and how much of its

@@ -1,4 +1,4 @@
-"""How much time passes between the arrivals of jobs?
+"""How much time passes between job arrivals?
 
 Quantiles of the time between the first SUBMITs of neighboring jobs within the trace, to the
 microsecond.

@@ -45,7 +45,7 @@ def compute(tables: Tables) -> list[Row]:
             for rank in _ranks(len(n))
         )
     if not rows:
-        raise NotApplicable("no job has a user name or a logical name")
+        raise NotApplicable("no job has a user or a logical name")
     return rows
 
 

@@ -1,4 +1,4 @@
-"""How many machines, and how much capacity, are available over time?
+"""How many machines, and how much capacity, are there over time?
 
 Hourly means, exact to the millisecond.  *Seen* counts every machine from its first ADD on, whether it
 is present or not; the difference between seen and present is lost to absences.
@@ -76,7 +76,7 @@ def _events_per_hour(events: ir.Table) -> ir.Table:
 def plot(result: pa.Table) -> Chart:
     """Draw the capacity that is present and that has been seen."""
     values = axis("value", "capacity (largest machines)", scale={"zero": False})
-    capacity = series(values, cpu="CPU present", cpu_seen="CPU seen", memory="memory present")
+    capacity = series(values, cpu="CPU available", cpu_seen="CPU of machines seen", memory="memory available")
     return Plot(result, x=hour_axis(), y=capacity).add(line(), tips=()).draw("Capacity of the cell")
 
 

@@ -1,4 +1,4 @@
-"""How long do removed machines stay away?
+"""How long are machines away?
 
 Quantiles of the time from a REMOVE to the next ADD of the same machine.  Machines that never come
 back are counted by the question on removals.

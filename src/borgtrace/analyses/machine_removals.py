@@ -1,4 +1,4 @@
-"""How often are machines removed?
+"""How often do machines leave?
 
 One row per number of removals: how many machines left the cell that often.
 """

@@ -1,4 +1,4 @@
-"""Which types of machines does the cell have?
+"""Which kinds of machines are there?
 
 One row per shape (platform, CPU, memory).  Machines change: a machine counts under its first known
 capacity, its last known one, and the one it had at the start of the trace.  The table that Reiss et al.

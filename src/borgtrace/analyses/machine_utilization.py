@@ -1,4 +1,4 @@
-"""How busy are the machines?
+"""How full are the machines?
 
 Per machine and 300 s slot: what its instances used (``average_cpu``, ``average_memory``, windows
 weighted by their length; what runs inside an alloc set is already in the alloc's row), divided by

@@ -36,7 +36,7 @@ def compute(tables: Tables, *, trailing: Microseconds = HOUR, step: Microseconds
         raise UsageError("trailing", "must be a multiple of step", expected=f"k × {step}", got=str(trailing))
     waits, runs = (tables.fetch(sums, name) for name, sums in duration_sums(tables, step).items())
     if not waits.num_rows and not runs.num_rows:
-        raise NotApplicable("nothing was scheduled or ended within the trace")
+        raise NotApplicable("no task was scheduled or ended within the trace")
     steps = np.concatenate([waits["period"].to_numpy(), runs["period"].to_numpy()])
     first, last = int(steps.min()), int(steps.max())
     mean_wait, n_scheduled = _trail(waits, first, last, trailing // step)

@@ -1,4 +1,4 @@
-"""How much of its request does a task use at its peak?
+"""How much of its request does a task ever use?
 
 The peak of a task is the largest ``maximum_cpu`` (``maximum_memory``) of its windows, divided by
 its request (on its last SCHEDULE). Tasks of jobs only; one without usage, maximum or request has no

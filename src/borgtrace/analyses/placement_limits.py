@@ -1,4 +1,4 @@
-"""Are the limits on tasks per machine and per switch respected?
+"""Are the limits on tasks per machine and per switch kept?
 
 Three limits: ``max_per_machine`` and ``max_per_switch`` of a collection, and the 2011 flag of a
 task that it must run on another machine than all other tasks of its job (a limit of one for its own
@@ -105,7 +105,7 @@ CLAIMS = tuple(
         f"LIMIT-{kind}",
         f"{kind.replace('_', ' ')} is respected",
         equals(0.0, "always"),
-        ratio("n_broken", "n_starts", "no start is under this limit", kind=kind),
+        ratio("n_broken", "n_starts", "no start is subject to this limit", kind=kind),
         source=source,
     )
     for kind, source in LIMITS.items()

@@ -1,4 +1,4 @@
-"""Do the pending queue and the number of running tasks grow?
+"""Does the queue grow, and does the number of running tasks surge?
 
 Three counts at the end of every step, of tasks (instances of jobs):
 

@@ -1,4 +1,4 @@
-"""How long does the batch queue hold jobs?
+"""How long do jobs wait in the batch queue?
 
 From the first QUEUE to the last ENABLE of an attempt of a job. Bins double from one second; the
 first also holds what was enabled at once.

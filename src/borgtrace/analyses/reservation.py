@@ -1,4 +1,4 @@
-"""How much of the reserved resources can be reclaimed, and how often would the rest be too little?
+"""How much of the reserved capacity can be reclaimed, and how often would the rest be too little?
 
 Every task of a job is replayed window by window under several policies: *limit* (its request,
 always), *previous* (usage of the window before × (1 + margin)), *quantile* (the same with the

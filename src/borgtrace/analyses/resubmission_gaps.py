@@ -1,4 +1,4 @@
-"""How often, and how soon, is a task submitted again after an attempt ends?
+"""What happens after an attempt ends: is the task submitted again, and how soon?
 
 One row per way to end and tier: attempts that ended, those that were followed by another attempt, and
 quantiles of the gap between the two.

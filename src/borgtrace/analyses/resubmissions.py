@@ -1,4 +1,4 @@
-"""When are tasks resubmitted?
+"""When are tasks submitted again?
 
 New and repeated submissions per hour.  A *lump* is a run of days each of which sees more than twice the
 resubmissions of the median day (a run that spans neighboring days is one lump).
@@ -58,7 +58,7 @@ def _lumps(result: pa.Table) -> int:
 def _ratio(result: pa.Table) -> float:
     new = np.median(result["n_new"].to_numpy())
     if not new:
-        raise NotApplicable("in most hours no task is new")
+        raise NotApplicable("no new task arrives in most hours")
     return float(np.median(result["n_again"].to_numpy()) / new)
 
 

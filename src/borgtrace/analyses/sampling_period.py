@@ -156,7 +156,7 @@ def plot(result: pa.Table) -> Chart:
 
 def _margin(demand: str, period: int) -> Measure:
     """Measure the margin of all tasks at 10 % violations."""
-    why = "no task was measured that way, or no finite margin suffices"
+    why = "no task was measured in this way, or no finite margin suffices"
     return value("margin", why, tier="all", duration="all", demand=demand, period=period, violation=0.1)
 
 

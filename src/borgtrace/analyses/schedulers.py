@@ -1,4 +1,4 @@
-"""Which scheduler handles which work?
+"""What does each scheduler handle?
 
 Collections by scheduler, tier and type; how many were held in the batch queue, and how many have
 ended by themselves (FINISH). Scheduler and priority are the last ones known.

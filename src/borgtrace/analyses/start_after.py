@@ -1,4 +1,4 @@
-"""How long are dependency chains of jobs, and is their order respected?
+"""How long are chains of jobs that wait for each other, and is their order kept?
 
 A collection may name others that must finish before it starts. Its depth is the longest chain of
 such names that leads to it. The order is kept where it is first scheduled at or after the last end

@@ -1,4 +1,4 @@
-"""How linear are the curves of submissions and completions, and which of them coincide?
+"""How straight are the curves of submission and completion, and which of them coincide?
 
 Largest distances between CDFs, exact to the microsecond: of each process to its chord (the straight line
 from the first counted event of any process to the last), and of each pair.  A curve is called linear

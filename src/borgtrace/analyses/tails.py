@@ -1,4 +1,4 @@
-"""How heavy are the tails of job sizes, run times and jobs per owner?
+"""How heavy are the tails of the distributions?
 
 Exponents α of P(X > x) ∝ x^−α above a threshold, by maximum likelihood (counts by the zeta law, times by
 Hill's estimator), with the standard error α ÷ √n.  Below α = 1 a law has no mean, below 2 no variance.
@@ -56,7 +56,7 @@ def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seco
     rows.append(_row("run time of a task", min_seconds, alpha, int(n[values > min_seconds].sum())))
     known = [row for row in rows if not np.isnan(row["alpha"])]
     if not known:
-        raise NotApplicable("nothing lies above the thresholds")
+        raise NotApplicable("no value is above the thresholds")
     return known
 
 

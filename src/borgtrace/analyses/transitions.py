@@ -1,4 +1,4 @@
-"""Task state transitions, checked against four published state graphs
+"""Which state transitions do tasks make, and which state graphs allow them?
 
 One row per pair of neighboring events of an instance, in the order of the raw files (2011) or of the
 life cycle (2019), UPDATE_* events included.  The last columns tell in which graphs the pair is legal:

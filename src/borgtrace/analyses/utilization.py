@@ -1,4 +1,4 @@
-"""How much of the cell is used, and how much is allocated, per hour and tier?
+"""How much of the cell is used and how much is allocated, by hour and tier?
 
 *Used* is the mean of ``average_cpu`` (``average_memory``), every window weighted by its length;
 *allocated* is the mean of the requests of running instances; *capacity* that of the machines present.
