@@ -69,8 +69,10 @@ def _listed(name: str, options: argparse.Namespace, enough: float) -> int:
     stale = {edit.id: edit.fault() for edit in edits if edit.fault()}
     for id_, fault in stale.items():
         print(f"{id_}: DOES NOT FIT: {fault}")
-    outcomes = listed.run([edit for edit in edits if edit.id not in stale], options.jobs)
-    noticed = sum(outcome == "noticed" for outcome in outcomes.values())
+    noticed = 0
+    for edit, outcome in listed.run([edit for edit in edits if edit.id not in stale], options.jobs):
+        print(f"{edit.id}: {outcome}", flush=True)
+        noticed += outcome == "noticed"
     print(f"{name}: {noticed} of {len(edits)} noticed")
     return int(not edits or noticed < enough * len(edits))
 

@@ -1,4 +1,8 @@
-"""Edits listed by hand, each with the tests that must notice: applied one by one in a copy of the project."""
+"""Edits listed by hand, each with the tests that must notice.
+
+A file without compiled functions is edited in memory, in a fork of a warm process.  Numba finds its cache by the file
+on disk, so an edit of compiled functions is made in a copy of the project, which starts Python anew.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import tomllib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,9 +20,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
+from mutation.forked import Fork, tests, warm_up, with_source
+
 ROOT = Path(__file__).parents[2]
 _COPIED = ("src", "tests", "scripts", "benchmarks", "docs", "examples")
 _FILES = ("pyproject.toml", "README.md", "mkdocs.yml", "Makefile")
+_OUTCOMES = {0: "SURVIVED", 1: "noticed", 2: "noticed", -1: "noticed", 5: "NO SUCH TEST"}
+"""By pytest's exit code; an edit that makes the import of a test fail is noticed, too."""
+_COMPILED = ("@compiled", "kernel(", "njit")
 SECONDS = 300
 """For the tests of one edit; an edit that makes them hang is noticed."""
 
@@ -32,46 +42,81 @@ class Edit:
     new: str
     tests: tuple[str, ...]
 
+    @property
+    def is_of_compiled(self) -> bool:
+        """Whether the file has compiled functions."""
+        text = (ROOT / self.file).read_text()
+        return any(word in text for word in _COMPILED)
+
     def fault(self) -> str:
         """Say what is wrong with the entry, or nothing."""
         path = ROOT / self.file
-        if not path.is_file():
-            return f"{self.file} is not there"
-        count = path.read_text().count(self.old)
+        count = path.read_text().count(self.old) if path.is_file() else 0
         return "" if count == 1 else f"its old text stands {count} times in {self.file}"
 
 
 def read(path: Path) -> list[Edit]:
-    """Read a list of edits."""
+    """Read a list of edits; a file that was renamed is found by its text, if that stands nowhere else."""
     entries = tomllib.loads(path.read_text()).get("edit", [])
-    return [Edit(e["id"], e["file"], e["old"], e["new"], tuple(e["tests"])) for e in entries]
+    return [Edit(e["id"], _file(e["file"], e["old"]), e["old"], e["new"], tuple(e["tests"])) for e in entries]
 
 
-def run(edits: Sequence[Edit], jobs: int = 1) -> dict[str, str]:
-    """Try every edit; return by id ``"noticed"``, or why it was not.
+def _file(name: str, text: str) -> str:
+    if (ROOT / name).is_file():
+        return name
+    found = [path for path in (ROOT / "src").rglob("*.py") if text in path.read_text()]
+    return str(found[0].relative_to(ROOT)) if len(found) == 1 else name
+
+
+def run(edits: Sequence[Edit], jobs: int = 1) -> Iterator[tuple[Edit, str]]:
+    """Try every edit; yield it with ``"noticed"``, or with what happened instead.
 
     Parameters
     ----------
     edits
         Edits whose `fault` is empty.
     jobs
-        Copies of the project that are worked on at a time.
+        Edits that are tried at a time.
     """
+    in_memory = [edit for edit in edits if not edit.is_of_compiled]
+    yield from _in_forks(in_memory, jobs)
+    yield from _in_copies([edit for edit in edits if edit.is_of_compiled], jobs)
+
+
+def _in_forks(edits: Sequence[Edit], jobs: int) -> Iterator[tuple[Edit, str]]:
+    if edits:
+        warm_up()
+    waiting, running = list(edits), dict[Edit, Fork]()
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            edit = waiting.pop(0)
+            running[edit] = Fork(lambda edit=edit: _edited_tests(edit), SECONDS)  # type: ignore[misc]
+        for edit, fork in list(running.items()):
+            if (code := fork.outcome()) is not None:
+                del running[edit]
+                yield edit, _OUTCOMES.get(code, f"PYTEST FAILED ({code})")
+        time.sleep(0.05)
+
+
+def _edited_tests(edit: Edit) -> int:
+    with_source(edit.file, (ROOT / edit.file).read_text().replace(edit.old, edit.new))
+    return tests(edit.tests)
+
+
+def _in_copies(edits: Sequence[Edit], jobs: int) -> Iterator[tuple[Edit, str]]:
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         copies: SimpleQueue[Path] = SimpleQueue()
-        for number in range(jobs):
+        for number in range(jobs if edits else 0):
             copies.put(_copied(Path(folder) / str(number) / "project"))
 
         def one(edit: Edit) -> str:
             copy = copies.get()
             try:
-                outcome = _noticed(edit, copy)
+                return _noticed(edit, copy)
             finally:
                 copies.put(copy)
-            print(f"{edit.id}: {outcome}", flush=True)
-            return outcome
 
-        return dict(zip((edit.id for edit in edits), pool.map(one, edits), strict=True))
+        yield from zip(edits, pool.map(one, edits), strict=True)
 
 
 def _copied(target: Path) -> Path:
@@ -89,7 +134,7 @@ def _noticed(edit: Edit, copy: Path) -> str:
             code = _tests(edit.tests, copy)
         except subprocess.TimeoutExpired:
             return "noticed"
-    return {0: "SURVIVED", 1: "noticed", 2: "noticed", 5: "NO SUCH TEST"}.get(code, f"PYTEST FAILED ({code})")
+    return _OUTCOMES.get(code, f"PYTEST FAILED ({code})")
 
 
 def _tests(tests: Sequence[str], copy: Path) -> int:
