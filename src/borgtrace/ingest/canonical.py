@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from borgtrace.ingest.column_checks import breaks_a_rule
 from borgtrace.ingest.raw_layout import DEDICATED, MACHINE, Field, NeedsValidation, RawLayout
+from borgtrace.schema.arrow import arrow_field
 from borgtrace.schema.time import AFTER_TRACE
 
 _MAX_INT64, _MAX_UINT64 = np.uint64(AFTER_TRACE), np.uint64(2**64 - 1)
@@ -53,6 +54,8 @@ def _canonical(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
         return pc.fill_null(values, "") if field.raw.keeps_empty else values
     if kind == "bool":
         return pc.fill_null(values, False) if field.has_default else values
+    if field.is_scaled:
+        return _scaled(field, values)
     if pa.types.is_uint64(values.type):
         return _times(values)
     read = {"enum": _names, "float32": _finite, "list<float32>": _percentiles}.get(kind, _without_none)
@@ -61,18 +64,22 @@ def _canonical(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _names(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Turn codes into dictionary-encoded names; codes that mean nothing become NULL."""
-    codes = field.codes
-    lowest = min(codes)
+    codes = list(field.codes)
     if field.has_default:
-        values = pc.fill_null(values, lowest)
+        values = pc.fill_null(values, codes[0])
     if not set(pc.unique(values).to_pylist()) - {None} <= {*codes, *field.null_codes}:
         raise NeedsValidation
-    indices = pc.cast(pc.subtract(values, lowest), pa.int8())
-    for code in field.null_codes:
-        indices = pc.if_else(pc.equal(values, code), pa.scalar(None, pa.int8()), indices)
-    names = pa.array(list(codes.values()))
+    names = pa.array(list(field.codes.values()))
+    indices = pc.cast(pc.index_in(values, pa.array(codes, values.type)), pa.int8())
     chunks = [pa.DictionaryArray.from_arrays(chunk, names) for chunk in indices.chunks]
     return pa.chunked_array(chunks, pa.dictionary(pa.int8(), pa.string()))
+
+
+def _scaled(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Turn numbers of another unit into the column's."""
+    values = pc.add(pc.multiply(_finite(field, values), field.raw.scale), field.raw.offset)
+    kind = arrow_field(field.column).type
+    return pc.cast(values if pa.types.is_floating(kind) else pc.round(values), kind, safe=False)
 
 
 def _finite(_: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -68,8 +68,10 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
 
 def _type(field: Field) -> pa.DataType:
     """Return the type a field is read as: codes as numbers, times unsigned since 2⁶⁴−1 means "after the trace"."""
+    if field.is_scaled:
+        return pa.float64()
     if field.column.type == "enum":
-        return pa.int8()
+        return pa.string() if field.has_words else pa.int8()
     return pa.uint64() if field.column.unit == "us" else arrow_field(field.column).type
 
 

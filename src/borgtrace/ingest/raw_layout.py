@@ -8,6 +8,7 @@ from functools import cache
 
 from borgtrace.ingest.sources import Source
 from borgtrace.schema import TABLES, Column, Dialect, RawField, RawTable, Table
+from borgtrace.schema.dialects import Codes
 
 MACHINE, DEDICATED = "machine_id", "is_on_dedicated_machine"
 
@@ -42,9 +43,19 @@ class Field:
         return self.dialect.none.get(self.name, ())
 
     @property
-    def codes(self) -> dict[int, str]:
+    def codes(self) -> Codes:
         """Names by code, of an enumeration."""
-        return dict(self.dialect.codes.get(self.column.enum or "", {}))
+        return self.dialect.codes.get(self.column.enum or "", {})
+
+    @property
+    def is_scaled(self) -> bool:
+        """Whether raw numbers have another unit, or another zero, than the column."""
+        return (self.raw.scale, self.raw.offset) != (1, 0)
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the codes of an enumeration are words."""
+        return isinstance(next(iter(self.codes), None), str)
 
     @property
     def null_codes(self) -> tuple[int, ...]:

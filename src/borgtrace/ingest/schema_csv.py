@@ -10,6 +10,8 @@ from borgtrace.errors import SchemaError
 from borgtrace.schema import RawTable
 from borgtrace.schema.dialects import GOOGLE_2011
 
+_TABLES = GOOGLE_2011.tables  # the one trace that describes itself so
+
 Described = dict[int, tuple[str, ...]]
 """Content, format and whether it is mandatory, of each field by its number."""
 
@@ -28,8 +30,8 @@ def read_schema_csv(path: Path) -> dict[str, tuple[str, ...]]:
             if len(row) >= 5 and row[1].isdecimal():
                 found[row[0].split("/")[0]][int(row[1])] = tuple(cell.strip() for cell in row[2:5])
     orders, differing = {}, []
-    for name in sorted({*GOOGLE_2011.tables, *found}):
-        expected = _described(GOOGLE_2011.tables.get(name), len(found[name]))
+    for name in sorted({*_TABLES, *found}):
+        expected = _described(_TABLES.get(name), len(found[name]))
         if sorted(found[name].values()) == sorted(expected.values()):
             orders[name] = tuple(content for _, (content, *_) in sorted(found[name].items()))
         else:

@@ -67,7 +67,7 @@ def list_field(inner: RawLayout, text: str) -> TextField:
             tests.append(("null_in_mandatory_field", _any(value, "c", f"c IS NULL OR {item} IS NULL")))
         if field.codes:
             known = ", ".join(map(str, field.codes))
-            code = f"coalesce({item}, {min(field.codes)})" if field.has_default else item
+            code = f"coalesce({item}, {next(iter(field.codes))})" if field.has_default else item
             tests.append(("unknown_enum_code", _any(value, "c", f"{code} NOT IN ({known})")))
     return TextField(inner.raw.name, text, value, tuple(tests))
 
@@ -84,7 +84,9 @@ def cross_tests(layout: RawLayout) -> Tests:
 
 def field_type(field: Field) -> str:
     """Return DuckDB's type of the raw value of a field: codes are numbers."""
-    return "INTEGER" if field.column.type == "enum" else SQL_TYPES[field.column.type]
+    if field.is_scaled:
+        return "DOUBLE"
+    return "INTEGER" if field.codes and not field.has_words else SQL_TYPES[field.column.type]
 
 
 def with_lists(layout: RawLayout, texts: list[str]) -> list[TextField]:
@@ -114,23 +116,40 @@ def _any(values: str, item: str, test: str) -> str:
 
 def _read(field: Field, text: str) -> tuple[str, Tests]:
     """Return the SQL of a value, and the tests that its type implies."""
-    kind = field.column.type
-    if kind == "string":
-        return text, (("unparsable_value", f"contains({text}, '�') OR contains({text}, chr(0))"),)
-    if kind == "bool":
-        value = f"CASE WHEN {text} IN ('1', 'true') THEN true WHEN {text} IN ('0', 'false') THEN false END"
-        return value, (("unparsable_value", f"{text} NOT IN ('0', '1', 'true', 'false')"),)
-    if kind == "enum":
-        return _code(field, text)
-    if kind == "float32":
-        value = f"TRY_CAST({text} AS FLOAT)"
-        return value, (("unparsable_value", f"{text} IS NOT NULL AND coalesce(NOT isfinite({value}), true)"),)
-    if kind.startswith("list<"):
-        return _list(field.column, text)
-    return _whole_number(field.column, text)
+    read = {"string": _text, "bool": _flag, "enum": _code, "float32": _amount}.get(field.column.type, _whole_number)
+    if field.column.type.startswith("list<"):
+        read = _list
+    return (_scaled if field.is_scaled else read)(field, text)
+
+
+def _text(_: Field, text: str) -> tuple[str, Tests]:
+    return text, (("unparsable_value", f"contains({text}, '�') OR contains({text}, chr(0))"),)
+
+
+def _flag(_: Field, text: str) -> tuple[str, Tests]:
+    value = f"CASE WHEN {text} IN ('1', 'true') THEN true WHEN {text} IN ('0', 'false') THEN false END"
+    return value, (("unparsable_value", f"{text} NOT IN ('0', '1', 'true', 'false')"),)
+
+
+def _amount(_: Field, text: str) -> tuple[str, Tests]:
+    value = f"TRY_CAST({text} AS FLOAT)"
+    return value, (("unparsable_value", f"{text} IS NOT NULL AND coalesce(NOT isfinite({value}), true)"),)
+
+
+def _scaled(field: Field, text: str) -> tuple[str, Tests]:
+    number = f"TRY_CAST({text} AS DOUBLE)"
+    scaled = f"{number} * {field.raw.scale} + {field.raw.offset}"
+    value = scaled if field.column.type == "float32" else f"round({scaled})"
+    return f"TRY_CAST({value} AS {SQL_TYPES[field.column.type]})", (
+        ("unparsable_value", f"{text} IS NOT NULL AND coalesce(NOT isfinite({number}), true)"),
+    )
 
 
 def _code(field: Field, text: str) -> tuple[str, Tests]:
+    if field.has_words:
+        cases = " ".join(f"WHEN '{word}' THEN '{name}'" for word, name in field.codes.items())
+        known = ", ".join(f"'{word}'" for word in (*field.codes, *field.null_codes))
+        return f"CASE {text} {cases} END", (("unknown_enum_code", f"{text} NOT IN ({known})"),)
     number = f"TRY_CAST({text} AS BIGINT)"
     cases = " ".join(f"WHEN {code} THEN '{name}'" for code, name in field.codes.items())
     known = ", ".join(map(str, (*field.codes, *field.null_codes)))
@@ -140,7 +159,8 @@ def _code(field: Field, text: str) -> tuple[str, Tests]:
     )
 
 
-def _whole_number(column: Column, text: str) -> tuple[str, Tests]:
+def _whole_number(field: Field, text: str) -> tuple[str, Tests]:
+    column = field.column
     value = f"TRY_CAST({text} AS {SQL_TYPES[column.type]})"
     if column.unit == "us":
         value = f"CASE WHEN {text} = '{2**64 - 1}' THEN {AFTER_TRACE} ELSE {value} END"
@@ -150,7 +170,8 @@ def _whole_number(column: Column, text: str) -> tuple[str, Tests]:
     )
 
 
-def _list(column: Column, text: str) -> tuple[str, Tests]:
+def _list(field: Field, text: str) -> tuple[str, Tests]:
+    column = field.column
     value = f"TRY_CAST(TRY_CAST({text} AS JSON) AS {SQL_TYPES[column.type]})"
     faulty = _any(value, "x", "x IS NULL OR NOT isfinite(CAST(x AS DOUBLE))")
     tests = (("unparsable_value", f"{text} IS NOT NULL AND ({value} IS NULL OR {faulty})"),)

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
+
 from borgtrace.errors import UsageError
 from borgtrace.schema.dialects.google2011 import GOOGLE_2011
 from borgtrace.schema.dialects.google2019 import GOOGLE_2019
 from borgtrace.schema.dialects.kaggle2019 import KAGGLE_2019
 from borgtrace.schema.dialects.raw import Absent, Flattened, RawField, RawTable, Source
-from borgtrace.schema.dialects.trace_format import Citation, Dialect, Publication, Rate, Tiers
+from borgtrace.schema.dialects.trace_format import Citation, Codes, Dialect, Publication, Rate, Tiers
 
-DIALECTS: dict[str, Dialect] = {one.name: one for one in (GOOGLE_2011, GOOGLE_2019, KAGGLE_2019)}
-"""Known trace formats by name; a new one is added here."""
+_MODULES = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
+DIALECTS: dict[str, Dialect] = {
+    one.name: one for module in _MODULES for one in vars(module).values() if isinstance(one, Dialect)
+}
+"""Known trace formats by name: all that modules of this package define, so that a new one is one new file."""
 
 PUBLISHED: tuple[Dialect, ...] = tuple(one for one in DIALECTS.values() if one.flattened is None)
 """Those with tables of their own; the rows of a flattened file come from one of these."""
@@ -42,6 +48,7 @@ __all__ = [
     "PUBLISHED",
     "Absent",
     "Citation",
+    "Codes",
     "Dialect",
     "Flattened",
     "Publication",

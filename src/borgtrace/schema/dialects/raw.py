@@ -36,6 +36,9 @@ class RawField:
         Whether empty text is a value of its own rather than NULL.
     pattern
         Regular expression of its text, where the number of fields alone does not tell the table.
+    scale, offset
+        What a raw number is multiplied by, and what is added then, to have the canonical unit: seconds from 0 become µs
+        from `TRACE_START` with 1_000_000 and 600_000_000.
     """
 
     name: str
@@ -44,6 +47,8 @@ class RawField:
     format: str = ""
     keeps_empty: bool = False
     pattern: str = ""
+    scale: float = 1
+    offset: int = 0
 
     @property
     def path(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from borgtrace.errors import UsageError
@@ -18,6 +18,9 @@ from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, TRACE_START
 
 Tiers = tuple[tuple[str, int, int], ...]
 """(tier, lowest, highest) priority, ascending."""
+
+Codes = Mapping[Any, str]
+"""Name by code: numbers, or the words that the files write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ class Dialect:
     year: int
     formats: tuple[str, ...]
     tables: Mapping[str, RawTable]
-    codes: Mapping[str, Mapping[int, str]]
+    codes: Mapping[str, Codes]
     tie_order: Literal["file", "life_cycle"]
     shards: Literal["time", "hash"]
     tiers: Tiers
