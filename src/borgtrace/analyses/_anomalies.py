@@ -64,7 +64,7 @@ ANOMALIES: Mapping[str, Anomaly] = {
         Anomaly("jobs_without_tasks", _C, "jobs without any task event"),
         Anomaly("job_id_reused", _C, "jobs whose id was used again after their end"),
         Anomaly("capacity_missing", _M, "ADD events without a capacity"),
-        Anomaly("machine_events_doubled", _M, "machine events at a time at which the machine has another"),
+        Anomaly("machine_events_doubled", _M, "machine events at the same time as another event of the machine"),
         Anomaly("usage_missing", _U, "time that instances ran without a usage record"),
         Anomaly("window_over_300s", _U, "windows longer than 300 s"),
         Anomaly("window_off_grid", _U, "windows that cross the 300 s grid"),

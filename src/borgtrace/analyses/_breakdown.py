@@ -16,7 +16,7 @@ from borgtrace.recipe import Tables
 from borgtrace.recipe.columns import label
 
 GROUP_COLUMNS = (
-    label("grouping", "What the rows are cut by: all, tier or class."),
+    label("grouping", "What the rows are grouped by: all, tier or class."),
     label("group", "Name of the tier, number of the class, or all."),
 )
 """First two columns of a result that is cut this way."""

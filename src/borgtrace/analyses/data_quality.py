@@ -37,8 +37,8 @@ RESULT = declare(
     Column("statement", "string", "1", "What was counted.", nullable=False),
     Column("expected", "string", "1", "What is documented.", nullable=False),
     count("n", "Rows (or seconds) found."),
-    count("of", "Rows (or seconds) looked at."),
-    share("share", "Share `n` ÷ `of`; NULL where there was nothing to look at.", nullable=True),
+    count("of", "Rows (or seconds) examined."),
+    share("share", "Share `n` ÷ `of`; NULL if none was examined.", nullable=True),
     Column("verdict", "string", "1", f"One of: {', '.join(COLOURS)}.", nullable=False),
 )
 Shares = dict[str, tuple[ir.BooleanValue, ir.BooleanValue]]

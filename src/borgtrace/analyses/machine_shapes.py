@@ -28,8 +28,8 @@ RESULT = declare(
     Column("cpu_capacity", "float32", "fraction", "CPU, as a fraction of the largest machine."),
     Column("memory_capacity", "float32", "fraction", "Memory, as a fraction of the largest machine."),
     count("n_at_start", "Machines of this shape at time 0."),
-    count("n_first", "Machines whose first known capacity it is."),
-    count("n_last", "Machines whose last known capacity it is."),
+    count("n_first", "Machines whose first known capacity this is."),
+    count("n_last", "Machines whose last known capacity this is."),
 )
 
 

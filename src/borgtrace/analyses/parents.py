@@ -75,7 +75,7 @@ CLAIMS = tuple(
     )
     for name, has_parent, published, statement in (
         ("with", True, 0.87, "most jobs with a parent end by KILL"),
-        ("without", False, 0.41, "fewer jobs without a parent do"),
+        ("without", False, 0.41, "fewer jobs without a parent end by KILL"),
     )
 )
 

@@ -161,7 +161,7 @@ CLAIMS = (
             ("S4-obs5", "unfinished tasks accumulate (pending plus running)", ("pending", "running"), "5"),
             ("S4-obs5-counted", "new minus completed tasks rises, as the paper counts", ("unfinished",), "5"),
             ("S4-obs7", "the queue slowly grows", ("pending",), "7"),
-            ("S4-obs7-formula", "the queue grows by the published formula", ("pending_published",), "7 by Method 3-2"),
+            ("S4-obs7-formula", "the queue grows, by the published formula", ("pending_published",), "7 by Method 3-2"),
             ("S4-obs8", "the number of running tasks surges", ("running",), "8"),
             (
                 "S4-obs8-literal",

@@ -28,7 +28,7 @@ RESULT = declare(
     ("end_type", "tier"),
     event_type("end_type", "How the attempt ended."),
     label("tier", "Tier of the attempt."),
-    count("n", "Attempts that ended so."),
+    count("n", "Attempts that ended this way."),
     count("n_again", "Of these, followed by another attempt."),
     *(seconds(f"gap_p{p:g}", f"Gap to the next attempt, {p:g}th percentile.", nullable=True) for p in _PERCENTS),
 )
@@ -71,7 +71,13 @@ _EVICTED, _FAILED, _KILLED = (
 )
 CLAIMS = (
     Claim("DOC-evict-again", "evicted tasks are resubmitted", at_least(0.99, 0.9998), _EVICTED, source=_DOCUMENT),
-    Claim("DOC-at-once", "… immediately (median gap, s)", at_most(1.0, "7 µs"), _slowest_median, source=_DOCUMENT),
+    Claim(
+        "DOC-at-once",
+        "evicted tasks are submitted again immediately (median gap, s)",
+        at_most(1.0, "7 µs"),
+        _slowest_median,
+        source=_DOCUMENT,
+    ),
     Claim("TE-fail-again", "most failed tasks are resubmitted", near(0.948, 0.05), _FAILED, source=_HOURS),
     Claim("TE-kill-again", "a third of the killed tasks are resubmitted", near(0.351, 0.1), _KILLED, source=_HOURS),
 )

@@ -40,8 +40,8 @@ RESULT = declare(
     *GROUP_COLUMNS,
     whole("seconds", "s", "Time since SCHEDULE."),
     number("ended", "1", "Share of attempts that end within it, by Kaplan and Meier.", nullable=True),
-    number("finished", "1", "Share of FINISHed attempts that ran at most so long.", nullable=True),
-    count("n_at_risk", "Attempts known to have run so long."),
+    number("finished", "1", "Share of finished attempts that ran at most this long.", nullable=True),
+    count("n_at_risk", "Attempts known to have run this long."),
     count("n", "Attempts of the group."),
 )
 _NONE = Counts(np.zeros(0), np.zeros(0, np.int64))

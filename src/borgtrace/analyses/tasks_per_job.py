@@ -20,8 +20,8 @@ RESULT = declare(
     "number of tasks",
     ("n_tasks",),
     count("n_tasks", "Number of tasks of a job."),
-    count("n_jobs", "Jobs with so many tasks."),
-    count("n_jobs_at_least", "Jobs with at least so many tasks."),
+    count("n_jobs", "Jobs with this many tasks."),
+    count("n_jobs_at_least", "Jobs with at least this many tasks."),
 )
 
 
@@ -47,7 +47,7 @@ def plot(result: pa.Table) -> Chart:
     total = sum(result["n_jobs"].to_pylist())
     shares = added(result, share=lambda row: row["n_jobs_at_least"] / total)
     plotted = Plot(shares, RESULT, x=log_axis("n_tasks", "tasks"), y=log_axis("share", "share of jobs"))
-    return plotted.add(line(point=True)).draw("Jobs with at least so many tasks")
+    return plotted.add(line(point=True)).draw("Jobs with at least this many tasks")
 
 
 def _single(result: pa.Table) -> float:

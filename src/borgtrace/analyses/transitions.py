@@ -22,9 +22,9 @@ RESULT = declare(
     "transitions",
     "pair of neighboring events",
     ("from_type", "to_type"),
-    event_type("from_type", "The earlier event, NULL for the first of a life.", nullable=True),
+    event_type("from_type", "The earlier event; NULL for the first event of a task.", nullable=True),
     event_type("to_type", "The later event."),
-    count("n", "How often."),
+    count("n", "Number of such transitions."),
     *(flag(f"is_legal_{graph.name}", graph.doc) for graph in GRAPHS.values()),
 )
 

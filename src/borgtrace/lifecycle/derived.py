@@ -96,9 +96,11 @@ def _transitions(name: str, what: str) -> Table:
         (
             _INSTANCE.column("collection_type"),
             _time("step_time", "Start of the window in which the later event happened.", nullable=False),
-            Column("from_type", "enum", "enum", "The earlier event, NULL for the first of a life.", enum="event_type"),
+            Column(
+                "from_type", "enum", "enum", "The earlier event; NULL for the first event of a task.", enum="event_type"
+            ),
             Column("to_type", "enum", "enum", "The later event.", nullable=False, enum="event_type"),
-            Column("n", "int64", "count", "How often.", nullable=False),
+            Column("n", "int64", "count", "Number of such transitions.", nullable=False),
         ),
     )
 

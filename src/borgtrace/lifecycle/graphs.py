@@ -39,7 +39,7 @@ _DEAD = (TERMINAL_EVENTS, ("SUBMIT",))
 
 DOCUMENT_2011 = Graph(
     "document_2011",
-    "Format document of 2011: a pending thing is scheduled, fails, is killed or lost; eviction needs a machine.",
+    "Format document of 2011: a pending task is scheduled, fails, is killed or lost; eviction needs a machine.",
     _arrows(_BORN, (_PENDING, ("SCHEDULE", "UPDATE_PENDING", *_PENDING_ENDS)), _RUN, _DEAD),
 )
 BORG_PAPER = Graph(
@@ -56,7 +56,7 @@ BORG_PAPER = Graph(
 )
 ZHU = Graph(
     "zhu",
-    "Zhu et al., Fig. 1: as the 2011 document, and a pending thing may be evicted.",
+    "Zhu et al., Fig. 1: as the 2011 document, and a pending task may be evicted.",
     _arrows(_BORN, (_PENDING, ("SCHEDULE", "UPDATE_PENDING", "EVICT", *_PENDING_ENDS)), _RUN, _DEAD),
 )
 DOCUMENT_2019 = Graph(

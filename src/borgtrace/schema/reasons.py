@@ -35,13 +35,13 @@ REASONS: dict[str, Reason] = {
     reason.code: reason
     for reason in (
         _refuse("wrong_column_count", "The line has more or fewer fields than its table."),
-        _refuse("unparsable_value", "A field is not a number, a flag or a record where one is due."),
-        _refuse("integer_out_of_range", "An integer does not fit its column or must not be negative."),
+        _refuse("unparsable_value", "A field is not the number, flag or record that is expected."),
+        _refuse("integer_out_of_range", "An integer is too large for its column, or negative where it must not be."),
         _refuse("null_in_mandatory_field", "A field that every row must have is empty."),
-        _refuse("unknown_enum_code", "A code is not in the generation's table of that enumeration."),
+        _refuse("unknown_enum_code", "A code is unknown to the trace format."),
         _refuse("end_before_start", "The usage window ends before it starts."),
         _refuse("negative_resource", "A capacity, request or usage is below zero."),
-        _refuse("wrong_list_length", "A percentile list has neither its full length nor none."),
+        _refuse("wrong_list_length", "A percentile list is neither empty nor complete."),
         _count("exact_duplicate", "notice", "The row repeats another row in every published column."),
         _count("window_over_300s", "notice", "The usage window is longer than 300 s."),
         _count("cpu_above_1", "notice", "A CPU rate exceeds the largest machine of the cell."),
@@ -49,13 +49,13 @@ REASONS: dict[str, Reason] = {
         _count(
             "mean_above_summed_maximum", "info", "A mean is larger than a maximum that was summed over sub-containers."
         ),
-        _count("percentiles_unordered", "notice", "The values of a percentile list do not ascend."),
+        _count("percentiles_unordered", "notice", "The values of a percentile list are not in ascending order."),
         _count("percentiles_empty", "info", "A percentile list is empty."),
         _count("sample_out_of_range", "notice", "The 1-second CPU sample exceeds the maximum of its window."),
         _count("time_out_of_order", "notice", "The row is earlier than the row before it in its file."),
         _count("after_trace_time", "info", 'A time stands for "after the end of the trace".'),
-        _count("unknown_machine", "notice", "The row names a machine that machine_events does not know."),
-        _count("orphan_instance", "notice", "The row names an instance that instance_events does not know."),
+        _count("unknown_machine", "notice", "The machine of the row is not in machine_events."),
+        _count("orphan_instance", "notice", "The instance of the row is not in instance_events."),
     )
 }
 """All reasons, by code."""

@@ -44,7 +44,7 @@ RESULT = declare(
     number("n_unplaceable", "1", "Mean number of tasks that fit no machine alone."),
     number("overcommit", "1", "Requests over the capacity of the machines in use.", nullable=True),
     flag("keeps_target", "Whether q kept the target where the choice was made."),
-    flag("is_on_front", "Whether none is better in machines and q."),
+    flag("is_on_front", "Whether no other is better in both machines and q."),
     flag("is_advised", "Whether this is the advice."),
     *_interval("saved_request", "fraction", "Machines saved against packing by request", nullable=True),
     *_interval("saved_maximum", "fraction", "Machines saved against packing by the maximum", nullable=True),
@@ -110,7 +110,7 @@ def advice(result: pa.Table) -> str:
     try:
         row = advised(result)
     except NotApplicable:
-        return f"No way of packing that was tried stays {promise}; allow more overflow or use larger machines."
+        return f"None of the packing methods stays {promise}; allow more overflow or use larger machines."
     text = (
         f"To stay {promise}, pack by {row['estimator']} {row['parameter']:g}: {row['machines']:.1f} machines "
         f"({row['machines_low']:.1f} … {row['machines_high']:.1f}) for {row['n_tasks']:,} tasks, "

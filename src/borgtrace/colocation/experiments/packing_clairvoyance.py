@@ -56,13 +56,13 @@ CLAIMS = from_source(
     "Janus & Rzadca, §5.5",
     Claim(
         "S1-observations-m",
-        "100 observations give gpa the machines of all (difference)",
+        "with 100 observations gpa needs as many machines as with all (difference)",
         at_most(0.03, "≈ 0"),
         lambda r: _loss(r, "m"),
     ),
     Claim(
         "S1-observations-q",
-        "100 observations give gpa (ρ ≥ .01) the overflow of all (difference)",
+        "with 100 observations gpa (ρ ≥ .01) overflows as often as with all (difference)",
         at_most(0.5, "≈ 0"),
         lambda r: _loss(r, "q"),
     ),

@@ -100,7 +100,7 @@ CLAIMS = (
     ),
     Claim(
         "memory-cpu-kept",
-        "convolution keeps its CPU promise beside a memory test (q ÷ ρ)",
+        "convolution meets its CPU target beside a memory test (q ÷ ρ)",
         at_most(1.02),
         lambda r: mean(r, "q_cpu", cpu="convolution 0.001") / 0.001,
     ),

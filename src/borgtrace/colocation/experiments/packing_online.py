@@ -125,13 +125,13 @@ CLAIMS = (
     ),
     Claim(
         "online-promise",
-        "gpa .01 keeps its promise without knowing the future (q ÷ ρ)",
+        "gpa .01 meets its target without knowing the future (q ÷ ρ)",
         at_most(1),
         lambda r: overflow(r, "gpa 0.01") / 0.01,
     ),
     Claim(
         "online-names",
-        "earlier tasks of a name beat the request as a guess (machine-hours, gpa .01)",
+        "earlier tasks of the same name predict better than the request (machine-hours, gpa .01)",
         below(1),
         lambda r: total(r, "machine_hours", "gpa 0.01") / total(r, "machine_hours", "gpa 0.01", "request"),
     ),

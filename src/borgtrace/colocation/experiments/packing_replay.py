@@ -110,13 +110,13 @@ def _ratio(result: pa.Table, judged_on: str, against: str) -> float:
 CLAIMS = (
     Claim(
         "replay-drift",
-        "independent draws tell the overflow of real windows (shuffled ÷ draws, gpa .01)",
+        "independent draws predict the overflow of real windows (shuffled ÷ draws, gpa .01)",
         between(0.67, 1.5, "≈ 1"),
         lambda r: _ratio(r, "shuffled", "draws"),
     ),
     Claim(
         "replay-together",
-        "tasks may be taken as independent (raw ÷ shuffled, gpa .01)",
+        "tasks can be treated as independent (raw ÷ shuffled, gpa .01)",
         between(0.67, 1.5, "≈ 1"),
         lambda r: _ratio(r, "raw", "shuffled"),
     ),

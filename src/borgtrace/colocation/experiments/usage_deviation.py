@@ -71,7 +71,7 @@ CLAIMS = from_source(
     ),
     Claim(
         "S1-fig2-everywhere",
-        "they do so over the whole range of tasks (share of the quantiles)",
+        "one-second samples vary more at all quantiles of tasks (share of the quantiles)",
         at_least(0.95, "≈ 1"),
         _share_above,
     ),
