@@ -280,7 +280,7 @@ def test_advice_takes_the_fewest_machines_that_keep_the_target(pool_with_request
     )
     found = advise(choosing, judging, target=0.01)
     (best,) = [candidate for candidate in found if candidate.is_advised]
-    assert best.keeps
+    assert best.keeps_target
     by_label = {candidate.estimator.label: candidate for candidate in found}
     assert best.machines.mean <= by_label["percentile 100"].machines.mean
     assert by_label["request 1"].saved_request == Interval(0.0, 0.0, 0.0)

@@ -58,7 +58,7 @@ class Candidate:
         Machines in use, with one of its own for every unplaceable task.
     q
         Share of overflows.
-    keeps
+    keeps_target
         Whether the upper end of q's interval met the target *where the choice was made*.
     is_on_front
         Whether no other candidate has both fewer machines and fewer overflows.
@@ -74,7 +74,7 @@ class Candidate:
     machines: Interval
     q: Interval
     n_unplaceable: float
-    keeps: bool
+    keeps_target: bool
     is_on_front: bool
     is_advised: bool
     overcommit: float | None

@@ -11,9 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from threading import Lock
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.colocation.pool import Column, Pool
@@ -149,6 +150,10 @@ class Instances:
         """Do `work` on every instance, `threads` at a time; answers come in order, the same whatever `threads`."""
         with ThreadPoolExecutor(max_workers=max(1, threads)) as workers:
             yield from workers.map(lambda number: work(self.make(number)), range(self.count))
+
+    def table(self, rows: Callable[[Instance], list[dict[str, Any]]]) -> pa.Table:
+        """Make some rows of every instance and put them into one table."""
+        return pa.Table.from_pylist([row for some in self.map(rows) for row in some])
 
 
 def split(pool: Pool, size: int, seed: int) -> tuple[Pool, Pool]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -91,65 +91,47 @@ class Options:
             raise UsageError("target", "not a probability", expected="above 0 and below 1", got=f"{self.target:g}")
 
 
-class Source(Protocol):
-    """Where the tasks of a study come from."""
-
-    @property
-    def name(self) -> str:
-        """Path or description, for messages."""
-        ...
-
-    def pool(self, options: Options) -> Pool:
-        """At most ``options.tasks`` tasks, drawn without replacement."""
-        ...
-
-    def require(self, *names: str) -> None:
-        """Raise NotApplicable where a table that the tasks are prepared from has no rows."""
-        ...
-
-    def machines(self) -> Numbers:
-        """Kinds of machines, as :func:`borgtrace.colocation.inventory.capacity_table`."""
-        ...
-
-    def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
-        """Say what a result comes from."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
-class _Stored:
-    """The long tasks of a store."""
+class StoredTasks:
+    """The long tasks of a store, prepared when first asked for."""
 
     tables: Tables
 
     @property
     def name(self) -> str:
+        """Path of the store."""
         return self.tables.name
 
     def pool(self, options: Options) -> Pool:
+        """At most ``options.tasks`` tasks, drawn without replacement."""
         return prepare(self.tables, options.tasks, options.seed, options.instantaneous)
 
     def require(self, *names: str) -> None:
+        """Raise NotApplicable where one of the tables has no rows."""
         self.tables.require(*names)
 
     def machines(self) -> Numbers:
+        """Kinds of machines of the cell: float64 (k, 3), see :func:`~borgtrace.colocation.inventory.capacity_table`."""
         return capacity_table(self.tables)
 
     def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
+        """Say what a result comes from."""
         return self.tables.provenance(parameters, seconds)
 
 
 @dataclass(frozen=True, eq=False)
-class _Given:
+class GivenTasks:
     """A pool that came from a file or from the generator."""
 
     whole: Pool
 
     @property
     def name(self) -> str:
+        """The pool's own description."""
         return self.whole.source
 
     def pool(self, options: Options) -> Pool:
+        """At most ``options.tasks`` of its tasks, drawn without replacement."""
         if options.tasks >= len(self.whole):
             return self.whole
         return self.whole.take(self.whole.sample(options.tasks, options.seed))
@@ -158,9 +140,11 @@ class _Given:
         """A pool has all that it needs."""
 
     def machines(self) -> Numbers:
+        """Kinds of machines as published for 2011: float64 (k, 3)."""
         return np.array(PUBLISHED)
 
     def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
+        """Say what a result comes from."""
         return Provenance(
             store=self.name,
             digest="",
@@ -197,14 +181,14 @@ class Study:
     True
     """
 
-    def __init__(self, pool: Pool | Source) -> None:
-        self.source: Source = _Given(pool) if isinstance(pool, Pool) else pool
+    def __init__(self, pool: Pool | StoredTasks) -> None:
+        self.source: StoredTasks | GivenTasks = GivenTasks(pool) if isinstance(pool, Pool) else pool
         self._made: dict[Hashable, Any] = {}
 
     @classmethod
     def of_store(cls, store: Tables | Store | str | Path, engine: str | None = None) -> Study:
         """Study the long tasks of a store (open, a path, or its tables on an engine), prepared when first asked for."""
-        return cls(_Stored(store if isinstance(store, Tables) else EngineTables.of(store, engine)))
+        return cls(StoredTasks(store if isinstance(store, Tables) else EngineTables.of(store, engine)))
 
     def pool(self, options: Options) -> Pool:
         """Return the tasks of the study, at most as many as asked for.

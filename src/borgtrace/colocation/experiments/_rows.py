@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from borgtrace.colocation.quality import overflow_counts
+from borgtrace.placement import Packing
 from borgtrace.recipe import NotApplicable
 
 Row = dict[str, Any]
@@ -51,6 +54,28 @@ def overflow(rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, /, **wanted:
     if not trials:
         raise NotApplicable(reason)
     return float(sum(row["overflows"] for row in found) / trials)
+
+
+def replayed(packings: Sequence[Packing], judged: Mapping[str, NDArray[np.float32]]) -> Iterator[tuple[int, Row]]:
+    """Judge packings by several kinds of usage of their tasks.
+
+    Parameters
+    ----------
+    packings
+        P packings of n tasks.
+    judged
+        Usage by kind, float32 (n, T) each.
+
+    Yields
+    ------
+    int, dict
+        Number of the packing, and its columns ``judged_on``, ``m_abs``, ``overflows`` and ``trials``.
+    """
+    for kind, values in judged.items():
+        counts = overflow_counts(values, packings).sum(axis=1)
+        for k, packing in enumerate(packings):
+            trials = packing.n_bins * values.shape[1]
+            yield k, {"judged_on": kind, "m_abs": packing.n_bins, "overflows": int(counts[k]), "trials": trials}
 
 
 def ratio(numerator: float, divisor: float, reason: str = "no overflow to compare with") -> float:

@@ -83,7 +83,9 @@ def plot(result: pa.Table) -> Any:
         y=axis("deviation", "standard deviation"),
     )
     shade = axis("n_tasks", "tasks", scale={"type": "log", "scheme": "blues"})
-    chart.add(rect(), x2="mean_end", y2="deviation_end", color=shade).add(line(color="#e4572e"), y="line")
+    chart.add(rect(), x2="mean_end", y2="deviation_end", color=shade).add(
+        line(color="#e4572e"), y=axis("line", "standard deviation")
+    )
     return chart.facet(column="series").draw("Deviation over mean of each task", width=250)
 
 

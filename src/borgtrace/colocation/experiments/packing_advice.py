@@ -67,15 +67,9 @@ def _judged(study: Study, options: Options) -> pa.Table:
 
 
 def _row(found: Candidate) -> Row:
-    row: Row = {
-        "estimator": found.estimator.name,
-        "parameter": float(found.estimator.parameter),
-        "n_unplaceable": found.n_unplaceable,
-        "overcommit": found.overcommit,
-        "keeps_target": found.keeps,
-        "is_on_front": found.is_on_front,
-        "is_advised": found.is_advised,
-    }
+    row: Row = {"estimator": found.estimator.name, "parameter": float(found.estimator.parameter)}
+    for name in ("n_unplaceable", "overcommit", "keeps_target", "is_on_front", "is_advised"):
+        row[name] = getattr(found, name)
     for name in ("machines", "q", "saved_request", "saved_maximum"):
         row |= _ends(name, getattr(found, name))
     return row

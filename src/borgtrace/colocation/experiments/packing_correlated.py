@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from borgtrace.colocation.experiment import experiment
 from borgtrace.colocation.experiments._charts import OVERFLOW, from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS, N_TASKS, OVERFLOWS, TRIALS
-from borgtrace.colocation.experiments._rows import Row, mean, overflow, ratio
-from borgtrace.colocation.quality import overflow_counts
+from borgtrace.colocation.experiments._rows import Row, mean, overflow, ratio, replayed
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.colocation.study import Options, Study
 from borgtrace.placement import Estimator, Observation, pack
@@ -57,35 +56,20 @@ def compute(study: Study, options: Options) -> pa.Table:
         after = np.ascontiguousarray(inst[order, half:])
         jobs = np.unique(pool.job[span.tasks[order]], return_inverse=True)[1].astype(np.int64)
         judged = {"raw": after, "shuffled": shuffled(after, options.seed + k)}
-        rows += _rows(seen, jobs, judged, k)
+        common = {"instance": k, "n_tasks": len(after), "hours": after.shape[1] / 12}
+        rows += [row | common for row in _rows(seen, jobs, judged)]
     return pa.Table.from_pylist(rows)
 
 
-def _rows(
-    seen: Observation, jobs: NDArray[np.int64], judged: Mapping[str, NDArray[np.float32]], instance: int
-) -> list[Row]:
+def _rows(seen: Observation, jobs: NDArray[np.int64], judged: Mapping[str, NDArray[np.float32]]) -> list[Row]:
     ways: list[tuple[Estimator, bool]] = [
         (kind(target), apart) for kind in (Gpa, CovarianceGpa) for target in TARGETS for apart in (False, True)
     ]
     packings = [pack(e, seen, groups=jobs if apart else None) for e, apart in ways]
     rows = []
-    for name, values in judged.items():
-        counts = overflow_counts(values, packings).sum(axis=1)
-        for (estimator, apart), packing, overflows in zip(ways, packings, counts, strict=True):
-            rows.append(
-                {
-                    "estimator": estimator.name,
-                    "target": estimator.parameter,
-                    "is_apart": apart,
-                    "judged_on": name,
-                    "instance": instance,
-                    "n_tasks": len(values),
-                    "hours": values.shape[1] / 12,
-                    "m_abs": packing.n_bins,
-                    "overflows": int(overflows),
-                    "trials": packing.n_bins * values.shape[1],
-                }
-            )
+    for k, row in replayed(packings, judged):
+        estimator, apart = ways[k]
+        rows.append({"estimator": estimator.name, "target": estimator.parameter, "is_apart": apart, **row})
     return rows
 
 

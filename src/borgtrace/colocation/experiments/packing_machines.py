@@ -52,8 +52,7 @@ def ways() -> list[Estimator]:
 def compute(study: Study, options: Options) -> pa.Table:
     """Pack onto unequal machines with every estimator, packer and order."""
     table = parse_mix(options.mix) if options.mix else study.source.machines()
-    rows = study.instances(options).map(lambda instance: _rows(instance, table, options.seed))
-    return pa.Table.from_pylist([row for some in rows for row in some])
+    return study.instances(options).table(lambda instance: _rows(instance, table, options.seed))
 
 
 def in_order(inventory: NDArray[np.float64], order: str) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ from borgtrace.colocation.study import Options, Study
 from borgtrace.placement import Estimator, Observation, fit, pack_fitted, parse_packer
 from borgtrace.placement.estimators import Average, Convolution, Gpa, MultiResource, Percentile
 from borgtrace.recipe import Claim, NotApplicable
-from borgtrace.recipe.charts import Plot, added, box
+from borgtrace.recipe.charts import Plot, added, axis, box
 from borgtrace.recipe.columns import count, declare, label, share
 from borgtrace.recipe.criteria import at_most, equals
 
@@ -51,8 +51,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     if study.pool(options).memory is None:
         raise NotApplicable("no memory was observed")
     drawn = study.instances(options)
-    rows = drawn.map(lambda instance: _rows(instance, drawn))
-    return pa.Table.from_pylist([row for some in rows for row in some])
+    return drawn.table(lambda instance: _rows(instance, drawn))
 
 
 def _rows(instance: Instance, drawn: Instances) -> list[Row]:
@@ -87,7 +86,8 @@ def plot(result: pa.Table) -> Any:
         tests=lambda row: f"{row['cpu']}, memory {row['memory']}",
         m=lambda row: row["m_abs"] / row["lower_bound"],
     )
-    chart = Plot(rows, RESULT, x=from_data("m", "machines ÷ lower bound"), y="tests", color="packer", yOffset="packer")
+    x, y = from_data("m", "machines ÷ lower bound"), axis("tests", axis={"labelLimit": 300})
+    chart = Plot(rows, RESULT, x=x, y=y, color="packer", yOffset="packer")
     return chart.add(box()).draw("CPU and memory together", height=None)
 
 

@@ -12,12 +12,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from borgtrace.colocation.experiment import experiment
 from borgtrace.colocation.experiments._charts import WIDTH
 from borgtrace.colocation.experiments._columns import INSTANCE, LABEL, M_ABS, N_TASKS, OVERFLOWS, TRIALS
-from borgtrace.colocation.experiments._rows import Row, overflow, ratio
-from borgtrace.colocation.quality import lower_bound, overflow_counts
+from borgtrace.colocation.experiments._rows import Row, overflow, ratio, replayed
+from borgtrace.colocation.quality import lower_bound
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.colocation.study import Options, Study
 from borgtrace.placement import Estimator, Observation, pack
@@ -63,25 +64,13 @@ def compute(study: Study, options: Options) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def _rows(judged: dict[str, np.ndarray]) -> list[Row]:
+def _rows(judged: dict[str, NDArray[np.float32]]) -> list[Row]:
     """Pack by the draws; judge by each kind of evaluation."""
-    seen, bound = Observation(judged["draws"]), lower_bound(judged["draws"])
-    packings = [pack(estimator, seen) for estimator in ways()]
+    seen, bound, tried = Observation(judged["draws"]), lower_bound(judged["draws"]), ways()
     rows = []
-    for name, values in judged.items():
-        counts = overflow_counts(values, packings).sum(axis=1)
-        for estimator, packing, overflows in zip(ways(), packings, counts, strict=True):
-            rows.append(
-                {
-                    "estimator": estimator.label,
-                    "judged_on": name,
-                    "target": estimator.parameter if estimator.targets else None,
-                    "m_abs": packing.n_bins,
-                    "m": packing.n_bins / bound,
-                    "overflows": int(overflows),
-                    "trials": packing.n_bins * values.shape[1],
-                }
-            )
+    for k, row in replayed([pack(estimator, seen) for estimator in tried], judged):
+        target = tried[k].parameter if tried[k].targets else None
+        rows.append({"estimator": tried[k].label, "target": target, "m": row["m_abs"] / bound, **row})
     return rows
 
 

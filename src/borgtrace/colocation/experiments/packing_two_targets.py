@@ -50,8 +50,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     """Pack production and best-effort tasks in three ways."""
     pool = study.pool(options)
     is_production, classes = production(pool.priority, pool.generation, pool.job, options.seed)
-    rows = study.instances(options).map(lambda instance: _rows(instance, is_production[instance.tasks], classes))
-    return pa.Table.from_pylist([row for some in rows for row in some])
+    return study.instances(options).table(lambda instance: _rows(instance, is_production[instance.tasks], classes))
 
 
 def production(

@@ -73,9 +73,10 @@ def plot(result: pa.Table) -> Any:
     """Draw each histogram and its normal density."""
     rows = added(result, middle=lambda row: (row["low"] + row["high"]) / 2, sample=lambda row: f"{row['size']} tasks")
     chart = Plot(rows, RESULT)
-    x, y = from_data("low", "total CPU usage [machines]"), axis("density", "density")
-    chart.add(rect(color=SERIES_COLOURS["avg"]), x=x, x2="high", y=y, y2=0)
-    chart.add(line(color=SERIES_COLOURS["inst"]), x="middle", y="normal_density")
+    usage, density = "total CPU usage [machines]", "density"
+    cell = rect(color=SERIES_COLOURS["avg"])
+    chart.add(cell, x=from_data("low", usage), x2="high", y=axis("density", density), y2=0)
+    chart.add(line(color=SERIES_COLOURS["inst"]), x=axis("middle", usage), y=axis("normal_density", density))
     chart.facet(column="sample", independent=("x", "y"))
     return chart.draw("Total usage of random tasks", width=190, height=170)
 

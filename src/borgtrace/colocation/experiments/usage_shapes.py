@@ -9,19 +9,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import numba
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation._shapes import window_shapes
 from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
 from borgtrace.colocation.experiments._rows import Row
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.study import Options, Study
+from borgtrace.kernels.compiled import compiled
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.charts import Plot, area, axis
 from borgtrace.recipe.columns import declare, label, share, whole
 from borgtrace.recipe.criteria import at_least, at_most, below
+
+Shares = NDArray[np.float32]
+Index = NDArray[np.int64]
 
 CELLS, CLUSTERS, STARTS = 100, 16, 4
 RESULT = declare(
@@ -35,7 +39,20 @@ RESULT = declare(
 )
 
 
-def histograms(pool: Pool) -> NDArray[np.float32]:
+@compiled(parallel=True)
+def _fill_shares(values: Shares, offsets: Index, weights: Index, shares: Shares) -> None:
+    cells = shares.shape[1]
+    for i in numba.prange(shares.shape[0]):
+        counts, total = np.zeros(cells, np.int64), 0
+        for k in range(offsets[i], offsets[i + 1]):
+            weight = weights[k] if weights.size else 1
+            counts[min(int(np.float64(values[k]) * cells), cells - 1)] += weight
+            total += weight
+        for cell in range(cells):
+            shares[i, cell] = counts[cell] / total
+
+
+def histograms(pool: Pool) -> Shares:
     """Share of each task's samples per cell, float32 (n, 100); windows weigh by length where draws do.
 
     Examples
@@ -45,7 +62,10 @@ def histograms(pool: Pool) -> NDArray[np.float32]:
     >>> np.flatnonzero(histograms(pool)[0]).tolist()
     [0, 99]
     """
-    return window_shapes(pool.inst, pool.offsets, CELLS, pool.weights)
+    shares = np.empty((len(pool), CELLS), np.float32)
+    weights = np.empty(0, np.int64) if pool.weights is None else pool.weights
+    _fill_shares(pool.inst, pool.offsets, weights, shares)
+    return shares
 
 
 def compute(study: Study, options: Options) -> pa.Table:

@@ -1,6 +1,6 @@
 """Estimators: fit tests for tasks that share a machine, one small class in one file each.
 
-To add one, write a subclass of :class:`Estimator` in a new module here and decorate it with ``@register``; the
+To add one, write a subclass of :class:`Estimator` with a name in a new module here; the
 contract suite, the experiments and the command line find it by itself.
 """
 

@@ -9,7 +9,6 @@ import numpy as np
 from borgtrace.placement.estimators._features import angles
 from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.estimators.registry import register
 from borgtrace.placement.types import Row, add_kernel, slack_kernel
 
 
@@ -20,7 +19,6 @@ def hoeffding_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> fl
     return capacity[0] - state[0] - item[0] - margin
 
 
-@register
 class Hoeffding(TargetEstimator):
     """Hoeffding's inequality: only means and ranges of the tasks matter.
 
@@ -58,7 +56,6 @@ def add_with_peak(state: Row, item: Row) -> None:
     state[2] = max(state[2], item[2])
 
 
-@register
 class Bernstein(TargetEstimator):
     """Bernstein's inequality: means, variances, and the highest peak above a mean.
 
@@ -88,7 +85,6 @@ def chernoff_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> flo
     return parameters[0] - math.exp(lowest)
 
 
-@register
 class Chernoff(TargetEstimator):
     """Chernoff's bound from the tasks' whole distributions: the tightest of the exponential ones.
 

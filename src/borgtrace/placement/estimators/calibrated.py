@@ -9,13 +9,11 @@ import numpy as np
 
 from borgtrace.placement.estimators.estimator import Estimator, Numbers, Qualities
 from borgtrace.placement.estimators.gpa import Gpa
-from borgtrace.placement.estimators.registry import register
 
 ROUNDS, RUNGS = 4, 12
 """Refinements of the search, and targets tried in each: the target is found to within 0.2 %."""
 
 
-@register
 @dataclass(frozen=True)
 class CalibratedGpa(Gpa):
     """Gaussian Percentile Approximation, told a stricter target than the one it has to keep.

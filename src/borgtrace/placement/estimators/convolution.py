@@ -6,7 +6,6 @@ import numpy as np
 
 from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
 from borgtrace.placement.estimators.observation import CELLS, Observation
-from borgtrace.placement.estimators.registry import register
 from borgtrace.placement.types import Row, add_kernel, slack_kernel
 
 _ROUNDING = 1e-12  # of cumulative probabilities: a machine filled to exactly ρ is not refused outright
@@ -52,7 +51,6 @@ def convolve(state: Row, item: Row) -> None:
     state[3:] = joined
 
 
-@register
 class Convolution(TargetEstimator):
     """Probability of overflow by exact convolution, from the tasks' whole distributions.
 

@@ -9,7 +9,6 @@ from scipy.special import ndtri
 
 from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.estimators.registry import register
 from borgtrace.placement.types import Row, slack_kernel
 
 
@@ -29,7 +28,6 @@ def cornish_fisher_slack(state: Row, item: Row, capacity: Row, parameters: Row) 
     return room - deviation * quantile
 
 
-@register
 class CornishFisher(TargetEstimator):
     """Quantile of the sum from its first four cumulants, which add up over independent tasks.
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.estimators.registry import register
 from borgtrace.placement.types import Row, add_kernel, slack_kernel
 
 
@@ -43,7 +42,6 @@ def add_with_covariance(state: Row, item: Row) -> None:
         state[t] += item[t]
 
 
-@register
 class CovarianceGpa(TargetEstimator):
     """Gaussian approximation with Var Σ = Σσ² + 2 Σ cov, the covariances from simultaneous series.
 

@@ -17,6 +17,8 @@ from borgtrace.placement.types import Add, Slack, add_sums
 
 Numbers = NDArray[np.float64]
 Qualities = Callable[[Sequence["Estimator"]], list[float]]
+KINDS: dict[str, type[Estimator]] = {}
+"""Listed estimators by name, as far as their modules have been imported."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class Estimator(ABC):
         Whether ``slack`` is the target less the predicted probability of overflow.
     needs_more
         Whether it shows its worth only with more than observed values: requests, series, classes.
+    is_listed
+        Whether users can ask for it by name: not where it is made of other estimators.
     slack, add
         See :mod:`borgtrace.placement.types`.
     """
@@ -59,8 +63,16 @@ class Estimator(ABC):
     targets: ClassVar[bool] = False
     predicts: ClassVar[bool] = False
     needs_more: ClassVar[bool] = False
+    is_listed: ClassVar[bool] = True
     slack: ClassVar[Slack]
     add: ClassVar[Add] = staticmethod(add_sums)
+
+    def __init_subclass__(cls) -> None:
+        """List every class with a name of its own."""
+        if "name" in cls.__dict__ and cls.is_listed:
+            if cls.name in KINDS:
+                raise ValueError(f"two estimators are called {cls.name}")
+            KINDS[cls.name] = cls
 
     def __post_init__(self) -> None:
         is_top = self.includes_high and self.parameter == self.high

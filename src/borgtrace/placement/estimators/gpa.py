@@ -9,7 +9,6 @@ import numpy as np
 from borgtrace.placement._gaussian import fit_bin
 from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.estimators.registry import register
 from borgtrace.placement.types import Row, slack_kernel
 
 
@@ -19,7 +18,6 @@ def gaussian_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> flo
     return fit_bin(capacity[0] - state[0] - item[0], state[1] + item[1], parameters[0])
 
 
-@register
 class Gpa(TargetEstimator):
     """Gaussian Percentile Approximation (Janus & Rzadca, SoCC'17, Algorithm 1).
 

@@ -39,6 +39,7 @@ class MultiResource(Estimator):
     name = "multi-resource"
     symbol = "ρ"
     about = "one test for CPU and one for memory"
+    is_listed = False
 
     @classmethod
     def of(cls, cpu: Estimator, memory: Estimator, memory_capacity: float = 1.0) -> MultiResource:

@@ -1,4 +1,4 @@
-"""The list of estimators: each module of this package registers its own."""
+"""The list of estimators: the named classes of all modules of this package."""
 
 from __future__ import annotations
 
@@ -6,21 +6,9 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import TypeVar
 
 from borgtrace.errors import UsageError
-from borgtrace.placement.estimators.estimator import Estimator
-
-Kind = TypeVar("Kind", bound=type[Estimator])
-_KINDS: dict[str, type[Estimator]] = {}
-
-
-def register(kind: Kind) -> Kind:
-    """Add an estimator class to the list, under its name (a decorator)."""
-    if kind.name in _KINDS:
-        raise ValueError(f"two estimators are called {kind.name}")
-    _KINDS[kind.name] = kind
-    return kind
+from borgtrace.placement.estimators.estimator import KINDS, Estimator
 
 
 def estimators() -> dict[str, type[Estimator]]:
@@ -32,12 +20,12 @@ def estimators() -> dict[str, type[Estimator]]:
     'ρ'
     """
     _find()
-    return dict(sorted(_KINDS.items()))
+    return dict(sorted(KINDS.items()))
 
 
 @cache
 def _find() -> None:
-    """Import the modules of this package, once: each registers its own."""
+    """Import the modules of this package, once: its classes list themselves."""
     for module in iter_modules([str(Path(__file__).parent)]):
         import_module(f"{__package__}.{module.name}")
 

@@ -9,7 +9,6 @@ import numpy as np
 from borgtrace.placement.estimators._features import angles
 from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.estimators.registry import register
 from borgtrace.placement.types import Row, slack_kernel
 
 
@@ -58,7 +57,6 @@ def saddlepoint_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> 
     return target - min(max(tail, 0.0), 1.0)
 
 
-@register
 class Saddlepoint(TargetEstimator):
     """Saddlepoint approximation of the overflow probability, from the tasks' whole distributions.
 

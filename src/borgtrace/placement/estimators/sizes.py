@@ -9,7 +9,6 @@ import numpy as np
 from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.estimator import Estimator, Numbers
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.estimators.registry import register
 from borgtrace.placement.types import Row, slack_kernel
 
 
@@ -33,7 +32,6 @@ class SizeEstimator(Estimator):
         return self.sizes(observed)[:, None].copy()
 
 
-@register
 class Average(SizeEstimator):
     """Every task takes its mean times a safety factor f (the paper's "av").
 
@@ -53,7 +51,6 @@ class Average(SizeEstimator):
         return self.parameter * observed.mean
 
 
-@register
 class Cantelli(SizeEstimator):
     """Every task takes its mean plus b standard deviations (Hwang & Pedram; the paper's "Cantelli").
 
@@ -76,7 +73,6 @@ class Cantelli(SizeEstimator):
         return observed.mean + self.parameter * observed.std
 
 
-@register
 class Percentile(SizeEstimator):
     """Every task takes a percentile of what it was seen to use (the paper's "perc"), linear between values.
 
@@ -98,7 +94,6 @@ class Percentile(SizeEstimator):
         return observed.percentile(self.parameter)
 
 
-@register
 class Request(SizeEstimator):
     """Every task takes its request ÷ o: o = 1 keeps every promise, o = 1.5 overcommits machines by half.
 

@@ -8,7 +8,6 @@ import numpy as np
 
 from borgtrace.placement.estimators.estimator import Estimator, Numbers
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.estimators.registry import register
 from borgtrace.placement.types import Row, slack_kernel
 
 RATIO = 50.0
@@ -29,7 +28,6 @@ def two_target_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> f
     return least
 
 
-@register
 class TwoTargets(Estimator):
     """GPA with one target for production tasks and a laxer one for everything on the machine.
 
