@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from borgtrace.colocation._samples import draw_subsets, prefix_means
-from borgtrace.kernels.draws import task_keys
+from borgtrace.kernels.hashing import task_keys
 
 
 @pytest.mark.parametrize(("n", "size"), [(5, 5), (5, 1), (1000, 40)])

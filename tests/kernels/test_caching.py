@@ -76,7 +76,7 @@ def test_an_edit_of_what_a_function_calls_or_names_is_seen(tmp_path: Path, inlin
 def test_an_edit_of_an_inlined_function_of_ours_gives_new_numbers(tmp_path: Path) -> None:
     copy = shutil.copytree(PACKAGE, tmp_path / "borgtrace", ignore=shutil.ignore_patterns("__pycache__"))
     code = (
-        "import numpy as np; from borgtrace.kernels.draws import task_keys; ids = np.arange(3); "
+        "import numpy as np; from borgtrace.kernels.hashing import task_keys; ids = np.arange(3); "
         "print(task_keys(1, ids, ids).tolist())"
     )
     before = _python(code, tmp_path, tmp_path)

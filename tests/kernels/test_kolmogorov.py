@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from borgtrace.kernels.draws import task_keys
+from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, ks_steps, window_pairs
 
 

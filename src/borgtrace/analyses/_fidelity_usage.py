@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._fidelity import Floats, Measures, Units, column, moment, quantile, ratio, words
 from borgtrace.analyses._windows import peaks_of_request, task_tiers
-from borgtrace.kernels.draws import task_keys
+from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
 from borgtrace.recipe import Tables
 from borgtrace.schema.time import WINDOW

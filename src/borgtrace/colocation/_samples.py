@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.kernels.compiled import compiled
-from borgtrace.kernels.draws import Keys
-from borgtrace.kernels.hashing import hashed
+from borgtrace.kernels.hashing import Keys, hashed
 
 Index = NDArray[np.int64]
 _S32 = np.uint64(32)

@@ -13,9 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from borgtrace.colocation._draws import draw_quantiles, draw_uniform, draw_weighted
 from borgtrace.colocation._moments import window_moments
 from borgtrace.errors import UsageError
-from borgtrace.kernels.draws import draw_quantiles, draw_uniform, draw_weighted, task_keys
+from borgtrace.kernels.hashing import task_keys
 
 Column = Literal["inst", "avg", "memory"]
 Instantaneous = Literal["sampled", "histogram"]

@@ -141,3 +141,29 @@ def scale(series: Series, offset: float, divisor: float, mask: NDArray[np.uint8]
         value = series[i]
         mask[i] = np.uint8(value == value)  # noqa: PLR0124 - NaN is not equal to itself
         series[i] = np.float32((np.float64(value) - offset) / divisor)
+
+
+@compiled(makes_arrays=False)
+def take_columns(columns: tuple[Index, ...], index: Index, out: Index) -> None:
+    """Fill row i of `out` with element ``index[i]`` of each column: far places are fetched side by side.
+
+    Parameters
+    ----------
+    columns
+        Each of shape (n,).
+    index
+        Shape (k,).
+    out
+        Output, shape (k, columns).
+
+    Examples
+    --------
+    >>> out = np.empty((2, 2), np.int64)
+    >>> take_columns((np.array([1, 2, 3]), np.array([10, 20, 30])), np.array([2, 0]), out)
+    >>> out.tolist()
+    [[3, 30], [1, 10]]
+    """
+    for i in range(index.size):
+        row, place = np.uint64(i), np.uint64(index[i])
+        for k in range(len(columns)):
+            out[row, np.uint64(k)] = columns[k][place]

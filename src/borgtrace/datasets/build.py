@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from borgtrace.datasets import metadata
 from borgtrace.datasets._buffers import reused_array
-from borgtrace.datasets._series import scale
+from borgtrace.datasets._series import scale, take_columns
 from borgtrace.datasets.features import series_features, static_features
 from borgtrace.datasets.formats import FORMATS, IDENTITY, FeatureNames, TraceArrays, side_by_side, suffix_of
 from borgtrace.datasets.gathering import POINTS, Gatherer, spans
@@ -25,7 +25,6 @@ from borgtrace.datasets.scaling import Scaling, measure_running, measure_series,
 from borgtrace.datasets.shards import default_shards, md5_prefixes, shard_name, shard_numbers
 from borgtrace.datasets.trace_index import TraceIndex, select_traces
 from borgtrace.errors import UsageError
-from borgtrace.kernels.gather import take_columns
 from borgtrace.storage import check_free, new_folder
 
 if TYPE_CHECKING:

@@ -8,8 +8,11 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from borgtrace.kernels.compiled import compiled
+
+Keys = NDArray[np.uint64]
 
 GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 """2⁶⁴ divided by the golden ratio, made odd: its multiples visit all 64-bit numbers, evenly spread."""
@@ -30,3 +33,35 @@ def finalized(z: np.uint64) -> np.uint64:
 def hashed(key: np.uint64, counter: np.uint64) -> np.uint64:
     """Return number `counter` of the random sequence `key`."""
     return finalized(key + counter * GOLDEN)
+
+
+@compiled()
+def _mixed(seed: np.uint64, collection: Keys, instance: Keys, keys: Keys) -> None:
+    one = np.uint64(1)
+    for i in range(keys.size):
+        keys[i] = hashed(hashed(hashed(seed, one) ^ collection[i], one) ^ instance[i], one)
+
+
+def task_keys(seed: int, collection_id: NDArray[np.int64], instance_index: NDArray[np.int64]) -> Keys:
+    """Give each task the key of its own random sequence.
+
+    Parameters
+    ----------
+    seed
+        Any int; taken modulo 2⁶⁴.
+    collection_id, instance_index
+        Identity of the tasks, shape (n,).
+
+    Returns
+    -------
+    uint64 array of shape (n,)
+
+    Examples
+    --------
+    >>> ids = np.array([7, 8])
+    >>> bool(task_keys(0, ids, ids)[1] == task_keys(0, ids[1:], ids[1:])[0])
+    True
+    """
+    keys = np.empty(len(collection_id), np.uint64)
+    _mixed(np.uint64(seed % 2**64), collection_id.astype(np.uint64), instance_index.astype(np.uint64), keys)
+    return keys

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.errors import UsageError
-from borgtrace.kernels.gather import find_row, find_rows, gather_runs
+from borgtrace.store._task_lookup import find_row, find_rows, gather_runs
 from borgtrace.store.columns import TRACE_COLUMNS, add_array
 from borgtrace.store.layout import Layout
 

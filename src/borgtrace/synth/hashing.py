@@ -2,7 +2,8 @@
 
 Every random quantity of a synthetic trace is a hash of (seed, what it is for, whose, when).  So a
 part, a block or a task can be generated alone, in any order and on any number of processes, and the
-bytes stay the same.  The mixer is the finalizer of SplitMix64 (Steele, Lea & Flood, OOPSLA 2014).
+bytes stay the same.  The mixer is SplitMix64's
+(:mod:`borgtrace.kernels.hashing`).
 """
 
 from __future__ import annotations
@@ -13,20 +14,15 @@ from typing import Final
 import numpy as np
 
 from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.hashing import GOLDEN, MIX_2, finalized
 
-_GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2: Final = np.uint64(0x94D049BB133111EB)
 _TO_UNIT: Final = 2.0**-53
 
 
 @compiled(inline=True)
 def mix(key: np.uint64, word: np.uint64) -> np.uint64:
     """Return a 64-bit hash of a key and one more word."""
-    z = key ^ (word * _GOLDEN + _MIX_2)
-    z = (z ^ (z >> np.uint64(30))) * _MIX_1
-    z = (z ^ (z >> np.uint64(27))) * _MIX_2
-    return z ^ (z >> np.uint64(31))
+    return finalized(key ^ (word * GOLDEN + MIX_2))
 
 
 @compiled(inline=True)

@@ -21,7 +21,7 @@ from borgtrace.colocation.experiments._columns import spread, spread_columns
 from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.study import Options, Study
-from borgtrace.kernels.draws import task_keys
+from borgtrace.kernels.hashing import task_keys
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.charts import axis
 from borgtrace.recipe.columns import count, declare

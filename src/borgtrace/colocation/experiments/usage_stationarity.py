@@ -17,7 +17,7 @@ from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
 from borgtrace.colocation.experiments._rows import value
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.study import Options, Study
-from borgtrace.kernels.draws import task_keys
+from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.charts import Plot, added, axis, bar

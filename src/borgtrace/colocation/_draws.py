@@ -12,46 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.kernels.compiled import compiled
-from borgtrace.kernels.hashing import hashed
+from borgtrace.kernels.hashing import Keys, hashed
 
 _S32 = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 
-Keys = NDArray[np.uint64]
 Values = NDArray[np.float32]
 Index = NDArray[np.int64]
-
-
-@compiled()
-def _mixed(seed: np.uint64, collection: Keys, instance: Keys, keys: Keys) -> None:
-    one = np.uint64(1)
-    for i in range(keys.size):
-        keys[i] = hashed(hashed(hashed(seed, one) ^ collection[i], one) ^ instance[i], one)
-
-
-def task_keys(seed: int, collection_id: Index, instance_index: Index) -> Keys:
-    """Give each task the key of its own random sequence.
-
-    Parameters
-    ----------
-    seed
-        Any int; taken modulo 2⁶⁴.
-    collection_id, instance_index
-        Identity of the tasks, shape (n,).
-
-    Returns
-    -------
-    uint64 array of shape (n,)
-
-    Examples
-    --------
-    >>> ids = np.array([7, 8])
-    >>> bool(task_keys(0, ids, ids)[1] == task_keys(0, ids[1:], ids[1:])[0])
-    True
-    """
-    keys = np.empty(len(collection_id), np.uint64)
-    _mixed(np.uint64(seed % 2**64), collection_id.astype(np.uint64), instance_index.astype(np.uint64), keys)
-    return keys
 
 
 @compiled(inline=True)
@@ -71,8 +38,9 @@ def _window(ends: Index, ticket: np.uint64) -> int:
 def draw_uniform(values: Values, offsets: Index, tasks: Index, keys: Keys, out: Values) -> None:
     """Fill row i of `out` with draws from task ``tasks[i]``, all its windows alike.
 
-    `values` and `offsets` are CSR; `keys` comes from :func:`task_keys` (one per row of `out`).  The window of
-    a draw depends on the key and the column only: two calls over two value arrays draw the same windows.
+    `values` and `offsets` are CSR; `keys` comes from :func:`borgtrace.kernels.hashing.task_keys` (one per row of
+    `out`).  The window of a draw depends on the key and the column only: two calls over two value arrays draw the
+    same windows.
     The multiply-shift reduction favours no window by more than n/2³².
     """
     for i in numba.prange(tasks.size):
