@@ -72,6 +72,7 @@ def test_files_without_a_trace_are_read_as_nothing(tmp_path: Path, output_format
     assert len(training.files) == 16
     assert sum(file.records for file in training.files) == 3
     assert sum(file.records == 0 for file in training.files) >= 13
+    assert len(training.paths) == sum(file.records > 0 for file in training.files), "empty files are not opened"
     assert sorted(training.load().identity[:, 2].tolist()) == [5, 6, 7]
     assert sorted(length for batch in training.batches(9) for length in batch.lengths.tolist()) == [5, 6, 7]
 
