@@ -51,23 +51,23 @@ def usage(generation, machines, hours):
     """Print the rows per second of usage alone beside those of compressing its bytes."""
     from isal import igzip, isal_zlib
 
-    from borgtrace.synth.generate import _usage_part
     from borgtrace.synth.machines import draw_machines
     from borgtrace.synth.options import Options
     from borgtrace.synth.part_bounds import part_bounds
-    from borgtrace.synth.profiles import PROFILE_2011, PROFILE_2019
+    from borgtrace.synth.profiles import PROFILES
     from borgtrace.synth.simulation import Simulation
-    from borgtrace.synth.usage import windows_of
+    from borgtrace.synth.usage_part import usage_part
+    from borgtrace.synth.usage_windows import windows_of
 
     options = Options(generation, machines, hours)
-    profile = PROFILE_2011 if generation == "2011" else PROFILE_2019
+    profile = PROFILES[generation]
     bounds = part_bounds(hours)
     cell = draw_machines(profile, machines, options.draw_seed)
     segments = list(Simulation(profile, cell, hours, options.draw_seed, bounds).segments())
-    _usage_part(windows_of(segments[0], cell.ids), options)  # compile
+    usage_part(windows_of(segments[0], cell.ids), options)  # compile
     busy = alone = rows = size = 0
     for segment in segments:
-        spent, part = best(lambda segment=segment: _usage_part(windows_of(segment, cell.ids), options))
+        spent, part = best(lambda segment=segment: usage_part(windows_of(segment, cell.ids), options))
         busy += spent
         rows += int(part.tally[:, 0].sum())
         for piece in part.pieces.values():

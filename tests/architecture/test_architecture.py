@@ -17,13 +17,12 @@ OPEN_CIRCLES: tuple[frozenset[str], ...] = (
     frozenset(f"borgtrace.colocation.{name}" for name in ("pool", "pool_file", "preparation", "synthetic")),
 )
 OPEN_PRIVATE = frozenset({"borgtrace.cli._experiments"})
-OPEN_LARGE = frozenset({"profiles.py", "usage2019.py"})
+OPEN_LARGE: frozenset[str] = frozenset()
 OPEN_COMPARISONS = frozenset(
     {
         *(f"borgtrace.analyses.{name}" for name in ("_dependencies", "_windows", "fidelity", "sampling_period")),
         "borgtrace.colocation.preparation",
         "borgtrace.lifecycle.order",
-        *(f"borgtrace.synth.{name}" for name in ("fault_injection", "generate", "number_text", "options", "workload")),
     }
 )
 

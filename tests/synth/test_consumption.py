@@ -13,10 +13,10 @@ from borgtrace.synth.draws import BalancedStrata, Stratified
 from borgtrace.synth.hashing import generator
 from borgtrace.synth.jobs import JobRequest
 from borgtrace.synth.machines import draw_machines
-from borgtrace.synth.profiles import PROFILE_2011, PROFILE_2019
+from borgtrace.synth.profiles import GOOGLE_2011, GOOGLE_2019
 from borgtrace.synth.workload import Workload
 
-FREE, OTHER, PRODUCTION = PROFILE_2011.tiers
+FREE, OTHER, PRODUCTION = GOOGLE_2011.tiers
 WINDOW = 300_000_000
 
 
@@ -25,13 +25,13 @@ def consumption(seed: int) -> Consumption:
 
 
 def workload(seed: int, machines: int = 300) -> Workload:
-    return Workload(PROFILE_2011, draw_machines(PROFILE_2011, machines, seed), 24.0, seed)
+    return Workload(GOOGLE_2011, draw_machines(GOOGLE_2011, machines, seed), 24.0, seed)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_classes_of_the_tasks_alive_at_the_start_have_their_published_shares(seed: int) -> None:
     cell = workload(seed)
-    jobs = cell.alive_jobs({tier: round(tier.running * 300) for tier in PROFILE_2011.tiers})
+    jobs = cell.alive_jobs({tier: round(tier.running * 300) for tier in GOOGLE_2011.tiers})
     mass = np.zeros(len(CLASSES))
     for job in jobs:
         for task in job.tasks:
@@ -63,12 +63,12 @@ def test_places_of_the_tasks_alive_are_spread_evenly_by_weight() -> None:
 
 
 def test_no_task_uses_more_than_twice_its_request() -> None:
-    for job in workload(1).alive_jobs(dict.fromkeys(PROFILE_2011.tiers, 500)):
+    for job in workload(1).alive_jobs(dict.fromkeys(GOOGLE_2011.tiers, 500)):
         assert max(task.level for task in job.tasks) <= OVERUSE * job.cpu
 
 
 def test_class_and_level_have_nothing_to_do_with_each_other_in_2019() -> None:
-    use, beb = consumption(1), PROFILE_2019.tiers[1]
+    use, beb = consumption(1), GOOGLE_2019.tiers[1]
     asked = [JobRequest(beb, 1, 0.01, 0.01, 103, 0, False)] * 4000
     drawn = [use.draw(a, p) for a, p in zip(asked, use.place_alive(asked, [1.0] * 4000), strict=True)]
     kinds, levels = (np.concatenate([d[i] for d in drawn]) for i in (0, 1))

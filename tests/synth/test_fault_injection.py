@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +9,7 @@ import pytest
 
 import borgtrace
 from borgtrace.recipe import EngineTables, find_recipe
-from borgtrace.synth.fault_rates import NONE
+from borgtrace.synth.fault_rates import NO_FAULTS, PUBLISHED
 from tests.synth.conftest import Trace
 from tests.synth.reading import read_rows
 from tests.synth.test_task_lifecycle import SUCCESSORS
@@ -21,10 +20,9 @@ EVENTS = ("SUBMIT", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST", "UPDA
 @pytest.fixture(scope="module")
 def often(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     """30 machines, 6 hours, no faults but these, each a hundred times as often as published."""
-    rates = replace(NONE, no_schedule=0.02, lost_jobs=0.3, made_up_collections=0.05, made_up_updates=1.0)
+    rates = replace(NO_FAULTS, no_schedule=0.02, lost_jobs=0.3, made_up_collections=0.05, made_up_updates=1.0)
     with pytest.MonkeyPatch.context() as patch:
-        # by module object: the function `generate` hides the module's name in its package
-        patch.setattr(sys.modules["borgtrace.synth.generate"], "PUBLISHED", rates)
+        patch.setitem(PUBLISHED, "2011", rates)
         patch.setattr("borgtrace.synth.outcomes.UPDATED", 0.05)
         return Trace(tmp_path_factory.mktemp("often"), machines=30, hours=6, seed=4)
 

@@ -66,5 +66,6 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
 def test_what_a_killed_run_left_behind_is_cleared(tmp_path: Path) -> None:
     left = tmp_path / "out.4711.incomplete"
     left.mkdir()
+    (left / "truth.json").touch()
     generate(tmp_path / "out", machines=2, hours=1)
     assert [p.name for p in tmp_path.iterdir()] == ["out"]

@@ -9,26 +9,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from borgtrace.synth.number_text import number_code, printed, put_integer, put_long, put_short, ten_bits, texts
+from borgtrace.synth.number_text import number_code, number_texts, printed, put_integer, put_number, ten_bits
 
 
-def _written(value: float, generation: str) -> str:
-    table, put = texts(generation), put_short if generation == "2011" else put_long
+def _written(value: float, is_short: bool) -> str:
+    table = number_texts(is_short)
     buffer = np.zeros(64, dtype=np.uint8)
-    end = put(buffer, 3, table.words, number_code(value), table.length)
+    end = put_number(buffer, 3, table.words, number_code(value), table.lengths)
     return bytes(buffer[3:end]).decode()
 
 
 @settings(deadline=None)  # the first example compiles
 @given(st.floats(0.0, 1000.0))
 def test_a_ten_bit_number_is_written_like_printf(value: float) -> None:
-    assert _written(value, "2011") == f"{ten_bits(value):.4g}"
+    assert _written(value, is_short=True) == f"{ten_bits(value):.4g}"
 
 
 @settings(deadline=None)
 @given(st.floats(0.0, 500.0))
 def test_2019_writes_the_exact_decimal_expansion(value: float) -> None:
-    assert Decimal(_written(value, "2019")) == Decimal(ten_bits(value))
+    assert Decimal(_written(value, is_short=False)) == Decimal(ten_bits(value))
 
 
 @settings(deadline=None)
@@ -65,6 +65,6 @@ def test_integers(value: int) -> None:
 
 
 def test_what_a_reader_gets_back_is_the_nearest_float32() -> None:
-    table = texts("2011")
+    table = number_texts(is_short=True)
     code = number_code(0.0123)
-    assert table.value[code] == np.float32(printed(0.0123))
+    assert table.values[code] == np.float32(printed(0.0123))

@@ -121,6 +121,14 @@ EVERY_CLASS: Final = (*CLASSES, *CLASSES_2019)
 SHARES: Final = np.array([c.share for c in CLASSES]) / sum(c.share for c in CLASSES)
 
 
+def levels_of(kinds: NDArray[np.integer], z: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Turn standard-normal numbers into the task means of classes; both of shape (n,)."""
+    levels = np.empty(len(kinds))
+    for kind in np.unique(kinds):
+        levels[kinds == kind] = CLASSES[kind].levels(z[kinds == kind])
+    return levels
+
+
 def tables() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return the quantile tables between and within windows, one row per class."""
     return (np.stack([quantiles(c.between) for c in EVERY_CLASS]), np.stack([quantiles(c.within) for c in EVERY_CLASS]))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from borgtrace.schema.time import WINDOW
-from borgtrace.synth.classes import CLASSES, LEVEL_LIMIT, LONG, SHARES
+from borgtrace.synth.classes import CLASSES, LEVEL_LIMIT, LONG, SHARES, levels_of
 from borgtrace.synth.draws import systematic
 from borgtrace.synth.jobs import JobRequest, Task
 
@@ -123,7 +123,7 @@ class Consumption:
             memory = 0.9 * z + math.sqrt(0.19) * y
         else:
             kinds, inside = _classes(places)
-            levels = _levels(kinds, special.ndtri(inside) * math.sqrt(0.8) + own * math.sqrt(0.2))
+            levels = levels_of(kinds, special.ndtri(inside) * math.sqrt(0.8) + own * math.sqrt(0.2))
             memory = (y + special.ndtri(np.clip(CYCLES * inside % 1.0, 1e-6, 1.0 - 1e-6))) * math.sqrt(0.5)
         ratio = np.clip(tier.memory_use * np.exp(0.45 * memory + 0.1 * other), 0.02, 1.05)
         return kinds, np.minimum(levels, OVERUSE * asked.cpu), ratio
@@ -148,13 +148,6 @@ def _classes(places: Places) -> tuple[NDArray[np.int64], Places]:
     share = SHARES[_ORDER][number]
     inside = 1.0 - (_ORDERED_SHARES[number] - places) / share
     return _ORDER[number], np.clip(inside, 1e-6, 1.0 - 1e-6)
-
-
-def _levels(kinds: NDArray[np.int64], z: Places) -> Places:
-    levels = np.empty(len(kinds))
-    for kind in np.unique(kinds):
-        levels[kinds == kind] = CLASSES[kind].levels(z[kinds == kind])
-    return levels
 
 
 def use_little(task: Task, start: int, end: int) -> None:

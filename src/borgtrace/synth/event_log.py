@@ -1,4 +1,4 @@
-"""The log: events and runs of the present part, until they are handed over."""
+"""The log: events and executions of the present part, until they are handed over."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ class EventLog:
         """Write an event of a machine."""
         self._segment.machines.append(event)
 
-    def begin_run(self, task: Task) -> None:
+    def begin_execution(self, task: Task) -> None:
         """Note that a task runs from now on."""
         task.start = self.clock.now
         self._running[task.serial] = task
 
-    def end_run(self, task: Task, usage_end: int) -> None:
+    def end_execution(self, task: Task, usage_end: int) -> None:
         """Note that a run is over; its last window ends at `usage_end` (µs)."""
         del self._running[task.serial]
-        self._segment.runs.append(Execution(task, task.machine, task.start, self.clock.now, usage_end))
+        self._segment.executions.append(Execution(task, task.machine, task.start, self.clock.now, usage_end))
 
     def hand_over(self, attributes: Iterable[AttributeEvent]) -> TraceSegment:
-        """Return the present part, with the runs that go on, and begin the next."""
+        """Return the present part, with the executions that go on, and begin the next."""
         done, last = self._segment, len(self.bounds) - 1
         done.attributes += attributes
         done.is_last = done.end == self.bounds[-1]
-        done.runs += [Execution(t, t.machine, t.start, AFTER_TRACE, AFTER_TRACE) for t in self._running.values()]
+        done.executions += [Execution(t, t.machine, t.start, AFTER_TRACE, AFTER_TRACE) for t in self._running.values()]
         number = done.number + 1
         self._segment = TraceSegment(number, done.end, self.bounds[min(number + 1, last)])
         return done

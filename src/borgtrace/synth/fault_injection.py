@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from borgtrace.schema.enums import EVENT_TYPE
 from borgtrace.schema.time import HOUR, SECOND, TRACE_START
 from borgtrace.synth.fault_rates import FaultRates
 from borgtrace.synth.hashing import generator
@@ -73,7 +74,6 @@ class FaultInjector:
         self.rates, self.workload = rates, workload
         self.rng = generator(seed, "planting")
         self.injected = InjectedFaults()
-        self._is_2011 = workload.profile.generation == "2011"
         self._schedules = MissingSchedules(rates.no_schedule, generator(seed, "mislaid"))
         self.injected.missing_schedules = self._schedules.missing
         self.injected.finished_without_schedule = self._schedules.finished
@@ -88,7 +88,7 @@ class FaultInjector:
         for _ in range(max(1, round(self.rates.no_tasks * jobs))):
             begin = start + int(self.rng.random() * (end - start) * 0.5)
             self._ghost(begin, begin + int(self.rng.random() * (end - begin)))
-        if self._is_2011 and end - start > 400 * SECOND:
+        if self.rates.reuses_id and end - start > 400 * SECOND:
             begin = min(TRACE_START + 33_312 * SECOND, start + (end - start - 360 * SECOND) // 2)
             self._reuse(begin)
         self._extra.sort(key=lambda item: item[0])
@@ -122,10 +122,10 @@ class FaultInjector:
                 self._forget_requests(segment)
             if rates.no_capacity > 0.0:
                 self._forget_capacity(segment)
-            self._make_up(segment)
-            if self._is_2011:
-                self._schedules.remove_from(segment)
-                self._lose(segment)
+            self._make_up(segment, rates.made_up, EVENT_TYPE.names)
+            self._make_up(segment, rates.made_up_updates, ("UPDATE_RUNNING",))
+            self._schedules.remove_from(segment)
+            self._lose(segment)
             yield segment
 
     def _insert(self, segment: TraceSegment) -> None:
@@ -159,16 +159,12 @@ class FaultInjector:
             segment.machines[rows[i]] = replace(event, is_unknown=True)
             self.injected.machines_without_capacity.append(int(self.workload.machines.ids[event.machine]))
 
-    def _make_up(self, segment: TraceSegment) -> None:
-        rate = self.rates.made_up_updates if self._is_2011 else self.rates.made_up
-        for i in self._some(rate, [self._may_be_made_up(e) for e in segment.instances]):
+    def _make_up(self, segment: TraceSegment, rate: float, types: tuple[str, ...]) -> None:
+        may_be = [e.type in types and e.time > 0 and e.missing is None for e in segment.instances]
+        for i in self._some(rate, may_be):
             event = segment.instances[i]
             segment.instances[i] = replace(event, missing="SNAPSHOT_BUT_NO_TRANSITION")
             self.injected.made_up_events.append(place_of(event))
-
-    def _may_be_made_up(self, event: InstanceEvent) -> bool:
-        is_kind = event.type == "UPDATE_RUNNING" or not self._is_2011
-        return is_kind and event.time > 0 and event.missing is None
 
     def _lose(self, segment: TraceSegment) -> None:
         """Let some jobs be lost, and make up some events of others."""
@@ -183,6 +179,8 @@ class FaultInjector:
 
     def _some(self, rate: float, may_be: list[bool]) -> list[int]:
         """Choose a share of what may be chosen; how many is a matter of chance."""
+        if rate == 0.0:
+            return []
         rows = np.flatnonzero(may_be)
         return [int(rows[i]) for i in self._choose(len(rows), int(self.rng.poisson(rate * len(rows))))]
 

@@ -49,11 +49,17 @@ class GroundTruth:
             self._instances[event.task.job.priority, event.type] += 1
             self._transitions[event.before, event.type] += 1
 
-    def usage(self, runs: NDArray[np.void], tally: NDArray[np.float64], faults: dict[str, int]) -> None:
-        """Add the sums of one part: `tally` has the columns n, Σy, Σy², Σx, Σx², Σmemory per run."""
+    def usage(self, executions: NDArray[np.void], tally: NDArray[np.float64], faults: dict[str, int]) -> None:
+        """Add the sums of one part: `tally` has the columns n, Σy, Σy², Σx, Σx², Σmemory per execution."""
         self._faults.update(faults)
         self.usage_rows += int(tally[:, 0].sum())
-        columns = [runs["job"], runs["index"].astype(np.int32), runs["kind"], runs["level"], *tally.T]
+        columns = [
+            executions["collection_id"],
+            executions["instance_index"].astype(np.int32),
+            executions["kind"],
+            executions["level"],
+            *tally.T,
+        ]
         self._writer.write_batch(pa.record_batch([pa.array(c) for c in columns], schema=_SCHEMA))
 
     def close(self, rows: dict[str, int], planted: InjectedFaults) -> None:
@@ -80,7 +86,7 @@ class GroundTruth:
         (self.out / "truth.json").write_text(json.dumps(document, indent=1) + "\n")
 
     def _write_tasks(self) -> None:
-        """Merge the runs of each task; one thread, so that sums are added in one order."""
+        """Merge the executions of each task; one thread, so that sums are added in one order."""
         part, final = self.out / _PART, self.out / "truth.parquet"
         letters = "".join(c.letter for c in EVERY_CLASS)
         with duckdb.connect(config={"threads": 1, "memory_limit": "400MB"}) as connection:

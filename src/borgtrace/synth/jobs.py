@@ -49,7 +49,7 @@ class Job:
     is_batch, is_held
         2019: handled by the batch scheduler, and held back by it.
     scaling
-        2019: vertical scaling (1 off, 2 constrained, 3 fully automated).
+        2019: vertical scaling, by name.
     """
 
     id: int
@@ -77,7 +77,7 @@ class Job:
     is_batch: bool = False
     is_held: bool = False
     is_cancelled: bool = False
-    scaling: int = 1
+    scaling: str = "OFF"
     children: list[Job] = field(default_factory=list)
     followers: list[Job] = field(default_factory=list)
     alive: int = 0

@@ -14,12 +14,16 @@ from numpy.typing import NDArray
 
 from borgtrace.errors import UsageError
 from borgtrace.kernels.compiled import compiled
-from borgtrace.synth.classes import CLASSES, LONG, SHARES
+from borgtrace.synth.classes import CLASSES, LONG, SHARES, levels_of
+from borgtrace.synth.cpu_process import MODEL, CpuModel, random_second, window_average
 from borgtrace.synth.hashing import generator, key, mix
-from borgtrace.synth.process import Processes, windows
+from borgtrace.synth.noise import NOISE, begin_noise
 
 LONGEST: Final = 2000
-"""Longest task of a pool, in windows (about a week)."""
+"""Longest task, in windows (about a week)."""
+WINDOWS_PER_WEEK: Final = 2016
+FIRST_ID: Final = 6_000_000_000
+_PROCESS: Final = np.dtype([("level", "f4"), ("kind", "i1"), ("wave", "f4"), ("phase", "f4")])
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +96,17 @@ def draw_long_tasks(n: int, seed: int) -> LongTasks:
     """
     if n < 1:
         raise UsageError("n", "too few", expected="at least 1", got=str(n))
-    rng = generator(seed, "pool")
+    rng = generator(seed, "pool")  # names of streams are part of the data: another name is another pool
     size_of_job = _job_sizes(n, rng)
     job = np.repeat(np.arange(len(size_of_job)), size_of_job)
-    index = np.concatenate([np.arange(s) for s in size_of_job]).astype(np.int32)
-    processes = draw_processes(job, index, seed, rng)
+    index = np.concatenate([np.arange(size) for size in size_of_job]).astype(np.int32)
+    tasks, drifts = _draw_processes(job, rng)
     lengths = _lengths(n, rng)
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    inst, avg = windows(processes, rng.integers(0, 2016, size=n), offsets)
-    ids = 6_000_000_000 + 37 * job.astype(np.int64)
-    return LongTasks(ids, index, offsets, inst, avg, processes.kind)
+    inst, avg = np.empty(offsets[-1], dtype=np.float32), np.empty(offsets[-1], dtype=np.float32)
+    first = rng.integers(0, WINDOWS_PER_WEEK, size=n)
+    _fill(MODEL, tasks, _keys(np.uint64(key(seed, "process")), job, index), drifts, first, offsets, inst, avg)
+    return LongTasks(FIRST_ID + 37 * job.astype(np.int64), index, offsets, inst, avg, tasks["kind"].copy())
 
 
 def _job_sizes(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -120,41 +125,46 @@ def _lengths(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     return np.minimum(LONG * rng.random(n) ** (-1.0 / 1.0), LONGEST).astype(np.int64)
 
 
-def draw_processes(job: NDArray[np.int64], index: NDArray[np.int32], seed: int, rng: np.random.Generator) -> Processes:
-    """Draw process parameters for tasks of jobs: class and level belong to the job, jitter to the task."""
+def _draw_processes(job: NDArray[np.int64], rng: np.random.Generator) -> tuple[NDArray[np.void], NDArray[np.int8]]:
+    """Draw class and level (of the job, with a jitter of the task) and which tasks drift: two arrays of shape (n,)."""
     n, jobs = len(job), int(job[-1]) + 1
     kind_of_job = rng.choice(len(CLASSES), size=jobs, p=SHARES).astype(np.int8)
     level_z = rng.standard_normal(jobs)[job] * np.sqrt(0.8) + rng.standard_normal(n) * np.sqrt(0.2)
     kind = kind_of_job[job]
-    level = np.empty(n)
-    for row, task_class in enumerate(CLASSES):
-        members = kind == row
-        level[members] = task_class.levels(level_z[members])
-    base = key(seed, "process")
-    job_key = _keys(np.uint64(base), job)
-    return Processes(
-        key=_keys_of(job_key, index),
-        job_key=job_key,
-        level=level.astype(np.float32),
-        kind=kind,
-        drifts=(rng.random(n) < np.array([c.drifting for c in CLASSES])[kind]).astype(np.int8),
-        shared=np.full(n, 0.0, dtype=np.float32),
-        wave=np.zeros(n, dtype=np.float32),
-        phase=np.zeros(n, dtype=np.float32),
-    )
+    tasks = np.zeros(n, dtype=_PROCESS)  # no day wave
+    tasks["kind"], tasks["level"] = kind, levels_of(kind, level_z)
+    drifts = rng.random(n) < np.array([c.drifting for c in CLASSES])[kind]
+    return tasks, drifts.astype(np.int8)
 
 
 @compiled()
-def _keys(base: np.uint64, job: NDArray[np.int64]) -> NDArray[np.uint64]:
+def _fill(
+    model: CpuModel,
+    tasks: NDArray[np.void],
+    keys: NDArray[np.uint64],
+    drifts: NDArray[np.int8],
+    first: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    inst: NDArray[np.float32],
+    avg: NDArray[np.float32],
+) -> None:
+    """Fill `inst` and `avg` with a random second and the average of consecutive windows of every task."""
+    noises = np.empty(1, dtype=NOISE)
+    for i in range(len(tasks)):
+        begin_noise(noises[0], keys[i])
+        for row in range(offsets[i], offsets[i + 1]):
+            window = first[i] + row - offsets[i]
+            # Nothing is shared with the job, so its noise is never asked.
+            mean = window_average(model, tasks[i], noises[0], noises[0], drifts[i], 0.0, window)
+            bits = mix(mix(keys[i], np.uint64(7)), np.uint64(window))
+            avg[row] = min(mean, 1.0)
+            inst[row] = min(random_second(model, bits, mean, tasks[i]["kind"]), 1.0)
+
+
+@compiled()
+def _keys(base: np.uint64, job: NDArray[np.int64], index: NDArray[np.int32]) -> NDArray[np.uint64]:
+    """Return the key of every task, as a task of a cell has it."""
     out = np.empty(len(job), dtype=np.uint64)
     for i in range(len(job)):
-        out[i] = mix(base, np.uint64(job[i]))
-    return out
-
-
-@compiled()
-def _keys_of(job_key: NDArray[np.uint64], index: NDArray[np.int32]) -> NDArray[np.uint64]:
-    out = np.empty(len(index), dtype=np.uint64)
-    for i in range(len(index)):
-        out[i] = mix(job_key[i], np.uint64(index[i] + 1))
+        out[i] = mix(mix(base, np.uint64(job[i])), np.uint64(index[i] + 1))
     return out

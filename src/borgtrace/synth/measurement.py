@@ -1,64 +1,59 @@
-"""What a measurement window says: CPU, memory, disk and cycles of one run in one window."""
+"""What a measurement window says: CPU, memory, disk and cycles of one execution in one window."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from borgtrace.kernels.compiled import compiled
 from borgtrace.synth.classes import EVERY_CLASS
+from borgtrace.synth.cpu_process import CpuModel, random_second, shape_value, window_average
 from borgtrace.synth.fault_rates import FaultRates
 from borgtrace.synth.hashing import key, mix, unit
 from borgtrace.synth.noise import NOISE, begin_noise, noise_at
-from borgtrace.synth.process import average, second, shape_value
 
-COLUMNS: Final = (
-    "average_cpu",
-    "sampled_cpu",
-    "maximum_cpu",
-    "average_memory",
-    "assigned_memory",
-    "unmapped_page_cache",
-    "page_cache",
-    "maximum_memory",
-    "disk_io",
-    "maximum_disk_io",
-    "disk_space",
-    "cpi",
-    "mai",
+SCALARS: Final = (
+    *("average_cpu", "sampled_cpu", "maximum_cpu", "average_memory", "assigned_memory"),
+    *("unmapped_page_cache_memory", "page_cache_memory", "maximum_memory", "mean_disk_io_time"),
+    *("maximum_disk_io_time", "mean_disk_space", "cycles_per_instruction", "memory_accesses_per_instruction"),
+    *("sample_portion", "aggregation_type", "sample_rate"),
 )
-(
-    AVERAGE,
-    SAMPLED,
-    MAXIMUM,
-    MEMORY,
-    ASSIGNED,
-    UNMAPPED,
-    CACHE,
-    MEMORY_MAXIMUM,
-    DISK_IO,
-    DISK_IO_MAXIMUM,
-    DISK_SPACE,
-    CPI,
-    MAI,
-) = range(13)
+"""Measured columns of ``instance_usage`` with one number per window."""
+AVERAGE, SAMPLED, MAXIMUM, MEMORY, ASSIGNED, UNMAPPED, CACHE, MEMORY_MAXIMUM = range(8)
+DISK_IO, DISK_IO_MAXIMUM, DISK_SPACE, CPI, MAI, SAMPLE_PORTION, AGGREGATION, SAMPLE_RATE = range(8, 16)
+LISTS: Final = {"cpu_usage_distribution": (16, 27), "tail_cpu_usage_distribution": (27, 36)}
+"""Measured columns with several numbers per window: where they stand behind the scalars."""
+WIDTH: Final = 36
+"""Numbers per window."""
+_PERCENTILE, _LAST_TEN = 16, 26
+PERCENTILES: Final = special.ndtri(
+    np.array([0.0035, *np.arange(10, 100, 10) / 100.0, 0.9985, *np.arange(91, 100) / 100.0])
+)
+"""Normal scores of 0, 10 … 100 % and of 91 … 99 %; the ends stand for one second in 300."""
 WORK: Final = 4
-"""Seconds of a window are this much alike: its maximum is the largest of a quarter of them."""
+"""Seconds of a window are this much alike: its maximum is the largest of a quarter of them (calibrated to the ratios
+of maximum to average of 2019, 2.05 to 10.5)."""
 FAULTS: Final = ("missing_usage", "above_one", "bad_counters")
-TALLY: Final = ("n", "sum_average", "sum2_average", "sum_sampled", "sum2_sampled", "sum_memory")
+"""Faults of usage records, in the order in which they are counted."""
 _DRIFTING: Final = np.array([c.drifting for c in EVERY_CLASS])
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """What does not change within a run, drawn once: keys (runs × 2), noises (runs × 3), factors (runs × 8).
+class Traits(NamedTuple):
+    """What does not change within an execution, drawn once.
 
-    Keys: the seconds, the faults.  Noises: the task's own, its job's, that of its memory.  Factors: drifts,
-    page cache, assigned memory, disk I/O, disk space, CPI, MAI, whether the counters are missing.
+    Attributes
+    ----------
+    keys
+        Keys of its seconds and of its faults: shape (n, 2).
+    noises
+        Noise of the task, of its job, of its memory: shape (n, 3).
+    factors
+        Drifts, page cache, assigned memory, disk I/O, disk space, CPI, MAI, whether the counters are missing:
+        shape (n, 8).
     """
 
     keys: NDArray[np.uint64]
@@ -66,31 +61,47 @@ class Traits:
     factors: NDArray[np.float64]
 
 
-def traits_of(runs: NDArray[np.void], seed: int, anomalies: FaultRates, normal: NDArray[np.float32]) -> Traits:
-    """Draw the traits of runs; they depend on seed and task only."""
-    keys = np.empty((len(runs), 2), dtype=np.uint64)
-    noises = np.empty((len(runs), 3), dtype=NOISE)
-    factors = np.empty((len(runs), 8))
+class UsageFaults(NamedTuple):
+    """Rates of faults in usage records, see :class:`~borgtrace.synth.fault_rates.FaultRates`; time in s."""
+
+    missing: float
+    bad_counters: float
+    above_one: float
+    disk_io_until: int
+
+
+def traits_of(executions: NDArray[np.void], seed: int, rates: FaultRates, model: CpuModel) -> Traits:
+    """Draw the traits of executions; they depend on seed and task only."""
+    keys = np.empty((len(executions), 2), dtype=np.uint64)
+    noises = np.empty((len(executions), 3), dtype=NOISE)
+    traits = Traits(keys, noises, np.empty((len(executions), 8)))
     process, faults = np.uint64(key(seed, "process")), np.uint64(key(seed, "faults"))
-    _draw_traits(process, faults, runs, anomalies.no_counters, _DRIFTING, normal, keys, noises, factors)
-    return Traits(keys, noises, factors)
+    _draw_traits(process, faults, executions, rates.no_counters, _DRIFTING, model.normal, traits)
+    return traits
 
 
 @compiled()
-def _draw_traits(  # type: ignore[no-untyped-def]
-    process, faults, runs, no_counters, drifting, normal, keys, noises, factors
-):
-    for i in range(len(runs)):
-        run = runs[i]
-        job = mix(process, np.uint64(run["twin_job"]))
-        own = mix(job, np.uint64(run["twin_index"] + 1))
-        fault = mix(mix(faults, np.uint64(run["job"])), np.uint64(run["index"] + 1))
+def _draw_traits(
+    process: np.uint64,
+    faults: np.uint64,
+    executions: NDArray[np.void],
+    no_counters: float,
+    drifting: NDArray[np.float64],
+    normal: NDArray[np.float32],
+    traits: Traits,
+) -> None:
+    keys, noises, factors = traits
+    for i in range(len(executions)):
+        execution = executions[i]
+        job = mix(process, np.uint64(execution["process_job"]))
+        own = mix(job, np.uint64(execution["process_index"] + 1))
+        fault = mix(mix(faults, np.uint64(execution["collection_id"])), np.uint64(execution["instance_index"] + 1))
         keys[i, 0], keys[i, 1] = mix(own, np.uint64(7)), fault
         begin_noise(noises[i, 0], own)
         begin_noise(noises[i, 1], job)
         begin_noise(noises[i, 2], mix(own, np.uint64(9)))
         line = factors[i]
-        line[0] = 1.0 if unit(mix(own, np.uint64(101))) < drifting[run["kind"]] else 0.0
+        line[0] = 1.0 if unit(mix(own, np.uint64(101))) < drifting[execution["kind"]] else 0.0
         line[1] = 0.35 * unit(mix(own, np.uint64(102))) ** 1.5
         line[2] = 1.2 + 0.3 * unit(mix(own, np.uint64(103)))
         line[3] = -2.3e-4 * math.log(unit(mix(own, np.uint64(104))))
@@ -106,54 +117,49 @@ def _share(bits: np.uint64, which: int) -> float:
     return float((bits >> np.uint64(16 * which)) & np.uint64(0xFFFF)) * (1.0 / 65536.0)
 
 
-@compiled(makes_arrays=False)
+# Inlined, because passing so many arrays costs as much as measuring.
+@compiled(inline=True)
 def measure(
-    runs: NDArray[np.void],
-    keys: NDArray[np.uint64],
-    noises: NDArray[np.void],
-    factors: NDArray[np.float64],
+    model: CpuModel,
+    executions: NDArray[np.void],
+    traits: Traits,
     i: int,
     start: int,
     end: int,
-    between: NDArray[np.float32],
-    within: NDArray[np.float32],
-    spectra: NDArray[np.float32],
-    normal: NDArray[np.float32],
-    largest: NDArray[np.float32],
     out: NDArray[np.float64],
 ) -> None:
-    """Fill `out` with the 13 :data:`COLUMNS` of one window, as exact numbers before rounding."""
-    kind, window = runs[i]["kind"], start // 300
+    """Fill `out` with the :data:`SCALARS` of one window, as exact numbers before rounding.
+
+    Parameters
+    ----------
+    model
+        Tables of the CPU process.
+    executions, traits
+        Executions, and what was drawn for them; `i` is the one measured.
+    start, end
+        Limits of the window, s.
+    out
+        Shape (:data:`WIDTH`,).
+    """
+    keys, noises, factors = traits
+    execution = executions[i]
+    kind, window = execution["kind"], start // 300
     drifts = int(factors[i, 0])
-    wave, phase = runs[i]["wave"], runs[i]["phase"]
-    y = average(
-        noises[i, 0],
-        noises[i, 1],
-        runs[i]["level"],
-        drifts,
-        0.3 * factors[i, 0],
-        wave,
-        phase,
-        window,
-        between,
-        kind,
-        spectra,
-        normal,
-    )
+    y = window_average(model, execution, noises[i, 0], noises[i, 1], drifts, 0.3 * factors[i, 0], window)
     y = min(y, 1.0)
     bits = mix(keys[i, 0], np.uint64(start))
-    x = min(second(bits, y, within, kind, normal), 1.0)
+    x = min(random_second(model, bits, y, kind), 1.0)
     bits = mix(bits, np.uint64(8))
     level, seconds = 0, (end - start) // WORK
-    while seconds > 1 and level < len(largest) - 1:
+    while seconds > 1 and level < len(model.largest) - 1:
         seconds >>= 1
         level += 1
-    peak = y * shape_value(within, kind, largest[level, bits >> np.uint64(56)])
+    peak = y * shape_value(model.within, kind, model.largest[level, bits >> np.uint64(56)])
     out[AVERAGE], out[SAMPLED], out[MAXIMUM] = y, x, min(max(peak, x, y), 1.0)
 
-    deviation = min(max(y / max(runs[i]["level"], 1e-9) - 1.0, -1.0), 2.0)
-    slow = noise_at(noises[i, 2], window, spectra, 1, normal)
-    memory = runs[i]["memory"] * max(1.0 + 0.05 * slow + 0.04 * deviation, 0.05)
+    deviation = min(max(y / max(execution["level"], 1e-9) - 1.0, -1.0), 2.0)
+    slow = noise_at(noises[i, 2], window, model.spectra, 1, model.normal)
+    memory = execution["memory"] * max(1.0 + 0.05 * slow + 0.04 * deviation, 0.05)
     bits = mix(bits, np.uint64(10))
     out[MEMORY], out[MEMORY_MAXIMUM] = memory, memory * (1.0 + 0.02 * _share(bits, 0))
     out[ASSIGNED], out[CACHE] = memory * factors[i, 2], memory * factors[i, 1]
@@ -161,38 +167,37 @@ def measure(
     out[DISK_IO] = factors[i, 3] * (0.5 + _share(bits, 2))
     out[DISK_IO_MAXIMUM] = min(out[DISK_IO] * (27.0 + 40.0 * _share(bits, 3)), 1.0)
     out[DISK_SPACE] = factors[i, 4]
-    wobble = 1.0 + 0.06 * normal[mix(bits, np.uint64(11)) >> np.uint64(52)]
+    wobble = 1.0 + 0.06 * model.normal[mix(bits, np.uint64(11)) >> np.uint64(52)]
     out[CPI], out[MAI] = factors[i, 5] * wobble, factors[i, 6] * wobble
+    out[SAMPLE_PORTION], out[AGGREGATION] = 0.0, float(execution["collection_id"] & 1)
 
 
 @compiled(inline=True)
-def plant(
-    own: np.uint64,
-    bad_counters: float,
-    above_one: float,
-    no_counters: float,
-    out: NDArray[np.float64],
-    faults: NDArray[np.int64],
+def inject_faults(
+    own: np.uint64, rates: UsageFaults, has_counters: bool, start: int, out: Any, faults: NDArray[np.int64]
 ) -> None:
-    """Plant faults in a measured window; missing counters become −1."""
+    """Put faults into a measured window, by the hash `own`, and count them; what is missing becomes −1."""
     u = unit(own)
-    if above_one > 0.0 and unit(mix(own, np.uint64(1))) < above_one:
+    if rates.above_one > 0.0 and unit(mix(own, np.uint64(1))) < rates.above_one:
         faults[1] += 1
         out[AVERAGE] = 1.001 + 5.6 * u
         out[MAXIMUM] = max(out[MAXIMUM], out[AVERAGE])
-    if bad_counters > 0.0 and unit(mix(own, np.uint64(3))) < bad_counters:
+    if rates.bad_counters > 0.0 and unit(mix(own, np.uint64(3))) < rates.bad_counters:
         faults[2] += 1
         out[CPI], out[MAI] = 30.0 + 400.0 * u, 3.0
-    elif no_counters > 0.0:
+    elif not has_counters:
         out[CPI] = out[MAI] = -1.0
+    if start >= rates.disk_io_until:
+        out[DISK_IO] = out[DISK_IO_MAXIMUM] = -1.0
 
 
-@compiled(inline=True)
-def count(tally: NDArray[np.float64], i: int, average: float, sampled: float, memory: float) -> None:
-    """Add one printed window to the :data:`TALLY` of its run."""
-    tally[i, 0] += 1.0
-    tally[i, 1] += average
-    tally[i, 2] += average * average
-    tally[i, 3] += sampled
-    tally[i, 4] += sampled * sampled
-    tally[i, 5] += memory
+@compiled(makes_arrays=False)
+def sample_percentiles(model: CpuModel, own: np.uint64, kind: int, scores: NDArray[np.float64], out: Any) -> None:
+    """Fill in the percentiles of a second in the window, from at most the sample to the maximum, and the rate."""
+    wobble = 0.08 * model.normal[mix(own, np.uint64(7)) >> np.uint64(52)]
+    mean, top = min(out[AVERAGE], 1.0), out[MAXIMUM]
+    for i in range(len(scores)):
+        out[_PERCENTILE + i] = min(mean * shape_value(model.within, kind, scores[i] + wobble), top)
+    out[_PERCENTILE] = min(out[_PERCENTILE], out[SAMPLED])
+    out[_LAST_TEN] = max(top * (1.0 - 0.01 * unit(mix(own, np.uint64(8)))), out[WIDTH - 1], out[SAMPLED])
+    out[SAMPLE_RATE] = 0.99609375 if mix(own, np.uint64(6)) & np.uint64(15) == np.uint64(0) else 1.0

@@ -42,6 +42,8 @@ class MissingSchedules:
             ]
 
     def _choose(self, events: list[InstanceEvent]) -> set[int]:
+        if self.rate == 0.0:
+            return set()
         rows = [i for i, e in enumerate(events) if e.type == "SCHEDULE" and e.time > TRACE_START and not e.missing]
         count = min(int(self.rng.poisson(self.rate * len(rows))), len(rows))
         return {rows[i] for i in self.rng.choice(len(rows), size=count, replace=False)} if count else set()

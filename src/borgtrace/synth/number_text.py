@@ -24,22 +24,22 @@ _SMALLEST_EXPONENT: Final = 1013 << 9
 """Biased exponent of 2⁻¹⁰, from which on the ten bits float, followed by nine bits of mantissa."""
 
 
-class Texts(NamedTuple):
+class NumberTexts(NamedTuple):
     """Every ten-bit number as text.
 
     Attributes
     ----------
     words
         The bytes, eight to a word (little-endian), shape (numbers, words).
-    length
+    lengths
         Bytes of each, shape (numbers,); small, to stay in the cache.
-    value
+    values
         What a reader gets back as float32, held as float64, shape (numbers,).
     """
 
     words: NDArray[np.uint64]
-    length: NDArray[np.uint8]
-    value: NDArray[np.float64]
+    lengths: NDArray[np.uint8]
+    values: NDArray[np.float64]
 
 
 def _number(code: int) -> float:
@@ -50,34 +50,30 @@ def _number(code: int) -> float:
 
 
 @cache
-def texts(generation: str) -> Texts:
-    """Return the table of one generation.
+def number_texts(is_short: bool) -> NumberTexts:
+    r"""Return the texts of all ten-bit numbers: four significant digits, or the exact decimal expansion.
 
     Examples
     --------
-    >>> t = texts("2011")
-    >>> t.words[number_code(0.49949)].tobytes()[:6], int(t.length[number_code(0.49949)])
-    (b'0.4995', 6)
+    >>> code = number_code(0.49949)
+    >>> [number_texts(is_short).words[code].tobytes().rstrip(b"\0") for is_short in (True, False)]
+    [b'0.4995', b'0.49951171875']
     """
     numbers = [_number(code) for code in range(_NUMBERS)]
-    if generation == "2011":
-        words = [f"{number:.4g}" for number in numbers]
-    else:
-        words = [f"{number:.20f}".rstrip("0").rstrip(".") for number in numbers]
-    length = np.array([len(word) for word in words], dtype=np.uint8)
-    value = np.array(words, dtype=np.float32).astype(np.float64)
-    return Texts(np.stack(pack(words)), length, value)
+    texts = [f"{n:.4g}" if is_short else f"{n:.20f}".rstrip("0").rstrip(".") for n in numbers]
+    return NumberTexts(*pack(texts), np.array(texts, dtype=np.float32).astype(np.float64))
 
 
-def pack(texts: Sequence[str]) -> list[NDArray[np.uint64]]:
-    """Return texts as words of eight bytes, all padded to the same number of words."""
+def pack(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+    """Return texts as words of eight bytes, all padded to the same number of words, and their lengths in bytes."""
     width = -(-max(map(len, texts)) // 8) * 8
-    return [np.frombuffer(text.encode().ljust(width, b"\0"), dtype="<u8") for text in texts]
+    words = [np.frombuffer(text.encode().ljust(width, b"\0"), dtype="<u8") for text in texts]
+    return np.stack(words), np.array([len(text) for text in texts], dtype=np.uint8)
 
 
 @compiled(inline=True)
 def number_code(value: float) -> int:
-    """Return which ten-bit number `value` rounds to, as a row of :func:`texts`; without a branch."""
+    """Return which ten-bit number `value` rounds to, as a row of :func:`number_texts`; without a branch."""
     small = np.int64(value * 1048576.0 + 0.5)
     bits = np.float64(value).view(np.int64)
     large = ((bits + ((1 << 42) - 1) + ((bits >> 43) & 1)) >> 43) - _SMALLEST_EXPONENT + 1024
@@ -99,12 +95,6 @@ def _store(buffer: NDArray[np.uint8], at: int, word: np.uint64) -> None:
 
 
 @compiled(inline=True)
-def put_byte(buffer: NDArray[np.uint8], at: int, byte: int) -> None:
-    """Store one byte; the unsigned index spares the check for negative ones."""
-    buffer[np.uint64(at)] = byte
-
-
-@compiled(inline=True)
 def put_words(buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[Any]) -> int:
     """Copy text `row` to position `at` (up to seven more bytes are overwritten); return where it ends.
 
@@ -117,22 +107,14 @@ def put_words(buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row
 
 
 @compiled(inline=True)
-def put_short(buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[Any]) -> int:
-    """Copy a number of at most 16 bytes; return where it ends."""
-    length = lengths[row]
-    _store(buffer, at, words[row, 0])
-    _store(buffer, at + 8, words[row, 1])
-    return at + length
+def put_number(buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], code: int, lengths: NDArray[Any]) -> int:
+    """Copy the text of a number to position `at`; return where it ends.
 
-
-@compiled(inline=True)
-def put_long(buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[Any]) -> int:
-    """Copy a number of at most 24 bytes; return where it ends."""
-    length = lengths[row]
-    _store(buffer, at, words[row, 0])
-    _store(buffer, at + 8, words[row, 1])
-    _store(buffer, at + 16, words[row, 2])
-    return at + length
+    All its words are copied, also the empty ones: as long a loop for every number costs less than guessing its length.
+    """
+    for i in range(words.shape[1]):
+        _store(buffer, at + 8 * i, words[code, i])
+    return at + lengths[code]
 
 
 @compiled(makes_arrays=False)

@@ -8,12 +8,18 @@ from pathlib import Path
 from typing import Final
 
 from borgtrace.errors import UsageError
-from borgtrace.schema.dialects import GOOGLE_2011
+from borgtrace.schema.dialects import Dialect, dialect
+from borgtrace.synth.fault_rates import NO_FAULTS, PUBLISHED, FaultRates
 from borgtrace.synth.hashing import key
+from borgtrace.synth.profiles import PROFILES
 
-CELLS: Final = "abcdefgh"
-TABLES_2019: Final = ("collection_events", "instance_events", "instance_usage", "machine_attributes", "machine_events")
-"""Marks a folder that a killed run left behind, so that the next run may clear it."""
+_SHARDED: Final = tuple(one for one in map(dialect, PROFILES) if one.shards == "hash")
+CELLS: Final = tuple(cell for one in _SHARDED for cell in one.cells)
+FORMATS: Final = tuple(name for one in _SHARDED for name in one.formats)
+USAGE_SHARD_ROWS: Final = 300_000
+"""Usage rows that one shard is meant to hold (the real ones: about three million)."""
+ROWS_PER_MACHINE_HOUR: Final = 320
+"""Usage rows that a machine yields in an hour of 2019, about: 12 windows of some 27 tasks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,7 @@ class Options:
     parts: int | None = None
 
     def __post_init__(self) -> None:
-        _one_of("--generation", self.generation, ("2011", "2019"))
+        _one_of("--generation", self.generation, tuple(PROFILES))
         _at_least("--machines", self.machines, 1)
         if not (math.isfinite(self.hours) and self.hours >= 1 / 12):
             raise UsageError("--hours", "too short", expected="at least one window (0.0834)", got=f"{self.hours:g}")
@@ -40,22 +46,44 @@ class Options:
         _at_least("--jobs", self.jobs, 1)
         if self.parts is not None:
             _at_least("--parts", self.parts, 1)
-        _one_of("--cell", self.cell, tuple(CELLS))
-        _one_of("--format", self.file_format, ("json", "parquet"))
-        known = tuple(GOOGLE_2011.tables) if self.generation == "2011" else TABLES_2019
+        _one_of("--cell", self.cell, CELLS)
+        _one_of("--format", self.file_format, FORMATS)
         for name in self.tables:
-            _one_of("--tables", name, known)
+            _one_of("--tables", name, tuple(self.dialect.tables))
 
     @property
     def chosen_tables(self) -> frozenset[str]:
         """The tables to write: all unless some were named."""
-        known = tuple(GOOGLE_2011.tables) if self.generation == "2011" else TABLES_2019
-        return frozenset(self.tables or known)
+        return frozenset(self.tables or self.dialect.tables)
+
+    @property
+    def dialect(self) -> Dialect:
+        """The trace format to write."""
+        return dialect(self.generation)
+
+    @property
+    def usage_table(self) -> str:
+        """The raw table of usage."""
+        return next(name for name, raw in self.dialect.tables.items() if raw.table == "instance_usage")
+
+    @property
+    def shards(self) -> dict[str, int]:
+        """Files by raw table, where tables are dealt out by hash; empty where they are cut by time."""
+        if self.dialect.shards == "time":
+            return {}
+        usage = max(2, round(self.machines * self.hours * ROWS_PER_MACHINE_HOUR / USAGE_SHARD_ROWS))
+        several = {"instance_usage": usage, "instance_events": max(2, usage // 4)}
+        return {name: several.get(name, 1) for name in self.dialect.tables}
+
+    @property
+    def fault_rates(self) -> FaultRates:
+        """How often faults are injected."""
+        return PUBLISHED[self.generation] if self.anomalies else NO_FAULTS
 
     @property
     def draw_seed(self) -> int:
         """The seed of all draws: another cell is another trace."""
-        return self.seed if self.generation == "2011" else key(self.seed, "cell", self.cell)
+        return key(self.seed, "cell", self.cell) if self.dialect.cells else self.seed
 
     def parameters(self) -> dict[str, object]:
         """Return what identifies the trace: everything that changes its bytes."""
@@ -67,7 +95,7 @@ class Options:
             "tables": sorted(self.chosen_tables),
             "parts": self.parts,
         }
-        if self.generation == "2019":
+        if self.dialect.cells:
             fields |= {"cell": self.cell, "format": self.file_format}
         return fields
 

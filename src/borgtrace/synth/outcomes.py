@@ -45,7 +45,7 @@ class Outcomes:
     Parameters
     ----------
     profile
-        Chances of the generation.
+        Chances of the cell.
     rng
         Where they are drawn from, in the order of events.
     """
@@ -86,16 +86,16 @@ class Outcomes:
         if job.is_looping and not residual:
             return 30.0 + 300.0 * u, "FAIL"
         if v < LOST:
-            return (tier.residual if residual else tier.run).at(u), "LOST"
+            return (tier.residual if residual else tier.duration).at(u), "LOST"
         if residual:
             seconds = tier.residual.at(u)
-            return seconds, tier.residual_endings.draw(seconds, self.random.random())
-        seconds = tier.run.at(u)
-        return seconds, tier.endings.draw(seconds, self.random.random())
+            return seconds, tier.residual_outcomes.draw(seconds, self.random.random())
+        seconds = tier.duration.at(u)
+        return seconds, tier.outcomes.draw(seconds, self.random.random())
 
     def is_updated(self, job: Job) -> bool:
         """Draw whether a run has an update."""
-        return self.random.random() < (SCALED if job.scaling == 3 else UPDATED)
+        return self.random.random() < (SCALED if job.scaling == "FULLY_AUTOMATED" else UPDATED)
 
     def scale(self) -> float:
         """Draw the factor of an update on the requests."""

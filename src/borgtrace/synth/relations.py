@@ -18,6 +18,8 @@ HELD: Final = 0.5
 """Batch jobs that wait in the batch queue (a tenth of all collections of cell a)."""
 FOLLOWING: Final = 0.4
 """Of these, jobs that start after another one; the rest is let go after a while."""
+SCALING: Final = (("OFF", "CONSTRAINED", "FULLY_AUTOMATED"), (0.55, 0.15, 0.30))
+"""Settings of vertical scaling and their shares of collections."""
 REMEMBERED: Final = 60
 """Recent jobs among which parents and predecessors are chosen."""
 
@@ -42,7 +44,7 @@ class Relations:
 
     def relate(self, job: Job) -> None:
         """Give a new job a parent, a predecessor, a wait in the batch queue, an alloc set."""
-        job.scaling = self.random.choices((1, 2, 3), (0.55, 0.15, 0.30))[0]
+        job.scaling = self.random.choices(*SCALING)[0]
         job.is_batch = job.tier.name == "beb" and self.random.random() < 0.5
         others = [other for other in self._recent if other.alive > 0 and not other.is_cancelled]
         if others and self.random.random() < PARENTS:

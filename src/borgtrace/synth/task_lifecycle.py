@@ -108,7 +108,7 @@ class TaskLifecycle:
             job.is_scheduled = True
             self.log.job("SCHEDULE", job)
         self.log.task("SCHEDULE", task, task.machine)
-        self.log.begin_run(task)
+        self.log.begin_execution(task)
         seconds, kind = self.outcomes.run(job, residual)
         since = TRACE_START if residual else self.clock.now
         until = since + round(seconds * SECOND)
@@ -128,7 +128,7 @@ class TaskLifecycle:
             inside = task.job.guest.tasks[task.index]
             self.finish(inside, inside.attempt, kind)
         self.scheduler.remove(task)
-        self.log.end_run(task, min(self.clock.now + self.outcomes.overrun(), self.clock.end))
+        self.log.end_execution(task, min(self.clock.now + self.outcomes.overrun(), self.clock.end))
         task.machine = -1
         self.end(task, kind, machine if self.outcomes.names_machine(kind) else -1)
 

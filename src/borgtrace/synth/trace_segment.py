@@ -1,4 +1,4 @@
-"""What a simulation hands to a writer: events and runs of one segment of time."""
+"""What a simulation hands to a writer: events and executions of one segment of time."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ class TraceSegment:
         Number of the part.
     start, end
         Its limits, µs; windows that start in [start, end) belong to it.
-    runs
-        Runs that overlap it; those still going end at `end`.
+    executions
+        Executions that overlap it; those still going end at `end`.
     """
 
     number: int
@@ -80,5 +80,5 @@ class TraceSegment:
     instances: list[InstanceEvent] = field(default_factory=list)
     machines: list[MachineEvent] = field(default_factory=list)
     attributes: list[AttributeEvent] = field(default_factory=list)
-    runs: list[Execution] = field(default_factory=list)
+    executions: list[Execution] = field(default_factory=list)
     is_last: bool = False

@@ -49,7 +49,7 @@ class Workload:
             Stratified(self.random),
         )
         self._loops = Stratified(self.random, block=100)
-        self._id = 3_418_309 if profile.generation == "2011" else 330_587_000_000
+        self._id = profile.first_id
         self._number = 0
         self._tasks = 0
 
@@ -64,7 +64,7 @@ class Workload:
         most_memory = LARGEST_SHARE * float(self.machines.memory.sum()) / size
         cpu_scale, memory_scale = self.profile.request_scale
         z = self._urge(size, most_cpu / cpu_scale)
-        like = self.profile.likeness
+        like = self.profile.request_correlation
         y = like * z + math.sqrt(1.0 - like**2) * self.random.gauss(0.0, 1.0)
         cpu = min(min(0.5, math.exp(REQUEST[0] + REQUEST[1] * z)) * cpu_scale, most_cpu)
         memory = min(min(0.5, math.exp(-5.14 + 1.6 * y)) * memory_scale, most_memory)
@@ -113,7 +113,7 @@ class Workload:
         everything = [a for asked in by_tier for a in asked]
         return [
             self._job(mine, where)
-            for asked in (by_tier if self.profile.generation == "2019" else [everything])
+            for asked in (by_tier if self.profile.has_use_by_tier else [everything])
             for mine, where in zip(asked, self._place_alive(asked, is_waiting), strict=True)
         ]
 

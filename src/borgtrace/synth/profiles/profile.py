@@ -1,0 +1,130 @@
+"""What a cell looks like: rates, mixes and distributions per tier, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from borgtrace.synth.distributions import DiscreteDistribution, OutcomeShares, QuantileCurve
+
+_LONG: Final = 7200.0
+"""Seconds from which on an execution is long (Janus & Rzadca, SoCC'17)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """One tier of a cell.
+
+    Parameters
+    ----------
+    name
+        As in :mod:`borgtrace.schema.tiers`.
+    priorities, priority_weights
+        Priorities of new jobs and their shares.
+    snapshot_priorities, snapshot_weights
+        The same for tasks alive at the start.
+    classes
+        Shares of scheduling classes 0–3 among new jobs.
+    snapshot_classes
+        The same among tasks alive at the start.
+    jobs
+        Share of new jobs.
+    running, pending
+        Tasks per machine at the start.
+    single
+        Share of new jobs with one task.
+    snapshot_sizes
+        Distribution of tasks per job at the start.
+    cpu, memory
+        Requests of tasks alive at the start.
+    duration, outcomes
+        How long an execution lasts (s) and how it ends.
+    residual, residual_outcomes
+        The same for executions that began before the trace.
+    delay
+        From SUBMIT to SCHEDULE, s.
+    different_machines, snapshot_different
+        Share of jobs (of tasks alive at the start) that want different machines.
+    largest
+        Largest new job, tasks.
+    cpu_use
+        Median of CPU used ÷ requested; 0 where the class alone says how much a task uses.
+    memory_use
+        The same of memory.
+    """
+
+    name: str
+    priorities: tuple[int, ...]
+    priority_weights: tuple[float, ...]
+    snapshot_priorities: tuple[int, ...]
+    snapshot_weights: tuple[float, ...]
+    classes: tuple[float, float, float, float]
+    snapshot_classes: tuple[float, float, float, float]
+    jobs: float
+    running: float
+    pending: float
+    single: float
+    snapshot_sizes: QuantileCurve
+    cpu: DiscreteDistribution
+    memory: DiscreteDistribution
+    duration: QuantileCurve
+    outcomes: OutcomeShares
+    residual: QuantileCurve
+    residual_outcomes: OutcomeShares
+    delay: QuantileCurve
+    different_machines: float
+    snapshot_different: float
+    largest: int = 1_000_000
+    cpu_use: float = 0.0
+    memory_use: float = 0.62
+
+    def lasting(self, seconds: float) -> float:
+        """Return which share of the tasks alive at the start becomes long and has not failed after `seconds`."""
+        finished = self.residual_outcomes.shares[0][2]
+        ended = max(self.residual.below(seconds) - self.residual.below(_LONG), 0.0)
+        return 1.0 - self.residual.below(max(seconds, _LONG)) + finished * ended
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A cell of one trace: its tiers and what they share.
+
+    Parameters
+    ----------
+    tiers
+        Shares of jobs over the tiers sum to one.
+    jobs_per_hour
+        Arrivals per hour and machine.
+    shapes
+        Machine shapes: (platform, CPU, memory, share).
+    resubmitted
+        Probability that EVICT, FAIL, KILL, FINISH is followed by SUBMIT.
+    evicting
+        Lowest priority that may evict others.
+    request_scale
+        Factors on CPU and memory requests.
+    has_queue
+        Whether collections pass QUEUE and ENABLE, have parents, alloc sets and vertical scaling.
+    alloc_jobs
+        Share of production jobs that run inside alloc sets.
+    first_id
+        Collection ids are above it.
+    request_correlation
+        Correlation of CPU and memory requests of new jobs, in logarithms.
+    """
+
+    tiers: tuple[Tier, ...]
+    jobs_per_hour: float
+    shapes: tuple[tuple[str, float, float, float], ...]
+    resubmitted: dict[str, float]
+    evicting: int
+    first_id: int
+    request_scale: tuple[float, float] = (1.0, 1.0)
+    has_queue: bool = False
+    alloc_jobs: float = 0.0
+    request_correlation: float = 0.5
+
+    @property
+    def has_use_by_tier(self) -> bool:
+        """Whether tiers say how much of its request a task uses; else its class alone does."""
+        return self.tiers[0].cpu_use > 0.0

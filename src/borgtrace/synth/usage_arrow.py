@@ -1,0 +1,58 @@
+"""Usage rows as Arrow tables, for Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from borgtrace.schema.dialects import RawTable
+from borgtrace.schema.time import SECOND
+from borgtrace.synth.measurement import LISTS, SCALARS
+from borgtrace.synth.usage_blocks import Block, UsageBlocks
+from borgtrace.synth.usage_windows import IDENTITY, Windows
+
+
+def usage_tables(blocks: UsageBlocks) -> Iterator[tuple[int, pa.Table]]:
+    """Yield number of the file and rows, block by block, with the fields of the raw table."""
+    for block in blocks:
+        values = np.where(block.codes < 0, np.nan, blocks.texts.values[block.codes]).astype(np.float32)
+        yield block.shard, _table(blocks.raw, blocks.windows, block, values)
+
+
+def _table(raw: RawTable, windows: Windows, block: Block, values: NDArray[np.float32]) -> pa.Table:
+    executions = windows.executions[windows.execution[block.rows]]
+    columns: dict[str, Any] = {}
+    at = 0
+    for field in raw.fields:
+        if field.column in LISTS:
+            first, last = LISTS[field.column]
+            array = _lists(values[:, at : at + last - first])
+            at += last - first
+        elif field.column in SCALARS:
+            array = pa.array(values[:, at], from_pandas=True)  # NaN is NULL
+            at += 1
+        elif field.column in IDENTITY:
+            array = pa.array(executions[field.column])
+        elif field.column:
+            array = pa.array((windows.start if field.column == "start_time" else windows.end)[block.rows] * SECOND)
+        else:
+            array = pa.nulls(len(block.rows), pa.float32())
+        if len(field.path) > 1:
+            columns.setdefault(field.path[0], {})[field.path[1]] = array
+        else:
+            columns[field.path[0]] = array
+    return pa.table({name: _record(found) if isinstance(found, dict) else found for name, found in columns.items()})
+
+
+def _record(fields: dict[str, pa.Array]) -> pa.StructArray:
+    return pa.StructArray.from_arrays(list(fields.values()), names=list(fields))
+
+
+def _lists(values: NDArray[np.float32]) -> pa.ListArray:
+    """Return rows of equal length as lists."""
+    offsets = pa.array(np.arange(len(values) + 1, dtype=np.int32) * values.shape[1])
+    return pa.ListArray.from_arrays(offsets, pa.array(values.ravel()))
