@@ -15,13 +15,13 @@ import ibis
 import ibis.expr.types as ir
 
 from borgtrace.lifecycle.order import in_order
-from borgtrace.schema import TERMINAL_EVENTS, UPDATE_EVENTS
+from borgtrace.schema import TERMINAL_EVENTS, UPDATE_EVENTS, Dialect
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 
 _STEPS = ("SUBMIT", "QUEUE", "ENABLE", "SCHEDULE", *TERMINAL_EVENTS)
 _SUBMIT, _QUEUE, _ENABLE, _SCHEDULE, _FIRST_END = range(5)
 """Steps are small integers while events are sorted and grouped: text would cost half the time again."""
-_CARRIED = (
+CARRIED = (
     "collection_type",
     "priority",
     "scheduling_class",
@@ -33,15 +33,15 @@ _CARRIED = (
 """Columns an attempt takes from its SCHEDULE, else from its other events."""
 
 
-def attempts(events: ir.Table, generation: str) -> ir.Table:
+def attempts(events: ir.Table, dialect: Dialect) -> ir.Table:
     """Return the attempts of collections or instances.
 
     Parameters
     ----------
     events
         ``collection_events`` or ``instance_events``.
-    generation
-        ``"2011"`` or ``"2019"``: how equal times are settled (:mod:`borgtrace.lifecycle.order`).
+    dialect
+        Says how equal times are settled (:mod:`borgtrace.lifecycle.order`).
 
     Returns
     -------
@@ -49,9 +49,9 @@ def attempts(events: ir.Table, generation: str) -> ir.Table:
         Columns of ``INSTANCE_ATTEMPTS`` or ``COLLECTION_ATTEMPTS``; times in µs.
     """
     key = key_of(events)
-    carried = [name for name in _CARRIED if name in events.columns]
+    carried = [name for name in CARRIED if name in events.columns]
     lives = events.filter(~events.type.isin(UPDATE_EVENTS))
-    steps = in_order(lives, key, generation)
+    steps = in_order(lives, key, dialect)
     columns = dict.fromkeys((*key, *steps.order, *carried))
     coded = steps.events.select(
         *(name for name in columns if name != "collection_type"),

@@ -19,6 +19,7 @@ import ibis.expr.types as ir
 from borgtrace.engine import read_table
 from borgtrace.lifecycle.derived import Derived
 from borgtrace.lifecycle.pieces import pieces
+from borgtrace.schema import Dialect
 from borgtrace.storage import replacing
 
 _SERIAL = itertools.count()
@@ -54,15 +55,15 @@ class Cache:
         digest = hashlib.sha256(f"{self.digest}\n{predicate}".encode()).hexdigest()
         return replace(self, digest=digest)
 
-    def keep(self, source: ir.Table, derived: Derived, generation: str) -> ir.Table:
+    def keep(self, source: ir.Table, derived: Derived, dialect: Dialect) -> ir.Table:
         """Compute a derived table from `source` unless it is kept already, and return it as read back."""
         con = ibis.get_backend(source)
         table = derived.table
         target = self._target(table.name, con.name)
         if target is None:
-            return hold(derived.build(source, generation), f"{table.name}_{next(_SERIAL)}")
+            return hold(derived.build(source, dialect), f"{table.name}_{next(_SERIAL)}")
         if not target.exists():
-            _write(con, source, derived, generation, target)
+            _write(con, source, derived, dialect, target)
         paths = sorted(map(str, target.glob("*.parquet"))) if target.is_dir() else [str(target)]
         return read_table(con, table, paths, name=f"{table.name}_{next(_SERIAL)}")
 
@@ -104,25 +105,27 @@ def _typed(con: ibis.backends.BaseBackend, expr: ir.Table) -> str:
     return f"SELECT {values} FROM ({con.compile(expr)})"
 
 
-def _write(con: ibis.backends.BaseBackend, source: ir.Table, derived: Derived, generation: str, target: Path) -> None:
+def _write(con: ibis.backends.BaseBackend, source: ir.Table, derived: Derived, dialect: Dialect, target: Path) -> None:
     """Write beside the target, then rename: a killed run leaves nothing that looks whole."""
     try:
         with replacing(target) as draft:
-            _compute(con, source, derived, generation, draft)
+            _compute(con, source, derived, dialect, draft)
     except OSError as error:
         if error.errno != ENOTEMPTY:  # another process was first; the content is the same
             raise
 
 
-def _compute(con: ibis.backends.BaseBackend, source: ir.Table, derived: Derived, generation: str, target: Path) -> None:
+def _compute(
+    con: ibis.backends.BaseBackend, source: ir.Table, derived: Derived, dialect: Dialect, target: Path
+) -> None:
     if con.name == "pyspark":
         from borgtrace.engine.spark import spark_session
 
-        query = con.compile(derived.build(source, generation))
+        query = con.compile(derived.build(source, dialect))
         spark_session(con).sql(query).write.mode("overwrite").parquet(f"file://{target.absolute()}")
     else:
         parts = pieces(source) if derived.is_per_life else [source]
-        _copy_parts(con, [derived.build(part, generation) for part in parts], derived, target)
+        _copy_parts(con, [derived.build(part, dialect) for part in parts], derived, target)
 
 
 def _copy_parts(con: ibis.backends.BaseBackend, parts: Sequence[ir.Table], derived: Derived, target: Path) -> None:

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import ibis.expr.types as ir
 
-from borgtrace.lifecycle.attempts import attempts
+from borgtrace.lifecycle.attempts import CARRIED, attempts
 from borgtrace.lifecycle.occupancy import occupancy
 from borgtrace.lifecycle.transitions import added, transitions
-from borgtrace.schema import TABLES, Column, Table
+from borgtrace.schema import TABLES, Column, Dialect, Table
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A derived table: its declaration, the table it reads, and ``build(table, generation)``.
+    """A derived table: its declaration, the table it reads, and ``build(table, dialect)``.
 
     ``is_per_life`` says that pieces of whole lives may be built one by one; where their rows then share
     keys, ``merge`` makes one table of them.
@@ -23,13 +23,12 @@ class Derived:
 
     table: Table
     reads: str
-    build: Callable[[ir.Table, str], ir.Table]
+    build: Callable[[ir.Table, Dialect], ir.Table]
     is_per_life: bool = False
     merge: Callable[[ir.Table], ir.Table] | None = None
 
 
-_COLLECTION = TABLES["collection_events"]
-_INSTANCE = TABLES["instance_events"]
+_TYPE = TABLES["instance_events"].column("collection_type")
 
 
 def _time(name: str, doc: str, *, nullable: bool = True) -> Column:
@@ -52,40 +51,21 @@ _TIMES = (
     Column("is_left_censored", "bool", "1", "Whether it began before the trace.", nullable=False),
     Column("is_right_censored", "bool", "1", "Whether it was alive at the end of the trace.", nullable=False),
 )
-_COLLECTION_CARRIED = ("collection_type", "priority", "scheduling_class", "alloc_collection_id")
-_INSTANCE_CARRIED = (
-    "collection_type",
-    "priority",
-    "scheduling_class",
-    "cpu_request",
-    "memory_request",
-    "alloc_collection_id",
-    "machine_id",
-)
 
-INSTANCE_ATTEMPTS = Table(
-    "instance_attempts",
-    "attempt to run an instance",
-    ("collection_id", "instance_index", "attempt"),
-    (
-        _INSTANCE.column("collection_id"),
-        _INSTANCE.column("instance_index"),
-        _ATTEMPT,
-        *(_INSTANCE.column(name) for name in _INSTANCE_CARRIED),
-        *_TIMES,
-    ),
-)
-COLLECTION_ATTEMPTS = Table(
-    "collection_attempts",
-    "attempt to run a collection",
-    ("collection_id", "attempt"),
-    (
-        _COLLECTION.column("collection_id"),
-        _ATTEMPT,
-        *(_COLLECTION.column(name) for name in _COLLECTION_CARRIED),
-        *_TIMES,
-    ),
-)
+
+def _attempts(what: str, events: Table, key: tuple[str, ...]) -> Table:
+    carried = [name for name in CARRIED if name in events.names]
+    columns = [events.column(name) for name in (*key, *carried)]
+    return Table(
+        f"{what}_attempts",
+        f"attempt to run {'an' if what == 'instance' else 'a'} {what}",
+        (*key, "attempt"),
+        (*columns[: len(key)], _ATTEMPT, *columns[len(key) :], *_TIMES),
+    )
+
+
+INSTANCE_ATTEMPTS = _attempts("instance", TABLES["instance_events"], ("collection_id", "instance_index"))
+COLLECTION_ATTEMPTS = _attempts("collection", TABLES["collection_events"], ("collection_id",))
 
 
 def _transitions(name: str, what: str) -> Table:
@@ -94,7 +74,7 @@ def _transitions(name: str, what: str) -> Table:
         f"kind of transition of {what} and window of 300 s",
         ("collection_type", "step_time", "from_type", "to_type"),
         (
-            _INSTANCE.column("collection_type"),
+            _TYPE,
             _time("step_time", "Start of the window in which the later event happened.", nullable=False),
             Column(
                 "from_type", "enum", "enum", "The earlier event; NULL for the first event of a task.", enum="event_type"
@@ -116,7 +96,7 @@ def _occupancy(name: str, what: str) -> Table:
         f"instant at which the number of {what} in a state changes",
         ("collection_type", "time"),
         (
-            _INSTANCE.column("collection_type"),
+            _TYPE,
             _time("time", "From when on the numbers hold.", nullable=False),
             *(Column(state, "int64", "count", f"Number of {what} {doc}.", nullable=False) for state, doc in states),
         ),

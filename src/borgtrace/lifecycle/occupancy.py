@@ -5,16 +5,18 @@ from __future__ import annotations
 import ibis
 import ibis.expr.types as ir
 
+from borgtrace.schema import Dialect
 
-def occupancy(attempts: ir.Table, generation: str = "") -> ir.Table:
+
+def occupancy(attempts: ir.Table, dialect: Dialect | None = None) -> ir.Table:
     """Return the number of things in each state after every instant at which it changes.
 
     Parameters
     ----------
     attempts
         Attempts of collections or of instances.
-    generation
-        Not used: attempts are the same for both.
+    dialect
+        Not used: attempts are of one shape, whatever the trace.
 
     Returns
     -------
@@ -27,7 +29,7 @@ def occupancy(attempts: ir.Table, generation: str = "") -> ir.Table:
     What is alive is ``pending + running``, and equals the number of attempts begun minus left: the stock
     identity holds by construction, whatever the history looks like.
     """
-    del generation
+    del dialect
     waiting_from = ibis.coalesce(attempts.submit_time, attempts.queue_time, attempts.enable_time)
     held_until = ibis.coalesce(attempts.enable_time, attempts.schedule_time, attempts.left_time)
     placed = attempts.select(

@@ -1,9 +1,9 @@
 """In which order the events of one thing happened, with equal times settled explicitly.
 
-2011: the order of the raw files (``source_part``, ``source_row``); 132,982 pairs SUBMIT and SCHEDULE
-share a timestamp, and only the files tell which came first.
+By the order of the raw files (``source_part``, ``source_row``), where files are written in order: in 2011, 132,982
+pairs SUBMIT and SCHEDULE share a timestamp, and only the files tell which came first.
 
-2019: shards are unordered, so equal times follow the life cycle: first what is legal from the state
+By the life cycle, where shards are unordered (2019): first what is legal from the state
 the thing is in, then onwards round the cycle SUBMIT, QUEUE, ENABLE, UPDATE_PENDING, SCHEDULE,
 UPDATE_RUNNING, an end.  Several events of one kind at one time take turns round the cycle.  The state before
 a tie is that after the event before it; if that is a tie too, it is settled first (ties that follow
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import ibis
 import ibis.expr.types as ir
 
-from borgtrace.schema import TERMINAL_EVENTS, UPDATE_EVENTS
+from borgtrace.schema import TERMINAL_EVENTS, UPDATE_EVENTS, Dialect
 
 CYCLE = ("SUBMIT", "QUEUE", "ENABLE", "UPDATE_PENDING", "SCHEDULE", "UPDATE_RUNNING", *TERMINAL_EVENTS)
 """Event types in the order of a life; after an end it begins anew."""
@@ -37,7 +37,7 @@ class Ordered:
     order: tuple[str, ...]
 
 
-def in_order(events: ir.Table, key: Sequence[str], generation: str) -> Ordered:
+def in_order(events: ir.Table, key: Sequence[str], dialect: Dialect) -> Ordered:
     """Return the events with the columns that order them within `key`.
 
     Parameters
@@ -47,10 +47,10 @@ def in_order(events: ir.Table, key: Sequence[str], generation: str) -> Ordered:
         ``source_part`` and ``source_row`` among them.
     key
         What identifies a thing: ``("collection_id",)`` or ``("collection_id", "instance_index")``.
-    generation
-        ``"2011"`` (file order) or ``"2019"`` (life-cycle order).
+    dialect
+        Says whether equal times follow the order of the files or the life cycle.
     """
-    if generation == "2011":
+    if dialect.tie_order == "file":
         return Ordered(events, SOURCE_ORDER)
     position = events.type.cases(*((name, place) for place, name in enumerate(CYCLE)))
     placed = events.mutate(position=position.cast("int32"))

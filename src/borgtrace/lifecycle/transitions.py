@@ -7,18 +7,19 @@ import ibis.expr.types as ir
 
 from borgtrace.lifecycle.attempts import key_of
 from borgtrace.lifecycle.order import in_order
+from borgtrace.schema import Dialect
 from borgtrace.schema.time import WINDOW
 
 
-def transitions(events: ir.Table, generation: str) -> ir.Table:
+def transitions(events: ir.Table, dialect: Dialect) -> ir.Table:
     """Count, per grid window of 300 s, the pairs (event, next event) of each thing.
 
     Parameters
     ----------
     events
         ``collection_events`` or ``instance_events``; UPDATE_* events count like all others.
-    generation
-        ``"2011"`` or ``"2019"``: how equal times are settled.
+    dialect
+        Says how equal times are settled.
 
     Returns
     -------
@@ -28,7 +29,7 @@ def transitions(events: ir.Table, generation: str) -> ir.Table:
     """
     key = key_of(events)
     columns = (*key, "time", "type", "collection_type", "source_part", "source_row")
-    ordered = in_order(events.select(*columns), key, generation)
+    ordered = in_order(events.select(*columns), key, dialect)
     life = ibis.window(group_by=list(key), order_by=list(ordered.order))
     pairs = ordered.events.mutate(
         from_type=ordered.events.type.lag().over(life), step_time=ordered.events.time // WINDOW * WINDOW

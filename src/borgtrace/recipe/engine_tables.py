@@ -126,7 +126,7 @@ class EngineTables(Tables):
         """Return a derived table, computed on first use."""
         if name not in self._derived:
             derived = DERIVED[name]
-            self._derived[name] = self._cache.keep(self[derived.reads], derived, self.generation)
+            self._derived[name] = self._cache.keep(self[derived.reads], derived, self.dialect)
         return self._derived[name]
 
     def n_rows(self, name: str) -> int:

@@ -34,7 +34,7 @@ class PlannedTables(Tables):
         """Return an unbound derived table; the stage of its name defines it."""
         if name not in self._derived:
             derived = DERIVED[name]
-            self.stages[name] = derived.build(self[derived.reads], self.generation)
+            self.stages[name] = derived.build(self[derived.reads], self.dialect)
             self._derived[name] = ibis.table(ibis_schema(derived.table), name=name)
         return self._derived[name]
 
