@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import errno
-import os
-import threading
-import time
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import partial
 from pathlib import Path
 
-from joblib import Parallel, delayed
-from joblib.externals.loky.process_executor import TerminatedWorkerError
-
+from borgtrace.engine.processes import map_processes
 from borgtrace.errors import BorgtraceError, SourceError, StoreError
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.staging import stage
@@ -33,27 +28,17 @@ def stage_all(sources: Sequence[Source], staging: Path, jobs: int) -> Iterator[t
     StoreError
         When the disk is full or a worker was killed; what was staged stays.
     """
-    if jobs == 1 or len(sources) < 2 or sum(source.size for source in sources) < WORTH_A_PROCESS:
-        for source in sources:
-            yield _attempt(source, staging)
-        return
+    is_small = len(sources) < 2 or sum(source.size for source in sources) < WORTH_A_PROCESS
     # Largest first, so that no core is left with one long file at the end.
-    ordered = sorted(sources, key=lambda source: -source.size)
-    pool = Parallel(n_jobs=jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs", batch_size=1)
-    try:
-        yield from pool(delayed(_attempt_for)(source, staging, os.getpid()) for source in ordered)
-    except TerminatedWorkerError as error:
-        raise StoreError(
-            str(staging.parent),
-            "a worker process was killed",
-            got="perhaps not enough memory",
-            way_out="run again with fewer --jobs; staged files are kept",
-        ) from error
-
-
-def _attempt_for(source: Source, staging: Path, parent: int) -> tuple[Source, Outcome]:
-    _end_with(parent)
-    return _attempt(source, staging)
+    ordered = sources if is_small or jobs == 1 else sorted(sources, key=lambda source: -source.size)
+    yield from map_processes(
+        partial(_attempt, staging=staging),
+        ordered,
+        1 if is_small else jobs,
+        place=str(staging.parent),
+        way_out="run again with fewer --jobs; staged files are kept",
+        ordered=False,
+    )
 
 
 def _attempt(source: Source, staging: Path) -> tuple[Source, Outcome]:
@@ -65,18 +50,6 @@ def _attempt(source: Source, staging: Path) -> tuple[Source, Outcome]:
         if error.errno in _DISK_FULL:
             raise disk_full(staging.parent) from None
         return source, SourceError(str(source.path), f"cannot be read ({error.strerror or error})")
-
-
-@cache
-def _end_with(parent: int) -> None:
-    """Let this worker die when `parent` does: a killed ingest must not go on writing."""
-    threading.Thread(target=_watch, args=(parent,), daemon=True).start()
-
-
-def _watch(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(0.1)
-    os._exit(1)
 
 
 def disk_full(store: Path) -> BorgtraceError:
