@@ -83,7 +83,15 @@ class Candidate:
 
 
 def candidates(target: float, has_requests: bool) -> list[Estimator]:
-    """Every way that is tried: the paper's, each estimator with a target around it, and overcommitted requests."""
+    """Every way that is tried: the paper's, each estimator with a target around it, and overcommitted requests.
+
+    Parameters
+    ----------
+    target
+        Tolerated probability of overflow.
+    has_requests
+        Whether requests of the tasks are known.
+    """
     kinds = estimators().values()
     tried: list[Estimator] = [estimator for kind in kinds for estimator in kind.family()]
     for kind in kinds:

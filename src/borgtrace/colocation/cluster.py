@@ -119,7 +119,17 @@ class Cluster:
             self.machine_of[task] = -1
 
     def learn(self, tasks: Index, n_seen: Index, usage: Values) -> None:
-        """Tasks were measured once more: remember it, and describe anew whose history has grown by a third."""
+        """Tasks were measured once more: remember it, and describe anew whose history has grown by a third.
+
+        Parameters
+        ----------
+        tasks
+            int64 (k,): the tasks that were measured.
+        n_seen
+            int64 (k,): how often each has been measured, this time included.
+        usage
+            float32 (k,): what each used.
+        """
         remember(self.rings, self.counts, self.name[tasks], usage)
         is_due = self.is_milestone[n_seen]
         for seen in np.unique(n_seen[is_due]):

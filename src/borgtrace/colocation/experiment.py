@@ -140,7 +140,17 @@ def find_experiments() -> dict[str, Experiment]:
 
 
 def run_cells(study: Study, chosen: Sequence[Experiment], given: Mapping[str, Any]) -> None:
-    """Run the cells of several experiments in one pass over the instances; `given` are options by name."""
+    """Run the cells of several experiments in one pass over the instances; `given` are options by name.
+
+    Parameters
+    ----------
+    study
+        Keeps the outcomes for the experiments.
+    chosen
+        Experiments; those without cells are passed over.
+    given
+        Options that were set, by name.
+    """
     gridded = [(one, one.cells()) for one in chosen if one.cells is not None]
     if len(gridded) < 2:
         return

@@ -220,7 +220,15 @@ class Grid:
         return sum(outcome.overflows for outcome in outcomes) / trials if trials else 0.0
 
     def prepared(self, estimator: Estimator, cell: Cell) -> Estimator:
-        """Let an estimator learn on these (held-out) instances, in the setting of `cell` without rebalancing."""
+        """Let an estimator learn on these (held-out) instances, in the setting of `cell` without rebalancing.
+
+        Parameters
+        ----------
+        estimator
+            The estimator that learns.
+        cell
+            How its tasks are packed while it learns.
+        """
         setting = replace(cell, is_rebalanced=False)
 
         def qualities(tried: Sequence[Estimator]) -> list[float]:

@@ -19,6 +19,13 @@ def heavy_tail(pool: Pool, seed: int = 0) -> Pool:
 
     For asking how estimators fare where rare events matter more than in the workload at hand.  Averages and memory
     stay; percentiles, which know nothing of the bursts, are left out.
+
+    Parameters
+    ----------
+    pool
+        Tasks with at least one window each.
+    seed
+        Decides which windows become bursts.
     """
     rng = np.random.default_rng([seed, 0xB0257])
     is_burst = rng.random(len(pool.inst)) < SHARE

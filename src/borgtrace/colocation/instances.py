@@ -76,7 +76,15 @@ class Instance:
         return Observation(self.inst, request=self.request)
 
     def observed(self, data: Data = "inst", first: int | None = None) -> Observation:
-        """The first realizations, all by default, of one kind."""
+        """The first realizations, all by default, of one kind.
+
+        Parameters
+        ----------
+        data
+            Instantaneous usage or window averages.
+        first
+            Number of realizations.
+        """
         if data == "inst" and (first is None or first == self.inst.shape[1]):
             return self.seen
         values = self.inst if data == "inst" else self.avg
@@ -147,7 +155,15 @@ class Instances:
             return self.pool.draw(tasks, self.realizations, self.seed + salt, column)
 
     def map(self, work: Callable[[Instance], Answer], threads: int = 2) -> Iterator[Answer]:
-        """Do `work` on every instance, `threads` at a time; answers come in order, the same whatever `threads`."""
+        """Do `work` on every instance, `threads` at a time; answers come in order, the same whatever `threads`.
+
+        Parameters
+        ----------
+        work
+            What to do with an instance.
+        threads
+            Instances worked on at a time.
+        """
         with ThreadPoolExecutor(max_workers=max(1, threads)) as workers:
             yield from workers.map(lambda number: work(self.make(number)), range(self.count))
 
@@ -157,7 +173,17 @@ class Instances:
 
 
 def split(pool: Pool, size: int, seed: int) -> tuple[Pool, Pool]:
-    """Two pools without a common task where each half fills an instance, else the pool twice."""
+    """Two pools without a common task where each half fills an instance, else the pool twice.
+
+    Parameters
+    ----------
+    pool
+        Tasks to divide at random.
+    size
+        Tasks per instance.
+    seed
+        Seed of the division.
+    """
     if len(pool) < 2 * size:
         return pool, pool
     order = np.random.default_rng([seed, 2]).permutation(len(pool))

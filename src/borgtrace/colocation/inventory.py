@@ -81,6 +81,15 @@ def parse_mix(text: str) -> Numbers:
 def machines(table: Numbers, count: int, seed: int) -> Numbers:
     """Draw `count` machines from a capacity table, each kind by its number: float64 (count, 2).
 
+    Parameters
+    ----------
+    table
+        float64 (k, 3): CPU, memory and number of each kind.
+    count
+        How many machines to draw.
+    seed
+        Seed of the draw.
+
     Examples
     --------
     >>> machines(np.array([[1.0, 0.5, 3.0]]), 2, seed=0)

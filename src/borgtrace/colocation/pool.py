@@ -125,6 +125,13 @@ class Pool:
     def sample(self, tasks: int, seed: int = 0) -> NDArray[np.int64]:
         """Draw min(`tasks`, available) tasks without replacement: sorted indices, int64.
 
+        Parameters
+        ----------
+        tasks
+            How many, at most.
+        seed
+            Seed of the sample.
+
         Raises
         ------
         UsageError

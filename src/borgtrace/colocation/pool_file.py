@@ -27,7 +27,15 @@ _WAY_OUT = "write one with `borgtrace colocate STORE --export-pool FILE`"
 
 
 def write_pool(pool: Pool, path: str | Path) -> None:
-    """Write a pool; the file appears when it is whole."""
+    """Write a pool; the file appears when it is whole.
+
+    Parameters
+    ----------
+    pool
+        Tasks to write.
+    path
+        The Parquet file; an existing one is replaced.
+    """
     columns = {name: pa.array(getattr(pool, name)) for name in PER_TASK if getattr(pool, name) is not None}
     for name in _LISTS:
         values = getattr(pool, name)

@@ -22,6 +22,13 @@ Values = NDArray[np.float32]
 def lower_bound(values: Values, capacity: float = 1.0) -> int:
     """⌈Σ x̄ᵢ ÷ c⌉: machines that the mean usage alone would fill, from all R columns; at least 1.
 
+    Parameters
+    ----------
+    values
+        float32 (n, R): usage, one row per task.
+    capacity
+        Of a machine.
+
     Examples
     --------
     >>> lower_bound(np.float32([[0.5, 0.75], [0.5, 0.5]]))
@@ -31,7 +38,15 @@ def lower_bound(values: Values, capacity: float = 1.0) -> int:
 
 
 def least_machines(means: NDArray[np.float64], capacity: float = 1.0) -> int:
-    """⌈Σ x̄ᵢ ÷ c⌉ from mean usages; at least 1."""
+    """⌈Σ x̄ᵢ ÷ c⌉ from mean usages; at least 1.
+
+    Parameters
+    ----------
+    means
+        float64 (n,): mean usage of each task.
+    capacity
+        Of a machine.
+    """
     return max(1, math.ceil(float(means.sum()) / capacity))
 
 
@@ -76,6 +91,15 @@ def overflow_counts(
 
 def quality(values: Values, packing: Packing, first: int = 0, resource: int = 0) -> float:
     """q: the share of (machine, realization) pairs in which the machine's tasks exceed it; 0 without machines.
+
+    Parameters
+    ----------
+    values
+        float32 (n, R): usage, one row per task.
+    packing
+        Where the tasks are.
+    first, resource
+        As for :func:`overflow_counts`.
 
     Examples
     --------

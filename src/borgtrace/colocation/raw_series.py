@@ -72,6 +72,17 @@ def longest_busy_span(pool: Pool, hours: int, enough: int, most: int | None = No
     """The busiest span of `hours`, or of half, a quarter … of it, until `enough` tasks run through it.
 
     In a small pool a third of its tasks are enough.  Where even one hour has fewer, the span with most tasks.
+
+    Parameters
+    ----------
+    pool
+        Tasks with time stamps.
+    hours
+        Longest span that is tried.
+    enough
+        Number of tasks that is sought.
+    most, seed
+        As for :func:`busiest_span`.
     """
     enough = min(enough, max(2, len(pool) // 3))
     best, reason = None, NotApplicable("")
@@ -101,6 +112,15 @@ def series(pool: Pool, span: Span, column: Column = "inst") -> Values:
     """Usage of the span's tasks in its slots: float32 (n, T); several windows of a slot are averaged by length.
 
     A slot without a window repeats the slot before (the first one after, at the start).
+
+    Parameters
+    ----------
+    pool
+        Where the windows are.
+    span
+        Slots and tasks.
+    column
+        Which usage.
     """
     values = np.asarray(getattr(pool, column), np.float64)
     start, seconds = pool.start, pool.seconds
@@ -120,5 +140,13 @@ def series(pool: Pool, span: Span, column: Column = "inst") -> Values:
 
 
 def shuffled(values: Values, seed: int) -> Values:
-    """Every row in an order of its own: the same values, nothing simultaneous left."""
+    """Every row in an order of its own: the same values, nothing simultaneous left.
+
+    Parameters
+    ----------
+    values
+        float32 (n, T).
+    seed
+        Seed of the orders.
+    """
     return np.random.default_rng([seed, 5]).permuted(values, axis=1)

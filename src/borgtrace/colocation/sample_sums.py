@@ -86,6 +86,17 @@ def judge_samples(
 def sample_sums(pool: Pool, realizations: int, samples: int, seed: int) -> list[SampleSums]:
     """Draw realizations of a pool and judge samples of every size of Table 1.
 
+    Parameters
+    ----------
+    pool
+        Tasks to sample from.
+    realizations
+        R, draws per task.
+    samples
+        Samples of each size.
+    seed
+        Seed of draws and samples.
+
     Raises
     ------
     NotApplicable

@@ -187,7 +187,15 @@ class Study:
 
     @classmethod
     def of_store(cls, store: Tables | Store | str | Path, engine: str | None = None) -> Study:
-        """Study the long tasks of a store (open, a path, or its tables on an engine), prepared when first asked for."""
+        """Study the long tasks of a store (open, a path, or its tables on an engine), prepared when first asked for.
+
+        Parameters
+        ----------
+        store
+            An open store, its path, or its tables.
+        engine
+            Where relational work runs; only for a store or a path.
+        """
         return cls(StoredTasks(store if isinstance(store, Tables) else EngineTables.of(store, engine)))
 
     def pool(self, options: Options) -> Pool:
@@ -231,7 +239,15 @@ class Study:
         )
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what was made under `key`, making it at the first call."""
+        """Return what was made under `key`, making it at the first call.
+
+        Parameters
+        ----------
+        key
+            Names what is made with all that it depends on.
+        make
+            Makes it.
+        """
         if key not in self._made:
             self._made[key] = make()
         made: Made = self._made[key]
@@ -255,7 +271,15 @@ def _scale(options: Options) -> tuple[Hashable, ...]:
 
 
 def grids_of(judged: Pool, held_out: Pool, options: Options) -> tuple[Grid, Grid]:
-    """Return grids over two pools, with draws of their own; both judge by draws that no estimator has seen."""
+    """Return grids over two pools, with draws of their own; both judge by draws that no estimator has seen.
+
+    Parameters
+    ----------
+    judged, held_out
+        Pool of the first grid and of the second, whose seed is one higher.
+    options
+        Size, realizations, number of instances and seed.
+    """
     first, second = (
         Instances(pool, options.size, options.realizations, options.instances, seed)
         for pool, seed in ((judged, options.seed), (held_out, options.seed + 1))

@@ -17,6 +17,13 @@ def synthetic_pool(tasks: int, seed: int) -> Pool:
     The tasks were generated long and without failures, so only two steps can touch them: tasks that never
     used CPU in a sample are dropped, averages above 1 are replaced.  Windows are 300 s each, from the start
     of the trace, without gaps.
+
+    Parameters
+    ----------
+    tasks
+        How many to generate.
+    seed
+        Seed of the generator.
     """
     made = draw_long_tasks(tasks, seed)
     lengths = np.diff(made.offsets)

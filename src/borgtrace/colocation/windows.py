@@ -65,6 +65,15 @@ def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool) -> Wi
     The store's per-task arrays are gathered where they hold all that is asked for; percentiles, and tables
     without a store behind them, take one join over instance_usage.  Windows that begin before or end after
     the trace have no length and are left out.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    chosen
+        Columns ``collection_id`` and ``instance_index`` of the tasks.
+    with_percentiles
+        Whether the percentiles of each window are wanted too.
     """
     if tables.traces is not None and not with_percentiles:
         return _gathered(tables.traces, chosen)

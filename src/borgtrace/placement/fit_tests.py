@@ -31,7 +31,17 @@ def packing_kernel(signature: Any) -> Any:
 
 @packing_kernel(types.float64(SLACK, SLACK, INDEX, ROW, ROW, ROW, ROW))
 def room_for(slack, other, cuts, state, item, capacity, parameters):  # type: ignore[no-untyped-def]
-    """Room left if the item joined: of the only test, or the smaller one of both."""
+    """Room left if the item joined: of the only test, or the smaller one of both.
+
+    Parameters
+    ----------
+    slack, other, cuts
+        From :attr:`FitTest.slacks`.
+    state, item
+        float64 (w,): the machine, and the task that might join.
+    capacity, parameters
+        One number per resource; what both tests were given.
+    """
     if cuts.size == 0:
         return slack(state, item, capacity, parameters)
     low, end, n = cuts[0], cuts[1], cuts[2]
@@ -43,7 +53,17 @@ def room_for(slack, other, cuts, state, item, capacity, parameters):  # type: ig
 
 @packing_kernel(types.void(ADD, ADD, INDEX, ROW, ROW))
 def join(add, other, cuts, state, item):  # type: ignore[no-untyped-def]
-    """The item joins, for every test; what lies before the first cut adds up."""
+    """The item joins, for every test; what lies before the first cut adds up.
+
+    Parameters
+    ----------
+    add, other, cuts
+        From :attr:`FitTest.adds` and :attr:`FitTest.cuts`.
+    state
+        float64 (w,): the machine, changed in place.
+    item
+        float64 (w,): the task.
+    """
     if cuts.size == 0:
         add(state, item)
         return
@@ -99,7 +119,17 @@ class FitTest:
         return float(room_for(*self.slacks, state, item, capacity, parameters))
 
     def join(self, state: Row, item: Row) -> None:
-        """The item joins, in place."""
+        """The item joins, in place.
+
+        Parameters
+        ----------
+        add, other, cuts
+            From :attr:`FitTest.adds` and :attr:`FitTest.cuts`.
+        state
+            float64 (w,): the machine, changed in place.
+        item
+            float64 (w,): the task.
+        """
         if not self.cuts.size:
             self.add(state, item)
         else:

@@ -151,7 +151,23 @@ def _sum_up(add, other_add, cuts, items, members, offsets, machines, empty, stat
 def sum_up(
     test: FitTest, items: Rows, members: Index, offsets: Index, machines: Index, empty: Row, states: Rows
 ) -> None:
-    """Write anew the states of `machines`; machine k holds ``members[offsets[k]:offsets[k + 1]]``, in their order."""
+    """Write anew the states of `machines`; machine k holds ``members[offsets[k]:offsets[k + 1]]``, in their order.
+
+    Parameters
+    ----------
+    test
+        How items join.
+    items
+        float64 (n, w).
+    members, offsets
+        int64: the items of all these machines (CSR).
+    machines
+        int64 (k,): which rows of `states` to write.
+    empty
+        float64 (w,): state of an empty machine.
+    states
+        float64 (m, w): changed in place.
+    """
     _sum_up(*test.adds, test.cuts, items, members, offsets, machines, empty, states)
 
 
@@ -170,7 +186,17 @@ def _rooms(  # type: ignore[no-untyped-def]
 
 
 def rooms_for(test: FitTest, items: Rows, empty: Row, item: Row, bins: Index, capacities: Rows, parameters: Row) -> Row:
-    """Room left in every bin of a packing if one more `item` joined it, float64 (m,)."""
+    """Room left in every bin of a packing if one more `item` joined it, float64 (m,).
+
+    Parameters
+    ----------
+    test, items, empty, capacities, parameters
+        As for :func:`place`, with one capacity per bin.
+    item
+        float64 (w,): the item that might join.
+    bins
+        int64 (n,): the bin of each item, −1 for none.
+    """
     rooms = np.empty(len(capacities))
     _rooms(*test.slacks, *test.adds, items, empty, item, bins, capacities, parameters, rooms)
     return rooms
@@ -179,5 +205,17 @@ def rooms_for(test: FitTest, items: Rows, empty: Row, item: Row, bins: Index, ca
 def choose(
     test: FitTest, score: Score, stops: bool, states: Rows, item: Row, capacities: Rows, parameters: Row, barred: Index
 ) -> int:
-    """The machine one item goes to, as in :func:`place`, or −1; `barred` holds 1 for machines left out."""
+    """The machine one item goes to, as in :func:`place`, or −1; `barred` holds 1 for machines left out.
+
+    Parameters
+    ----------
+    test, score, stops, parameters
+        As for :func:`place`.
+    states, capacities
+        float64 (m, w) and (m, resources): the machines.
+    item
+        float64 (w,): the item to place.
+    barred
+        int64 (m,).
+    """
     return cast(int, _chosen(*test.slacks, score, stops, states, len(states), item, capacities, parameters, barred, 1))

@@ -128,7 +128,15 @@ def fit(estimator: Estimator, observed: Observation, capacity: float = 1.0) -> F
 def pack_fitted(
     fitted: Fitted, *, packer: Packer = BEST_FIT, inventory: Numbers | None = None, groups: Index | None = None
 ) -> Packing:
-    """Pack without rebalancing; see :func:`pack`."""
+    """Pack without rebalancing; see :func:`pack`.
+
+    Parameters
+    ----------
+    fitted
+        From :func:`fit`.
+    packer, inventory, groups
+        As for :func:`pack`.
+    """
     n, estimator = len(fitted.items), fitted.estimator
     if isinstance(estimator, Gpa) and inventory is None and groups is None:
         if packer.stops:
@@ -165,6 +173,15 @@ def rebalanced(packing: Packing, fitted: Fitted, *, groups: Index | None = None)
     """Fill the last bin from the first tasks of the others, round robin (the paper's Algorithm 1).
 
     `MAX_FAILURES` counts all failed moves; bins emptied on the way are skipped, and are then not in use.
+
+    Parameters
+    ----------
+    packing
+        Left as it is.
+    fitted
+        What the packing was made from.
+    groups
+        As for :func:`pack`.
     """
     if len(packing.rows) < 2:
         return packing
@@ -231,6 +248,13 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
     """Probability of overflow the estimator itself predicts for each bin, float64 (m,).
 
     The sum over the finished bins ÷ m is the q that the estimator promises.
+
+    Parameters
+    ----------
+    packing
+        A finished packing.
+    fitted
+        What it was made from.
 
     Raises
     ------

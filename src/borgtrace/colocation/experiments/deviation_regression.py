@@ -40,6 +40,11 @@ RESULT = declare(
 def regression(mean: NDArray[np.float64], std: NDArray[np.float64]) -> tuple[float, float] | None:
     """Least-squares slope and intercept of `std` on `mean`; None where all means agree.
 
+    Parameters
+    ----------
+    mean, std
+        float64 (n,) each.
+
     Examples
     --------
     >>> regression(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0]))

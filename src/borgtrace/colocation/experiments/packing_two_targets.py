@@ -56,7 +56,19 @@ def compute(study: Study, options: Options) -> pa.Table:
 def production(
     priority: NDArray[np.int64] | None, generation: str, job: NDArray[np.int64], seed: int
 ) -> tuple[NDArray[np.bool_], str]:
-    """Which tasks are production, bool (n,): by priority; without priorities a random half of the jobs, and says so."""
+    """Which tasks are production, bool (n,): by priority; without priorities a random half of the jobs, and says so.
+
+    Parameters
+    ----------
+    priority
+        int64 (n,) or None: priority of each task, −1 where unknown.
+    generation
+        Trace whose tiers the priorities belong to.
+    job
+        int64 (n,): job of each task, dense from 0.
+    seed
+        Seed of the random half.
+    """
     if priority is None or (priority < 0).all():
         rng = np.random.default_rng([seed, 7])
         return (rng.random(int(job.max(initial=0)) + 1) < 0.5)[job], "a random half of the jobs"

@@ -39,7 +39,15 @@ RESULT = declare(
 
 
 def differences(pool: Pool, seed: int = 0) -> NDArray[np.float64]:
-    """Relative difference of each task for each of :data:`SIZES`, float64 (n, 11); NaN where a task is too short."""
+    """Relative difference of each task for each of :data:`SIZES`, float64 (n, 11); NaN where a task is too short.
+
+    Parameters
+    ----------
+    pool
+        The tasks.
+    seed
+        Seed of the samples.
+    """
     sizes, average = np.array(SIZES, np.int64), pool.mean("avg")
     means = np.empty((len(pool), len(sizes)))
     if pool.is_weighted or pool.quantiles is not None:

@@ -38,7 +38,17 @@ RESULT = declare(
 
 
 def rejections(pool: Pool, spacing: int, length: int, seed: int = 0) -> tuple[int, int]:
-    """Number of tasks whose two windows differ at 5 %, and number of tasks with two windows."""
+    """Number of tasks whose two windows differ at 5 %, and number of tasks with two windows.
+
+    Parameters
+    ----------
+    pool
+        The tasks.
+    spacing, length
+        Samples from window to window, and in a window.
+    seed
+        Decides which two windows of a task are compared.
+    """
     steps = np.empty(len(pool), np.int64)
     keys = task_keys(seed, pool.collection_id, pool.instance_index)
     window_pairs(pool.inst, pool.offsets, keys, spacing, length, steps)

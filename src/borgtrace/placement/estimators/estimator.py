@@ -84,7 +84,20 @@ class Estimator(ABC):
 
     @abstractmethod
     def items(self, observed: Observation, capacity: float) -> Numbers:
-        """Describe each observed task, float64 (n, w); `capacity` is that of the largest machine."""
+        """Describe each observed task, float64 (n, w); `capacity` is that of the largest machine.
+
+        Parameters
+        ----------
+        observed
+            What is known of n tasks.
+        capacity
+            Of the largest machine.
+
+        Returns
+        -------
+        float64 (n, w)
+            One row per task; the first number is its expected load.
+        """
 
     def parameters(self, capacity: float) -> Numbers:
         """Numbers handed to `slack` at every call; `capacity` as in :meth:`items`."""

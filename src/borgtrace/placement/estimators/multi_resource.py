@@ -43,7 +43,15 @@ class MultiResource(Estimator):
 
     @classmethod
     def of(cls, cpu: Estimator, memory: Estimator, memory_capacity: float = 1.0) -> MultiResource:
-        """Put two tests together."""
+        """Put two tests together.
+
+        Parameters
+        ----------
+        cpu, memory
+            The two tests.
+        memory_capacity
+            Of every machine, where no inventory says otherwise.
+        """
         return cls(cpu.parameter, cpu, memory, memory_capacity)
 
     @property
