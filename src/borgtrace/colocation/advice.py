@@ -127,6 +127,7 @@ def advise(choosing: Grid, judging: Grid, target: float, capacity: float = 1.0) 
     tried, judged = _by_cell(choosing, cells), _by_cell(judging, cells)
     keeps = {cell: _q(tried[cell]).high <= target for cell in cells}
     wanted = [cell for cell in cells if keeps[cell]]
+    # The choice looks at its own instances alone; `judged` is for what is shown.
     best = min(wanted, key=lambda cell: (_machines(tried[cell]).mean(), _q(tried[cell]).mean), default=None)
     base = {
         "request": next((c for c in cells if c.estimator == Request(1.0)), None),

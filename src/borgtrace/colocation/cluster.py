@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.colocation._cluster_memory import recalled, remember
+from borgtrace.colocation._usage_history import latest_usage, record_usage
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.timeline import Timeline
 from borgtrace.placement import CAPACITY_RTOL, Estimator, Observation, Packer
@@ -78,11 +78,11 @@ class Cluster:
         """Describe a task nothing is known of: its name's past, its request, everybody's past, or a whole machine."""
         request, name = self.request[task], int(self.name[task])
         if self.cold_start == "name" and name >= 0 and self.counts[name] >= WARM_UP:
-            values = recalled(self.rings, self.counts, name)
+            values = latest_usage(self.rings, self.counts, name)
         elif np.isfinite(request):
             values = np.full(1, request, np.float32)
         elif self.counts[-1] >= WARM_UP:
-            values = recalled(self.rings, self.counts, len(self.counts) - 1)
+            values = latest_usage(self.rings, self.counts, len(self.counts) - 1)
         else:
             values = np.full(1, self.capacity, np.float32)
         return self._items(values[None], np.array([request]))[0]
@@ -90,6 +90,7 @@ class Cluster:
     def arrive(self, task: int) -> bool:
         """Place a task; False where it fits nowhere."""
         self.items[task] = self.guess(task)
+        # Machines that lost a task or learned something are summed up only now: most change many times in between.
         self._refresh()
         machine = choose(
             self.test,
@@ -130,7 +131,7 @@ class Cluster:
         usage
             float32 (k,): what each used.
         """
-        remember(self.rings, self.counts, self.name[tasks], usage)
+        record_usage(self.rings, self.counts, self.name[tasks], usage)
         is_due = self.is_milestone[n_seen]
         for seen in np.unique(n_seen[is_due]):
             due = tasks[is_due & (n_seen == seen)]
@@ -173,5 +174,5 @@ def _milestones(longest: int) -> NDArray[np.bool_]:
     while step <= longest:
         found[step] = True
         step = max(step + 1, step * 4 // 3)
-    found[288::288] = True
+    found[288::288] = True  # a day: its cycle is what a third more of a long history would miss
     return found

@@ -118,6 +118,7 @@ def judge_instance(instance: Instance, cells: Sequence[Cell], *, on_fresh: bool 
     for observed, group in _by_observation(instance, cells):
         for fitted, members in _by_items(observed, group):
             _pack_all(fitted, members, packings, predicted)
+    # Judged on what was not seen, except where all was: the paper's O = E = R.
     seen = {cell: _n_seen(instance, cell) for cell in cells}
     full = instance.inst.shape[1]
     first = [0 if on_fresh or seen[cell] == full else seen[cell] for cell in cells]
@@ -159,6 +160,7 @@ def _by_observation(instance: Instance, cells: Iterable[Cell]) -> Iterable[tuple
 
 def _by_items(observed: Observation, cells: Iterable[Cell]) -> Iterable[tuple[Fitted, list[Cell]]]:
     def key(cell: Cell) -> tuple[str, float]:
+        # By text: a sort needs an order, and estimators have none.
         return repr(cell.estimator), cell.capacity
 
     for _, group in groupby(sorted(cells, key=key), key):
@@ -229,6 +231,7 @@ class Grid:
         cell
             How its tasks are packed while it learns.
         """
+        # Rebalancing mostly lowers overflow; an estimator that learned with it would promise too much without it.
         setting = replace(cell, is_rebalanced=False)
 
         def qualities(tried: Sequence[Estimator]) -> list[float]:

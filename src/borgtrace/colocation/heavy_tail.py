@@ -32,6 +32,7 @@ def heavy_tail(pool: Pool, seed: int = 0) -> Pool:
     usage = np.where(is_burst, np.minimum(pool.inst * STRENGTH, 1.0), pool.inst).astype(np.float64)
     before = np.add.reduceat(pool.inst.astype(np.float64), pool.offsets[:-1])
     after = np.add.reduceat(usage, pool.offsets[:-1])
+    # Same mean as before: more machines then come from the tail alone.
     factor = np.divide(before, after, out=np.ones_like(before), where=after > 0)
     scaled = (usage * np.repeat(factor, pool.n_windows)).astype(np.float32)
     return replace(pool, inst=scaled, quantiles=None, source=f"{pool.source}, with rare bursts")

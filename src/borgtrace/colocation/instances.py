@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation.pool import Column, Pool
+from borgtrace.colocation.pool import Pool, UsageColumn
 from borgtrace.errors import UsageError
 from borgtrace.placement import Observation
 
@@ -127,6 +127,7 @@ class Instances:
 
     def tasks(self, number: int) -> NDArray[np.int64]:
         """Indices of the tasks of one instance, in random order."""
+        # A generator per instance: the first instances of a longer run are those of the shorter one.
         rng = np.random.default_rng([self.seed, number])
         return rng.permutation(len(self.pool))[: self.size].astype(np.int64)
 
@@ -134,6 +135,7 @@ class Instances:
         """Draw one instance, or return the one kept."""
         if number not in self.kept:
             made = self._made(number)
+            # Averages, fresh draws, sorted values and histograms may follow, each as large as the realizations.
             if 5 * made.inst.nbytes * (len(self.kept) + 1) > KEPT:
                 return made
             self.kept[number] = made
@@ -150,7 +152,7 @@ class Instances:
             None if request is None else request[tasks].astype(np.float64),
         )
 
-    def _draw(self, tasks: NDArray[np.int64], column: Column, salt: int = 0) -> Values:
+    def _draw(self, tasks: NDArray[np.int64], column: UsageColumn, salt: int = 0) -> Values:
         with _DRAWING:
             return self.pool.draw(tasks, self.realizations, self.seed + salt, column)
 

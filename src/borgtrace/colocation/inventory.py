@@ -40,6 +40,7 @@ def capacity_table(tables: Tables) -> Numbers:
         ).sort_by([("machine_id", "ascending"), ("time", "ascending")])
         machine = rows["machine_id"].to_numpy()
         is_last = np.append(machine[1:] != machine[:-1], True)
+        # Machines come and go and are updated: the last event says how large one was.
         both = np.column_stack([rows["cpu_capacity"].to_numpy(), rows["memory_capacity"].to_numpy()])
         kinds, counts = np.unique(np.round(both[is_last].astype(np.float64), 4), axis=0, return_counts=True)
         table = np.column_stack([kinds, counts])[np.argsort(-counts, kind="stable")]
@@ -96,5 +97,5 @@ def machines(table: Numbers, count: int, seed: int) -> Numbers:
     array([[1. , 0.5],
            [1. , 0.5]])
     """
-    rng = np.random.default_rng([seed, 3])
+    rng = np.random.default_rng([seed, 3])  # 3: a stream of its own, apart from tasks, halves and shuffles
     return table[rng.choice(len(table), count, p=table[:, 2] / table[:, 2].sum()), :2]

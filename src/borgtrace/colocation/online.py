@@ -24,7 +24,7 @@ Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Day:
+class SlotCounts:
     """What happened, slot by slot, all int64 (T,): from slot `first` on.
 
     Attributes
@@ -54,7 +54,7 @@ def simulate(
     capacity: float = 1.0,
     packer: Packer = BEST_FIT,
     cold_start: ColdStart = "name",
-) -> Day:
+) -> SlotCounts:
     """Let the tasks of a pool arrive, be placed, be measured and leave.
 
     Parameters
@@ -74,11 +74,12 @@ def simulate(
     timeline = Timeline.of(pool)
     cluster = Cluster(pool, timeline, estimator, capacity, packer, cold_start)
     first, last = int(timeline.begin.min()), int(timeline.end.max())
+    # Tuples with a number that is unique: no two events ever compare equal.
     heap = [(int(s), _ARRIVAL, i, i) for i, s in enumerate(timeline.begin)]
     heap += [(int(s), _DEPARTURE, i, i) for i, s in enumerate(timeline.end)]
     heap += [(s, _MEASURE, 0, -1) for s in range(first, last)]
     heapify(heap)
-    day = Day(first, *(np.zeros(last - first, np.int64) for _ in range(5)))
+    day = SlotCounts(first, *(np.zeros(last - first, np.int64) for _ in range(5)))
     by_slot = np.argsort(timeline.slot, kind="stable")
     owner = np.repeat(np.arange(len(pool)), np.diff(timeline.offsets))[by_slot]
     bounds = np.searchsorted(timeline.slot[by_slot], np.arange(first, last + 1))
@@ -98,7 +99,7 @@ def simulate(
     return day
 
 
-def _measure(cluster: Cluster, day: Day, at: int, rows: Index, tasks: Index) -> None:
+def _measure(cluster: Cluster, day: SlotCounts, at: int, rows: Index, tasks: Index) -> None:
     """Add up what the tasks on each machine used in a slot, count overflows, and learn."""
     machine = cluster.machine_of[tasks]
     is_placed = machine >= 0

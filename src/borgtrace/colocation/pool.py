@@ -18,7 +18,7 @@ from borgtrace.colocation._moments import window_moments
 from borgtrace.errors import UsageError
 from borgtrace.kernels.hashing import task_keys
 
-Column = Literal["inst", "avg", "memory"]
+UsageColumn = Literal["inst", "avg", "memory"]
 Instantaneous = Literal["sampled", "histogram"]
 """Where draws of instantaneous usage come from: one sampled second per window, or the window's percentiles."""
 
@@ -114,11 +114,11 @@ class Pool:
         """Dense index (0, 1, …) of each task's collection, shape (n,)."""
         return np.unique(self.collection_id, return_inverse=True)[1].astype(np.int64)
 
-    def mean(self, column: Column = "inst") -> NDArray[np.float64]:
+    def mean(self, column: UsageColumn = "inst") -> NDArray[np.float64]:
         """Mean of each task's observed windows (weighted where draws are), float64 (n,)."""
         return self._moments(column)[0]
 
-    def std(self, column: Column = "inst") -> NDArray[np.float64]:
+    def std(self, column: UsageColumn = "inst") -> NDArray[np.float64]:
         """Standard deviation (ddof 0) of each task's observed windows, float64 (n,)."""
         return self._moments(column)[1]
 
@@ -140,6 +140,7 @@ class Pool:
         if tasks < 1:
             raise UsageError("tasks", "not a sample size", expected="at least 1", got=str(tasks))
         size = min(tasks, len(self))
+        # Sorted, so that gathering windows reads the flat arrays forwards.
         return np.sort(np.random.default_rng(seed).choice(len(self), size, replace=False)).astype(np.int64)
 
     def take(self, tasks: NDArray[np.int64]) -> Pool:
@@ -155,7 +156,7 @@ class Pool:
         return replace(self, offsets=offsets, **kept)
 
     def draw(
-        self, tasks: NDArray[np.int64], realizations: int = 10_000, seed: int = 0, column: Column = "inst"
+        self, tasks: NDArray[np.int64], realizations: int = 10_000, seed: int = 0, column: UsageColumn = "inst"
     ) -> NDArray[np.float32]:
         """Draw windows of each task with replacement: realizations of its empirical distribution.
 
@@ -193,6 +194,7 @@ class Pool:
         if realizations < 1:
             raise UsageError("realizations", "not a number of draws", expected="at least 1", got=str(realizations))
         out = np.empty((len(tasks), realizations), np.float32)
+        # One random sequence per task, from its identity: its place in the pool must not matter.
         keys = task_keys(seed, self.collection_id[tasks], self.instance_index[tasks])
         weights = np.empty(0, np.int64) if self.weights is None else self.weights
         if column == "inst" and self.quantiles is not None:
@@ -203,7 +205,7 @@ class Pool:
             draw_uniform(self._values(column), self.offsets, tasks, keys, out)
         return out
 
-    def _values(self, column: Column) -> NDArray[np.float32]:
+    def _values(self, column: UsageColumn) -> NDArray[np.float32]:
         values: NDArray[np.float32] | None = getattr(self, column)
         if values is None:
             raise UsageError(
@@ -224,7 +226,7 @@ class Pool:
         """Weight of each window in draws and moments: its seconds, int64 (W,); None where all are alike."""
         return self.seconds if self.is_weighted else None
 
-    def _moments(self, column: Column) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _moments(self, column: UsageColumn) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         return window_moments(self._values(column), self.offsets, self.weights)
 
 

@@ -45,6 +45,7 @@ def eligible(tables: Tables) -> Eligible:
     """Find the tasks that pass every step; one aggregate and one selection over ``tasks``."""
     tasks = tables.tasks.filter(tables.tasks.collection_type == "JOB", tables.tasks.n_windows > 0)
     passes = _passes(tasks, tables.generation)
+    # A step counts only what the steps before it left: what the paper prints are shares of the remaining tasks.
     alive: ir.BooleanValue = ibis.literal(True)
     counts: dict[str, ir.IntegerScalar] = {"total": tasks.count()}
     for name, passed in passes.items():
@@ -59,6 +60,7 @@ def eligible(tables: Tables) -> Eligible:
         dropped = int(measured[f"c{k}"][0].as_py())
         steps.append(Step(name, dropped, left))
         left -= dropped
+    # Engines return rows in any order; the sample below must not depend on it.
     order = [("collection_id", "ascending"), ("instance_index", "ascending")]
     return Eligible(kept.sort_by(order), tuple(steps))
 
@@ -194,6 +196,7 @@ def _without_gaps(windows: Windows) -> NDArray[np.float32] | None:
 def _about(tasks: pa.Table) -> dict[str, Any]:
     """What the index says of the tasks, as arrays without NULLs."""
     names = tasks["collection_logical_name"].combine_chunks().dictionary_encode()
+    # Codes by the order of the names, not of their first appearance, which depends on the sample.
     ranks = np.argsort(np.argsort(names.dictionary.to_numpy(zero_copy_only=False).astype(str), kind="stable"))
     codes = names.indices.fill_null(-1).to_numpy()
     known = np.append(ranks, -1).astype(np.int64)

@@ -77,6 +77,7 @@ def overflow_counts(
         limits[p, : len(packing.capacities)] = packing.rows[:, resource] * EVALUATION_RTOL
         bins[p] = packing.bins
     counts = np.empty((len(packings), width), np.int64)
+    # float32 limits, because the sums they are compared with are float32 too.
     starts = np.zeros(len(packings), np.int64) if first is None else np.asarray(first, np.int64)
     if starts.size and starts.max() >= values.shape[1]:
         raise UsageError(

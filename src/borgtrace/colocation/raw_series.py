@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.colocation.pool import Column, Pool
+from borgtrace.colocation.pool import Pool, UsageColumn
 from borgtrace.recipe import NotApplicable
 
 SLOT = 300
@@ -56,10 +56,12 @@ def busiest_span(pool: Pool, slots: int, most: int | None = None, seed: int = 0)
     if not len(starts):
         raise NotApplicable(f"no task runs for {slots * SLOT / 3600:g} hours")
     ordered_begin, latest = np.sort(begin[is_long]), np.sort(end[is_long] - slots)
+    # Tasks that began by then, less those that end too early: counted for every start at once.
     alive = np.searchsorted(ordered_begin, starts, "right") - np.searchsorted(latest, starts, "left")
     first = int(starts[np.argmax(alive)])
     candidates = np.flatnonzero((begin <= first) & (end >= first + slots))
     present = np.array([_n_present(slot[pool.offsets[i] : pool.offsets[i + 1]], first, slots) for i in candidates])
+    # A few lost samples are filled in; with more, repeated values would make the series look calm.
     tasks = candidates[present >= 0.9 * slots] if len(candidates) else candidates
     if len(tasks) < 2:
         raise NotApplicable(f"fewer than two tasks run through the same {slots * SLOT / 3600:g} hours")
@@ -108,7 +110,7 @@ def _n_present(slots_of_task: Index, first: int, slots: int) -> int:
     return len(np.unique(inside))
 
 
-def series(pool: Pool, span: Span, column: Column = "inst") -> Values:
+def series(pool: Pool, span: Span, column: UsageColumn = "inst") -> Values:
     """Usage of the span's tasks in its slots: float32 (n, T); several windows of a slot are averaged by length.
 
     A slot without a window repeats the slot before (the first one after, at the start).

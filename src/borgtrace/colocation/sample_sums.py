@@ -70,6 +70,7 @@ def judge_samples(
     Reads 4·R·ΣN·samples bytes of realizations (384 GB at the paper's scale); memory beyond them is
     one sum per thread and the indices of one size.
     """
+    # Moments of the sums from those of the tasks: that the draws are independent is what is tested.
     means, stds = row_moments(realizations)
     found = []
     for size in sizes:

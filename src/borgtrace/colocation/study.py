@@ -256,11 +256,12 @@ class Study:
     def _halves(self, options: Options) -> tuple[Grid, Grid]:
         pool = self.pool(options)
         judged, held_out = split(pool, options.size, options.seed)
-        if judged is not pool:
+        if judged is not pool:  # enough tasks for two pools without a common one
             return grids_of(judged, held_out, options)
         other = self._instances(pool, "held out", replace(options, seed=options.seed + 1))
         return Grid(self.instances(options), on_fresh=True), Grid(other, on_fresh=True)
 
+    # The number of instances is not part of the key: 50 instances begin with the 10 of the experiment before.
     def _instances(self, pool: Pool, part: str, options: Options) -> Instances:
         kept: dict[int, Instance] = self.once(("kept", part, *_scale(options)), dict)
         return Instances(pool, options.size, options.realizations, options.instances, options.seed, kept)

@@ -49,4 +49,5 @@ def synthetic_pool(tasks: int, seed: int) -> Pool:
             ),
         ),
     )
+    # As for a store: a task that never used CPU says nothing about how tasks share a machine.
     return pool if used.all() else pool.take(np.flatnonzero(used))

@@ -46,6 +46,7 @@ class Timeline:
             raise NotApplicable("the pool has no time stamps")
         task = np.repeat(np.arange(len(pool)), pool.n_windows)
         slot = pool.start // SLOT
+        # 2019 has several short windows in one slot, and a slot is what the simulation measures.
         order = np.lexsort((slot, task))
         is_new = np.append(True, (np.diff(task[order]) != 0) | (np.diff(slot[order]) != 0))
         starts = np.flatnonzero(is_new)

@@ -75,6 +75,7 @@ def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool) -> Wi
     with_percentiles
         Whether the percentiles of each window are wanted too.
     """
+    # A slice of a memory map per task instead of a join over all usage rows: seconds, not minutes, on a whole trace.
     if tables.traces is not None and not with_percentiles:
         return _gathered(tables.traces, chosen)
     usage = tables.instance_usage

@@ -23,6 +23,7 @@ def _rebalance(  # type: ignore[no-untyped-def]
     state = empty.copy()
     is_barred = np.zeros(groups.max() + 2 if n else 1, np.bool_)
     first, following = np.full(m, -1, np.int64), np.full(n, -1, np.int64)
+    # Linked lists from the back, so that each bin's list runs in the order of arrival.
     for i in range(n - 1, -1, -1):
         if bins[i] >= 0:
             following[i] = first[bins[i]]

@@ -42,6 +42,7 @@ def _opened(slack, other, cuts, used, item, empty, capacities, parameters, is_op
     for machine in range(used, capacities.shape[0]):
         if is_open[machine]:
             continue
+        # Inventories hold long runs of equal machines: one answer serves them all.
         if too_small >= 0 and (capacities[machine] == capacities[too_small]).all():
             continue
         if room_for(slack, other, cuts, empty, item, capacities[machine], parameters) >= 0:
@@ -57,6 +58,7 @@ def _chosen(slack, other, cuts, score, stops, states, m, item, capacities, param
     """The bin an item goes to among the first m (those barred under `mark` excepted), or −1."""
     best, best_score = -1, -np.inf
     for b in range(m):
+        # Barred by the number of the item: nothing needs to be cleared before the next one.
         if barred[b] == mark:
             continue
         room = room_for(slack, other, cuts, states[b], item, capacities[b], parameters)

@@ -138,12 +138,14 @@ def pack_fitted(
         As for :func:`pack`.
     """
     n, estimator = len(fitted.items), fitted.estimator
+    # The common case, and the one of a million tasks; both kernels give the packing of the general loop.
     if isinstance(estimator, Gpa) and inventory is None and groups is None:
         if packer.stops:
             return _gaussian(fitted, gaussian_first_fit)
         if packer is BEST_FIT:
             return _gaussian(fitted, gaussian_best_fit)
     if inventory is None:
+        # At most one machine per task is ever opened.
         rows = np.tile(estimator.row(fitted.capacity), (n, 1))
     else:
         rows = np.asarray(inventory, np.float64).reshape(len(inventory), -1)
@@ -269,6 +271,7 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
             way_out="use an estimator that does, such as convolution",
         )
     parameters = fitted.parameters
+    # The room for a task that uses nothing is what the machine as it stands has left.
     idle = Observation(np.zeros((1, 1), np.float32))
     nothing = np.ascontiguousarray(estimator.items(idle, fitted.capacity), np.float64)[0]
     rooms = rooms_for(

@@ -28,7 +28,7 @@ from borgtrace.recipe.charts import (
 WIDTH, HEIGHT = 460, 320
 SERIES_COLOURS = {"inst": "#e4572e", "avg": "#4c9be8"}
 """Colour of the instantaneous and of the average usage in every chart."""
-HUES = {
+ESTIMATOR_COLOURS = {
     "average": "#4c78a8",
     "percentile": "#72b7b2",
     "cantelli": "#b279a2",
@@ -64,7 +64,7 @@ def overflow_chart(rows: Sequence[Row], title: str, **channels: Any) -> Any:
         OUTCOMES,
         x=from_data("m", "machines ÷ lower bound (m)"),
         y=probability_axis("shown_q", OVERFLOW),
-        color=palette("estimator", HUES),
+        color=palette("estimator", ESTIMATOR_COLOURS),
     )
     plot.add(point(70), opacity=when("datum.q > 0", 1, 0.35), tips=TIPS, **channels)
     return plot.add(text(align="left", dx=7, fontSize=9), text="label").draw(title, width=WIDTH, height=HEIGHT)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from borgtrace.colocation.advice import Candidate, Interval, advise
 from borgtrace.colocation.experiment import GPA_PAPER, PACKING, experiment
-from borgtrace.colocation.experiments._charts import HUES, OVERFLOW, from_data
+from borgtrace.colocation.experiments._charts import ESTIMATOR_COLOURS, OVERFLOW, from_data
 from borgtrace.colocation.experiments._columns import CAPACITY, ESTIMATOR, PARAMETER, TARGET
 from borgtrace.colocation.experiments._rows import Row
 from borgtrace.colocation.study import Options, Study
@@ -146,7 +146,7 @@ def plot(result: pa.Table) -> Any:
     chart = Plot(rows, RESULT, x=from_data("machines", "machines"), y=probability_axis("shown_q", OVERFLOW))
     chart.add(rule(dashed=True), y=rows[0]["target"])
     pale = when("datum.is_on_front", 1.0, 0.35)
-    chart.add(point(55), color=palette("estimator", HUES), opacity=pale)
+    chart.add(point(55), color=palette("estimator", ESTIMATOR_COLOURS), opacity=pale)
     chart.add(point(260, filled=False, color="black", strokeWidth=2), data=chosen)
     chart.add(text(align="left", dx=12, fontWeight="bold"), data=chosen, text="label")
     title = alt.Title("Advice", subtitle=wrap(advice(result), 95))

@@ -17,7 +17,7 @@ from borgtrace.colocation.cluster import ColdStart
 from borgtrace.colocation.experiment import experiment
 from borgtrace.colocation.experiments._columns import LABEL
 from borgtrace.colocation.experiments._rows import Row, ratio, rows_where
-from borgtrace.colocation.online import Day, simulate
+from borgtrace.colocation.online import SlotCounts, simulate
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.study import Options, Study
 from borgtrace.placement import Estimator
@@ -73,7 +73,7 @@ def _require_arrivals(pool: Pool) -> None:
         raise NotApplicable("all tasks of the pool arrive at the same moment")
 
 
-def _hours(day: Day) -> list[Row]:
+def _hours(day: SlotCounts) -> list[Row]:
     starts = np.arange(0, len(day.machines), _HOUR)
     machines, tasks, overflows, cold, unplaceable = (
         np.add.reduceat(column, starts)

@@ -59,6 +59,7 @@ def told_target(wanted: float, qualities: Callable[[list[float]], list[float]]) 
     >>> round(told_target(0.001, lambda told: [1.6 * t for t in told]), 5)
     0.00062
     """
+    # In logarithms: a heavy tail may need a target many powers of ten below the one wanted.
     low, high = np.log(wanted * 1e-13), np.log(min(2 * wanted, 0.999))
     for _ in range(ROUNDS):
         ladder = np.linspace(low, high, RUNGS)

@@ -72,6 +72,7 @@ class Observation:
 
     def with_more(self, **known: Any) -> Observation:
         """The same values with `memory`, `series`, `request` or `is_production`; what was derived is shared."""
+        # `replace` starts anew; what was derived from the same values takes seconds and holds for both.
         more = replace(self, **known)
         for name in ("_histograms", "_functions", "moments", "sorted_values"):
             if name in self.__dict__:

@@ -26,6 +26,7 @@ def estimators() -> dict[str, type[Estimator]]:
 @cache
 def _find() -> None:
     """Import the modules of this package, once: its classes list themselves."""
+    # By folder, not by a list: a new estimator is one new file.
     for module in iter_modules([str(Path(__file__).parent)]):
         import_module(f"{__package__}.{module.name}")
 

@@ -119,5 +119,6 @@ class Request(SizeEstimator):
                 "no requests are known",
                 way_out="use a store or a pool file with requests, or another estimator",
             )
+        # The highest usage is the least careful size that was never exceeded so far.
         is_known = np.isfinite(observed.request)
         return np.where(is_known, observed.request / self.parameter, observed.moments[:, 5])

@@ -12,7 +12,7 @@ Index = NDArray[np.int64]
 
 
 @compiled()
-def remember(rings: Values, counts: Index, names: Index, values: Values) -> None:
+def record_usage(rings: Values, counts: Index, names: Index, values: Values) -> None:
     """Write values, in their order, into the ring of their name and into the last ring, which holds everybody's.
 
     Parameters
@@ -33,14 +33,14 @@ def remember(rings: Values, counts: Index, names: Index, values: Values) -> None
         counts[everybody] += 1
 
 
-def recalled(rings: Values, counts: Index, name: int) -> Values:
+def latest_usage(rings: Values, counts: Index, name: int) -> Values:
     """The values of one ring, the oldest first.
 
     Examples
     --------
     >>> rings, counts = np.zeros((2, 3), np.float32), np.zeros(2, np.int64)
-    >>> remember(rings, counts, np.array([0, -1, 0, 0]), np.float32([1, 2, 3, 4]))
-    >>> recalled(rings, counts, 0).tolist(), recalled(rings, counts, 1).tolist()
+    >>> record_usage(rings, counts, np.array([0, -1, 0, 0]), np.float32([1, 2, 3, 4]))
+    >>> latest_usage(rings, counts, 0).tolist(), latest_usage(rings, counts, 1).tolist()
     ([1.0, 3.0, 4.0], [2.0, 3.0, 4.0])
     """
     length, count = rings.shape[1], int(counts[name])
