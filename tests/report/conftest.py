@@ -53,9 +53,9 @@ def manifest(**changes: Any) -> Manifest:
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The report of the test recipes."""
     tables = EngineTables({}, name="store", digest="ab" * 32)
-    pairs = [(recipe, section(recipe.run(tables))) for recipe in recipes.RECIPES]
+    sections = [section(recipe.run(tables)) for recipe in recipes.RECIPES]
     path = tmp_path_factory.mktemp("page") / "report.html"
-    write_file(path, report_html(manifest(synthetic={"seed": 0}), "store", pairs))
+    write_file(path, report_html(manifest(synthetic={"seed": 0}), "store", sections))
     return path
 
 

@@ -82,13 +82,13 @@ def test_claims_are_tallied(html: str) -> None:
 
 def test_same_input_same_bytes(html: str) -> None:
     tables = EngineTables({}, name="store", digest="ab" * 32)
-    pairs = [(recipe, section(recipe.run(tables))) for recipe in recipes.RECIPES]
-    assert report_html(manifest(synthetic={"seed": 0}), "store", pairs) == html
+    sections = [section(recipe.run(tables)) for recipe in recipes.RECIPES]
+    assert report_html(manifest(synthetic={"seed": 0}), "store", sections) == html
 
 
 def test_refused_question_says_why() -> None:
     recipe = recipes.RECIPES[0]
-    html = report_html(manifest(), "store", [(recipe, refused(recipe, "query: memory <exhausted>"))])
+    html = report_html(manifest(), "store", [refused(recipe, "query: memory <exhausted>")])
     assert "Not answered: query: memory &lt;exhausted&gt;" in html
 
 
@@ -114,7 +114,12 @@ def test_counters_come_worst_first() -> None:
 
 def test_conservation() -> None:
     kept = conservation(manifest())
-    assert (kept.came, kept.stored, kept.refused, kept.is_kept) == ("450\u202f146", "450\u202f140", "6", True)
+    assert [kept[name] for name in ("rows_in", "stored", "quarantined", "is_kept")] == [
+        "450\u202f146",
+        "450\u202f140",
+        "6",
+        True,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -149,7 +154,7 @@ def test_observations_stand_together_in_their_order() -> None:
         ("Observation 10", "tenth"),
         ("Measure 1", "measure"),
     ]
-    html = report_html(manifest(), "store", [(recipe, section(recipe.run(EngineTables({}))))])
+    html = report_html(manifest(), "store", [section(recipe.run(EngineTables({})))])
     assert 'href="#observations"' in html
     assert f'<small>Observation 9</small><br><a href="#{found[0].anchor}">ninth</a>' in html
 
@@ -159,8 +164,8 @@ def test_questions_stand_under_their_topic() -> None:
         replace(recipe, topic=topic)
         for recipe, topic in zip(recipes.RECIPES[:3], ("Machines", "Jobs and users", "Machines"), strict=True)
     )
-    pairs = [(recipe, section(recipe.run(EngineTables({})))) for recipe in (first, second, third)]
-    assert [(group.title, group.anchor, len(group.sections)) for group in grouped(pairs)] == [
+    sections = [section(recipe.run(EngineTables({}))) for recipe in (first, second, third)]
+    assert [(group.title, group.anchor, len(group.sections)) for group in grouped(sections)] == [
         ("Machines", "group-machines", 2),
         ("Jobs and users", "group-jobs-and-users", 1),
     ]

@@ -70,12 +70,12 @@ def write(
     chosen = [find_recipe(name) for name in names] or list(recipes().values())
     tables = EngineTables.of(store, engine, memory=memory)
     failures: dict[str, BorgtraceError] = {}
-    pairs = list(_answers(chosen, tables, failures, progress))
-    html = report_html(store.manifest, Path(tables.name).name, pairs)
+    sections = list(_answers(chosen, tables, failures, progress))
+    html = report_html(store.manifest, Path(tables.name).name, sections)
     path = Path(path)
     write_file(path, html)
-    n_charts = sum(item.figure is not None for _, item in pairs)
-    return Summary(path, len(pairs), n_charts, path.stat().st_size, failures)
+    n_charts = sum(item.figure is not None for item in sections)
+    return Summary(path, len(sections), n_charts, path.stat().st_size, failures)
 
 
 def _answers(
@@ -83,12 +83,12 @@ def _answers(
     tables: Tables,
     failures: dict[str, BorgtraceError],
     progress: Callable[[str, int, int], None] | None,
-) -> Iterator[tuple[Question, Section]]:
+) -> Iterator[Section]:
     for number, (recipe, subject) in enumerate(with_subjects(chosen, tables)):
         if progress:
             progress(recipe.name, number, len(chosen))
         try:
-            yield recipe, section(recipe.run(subject))
+            yield section(recipe.run(subject))
         except BorgtraceError as error:
             failures[recipe.name] = error
-            yield recipe, refused(recipe, str(error))
+            yield refused(recipe, str(error))

@@ -36,18 +36,6 @@ class Counter:
     is_refused: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Conservation:
-    """Rows that came in, and what became of them."""
-
-    came: str
-    stored: str
-    refused: str
-    skipped: str
-    merged: str
-    is_kept: bool
-
-
 def trace_name(manifest: Manifest) -> str:
     """Name the trace.
 
@@ -100,20 +88,11 @@ def counters(manifest: Manifest) -> list[Counter]:
     ]
 
 
-def conservation(manifest: Manifest) -> Conservation:
-    """Sum the ledger."""
-
-    def total(column: str) -> str:
-        return integer(sum(getattr(entry, column) for entry in manifest.sources))
-
-    return Conservation(
-        came=total("rows_in"),
-        stored=total("stored"),
-        refused=total("quarantined"),
-        skipped=total("skipped"),
-        merged=total("merged"),
-        is_kept=all(entry.is_conserved for entry in manifest.sources),
-    )
+def conservation(manifest: Manifest) -> dict[str, str | bool]:
+    """Sum the ledger: rows that came in, and what became of them."""
+    columns = ("rows_in", "stored", "quarantined", "skipped", "merged")
+    sums = {column: integer(sum(getattr(entry, column) for entry in manifest.sources)) for column in columns}
+    return {**sums, "is_kept": all(entry.is_conserved for entry in manifest.sources)}
 
 
 def _sources(manifest: Manifest, table: str) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from borgtrace.recipe import Question
 from borgtrace.report import holdings
 from borgtrace.report.bundle import inline_script, javascript
 from borgtrace.report.citations import LICENCE, papers_cited
@@ -19,7 +18,7 @@ from borgtrace.report.values import integer
 from borgtrace.store.manifest import Manifest
 
 
-def report_html(manifest: Manifest, store_name: str, answered: Iterable[tuple[Question, Section]]) -> str:
+def report_html(manifest: Manifest, store_name: str, sections: Sequence[Section]) -> str:
     """Return the report page.
 
     Parameters
@@ -28,20 +27,17 @@ def report_html(manifest: Manifest, store_name: str, answered: Iterable[tuple[Qu
         Of the store: what it holds, counters, digest.
     store_name
         Name of the store, as commands on the page call it.
-    answered
-        Recipes with their sections, in the order of the page.
+    sections
+        One for each question, in the order of the page.
     """
-    pairs = list(answered)
-    sections = [item for _, item in pairs]
-    references = " ".join(
-        [item.reference for item in sections] + [f.source for item in sections for f in item.findings]
-    )
+    methods = [item.recipe.reference for item in sections]
+    sources = [finding.source for item in sections for finding in item.findings]
     return render(
         "report.html.j2",
         title=holdings.trace_name(manifest),
         store=store_name,
         manifest=manifest,
-        groups=grouped(pairs),
+        groups=grouped(sections),
         sections=sections,
         observed=observed(sections),
         verdicts={verdict: sum(item.count(verdict) for item in sections) for verdict in VERDICTS},
@@ -50,7 +46,7 @@ def report_html(manifest: Manifest, store_name: str, answered: Iterable[tuple[Qu
         counters=holdings.counters(manifest),
         conservation=holdings.conservation(manifest),
         trace_citations=manifest.dialect.citations,
-        papers=papers_cited(references),
+        papers=papers_cited(" ".join(methods + sources)),
         licence=LICENCE,
     )
 

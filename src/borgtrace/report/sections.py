@@ -23,20 +23,45 @@ VERDICTS = ("holds", "does not hold", "not applicable")
 class Section:
     """All that the page says on one question.
 
-    ``figure`` and ``table`` are None where there is nothing to show; ``note`` says why.
+    ``result`` and ``figure`` are None where there is nothing to show; ``note`` says why.
     """
 
-    anchor: str
-    question: Markup
-    figure: Figure | None
-    table: ShownTable | None
+    recipe: Question
     note: str
-    findings: Sequence[Finding]
-    method: Markup
-    reference: str
-    parameters: str
-    engine: str
-    code_version: str
+    result: Result | None = None
+    figure: Figure | None = None
+
+    @property
+    def anchor(self) -> str:
+        """The section's id in the page."""
+        return self.recipe.name.replace("_", "-")
+
+    @property
+    def question(self) -> Markup:
+        """The heading."""
+        return inline(self.recipe.question)
+
+    @property
+    def method(self) -> Markup:
+        """How the answer is computed."""
+        return paragraphs(self.recipe.method)
+
+    @property
+    def findings(self) -> Sequence[Finding]:
+        """The claims, judged."""
+        return self.result.findings if self.result else ()
+
+    @property
+    def table(self) -> ShownTable | None:
+        """The first rows of the answer."""
+        has_rows = self.result and self.result.table.num_rows
+        return shown_table(self.result.table, self.recipe.result) if self.result and has_rows else None
+
+    @property
+    def parameters(self) -> str:
+        """The parameters and their values."""
+        given = self.result.provenance.parameters if self.result else {}
+        return ", ".join(f"{name} = {json.dumps(value, default=str)}" for name, value in given.items())
 
     def count(self, verdict: str) -> int:
         """Return how many claims got a verdict."""
@@ -57,44 +82,20 @@ def section(result: Result) -> Section:
 
     A chart that cannot be made small enough for a browser is left out, and the section says so.
     """
-    recipe, provenance = result.recipe, result.provenance
     drawn, note = _figure(result)
-    return Section(
-        anchor=recipe.name.replace("_", "-"),
-        question=inline(recipe.question),
-        figure=drawn,
-        table=shown_table(result.table, recipe.result) if result.table.num_rows else None,
-        note=note,
-        findings=result.findings,
-        method=paragraphs(recipe.method),
-        reference=recipe.reference,
-        parameters=", ".join(f"{k} = {json.dumps(v, default=str)}" for k, v in provenance.parameters.items()),
-        engine=provenance.engine,
-        code_version=provenance.code_version,
-    )
+    return Section(result.recipe, note, result, drawn)
 
 
 def refused(recipe: Question, reason: str) -> Section:
     """Return the section of a question whose computation was refused."""
-    return Section(
-        recipe.name.replace("_", "-"),
-        inline(recipe.question),
-        None,
-        None,
-        f"Not answered: {reason}",
-        (),
-        paragraphs(recipe.method),
-        recipe.reference,
-        "",
-        "",
-        "",
-    )
+    return Section(recipe, f"Not answered: {reason}")
 
 
-def grouped(sections: Iterable[tuple[Question, Section]]) -> list[Group]:
+def grouped(sections: Iterable[Section]) -> list[Group]:
     """Gather sections by package and topic of their recipes, in order of first appearance."""
     found: dict[str, list[Section]] = {}
-    for recipe, item in sections:
+    for item in sections:
+        recipe = item.recipe
         title = recipe.topic or _package_title(".".join(recipe.module.split(".")[:2]))
         found.setdefault(title, []).append(item)
     return [Group(inline(title), f"group-{_slug(title)}", tuple(items)) for title, items in found.items()]
