@@ -35,7 +35,7 @@ def plot(result: pa.Table) -> object:
 
 
 CLAIM = Claim("X-1", "few", 3.0, lambda t: float(t.num_rows), lambda n: n < 3)
-RECIPE = Recipe("n_events", compute, plot, RESULT, (CLAIM,), reads=("instance_events",))  # type: ignore[arg-type]
+RECIPE = Recipe(RESULT, compute, plot, (CLAIM,), reads=("instance_events",))  # type: ignore[arg-type]
 LIFE = life("SUBMIT 5 SCHEDULE 6 EVICT 7 SUBMIT 8")
 
 

@@ -133,17 +133,10 @@ CLAIMS = (
 )
 
 RECIPES = [
-    Recipe(
-        "queue_length",
-        answer(N_STEPS // 2),
-        step_line,
-        _table("queue_length"),
-        CLAIMS,
-        reference="Zhu et al., Method 3-2",
-    ),
-    Recipe("side_by_side", answer(300), side_by_side, _table("side_by_side"), CLAIMS[1:2]),
-    Recipe("facets", answer(200), facets, _table("facets")),
-    Recipe("heat_map", answer(200), heat_map, _table("heat_map")),
-    Recipe("interactive", answer(150), interactive, _table("interactive")),
-    Recipe("no_answer", no_answer, step_line, _table("no_answer"), CLAIMS[:1]),
+    Recipe(_table("queue_length"), answer(N_STEPS // 2), step_line, CLAIMS, reference="Zhu et al., Method 3-2"),
+    Recipe(_table("side_by_side"), answer(300), side_by_side, CLAIMS[1:2]),
+    Recipe(_table("facets"), answer(200), facets),
+    Recipe(_table("heat_map"), answer(200), heat_map),
+    Recipe(_table("interactive"), answer(150), interactive),
+    Recipe(_table("no_answer"), no_answer, step_line, CLAIMS[:1]),
 ]

@@ -127,10 +127,9 @@ CLAIMS = tuple(
 )
 
 RECIPE = Recipe(
-    "alloc_sets",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("collection_events", "instance_events", "instance_usage", "tasks"),
     reference="Tirmazi et al., EuroSys'20 (alloc sets)",

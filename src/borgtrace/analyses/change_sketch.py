@@ -20,11 +20,10 @@ import pyarrow as pa
 from borgtrace.analyses._ddsketch import INFINITE_BUCKET, ZERO_BUCKET, growth, locate, middle
 from borgtrace.analyses._relative_change import by_resource, slot_pairs, task_pairs
 from borgtrace.analyses._windows import regular
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, point, rule
 from borgtrace.recipe.columns import count, declare, label, share
 from borgtrace.recipe.criteria import at_most
-from borgtrace.recipe.definition import Row
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 _INFINITE = 1e17
@@ -122,21 +121,20 @@ def _largest_error(result: pa.Table) -> float:
     return max(errors)
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "Masson et al., DDSketch, VLDB 2019",
     Claim(
         "SKETCH-bound",
         "no quantile of the sketch is further off than its bound",
         at_most(0.01 + 1e-12, "≤ 0.01"),  # the bound itself, computed, may end in another digit
         _largest_error,
-        source="Masson et al., DDSketch, VLDB 2019",
     ),
 )
 
 RECIPE = Recipe(
-    "change_sketch",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_usage",),
     reference="Zhu et al., future work; Masson et al., DDSketch, VLDB 2019",

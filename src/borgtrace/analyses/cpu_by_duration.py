@@ -94,10 +94,9 @@ CLAIMS = (
 )
 
 RECIPE = Recipe(
-    "cpu_by_duration",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("tasks", "instance_usage"),
     reference="Zhu et al., Fig. 11",

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, line
 from borgtrace.recipe.columns import count, declare, label, number, whole
 from borgtrace.recipe.criteria import near
@@ -63,21 +63,15 @@ def _top_ten(result: pa.Table) -> float:
     return float(shares[_TOP])
 
 
-CLAIMS = (
-    Claim(
-        "TE-crash-loops",
-        "ten jobs make about half of all failures",
-        near(0.498, 0.15),
-        _top_ten,
-        source="count over the first 19.65 h of 2011",
-    ),
+CLAIMS = from_source(
+    "count over the first 19.65 h of 2011",
+    Claim("TE-crash-loops", "ten jobs make about half of all failures", near(0.498, 0.15), _top_ten),
 )
 
 RECIPE = Recipe(
-    "crash_loops",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_events",),
     reference="2011 format document, job and task life cycles",

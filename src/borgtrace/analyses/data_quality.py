@@ -18,11 +18,10 @@ from borgtrace.analyses._anomalies import ANOMALIES, Anomaly, verdict
 from borgtrace.analyses._attempts import FILE_ORDER, of_jobs, time_running
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._windows import amount, regular
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, palette, point
 from borgtrace.recipe.columns import count, declare, label, share
 from borgtrace.recipe.criteria import Criterion
-from borgtrace.recipe.definition import Row
 from borgtrace.schema import Column
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, DAY, SECOND, TRACE_START, WINDOW
 
@@ -257,10 +256,9 @@ def _claim(anomaly: Anomaly) -> Claim:
 CLAIMS = tuple(_claim(anomaly) for anomaly in ANOMALIES.values())
 
 RECIPE = Recipe(
-    "data_quality",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reference="format documents, Google's notes on the traces, and counts over the real files",
     order=5,

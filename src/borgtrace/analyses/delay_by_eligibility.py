@@ -16,11 +16,10 @@ from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._constraints import Sets, fingerprints, shares_by_day
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._quantiles import fetch_counts
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, number, seconds
 from borgtrace.recipe.criteria import above
-from borgtrace.recipe.definition import Row
 from borgtrace.schema.time import DAY, TRACE_START
 
 BANDS = (0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0)
@@ -96,21 +95,20 @@ def _ratio(result: pa.Table) -> float:
     return float(sum(row["mean"] * row["n"] for row in tight) / n / free[0]["mean"])
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "Zhu et al., Observation 9; Sharma et al., SoCC'11 (2 to 6 times)",
     Claim(
         "S4-obs9-constraints",
         "long waits come from constraints",
         above(2.0, "tightly constrained ÷ free waits > 2"),
         _ratio,
-        source="Zhu et al., Observation 9; Sharma et al., SoCC'11 (2 to 6 times)",
     ),
 )
 
 RECIPE = Recipe(
-    "delay_by_eligibility",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_constraints", "instance_events", "machine_events", "machine_attributes"),
     reference="Zhu et al., Observation 9; Sharma et al., SoCC'11",

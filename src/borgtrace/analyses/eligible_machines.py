@@ -13,10 +13,9 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._constraints import day_of, fingerprints, shares_by_day
 from borgtrace.analyses._quantiles import Counts
-from borgtrace.recipe import NotApplicable, Recipe, Tables
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, line, series
 from borgtrace.recipe.columns import count, declare, number, whole
-from borgtrace.recipe.definition import Row
 from borgtrace.schema.time import AFTER_TRACE
 
 _PERCENTS = (0.0, 10.0, 50.0, 90.0)
@@ -79,10 +78,9 @@ def plot(result: pa.Table) -> Chart:
 
 
 RECIPE = Recipe(
-    "eligible_machines",
+    RESULT,
     compute,
     plot,
-    RESULT,
     reads=("instance_constraints", "instance_events", "machine_events", "machine_attributes"),
     reference="2011 format document, task constraints; Sharma et al., SoCC'11",
     order=90,

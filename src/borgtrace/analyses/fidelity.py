@@ -16,11 +16,10 @@ import pyarrow as pa
 from borgtrace.analyses._fidelity import Measures, Units
 from borgtrace.analyses._fidelity_events import event_measures
 from borgtrace.analyses._fidelity_usage import row_measures, usage_measures
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, point
 from borgtrace.recipe.columns import declare, label, number
 from borgtrace.recipe.criteria import equals
-from borgtrace.recipe.definition import Row
 from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.synth.targets import TARGETS, TARGETS_2019, Target
 
@@ -127,21 +126,20 @@ def _share_fitting(result: pa.Table) -> float:
     return verdicts.count("fits") / len(verdicts)
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "calibration targets of the generator",
     Claim(
         "SYNTH-fidelity",
         "judged targets lie within 10 % or in the bootstrap interval",
         equals(1.0, "all"),
         _share_fitting,
-        source="calibration targets of the generator",
     ),
 )
 
 RECIPE = Recipe(
-    "fidelity",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_events",),
     reference="published facts about the traces of 2011 and 2019",

@@ -11,11 +11,10 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import last_time, of_jobs, time_running
 from borgtrace.analyses._breakdown import GROUP_COLUMNS, cuts, named, tier_rows
 from borgtrace.analyses._measures import part
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, bar, log_axis, series
 from borgtrace.recipe.columns import count, declare, number
 from borgtrace.recipe.criteria import at_least
-from borgtrace.recipe.definition import Row
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE, TRACE_START
 
@@ -67,21 +66,20 @@ def plot(result: pa.Table) -> Chart:
 
 
 _TOP_TIERS = part("n_evict", "no task is evicted", {"grouping": "tier"}, group=("production", "monitoring"))
-CLAIMS = (
+CLAIMS = from_source(
+    "Tirmazi et al., EuroSys'20, section 6",
     Claim(
         "TIR-evictions",
         "evictions hit non-production work",
         at_least(0.95, published="0.966 of the evicted collections (2019)"),
         lambda r: 1.0 - _TOP_TIERS(r),
-        source="Tirmazi et al., EuroSys'20, section 6",
     ),
 )
 
 RECIPE = Recipe(
-    "hazards",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_events",),
     reference="Verma et al., EuroSys'15, Fig. 3",

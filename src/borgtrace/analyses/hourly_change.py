@@ -13,7 +13,7 @@ from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._relative_change import CURVE_COLUMNS, curves, plot_curves, share_within, task_pairs
 from borgtrace.analyses._windows import UNKNOWN, regular, task_tiers
-from borgtrace.recipe import Claim, Recipe, Tables
+from borgtrace.recipe import Claim, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart
 from borgtrace.recipe.columns import declare, label
 from borgtrace.recipe.criteria import between
@@ -38,21 +38,20 @@ def plot(result: pa.Table) -> Chart:
     return plot_curves(result, "Change between neighboring hours", "tier")
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "Reiss et al., SoCC'12, as quoted by Janus & Rzadca",
     Claim(
         "REISS-hourly-cpu",
         "from hour to hour the CPU of 60 % of the tasks, by duration, changes by less than 15 %",
         between(0.5, 0.7, "≈ 0.6"),
         share_within(15, resource="cpu"),
-        source="Reiss et al., SoCC'12, as quoted by Janus & Rzadca",
     ),
 )
 
 RECIPE = Recipe(
-    "hourly_change",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_usage", "tasks"),
     reference="Reiss et al., SoCC'12",

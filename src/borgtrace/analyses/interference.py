@@ -17,7 +17,7 @@ from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
 from borgtrace.analyses._measures import matching
 from borgtrace.analyses._windows import SLOT_SECONDS, amount, level, outermost, regular
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, added, area, axis, line
 from borgtrace.recipe.columns import declare, label, number, whole
 from borgtrace.recipe.criteria import Criterion, below
@@ -103,28 +103,26 @@ def _slope(result: pa.Table, metric: str, condition: str) -> float:
     return float(sum(row["seconds"] * (row["bin"] - x) * (row["mean"] - y) for row in rows) / spread / y)
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "Verma et al., EuroSys'15, §5.2",
     Claim(
         "VERMA-cpi-task",
         "CPI grows by about 0.3 % with every task on the machine",
         Criterion(0.003, "above 0, at most 0.006", lambda v: 0.0 < v <= 0.006),
         lambda result: _slope(result, "cpi", "tasks"),
-        source="Verma et al., EuroSys'15, §5.2",
     ),
     Claim(
         "VERMA-cpi-cpu",
         "CPI grows by less than 2 % with every 10 % of the machine's CPU",
         below(0.02),
         lambda result: 10.0 * _slope(result, "cpi", "cpu percent"),
-        source="Verma et al., EuroSys'15, §5.2",
     ),
 )
 
 RECIPE = Recipe(
-    "interference",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_usage", "machine_events"),
     reference="Verma et al., EuroSys'15, §5.2; the caveat of Zhu et al., Measure 1",

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import last_time, new_jobs
 from borgtrace.analyses._histograms import period
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line
 from borgtrace.recipe.columns import count, declare, whole
 from borgtrace.recipe.criteria import any_of, near
@@ -49,28 +49,26 @@ def plot(result: pa.Table) -> Chart:
     return Plot(result, RESULT, x=hour_axis(), y=axis("n_jobs", "jobs")).add(line()).draw("New jobs per hour")
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "Tirmazi et al., EuroSys'20, Fig. 8",
     Claim(
         "TIR-jobs-mean",
         "mean number of jobs per hour",
         any_of(near(964, relative=0.02), near(3360, relative=0.02), published="964 in 2011, 3360 in 2019"),
         lambda r: float(np.mean(r["n_jobs"].to_numpy())),
-        source="Tirmazi et al., EuroSys'20, Fig. 8",
     ),
     Claim(
         "TIR-jobs-median",
         "median number of jobs per hour",
         any_of(near(885, relative=0.02), near(3309, relative=0.02), published="885 in 2011, 3309 in 2019"),
         lambda r: float(np.median(r["n_jobs"].to_numpy())),
-        source="Tirmazi et al., EuroSys'20, Fig. 8",
     ),
 )
 
 RECIPE = Recipe(
-    "job_arrivals",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("collection_events",),
     reference="Tirmazi et al., EuroSys'20, Fig. 8",

@@ -16,11 +16,10 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._measures import value
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, label, number, seconds
 from borgtrace.recipe.criteria import above, near
-from borgtrace.recipe.definition import Row
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 
@@ -75,28 +74,26 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(line(point=True)).draw("Job durations")
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "Reiss et al., SoCC'12",
     Claim(
         "R12-half",
         "half of all jobs last less than 3 minutes",
         near(0.5, 0.05, published="≈ 0.5"),
         value("under_3min", "no job ends", end_type=ALL),
-        source="Reiss et al., SoCC'12",
     ),
     Claim(
         "R12-2h",
         "more than 95 % of jobs last less than 2 hours",
         above(0.95),
         value("under_2h", "no job ends", end_type=ALL),
-        source="Reiss et al., SoCC'12",
     ),
 )
 
 RECIPE = Recipe(
-    "job_durations",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("collection_events",),
     reference="Reiss et al., SoCC'12, section 4",

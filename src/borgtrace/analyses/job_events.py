@@ -13,7 +13,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.recipe.columns import count, declare, label
 from borgtrace.recipe.criteria import above, at_most, near
@@ -54,17 +54,17 @@ def _share(type_: str) -> Callable[[pa.Table], float]:
 
 
 _COUNT = "count over the job events of 2011"
-CLAIMS = (
-    Claim("JE-finish", "most jobs finish", above(0.5, published=0.574), _share("FINISH"), source=_COUNT),
-    Claim("JE-kill", "two jobs in five are killed", near(0.405, 0.05), _share("KILL"), source=_COUNT),
-    Claim("JE-fail", "few jobs fail", at_most(0.03, published=0.015), _share("FAIL"), source=_COUNT),
+CLAIMS = from_source(
+    _COUNT,
+    Claim("JE-finish", "most jobs finish", above(0.5, published=0.574), _share("FINISH")),
+    Claim("JE-kill", "two jobs in five are killed", near(0.405, 0.05), _share("KILL")),
+    Claim("JE-fail", "few jobs fail", at_most(0.03, published=0.015), _share("FAIL")),
 )
 
 RECIPE = Recipe(
-    "job_events",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("collection_events",),
     reference="2011 format document, job events table",

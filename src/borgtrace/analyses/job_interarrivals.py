@@ -11,11 +11,10 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import new_jobs
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, number, seconds
 from borgtrace.recipe.criteria import above
-from borgtrace.recipe.definition import Row
 
 RESULT = declare(
     "job_interarrivals",
@@ -50,21 +49,20 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(line(point=True)).draw("Time between job arrivals")
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "count over the job events of 2011",
     Claim(
         "JE-bursts",
         "jobs arrive in bursts (variance over squared mean, 1 for a Poisson process)",
         above(1.5, published=3.38),
         lambda result: result["squared_cv"][0].as_py(),
-        source="count over the job events of 2011",
     ),
 )
 
 RECIPE = Recipe(
-    "job_interarrivals",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("collection_events",),
     reference="Tirmazi et al., EuroSys'20, section 7",

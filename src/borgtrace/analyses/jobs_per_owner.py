@@ -13,11 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, line, log_axis
 from borgtrace.recipe.columns import count, declare, label, number, whole
 from borgtrace.recipe.criteria import above, near
-from borgtrace.recipe.definition import Row
 
 _OWNERS = {"user": "user", "logical name": "collection_logical_name"}
 _WHOLE = 100
@@ -78,22 +77,16 @@ def _top(kind: str, rank: int) -> Callable[[pa.Table], float]:
 
 
 _COUNT = "count over the job events of 2011"
-CLAIMS = (
-    Claim("JE-top-user", "one user submits a seventh of all jobs", near(0.146, 0.05), _top("user", 1), source=_COUNT),
-    Claim(
-        "JE-top-ten",
-        "ten users submit more than half of all jobs",
-        above(0.5, published=0.554),
-        _top("user", 10),
-        source=_COUNT,
-    ),
+CLAIMS = from_source(
+    _COUNT,
+    Claim("JE-top-user", "one user submits a seventh of all jobs", near(0.146, 0.05), _top("user", 1)),
+    Claim("JE-top-ten", "ten users submit more than half of all jobs", above(0.5, published=0.554), _top("user", 10)),
 )
 
 RECIPE = Recipe(
-    "jobs_per_owner",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("collection_events",),
     reference="Reiss et al., SoCC'12, section 3",

@@ -17,11 +17,10 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import duration_sums, of_jobs
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._trend import Interval, rank_correlation
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, point
 from borgtrace.recipe.columns import count, declare, number, seconds, whole
 from borgtrace.recipe.criteria import Criterion
-from borgtrace.recipe.definition import Row
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
 _STATES = ("pending", "running")
@@ -138,10 +137,9 @@ CLAIMS = tuple(
 )
 
 RECIPE = Recipe(
-    "load_and_times",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_events",),
     reference="Zhu et al., Observation 9",

@@ -44,10 +44,9 @@ def plot(result: pa.Table) -> Chart:
 
 
 RECIPE = Recipe(
-    "machine_attributes",
+    RESULT,
     compute,
     plot,
-    RESULT,
     reads=("machine_attributes",),
     reference="2011 format document, machine attributes",
     order=14,

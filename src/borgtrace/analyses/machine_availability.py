@@ -16,7 +16,7 @@ from borgtrace.analyses._attempts import FILE_ORDER
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._step_functions import LEVEL_BITS, capacity_changes, hourly, hours, span
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line, series
 from borgtrace.recipe.columns import count, declare, number, share, whole
 from borgtrace.recipe.criteria import below
@@ -87,21 +87,15 @@ def _lost(result: pa.Table) -> float:
     return float(1 - present / seen)
 
 
-CLAIMS = (
-    Claim(
-        "ME-cpu-lost",
-        "absences cost less than one percent of the CPU time",
-        below(0.01, published=0.00692),
-        _lost,
-        source="count over the machine events of 2011",
-    ),
+CLAIMS = from_source(
+    "count over the machine events of 2011",
+    Claim("ME-cpu-lost", "absences cost less than one percent of the CPU time", below(0.01, published=0.00692), _lost),
 )
 
 RECIPE = Recipe(
-    "machine_availability",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("machine_events",),
     reference="2011 format document, machine events",

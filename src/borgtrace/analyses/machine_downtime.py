@@ -12,11 +12,10 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import FILE_ORDER
 from borgtrace.analyses._measures import Measure, value
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, number, seconds
 from borgtrace.recipe.criteria import near
-from borgtrace.recipe.definition import Row
 
 _ENOUGH = 100
 """Absences, before their quantiles are compared."""
@@ -73,10 +72,9 @@ CLAIMS = tuple(
 )
 
 RECIPE = Recipe(
-    "machine_downtime",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("machine_events",),
     reference="2011 format document, machine events",

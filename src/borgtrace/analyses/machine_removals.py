@@ -8,7 +8,7 @@ from __future__ import annotations
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, count_axis, point
 from borgtrace.recipe.columns import count, declare
 from borgtrace.recipe.criteria import at_most
@@ -52,21 +52,20 @@ def _never_back(result: pa.Table) -> float:
     return gone / removed
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "count over the machine events of 2011",
     Claim(
         "ME-gone",
         "all but one in fifty of the removed machines come back",
         at_most(0.05, published=97 / 5141),
         _never_back,
-        source="count over the machine events of 2011",
     ),
 )
 
 RECIPE = Recipe(
-    "machine_removals",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("machine_events",),
     reference="2011 format document, machine events",

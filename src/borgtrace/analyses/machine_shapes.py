@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import FILE_ORDER
-from borgtrace.recipe import Claim, Recipe, Tables
+from borgtrace.recipe import Claim, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, point
 from borgtrace.recipe.columns import count, declare
 from borgtrace.recipe.criteria import equals
@@ -69,21 +69,15 @@ def _last(result: pa.Table) -> str:
     return "/".join(str(n) for n in sorted((n for n in result["n_last"].to_pylist() if n), reverse=True))
 
 
-CLAIMS = (
-    Claim(
-        "R12-table1",
-        "the ten machine shapes of the 2011 cell",
-        equals("6732/3863/1001/795/126/52/5/5/3/1"),
-        _last,
-        source="Reiss et al., SoCC'12, Table 1",
-    ),
+CLAIMS = from_source(
+    "Reiss et al., SoCC'12, Table 1",
+    Claim("R12-table1", "the ten machine shapes of the 2011 cell", equals("6732/3863/1001/795/126/52/5/5/3/1"), _last),
 )
 
 RECIPE = Recipe(
-    "machine_shapes",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("machine_events",),
     reference="Reiss et al., SoCC'12, Table 1",

@@ -17,7 +17,7 @@ from borgtrace.analyses._machine_slots import machine_slots, present_intervals
 from borgtrace.analyses._measures import matching, total
 from borgtrace.analyses._step_functions import span
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, level, outermost, regular
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, step
 from borgtrace.recipe.columns import count, declare, label, share, whole
 from borgtrace.recipe.criteria import below
@@ -80,21 +80,20 @@ def _above(result: pa.Table, resource: str, percent: int) -> float:
     return total([row for row in rows if row["percent"] > percent], "n_slots") / total(rows, "n_slots")
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "Tirmazi et al., EuroSys'20",
     Claim(
         "TIR-machines-cpu-80",
         "few machines use more than 80 % of their CPU",
         below(0.1, "few (2019, fewer than in 2011)"),
         lambda result: _above(result, "cpu", 80),
-        source="Tirmazi et al., EuroSys'20",
     ),
 )
 
 RECIPE = Recipe(
-    "machine_utilization",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_usage", "machine_events"),
     reference="Tirmazi et al., EuroSys'20 (machine utilization)",

@@ -80,10 +80,9 @@ def plot(result: pa.Table) -> Chart:
 
 
 RECIPE = Recipe(
-    "moving_averages",
+    RESULT,
     compute,
     plot,
-    RESULT,
     reads=("instance_events",),
     reference="Zhu et al., Fig. 6 and 7",
     order=40,

@@ -114,10 +114,9 @@ CLAIMS = (
 )
 
 RECIPE = Recipe(
-    "over_request",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_usage", "tasks"),
     reference="Zhu et al. (over-consumption)",

@@ -80,10 +80,9 @@ CLAIMS = tuple(
 )
 
 RECIPE = Recipe(
-    "parents",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("collection_events",),
     reference="Tirmazi et al., EuroSys'20 (job dependencies)",

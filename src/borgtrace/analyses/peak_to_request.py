@@ -100,10 +100,9 @@ CLAIMS = tuple(
 )
 
 RECIPE = Recipe(
-    "peak_to_request",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_usage", "tasks"),
     reference="published histogram of 20 million tasks (5 % bins)",

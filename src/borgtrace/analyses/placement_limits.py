@@ -112,10 +112,9 @@ CLAIMS = tuple(
 )
 
 RECIPE = Recipe(
-    "placement_limits",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_events", "collection_events"),
     reference="format documents (different-machine restriction; max_per_machine, max_per_switch)",

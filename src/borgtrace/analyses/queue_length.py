@@ -181,10 +181,9 @@ CLAIMS = (
 )
 
 RECIPE = Recipe(
-    "queue_length",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_events",),
     reference="Zhu et al., Methods 3-2 and 3-3",

@@ -14,7 +14,7 @@ from borgtrace.analyses._histograms import bin_up_to, cumulative_share
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._measures import part
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Claim, Recipe, Tables
+from borgtrace.recipe import Claim, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, label, share, whole
 from borgtrace.recipe.criteria import at_least
@@ -60,21 +60,20 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(line(point=True)).draw("Delay from QUEUE to ENABLE")
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "2019 format document (batch queueing)",
     Claim(
         "V3-batch-queue",
         "queued jobs are handled by the batch scheduler",
         at_least(0.99, "all"),
         part("n_attempts", "no job was queued", scheduler="BATCH"),
-        source="2019 format document (batch queueing)",
     ),
 )
 
 RECIPE = Recipe(
-    "queueing",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("collection_events",),
     reference="2019 format document (QUEUE, ENABLE)",

@@ -36,11 +36,10 @@ from borgtrace.analyses._window_blocks import (
     tier_names,
 )
 from borgtrace.analyses._windows import RESOURCES
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, point, when
 from borgtrace.recipe.columns import declare, flag, label, number, share, whole
 from borgtrace.recipe.criteria import at_least, below
-from borgtrace.recipe.definition import Row
 from borgtrace.schema.time import SECOND, Seconds
 
 MARGINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
@@ -217,10 +216,9 @@ CLAIMS = (
 )
 
 RECIPE = Recipe(
-    "reservation",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_usage", "tasks"),
     reference="Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource reclamation)",

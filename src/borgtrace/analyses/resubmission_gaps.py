@@ -12,11 +12,10 @@ from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._measures import ratio
 from borgtrace.analyses._quantiles import fetch_counts
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, event_type, label, seconds
 from borgtrace.recipe.criteria import at_least, at_most, near
-from borgtrace.recipe.definition import Row
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 
 _PERCENTS = (50.0, 90.0, 99.0)
@@ -83,10 +82,9 @@ CLAIMS = (
 )
 
 RECIPE = Recipe(
-    "resubmission_gaps",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_events",),
     reference="2011 format document, job and task life cycles",

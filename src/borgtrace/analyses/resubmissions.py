@@ -80,10 +80,9 @@ CLAIMS = (
 )
 
 RECIPE = Recipe(
-    "resubmissions",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_events",),
     reference="Zhu et al., Observation 3",

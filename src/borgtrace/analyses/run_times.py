@@ -18,11 +18,10 @@ from borgtrace.analyses._breakdown import GROUP_COLUMNS, count_by_group, tier_ro
 from borgtrace.analyses._measures import Measure, value
 from borgtrace.analyses._quantiles import Counts
 from borgtrace.analyses._survival import kaplan_meier
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 from borgtrace.recipe.columns import count, declare, number, whole
 from borgtrace.recipe.criteria import above, at_most, near
-from borgtrace.recipe.definition import Row
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, SECOND
 
 _SECONDS, _MINUTES = (1, 2, 5, 8, 10, 15, 20, 30, 45), (1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 45)
@@ -137,10 +136,9 @@ CLAIMS = (
 )
 
 RECIPE = Recipe(
-    "run_times",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_events",),
     reference="Zhu et al., Fig. 8; Kaplan and Meier, JASA 53 (1958)",

@@ -29,11 +29,10 @@ from borgtrace.analyses._window_blocks import (
     tier_names,
 )
 from borgtrace.analyses._windows import SLOT_SECONDS
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line
 from borgtrace.recipe.columns import declare, label, seconds, share, whole
 from borgtrace.recipe.criteria import above, at_most
-from borgtrace.recipe.definition import Row
 
 DURATIONS = (("under 30 min", 1800.0), ("30 min to 2 h", 7200.0), ("over 2 h", float("inf")))
 """Classes of tasks by the summed length of their windows, with their upper bound in s."""
@@ -190,10 +189,9 @@ CLAIMS = (
 )
 
 RECIPE = Recipe(
-    "sampling_period",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_usage", "tasks"),
     reference="Zhu et al., Measure 2",

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._measures import part
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Claim, Recipe, Tables
+from borgtrace.recipe import Claim, Recipe, Tables, from_source
 from borgtrace.recipe.charts import HEIGHT, Chart, Plot, axis, bar
 from borgtrace.recipe.columns import count, declare, label
 from borgtrace.recipe.criteria import at_least
@@ -55,21 +55,20 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Collections by tier and scheduler", height=HEIGHT // 2)
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "Tirmazi et al., EuroSys'20",
     Claim(
         "TIR-batch-beb",
         "the batch scheduler handles the best-effort batch tier",
         at_least(0.5, "its tier"),
         part("n_collections", "no collection is handled by the batch scheduler", {"scheduler": "BATCH"}, tier="beb"),
-        source="Tirmazi et al., EuroSys'20",
     ),
 )
 
 RECIPE = Recipe(
-    "schedulers",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("collection_events",),
     reference="Tirmazi et al., EuroSys'20",

@@ -12,11 +12,10 @@ from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._breakdown import GROUP_COLUMNS, count_by_group, tier_rows
 from borgtrace.analyses._measures import value
 from borgtrace.analyses._quantiles import PERCENTS
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, number, seconds
 from borgtrace.recipe.criteria import below
-from borgtrace.recipe.definition import Row
 
 _HUNDREDTH = 10_000
 """µs: the distribution of waits has few distinct values then, and stays small on any trace."""
@@ -51,21 +50,20 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(line(point=True), tips=("n",)).draw("Waiting time until scheduled")
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "Verma et al., EuroSys'15, section 3.2",
     Claim(
         "V-start",
         "the median start latency is about 25 s, most of it package installation, which the trace counts as running",
         below(25.0, "median wait ≪ 25 s"),
         value("seconds", "no task was scheduled", group="all", percent=50.0),
-        source="Verma et al., EuroSys'15, section 3.2",
     ),
 )
 
 RECIPE = Recipe(
-    "scheduling_delay",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_events",),
     reference="Zhu et al., Fig. 6; Tirmazi et al., EuroSys'20, Fig. 10",

@@ -16,11 +16,10 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import collection_ends
 from borgtrace.analyses._dag_depth import depths
 from borgtrace.analyses._joins import lookup
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
 from borgtrace.recipe.columns import count, declare
 from borgtrace.recipe.criteria import at_least
-from borgtrace.recipe.definition import Row
 
 Order = Literal["kept", "broken", "unknown"]
 RESULT = declare(
@@ -92,21 +91,20 @@ def _kept(result: pa.Table) -> float:
     return float(sum(row["n_kept"] for row in rows) / known)
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "2019 format document",
     Claim(
         "V3-start-after",
         "a collection starts only after those it names have finished",
         at_least(0.999, "always"),
         _kept,
-        source="2019 format document",
     ),
 )
 
 RECIPE = Recipe(
-    "start_after",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("collection_events",),
     reference="2019 format document (start_after_collection_ids)",

@@ -16,11 +16,10 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import PROCESSES, counted_events
 from borgtrace.analyses._measures import value
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, label, number
 from borgtrace.recipe.criteria import at_most
-from borgtrace.recipe.definition import Row
 
 CHORD = "chord"
 RESULT = declare(
@@ -94,10 +93,9 @@ CLAIMS = tuple(
 )
 
 RECIPE = Recipe(
-    "submission_distances",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_events",),
     reference="Zhu et al., Observations 1, 2 and 4",

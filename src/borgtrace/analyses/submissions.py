@@ -124,10 +124,9 @@ CLAIMS = (
 )
 
 RECIPE = Recipe(
-    "submissions",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_events",),
     reference="Zhu et al., Methods 3 and 3-1, Fig. 2 and 3",

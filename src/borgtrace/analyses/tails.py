@@ -16,11 +16,10 @@ from borgtrace.analyses._power_law import continuous_exponent, discrete_exponent
 from borgtrace.analyses._quantiles import counts
 from borgtrace.analyses.jobs_per_owner import owners
 from borgtrace.analyses.tasks_per_job import sizes
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, point, rule
 from borgtrace.recipe.columns import count, declare, label, number
 from borgtrace.recipe.criteria import below
-from borgtrace.recipe.definition import Row
 from borgtrace.schema.time import SECOND, Seconds
 
 RESULT = declare(
@@ -74,21 +73,20 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(point(60), x=axis("alpha", "α")).draw("Tail exponents (line: two standard errors)")
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "count over the first 19.65 h of 2011",
     Claim(
         "TE-tasks-tail",
         "the number of tasks of a job has so heavy a tail that it has no mean (α < 1)",
         below(1.0, published=0.585),
         value("alpha", "no job has so many tasks", quantity="tasks per job"),
-        source="count over the first 19.65 h of 2011",
     ),
 )
 
 RECIPE = Recipe(
-    "tails",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_events",),
     reference="Clauset, Shalizi and Newman, SIAM Review 51 (2009)",

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, line, log_axis
 from borgtrace.recipe.columns import count, declare
 from borgtrace.recipe.criteria import near
@@ -56,21 +56,14 @@ def _single(result: pa.Table) -> float:
     return float(ones / first["n_jobs_at_least"])
 
 
-CLAIMS = (
-    Claim(
-        "R12-single",
-        "three quarters of all jobs have one task",
-        near(0.75, 0.05),
-        _single,
-        source="Reiss et al., SoCC'12",
-    ),
+CLAIMS = from_source(
+    "Reiss et al., SoCC'12", Claim("R12-single", "three quarters of all jobs have one task", near(0.75, 0.05), _single)
 )
 
 RECIPE = Recipe(
-    "tasks_per_job",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_events",),
     reference="Reiss et al., SoCC'12; Tirmazi et al., EuroSys'20, Fig. 11",

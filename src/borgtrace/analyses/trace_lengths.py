@@ -80,10 +80,9 @@ CLAIMS = (
 )
 
 RECIPE = Recipe(
-    "trace_lengths",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("tasks", "instance_usage"),
     reference="definition of a trace in the data pipeline the project started from",

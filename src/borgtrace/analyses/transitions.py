@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from borgtrace.errors import UsageError
 from borgtrace.lifecycle import GRAPHS, is_legal
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, rect, when
 from borgtrace.recipe.columns import count, declare, event_type, flag
 from borgtrace.recipe.criteria import above, equals
@@ -79,28 +79,26 @@ def _count(before: str, after: str) -> Callable[[pa.Table], int]:
     return measure
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "Zhu et al., Fig. 1",
     Claim(
         "S4-pending-evict",
         "a pending task can be evicted",
         above(0, published="SUBMIT→EVICT exists"),
         _count("SUBMIT", "EVICT"),
-        source="Zhu et al., Fig. 1",
     ),
     Claim(
         "S4-no-double-submit",
         "SUBMIT never directly follows SUBMIT",
         equals(0, published="SUBMIT→SUBMIT 0"),
         _count("SUBMIT", "SUBMIT"),
-        source="Zhu et al., Fig. 1",
     ),
 )
 
 RECIPE = Recipe(
-    "transitions",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_events",),
     reference="Zhu et al., Fig. 1; Verma et al., EuroSys'15, Fig. 2; format documents",

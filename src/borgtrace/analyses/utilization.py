@@ -20,11 +20,10 @@ from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._measures import part, ratio
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
 from borgtrace.analyses._windows import RESOURCES, amount, by_tier, level, regular
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, area, axis, beside, hour_axis, line
 from borgtrace.recipe.columns import declare, label, share, whole
 from borgtrace.recipe.criteria import above, between
-from borgtrace.recipe.definition import Row
 
 RESULT = declare(
     "utilization",
@@ -139,10 +138,9 @@ CLAIMS = (
 )
 
 RECIPE = Recipe(
-    "utilization",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_usage", "instance_events", "machine_events", "tasks"),
     reference="Zhu et al., Fig. 9; Google's analysis notebook of the 2019 traces",

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import FILE_ORDER, TASK, of_jobs
 from borgtrace.analyses._joins import lookup
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.recipe.columns import count, declare, share
 from borgtrace.recipe.criteria import above
@@ -91,21 +91,15 @@ def _reduction(result: pa.Table) -> float:
     return float((without - with_) / without)
 
 
-CLAIMS = (
-    Claim(
-        "TIR-autopilot",
-        "Autopilot lowers the slack at the peak by more than 25 %",
-        above(0.25),
-        _reduction,
-        source="Tirmazi et al., EuroSys'20",
-    ),
+CLAIMS = from_source(
+    "Tirmazi et al., EuroSys'20",
+    Claim("TIR-autopilot", "Autopilot lowers the slack at the peak by more than 25 %", above(0.25), _reduction),
 )
 
 RECIPE = Recipe(
-    "vertical_scaling",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("collection_events", "instance_events", "instance_usage", "tasks"),
     reference="Tirmazi et al., EuroSys'20 (vertical scaling)",

@@ -66,10 +66,9 @@ CLAIMS = (
 )
 
 RECIPE = Recipe(
-    "window_change",
+    RESULT,
     compute,
     plot,
-    RESULT,
     CLAIMS,
     reads=("instance_usage",),
     reference="Zhu et al., Fig. 10",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -115,10 +115,9 @@ def experiment(
         Defaults of options that differ from those of :class:`Options`.
     """
     return Experiment(
-        result.name,
+        result,
         compute,
         plot,
-        result,
         claims,
         ("tasks", "instance_usage"),
         f"{GPA_PAPER}, {figure}" if figure else reference,
@@ -127,11 +126,6 @@ def experiment(
         defaults=defaults,
         cells=cells,
     )
-
-
-def from_source(source: str, *claims: Claim) -> tuple[Claim, ...]:
-    """Return claims, with the source of those that name none."""
-    return tuple(claim if claim.source else replace(claim, source=source) for claim in claims)
 
 
 def find_experiments() -> dict[str, Experiment]:

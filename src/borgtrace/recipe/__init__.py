@@ -6,8 +6,8 @@ is the question.  Nothing here knows which recipes there are: :func:`recipes` fi
 
 from __future__ import annotations
 
-from borgtrace.recipe.claims import Claim, Finding
-from borgtrace.recipe.definition import Recipe
+from borgtrace.recipe.claims import Claim, Finding, from_source
+from borgtrace.recipe.definition import Recipe, Row
 from borgtrace.recipe.engine_tables import EngineTables
 from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.planned_tables import PlannedTables
@@ -26,8 +26,10 @@ __all__ = [
     "Question",
     "Recipe",
     "Result",
+    "Row",
     "Tables",
     "find_recipe",
+    "from_source",
     "recipes",
     "with_subjects",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -102,3 +102,8 @@ class Claim:
 
     def _text(self, value: Any) -> str:
         return format(value, self.format) if isinstance(value, float) else str(value)
+
+
+def from_source(source: str, *claims: Claim) -> tuple[Claim, ...]:
+    """Return claims, with the source of those that name none."""
+    return tuple(claim if claim.source else replace(claim, source=source) for claim in claims)

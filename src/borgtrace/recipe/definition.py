@@ -34,7 +34,7 @@ class Recipe(Question):
     --------
     A module with the docstring ``How many events are there?`` ends with::
 
-        RECIPE = Recipe("n_events", compute, plot, RESULT, reads=("instance_events",))
+        RECIPE = Recipe(RESULT, compute, plot, reads=("instance_events",))
     """
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -156,17 +157,11 @@ class EngineTables(Tables):
                 tables[name] = table.semi_join(collections, "collection_id")
             else:
                 tables[name] = table.semi_join(chosen, ["collection_id", "instance_index"])
-        return EngineTables(
-            tables,
-            generation=self.generation,
-            cell=self.cell,
-            synthetic=self.synthetic,
-            name=self.name,
-            digest=self.digest,
-            engine=self.engine,
-            cache=self._cache.narrowed(predicate),
-            where=f"({self.where}) and ({predicate})" if self.where else predicate,
-        )
+        made = copy(self)
+        made._tables, made._derived, made._n_rows, made.traces = tables, {}, {}, None
+        made._cache = self._cache.narrowed(predicate)
+        made.where = f"({self.where}) and ({predicate})" if self.where else predicate
+        return made
 
     def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
         """Say what a result comes from."""

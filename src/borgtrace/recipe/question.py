@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,15 +20,14 @@ class Question:
 
     Parameters
     ----------
-    name
-        Name on the command line and of the files it writes.
+    result
+        Declaration of the result, of the type of the store's tables; its name is that of the question, on the
+        command line and of the files it writes.
     compute
         From the subject to one small table, pure: no clock, no global random state, no drawing.  Raises
         :class:`~borgtrace.recipe.NotApplicable` where the subject cannot answer.
     plot
         ``plot(result) -> alt.Chart`` (or a concatenation): sees only the result; imports altair itself.
-    result
-        Declaration of the result, of the type of the store's tables.
     claims
         Published statements that are judged on the result.
     reads
@@ -42,15 +40,19 @@ class Question:
         Heading under which a page lists the question; the heading of its package where empty.
     """
 
-    name: str
+    result: Table
     compute: Callable[..., Any]
     plot: Callable[[Any], Any]
-    result: Table
     claims: tuple[Claim, ...] = ()
     reads: tuple[str, ...] = ()
     reference: str = ""
     order: int = 100
     topic: str = ""
+
+    @property
+    def name(self) -> str:
+        """Name on the command line and of the files it writes."""
+        return self.result.name
 
     @property
     def module(self) -> str:
@@ -60,14 +62,16 @@ class Question:
     @property
     def question(self) -> str:
         """First line of the module's docstring."""
-        text = sys.modules[self.module].__doc__ or self.name
-        return text.strip().splitlines()[0]
+        return (self._text or self.name).splitlines()[0]
 
     @property
     def method(self) -> str:
         """The module's docstring after its first line: how the number is computed."""
-        text = inspect.cleandoc(sys.modules[self.module].__doc__ or "")
-        return text.partition("\n")[2].strip()
+        return self._text.partition("\n")[2].strip()
+
+    @property
+    def _text(self) -> str:
+        return inspect.cleandoc(getattr(inspect.getmodule(self.plot), "__doc__", None) or "")
 
     @property
     def parameters(self) -> Mapping[str, Any]:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import GPA_PAPER, POOL, experiment, from_source
+from borgtrace.colocation.experiment import GPA_PAPER, POOL, experiment
 from borgtrace.colocation.study import Options, Study
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, label, whole
 from borgtrace.recipe.criteria import at_most, between

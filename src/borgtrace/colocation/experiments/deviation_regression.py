@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
+from borgtrace.colocation.experiment import GPA_PAPER, experiment
 from borgtrace.colocation.experiments._columns import SERIES
 from borgtrace.colocation.experiments._rows import Row
 from borgtrace.colocation.experiments.usage_deviation import BOTH
 from borgtrace.colocation.study import Options, Study
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, axis, line, rect
 from borgtrace.recipe.columns import count, declare, number, share, whole
 from borgtrace.recipe.criteria import near

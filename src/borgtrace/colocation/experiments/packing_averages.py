@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import from_source
 from borgtrace.colocation.experiments._charts import overflow_chart
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
 from borgtrace.colocation.grid import Cell
 from borgtrace.colocation.instances import Data
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.criteria import Criterion, between
 
 RESULT = outcome_table("packing_averages")

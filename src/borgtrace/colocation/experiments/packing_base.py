@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import from_source
 from borgtrace.colocation.experiments._charts import overflow_chart, spread_chart
 from borgtrace.colocation.experiments._outcomes import (
     find,
@@ -24,7 +23,7 @@ from borgtrace.colocation.experiments._outcomes import (
     value,
 )
 from borgtrace.colocation.grid import Cell
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.criteria import Criterion, at_least, at_most, between, equals, near
 
 RESULT = outcome_table("packing_base")

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import from_source
 from borgtrace.colocation.experiments._charts import overflow_lines
 from borgtrace.colocation.experiments._outcomes import (
     find,
@@ -21,7 +20,7 @@ from borgtrace.colocation.experiments._outcomes import (
     value,
 )
 from borgtrace.colocation.grid import Cell
-from borgtrace.recipe import Claim
+from borgtrace.recipe import Claim, from_source
 from borgtrace.recipe.criteria import at_most
 
 RESULT = outcome_table("packing_clairvoyance")

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import from_source
 from borgtrace.colocation.experiments._outcomes import grid_experiment, outcome_table, paper_estimators
 from borgtrace.colocation.grid import Cell
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, axis, box
 from borgtrace.recipe.criteria import between
 

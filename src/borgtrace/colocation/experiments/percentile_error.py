@@ -15,13 +15,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from borgtrace.colocation.experiment import GPA_PAPER, SUMS, experiment, from_source
+from borgtrace.colocation.experiment import GPA_PAPER, SUMS, experiment
 from borgtrace.colocation.experiments._charts import box_plot
 from borgtrace.colocation.experiments._columns import SIZE, spread, spread_columns
 from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.sample_sums import LEVELS, SampleSums
 from borgtrace.colocation.study import Options, Study
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import added, axis
 from borgtrace.recipe.columns import count, declare, number
 from borgtrace.recipe.criteria import at_most, below

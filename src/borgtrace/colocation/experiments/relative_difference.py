@@ -15,14 +15,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.colocation._samples import prefix_means
-from borgtrace.colocation.experiment import GPA_PAPER, POOL, experiment, from_source
+from borgtrace.colocation.experiment import GPA_PAPER, POOL, experiment
 from borgtrace.colocation.experiments._charts import box_plot
 from borgtrace.colocation.experiments._columns import spread, spread_columns
 from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.study import Options, Study
 from borgtrace.kernels.hashing import task_keys
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import axis
 from borgtrace.recipe.columns import count, declare
 from borgtrace.recipe.criteria import at_most

@@ -15,12 +15,12 @@ import pyarrow as pa
 from borgtrace.colocation._moments import row_moments
 from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation._sums import add_sample
-from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
+from borgtrace.colocation.experiment import GPA_PAPER, experiment
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS, from_data
 from borgtrace.colocation.experiments._rows import rows_where
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.study import Options, Study
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, added, axis, line, rect
 from borgtrace.recipe.columns import count, declare, number, share, whole
 from borgtrace.recipe.criteria import below

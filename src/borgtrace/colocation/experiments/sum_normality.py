@@ -15,12 +15,12 @@ from typing import Any
 import pyarrow as pa
 
 from borgtrace.colocation._normality import CRITICAL
-from borgtrace.colocation.experiment import GPA_PAPER, SUMS, experiment, from_source
+from borgtrace.colocation.experiment import GPA_PAPER, SUMS, experiment
 from borgtrace.colocation.experiments._columns import SIZE
 from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.sample_sums import SampleSums
 from borgtrace.colocation.study import Options, Study
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, added, axis, line, log_axis, melted
 from borgtrace.recipe.columns import count, declare, share
 from borgtrace.recipe.criteria import near

@@ -14,11 +14,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation.experiment import experiment, from_source
+from borgtrace.colocation.experiment import experiment
 from borgtrace.colocation.experiments._rows import Row, value
 from borgtrace.colocation.raw_series import longest_busy_span, series
 from borgtrace.colocation.study import Options, Study
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, axis, step
 from borgtrace.recipe.columns import count, declare, label, number, share
 from borgtrace.recipe.criteria import near

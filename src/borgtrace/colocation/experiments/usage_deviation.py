@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
+from borgtrace.colocation.experiment import GPA_PAPER, experiment
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS
 from borgtrace.colocation.experiments._columns import SERIES
 from borgtrace.colocation.study import Options, Study
-from borgtrace.recipe import Claim
+from borgtrace.recipe import Claim, from_source
 from borgtrace.recipe.charts import Plot, axis, line, palette
 from borgtrace.recipe.columns import declare, share
 from borgtrace.recipe.criteria import above, at_least

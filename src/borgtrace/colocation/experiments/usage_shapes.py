@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
+from borgtrace.colocation.experiment import GPA_PAPER, experiment
 from borgtrace.colocation.experiments._rows import Row
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.study import Options, Study
 from borgtrace.kernels.compiled import compiled
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, area, axis
 from borgtrace.recipe.columns import declare, label, share, whole
 from borgtrace.recipe.criteria import at_least, at_most, below

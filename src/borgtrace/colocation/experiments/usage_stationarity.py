@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import GPA_PAPER, experiment, from_source
+from borgtrace.colocation.experiment import GPA_PAPER, experiment
 from borgtrace.colocation.experiments._rows import value
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.study import Options, Study
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, share
 from borgtrace.recipe.criteria import between

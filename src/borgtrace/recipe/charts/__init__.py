@@ -15,9 +15,7 @@ declaration of the result; what a chart says itself are its marks, its scales an
 from __future__ import annotations
 
 from borgtrace.recipe.charts.channels import (
-    TIER_COLOURS,
     Channel,
-    Series,
     axis,
     count_axis,
     duration_axis,
@@ -29,18 +27,15 @@ from borgtrace.recipe.charts.channels import (
     when,
 )
 from borgtrace.recipe.charts.data import added, melted, thinned
-from borgtrace.recipe.charts.marks import Mark, area, bar, box, line, point, rect, rule, step, text, tick
+from borgtrace.recipe.charts.marks import area, bar, box, line, point, rect, rule, step, text, tick
 from borgtrace.recipe.charts.plot import HEIGHT, WIDTH, Chart, Plot, beside
 
 __all__ = [
     "HEIGHT",
-    "TIER_COLOURS",
     "WIDTH",
     "Channel",
     "Chart",
-    "Mark",
     "Plot",
-    "Series",
     "added",
     "area",
     "axis",
