@@ -1,4 +1,4 @@
-# Every target works in a fresh clone: the environment is made on first use, with what the target needs and no more.
+# Every target works in a fresh clone: the environment is created on first use, with only what the target needs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,12 +16,12 @@ $(PACKAGE): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $(PACKAGE)
 
-# What the tests need as well (TensorFlow, PyTorch, Spark …), in the same environment: about 4 GB.
+# The test dependencies (TensorFlow, PyTorch, Spark …), in the same environment: about 4 GB.
 $(TESTS): $(PACKAGE)
 	$(BIN)/python -m pip install --quiet --editable '.[test]'
 	touch $(TESTS)
 
-## The main job: from nothing to a report about a cell.
+## From nothing to a report about a synthetic cell.
 demo: $(PACKAGE)
 	$(BIN)/borgtrace demo $(DEMO)
 
@@ -33,7 +33,7 @@ test: $(TESTS)
 test-scale: $(TESTS)
 	$(BIN)/python -m pytest -m scale
 
-## Style, types, layers, generated pages that must be fresh, lists of edits that must fit the code.
+## Style, types, layers; generated pages and lists of edits that must match the code.
 check: $(TESTS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -50,11 +50,11 @@ mutants: $(TESTS)
 survivors: $(TESTS)
 	$(BIN)/python scripts/mutants.py --survivors --edits
 
-## Speed, beside peers and limits: one table a subject.
+## Benchmarks, with other tools and hardware limits for comparison.
 bench: $(TESTS)
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
-## What the claims measure on the demo's cell and on the real parts, for the page about papers.
+## Measure all claims on the demo cell and on the real parts, for the page of published claims.
 measured: $(PACKAGE)
 	rm -rf measured-out
 	$(BIN)/borgtrace synth measured-out/raw --machines 100 --hours 24 --seed 1
