@@ -104,3 +104,14 @@ class EngineError(BorgtraceError):
     """An engine is not installed, or refused the work."""
 
     exit_code = 7
+
+
+def first_line(error: BaseException) -> str:
+    r"""Return the first line of what a library says, or the name of its error where it says nothing.
+
+    Examples
+    --------
+    >>> first_line(ValueError("no such table\nDid you mean tasks?"))
+    'no such table'
+    """
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.engine.embedded import raw_connection, view_sql
-from borgtrace.errors import EngineError
+from borgtrace.errors import EngineError, first_line
 from borgtrace.schema import Table
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def read_table(con: Backend, table: Table, paths: Sequence[str], *, name: str | 
         raise EngineError(
             "duckdb",
             f"cannot read {table.name}",
-            got=str(error).splitlines()[0],
+            got=first_line(error),
             way_out="check the store with: borgtrace verify STORE",
         ) from error
     return con.table(name)

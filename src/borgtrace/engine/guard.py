@@ -18,7 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from borgtrace.engine.embedded import raw_connection, view_sql
-from borgtrace.errors import BorgtraceError, EngineError, UsageError
+from borgtrace.errors import BorgtraceError, EngineError, UsageError, first_line
 from borgtrace.schema import Table
 
 _ONLY = "only a query can be answered"
@@ -91,7 +91,7 @@ def open_store(
         for table, paths in tables.items():
             con.execute(view_sql(table, paths, table.name, "VIEW"))
     except (duckdb.Error, OSError, pa.ArrowInvalid) as error:
-        raise EngineError(str(root), "the store cannot be read", got=_first_line(error)) from error
+        raise EngineError(str(root), "the store cannot be read", got=first_line(error)) from error
     directory = f"{root.resolve()}/".replace("'", "''")
     con.execute(f"SET allowed_directories = ['{directory}']")
     con.execute("SET autoload_known_extensions = false")
@@ -212,7 +212,3 @@ def _check_node(node: Mapping[str, Any]) -> None:
         if name not in TABLE_FUNCTIONS:
             allowed = ", ".join(sorted(TABLE_FUNCTIONS))
             raise UsageError("query", "table function not allowed", expected=f"one of {allowed}", got=name)
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0]

@@ -6,18 +6,7 @@ import re
 
 from borgtrace.errors import UsageError
 
-_FACTORS = {
-    "B": 1,
-    "KB": 10**3,
-    "MB": 10**6,
-    "GB": 10**9,
-    "TB": 10**12,
-    "KIB": 2**10,
-    "MIB": 2**20,
-    "GIB": 2**30,
-    "TIB": 2**40,
-}
-_SHAPE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?B)\s*", re.IGNORECASE)
+_SHAPE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:([KMGT])(I?))?B\s*", re.IGNORECASE)
 
 
 def parse_memory(text: str) -> int:
@@ -34,7 +23,10 @@ def parse_memory(text: str) -> int:
     (4000000000, 1610612736)
     """
     match = _SHAPE.fullmatch(text)
-    amount = int(float(match[1]) * _FACTORS[match[2].upper()]) if match and match[2].upper() in _FACTORS else 0
+    amount = 0
+    if match:
+        number, letter, is_binary = match.groups()
+        amount = int(float(number) * (1024 if is_binary else 1000) ** " KMGT".index((letter or " ").upper()))
     if amount <= 0:
         raise UsageError(
             "--memory",

@@ -18,7 +18,7 @@ import pyarrow as pa
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.engine.memory import parse_memory
 from borgtrace.engine.stored import stored_names
-from borgtrace.errors import EngineError
+from borgtrace.errors import EngineError, first_line
 from borgtrace.schema import Table
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def connect(url: str = "local[2]", memory: str = "4GB", temp_directory: Path | N
     # Kernels run inside the workers, which need this environment; pyspark reads only the variable.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder: Any = SparkSession.builder
-    for key, value in (_configuration(url, memory, temp_directory) | _dotted(conf)).items():
-        builder = builder.config(key, value)
+    for key, value in (_configuration(url, memory, temp_directory) | conf).items():
+        builder = builder.config(key.replace("__", "."), value)
     session = _start(builder.master(url).appName("borgtrace"), url)
     session.sparkContext.setLogLevel("ERROR")
     return ibis.pyspark.connect(session)
@@ -92,7 +92,7 @@ def read_table(con: Backend, table: Table, paths: Sequence[str], *, name: str | 
         raise EngineError(
             "spark",
             f"cannot read {table.name}",
-            got=_first_line(error),
+            got=first_line(error),
             way_out="check the store with: borgtrace verify STORE",
         ) from error
     return con.table(name)
@@ -138,22 +138,14 @@ def _local_threads(url: str) -> int:
     return int(match[1]) if match else os.cpu_count() or 1
 
 
-def _dotted(conf: dict[str, str]) -> dict[str, str]:
-    return {key.replace("__", "."): value for key, value in conf.items()}
-
-
 def _start(builder: Any, url: str) -> SparkSession:
     try:
         session: SparkSession = builder.getOrCreate()
     except Exception as error:  # Py4J and pyspark raise unrelated classes
         missing = "JAVA_GATEWAY_EXITED" in str(error) or "Java" in str(error).split("\n", 1)[0]
         way_out = _JAVA if missing else "check the address of the master and that it runs"
-        raise EngineError(url, "Spark cannot start", got=_first_line(error), way_out=way_out) from error
+        raise EngineError(url, "Spark cannot start", got=first_line(error), way_out=way_out) from error
     return session
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _location(path: str) -> str:

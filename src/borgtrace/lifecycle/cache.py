@@ -5,13 +5,13 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from errno import ENOTEMPTY
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import ibis
 import ibis.expr.types as ir
@@ -21,6 +21,7 @@ from borgtrace.lifecycle.derived import Derived
 from borgtrace.lifecycle.pieces import pieces
 from borgtrace.schema import Dialect
 from borgtrace.storage import replacing
+from borgtrace.store.layout import part_name
 
 _SERIAL = itertools.count()
 
@@ -118,31 +119,30 @@ def _write(con: ibis.backends.BaseBackend, source: ir.Table, derived: Derived, d
 def _compute(
     con: ibis.backends.BaseBackend, source: ir.Table, derived: Derived, dialect: Dialect, target: Path
 ) -> None:
+    """Write one file, or a folder with a file for each piece of a large table."""
     if con.name == "pyspark":
         from borgtrace.engine.spark import spark_session
 
         query = con.compile(derived.build(source, dialect))
         spark_session(con).sql(query).write.mode("overwrite").parquet(f"file://{target.absolute()}")
-    else:
-        parts = pieces(source) if derived.is_per_life else [source]
-        _copy_parts(con, [derived.build(part, dialect) for part in parts], derived, target)
-
-
-def _copy_parts(con: ibis.backends.BaseBackend, parts: Sequence[ir.Table], derived: Derived, target: Path) -> None:
-    """Write one file, or a folder of one file per part; parts that must be merged become one file."""
+        return
+    parts = [derived.build(part, dialect) for part in (pieces(source) if derived.is_per_life else [source])]
     if len(parts) == 1:
-        return _copy(con, parts[0], target)
-    folder = target.with_name(f"{target.name}.parts") if derived.merge else target
-    shutil.rmtree(folder, ignore_errors=True)  # of a killed run whose process had our number
+        _copy(con, parts[0], target)
+    elif derived.merge is None:
+        _copy_parts(con, parts, target)
+    else:
+        with TemporaryDirectory(dir=target.parent) as folder:
+            paths = _copy_parts(con, parts, Path(folder) / "parts")
+            _copy(con, derived.merge(read_table(con, derived.table, paths, name=f"parts_{next(_SERIAL)}")), target)
+
+
+def _copy_parts(con: ibis.backends.BaseBackend, parts: Sequence[ir.Table], folder: Path) -> list[str]:
     folder.mkdir()
-    paths = [folder / f"part-{number:05d}.parquet" for number in range(len(parts))]
+    paths = [folder / part_name(number) for number in range(len(parts))]
     for part, path in zip(parts, paths, strict=True):
         _copy(con, part, path)
-    if derived.merge:
-        whole = read_table(con, derived.table, list(map(str, paths)), name=f"parts_{next(_SERIAL)}")
-        _copy(con, derived.merge(whole), target)
-        shutil.rmtree(folder)
-    return None
+    return [str(path) for path in paths]
 
 
 def _copy(con: ibis.backends.BaseBackend, expr: ir.Table, target: Path) -> None:

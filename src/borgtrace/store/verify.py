@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from borgtrace.engine.stored import stored_names, stored_types
+from borgtrace.errors import first_line
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.evolution import incompatible_columns
 from borgtrace.store.columns import MEASURED, column_blocks
@@ -67,7 +68,7 @@ def verify(root: Path, progress: Callable[[str], None] = lambda name: None, thre
         try:
             holds, found = run()
         except (OSError, ValueError, pa.ArrowException) as error:  # what readers raise for damaged files
-            holds, found = False, (str(error).strip() or type(error).__name__).splitlines()[0]
+            holds, found = False, first_line(error)
         checks.append(Check(name, holds, found))
     return checks
 
