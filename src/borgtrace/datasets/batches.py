@@ -78,6 +78,7 @@ def ahead(function: Callable[[Item], Result], items: Sequence[Item], threads: in
         yield from map(function, items)
         return
     with ThreadPoolExecutor(threads) as pool:
+        # One more than threads: a worker that ends early finds its next file while the caller uses a result.
         waiting = deque(pool.submit(function, item) for item in items[: threads + 1])
         for item in items[threads + 1 :]:
             result = waiting.popleft().result()

@@ -90,6 +90,7 @@ def spans(length: Index, points: int = POINTS) -> Iterator[tuple[int, int]]:
     ends = np.cumsum(length)
     first = 0
     while first < len(ends):
+        # At least one trace each: a trace longer than a run must still be worked on.
         before = int(ends[first - 1]) if first else 0
         last = max(int(np.searchsorted(ends, before + points, side="right")), first + 1)
         yield first, last

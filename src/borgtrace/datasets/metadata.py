@@ -175,6 +175,7 @@ def read(folder: Path) -> Metadata:
             got=found,
             way_out=f"build it again: borgtrace dataset STORE {folder}",
         )
+    # Sizes, not digests: opening must not read the data; TFRecord files carry their own check sums.
     for name, files in metadata.files.items():
         for file in files:
             _check_size(folder / name / file.name, file.size)

@@ -79,6 +79,7 @@ class Options:
 
     def identity(self, store_digest: str) -> str:
         """Return the SHA-256 over all options and the digest of the store."""
+        # Sorted, so that the order in which options are declared may change without changing identities.
         text = json.dumps({"options": asdict(self), "store": store_digest}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -79,6 +79,7 @@ class TraceDataset(IterableDataset[Item]):
 
     def _buffers(self, paths: list[Path], worker: int, workers: int) -> Iterator[TraceArrays]:
         """Yield this worker's traces, a buffer at a time."""
+        # By file each worker reads only its own; with fewer files than workers some would have nothing.
         is_by_file = len(paths) >= workers
         waiting: list[TraceArrays] = []
         seen = 0

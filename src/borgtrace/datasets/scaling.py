@@ -55,7 +55,7 @@ def scaling_of(feature: str, method: Method, measured: Numbers) -> Scaling:
     count, mean, squares, low, high = (float(number) for number in measured[:5])
     deviation = math.sqrt(squares / (count - 1)) if count > 1 else 0.0
     offset, divisor = {"standard": (mean, deviation), "minmax": (low, high - low), "none": (0.0, 1.0)}[method]
-    if not count:
+    if not count:  # nothing was measured: leave the (missing) values as they are
         offset, divisor = 0.0, 1.0
     extremes = (low, high) if count else (None, None)
     return Scaling(feature, method, offset, divisor or 1.0, int(count), mean, deviation, *extremes)
@@ -85,6 +85,7 @@ def merge(parts: Iterable[Numbers]) -> Numbers:
 
 def _merged(a: Numbers, b: Numbers) -> Numbers:
     count = a[:, 0] + b[:, 0]
+    # The share of `b`, not sums of values: a mean far from 0 would swallow a small deviation.
     share = b[:, 0] / np.maximum(count, 1)
     delta = b[:, 1] - a[:, 1]
     return np.stack(

@@ -44,6 +44,7 @@ class Split:
             raise UsageError("--split", "wrong number of fractions", expected=f"1 to {len(SETS)}", got=got)
         if not all(0 <= fraction <= 1 for fraction in self.fractions) or not self.fractions[0]:
             raise UsageError("--split", "not a fraction", expected="numbers from 0 to 1, the first above 0", got=got)
+        # 0.7 + 0.2 + 0.1 is not 1 in floating point: allow what rounding adds.
         if sum(self.fractions) > 1 + 1e-9:
             raise UsageError(
                 "--split", "fractions exceed 1", expected="a sum of at most 1", got=got, way_out="try 0.7,0.1,0.2"
@@ -78,6 +79,7 @@ class Split:
             Positions of the traces of each set, in the order that they have in it.
         """
         if self.by == "time":
+            # Stable, so that traces which begin together keep the random order in which they were drawn.
             order = np.argsort(start, kind="stable")
         elif self.by == "task" or groups is None:
             order = np.arange(n)
@@ -93,5 +95,6 @@ class Split:
         begin = np.empty(len(order), np.int64)
         begin[order] = np.cumsum(counts[order]) - counts[order]
         limits = np.cumsum(self.fractions) * len(groups)
+        # "right": a group that begins exactly at a limit has all its traces beyond it.
         chosen = np.searchsorted(limits, begin, side="right")[inverse]
         return [np.flatnonzero(chosen == k) for k in range(len(self.fractions))]

@@ -196,6 +196,7 @@ def encode(
         first, last = offsets[i], offsets[i + 1]
         at = _put(out, start + _HEAD, _FIELD_1)
         whole = end - start - FRAME - 2
+        # The size of the size depends on the size: start with one byte for it and give way while it does not fit.
         while 1 + _varint_size(whole) + whole > end - start - FRAME:
             whole -= 1
         at = _write_varint(out, at, whole)

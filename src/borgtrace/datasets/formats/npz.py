@@ -29,13 +29,14 @@ Array = NDArray[Any]
 
 def write(path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_compressed: bool = False) -> int:
     """Write one file; return the number of traces.  A compressed file cannot be mapped."""
-    part = concatenated([part.copy() for part in parts], names)
+    part = concatenated([part.copy() for part in parts], names)  # each part is overwritten by the next
     method = zipfile.ZIP_DEFLATED if is_compressed else zipfile.ZIP_STORED
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, array in _members(part, names).items():
             info = zipfile.ZipInfo(f"{name}.npy", _EPOCH)
             info.compress_type = method
             _align(archive, info)
+            # Always the extra field of ZIP64: `_align` has to know the size of the header before the data.
             with archive.open(info, "w", force_zip64=True) as member:
                 npy.write_array(member, array, version=(1, 0), allow_pickle=False)
     return len(part)

@@ -38,7 +38,7 @@ def write(path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_c
         compression=compression,
         use_dictionary=list(names.words),
         write_statistics=list(IDENTITY),
-        column_encoding=dict.fromkeys(series, "PLAIN"),
+        column_encoding=dict.fromkeys(series, "PLAIN"),  # scaled values hardly repeat: a dictionary only costs
     ) as writer:
         for part in parts:
             writer.write_table(_table(part, names))

@@ -53,14 +53,15 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
     StoreError
         The file is cut short or damaged.
     """
-    runs = read_buffered(path, names, is_verified=is_verified)
+    found = read_buffered(path, names, is_verified=is_verified)
     width = len(names.series)
-    offsets = np.zeros(len(runs) + 1, np.int64)
-    np.cumsum(runs.lengths, out=offsets[1:])
+    offsets = np.zeros(len(found) + 1, np.int64)
+    np.cumsum(found.lengths, out=offsets[1:])
     values = np.empty((int(offsets[-1]), width), np.float32)
-    reading.copy_lists(runs.buffer, runs.position, 4 * width * offsets, values.reshape(-1).view(np.uint8))
+    reading.copy_lists(found.buffer, found.position, 4 * width * offsets, values.reshape(-1).view(np.uint8))
     mask = (~np.isnan(values)).view(np.uint8)
-    return TraceArrays(offsets, values, mask, runs.identity.copy(), runs.numbers, runs.codes)
+    # The whole numbers lie in memory that the next file will overwrite; the others are new arrays.
+    return TraceArrays(offsets, values, mask, found.identity.copy(), found.numbers, found.codes)
 
 
 def read_buffered(path: Path, names: FeatureNames, *, is_verified: bool = True) -> BufferedTraces:
@@ -74,6 +75,7 @@ def read_buffered(path: Path, names: FeatureNames, *, is_verified: bool = True) 
     buffer = _bytes(path)
     wanted = (SERIES, MASK, *IDENTITY, *names.numbers, *names.words)
     usual = len(wanted) - len(names.words)
+    # As many records as there can be: counting them first would read the file twice.
     room = buffer.size // _smallest(wanted[:usual]) + 1
     starts = reused_array("starts", room + 1, np.int64)
     position, size = (_table(name, len(wanted), room) for name in ("position", "size"))

@@ -87,6 +87,7 @@ def export_jobs(
     with new_folder(out) as folder:
         parts = [str(part) for part in store.layout.parts("instance_usage")]
         write = partial(write_files, parts, out=folder, layout=layout)
+        # What one call writes needs no second process.
         cores = 1 if rows <= _ROWS_PER_CALL else workers or os.cpu_count() or 1
         written = rows_done = 0
         for files in map_processes(write, _calls(store, layout), cores, place=str(out)):

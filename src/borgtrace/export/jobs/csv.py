@@ -39,7 +39,7 @@ class CsvFiles:
         pa_csv.write_csv(batch, sink, self._options)
         text = sink.getvalue()
         lines = [0, *(np.flatnonzero(np.frombuffer(text, np.uint8) == _NEWLINE) + 1).tolist()]
-        view = memoryview(text)
+        view = memoryview(text)  # slices of it are written without a copy
         for file in files:
             low, high = file.within(start, batch.num_rows)
             mode = "wb" if file.first >= start else "ab"

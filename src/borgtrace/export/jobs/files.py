@@ -41,6 +41,7 @@ def write_files(
     """
     for folder in {(out / file.path).parent for file in files}:
         folder.mkdir(exist_ok=True)
+    # The writer spans the batches: a large job goes on in the next one.
     with _WRITERS[layout.format](out, layout) as writer:
         for start, batch in _batches(parts, files[0].first, files[-1].last, layout):
             end = start + batch.num_rows
@@ -57,6 +58,7 @@ def _batches(parts: Sequence[str], first: int, last: int, layout: JobsLayout) ->
                 rows = file.metadata.row_group(group).num_rows
                 low, high = max(first - start, 0), min(last - start, rows)
                 if low < high:
+                    # One thread: there is a process for each core already.
                     table = file.read_row_group(group, list(layout.columns), use_threads=False)
                     at = start + low
                     for batch in table.slice(low, high - low).combine_chunks().to_batches(ROWS):

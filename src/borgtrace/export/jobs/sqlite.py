@@ -31,6 +31,7 @@ class SqliteFiles:
     def __init__(self, out: Path, layout: JobsLayout) -> None:
         self._out = out
         self._template = _template(layout)
+        # Row by row: inserting a hundred rows a statement saves a tenth, which is not worth a second statement.
         self._insert = f"INSERT INTO `task_usage` VALUES ({','.join('?' * len(layout.columns))})"
         self._memory = _connect(":memory:")
         self._open = self._memory
