@@ -23,8 +23,19 @@ from borgtrace.synth.classes import EVERY_CLASS
 from borgtrace.synth.fault_injection import InjectedFaults
 from borgtrace.synth.options import Options
 from borgtrace.synth.trace_segment import TraceSegment
+from borgtrace.synth.usage_blocks import TALLY
 
 _PART: Final = "truth-parts.parquet"
+_SCHEMA: Final = pa.schema(
+    [
+        ("collection_id", pa.int64()),
+        ("instance_index", pa.int32()),
+        ("kind", pa.int8()),
+        ("level", pa.float32()),
+        *((name, pa.float64()) for name in TALLY),
+    ]
+)
+"""Sums of one execution in one part."""
 
 
 class GroundTruth:
@@ -53,14 +64,9 @@ class GroundTruth:
         """Add the sums of one part: `tally` has the columns n, Σy, Σy², Σx, Σx², Σmemory per execution."""
         self._faults.update(faults)
         self.usage_rows += int(tally[:, 0].sum())
-        columns = [
-            executions["collection_id"],
-            executions["instance_index"].astype(np.int32),
-            executions["kind"],
-            executions["level"],
-            *tally.T,
-        ]
-        self._writer.write_batch(pa.record_batch([pa.array(c) for c in columns], schema=_SCHEMA))
+        columns = [*(executions[name] for name in _SCHEMA.names[: -len(TALLY)]), *tally.T]
+        arrays = [pa.array(column).cast(kind) for column, kind in zip(columns, _SCHEMA.types, strict=True)]
+        self._writer.write_batch(pa.record_batch(arrays, schema=_SCHEMA))
 
     def close(self, rows: dict[str, int], planted: InjectedFaults) -> None:
         """Write both files."""
@@ -106,22 +112,6 @@ class GroundTruth:
                     GROUP BY ALL ORDER BY collection_id, instance_index
                 ) TO '{final}' (FORMAT parquet, COMPRESSION zstd)""")
         part.unlink()
-
-
-_SCHEMA: Final = pa.schema(
-    [
-        ("collection_id", pa.int64()),
-        ("instance_index", pa.int32()),
-        ("kind", pa.int8()),
-        ("level", pa.float32()),
-        ("n", pa.float64()),
-        ("sum_average", pa.float64()),
-        ("sum2_average", pa.float64()),
-        ("sum_sampled", pa.float64()),
-        ("sum2_sampled", pa.float64()),
-        ("sum_memory", pa.float64()),
-    ]
-)
 
 
 def _by_priority(counts: Counter[tuple[int, str]]) -> dict[str, dict[str, int]]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -51,14 +50,6 @@ class Deflater:
         return CompressedBlock(b"".join(self._pieces), self._crc, self._size)
 
 
-def deflate(blocks: Iterable[Any]) -> CompressedBlock:
-    """Compress blocks of bytes to one segment."""
-    stream = Deflater()
-    for block in blocks:
-        stream.write(block)
-    return stream.close()
-
-
 class GzipFile:
     """A gzip file that is written once, segment by segment.
 
@@ -66,6 +57,15 @@ class GzipFile:
     ----------
     path
         The file; its folder is made when needed.
+
+    Examples
+    --------
+    >>> import gzip, tempfile
+    >>> file = GzipFile(Path(tempfile.mkdtemp()) / "a.gz")
+    >>> file.write(b"one,")
+    >>> file.write(b"two")
+    >>> len(file.close()), gzip.decompress(file.path.read_bytes())
+    (64, b'one,two')
     """
 
     def __init__(self, path: Path) -> None:
@@ -84,7 +84,9 @@ class GzipFile:
 
     def write(self, data: bytes) -> None:
         """Compress and append `data`."""
-        self.append(deflate([data]))
+        deflater = Deflater()
+        deflater.write(data)
+        self.append(deflater.close())
 
     def _put(self, data: bytes) -> None:
         self._digest.update(data)
@@ -95,19 +97,3 @@ class GzipFile:
         self._put(_END + struct.pack("<II", self._crc, self._size & 0xFFFFFFFF))
         self._file.close()
         return self._digest.hexdigest()
-
-
-def write_gzip(path: Path, blocks: Iterable[Any]) -> str:
-    """Write a whole gzip file from blocks; return its SHA-256 as hex.
-
-    Examples
-    --------
-    >>> import gzip, tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "a.gz"
-    >>> _ = write_gzip(path, [b"one,", b"two"])
-    >>> gzip.decompress(path.read_bytes())
-    b'one,two'
-    """
-    file = GzipFile(path)
-    file.append(deflate(blocks))
-    return file.close()

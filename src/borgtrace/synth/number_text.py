@@ -147,14 +147,3 @@ def ten_bits(value: float) -> float:
     (True, 0.0)
     """
     return _number(number_code(value))
-
-
-def printed(value: float) -> str:
-    """Round one number to ten bits and print it with four digits.
-
-    Examples
-    --------
-    >>> printed(0.5), printed(0.4995), printed(2.9e-06), printed(1 / 64), printed(0.0)
-    ('0.5', '0.4995', '2.861e-06', '0.01562', '0')
-    """
-    return f"{ten_bits(value):.4g}"

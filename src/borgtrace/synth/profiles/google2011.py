@@ -16,75 +16,9 @@ _SECONDS: Final = (
     *(14400.0, 18000.0, 28800.0, 36000.0, 1e5),
 )
 """Where the lengths of executions were counted; each tier has a longest of its own."""
-DURATION_FREE: Final = QuantileCurve(
-    (0.0, 0.005, 0.12, 0.19, 0.235, 0.318, 0.39, 0.512, 0.61, 0.755, 0.86, 0.885, 0.945, 0.965, 0.992, 1.0),
-    (*_SECONDS, 4e5),
-)
-DURATION_OTHER: Final = QuantileCurve(
-    (0.0, 0.0005, 0.026, 0.07, 0.15, 0.372, 0.54, 0.754, 0.86, 0.918, 0.945, 0.953, 0.968, 0.975, 0.99, 1.0),
-    (*_SECONDS, 6e5),
-)
-DURATION_PRODUCTION: Final = QuantileCurve(
-    (0.0, 0.0005, 0.195, 0.263, 0.313, 0.427, 0.545, 0.587, 0.61, 0.69, 0.735, 0.741, 0.75, 0.754, 0.80, 1.0),
-    (*_SECONDS, 2.5e6),
-)
 BINS: Final = (60.0, 300.0, 1800.0, 7200.0, 20000.0)
 """Limits (s) of the lengths of executions by which outcomes were counted: EVICT, FAIL, FINISH, KILL."""
-OUTCOMES_FREE: Final = OutcomeShares(
-    BINS,
-    (
-        (0.07, 0.030, 0.450, 0.450),
-        (0.25, 0.060, 0.520, 0.170),
-        (0.40, 0.010, 0.310, 0.280),
-        (0.50, 0.010, 0.290, 0.200),
-        (0.65, 0.005, 0.185, 0.160),
-        (0.938, 0.001, 0.032, 0.029),
-    ),
-)
-OUTCOMES_OTHER: Final = OutcomeShares(
-    BINS,
-    (
-        (0.002, 0.066, 0.622, 0.310),
-        (0.001, 0.009, 0.760, 0.230),
-        (0.003, 0.020, 0.787, 0.190),
-        (0.010, 0.014, 0.716, 0.260),
-        (0.060, 0.010, 0.580, 0.350),
-        (0.130, 0.020, 0.090, 0.760),
-    ),
-)
-OUTCOMES_PRODUCTION: Final = OutcomeShares(
-    BINS,
-    (
-        (0.0005, 0.56, 0.4395, 0.0),
-        (0.0005, 0.391, 0.4885, 0.12),
-        (0.001, 0.569, 0.31, 0.12),
-        (0.009, 0.121, 0.320, 0.55),
-        (0.003, 0.101, 0.346, 0.55),
-        (0.01, 0.55, 0.19, 0.25),
-    ),
-)
 _RESIDUAL_SECONDS: Final = (4200.0, 7800.0, 15000.0, 22000.0, 36000.0, 45000.0, 86400.0, 172800.0)
-RESIDUAL_FREE: Final = QuantileCurve(
-    (0.0, 0.004, 0.05, 0.087, 0.102, 0.261, 0.335, 0.486, 0.671, 0.86, 0.95, 1.0),
-    (200.0, 1200.0, 2400.0, *_RESIDUAL_SECONDS, 2.5e6),
-)
-RESIDUAL_OTHER: Final = QuantileCurve(
-    (0.0, 0.098, 0.165, 0.183, 0.197, 0.236, 0.248, 0.426, 0.458, 0.60, 0.75, 1.0),
-    (60.0, 1200.0, 2400.0, *_RESIDUAL_SECONDS, 2.5e6),
-)
-RESIDUAL_PRODUCTION: Final = QuantileCurve(
-    (0.0, 0.001, 0.002, 0.009, 0.013, 0.017, 0.026, 0.036, 0.07, 0.13, 0.35, 1.0),
-    (300.0, 1200.0, *_RESIDUAL_SECONDS, 6e5, 1e7),
-)
-DELAY_FREE: Final = QuantileCurve(
-    (0.0, 0.25, 0.5, 0.65, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.5, 3.4, 15.0, 60.0, 720.0, 1700.0, 5600.0, 2e4)
-)
-DELAY_OTHER: Final = QuantileCurve(
-    (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.4, 2.7, 12.0, 58.9, 200.0, 1500.0, 1e4)
-)
-DELAY_PRODUCTION: Final = QuantileCurve(
-    (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.2, 1.73, 5.0, 30.0, 45.0, 150.0, 2e3)
-)
 
 FREE: Final = Tier(
     "free",
@@ -107,11 +41,29 @@ FREE: Final = Tier(
         (0.001553, 0.003109, 0.003181, 0.003887, 0.007767, 0.0159, 0.02069, 0.03516, 0.03961, 0.06677, 0.1272),
         (0.03, 0.05, 0.08, 0.08, 0.14, 0.36, 0.12, 0.07, 0.04, 0.022, 0.012),
     ),
-    duration=DURATION_FREE,
-    outcomes=OUTCOMES_FREE,
-    residual=RESIDUAL_FREE,
+    duration=QuantileCurve(
+        (0.0, 0.005, 0.12, 0.19, 0.235, 0.318, 0.39, 0.512, 0.61, 0.755, 0.86, 0.885, 0.945, 0.965, 0.992, 1.0),
+        (*_SECONDS, 4e5),
+    ),
+    outcomes=OutcomeShares(
+        BINS,
+        (
+            (0.07, 0.030, 0.450, 0.450),
+            (0.25, 0.060, 0.520, 0.170),
+            (0.40, 0.010, 0.310, 0.280),
+            (0.50, 0.010, 0.290, 0.200),
+            (0.65, 0.005, 0.185, 0.160),
+            (0.938, 0.001, 0.032, 0.029),
+        ),
+    ),
+    residual=QuantileCurve(
+        (0.0, 0.004, 0.05, 0.087, 0.102, 0.261, 0.335, 0.486, 0.671, 0.86, 0.95, 1.0),
+        (200.0, 1200.0, 2400.0, *_RESIDUAL_SECONDS, 2.5e6),
+    ),
     residual_outcomes=OutcomeShares((), ((0.79, 0.004, 0.123, 0.083),)),
-    delay=DELAY_FREE,
+    delay=QuantileCurve(
+        (0.0, 0.25, 0.5, 0.65, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.5, 3.4, 15.0, 60.0, 720.0, 1700.0, 5600.0, 2e4)
+    ),
     different_machines=0.01,
     snapshot_different=0.053,
 )
@@ -136,11 +88,27 @@ OTHER: Final = Tier(
         (0.00544, 0.009796, 0.01317, 0.02545, 0.03339, 0.04773, 0.06061, 0.09412, 0.1184, 0.2544),
         (0.09, 0.06, 0.17, 0.14, 0.12, 0.11, 0.10, 0.08, 0.12, 0.019),
     ),
-    duration=DURATION_OTHER,
-    outcomes=OUTCOMES_OTHER,
-    residual=RESIDUAL_OTHER,
+    duration=QuantileCurve(
+        (0.0, 0.0005, 0.026, 0.07, 0.15, 0.372, 0.54, 0.754, 0.86, 0.918, 0.945, 0.953, 0.968, 0.975, 0.99, 1.0),
+        (*_SECONDS, 6e5),
+    ),
+    outcomes=OutcomeShares(
+        BINS,
+        (
+            (0.002, 0.066, 0.622, 0.310),
+            (0.001, 0.009, 0.760, 0.230),
+            (0.003, 0.020, 0.787, 0.190),
+            (0.010, 0.014, 0.716, 0.260),
+            (0.060, 0.010, 0.580, 0.350),
+            (0.130, 0.020, 0.090, 0.760),
+        ),
+    ),
+    residual=QuantileCurve(
+        (0.0, 0.098, 0.165, 0.183, 0.197, 0.236, 0.248, 0.426, 0.458, 0.60, 0.75, 1.0),
+        (60.0, 1200.0, 2400.0, *_RESIDUAL_SECONDS, 2.5e6),
+    ),
     residual_outcomes=OutcomeShares((), ((0.031, 0.013, 0.53, 0.426),)),
-    delay=DELAY_OTHER,
+    delay=QuantileCurve((0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.4, 2.7, 12.0, 58.9, 200.0, 1500.0, 1e4)),
     different_machines=0.25,
     snapshot_different=0.253,
 )
@@ -170,11 +138,27 @@ PRODUCTION: Final = Tier(
     snapshot_sizes=QuantileCurve((0.0, 0.6, 0.75, 0.9, 0.95, 0.99, 1.0), (1.0, 1.0, 5.0, 30.0, 100.0, 340.0, 3879.0)),
     cpu=DiscreteDistribution(*_PRODUCTION_CPU),
     memory=DiscreteDistribution(*_PRODUCTION_MEMORY),
-    duration=DURATION_PRODUCTION,
-    outcomes=OUTCOMES_PRODUCTION,
-    residual=RESIDUAL_PRODUCTION,
+    duration=QuantileCurve(
+        (0.0, 0.0005, 0.195, 0.263, 0.313, 0.427, 0.545, 0.587, 0.61, 0.69, 0.735, 0.741, 0.75, 0.754, 0.80, 1.0),
+        (*_SECONDS, 2.5e6),
+    ),
+    outcomes=OutcomeShares(
+        BINS,
+        (
+            (0.0005, 0.56, 0.4395, 0.0),
+            (0.0005, 0.391, 0.4885, 0.12),
+            (0.001, 0.569, 0.31, 0.12),
+            (0.009, 0.121, 0.320, 0.55),
+            (0.003, 0.101, 0.346, 0.55),
+            (0.01, 0.55, 0.19, 0.25),
+        ),
+    ),
+    residual=QuantileCurve(
+        (0.0, 0.001, 0.002, 0.009, 0.013, 0.017, 0.026, 0.036, 0.07, 0.13, 0.35, 1.0),
+        (300.0, 1200.0, *_RESIDUAL_SECONDS, 6e5, 1e7),
+    ),
     residual_outcomes=OutcomeShares((), ((0.011, 0.20, 0.439, 0.35),)),
-    delay=DELAY_PRODUCTION,
+    delay=QuantileCurve((0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.2, 1.73, 5.0, 30.0, 45.0, 150.0, 2e3)),
     different_machines=0.10,
     snapshot_different=0.466,
     largest=100,

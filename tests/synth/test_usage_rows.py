@@ -1,0 +1,138 @@
+"""Usage rows: what is left out changes nothing else; rows, fields and codes as the dialect says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019
+from borgtrace.synth import generate
+from borgtrace.synth.fault_rates import PUBLISHED, FaultRates
+from borgtrace.synth.machines import draw_machines
+from borgtrace.synth.measurement import AVERAGE, CPI, DISK_IO, DISK_IO_MAXIMUM, MAI, MAXIMUM, WIDTH, UsageFaults
+from borgtrace.synth.measurement import inject_faults as inject
+from borgtrace.synth.options import Options
+from borgtrace.synth.profiles import PROFILES
+from borgtrace.synth.raw_rows import RawRows
+from borgtrace.synth.simulation import Simulation
+from borgtrace.synth.usage_text import csv_layout, json_layout
+from borgtrace.synth.usage_windows import Windows, windows_of
+from tests.synth.reading import read_lines, read_rows
+
+
+def test_missing_records_leave_the_others_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also the first record of a window: the rows after it keep their own times."""
+    made: dict[bool, list[str]] = {}
+    monkeypatch.setitem(PUBLISHED, "2011", FaultRates(missing_usage=0.5))
+    for anomalies in (False, True):
+        out = generate(tmp_path / str(anomalies), machines=3, hours=2, tables=("task_usage",), anomalies=anomalies)
+        made[anomalies] = [line for part in sorted(out.glob("task_usage/*")) for line in read_lines(part)]
+    assert 0.4 < len(made[True]) / len(made[False]) < 0.6
+    assert set(made[True]) < set(made[False])
+    assert made[True] == [line for line in made[False] if line in set(made[True])]
+
+
+def test_a_part_longer_than_18_hours_is_in_order_of_time(tmp_path: Path) -> None:
+    out = generate(tmp_path / "out", machines=1, hours=20, parts=1, tables=("task_usage",))
+    times = [int(row[0]) for row in read_rows(out, "task_usage")]
+    assert times == sorted(times)
+    assert times[-1] - times[0] > 65_536_000_000
+
+
+def _first_windows(bounds: list[int]) -> Windows:
+    machines = draw_machines(PROFILES["2011"], 3, 1)
+    segment = next(Simulation(PROFILES["2011"], machines, 1.0, 1, bounds).segments())
+    return windows_of(segment, machines.ids)
+
+
+def test_windows_are_the_executions_cut_at_the_grid() -> None:
+    windows = _first_windows([600_000_000, 4_200_000_000])
+    start, end = windows.start, windows.end
+    assert (start // 300 == (end - 1) // 300).all()
+    assert (start < end).all()
+    assert start.min() == 600
+    assert start.max() < 4200
+    for i in range(len(windows.executions)):
+        mine = np.flatnonzero(windows.execution == i)
+        since, until = max(int(windows.executions["start"][i]), 600), int(windows.executions["end"][i])
+        if len(mine):
+            assert start[mine[0]] == since
+            assert (end[mine[:-1]] == start[mine[1:]]).all()
+            assert end[mine[-1]] == until or start[mine[-1]] // 300 == 4199 // 300
+
+
+@pytest.mark.parametrize(
+    ("rates", "has_counters", "start", "expected", "counted"),
+    [
+        ((0.0, 0.0, 0.0, 900), True, 899, {AVERAGE: 0.5, CPI: 2.0, MAI: 2.0, DISK_IO: 2.0}, (0, 0)),
+        ((0.0, 0.0, 0.0, 900), True, 900, {DISK_IO: -1.0, DISK_IO_MAXIMUM: -1.0, CPI: 2.0}, (0, 0)),
+        ((0.0, 0.0, 0.0, 900), False, 0, {CPI: -1.0, MAI: -1.0, DISK_IO: 2.0}, (0, 0)),
+        ((0.0, 1.0, 0.0, 900), False, 0, {MAI: 3.0, AVERAGE: 0.5}, (0, 1)),
+        ((0.0, 0.0, 1.0, 900), True, 0, {CPI: 2.0}, (1, 0)),
+    ],
+)
+def test_faults_of_a_record(
+    rates: tuple[Any, ...], has_counters: bool, start: int, expected: dict[int, float], counted: tuple[int, int]
+) -> None:
+    line, faults = np.full(WIDTH, 2.0), np.zeros(3, dtype=np.int64)
+    line[AVERAGE] = 0.5
+    inject(np.uint64(12345), UsageFaults(*rates), has_counters, start, line, faults)
+    assert {column: line[column] for column in expected} == expected
+    assert tuple(faults[1:]) == counted
+    if counted[0]:
+        assert 1.001 <= line[AVERAGE] <= 6.601
+        assert line[MAXIMUM] == max(2.0, line[AVERAGE])
+    if counted[1]:
+        assert 30.0 <= line[CPI] <= 430.0
+
+
+def test_rows_of_2011_have_codes_and_empty_fields() -> None:
+    rows = RawRows(GOOGLE_2011, GOOGLE_2011.tables["task_events"])
+    row = {"time": 7, "collection_id": 3, "instance_index": 0, "type": "SCHEDULE", "machine_id": 5, "user": "u="}
+    row |= {"scheduling_class": 2, "priority": 9, "cpu_request": 0.0625, "missing_type": "EXISTS_BUT_NO_CREATION"}
+    assert rows.csv_line(row) == "7,2,3,0,5,1,u=,2,9,0.0625,,,\n"
+    row |= {"needs_different_machine": False, "missing_type": None, "disk_request": 0.0}
+    assert rows.csv_line(row) == "7,,3,0,5,1,u=,2,9,0.0625,,0,0\n"
+
+
+def test_records_of_2019_leave_nothing_but_numbers_for_no_alloc() -> None:
+    rows = RawRows(GOOGLE_2019, GOOGLE_2019.tables["instance_events"])
+    row = {"time": 7, "type": "SCHEDULE", "collection_id": 3, "collection_type": "JOB", "instance_index": 0}
+    assert rows.record(row) == {
+        **{"time": 7, "type": 3, "collection_id": 3, "collection_type": 0},
+        **{"alloc_collection_id": 0, "instance_index": 0, "alloc_instance_index": -1},
+    }
+    row |= {"constraints": [{"name": "n", "value": "1", "relation": "LESS_THAN"}], "cpu_request": 0.5}
+    line = rows.json_line(row)
+    assert '"resource_request":{"cpus":0.5}' in line
+    assert line.endswith(',"constraint":[{"name":"n","value":"1","relation":"2"}]}\n')
+
+
+def test_layouts_name_what_stands_before_each_number() -> None:
+    csv = csv_layout(GOOGLE_2011.tables["task_usage"])
+    assert (csv.times, csv.identity, csv.numbers, csv.end) == (("", ","), (",",) * 3, (), "\n")
+    layout = json_layout(GOOGLE_2019.tables["instance_usage"])
+    assert layout.identity[0] == '","collection_id":"'
+    assert len(layout.identity) == 6
+    assert layout.numbers[4] == '},"random_sample_usage":{"cpus":'
+    assert layout.numbers[5:10] == (
+        *('},"assigned_memory":', ',"page_cache_memory":', ',"cycles_per_instruction":'),
+        *(',"memory_accesses_per_instruction":', ',"sample_rate":'),
+    )
+    assert layout.numbers[10] == ',"cpu_usage_distribution":['
+    assert layout.numbers[21] == '],"tail_cpu_usage_distribution":['
+    assert len(layout.numbers) == 30
+
+
+@pytest.mark.parametrize(
+    ("machines", "hours", "usage", "events"),
+    [(10, 1.0, 2, 2), (1000, 1.0, 2, 2), (2500, 1.0, 3, 2), (12_500, 1.0, 13, 3)],
+)
+def test_shards_grow_with_the_rows(machines: int, hours: float, usage: int, events: int) -> None:
+    """320 rows per machine and hour, 300,000 a shard, at least two; a quarter as many of events."""
+    shards = Options("2019", machines, hours).shards
+    assert (shards["instance_usage"], shards["instance_events"], shards["collection_events"]) == (usage, events, 1)
+    assert Options("2011", machines, hours).shards == {}
