@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from joblib import Parallel, delayed
 
-from borgtrace.ingest._repeated_windows import repeating_runs
-from borgtrace.ingest._task_statistics import run_spans, run_starts, run_statistics
+from borgtrace.ingest._task_statistics import repeating_runs, run_spans, run_starts, run_statistics
 from borgtrace.schema.tables.tasks import STATISTICS_COLUMNS
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from borgtrace.schema.dialects import DIALECTS, Absent, Dialect, RawField, RawTable, dialect
 from borgtrace.schema.enums import ENUMS, TERMINAL_EVENTS, UPDATE_EVENTS, Enum
 from borgtrace.schema.tables import TABLES, TRACE_TABLES
-from borgtrace.schema.tiers import tier_of, tiers
-from borgtrace.schema.types import Column, ColumnType, Generation, Table
+from borgtrace.schema.types import Column, ColumnType, Table
 
 __all__ = [
     "DIALECTS",
@@ -20,11 +19,8 @@ __all__ = [
     "ColumnType",
     "Dialect",
     "Enum",
-    "Generation",
     "RawField",
     "RawTable",
     "Table",
     "dialect",
-    "tier_of",
-    "tiers",
 ]

@@ -11,9 +11,6 @@ ColumnType = Literal[
     "int64", "int32", "uint32", "float32", "float64", "string", "bool", "enum", "list<float32>", "list<int64>"
 ]
 
-Generation = Literal["2011", "2019"]
-GENERATIONS: tuple[Generation, ...] = ("2011", "2019")
-
 
 @dataclass(frozen=True, slots=True)
 class Column:

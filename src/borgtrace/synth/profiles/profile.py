@@ -18,7 +18,7 @@ class Tier:
     Parameters
     ----------
     name
-        As in :mod:`borgtrace.schema.tiers`.
+        As in the dialect's tiers.
     priorities, priority_weights
         Priorities of new jobs and their shares.
     snapshot_priorities, snapshot_weights
