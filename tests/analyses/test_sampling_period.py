@@ -53,7 +53,7 @@ def test_percentiles_of_2019() -> None:
 def test_a_gap_breaks_the_chain() -> None:
     usage = [window(1, 0, 0.25), window(1, 600, 0.5), window(2, 900, 0.5)]
     result = sampling_period.RECIPE.run(tiny(instance_usage=usage, tasks=TABLES["tasks"]), periods=(1,))
-    assert result.not_applicable == "no task was measured in two neighbouring periods"
+    assert result.not_applicable == "no task was measured in two neighboring periods"
 
 
 def test_from_nothing_no_margin_suffices() -> None:
