@@ -25,6 +25,9 @@ class Criterion:
     tolerance: str
     test: Callable[[Any], bool]
 
+    def __str__(self) -> str:
+        return str(self.published)
+
 
 def near(value: float, within: float = 0.0, *, relative: float = 0.0, published: str | None = None) -> Criterion:
     """Accept what lies within an absolute distance of `value`, or within a `relative` one.
