@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -137,3 +138,12 @@ def test_version_and_unknown_command():
     unknown = borgtrace("analyse")
     assert unknown.returncode == 2
     assert "No such command 'analyse'. Did you mean 'analyze'?" in unknown.stderr
+
+
+def test_verify_ends_with_one_line_and_5_for_a_damaged_store(store, tmp_path):
+    copy = shutil.copytree(store, tmp_path / "copy")
+    (copy / "tasks" / "part-00000.parquet").write_bytes(b"PAR1")
+    done = borgtrace("verify", copy)
+    assert done.returncode == 5
+    assert done.stderr.splitlines()[-1].startswith(f"borgtrace: {copy}: the store is damaged: got files, tasks: rows")
+    assert "Traceback" not in done.stderr

@@ -158,3 +158,38 @@ def test_verify_finds_damage(small, tmp_path):
     assert sorted(failed) == ["arrays", "conservation", "files", "instance_events: content", "instance_events: order"]
     assert failed["instance_events: order"] == "row 1 of part-00000.parquet does not follow"
     assert failed["arrays"] == "average_cpu.npy"
+
+
+def _cut(path):
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        (lambda store: _cut(store / "instance_usage" / "part-00000.parquet"), "files"),
+        (lambda store: _cut(store / "tasks" / "part-00000.parquet"), "index"),
+        (lambda store: (store / "tasks" / "part-00000.parquet").unlink(), "tasks: rows"),
+        (lambda store: (store / "machine_events" / "part-00000.parquet").write_bytes(b""), "machine_events: rows"),
+        (lambda store: (store / "instance_events" / "part-00001.parquet").write_bytes(b"no"), "files"),
+        (lambda store: _cut(store / "traces" / "average_cpu.npy"), "arrays"),
+        (lambda store: (store / "traces" / "duration.npy").write_bytes(b""), "arrays"),
+        (lambda store: (store / "traces" / "start_time.npy").unlink(), "files"),
+    ],
+)
+def test_verify_reports_damage_of_any_kind_and_never_breaks(small, tmp_path, damage, named):
+    copy = _copy(small, tmp_path)
+    damage(copy)
+    failed = {check.name: check.found for check in verify(copy) if not check.holds}
+    assert named in failed
+    assert "files" in failed
+    assert all("\n" not in found for found in failed.values())
+
+
+def test_an_array_that_is_not_its_column_is_damage(small, tmp_path):
+    copy = _copy(small, tmp_path)
+    borgtrace.open(copy).array("maximum_cpu")
+    assert all(check.holds for check in verify(copy))
+    path = copy / "traces" / "maximum_cpu.npy"
+    np.save(path, np.nan_to_num(np.load(path)) + 1)
+    assert [check.name for check in verify(copy) if not check.holds] == ["arrays"]

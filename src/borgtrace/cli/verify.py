@@ -11,6 +11,7 @@ def verify(store: Store, as_json: Json = False) -> None:
     Example: borgtrace verify cell-2011
     """
     import json
+    import os
     from dataclasses import asdict
 
     from borgtrace.cli._console import console
@@ -18,7 +19,7 @@ def verify(store: Store, as_json: Json = False) -> None:
     from borgtrace.store.verify import verify as run
 
     with console().status("checking") as status:
-        checks = run(store, lambda name: status.update(f"checking {name}"))
+        checks = run(store, lambda name: status.update(f"checking {name}"), os.cpu_count() or 1)
     if as_json:
         print(json.dumps([asdict(check) for check in checks], indent=1))
     else:

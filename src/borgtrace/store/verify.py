@@ -67,7 +67,7 @@ def verify(root: Path, progress: Callable[[str], None] = lambda name: None, thre
         progress(name)
         try:
             holds, found = run()
-        except (OSError, ValueError, pa.ArrowException) as error:  # what readers raise for damaged files
+        except (OSError, EOFError, ValueError, LookupError, pa.ArrowException) as error:  # damaged files
             holds, found = False, first_line(error)
         checks.append(Check(name, holds, found))
     return checks
