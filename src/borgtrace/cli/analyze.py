@@ -26,9 +26,10 @@ def analyze(
     ] = None,
     list_names: List = False,
 ) -> None:
-    """Answer questions about a store: tables, charts, and claims as published – measured – verdict.
+    """Answer questions about a store, and judge published claims.
 
-    A single question prints its table as CSV; several print their claims.
+    Answers are tables, charts, and claims as published – measured – verdict. A single question prints its table as CSV;
+    several print their claims.
 
     Example: borgtrace analyze cell-2011 transitions queue_length --out answers
     """

@@ -52,9 +52,10 @@ def colocate(
     list_names: List = False,
     list_estimators: Annotated[bool, Option("--estimators", help="List the estimators and packers.")] = False,
 ) -> None:
-    """Repeat the experiments of the GPA paper on the long tasks of a store, go beyond them, and give advice.
+    """Pack tasks on machines, and advise on an overcommit value.
 
-    A single experiment prints its table as CSV; several print their claims. The advice is printed last.
+    The experiments repeat those of the GPA paper on the long tasks of a store, and go beyond them. A single experiment
+    prints its table as CSV; several print their claims. The advice is printed last.
 
     Example: borgtrace colocate cell-2011 --experiment packing_base --instances 10
     """

@@ -49,9 +49,10 @@ def dataset(
     histogram: Annotated[bool, Option("--histogram", help="Show how long the traces are.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Build a learning dataset: select, split, standardize, write sharded files and meta.json.
+    """Build a learning dataset: select, split, standardize, shard.
 
-    The same options always give the same bytes. What training, validation and testing have in common is reported.
+    It writes sharded files and meta.json. The same options always give the same bytes. What training, validation and
+    testing have in common is reported.
 
     Example: borgtrace dataset STORE traces --sample 1000000 --split-by job --format tfrecord --seed 0
     """

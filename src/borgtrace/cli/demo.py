@@ -18,10 +18,10 @@ def demo(
     hours: Annotated[int, Option(help="Length of the synthetic trace in hours.", min=1, metavar="H")] = 24,
     seed: Seed = 1,
 ) -> None:
-    """Make a synthetic cell and run everything on it: store, analyses, dataset, packing, report.
+    """Run every step on a synthetic cell, and write its report.
 
-    Each step prints the command that it runs, so that you can repeat it on a trace of your own. The last line is the
-    path of the report.
+    The steps are: raw files, store, analyses, dataset, packing, report. Each step prints the command that it runs, so
+    that you can repeat it on a trace of your own. The last line is the path of the report.
 
     Example: borgtrace demo demo-out
     """

@@ -23,10 +23,10 @@ def export(
     jobs: Workers = None,
     as_json: Json = False,
 ) -> None:
-    """Write one CSV or SQLite file per job, and index.csv: path,user,app,job,task,length,maximum.
+    """Write one CSV or SQLite file per job, and an index.
 
-    Files, columns and index are those of google-cluster-data and google-cluster-prediction (2017), so that scripts
-    written for them still work.
+    index.csv has the columns path,user,app,job,task,length,maximum. Files, columns and index are those of google-
+    cluster-data and google-cluster-prediction (2017), so that scripts written for them still work.
 
     Example: borgtrace export STORE jobs --layout jobs --format sqlite
     """

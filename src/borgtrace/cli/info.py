@@ -15,7 +15,7 @@ def info(
     as_json: Json = False,
     schema: Annotated[bool, Option("--schema", help="Describe every table and column; needs no store.")] = False,
 ) -> None:
-    """Show the tables, rows, time range, sources and quality counters of a store.
+    """Show the tables, time range, sources and quality of a store.
 
     Example: borgtrace info cell-2011
     """

@@ -15,7 +15,9 @@ def machine(
     at: Annotated[str, Option(help="A time, such as 700s, 12h or 2d3h; each hour by default.", metavar="TIME")] = "",
     as_json: Json = False,
 ) -> None:
-    """Show what ran on a machine at an instant, or how full it was hour by hour.
+    """Show what ran on a machine, and how full it was.
+
+    With --at, the tasks at that time; otherwise the load hour by hour.
 
     Example: borgtrace machine cell-2011 4155527081 --at 700s
     """

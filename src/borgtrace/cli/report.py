@@ -17,9 +17,10 @@ def report(
     engine: Engine = "duckdb",
     memory: Memory = "4GB",
 ) -> None:
-    """Write one self-contained page: what the store holds, its quality, and each question with its claims.
+    """Write one self-contained page with all answers about a store.
 
-    The page needs no network. The same store and version give the same page, byte for byte.
+    It shows what the store holds, its quality, and each question with its chart and claims. The page needs no network.
+    The same store and version give the same page, byte for byte.
 
     Example: borgtrace report cell-2011 report.html
     """

@@ -20,7 +20,7 @@ def subset(
     memory: Memory = "4GB",
     as_json: Json = False,
 ) -> None:
-    """Copy part of a store into a new one that is consistent across its tables.
+    """Copy part of a store into a new, consistent store.
 
     Choose by one of --jobs, --machines, --time and --fraction. Machine tables are copied whole, because capacity
     belongs to the cell. With --time, tasks that are alive in the range keep their earlier events.

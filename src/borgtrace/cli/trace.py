@@ -31,7 +31,7 @@ def trace(
         Path | None, Option(help="Write a page that shows its events and its usage.", metavar="FILE.html")
     ] = None,
 ) -> None:
-    """Print the measurements of one task in time order, or draw its whole life on one page.
+    """Print the measurements of one task, or draw its life.
 
     Example: borgtrace trace cell-2011 3418309 0 --plot life.html
     """

@@ -6,7 +6,9 @@ from borgtrace.cli._options import Json, Store
 
 
 def verify(store: Store, as_json: Json = False) -> None:
-    """Check the digests, order, keys, row counts, index and arrays of a store.
+    """Check the integrity of a store.
+
+    It checks digests, order, keys, row counts, index and arrays.
 
     Example: borgtrace verify cell-2011
     """
