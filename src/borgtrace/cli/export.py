@@ -25,8 +25,8 @@ def export(
 ) -> None:
     """Write one CSV or SQLite file per job, and an index.
 
-    index.csv has the columns path,user,app,job,task,length,maximum. Files, columns and index are those of google-
-    cluster-data and google-cluster-prediction (2017), so that scripts written for them still work.
+    index.csv has the columns path,user,app,job,task,length,maximum. Files, columns and index are those of
+    google-cluster-data and google-cluster-prediction (2017), so that scripts written for them still work.
 
     Example: borgtrace export STORE jobs --layout jobs --format sqlite
     """
