@@ -53,6 +53,7 @@ def _updates(tables: Tables, ran: ir.Table) -> ir.Table:
         *TASK, *FILE_ORDER, **{f"new_{name}": _scaled(updates[f"{name}_request"]) for name in RESOURCES}
     )
     inside = ran.inner_join(updates, list(TASK))
+    # An update at the instant of the SCHEDULE already holds; one at the instant of leaving does not.
     until = inside.left_time.fill_null(AFTER_TRACE)
     inside = inside.filter((inside.schedule_time <= inside.time) & (inside.time < until))
     life = ibis.window(group_by=[*TASK, "attempt"], order_by=list(FILE_ORDER))

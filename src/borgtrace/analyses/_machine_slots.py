@@ -41,6 +41,7 @@ def machine_slots(usage: ir.Table, present: ir.Table) -> ir.Table:
         **{name: amount(on_machine[f"average_{name}"], on_machine.seconds).sum().cast("int64") for name in RESOURCES}
     )
     sums = sums.mutate(at=sums.slot * WINDOW + TRACE_START)
+    # What a machine has at the start of a slot counts for all of it, as if changed only at its end.
     held = sums.inner_join(
         present, [sums.machine_id == present.machine_id, sums.at >= present.start, sums.at < present.end]
     )

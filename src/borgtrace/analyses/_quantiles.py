@@ -133,6 +133,7 @@ def fetch_counts(
     for name in by:
         encoded = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
         code = code * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy()
+    # Each group is one number in mixed radix; a stable sort keeps the values of a group in order.
     order = np.argsort(code, kind="stable")
     _, starts = np.unique(code[order], return_index=True)
     names = table.select(list(by)).take(order[starts]).to_pylist()

@@ -74,6 +74,7 @@ def task_pairs(usage: ir.Table, period: str) -> ir.Table:
 def relative(later: ir.NumericColumn, earlier: ir.NumericColumn) -> ir.FloatingColumn:
     """Return |later − earlier| ÷ earlier; 0 where both are 0, infinite from 0 to something."""
     change = (later - earlier).abs().cast("float64")
+    # A number in place of infinity, which no engine casts to the number of a bin.
     grown = ibis.cases((change == 0.0, 0.0), else_=1e18)
     return (earlier > 0).ifelse(change / earlier.cast("float64").nullif(0.0), grown)
 

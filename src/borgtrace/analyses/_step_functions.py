@@ -62,6 +62,7 @@ def hourly(changes: ir.Table, spine: ir.Table, by: str, columns: Sequence[str]) 
     inside = inside.mutate(hour=period(inside.at, HOUR, TRACE_START))
     inside = inside.inner_join(spine, "hour")
     rest = ibis.greatest(inside.hour_end - inside.at, 0) // _MILLISECOND
+    # "step" moves the level of all later hours, "area" is what the change adds to the rest of its own.
     sums = inside.group_by([by, "hour"]).aggregate(
         **{f"{name}_step": inside[name].sum().cast("int64") for name in columns},
         **{f"{name}_area": (inside[name] * rest).sum().cast("int64") for name in columns},

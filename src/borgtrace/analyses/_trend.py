@@ -50,6 +50,7 @@ def slope(y: Floats, x: Floats, lags: int) -> Interval:
     for lag in range(1, min(lags, len(y) - 1) + 1):
         weight = 1.0 - lag / (lags + 1.0)
         variance += 2.0 * weight * float(scores[lag:] @ scores[:-lag])
+    # 1.96 standard errors to either side hold 95 % of a normal law.
     half = 1.959963984540054 * np.sqrt(max(variance, 0.0)) / square
     return Interval(estimate, estimate - half, estimate + half)
 

@@ -73,6 +73,7 @@ def sum_blocks(tables: Tables, rows: ir.Table, kernel: Kernel, stage: str) -> ND
     n_blocks = max(1, -(-tables.n_rows("instance_usage") // ROWS_PER_BLOCK))
     if tables.engine != "duckdb":
         return _in_workers(rows, kernel, n_blocks)
+    # Whole collections stay in one block, so that no task is cut; a sum forgets which block it came from.
     if n_blocks == 1:
         return kernel(tables.fetch(rows.order_by(*ORDER), stage))
     parts = (rows.filter(rows.collection_id % n_blocks == number) for number in range(n_blocks))

@@ -55,6 +55,7 @@ def outermost(rows: ir.Table) -> ir.Table:
 
 def fixed(value: ir.NumericColumn, bits: int = BITS) -> ir.IntegerColumn:
     """Round a resource to a whole number of 2⁻ᵇⁱᵗˢ."""
+    # Not round(): engines differ in which way they round halves.
     return (value.cast("float64") * float(2**bits) + 0.5).floor().cast("int64")
 
 
@@ -114,6 +115,7 @@ def task_means(usage: ir.Table, period: str) -> ir.Table:
     sums = {"seconds": jobs.seconds.sum().cast("int64")}
     for name in RESOURCES:
         column = jobs[f"average_{name}"]
+        # A window without a value must not count as one of 0: it has no weight.
         weight = column.notnull().ifelse(jobs.seconds, ibis.literal(0, "int64"))
         sums[f"{name}_amount"] = amount(column, jobs.seconds, _FINE_BITS).sum().cast("int64")
         sums[f"{name}_weight"] = weight.sum().cast("int64")

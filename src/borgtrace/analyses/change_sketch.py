@@ -27,6 +27,7 @@ from borgtrace.recipe.criteria import at_most
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 _INFINITE = 1e17
+"""Larger changes are those from zero to something, which :func:`relative` writes as 1e18."""
 RESULT = declare(
     "change_sketch",
     "level, resource and quantile",

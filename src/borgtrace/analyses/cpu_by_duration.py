@@ -88,7 +88,7 @@ CLAIMS = (
         "REISS-short",
         "tasks of up to 2 hours use less than a tenth of the CPU",
         below(0.1, "< 0.1 (of jobs under 2 h)"),
-        lambda result: _upto(result, 7680),
+        lambda result: _upto(result, 7680),  # the edge of a bin nearest to 2 hours
         source="Reiss et al., SoCC'12",
     ),
 )

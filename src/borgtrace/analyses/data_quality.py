@@ -101,6 +101,7 @@ def _events(tables: Tables) -> ir.Table:
     e = tables.instance_events
     every = ibis.literal(True)
     submit, first = e.type == "SUBMIT", e.time == BEFORE_TRACE
+    # In the real files these name a machine without exception; KILL and the first SUBMIT only sometimes.
     placed = e.type.isin(("SCHEDULE", "EVICT", "FAIL", "FINISH"))
     no_request = e.cpu_request.isnull() & e.memory_request.isnull() & e.disk_request.isnull()
     return _count(
@@ -174,6 +175,7 @@ def _windows(tables: Tables) -> ir.Table:
     u = tables.instance_usage
     every = ibis.literal(True)
     length = u.end_time - u.start_time
+    # Disk I/O times are documented to be void from day 14 on.
     late = u.start_time >= TRACE_START + 14 * DAY
     crosses = (u.start_time - TRACE_START) // WINDOW != (u.end_time - 1 - TRACE_START) // WINDOW
     inside = (u.start_time >= TRACE_START) & (u.end_time < AFTER_TRACE)

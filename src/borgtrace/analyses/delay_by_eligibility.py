@@ -65,6 +65,7 @@ def _bands(tables: Tables, demands: ir.Table, sets: Sets) -> ir.Table:
     constrained = demands.filter(demands.fingerprint.notnull())
     pairs = tables.fetch(constrained.select("day", "fingerprint").distinct(), "demands")
     days = shares_by_day(tables, sets)
+    # After the last change of a machine every day is like the last one.
     rows = []
     for pair in pairs.to_pylist() if days else ():
         share = days[min(pair["day"], max(days))].share.get(pair["fingerprint"])

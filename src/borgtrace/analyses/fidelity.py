@@ -52,6 +52,7 @@ def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> list[Row]
     if not measures:
         raise NotApplicable("the store holds no usage")
     rng, ones = np.random.default_rng(seed), np.ones(len(units))
+    # Poisson weights are the bootstrap of units that arrive one by one; drawn once, the same for every measure.
     samples = [rng.poisson(1.0, size=len(units)).astype(float) for _ in range(resamples)]
     rows = []
     for target in targets:

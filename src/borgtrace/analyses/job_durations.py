@@ -61,6 +61,7 @@ def _durations(attempts: ir.Table) -> ir.Table:
     jobs = attempts.group_by("collection_id").aggregate(
         begin=attempts.schedule_time.min(where=scheduled), end=attempts.end_time.max(where=ended), **last
     )
+    # The way to end is that of the last end; among ends of one time the order of TERMINAL_EVENTS decides.
     kind = ibis.cases(*((jobs[f"{kind}_time"] == jobs.end, kind) for kind in TERMINAL_EVENTS))
     done = jobs.select("begin", "end", end_type=kind)
     done = done.filter(done.begin.notnull() & done.end.notnull() & (done.end >= done.begin))

@@ -91,6 +91,7 @@ def _means(days: dict[int, dict[str, int]]) -> dict[int, Row]:
     for day in range(min(days, default=0), max(days, default=-1) + 1):
         start, end = day * DAY + TRACE_START, (day + 1) * DAY + TRACE_START
         row = days.get(day, {"first": end, "last": end})
+        # Until the first change of a day the level is what the day before left.
         area = {s: row.get(f"{s}_area", 0) + level[s] * ((row["first"] - start) // 1000) for s in _STATES}
         level = {s: row.get(f"{s}_left", level[s]) for s in _STATES}
         if day == max(days):

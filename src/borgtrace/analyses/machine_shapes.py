@@ -38,6 +38,7 @@ def compute(tables: Tables) -> ir.Table:
     events = tables.machine_events
     known = events.mutate(unknown=events.cpu_capacity.isnull() & events.memory_capacity.isnull())
     order = [known[name] for name in FILE_ORDER]
+    # Events without a capacity come last in both orders: they are neither the first nor the last known one.
     onwards = ibis.window(group_by="machine_id", order_by=[known.unknown, *order])
     backwards = ibis.window(group_by="machine_id", order_by=[known.unknown, *(ibis.desc(c) for c in order)])
     placed = known.mutate(

@@ -89,6 +89,7 @@ def _signs(before: str | None, after: str) -> dict[str, int]:
 def _fetch_flows(tables: Tables, step: int) -> pa.Table:
     """Return how often each transition occurs in each step: ``step``, ``before``, ``after``, ``n``."""
     rows = of_jobs(tables.instance_transitions)
+    # Times of steps are cut to 300 s, and so is the sentinel for "after the trace".
     rows = rows.filter(rows.step_time < AFTER_TRACE - AFTER_TRACE % WINDOW)
     key = {"step": period(rows.step_time, step), "before": rows.from_type, "after": rows.to_type}
     return tables.fetch(rows.group_by(**key).aggregate(n=rows.n.sum().cast("int64")), "flows")
@@ -142,6 +143,7 @@ def _panel(thin: pa.Table, state: str) -> Chart:
 def trend(result: pa.Table, columns: tuple[str, ...]) -> Interval:
     """Return the trend of a sum of columns in tasks per day, with values up to a day apart taken as alike."""
     days = result["time"].to_numpy() / DAY
+    # The first steps hold what was there before the trace began, all at once.
     inside = result["time"].to_numpy() >= 3 * WINDOW
     days, values = days[inside], sum(result[c].to_numpy().astype(float) for c in columns)[inside]
     if len(days) < 3 or days[-1] - days[0] < 2:

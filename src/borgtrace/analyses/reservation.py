@@ -53,7 +53,9 @@ SETTINGS = (
 _CODES = {"limit": kernel.LIMIT, "previous": kernel.PREVIOUS, "quantile": kernel.PREVIOUS, "borg": kernel.BORG}
 _POLICIES = np.array([_CODES[policy] for policy, _ in SETTINGS])
 _HIGHEST = 1000
+"""Largest increase that is told apart, %."""
 _GAP = 300
+"""Seconds without a window after which a task starts over: its history is lost."""
 _NO_MACHINE = -1
 RESULT = declare(
     "reservation",

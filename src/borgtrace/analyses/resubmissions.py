@@ -51,6 +51,7 @@ def _lumps(result: pa.Table) -> int:
     median = np.median(per_day)
     if median == 0:
         raise NotApplicable("no task is resubmitted on most days")
+    # A lump begins on a busy day that follows one that is not.
     busy = np.concatenate([[False], per_day > 2 * median])
     return int((busy[1:] & ~busy[:-1]).sum())
 

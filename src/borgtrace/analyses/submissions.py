@@ -90,7 +90,7 @@ def _weight(name: str) -> Callable[[pa.Table], float]:
 
 def _lag_at_end(result: pa.Table) -> float:
     """Return how far schedulings trail submissions at the end, over the 95th percentile before."""
-    if result.num_rows < 288:
+    if result.num_rows < 288:  # steps of 300 s in a day
         raise NotApplicable("the trace is shorter than a day")
     behind = result["submitted"].to_numpy() - result["scheduled"].to_numpy()
     before = np.percentile(behind[: len(behind) * 9 // 10], 95)

@@ -48,9 +48,11 @@ def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seco
         found = tables.fetch(expr, name.replace(" ", "_")).sort_by(size)
         values, n = found[size].to_numpy(), found[weight].to_numpy()
         alpha = discrete_exponent(values, n, threshold) if len(values) else np.nan
+        # A count at the threshold belongs to the tail of the zeta law …
         rows.append(_row(name, threshold, alpha, int(n[values >= threshold].sum())))
     runs = tables.fetch(counts(tasks, (tasks.run // SECOND).cast("int64")), "runs").sort_by("value")
     values, n = runs["value"].to_numpy().astype(float), runs["n"].to_numpy()
+    # … a time must lie above it: Hill's estimator takes the logarithm of their ratio.
     alpha = continuous_exponent(values, n, float(min_seconds))
     rows.append(_row("run time of a task", min_seconds, alpha, int(n[values > min_seconds].sum())))
     known = [row for row in rows if not np.isnan(row["alpha"])]

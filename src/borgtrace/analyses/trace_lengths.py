@@ -37,6 +37,7 @@ def compute(tables: Tables) -> ir.Table:
     tasks = of_jobs(tables.tasks)
     tasks = tasks.filter(tasks.n_windows > 0)
     length = tasks.n_windows.cast("int64")
+    # 101 … 127, 128 … 255, 256 … 511: the first is what is left of its octave above the single lengths.
     bins = [(length < above, low, above - 1) for low, above in pairwise([SINGLE + 1, *(2**k for k in range(7, 31))])]
     single = (length <= SINGLE, length)
     low = ibis.cases(single, *((test, ibis.literal(least, "int64")) for test, least, _ in bins), else_=length)

@@ -45,6 +45,7 @@ def compute(tables: Tables) -> ir.Table:
     usage = regular(tables.instance_usage)
     spine = hours(span(usage.select(time="end_time"), tables.instance_events.select("time")))
     allocated = hourly(allocation_changes(tables), spine, "tier", RESOURCES)
+    # Capacity belongs to no tier; one constant name lets it be averaged like what does.
     changes = capacity_changes(tables.machine_events).mutate(tier=ibis.literal("all"))
     capacity = hourly(changes, spine, "tier", RESOURCES)
     used = _used(tables, usage)

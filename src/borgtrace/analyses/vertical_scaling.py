@@ -68,6 +68,7 @@ def _slack(tables: Tables, settings: ir.Table) -> ir.Table:
     bins = rows.select("setting", percent=(ibis.greatest(slack, 0.0) * 100.0).floor().cast("int64"))
     counts = bins.group_by(["setting", "percent"]).aggregate(n=bins.count())
     upto = counts.n.sum().over(ibis.cumulative_window(group_by="setting", order_by="percent"))
+    # The first percent that half of the tasks do not exceed, in integers: no engine rounds them.
     halves = counts.mutate(is_half=2 * upto >= counts.n.sum().over(group_by="setting"))
     return halves.group_by("setting").aggregate(
         n_tasks=halves.n.sum().cast("int64"),

@@ -157,6 +157,7 @@ class EngineTables(Tables):
                 tables[name] = table.semi_join(collections, "collection_id")
             else:
                 tables[name] = table.semi_join(chosen, ["collection_id", "instance_index"])
+        # Derived tables and counts of the whole are none of its part; arrays of tasks know no predicate.
         made = copy(self)
         made._tables, made._derived, made._n_rows, made.traces = tables, {}, {}, None
         made._cache = self._cache.narrowed(predicate)
