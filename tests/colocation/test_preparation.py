@@ -127,7 +127,7 @@ def test_2019_percentiles() -> None:
     np.testing.assert_allclose(pool.quantiles[-1], [*DECILES[:10], *TAIL, 1.0], rtol=1e-6)
     rows = pool.quantiles[(pool.quantiles == 0.125).all(axis=1)]
     assert len(rows) == 1  # the window without percentiles: constant at its sampled second
-    drawn = pool.realize(np.array([0]), 4000).inst[0]
+    drawn = pool.draw(np.array([0]), 4000)[0]
     assert 0.45 < drawn.mean() < 0.52
     assert len(np.unique(drawn)) > 3000
 
