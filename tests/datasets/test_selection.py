@@ -107,6 +107,15 @@ def test_what_makes_no_sense_is_refused(make: object, message: str) -> None:
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"min_length": 1, "max_length": 1}, {"min_length": 5, "max_length": 5}, {"sample": 1}, {"time": (5, 6)}],
+    ids=str,
+)
+def test_the_least_that_makes_sense_is_allowed(options: dict[str, object]) -> None:
+    Selection(**options)  # type: ignore[arg-type]
+
+
 def test_a_bad_predicate_is_named() -> None:
     with pytest.raises(UsageError, match=r"^--where: not a predicate over tasks: got .*nope.*info STORE --schema$"):
         select_traces(array_store([5]), Selection(where="nope > 1"), (), 0)
