@@ -64,6 +64,7 @@ def test_a_subset_is_drawn_by_the_seed() -> None:
     assert select_traces(store, Selection(sample=10), (), 0).first_row.tolist() == first.tolist()
     assert select_traces(store, Selection(sample=10), (), 1).first_row.tolist() != first.tolist()
     assert len(set(first.tolist())) == 10
+    assert select_traces(store, Selection(sample=10), (), 0).n_matched == 100
 
 
 @pytest.mark.parametrize(
