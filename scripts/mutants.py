@@ -1,11 +1,11 @@
 """Does a test notice when the code is changed?
 
-    python scripts/mutants.py                    150 changes of logic per package, drawn by a seed (about an hour)
-    python scripts/mutants.py --all              every change (a night)
-    python scripts/mutants.py datasets schema    some packages
-    python scripts/mutants.py --survivors        changes that once went unnoticed
-    python scripts/mutants.py --edits            changes by hand of what a sample cannot reach
-    python scripts/mutants.py --check            only whether the two lists still fit the code
+    python scripts/mutants.py                            150 changes of logic per package, drawn by a seed (about an hour)
+    python scripts/mutants.py --all                      every change (a night)
+    python scripts/mutants.py schema datasets/split.py    some packages, or files of them
+    python scripts/mutants.py --survivors                changes that once went unnoticed
+    python scripts/mutants.py --edits                    changes by hand of what a sample cannot reach
+    python scripts/mutants.py --check                    only whether the two lists still fit the code
 
 Why not a ready-made tool: mutmut leaves out decorated functions, replaces every other one by a wrapper without
 annotations (which Typer and the recipes read), and forks a process that has run tests, whose DuckDB, Arrow and Numba
@@ -42,7 +42,7 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*", help="packages; with --survivors or --edits, ids")
+    parser.add_argument("names", nargs="*", help="packages or files of them; with --survivors or --edits, ids")
     parser.add_argument("--survivors", action="store_true", help="try the changes that once went unnoticed")
     parser.add_argument("--edits", action="store_true", help="try the changes listed by hand")
     parser.add_argument("--check", action="store_true", help="only check that the lists fit the code")

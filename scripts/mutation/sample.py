@@ -88,15 +88,21 @@ def reasons() -> dict[tuple[str, str, str, str, int], dict[str, str]]:
 
 
 def folders(package: str) -> list[str]:
-    """Return the tests of a package."""
+    """Return the tests of a package, or of a file in it, such as ``datasets/split.py``."""
+    package = package.partition("/")[0]
     own = [f"tests/{package}", f"src/borgtrace/{package}", *_ALSO.get(package, ()), *_SHARED]
     return [name for name in own if (ROOT / name).exists()]
 
 
 def score(package: str, by_test: Calls, size: int | None, seed: int, jobs: int) -> Score:
-    """Try a sample of changes of a package (all of them where `size` is None)."""
+    """Try a sample of changes of a package or file (all of them where `size` is None)."""
     begun = time.monotonic()
-    found = [site for path in sorted((PACKAGE / package).rglob("*.py")) for site in sites(path, ROOT)]
+    paths = sorted(
+        path
+        for path in PACKAGE.rglob("*.py")
+        if str(path.relative_to(PACKAGE)).startswith(f"{package}/" if "/" not in package else package)
+    )
+    found = [site for path in paths for site in sites(path, ROOT)]
     known = reasons()
     drawn = random.Random(f"{seed} {package}").sample(found, min(size or len(found), len(found)))
     tried = [site for site in drawn if known.get(site.key, {}).get("equivalent") is not True]
