@@ -1,16 +1,15 @@
 """Does a test notice when the code is changed?
 
-    python scripts/mutants.py                            150 changes of logic per package, drawn by a seed (about an hour)
-    python scripts/mutants.py --all                      every change (a night)
-    python scripts/mutants.py schema datasets/split.py    some packages, or files of them
-    python scripts/mutants.py --survivors                changes that once went unnoticed
-    python scripts/mutants.py --edits                    changes by hand of what a sample cannot reach
-    python scripts/mutants.py --check                    only whether the two lists still fit the code
+    python scripts/mutants.py                           150 changes of logic per package, by a seed (about an hour)
+    python scripts/mutants.py --all                     every change (a night)
+    python scripts/mutants.py schema datasets/split.py  some packages, or files of them
+    python scripts/mutants.py --survivors               changes that once went unnoticed
+    python scripts/mutants.py --edits                   changes by hand of what a sample cannot reach
+    python scripts/mutants.py --check                   only whether the two lists still fit the code
 
-Why not a ready-made tool: mutmut leaves out decorated functions, replaces every other one by a wrapper without
-annotations (which Typer and the recipes read), and forks a process that has run tests, whose DuckDB, Arrow and Numba
-threads do not survive that; cosmic-ray starts Python anew for each change, which is five seconds here: four hours
-for the sample instead of one.
+Why not a ready-made tool: mutmut changes no decorated function, draws no sample by a seed, and forks a process that has
+already run tests, whose DuckDB, Arrow and Numba threads a fork does not keep; cosmic-ray starts Python anew for each
+change, which is five seconds here: four hours for the sample instead of one.
 """
 
 from __future__ import annotations
