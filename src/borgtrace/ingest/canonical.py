@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from borgtrace.ingest.column_checks import breaks_a_rule
+from borgtrace.ingest.number_reader import UNSIGNED
 from borgtrace.ingest.raw_layout import DEDICATED, MACHINE, Field, NeedsValidation, RawLayout
 from borgtrace.schema.arrow import arrow_field
 from borgtrace.schema.time import AFTER_TRACE
@@ -32,24 +33,27 @@ def canonical_chunk(layout: RawLayout, chunk: pa.Table) -> pa.Table:
     NeedsValidation
         When any row of the chunk would be refused, or is not understood.
     """
+    is_unsigned = UNSIGNED in (chunk.schema.metadata or {})
     columns: dict[str, pa.ChunkedArray] = {}
     for field in layout.fields:
-        columns[field.name] = _canonical(field, chunk.column(field.name))
+        columns[field.name] = _canonical(field, chunk.column(field.name), is_unsigned)
         if field.name == MACHINE and layout.derives_dedicated:
             dedicated = pc.equal(chunk.column(MACHINE), layout.dialect.dedicated_machine)
             columns[DEDICATED] = pc.fill_null(dedicated, False)
     table = pa.table(columns)
-    if breaks_a_rule(layout.table, table):
+    if breaks_a_rule(layout.table, table, is_unsigned=is_unsigned):
         raise NeedsValidation
     for inner in layout.lists:
         table = table.append_column(inner.raw.name, chunk.column(inner.raw.name))
     return table
 
 
-def _canonical(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+def _canonical(field: Field, values: pa.ChunkedArray, is_unsigned: bool) -> pa.ChunkedArray:
     kind = field.column.type
     if field.is_mandatory and values.null_count:
         raise NeedsValidation
+    if is_unsigned and kind == "float32" and not field.is_scaled:
+        return values
     if kind == "string":
         return pc.fill_null(values, "") if field.raw.keeps_empty else values
     if kind == "bool":

@@ -13,13 +13,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from borgtrace.schema import Column, Table
-from borgtrace.schema.checks import Check
+from borgtrace.schema.checks import AMOUNT_NOT_NEGATIVE, NOT_NEGATIVE, Check
 from borgtrace.schema.reasons import REASONS
 from borgtrace.schema.time import AFTER_TRACE
 
 
-def breaks_a_rule(table: Table, data: pa.Table) -> bool:
+def breaks_a_rule(table: Table, data: pa.Table, *, is_unsigned: bool = False) -> bool:
     """Return whether any row of `data` must be refused by the checks of `table`.
+
+    Parameters
+    ----------
+    table
+        Declares the checks.
+    data
+        Canonical columns.
+    is_unsigned
+        Whether no number can be negative, so that checks for that are spared.
 
     Examples
     --------
@@ -27,7 +36,11 @@ def breaks_a_rule(table: Table, data: pa.Table) -> bool:
     >>> breaks_a_rule(TABLES["instance_usage"], pa.table({"start_time": [300], "end_time": [200]}))
     True
     """
-    return any(_broken(column, check, data) is not None for column, check in _checks(table, data, refuses=True))
+    return any(
+        _broken(column, check, data) is not None
+        for column, check in _checks(table, data, refuses=True)
+        if not (is_unsigned and check in (NOT_NEGATIVE, AMOUNT_NOT_NEGATIVE))
+    )
 
 
 def count_broken(table: Table, data: pa.Table) -> Counter[str]:

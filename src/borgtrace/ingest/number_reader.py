@@ -17,6 +17,8 @@ from borgtrace.ingest._number_parser import DECIMAL, DOUBTFUL_LIMIT, INTEGER, UN
 
 BLOCK_SIZE = 1 << 22
 ROWS_PER_CHUNK = 1 << 19
+UNSIGNED = b"unsigned"
+"""Metadata of chunks whose numbers are finite and not negative by their making: no check has to look for that."""
 _NUMBERS = (pa.uint64(), pa.int64(), pa.int32(), pa.float32(), pa.bool_())
 
 
@@ -97,7 +99,7 @@ class _Target:
     def take(self) -> pa.Table:
         """Return the rows parsed so far as Arrow columns, and begin anew."""
         arrays = [self._array(i, kind) for i, kind in enumerate(self._types.values())]
-        table = pa.table(arrays, names=list(self._types))
+        table = pa.table(arrays, names=list(self._types), metadata={UNSIGNED: b""})
         self._begin()
         return table
 
