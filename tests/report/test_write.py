@@ -49,7 +49,7 @@ def test_one_refusal_does_not_stop_the_others(tiny_store: Store, tmp_path: Path,
 
     refuse.__module__ = recipes.__name__
     good = registry["facets"]
-    registry["side_by_side"] = Recipe(good.result, refuse, good.plot)  # type: ignore[arg-type]
+    registry["side_by_side"] = Recipe(registry["side_by_side"].result, refuse, good.plot)  # type: ignore[arg-type]
     summary = report.write(tiny_store, tmp_path / "r.html")
     assert (summary.n_charts, list(summary.refused)) == (1, ["side_by_side"])
     assert "Not answered: query: memory exhausted" in summary.path.read_text()
