@@ -19,8 +19,6 @@ class PlannedTables(Tables):
     and the trace to be synthetic.
     """
 
-    is_plan = True
-
     def __init__(self, generation: str) -> None:
         super().__init__(generation, synthetic=True, engine="duckdb")
         self._derived: dict[str, ir.Table] = {}

@@ -32,8 +32,6 @@ class Tables(ABC):
         Name of the engine.
     """
 
-    is_plan = False
-
     def __init__(self, generation: str, *, synthetic: bool, engine: str) -> None:
         self.generation, self.synthetic, self.engine = generation, synthetic, engine
 
