@@ -23,7 +23,7 @@ PATIENCE = 30.0
 """Seconds after which tests of a change are taken to hang."""
 _SHARED = ("tests/triples",)
 _ALSO = {
-    "schema": ("tests/ingest/test_reasons.py", "tests/analyses/test_workload_questions.py"),
+    "schema": ("tests/ingest/test_reasons.py", "tests/store/test_versions.py", "tests/synth/test_command.py"),
     "storage": ("tests/store",),
     "kernels": ("tests/colocation", "tests/analyses/test_change_sketch.py"),
     "placement": ("tests/colocation",),

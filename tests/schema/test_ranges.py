@@ -119,3 +119,9 @@ def test_what_is_no_time_range_is_refused(text, message):
     with pytest.raises(UsageError) as caught:
         parse_span(text, "--time")
     assert str(caught.value) == f"--time: {message}"
+
+
+def test_a_list_has_at_most_a_million_numbers():
+    assert len(list_numbers("5-1000004")) == 1_000_000
+    with pytest.raises(UsageError):
+        list_numbers("5-1000005")
