@@ -38,21 +38,29 @@ class Arrivals:
 
     def __init__(self, profile: Profile, machines: int, hours: float, seed: int, rng: random.Random) -> None:
         self.profile, self.machines, self.random = profile, machines, rng
+        # The tail below has no finite mean: cut at a size that grows with the cell (the largest real job has 90,050
+        # tasks).
         self.largest = max(10, 10 * machines)
         self._tiers = Stratified(rng)
+        # Mean 1, deviation .29: with the day and the week about as much as between the real hours (340 of 960 jobs).
         self._hourly = generator(seed, "hours").gamma(12.0, 1.0 / 12.0, size=int(hours) + 2)
 
     def after(self, now: int) -> int:
         """Return the time (µs) of the arrival after `now`: a burst or an exponential gap."""
         if self.random.random() < BURST:
+            # Median 2.5 ms: 39.1 % of the real gaps are below 10 ms, and their first quartile is 2.9 ms.
             return now + 1 + int(self.random.lognormvariate(math.log(2500.0), 1.0))
         hour = (now - TRACE_START) / HOUR
         rate = self.profile.jobs_per_hour * self.machines * self._season(hour)
+        # A burst takes no time, so the other gaps are longer by its share: the mean rate stays the published one.
         return now + 1 + int(self.random.expovariate(rate * (1.0 - BURST)) * HOUR)
 
     def _season(self, hour: float) -> float:
+        # Most jobs arrive in the hour after midnight EDT (1,292 of a mean of 960), five hours after the trace begins;
+        # the wave is weak, and the strongest period of all is 174 hours.
         day = 1.0 + 0.15 * math.cos(2 * math.pi * (hour - 5.0) / 24.0)
         week = 1.0 + 0.10 * math.cos(2 * math.pi * (hour - 60.0) / 174.0)
+        # Clamped: a job may be asked for from before the first hour or beyond the last.
         return day * week * float(self._hourly[min(int(max(hour, 0.0)), len(self._hourly) - 1)])
 
     def tier(self) -> Tier:
@@ -68,8 +76,11 @@ class Arrivals:
         u = (u - tier.single) / (1.0 - tier.single)
         largest = min(self.largest, tier.largest)
         if u < 0.20:
+            # Weights fall in the order of the atoms, which is that of their frequency in the real trace.
             return min(self.random.choices(SIZE_ATOMS, (8, 6, 5, 4, 3, 3, 3, 2))[0], largest)
         if u < 0.45:
             return min(self.random.randint(2, 10), largest)
+        # Inverse of the Pareto distribution cut at `largest`. Uncut it has a mean near 156 tasks, where the real one
+        # is 37.8, and the mean of a sample swings from 82 to 236 between seeds.
         low, high = 10.0**-TAIL, (largest + 1.0) ** -TAIL
         return min(largest, int((low - self.random.random() * (low - high)) ** (-1.0 / TAIL)))

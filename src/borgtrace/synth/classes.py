@@ -57,6 +57,7 @@ class TaskClass:
 
     def levels(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Turn standard-normal numbers into task means, cut at :data:`LEVEL_LIMIT`."""
+        # Cut, not drawn again: each number gives one level, so that places evenly spread stay evenly spread.
         return np.minimum(self.median * np.exp(self.spread * z), LEVEL_LIMIT)
 
 
@@ -107,6 +108,7 @@ _SECONDS_2019: Final = {
     **dict.fromkeys("nmlejh", _modes(0.214, 0.964, 0.293)),
 }
 CLASSES_2019: Final = tuple(
+    # Class c has 17.6 % of the tasks; three fifths of its windows at 0 make the tenth of zero rows.
     replace(c, between=_modes(0.45, 0.60, 0.0) if c.letter == "c" else _gamma(0.5), within=_SECONDS_2019[c.letter])
     for c in CLASSES
 )
@@ -118,6 +120,8 @@ them that are zero."""
 EVERY_CLASS: Final = (*CLASSES, *CLASSES_2019)
 """What a ``kind`` is a row of."""
 
+# Percents in floating point do not add up to exactly 100, and NumPy's `choice` refuses shares that do not add up to
+# 1.
 SHARES: Final = np.array([c.share for c in CLASSES]) / sum(c.share for c in CLASSES)
 
 

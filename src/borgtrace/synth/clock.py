@@ -33,6 +33,7 @@ class Clock:
     def at(self, time: int, action: Callable[..., None], *arguments: object) -> None:
         """Do something at a time (µs), unless the trace is over by then."""
         if time < self.end:
+            # The count decides among equal times: a heap would otherwise compare the actions, which have no order.
             self._count += 1
             heapq.heappush(self._heap, (time, self._count, action, arguments))
 

@@ -11,7 +11,7 @@ from borgtrace.synth.machines import MODES, Machines
 
 
 def constrain(job: Job, machines: Machines, rng: random.Random) -> None:
-    """Give a job one to five constraints that at least a quarter of the machines satisfy."""
+    """Give a job up to four constraints that, together, at least a quarter of the machines satisfy."""
     allowed = np.ones(len(machines), dtype=bool)
     constraints: list[tuple[int, int, int]] = []
     for attribute in rng.sample(range(len(MODES)), rng.choice((1, 2, 2, 3, 3, 4))):
@@ -19,6 +19,8 @@ def constrain(job: Job, machines: Machines, rng: random.Random) -> None:
         value = rng.randint(1, MODES[attribute])
         column = machines.attributes[:, attribute]
         mask = (column == value, column != value, column < value, column > value)[operator]
+        # Checked against all constraints so far: each alone could be satisfied by many machines and all together by
+        # none, and the job's tasks would wait for ever.
         if (allowed & mask).sum() * 4 >= len(machines):
             allowed &= mask
             constraints.append((attribute, operator, value))

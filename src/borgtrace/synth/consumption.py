@@ -66,6 +66,7 @@ class Consumption:
         """Draw the places of the tasks of a job that arrives: shape (size,), evenly spread over [0, 1]."""
         width = 2.0 * min(1.0, asked.size / SPAN)  # reflected at 0 and 1, a width of 2 covers everything
         own = self._spread(self.random.random(), width, asked.size)
+        # Of such a tier usage is a share of the request, so the place must not depend on the request as well.
         if asked.tier.cpu_use:
             return own
         z = (math.log(asked.cpu) - REQUEST[0]) / REQUEST[1]
@@ -90,17 +91,21 @@ class Consumption:
         ]
         if asked[0].tier.cpu_use:
             return spread
+        # Requests come in a few round numbers; the small random part only orders jobs that ask for the same.
         keys = [math.log(a.cpu) + 1e-6 * self.random.random() for a in asked]
         scores = [
             _score(float(special.ndtri(u)), mine) for u, mine in zip(systematic(masses, keys), spread, strict=True)
         ]
         sizes = [a.size for a in asked]
+        # Ranks again, because a mixture of two even spreads is no longer even.
         return np.split(_ranks(np.concatenate(scores), np.repeat(weights, sizes)), np.cumsum(sizes)[:-1])
 
     def _spread(self, middle: float, width: float, size: int) -> Places:
         """Return places around the middle, in no order of index; what lies outside [0, 1] is reflected."""
+        # Shuffled: else the first tasks of every job would be the ones that use least.
         steps = (self.rng.permutation(size) + 0.5) / size if size > 1 else np.array([0.5])
         places = np.abs(middle + width * (steps - 0.5))
+        # Strictly inside: the normal score of 0 or 1 is infinite.
         return np.asarray(np.clip(np.minimum(places, 2.0 - places), 1e-9, 1.0 - 1e-9))
 
     def draw_ease(self, size: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -118,11 +123,13 @@ class Consumption:
         own, other = self.rng.standard_normal(size), self.rng.standard_normal(size)
         if tier.cpu_use:
             z = special.ndtri(places)
+            # Classes of 2019 are the second half of EVERY_CLASS.
             kinds = len(CLASSES) + _classes(CYCLES * places % 1.0)[0]
             levels = np.minimum(asked.cpu * tier.cpu_use * np.exp(USE_SPREAD * z + 0.1 * own), LEVEL_LIMIT)
             memory = 0.9 * z + math.sqrt(0.19) * y
         else:
             kinds, inside = _classes(places)
+            # Here and below, the squares of the weights add up to 1, so that what they mix stays standard normal.
             levels = levels_of(kinds, special.ndtri(inside) * math.sqrt(0.8) + own * math.sqrt(0.2))
             memory = (y + special.ndtri(np.clip(CYCLES * inside % 1.0, 1e-6, 1.0 - 1e-6))) * math.sqrt(0.5)
         ratio = np.clip(tier.memory_use * np.exp(0.45 * memory + 0.1 * other), 0.02, 1.05)
@@ -144,6 +151,7 @@ def _ranks(scores: Places, weights: Places) -> Places:
 
 def _classes(places: Places) -> tuple[NDArray[np.int64], Places]:
     """Return the class at each place in the order of use, and the place among the tasks of that class."""
+    # The last cumulated share may round to just below 1, and a place beyond it has no class.
     number = np.minimum(np.searchsorted(_ORDERED_SHARES, places), len(_ORDER) - 1)
     share = SHARES[_ORDER][number]
     inside = 1.0 - (_ORDERED_SHARES[number] - places) / share

@@ -55,6 +55,7 @@ MODEL: Final = CpuModel(*tables(), SPECTRA, normal_scores(), maximum_scores())
 @compiled(inline=True)
 def shape_value(tables: NDArray[np.float32], kind: int, z: float) -> float:
     """Interpolate the quantile table of a class at normal score `z`."""
+    # A little below the upper limit, so that there is always an entry after `index`.
     position = (min(max(z, -Z_LIMIT), Z_LIMIT - 1e-4) + Z_LIMIT) * STEPS_PER_UNIT
     index = int(position)
     fraction = position - index
@@ -84,9 +85,11 @@ def window_average(model: CpuModel, task: Any, own: Any, job: Any, drifts: int, 
     z = noise_at(own, window, model.spectra, drifts, model.normal)
     if shared > 0.0:
         common = noise_at(job, window, model.spectra, 1, model.normal)
+        # Mixed in normal scores with squares that add up to 1: the task keeps its own distribution.
         z = math.sqrt(1.0 - shared) * z + math.sqrt(shared) * common
     wave = task["wave"]
     if wave > 0.0:
+        # A sine of amplitude a has variance a²/2: the noise gives way by as much.
         z = math.sqrt(1.0 - wave * wave / 2.0) * z + wave * math.sin(_DAY * window + task["phase"])
     return task["level"] * shape_value(model.between, task["kind"], z)
 
@@ -94,4 +97,5 @@ def window_average(model: CpuModel, task: Any, own: Any, job: Any, drifts: int, 
 @compiled(inline=True)
 def random_second(model: CpuModel, bits: np.uint64, mean: float, kind: int) -> float:
     """Return the CPU of a random second of a window with mean `mean`, chosen by 64 random bits."""
+    # The upper 12 bits choose one of 4,096 values: a look-up in place of an inverse normal distribution per row.
     return mean * shape_value(model.within, kind, model.normal[bits >> np.uint64(52)])

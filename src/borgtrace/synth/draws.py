@@ -20,6 +20,7 @@ def _zipf(u: float, exponent: float, count: int, shift: float = 0.0) -> int:
     """Draw a rank 1 … `count` with probability ∝ (rank + shift)^−exponent, by inversion."""
     power = 1.0 - exponent
     low, high = (1.0 + shift) ** power, (count + 1.0 + shift) ** power
+    # Rounding may lead one rank too far.
     return min(count, int((low + u * (high - low)) ** (1.0 / power) - shift))
 
 
@@ -90,6 +91,7 @@ class BalancedStrata:
     def place(self, u: float, mass: float, below: float = 1.0) -> float:
         """Return the place `u` of the lightest part that begins below a limit, and add a mass to it."""
         parts = len(self._masses)
+        # The first of equally light parts, so that the result depends on masses and order alone.
         lightest = min(range(max(1, math.ceil(below * parts))), key=self._masses.__getitem__)
         self._masses[lightest] += mass
         return (lightest + u) / parts
@@ -105,6 +107,7 @@ def systematic(sizes: Sequence[float], keys: Sequence[float]) -> list[float]:
     """
     total, before = float(sum(sizes)), 0.0
     places = [0.0] * len(sizes)
+    # Jobs with equal keys keep their order, whatever the sort does.
     for i in sorted(range(len(sizes)), key=lambda j: (keys[j], j)):
         places[i] = (before + 0.5 * sizes[i]) / total
         before += sizes[i]

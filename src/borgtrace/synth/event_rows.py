@@ -42,6 +42,7 @@ def machine_row(event: MachineEvent, machines: Machines) -> Row:
         "machine_id": int(machines.ids[i]),
         "type": event.type,
         "switch_id": _hash("switch", int(machines.switch[i])),
+        # All 32 such rows of the real trace name one platform that no machine of known capacity has.
         "platform_id": _hash("platform", "unknown" if event.is_unknown else machines.platform[i]),
     }
     if not event.is_unknown:
@@ -84,6 +85,7 @@ def instance_row(event: InstanceEvent, machines: Machines) -> Row:
     }
     if event.has_request:
         row |= {
+            # An update may scale a request; more than the largest machine nobody can ask for.
             "cpu_request": _resource(min(job.cpu * event.scale, 1.0)),
             "memory_request": _resource(min(job.memory * event.scale, 1.0)),
             "disk_request": _resource(job.disk),

@@ -72,6 +72,7 @@ class FaultInjector:
 
     def __init__(self, rates: FaultRates, workload: Workload, bounds: list[int], seed: int) -> None:
         self.rates, self.workload = rates, workload
+        # Names of streams are part of the data: under another name the same seed plants other faults.
         self.rng = generator(seed, "planting")
         self.injected = InjectedFaults()
         self._schedules = MissingSchedules(rates.no_schedule, generator(seed, "mislaid"))
@@ -86,9 +87,13 @@ class FaultInjector:
         hours = (end - start) / HOUR
         jobs = self.workload.profile.jobs_per_hour * len(self.workload.machines) * hours
         for _ in range(max(1, round(self.rates.no_tasks * jobs))):
+            # In the first half, so that the KILL after it lies inside the trace. Counted by the jobs that are to be
+            # expected: those that will arrive are not known yet.
             begin = start + int(self.rng.random() * (end - start) * 0.5)
             self._ghost(begin, begin + int(self.rng.random() * (end - begin)))
         if self.rates.reuses_id and end - start > 400 * SECOND:
+            # Where the real one is (33,912 s with the offset), or in the middle of a trace that is too short for
+            # that.
             begin = min(TRACE_START + 33_312 * SECOND, start + (end - start - 360 * SECOND) // 2)
             self._reuse(begin)
         self._extra.sort(key=lambda item: item[0])
@@ -97,6 +102,7 @@ class FaultInjector:
         """A job with events of its own but none of its task."""
         job = self.workload.new_job(self.workload.profile.tiers[0], 1)
         self.injected.jobs_without_tasks.append(job.id)
+        # Submitted and scheduled in one microsecond and killed long after, as job 6377830001 of the real trace.
         for time, kind in ((begin, "SUBMIT"), (begin, "SCHEDULE"), (end, "KILL")):
             self._extra.append((time, CollectionEvent(time, kind, job)))
 
@@ -122,6 +128,8 @@ class FaultInjector:
                 self._forget_requests(segment)
             if rates.no_capacity > 0.0:
                 self._forget_capacity(segment)
+            # The order matters: a row that was made up is neither taken out afterwards nor made up again, so that no
+            # row is in two lists of the truth.
             self._make_up(segment, rates.made_up, EVENT_TYPE.names)
             self._make_up(segment, rates.made_up_updates, ("UPDATE_RUNNING",))
             self._schedules.remove_from(segment)
@@ -138,12 +146,15 @@ class FaultInjector:
                 segment.collections.append(event)
             else:
                 segment.instances.append(event)
+        # Stable sorts: among equal times what was planted comes after what was simulated.
         segment.collections.sort(key=lambda e: e.time)
         segment.instances.sort(key=lambda e: e.time)
 
     def _forget_requests(self, segment: TraceSegment) -> None:
         rows = [i for i, e in enumerate(segment.instances) if e.time == 0 and e.type == "SUBMIT"]
         count = max(1, round(self.rates.no_requests * len(rows)))
+        # Tasks, not rows: the SCHEDULE at time 0 of such a task has no requests either (291 rows of part 0, all
+        # without).
         chosen = {segment.instances[rows[i]].task for i in self._choose(len(rows), count)}
         for i, event in enumerate(segment.instances):
             if event.time == 0 and event.task in chosen:
@@ -153,6 +164,7 @@ class FaultInjector:
 
     def _forget_capacity(self, segment: TraceSegment) -> None:
         rows = [i for i, e in enumerate(segment.machines) if e.type == "ADD"]
+        # At least one at the start, however small the trace.
         count = round(self.rates.no_capacity * len(rows)) or int(segment.number == 0)
         for i in self._choose(len(rows), count):
             event = segment.machines[rows[i]]
@@ -181,6 +193,7 @@ class FaultInjector:
         """Choose a share of what may be chosen; how many is a matter of chance."""
         if rate == 0.0:
             return []
+        # Poisson, not rounding: rounding would never make a fault of a rate of 16 in 672,074 in a small part.
         rows = np.flatnonzero(may_be)
         return [int(rows[i]) for i in self._choose(len(rows), int(self.rng.poisson(rate * len(rows))))]
 

@@ -1,8 +1,9 @@
 """How often the documented faults of the published traces are injected.
 
-Each fault is decided by hashing, so that it falls on the same row whatever the number of processes,
-and is counted for the ground truth.  Sources: ClusterData2011_2.md (known anomalies), Janus & Rzadca
-(averages above 1), and the shares found in the real event files.
+Faults of usage records are decided by hashing, so that they fall on the same rows whatever thread measures them;
+those of events by streams of their own, in the order of parts.  All are counted for the ground truth.
+Sources: ClusterData2011_2.md (known anomalies), Janus & Rzadca (averages above 1), and the shares found in the real
+event files.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class FaultRates:
 
 
 NO_FAULTS: Final = FaultRates()
+# For missing usage, counters and scheduling records only bounds are published; these rates lie inside them.
 _SHARED: Final = FaultRates(
     missing_usage=0.004,
     no_counters=0.15,

@@ -91,6 +91,7 @@ def generate(
     """
     options = Options(generation, machines, hours, seed, cell, tables, jobs, anomalies, file_format, parts)
     target = Path(out)
+    # Before any folder is made: a refused request leaves nothing behind.
     check_output(target)
     with new_folder(target.absolute()) as work:
         _write(work, options, progress)
@@ -106,6 +107,7 @@ def _write(work: Path, options: Options, progress: Progress) -> None:
     writer = _writer(work, options, machines, len(bounds) - 1)
     truth = GroundTruth(work, options, bounds)
     parts = _usage_ahead(injector.inject(simulation.segments()), writer, truth, options, machines)
+    # Parts arrive in order whatever thread is first, so the files do not depend on the number of threads.
     for number, part in enumerate(parts):
         if part is not None:
             writer.add_usage(options.usage_table, number, part.pieces, int(part.tally[:, 0].sum()))
@@ -141,6 +143,7 @@ def _usage_ahead(
                 continue
             # Windows are cut here, because the simulation goes on to change the tasks that they are read from.
             waiting.append(threads.submit(usage_part, windows_of(segment, machines.ids), options))
+            # At most one part more than threads waits: memory depends on the threads, not on the hours.
             if len(waiting) > options.jobs:
                 yield waiting.popleft().result()
         while waiting:

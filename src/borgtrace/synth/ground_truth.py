@@ -25,6 +25,7 @@ from borgtrace.synth.options import Options
 from borgtrace.synth.trace_segment import TraceSegment
 from borgtrace.synth.usage_blocks import TALLY
 
+# Sums go to this file part by part and are merged at the end, so that memory does not grow with the hours.
 _PART: Final = "truth-parts.parquet"
 _SCHEMA: Final = pa.schema(
     [

@@ -15,8 +15,11 @@ from typing import Any, Final
 from isal import isal_zlib
 
 LEVEL: Final = isal_zlib.ISAL_DEFAULT_COMPRESSION
+# Raw deflate with the largest window: header and trailer are ours, because several segments share them.
 _RAW: Final = -15
+# No time of change, no name, no flags, unknown system: nothing that differs from one run or machine to the next.
 _HEADER: Final = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+# An empty last block; every segment before it ends in blocks that are not the last.
 _END: Final = b"\x03\x00"
 
 
@@ -46,6 +49,7 @@ class Deflater:
 
     def close(self) -> CompressedBlock:
         """Finish and return the segment."""
+        # A full flush also forgets the window, so that the next segment may be joined without knowing this one.
         self._pieces.append(self._stream.flush(isal_zlib.Z_FULL_FLUSH))
         return CompressedBlock(b"".join(self._pieces), self._crc, self._size)
 
@@ -94,6 +98,7 @@ class GzipFile:
 
     def close(self) -> str:
         """Finish the file and return its SHA-256 as hex."""
+        # The trailer holds the size modulo 2³² (RFC 1952).
         self._put(_END + struct.pack("<II", self._crc, self._size & 0xFFFFFFFF))
         self._file.close()
         return self._digest.hexdigest()

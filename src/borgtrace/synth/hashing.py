@@ -28,6 +28,7 @@ def mix(key: np.uint64, word: np.uint64) -> np.uint64:
 @compiled(inline=True)
 def unit(bits: np.uint64) -> float:
     """Return the uniform number in the open interval (0, 1) that 64 random bits stand for."""
+    # 53 bits, and half a step away from both ends: logarithms and normal scores of it are finite.
     return (float(bits >> np.uint64(11)) + 0.5) * _TO_UNIT
 
 
@@ -39,6 +40,7 @@ def key(seed: int, *words: str | int) -> int:
     >>> key(1, "usage") == key(1, "usage"), key(1, "usage") == key(2, "usage")
     (True, False)
     """
+    # A separator that no name holds: ("a", "bc") and ("ab", "c") must be different keys.
     text = "\x1f".join([str(int(seed)), *map(str, words)])
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
@@ -52,4 +54,5 @@ def generator(seed: int, *words: str | int) -> np.random.Generator:
     >>> bool(a.random() == b.random())
     True
     """
+    # Named, not `default_rng`, whose generator NumPy may change: a seed has to give the same trace for ever.
     return np.random.Generator(np.random.PCG64(key(seed, *words)))

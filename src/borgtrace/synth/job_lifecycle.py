@@ -43,6 +43,8 @@ class JobLifecycle:
 
     def release(self, job: Job) -> None:
         """Let a job out of the batch queue."""
+        # A release is planned when the job is held; until then its parent may have killed it, or another release
+        # come.
         if job.is_cancelled or not job.is_held:
             return
         job.is_held = False
@@ -67,11 +69,13 @@ class JobLifecycle:
         for child in job.children:
             if child.alive > 0:
                 self._cancel(child)
+        # Those who are done are forgotten: else every job would keep all of its descendants in memory.
         job.followers, job.children = [], []
 
     def _cancel(self, job: Job) -> None:
         """Kill what is left of a job."""
         job.is_cancelled = True
+        # A task between two attempts is in neither state: its next submission finds the job cancelled.
         for task in job.tasks:
             if task.machine >= 0:
                 self.tasks.finish(task, task.attempt, "KILL")

@@ -24,6 +24,7 @@ class JobRequest:
     different: bool
 
 
+# Compared by identity: jobs and tasks refer to each other, so comparing fields would never end.
 @dataclass(slots=True, eq=False)
 class Job:
     """One collection.
@@ -37,7 +38,11 @@ class Job:
     size
         Number of tasks.
     cpu, memory, disk
-        Requests of every task.
+        Requests of every task, as fractions of the largest machine.
+    wave, phase
+        Amplitude (in normal scores) and phase (radians) of the day wave of its tasks; 0 for none.
+    is_looping
+        Whether its tasks fail and come back again and again.
     constraints
         (attribute, operator, value) triples.
     allowed

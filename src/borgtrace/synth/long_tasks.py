@@ -22,6 +22,7 @@ from borgtrace.synth.noise import NOISE, begin_noise
 LONGEST: Final = 2000
 """Longest task, in windows (about a week)."""
 WINDOWS_PER_WEEK: Final = 2016
+# In the range of the real ids, which go up to 6.49e9.
 FIRST_ID: Final = 6_000_000_000
 _PROCESS: Final = np.dtype([("level", "f4"), ("kind", "i1"), ("wave", "f4"), ("phase", "f4")])
 
@@ -111,11 +112,13 @@ def draw_long_tasks(n: int, seed: int) -> LongTasks:
 
 def _job_sizes(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Sizes of jobs that add up to n: Zipf, cut so that no job makes more than 1 % of the pool."""
+    # One job with many tasks of one class would give the pool other shares of classes than the paper's.
     limit = max(1, min(50, n // 100))
     sizes = np.minimum(rng.zipf(2.2, size=n), limit)
     total = np.cumsum(sizes)
     jobs = int(np.searchsorted(total, n)) + 1
     sizes = sizes[:jobs].astype(np.int64)
+    # The last job gives what is too much, so that the pool has exactly n tasks.
     sizes[-1] -= total[jobs - 1] - n
     return sizes
 

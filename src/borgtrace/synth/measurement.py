@@ -23,6 +23,7 @@ SCALARS: Final = (
     *("sample_portion", "aggregation_type", "sample_rate"),
 )
 """Measured columns of ``instance_usage`` with one number per window."""
+# Compiled code takes numbers by place, not by name; the places are those of SCALARS.
 AVERAGE, SAMPLED, MAXIMUM, MEMORY, ASSIGNED, UNMAPPED, CACHE, MEMORY_MAXIMUM = range(8)
 DISK_IO, DISK_IO_MAXIMUM, DISK_SPACE, CPI, MAI, SAMPLE_PORTION, AGGREGATION, SAMPLE_RATE = range(8, 16)
 LISTS: Final = {"cpu_usage_distribution": (16, 27), "tail_cpu_usage_distribution": (27, 36)}
@@ -75,6 +76,7 @@ def traits_of(executions: NDArray[np.void], seed: int, rates: FaultRates, model:
     keys = np.empty((len(executions), 2), dtype=np.uint64)
     noises = np.empty((len(executions), 3), dtype=NOISE)
     traits = Traits(keys, noises, np.empty((len(executions), 8)))
+    # Two keys: whether faults are injected must not change what is measured.
     process, faults = np.uint64(key(seed, "process")), np.uint64(key(seed, "faults"))
     _draw_traits(process, faults, executions, rates.no_counters, _DRIFTING, model.normal, traits)
     return traits
@@ -93,6 +95,8 @@ def _draw_traits(
     keys, noises, factors = traits
     for i in range(len(executions)):
         execution = executions[i]
+        # The process follows the task (of an alloc instance: the task inside it), so that a task keeps its level and
+        # its phase over all of its runs and parts.
         job = mix(process, np.uint64(execution["process_job"]))
         own = mix(job, np.uint64(execution["process_index"] + 1))
         fault = mix(mix(faults, np.uint64(execution["collection_id"])), np.uint64(execution["instance_index"] + 1))
@@ -106,6 +110,7 @@ def _draw_traits(
         line[2] = 1.2 + 0.3 * unit(mix(own, np.uint64(103)))
         line[3] = -2.3e-4 * math.log(unit(mix(own, np.uint64(104))))
         line[4] = 3e-4 * unit(mix(own, np.uint64(105)))
+        # The few published rows have a CPI of 2.1 to 5.6 and a MAI of .005 to .02.
         line[5] = 4.2 * math.exp(0.42 * normal[mix(own, np.uint64(106)) >> np.uint64(52)])
         line[6] = 0.0145 * math.exp(0.5 * normal[mix(own, np.uint64(107)) >> np.uint64(52)])
         line[7] = 1.0 if unit(mix(fault, np.uint64(5))) < no_counters else 0.0
@@ -146,17 +151,22 @@ def measure(
     kind, window = execution["kind"], start // 300
     drifts = int(factors[i, 0])
     y = window_average(model, execution, noises[i, 0], noises[i, 1], drifts, 0.3 * factors[i, 0], window)
+    # Above 1 is a fault (13 records of the real trace): only the injector makes it, and counts it.
     y = min(y, 1.0)
+    # By the start of the window, not by its number in the run: parts of a run are measured apart.
     bits = mix(keys[i, 0], np.uint64(start))
     x = min(random_second(model, bits, y, kind), 1.0)
     bits = mix(bits, np.uint64(8))
+    # The largest of n seconds is looked up for the power of two below n.
     level, seconds = 0, (end - start) // WORK
     while seconds > 1 and level < len(model.largest) - 1:
         seconds >>= 1
         level += 1
     peak = y * shape_value(model.within, kind, model.largest[level, bits >> np.uint64(56)])
+    # A maximum below the sample or the mean would be counted as a fault at ingest.
     out[AVERAGE], out[SAMPLED], out[MAXIMUM] = y, x, min(max(peak, x, y), 1.0)
 
+    # Memory has a slow noise of its own and follows CPU a little: the real series correlate with a median of .54.
     deviation = min(max(y / max(execution["level"], 1e-9) - 1.0, -1.0), 2.0)
     slow = noise_at(noises[i, 2], window, model.spectra, 1, model.normal)
     memory = execution["memory"] * max(1.0 + 0.05 * slow + 0.04 * deviation, 0.05)
@@ -180,7 +190,9 @@ def inject_faults(
     u = unit(own)
     if rates.above_one > 0.0 and unit(mix(own, np.uint64(1))) < rates.above_one:
         faults[1] += 1
+        # Up to 6.6, as in the real trace (6.633 in part 0).
         out[AVERAGE] = 1.001 + 5.6 * u
+        # Else the record would have a second fault that nobody planted: a mean above its maximum.
         out[MAXIMUM] = max(out[MAXIMUM], out[AVERAGE])
     if rates.bad_counters > 0.0 and unit(mix(own, np.uint64(3))) < rates.bad_counters:
         faults[2] += 1
@@ -195,9 +207,11 @@ def inject_faults(
 def sample_percentiles(model: CpuModel, own: np.uint64, kind: int, scores: NDArray[np.float64], out: Any) -> None:
     """Fill in the percentiles of a second in the window, from at most the sample to the maximum, and the rate."""
     wobble = 0.08 * model.normal[mix(own, np.uint64(7)) >> np.uint64(52)]
+    # A planted average above 1 must not move the percentiles.
     mean, top = min(out[AVERAGE], 1.0), out[MAXIMUM]
     for i in range(len(scores)):
         out[_PERCENTILE + i] = min(mean * shape_value(model.within, kind, scores[i] + wobble), top)
+    # The sample is one of the seconds: it lies between the smallest and the largest percentile.
     out[_PERCENTILE] = min(out[_PERCENTILE], out[SAMPLED])
     out[_LAST_TEN] = max(top * (1.0 - 0.01 * unit(mix(own, np.uint64(8)))), out[WIDTH - 1], out[SAMPLED])
     out[SAMPLE_RATE] = 0.99609375 if mix(own, np.uint64(6)) & np.uint64(15) == np.uint64(0) else 1.0

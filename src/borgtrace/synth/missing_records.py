@@ -44,6 +44,7 @@ class MissingSchedules:
     def _choose(self, events: list[InstanceEvent]) -> set[int]:
         if self.rate == 0.0:
             return set()
+        # Snapshot rows stay: without its SCHEDULE at time 0 a task would not be running at the start at all.
         rows = [i for i, e in enumerate(events) if e.type == "SCHEDULE" and e.time > TRACE_START and not e.missing]
         count = min(int(self.rng.poisson(self.rate * len(rows))), len(rows))
         return {rows[i] for i in self.rng.choice(len(rows), size=count, replace=False)} if count else set()
@@ -58,6 +59,7 @@ class MissingSchedules:
         before = self._open.get(event.task.serial) if self._open else None
         if before is None:
             return event
+        # An update does not end the run, so the task stays open: its FINISH still follows no SCHEDULE.
         if event.type in UPDATE_EVENTS:
             self._open[event.task.serial] = _ALREADY
         else:

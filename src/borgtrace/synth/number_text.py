@@ -74,8 +74,12 @@ def pack(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
 @compiled(inline=True)
 def number_code(value: float) -> int:
     """Return which ten-bit number `value` rounds to, as a row of :func:`number_texts`; without a branch."""
+    # Below 2⁻¹⁰ the grid is fixed: steps of 2⁻²⁰.
     small = np.int64(value * 1048576.0 + 0.5)
     bits = np.float64(value).view(np.int64)
+    # Rounds the mantissa of the float64 from 52 to 9 bits, half to even, by adding to its bits; a carry runs into the
+    # exponent, which is just what it should do. Computed also where it is not needed: that costs less than a branch
+    # that cannot be foretold.
     large = ((bits + ((1 << 42) - 1) + ((bits >> 43) & 1)) >> 43) - _SMALLEST_EXPONENT + 1024
     return int(small) if value < 0.0009765625 else int(min(int(large), _NUMBERS - 1))
 

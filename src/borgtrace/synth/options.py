@@ -83,6 +83,7 @@ class Options:
     @property
     def draw_seed(self) -> int:
         """The seed of all draws: another cell is another trace."""
+        # 2011 has no cells and keeps the plain seed.
         return key(self.seed, "cell", self.cell) if self.dialect.cells else self.seed
 
     def parameters(self) -> dict[str, object]:

@@ -14,8 +14,10 @@ from borgtrace.synth.profiles import Profile
 
 GAP: Final = {"EVICT": 7, "FAIL": 12, "KILL": 3}
 """Microseconds from the end of a run to the resubmission (medians of the real trace)."""
+# 29,306 of 798,753 submissions of the first 19.65 hours.
 KILLED_PENDING: Final = 0.0367
 """Submissions that are killed before they run."""
+# 248 of the same.
 EVICTED_PENDING: Final = 3.1e-4
 FIRST_EVICTED: Final = 100
 """This wait (or the next whose task nobody kills before) ends in an eviction, so that small traces have one too."""
@@ -23,7 +25,9 @@ UPDATED: Final = 3e-4
 """Runs (and waits, a hundredth as often) with an update."""
 SCALED: Final = 0.1
 """The same where requests are fully automated."""
+# 8,754 of 47.4 million scheduled runs.
 LOST: Final = 1.8e-4
+# Ten jobs in crash loops make half of the failures of the first hours.
 LOOPING: Final = 0.985
 """Chance that a task in a crash loop comes back after it failed."""
 OVERRUN: Final = 0.2
@@ -54,6 +58,7 @@ class Outcomes:
         self.profile, self.random = profile, rng
         self.owes_eviction = False
         self._waits = 0
+        # Stratified by tier: a small cell sees few long runs, and they make most of its usage.
         self._lengths = {tier.name: Stratified(rng, block=64) for tier in profile.tiers}
 
     def wait(self, job: Job) -> Wait:
@@ -62,6 +67,7 @@ class Outcomes:
         self.owes_eviction |= self._waits == FIRST_EVICTED
         u = self.random.random()
         delay = round(job.tier.delay.at(self.random.random()) * SECOND)
+        # An alloc set holds places for others; nobody kills it while it waits.
         if job.is_alloc_set:
             return Wait("SCHEDULE", delay)
         if self.owes_eviction:
@@ -75,6 +81,7 @@ class Outcomes:
 
     def retry(self, tries: int) -> int:
         """Draw the pause (µs) before a machine is looked for again."""
+        # Longer with each try, so that tasks that fit nowhere cost little.
         return round((30 + 90 * self.random.random()) * min(1 + tries, 10) * SECOND)
 
     def run(self, job: Job, residual: bool) -> tuple[float, str]:
@@ -108,6 +115,7 @@ class Outcomes:
 
     def names_machine(self, kind: str) -> bool:
         """Draw whether the end of a run says where it ran; one kill in five does not."""
+        # With those of waiting tasks, which never ran, 61.9 % of the real KILL rows name a machine.
         return kind != "KILL" or self.random.random() >= 0.2
 
     def comes_back(self, job: Job, kind: str) -> bool:
@@ -118,7 +126,9 @@ class Outcomes:
     def pause(self, kind: str) -> int:
         """Draw the time (µs) from an end to the resubmission."""
         if kind == "FINISH":
+            # Median 54.6 s and 90th percentile 608 s, as measured.
             return round(self.random.lognormvariate(math.log(54.6e6), 1.88))
+        # At least a microsecond, so that the SUBMIT never shares its time with the end before it.
         return max(1, round(self.random.lognormvariate(math.log(GAP[kind]), 0.8)))
 
     def without_machine(self, job: Job) -> str:

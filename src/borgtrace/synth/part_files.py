@@ -74,6 +74,7 @@ class PartFiles:
             if self._tables[name].table in rows:
                 lines = [spelled.csv_line(row) for row in rows[self._tables[name].table]]
                 self.rows[name] += len(lines)
+                # Small tables are one file in the bucket; it stays open over all parts.
                 file = self._single.get(name) or self._open(name, segment.number)
                 file.write("".join(lines).encode())
                 if name not in self._single:

@@ -84,6 +84,7 @@ def _csv_text(value: Any) -> str:
 
 
 def _exported(value: Any) -> Any:
+    # Before int, because True is an int; BigQuery writes integers as strings, as JSON's numbers have 53 bits only.
     if isinstance(value, bool | float | str):
         return value
     if isinstance(value, int):

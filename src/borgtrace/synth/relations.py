@@ -46,6 +46,7 @@ class Relations:
         """Give a new job a parent, a predecessor, a wait in the batch queue, an alloc set."""
         job.scaling = self.random.choices(*SCALING)[0]
         job.is_batch = job.tier.name == "beb" and self.random.random() < 0.5
+        # Only jobs that are still alive can end later, and so kill a child or let a follower go.
         others = [other for other in self._recent if other.alive > 0 and not other.is_cancelled]
         if others and self.random.random() < PARENTS:
             job.parent = self.random.choice(others)
@@ -72,6 +73,7 @@ class Relations:
         if self.profile.alloc_jobs == 0.0:
             return
         inside = {task.job.number for task in running}
+        # A copy, because alloc sets are appended to the list meanwhile.
         for job in list(jobs):
             if job.number in inside and self._wants_host(job):
                 host = self.workload.alloc_set(job)

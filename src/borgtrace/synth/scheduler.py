@@ -54,8 +54,10 @@ class Scheduler:
         With `insist` the least loaded machine of all is returned when none has room.
         """
         if task.job.host is not None:
+            # Not looked for: the room was booked when the alloc instance was placed.
             return task.job.host.tasks[task.index].machine
         best, found = -1, 0
+        # A few random machines rather than all: the cost of placing a task does not grow with the cell.
         for _ in range(TRIES):
             machine = int(self.random.random() * self.count)
             if self.fits(task, machine):
@@ -71,6 +73,7 @@ class Scheduler:
         for _ in range(50):
             machine = int(self.random.random() * self.count)
             if self.is_up[machine] and (task.job.allowed is None or task.job.allowed[machine]):
+                # Tasks inside alloc sets have booked nothing, so evicting them would make no room.
                 lower = [
                     t
                     for t in self._tasks[machine].values()
@@ -90,6 +93,7 @@ class Scheduler:
         cpu = self.cpu[machine] + task.job.cpu - self.cpu_limit[machine]
         memory = self.memory[machine] + task.job.memory - self.memory_limit[machine]
         chosen: list[Task] = []
+        # The serial number last: victims must not depend on the order in which tasks came to the machine.
         for other in sorted(self._tasks[machine].values(), key=lambda t: (t.job.priority, -t.start, t.serial)):
             if cpu <= 0.0 and memory <= 0.0:
                 break

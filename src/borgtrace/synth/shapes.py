@@ -59,6 +59,7 @@ def _beta(cv: float, top: float, quantile: NDArray[np.float64]) -> NDArray[np.fl
 
 
 def _mixed(shape: Shape, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
+    # No closed form for the quantiles of a mixture: the distribution is tabulated, finely near 0, and inverted.
     k = shape.cv**-2
     x = np.concatenate([[0.0], np.geomspace(1e-6, 8.0, 6000)])
     low = stats.gamma.cdf(x, k, scale=max(shape.low_level, 1e-6) / k)
@@ -81,6 +82,7 @@ def quantiles(shape: Shape) -> NDArray[np.float32]:
     >>> round(float(table[len(table) // 2]), 2)          # the median of an exponential is ln 2
     0.69
     """
+    # Gamma and beta have infinite or undefined quantiles at exactly 0 and 1.
     quantile = np.clip(special.ndtr(GRID), 1e-12, 1.0 - 1e-12)
     match shape.family:
         case "gamma":
@@ -89,6 +91,7 @@ def quantiles(shape: Shape) -> NDArray[np.float32]:
             values = _beta(shape.cv, shape.top, quantile)
         case "mixed":
             values = _mixed(shape, quantile)
+    # The mean over z, not over the grid: scaled to 1 by it, because a task's level is its mean CPU.
     weight = np.exp(-(GRID**2) / 2.0)
     return (values / np.average(values, weights=weight)).astype(np.float32)
 
@@ -96,10 +99,12 @@ def quantiles(shape: Shape) -> NDArray[np.float32]:
 def normal_scores(bits: int = 12) -> NDArray[np.float32]:
     """Return 2^`bits` equally likely standard-normal values, scaled to unit variance."""
     z = special.ndtri((np.arange(2**bits) + 0.5) / 2**bits)
+    # 4,096 midpoints lack the extreme tails and have a little less variance than 1.
     return (z / z.std()).astype(np.float32)
 
 
 def maximum_scores(levels: int = 9, size: int = 256) -> NDArray[np.float32]:
     """Return normal scores of the largest of 1, 2, 4 … 256 seconds: shape (levels, size)."""
     u = (np.arange(size) + 0.5) / size
+    # The largest of n independent values lies below z with probability Φ(z)ⁿ.
     return np.stack([special.ndtri(u ** (1.0 / 2**level)) for level in range(levels)]).astype(np.float32)

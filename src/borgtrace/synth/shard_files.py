@@ -65,6 +65,7 @@ class ShardFiles:
         files, spelled = self._files[table], self._spelled[table]
         piles: list[list[tuple[int, Row]]] = [[] for _ in files]
         for row in rows:
+            # By the number of the row: the real shards are by hash too, so that a task's rows lie in all of them.
             value = key(self.seed, table, self.rows[table])
             piles[value % len(piles)].append((value, row))
             self.rows[table] += 1

@@ -54,9 +54,11 @@ class Simulation:
         """Run the simulation and yield its parts one after the other."""
         changes = machine_events(len(self.machines), self.clock.end, self.seed)
         attributes = attribute_events(self.machines, self.clock.end, self.seed)
+        # The snapshot first: its rows have time 0, and the clock has not moved yet.
         begin_snapshot(self.workload, self.lifecycle, self.relations, self.scheduler, self.random)
         for event in changes:
             self.clock.at(event.time, self._change_machine, event)
+        # One arrival ahead at a time, each plans the next: the heap stays as small as the stock of tasks.
         self.clock.at(self.workload.arrivals.after(TRACE_START), self._arrive)
         written = 0
         for limit in self.bounds[1:]:
@@ -77,6 +79,7 @@ class Simulation:
         self.log.machine(event)
         if event.type == "REMOVE":
             self.scheduler.is_up[event.machine] = False
+            # A copy of the list, since every end takes a task off the machine.
             for task in self.scheduler.tasks_on(event.machine):
                 self.lifecycle.tasks.finish(task, task.attempt, self.outcomes.without_machine(task.job))
         elif event.type == "ADD":

@@ -30,6 +30,7 @@ def begin_snapshot(
     rng
         Decides which submissions name a machine.
     """
+    # All that was before the trace has time 0; the clock starts after it.
     lifecycle.clock.now = BEFORE_TRACE
     jobs, running, waiting = _draw(workload)
     relations.relate_snapshot(jobs, running)
@@ -37,16 +38,20 @@ def begin_snapshot(
         lifecycle.announce(job)
     _place(running, scheduler)
     for task in running:
+        # 60.2 % of the SUBMIT rows at time 0 name a machine, no later one does.
         hint = task.machine if rng.random() < HINTED else -1
         lifecycle.log.task("SUBMIT", task, hint)
         if workload.profile.has_queue:
             lifecycle.log.task("ENABLE", task)
     for task in waiting:
         lifecycle.log.task("SUBMIT", task)
+    # Alloc instances first: a task must not be running before the place that it runs in.
     for task in sorted(running, key=lambda t: (t.job.host is not None, t.serial)):
+        # Counts as queued: updates and ends planned from here on belong to the first attempt.
         task.attempt = 1
         lifecycle.tasks.begin(task, residual=True)
     for task in waiting:
+        # They wait from the start of the trace on; from time 0 some would be over before it begins.
         lifecycle.tasks.queue(task, TRACE_START)
 
 
@@ -60,6 +65,7 @@ def _draw(workload: Workload) -> tuple[list[Job], list[Task], list[Task]]:
 
 def _place(running: list[Task], scheduler: Scheduler) -> None:
     """Give every task a machine: the largest first, those inside alloc sets last."""
+    # The large ones would find no room after the small ones, and then overfill a machine.
     for task in sorted(running, key=lambda t: (t.job.host is not None, -t.job.cpu, t.serial)):
         task.machine = scheduler.choose(task, insist=True)
         scheduler.add(task)

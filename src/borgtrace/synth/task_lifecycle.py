@@ -49,6 +49,8 @@ class TaskLifecycle:
 
     def queue(self, task: Task, since: int) -> None:
         """Begin a wait: in 2019 eligible at once or held back, else just pending."""
+        # A number of its own for every wait: whatever was planned for an earlier one finds another number and does
+        # nothing, which spares a search through the heap.
         task.attempt += 1
         if self.profile.has_queue:
             self.log.task("QUEUE" if task.job.is_held else "ENABLE", task)
@@ -70,6 +72,7 @@ class TaskLifecycle:
     def _leave(self, task: Task, attempt: int, kind: str) -> None:
         if task.attempt == attempt and task.machine < 0:
             self.end(task, kind, -1)
+        # The task was killed before: the eviction that small traces need is owed to the next one.
         elif kind == "EVICT":
             self.outcomes.owes_eviction = True
 
@@ -87,6 +90,7 @@ class TaskLifecycle:
         if machine < 0 and task.job.host is None and task.job.priority >= self.profile.evicting:
             machine = self._evict_for(task)
         if machine < 0:
+            # Nothing is written: the trace does not show attempts to place a task.
             self.clock.at(self.clock.now + self.outcomes.retry(tries), self._try, task, attempt, tries + 1)
             return
         task.machine = machine
@@ -104,15 +108,18 @@ class TaskLifecycle:
     def begin(self, task: Task, residual: bool = False) -> None:
         """Begin a run on the task's machine; a `residual` one began before the trace."""
         job = task.job
+        # A job's SCHEDULE is the first of any of its tasks (format document of 2011).
         if not job.is_scheduled:
             job.is_scheduled = True
             self.log.job("SCHEDULE", job)
         self.log.task("SCHEDULE", task, task.machine)
         self.log.begin_execution(task)
         seconds, kind = self.outcomes.run(job, residual)
+        # Residual lives were measured from the start of the trace on.
         since = TRACE_START if residual else self.clock.now
         until = since + round(seconds * SECOND)
         self.clock.at(until, self.finish, task, task.attempt, kind)
+        # Decided once, so that a task does not change its usage from run to run.
         if task.attempt <= 1 and not residual:
             use_little(task, since, until)
         if self.outcomes.is_updated(job):
@@ -124,10 +131,12 @@ class TaskLifecycle:
         if task.attempt != attempt or task.machine < 0:
             return
         machine = task.machine
+        # What runs inside ends first, while its place is still there.
         if task.job.is_alloc_set and task.job.guest is not None:
             inside = task.job.guest.tasks[task.index]
             self.finish(inside, inside.attempt, kind)
         self.scheduler.remove(task)
+        # After a kill the last window may run on for some seconds (format document of 2011).
         self.log.end_execution(task, min(self.clock.now + self.outcomes.overrun(), self.clock.end))
         task.machine = -1
         self.end(task, kind, machine if self.outcomes.names_machine(kind) else -1)

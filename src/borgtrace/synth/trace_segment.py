@@ -70,7 +70,7 @@ class TraceSegment:
     start, end
         Its limits, µs; windows that start in [start, end) belong to it.
     executions
-        Executions that overlap it; those still going end at `end`.
+        Executions that overlap it, in the order of their ends; of those still going `end` is after the trace.
     """
 
     number: int

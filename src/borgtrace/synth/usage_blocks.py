@@ -148,6 +148,7 @@ class UsageBlocks:
         """Yield the number of each shard and its rows among `kept`, in the order of their hashes."""
         rows = first + kept
         order = _hashes(self._traits.keys, self.windows.execution[rows], self.windows.start[rows])
+        # The upper half chooses the file, the whole number the place in it.
         shard = (order >> np.uint64(32)) % np.uint64(self.shards)
         for number in range(self.shards):
             mine = np.flatnonzero(shard == number)
@@ -156,6 +157,7 @@ class UsageBlocks:
     def _measure(self, part: slice) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
         w, columns = self.windows, len(self._plan.columns)
         windows = w.execution[part], w.start[part], w.end[part]
+        # 16 bits hold the 11,264 numbers and −1. Rows that are not kept stay undefined and are never read.
         codes = np.empty((len(windows[0]), columns), dtype=np.int16)
         is_kept = np.empty(len(codes), dtype=bool)
         found = (codes, is_kept, self.tally, self.faults)
@@ -195,6 +197,7 @@ def _measure_block(
         for number in range(len(columns)):
             value = line[columns[number]]
             codes[row, number] = -1 if value < 0.0 else number_code(value)
+        # What a reader gets back, not what was measured: the sums must agree to the last bit with the files.
         average, sampled = values[codes[row, tallied[0]]], values[codes[row, tallied[1]]]
         _add(tally, i, average, sampled, values[codes[row, tallied[2]]])
 

@@ -54,5 +54,6 @@ def usage_part(windows: Windows, options: Options) -> UsagePart:
         pieces = {number: stream.close() for number, stream in enumerate(streams)}
     else:
         for number, table in usage_tables(blocks):
+            # One row group a segment and shard: written block by block there would be one for every thousand rows.
             pieces[number] = pa.concat_tables([pieces[number], table]) if number in pieces else table
     return UsagePart(pieces, windows.executions, blocks.tally, dict(zip(FAULTS, map(int, blocks.faults), strict=True)))

@@ -113,6 +113,7 @@ def usage_text(blocks: UsageBlocks, layout: Layout) -> Iterator[tuple[int, NDArr
 @compiled()
 def _times(base: int, count: int) -> Texts:
     """Return the text of every second from `base` on, in µs: a part has few seconds and many rows."""
+    # Three whole words: the longest number has 20 characters.
     text, lengths = np.empty((count, 24), dtype=np.uint8), np.empty(count, dtype=np.int64)
     for i in range(count):
         lengths[i] = put_integer(text[i], 0, (base + i) * SECOND)
@@ -122,6 +123,7 @@ def _times(base: int, count: int) -> Texts:
 @compiled()
 def _identities(ids: NDArray[np.int64], before: Texts) -> Texts:
     """Return the text of the ids of every execution: it is the same in all of its rows."""
+    # Room for 20 characters of each number, and for what the last copy of a whole word writes beyond its text.
     width = (int(before.lengths.sum()) + 21 * len(before.lengths) + 15) // 8 * 8
     text, lengths = np.empty((len(ids), width), dtype=np.uint8), np.empty(len(ids), dtype=np.int64)
     for i in range(len(ids)):

@@ -59,6 +59,7 @@ def windows_of(segment: TraceSegment, machine_ids: NDArray[np.int64]) -> Windows
     first = np.maximum(executions["start"], segment.start // SECOND)
     last = np.minimum(executions["end"], -(-segment.end // SECOND))
     count = np.maximum(-(-last // WINDOW_SECONDS) - first // WINDOW_SECONDS, 0)
+    # An empty run in the middle of a window would count as one.
     count[last <= first] = 0
     offsets = np.concatenate([[0], np.cumsum(count)])
     execution, start, end = _cut(offsets, first, executions["end"].copy())
@@ -72,6 +73,7 @@ def _table(executions: Sequence[Execution], machine_ids: NDArray[np.int64], sinc
     ids = machine_ids.tolist()
     table = np.frombuffer(b"".join([_packed(e, ids[e.machine]) for e in executions if e.usage_end > since]), FIELDS)
     start, end = np.maximum(table["start"], TRACE_START) // SECOND, -(-table["end"] // SECOND)
+    # Sorted before cutting, so that a stable sort by time alone gives the order of the files.
     order = np.lexsort((start, table["instance_index"], table["collection_id"]))
     table = table[order]
     table["start"], table["end"] = start[order], end[order]

@@ -80,6 +80,8 @@ class Tier:
 
     def lasting(self, seconds: float) -> float:
         """Return which share of the tasks alive at the start becomes long and has not failed after `seconds`."""
+        # FINISH is the third outcome. Janus & Rzadca drop tasks that fail, so only finished ones and those that still
+        # run count as long tasks.
         finished = self.residual_outcomes.shares[0][2]
         ended = max(self.residual.below(seconds) - self.residual.below(_LONG), 0.0)
         return 1.0 - self.residual.below(max(seconds, _LONG)) + finished * ended
