@@ -19,6 +19,7 @@ from borgtrace.schema import TRACE_TABLES, Absent, Column, Table
 from borgtrace.schema.dialects.google2019 import DEDICATED_MACHINE, GOOGLE_2019
 
 PROJECT = "google.com:google-cluster-data"
+# BigQuery has one size of integer and of float each; the narrower types of the store fit in them.
 _TYPES = {
     "int64": "INT64",
     "int32": "INT64",
@@ -74,6 +75,7 @@ def view_sql(table: Table, cell: str) -> str:
     raw = "instance_events" if table.name == "instance_constraints" else table.name
     source = f"FROM `{PROJECT}.clusterdata_2019_{cell}.{raw}` AS raw"
     if raw != table.name:
+        # A cross join drops events without constraints, as ingest does.
         source += " CROSS JOIN UNNEST(raw.constraint) AS item WITH OFFSET AS position"
     return f"SELECT\n{values}\n{source}"
 
@@ -122,8 +124,10 @@ def _value(table: Table, column: Column) -> str:
     path = _path(source)
     if column.enum:
         return _named(column, path)
+    # Not for machine tables: there the machine is the key, and a constant for "none" would leave a row without one.
     if column.name in GOOGLE_2019.none and table.name.startswith(("collection", "instance")):
         return _nulled(path, GOOGLE_2019.none[column.name])
+    # A flag that is left out means false, as in protocol buffers.
     if column.type == "bool" and not column.nullable:
         return f"COALESCE({path}, FALSE)"
     return path

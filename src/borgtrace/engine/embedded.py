@@ -61,10 +61,13 @@ def raw_connection(
     (1,)
     """
     config: dict[str, str | bool | int | float | list[str]] = {
+        # In bytes: `parse_memory` has decided what the unit means, for Spark in the same way.
         "memory_limit": f"{parse_memory(memory)}B",
         "temp_directory": str(temp_directory or _spill_directory()),
         "preserve_insertion_order": preserve_insertion_order,
+        # Nothing is fetched from the network behind the user's back.
         "autoinstall_known_extensions": False,
+        # A name in SQL is a table, never a Python variable that happens to be called so.
         "python_enable_replacements": False,
     }
     if threads is not None:
@@ -100,6 +103,7 @@ def select_sql(table: Table, paths: Sequence[str | Path], replaced: Mapping[str,
     """
     names = stored_names(table, paths) if paths else {}
     held = {column: f'"{stored}"' for column, stored in names.items() if stored} | dict(replaced or {})
+    # Cast always: NULL, which stands for a column that the files lack, has no type of its own.
     values = ", ".join(
         f'CAST({held.get(column.name, "NULL")} AS {SQL_TYPES[column.type]}) AS "{column.name}"'
         for column in table.columns
@@ -125,6 +129,7 @@ def files_sql(paths: Sequence[str | Path], *, numbered: bool = False) -> str:
     "read_parquet(['it''s.parquet'], hive_partitioning = false)"
     """
     listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
+    # Otherwise a store below a folder called ``cell=a`` would gain a column ``cell``.
     return f"read_parquet([{listed}], hive_partitioning = false{', file_row_number = true' * numbered})"
 
 

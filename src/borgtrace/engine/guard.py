@@ -24,6 +24,7 @@ from borgtrace.schema import Table
 _ONLY = "only a query can be answered"
 _NAMES = "every table and column: borgtrace info --schema"
 _PIVOT = "list the values: PIVOT instance_events ON type IN ('EVICT', 'FAIL') USING count(*)"
+# Allowed rather than forbidden kinds: a version of DuckDB that learns a new statement does not open a hole.
 _QUERY_NODES = frozenset({"SELECT_NODE", "SET_OPERATION_NODE", "RECURSIVE_CTE_NODE", "CTE_NODE"})
 
 TABLE_FUNCTIONS = frozenset(
@@ -92,10 +93,12 @@ def open_store(
             con.execute(view_sql(table, paths, table.name, "VIEW"))
     except (duckdb.Error, OSError, pa.ArrowInvalid) as error:
         raise EngineError(str(root), "the store cannot be read", got=first_line(error)) from error
+    # The slash at the end keeps out a neighbour whose name only begins like the store's.
     directory = f"{root.resolve()}/".replace("'", "''")
     con.execute(f"SET allowed_directories = ['{directory}']")
     con.execute("SET autoload_known_extensions = false")
     con.execute("SET enable_external_access = false")
+    # Last: afterwards no setting can be changed, those above included.
     con.execute("SET lock_configuration = true")
     return con
 
@@ -112,6 +115,7 @@ def query(con: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     """
     with refusals():
         check(con, sql)
+        # A cursor of its own, so that a stream that is still being read is not cut off.
         answer = con.cursor().sql(sql).to_arrow_table()
     return answer.combine_chunks()
 
@@ -147,12 +151,14 @@ def check(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     if len(kinds) != 1:
         got = f"{len(kinds)} statements"
         raise UsageError("query", "not one statement", expected="one SELECT", got=got, way_out=_ONLY)
+    # DuckDB writes such a PIVOT as two statements, the first of which makes a type.
     if kinds[0] == "MULTI":
         raise UsageError(
             "query", "PIVOT without its values", expected="one SELECT", got="several statements", way_out=_PIVOT
         )
     if kinds[0] != "SELECT":
         raise UsageError("query", "not a SELECT", expected="one SELECT", got=kinds[0], way_out=_ONLY)
+    # A SELECT may still hold a writing CTE or a table function that reaches elsewhere.
     for node in _nodes(_parse_tree(con, sql)):
         _check_node(node)
 
@@ -176,6 +182,7 @@ def _refusal(line: str, *more: str) -> BorgtraceError:
         way_out = "give more with --memory, or ask for less at once"
         return EngineError("query", "memory exhausted", got=line, way_out=way_out)
     if line.startswith(("Binder Error", "Catalog Error")):
+        # DuckDB's own suggestions are worth keeping; the lines that repeat the query are not.
         near = [text for text in more if text.startswith(("Candidate bindings", "Did you mean"))]
         return UsageError("query", line, way_out="; ".join([*near, _NAMES]))
     return UsageError("query", line)
@@ -208,6 +215,7 @@ def _check_node(node: Mapping[str, Any]) -> None:
         got = kind.removesuffix("_NODE").removesuffix("_QUERY")
         raise UsageError("query", "part of it writes", expected="SELECT only", got=got, way_out=_ONLY)
     if kind == "TABLE_FUNCTION":
+        # SQL names are the same in any case, and quoting hides none: "ARROW_SCAN" is arrow_scan.
         name = str(node["function"]["function_name"]).lower()
         if name not in TABLE_FUNCTIONS:
             allowed = ", ".join(sorted(TABLE_FUNCTIONS))

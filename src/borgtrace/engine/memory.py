@@ -26,6 +26,7 @@ def parse_memory(text: str) -> int:
     amount = 0
     if match:
         number, letter, is_binary = match.groups()
+        # GB is 1000³ and GiB 1024³: the position in " KMGT" is the power.
         amount = int(float(number) * (1024 if is_binary else 1000) ** " KMGT".index((letter or " ").upper()))
     if amount <= 0:
         raise UsageError(

@@ -50,10 +50,12 @@ def map_processes(
     StoreError
         A worker was killed.
     """
+    # No process to start, and errors keep their own traceback.
     if workers == 1:
         yield from map(function, items)
         return
     kind = "generator" if ordered else "generator_unordered"
+    # Items are large (whole files): handed out one at a time, so that no worker waits behind another's batch.
     pool = Parallel(n_jobs=workers, return_as=kind, batch_size=1, pre_dispatch="2*n_jobs")
     try:
         yield from pool(delayed(_call)(function, item, os.getpid()) for item in items)
@@ -64,6 +66,7 @@ def map_processes(
 
 
 def _call(function: Callable[[Item], Result], item: Item, parent: int) -> Result:
+    # In the worker and at its first item: loky offers no hook for its start.  `cache` makes it one thread a worker.
     _end_with(parent)
     return function(item)
 
@@ -75,6 +78,8 @@ def _end_with(parent: int) -> None:
 
 
 def _watch(parent: int) -> None:
+    # A process whose parent has died is given another parent.
     while os.getppid() == parent:
         time.sleep(_HEARTBEAT)
+    # Not sys.exit, which ends a thread only.
     os._exit(1)

@@ -64,6 +64,7 @@ def connect(url: str = "local[2]", memory: str = "4GB", temp_directory: Path | N
     for key, value in (_configuration(url, memory, temp_directory) | conf).items():
         builder = builder.config(key.replace("__", "."), value)
     session = _start(builder.master(url).appName("borgtrace"), url)
+    # Spark's warnings about the host would drown what the command itself says.
     session.sparkContext.setLogLevel("ERROR")
     return ibis.pyspark.connect(session)
 
@@ -84,6 +85,7 @@ def read_table(con: Backend, table: Table, paths: Sequence[str], *, name: str | 
             names = stored_names(table, paths)
             stored = ibis.schema({names[name] or name: dtype for name, dtype in schema.items()})
             frame = session.read.schema(PySparkSchema.from_ibis(stored)).parquet(*map(_location, paths))
+            # By position: the schema above was written in the order of the declared columns.
             frame = frame.toDF(*schema.names)
         else:
             frame = session.createDataFrame([], PySparkSchema.from_ibis(schema))
@@ -113,12 +115,15 @@ def frame_to_arrow(frame: Any) -> pa.Table:
 
 def _configuration(url: str, memory: str, temp_directory: Path | None) -> dict[str, str]:
     directory = temp_directory or Path(tempfile.gettempdir())
+    # Spark refuses to start a driver with less than 450 MB.
     megabytes = f"{max(parse_memory(memory) // 2**20, 512)}m"
     shared = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": str(directory),
+        # Otherwise Spark makes a folder ``spark-warehouse`` wherever the user happens to stand.
         "spark.sql.warehouse.dir": str(directory / "borgtrace-spark-warehouse"),
+        # By default a session takes the machine's own zone, and with it results would depend on where it runs.
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.parquet.enableVectorizedReader": "true",
@@ -127,8 +132,10 @@ def _configuration(url: str, memory: str, temp_directory: Path | None) -> dict[s
         return shared | {"spark.executor.memory": megabytes}
     return shared | {
         "spark.driver.memory": megabytes,
+        # A laptop's own host name often resolves to nothing, or to a network that is not up.
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
+        # Spark's 200 are meant for clusters; on a few threads most of them would be empty.
         "spark.sql.shuffle.partitions": str(2 * _local_threads(url)),
     }
 

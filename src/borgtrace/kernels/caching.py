@@ -23,6 +23,7 @@ def keep_on_disk(dispatcher: Any) -> None:
 
     Where neither can be written to, it is compiled anew in each process.
     """
+    # Numba's own `cache=True` builds the cache inside njit and leaves no way to add to its key.
     try:
         dispatcher._cache = _Cache(dispatcher.py_func)
     except RuntimeError:  # Numba found no place
@@ -30,6 +31,7 @@ def keep_on_disk(dispatcher: Any) -> None:
 
 
 class _Cache(FunctionCache):
+    # Taken when Numba first compiles the function: by then all names that it uses are defined.
     @cached_property
     def _digest(self) -> str:
         return digest_of(self._py_func)
@@ -50,12 +52,14 @@ def digest_of(function: Callable[..., Any]) -> str:
     """
     digest = hashlib.sha256()
     pending: list[Any] = [function]
+    # Functions may call each other in a circle.
     seen: set[int] = set()
     while pending:
         value = _python_function(pending.pop())
         if isinstance(value, FunctionType):
             if id(value) not in seen:
                 seen.add(id(value))
+                # The docstring is a constant of the bytecode, but changes no machine code.
                 pending += _references(value)
                 digest.update(_code(value.__code__, value.__doc__).encode())
         else:
@@ -73,6 +77,7 @@ def _references(function: FunctionType) -> Iterator[Any]:
     for name in _names(function.__code__):
         if name in function.__globals__:
             value = function.__globals__[name]
+            # What a function takes from a module by attribute is not seen here, and an edit of it would go unnoticed.
             if isinstance(value, ModuleType) and value.__name__.startswith("borgtrace"):
                 raise TypeError(f"{function.__qualname__} uses the module {name}: import the names that it needs")
             yield value
@@ -81,6 +86,7 @@ def _references(function: FunctionType) -> Iterator[Any]:
 
 
 def _names(code: CodeType) -> list[str]:
+    # The bodies of comprehensions and inner functions are constants of the outer one and name globals of their own.
     inner = (const for const in code.co_consts if isinstance(const, CodeType))
     return [*code.co_names, *(name for each in inner for name in _names(each))]
 
@@ -97,6 +103,7 @@ def _text(value: Any) -> str:
         return f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
     if isinstance(value, tuple | list):
         return f"{type(value).__name__}({', '.join(map(_text, value))})"
+    # Sorted, since the order of a set changes with every process (hash seeds of texts).
     if isinstance(value, frozenset | set):
         return f"set({', '.join(sorted(map(_text, value)))})"
     if hasattr(value, "__name__"):

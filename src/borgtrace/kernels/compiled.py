@@ -46,6 +46,7 @@ def compiled(
     inlining = "always" if inline else "never"
 
     def compile_(function: Function) -> Function:
+        # `nogil`, since joblib's threads run the same kernel side by side on different rows.
         dispatcher = numba.njit(nogil=True, parallel=parallel, inline=inlining, error_model=model, _nrt=makes_arrays)(
             function
         )
@@ -53,6 +54,7 @@ def compiled(
             keep_on_disk(dispatcher)
         if signature is not None:
             dispatcher.compile(signature)
+            # A call with other types is then an error rather than a second, slow compilation.
             dispatcher.disable_compile()
         return dispatcher
 

@@ -18,6 +18,7 @@ GOLDEN: Final = np.uint64(0x9E3779B97F4A7C15)
 """2⁶⁴ divided by the golden ratio, made odd: its multiples visit all 64-bit numbers, evenly spread."""
 MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
 MIX_2: Final = np.uint64(0x94D049BB133111EB)
+# Shifts as uint64 too: Numba makes uint64 with int64 a float64, which loses the low bits.
 _S27, _S30, _S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 
 
@@ -39,6 +40,7 @@ def hashed(key: np.uint64, counter: np.uint64) -> np.uint64:
 def _mixed(seed: np.uint64, collection: Keys, instance: Keys, keys: Keys) -> None:
     one = np.uint64(1)
     for i in range(keys.size):
+        # One inside the other rather than added, so that the tasks (1, 2) and (2, 1) get different keys.
         keys[i] = hashed(hashed(hashed(seed, one) ^ collection[i], one) ^ instance[i], one)
 
 
@@ -63,5 +65,6 @@ def task_keys(seed: int, collection_id: NDArray[np.int64], instance_index: NDArr
     True
     """
     keys = np.empty(len(collection_id), np.uint64)
+    # Python's `%` is never negative, so a seed of −1 is as good as any.
     _mixed(np.uint64(seed % 2**64), collection_id.astype(np.uint64), instance_index.astype(np.uint64), keys)
     return keys

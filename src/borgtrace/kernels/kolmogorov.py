@@ -26,6 +26,7 @@ def ks_steps(a: NDArray[np.float32], b: NDArray[np.float32]) -> int:
     """
     i = j = largest = 0
     while i < a.size and j < b.size:
+        # All values equal to `value` are passed in both samples before the gap is taken: ties are no gap.
         value = min(a[i], b[j])
         while i < a.size and a[i] == value:
             i += 1
@@ -47,6 +48,7 @@ def ks_p_value(n: int, steps: int) -> float:
     """
     if steps <= 0:
         return 1.0
+    # Integers of any size: the terms alternate and nearly cancel, which floats would not survive.
     terms = ((-1) ** (j + 1) * comb(2 * n, n + j * steps) for j in range(1, n // steps + 1))
     return float(2 * sum(terms) / comb(2 * n, n))
 
@@ -71,14 +73,18 @@ def window_pairs(
     steps
         int64 (n,), filled; −1 where a task has fewer than two windows.
     """
+    # Each iteration writes steps[i] alone, so threads share nothing and their number does not matter.
     for i in numba.prange(keys.size):
         row = values[offsets[i] : offsets[i + 1]]
         windows = row.size // spacing
         steps[i] = -1
         if windows >= 2:
+            # The upper 32 bits times the number of windows, shifted back: a draw without a division.
             first = np.int64(((hashed(keys[i], np.uint64(1)) >> _S32) * np.uint64(windows)) >> _S32)
             second = np.int64(((hashed(keys[i], np.uint64(2)) >> _S32) * np.uint64(windows - 1)) >> _S32)
+            # Drawn from one fewer and moved past the first: every other window is equally likely, without a retry.
             second += second >= first
+            # `np.sort` copies: `values` may be a memory map that is open read-only.
             a = np.sort(row[first * spacing : first * spacing + length])
             b = np.sort(row[second * spacing : second * spacing + length])
             steps[i] = ks_steps(a, b)

@@ -27,6 +27,7 @@ def load_word(_typing: Any, text: Any, at: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
         place = builder.gep(array.data, [arguments[1]])
+        # align=1: a field begins anywhere, and the default would promise LLVM an address divisible by eight.
         return builder.load(builder.bitcast(place, ir.IntType(64).as_pointer()), align=1)
 
     return types.uint64(text, at), generate
@@ -35,6 +36,7 @@ def load_word(_typing: Any, text: Any, at: Any) -> Any:
 @intrinsic
 def _trailing_zeros(_typing: Any, _word: Any) -> Any:
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        # 0: a word without any bit set is defined too and gives 64, hence eight digits in `count_digits`.
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))
 
     return types.uint64(types.uint64), generate
@@ -43,6 +45,8 @@ def _trailing_zeros(_typing: Any, _word: Any) -> Any:
 @compiled(inline=True)
 def count_digits(word: np.uint64) -> int:
     """Count the decimal digits a word of text begins with, 0 to 8."""
+    # A digit is now 0 to 9.  Adding 0x76 carries any larger value into its byte's top bit; `| values` keeps those that
+    # had it before (not ASCII).  What spills into the next byte does no harm: only the first byte found counts.
     values = word ^ _ZEROS
     others = ((values + _NOT_DIGIT) | values) & _TOP_BITS
     return np.int64(_trailing_zeros(others) // _8)  # type: ignore[return-value]
@@ -55,6 +59,8 @@ def read_digits(word: np.uint64, digits: int) -> np.uint64:
     Pairs, then fours, then all eight are combined by one multiplication each (Lemire, "Quickly parsing
     eight digits", 2018).
     """
+    # The first letter is the lowest byte: shifting up puts zeros where the missing leading digits would be.
+    # A shift by 64 is undefined, hence at least one digit.
     values = (word ^ _ZEROS) << (_64 - np.uint64(digits) * _8)
     pairs = values * _10 + (values >> _8)
     high = (pairs & _BYTES_0_AND_4) * _100_AND_MILLION

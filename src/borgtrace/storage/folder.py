@@ -25,8 +25,11 @@ def new_folder(out: Path) -> Iterator[Path]:
     UsageError
         `out` holds something.
     """
+    # The lock lies beside, not inside: the folder must be empty to be renamed over.
     with locked(out.with_name(f".{out.name}.lock"), out):
+        # Under the lock, so that two processes cannot both find the place free.
         check_free(out)
+        # Nobody else writes here now: what is unfinished is left over.  Names may hold brackets, hence the escape.
         for left in out.parent.glob(f"{glob.escape(out.name)}.*{INCOMPLETE}"):
             remove(left)
         with replacing(out) as incomplete:

@@ -23,10 +23,12 @@ def locked(lock: Path, place: Path) -> Iterator[None]:
     lock.parent.mkdir(parents=True, exist_ok=True)
     descriptor = _hold(lock, place)
     try:
+        # A killed holder leaves its number behind, which may be longer than ours.
         os.ftruncate(descriptor, 0)
         os.write(descriptor, str(os.getpid()).encode())
         yield
     finally:
+        # Removed while still held: whoever opens the file in between finds in `_is_current` that it is gone.
         lock.unlink(missing_ok=True)
         os.close(descriptor)
 
@@ -35,6 +37,7 @@ def _hold(lock: Path, place: Path) -> int:
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
         try:
+            # `flock`, not the file's existence: the system frees it when the holder dies, however it dies.
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             holder = os.read(descriptor, 32).decode() or "unknown"

@@ -43,10 +43,14 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = incomplete_path(path)
+    # Process numbers come round: a draft of this name is from a process that died.
     remove(draft)
     try:
         yield draft
+        # One step for files and for a folder over nothing or over an empty folder; it may not cross file systems,
+        # which is why the draft lies beside its target.
         draft.replace(path)
+    # An interrupt from the keyboard too must leave nothing behind.
     except BaseException:
         remove(draft)
         raise

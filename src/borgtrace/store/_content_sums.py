@@ -18,12 +18,14 @@ _SHIFT, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 @compiled(inline=True)
 def _is_set(bits: Bytes, at: int) -> bool:
     """Whether a value is not NULL; an empty bitmap means that none is."""
+    # Arrow numbers the bits of a byte from the lowest.
     return bits.size == 0 or bool((bits[at >> 3] >> (at & 7)) & 1)
 
 
 @compiled(inline=True)
 def _word(value: np.generic, bits: np.generic) -> np.uint64:
     """Return the 64 bits of a value: −0 is 0, and one NaN is like another."""
+    # Equal values must give equal digests, and −0.0 == 0.0 though their bits differ.
     if value == 0:
         return _ZERO
     return np.uint64(bits) if value == value else _NAN  # noqa: PLR0124 (only NaN differs from itself)
@@ -53,11 +55,14 @@ def add_values(values: Values, bits: Values, valid: Bytes, offset: int, row: int
     A value adds a hash of itself and its row, and a product of that hash's halves.  Additions commute, so
     blocks of rows may be summed in any order, by anyone; NULL adds nothing.
     """
+    # In local variables, which stay in registers: a write to the array in each round would go to memory.
     low, high = sums[0], sums[1]
     for i in range(values.size):
         if _is_set(valid, offset + i):
+            # The row plus one, so that row 0 is no zero factor; the place and the value are mixed as one word.
             z = finalized((np.uint64(row + i) + _ONE) * GOLDEN ^ _word(values[i], bits[i]))
             low += z
+            # A second sum that is not a multiple of the first: both together are 128 bits.
             high += (z >> _SHIFT) * (z & _LOW)
     sums[0], sums[1] = low, high
 
@@ -91,10 +96,12 @@ def add_lists(
     for i in range(starts.size - 1):
         if _is_set(valid, offset + i):
             place = (np.uint64(row + i) + _ONE) * GOLDEN
+            # The length counts as a value: NULL, an empty list and where one list ends and the next begins all differ.
             z = finalized(place ^ np.uint64(starts[i + 1] - starts[i]))
             low += z
             high += (z >> _SHIFT) * (z & _LOW)
             for k in range(starts[i], starts[i + 1]):
+                # Another place for each position, far from those of other rows: [1, 2] is not [2, 1].
                 place += MIX_2
                 if _is_set(valid_items, offset_items + k):
                     z = finalized(place ^ _word(values[k], bits[k]))
@@ -120,5 +127,6 @@ def hash_texts(starts: NDArray[np.int32], text: Bytes, words: Words) -> None:
         word = np.uint64(starts[i + 1] - starts[i])
         for k in range(starts[i], starts[i + 1]):
             word = (word ^ np.uint64(text[k])) * GOLDEN
+            # A multiplication carries upwards only: this brings the high bits down again.
             word ^= word >> _SHIFT
         words[i] = finalized(word)

@@ -19,6 +19,7 @@ def find_row(collections: Longs, instances: npt.NDArray[np.int32], collection: i
     >>> find_row(np.array([1, 1, 4]), np.array([0, 2, 0], np.int32), 1, 2)
     1
     """
+    # By hand: np.searchsorted looks for one key, and the index is sorted by two columns.
     low, high = 0, len(collections)
     while low < high:
         middle = (low + high) // 2
@@ -68,6 +69,7 @@ def gather_runs(values: npt.NDArray[np.generic], starts: Longs, offsets: Longs) 
     [6.0, 7.0, 1.0]
     """
     result = np.empty(offsets[-1], values.dtype)
+    # Loops rather than slices: most runs are a few rows, and a slice costs more than copying them.
     for run in range(len(starts)):
         for i in range(offsets[run + 1] - offsets[run]):
             result[offsets[run] + i] = values[starts[run] + i]

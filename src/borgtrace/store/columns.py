@@ -32,6 +32,7 @@ def add_array(layout: Layout, column: str) -> None:
     path = layout.array(column)
     try:
         with replacing(path) as draft:
+            # float32 like the Parquet column, and written block by block: the whole column need not fit in memory.
             array = np.lib.format.open_memmap(draft, mode="w+", dtype=np.float32, shape=(rows,))
             for at, block in column_blocks(layout, column):
                 array[at : at + len(block)] = block
@@ -51,12 +52,14 @@ def column_blocks(layout: Layout, column: str) -> Iterator[tuple[int, np.ndarray
     stored = stored_names(TABLES["instance_usage"], parts)[column] if parts else None
     for part in parts:
         for batch in pq.ParquetFile(part).iter_batches(1 << 20, columns=[stored] if stored else []):
+            # A store of an earlier version may lack the column; batches without columns still count the rows.
             yield row, as_floats(batch.column(0) if stored else pa.nulls(batch.num_rows))
             row += batch.num_rows
 
 
 def as_floats(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """Return a numeric column as contiguous float32, NaN for NULL."""
+    # NumPy has no NULL; NaN is free for it, since ingest refuses NaN and infinity.
     filled = pc.fill_null(pc.cast(column, pa.float32()), np.float32(np.nan))
     return np.ascontiguousarray(
         filled.to_numpy(zero_copy_only=False) if isinstance(filled, pa.Array) else filled.to_numpy()

@@ -28,6 +28,7 @@ def lacking_columns(layout: Layout, schema: str, format_version: str) -> tuple[s
     StoreError
         When a column has been removed, has another type, or is a key column that the store lacks.
     """
+    # The usual case: no file is opened.
     if schema == schema_digest(TABLES.values()):
         return ()
     is_newer = _minor(format_version) > _minor(FORMAT_VERSION)
@@ -48,6 +49,7 @@ def lacking_columns(layout: Layout, schema: str, format_version: str) -> tuple[s
 
 def _stored(layout: Layout) -> Iterator[tuple[Table, dict[str, str]]]:
     for name, table in TABLES.items():
+        # One version wrote all files of a table, so the first one speaks for them.
         for part in layout.parts(name)[:1]:
             try:
                 yield table, stored_types(part)

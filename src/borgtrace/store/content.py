@@ -69,17 +69,21 @@ def store_digest(tables: Mapping[str, str]) -> str:
 def table_digest(table: Table, parts: Sequence[Path], threads: int = 1) -> str:
     """Return the content digest of a table, from its files in order; empty where it has no rows."""
     pieces = list(_pieces(parts))
+    # Threads suffice: Arrow's decoding and our kernels release the GIL.
     pool = Parallel(threads, backend="threading", batch_size=1)
     total: Sums = {}
     for found in pool(delayed(_sum_piece)(table, piece) for piece in pieces):
         for name, sums in found.items():
+            # uint64 wraps round, which is what a sum modulo 2⁶⁴ needs.
             total[name] = total.get(name, np.zeros(2, np.uint64)) + sums
     rows = sum(piece.rows for piece in pieces)
     return _combine(table, rows, total) if rows else ""
 
 
 def _combine(table: Table, rows: int, total: Sums) -> str:
+    # The number of rows first: trailing rows that are NULL in every column add nothing to the sums.
     digest = hashlib.sha256(rows.to_bytes(8, "big"))
+    # By number, not by name: a renamed column keeps its number, and with it the digest.
     numbered = sorted((column_number(table.name, name), tuple(sums.tolist())) for name, sums in total.items())
     for number, sums in numbered:
         if any(sums):
@@ -121,11 +125,13 @@ def _sum_piece(table: Table, piece: _Piece) -> Sums:
     """Sum the declared columns of one row group."""
     chunks = piece.chunks()
     names = ((name, stored) for name in table.names for stored in all_names(table.name, name))
+    # A column NULL throughout is left out as one that the files lack is: both add nothing.
     held = {name: stored for name, stored in names if stored in chunks and not _is_null(chunks[stored])}
     total = {name: np.zeros(2, np.uint64) for name in held}
     texts = [stored for stored in held.values() if _is_dictionary(chunks[stored])]
     row = piece.first
     with pq.ParquetFile(piece.path, metadata=piece.file, read_dictionary=texts) as file:
+        # `use_threads=False`: the row groups are already spread over threads.
         for batch in file.iter_batches(BATCH, [piece.group], list(held.values()), use_threads=False):
             for name, stored in held.items():
                 _add(batch.column(stored), row, total[name])
@@ -160,6 +166,7 @@ def _add(column: pa.Array, row: int, sums: npt.NDArray[np.uint64]) -> None:
         flat = _flat(column)
         add_values(flat.values, flat.bits, flat.valid, flat.offset, row, sums)
         return
+    # Offsets of a sliced array begin at its own offset, and point into the unsliced elements.
     starts = _buffer(column, 1, np.int32)[column.offset : column.offset + len(column) + 1]
     items = _flat(column.values)
     add_lists(starts, _validity(column), column.offset, items.values, items.bits, items.valid, items.offset, row, sums)
@@ -183,6 +190,7 @@ def _hashed(column: pa.Array) -> pa.Array:
     words = np.empty(len(texts), np.uint64)
     starts = _buffer(texts, 1, np.int32)[texts.offset : texts.offset + len(texts) + 1]
     hash_texts(starts, _buffer(texts, 2, np.uint8), words)
+    # `take` carries the NULLs of the indices over: a missing text stays missing.
     return pa.array(words.view(np.int64)).take(encoded.indices)
 
 

@@ -68,6 +68,7 @@ class Layout:
 
     def parts(self, name: str) -> list[Path]:
         """Parquet files of a table, in order; empty where there is none."""
+        # Names have five digits, so that the order of the names is the order of the rows.
         return sorted(self.table(name).glob("part-*.parquet"))
 
     def array(self, column: str) -> Path:

@@ -38,6 +38,7 @@ def capacity_at(store: Store, machine: int, time: int | None = None) -> Capacity
     until = "true" if time is None else f"time <= {time}"
     rows = store.sql(
         f"SELECT type, cpu_capacity, memory_capacity, platform_id FROM machine_events "
+        # Two events of one machine may share a microsecond: the later row of the file is the later event.
         f"WHERE machine_id = {machine} AND {until} ORDER BY time DESC, source_part DESC, source_row DESC LIMIT 1"
     ).to_pylist()
     if not rows:
@@ -48,6 +49,7 @@ def capacity_at(store: Store, machine: int, time: int | None = None) -> Capacity
             way_out='list some: borgtrace sql STORE "select distinct machine_id from machine_events limit 9"',
         )
     row = rows[0]
+    # UPDATE and ADD both leave the machine up; only REMOVE takes it away.
     return Capacity(row["type"] != "REMOVE", row["cpu_capacity"], row["memory_capacity"], row["platform_id"])
 
 
@@ -58,6 +60,8 @@ def running_on(store: Store, machine: int, time: int) -> pa.Table:
     usage of the window that covers `time` (NULL where none does).  An instance runs from its
     SCHEDULE on this machine until its next terminal event.
     """
+    # A full join: where SCHEDULE records are missing (under 0.05 % in 2011) usage alone shows that a task ran, and a
+    # task between two windows is shown by its events alone.
     return store.sql(f"""
         WITH here AS (
             SELECT collection_id, instance_index, type, time, machine_id, source_part, source_row,
@@ -94,6 +98,7 @@ def hourly_load(store: Store, machine: int) -> pa.Table:
     Columns: hour (from 0), n_tasks, cpu, memory.  Windows are weighted by the time they cover;
     tasks inside an alloc are counted, the alloc's own rows are not.
     """
+    # Only jobs: the usage of an alloc instance contains that of the tasks inside it and would count twice.
     return store.sql(f"""
         SELECT start_time // {HOUR} AS hour, count(DISTINCT (collection_id, instance_index)) AS n_tasks,
                sum(average_cpu * (end_time - start_time)) / {HOUR} AS cpu,

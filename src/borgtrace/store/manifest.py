@@ -105,7 +105,9 @@ class Manifest:
         """Return the manifest as indented JSON."""
         data = asdict(self)
         for item in (data, *data["sources"]):
+            # What a later version wrote goes back to the level it came from.
             item.update(item.pop("unknown"))
+        # Sorted, so that two manifests can be compared as texts.
         return json.dumps(data, indent=1, sort_keys=True) + "\n"
 
     def write(self, path: Path) -> None:
@@ -115,6 +117,7 @@ class Manifest:
 
 def entry_from(data: dict[str, Any]) -> SourceEntry:
     """Rebuild a ledger entry from its JSON."""
+    # JSON has no tuples, and an entry has to compare equal after it was read back.
     return _known(SourceEntry, {**data, "columns": tuple(data.get("columns", ()))})
 
 
@@ -160,6 +163,7 @@ def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
         )
     data["sources"] = tuple(entry_from(entry) for entry in data["sources"])
     data["notes"] = tuple(data.get("notes", ()))
+    # JSON sorted them by name: back into the order in which tables are declared, which is the order people see.
     data["tables"] = {name: data["tables"][name] for name in TABLES if name in data["tables"]}
     manifest = _known(Manifest, data)
     lacking_columns(Layout(root), manifest.schema, manifest.format_version)  # refuses what cannot be read

@@ -50,6 +50,7 @@ def open(path: str | Path, *, memory: str = "4GB") -> Store:
     store = Store(Path(path), read_manifest(Path(path)), memory)
     lacking = lacking_columns(store.layout, store.manifest.schema, store.manifest.format_version)
     if lacking:
+        # stacklevel 2: the line that opened the store.
         warnings.warn(_notice(store, lacking), StoreNotice, stacklevel=2)
     return store
 
@@ -84,6 +85,7 @@ class Store:
     @cached_property
     def tables(self) -> StoreTables:
         """The canonical tables as Ibis tables: ``store.tables.instance_usage``."""
+        # Imported late, here and below: Ibis takes half a second, opening a store milliseconds.
         from borgtrace.store.ibis_tables import StoreTables
 
         return StoreTables(self.layout, self.memory)
@@ -184,12 +186,15 @@ class Store:
         if selection is None:
             return np.arange(len(self._reader.collections))
         if isinstance(selection, str):
+            # Through `sql`, so that the guard judges a selection too: it may come from a stranger.
             rows = self.sql(
+                # `row_number` in key order is the position in the index, whose file has that order.
                 "SELECT r FROM (SELECT *, row_number() OVER (ORDER BY collection_id, instance_index) - 1 AS r "
                 f"FROM tasks) AS tasks WHERE {selection} ORDER BY r"
             )
             return rows.column("r").to_numpy().astype(np.int64)
         if isinstance(selection, np.ndarray) and selection.ndim == 1:
+            # One dimension is positions; two are pairs of ids.
             return selection.astype(np.int64, copy=False)
         return self._reader.rows(np.asarray(selection, np.int64).reshape(-1, 2))
 

@@ -23,12 +23,16 @@ def finish_swap(layout: Layout) -> bool:
         return False
     replacement = layout.next / layout.manifest.name
     if replacement.exists():
+        # First: from here until the new manifest arrives, no reader takes half of each version for a store.
         layout.manifest.unlink(missing_ok=True)
+        # After a crash this loop goes on with what is still in ``next``; what was moved is no longer there.
         for entry in sorted(layout.next.iterdir()):
             if entry != replacement:
                 _replace(layout, entry.name)
         replacement.rename(layout.manifest)
+    # Not rmtree: the folder is empty now, and anything left in it would be a reason to stop.
     layout.next.rmdir()
+    # Only now: until here the staged parts are the only copy of rows that the store does not hold yet.
     shutil.rmtree(layout.staging, ignore_errors=True)
     return True
 

@@ -67,8 +67,10 @@ class TraceReader:
         key = pq.read_table(parts, columns=["collection_id", "instance_index", "first_row", "n_windows"])
         self.collections: npt.NDArray[np.int64] = _numbers(key, "collection_id", np.int64)
         self.instances: npt.NDArray[np.int32] = _numbers(key, "instance_index", np.int32)
+        # One more than tasks, so that a trace is offsets[i] to offsets[i + 1] for the last one too.
         self.offsets = np.append(_numbers(key, "first_row", np.int64), _total_windows(key)).astype(np.int64)
         self.default = {name: self.array(name) for name in DEFAULT_COLUMNS}
+        # A tuple made once: a trace takes a few microseconds, of which each look-up by name would be a part.
         self._slices = tuple(self.default.items())
 
     def array(self, column: str) -> Array:
@@ -83,6 +85,7 @@ class TraceReader:
             if column not in TRACE_COLUMNS:
                 raise UsageError("column", "no such trace column", expected=", ".join(TRACE_COLUMNS), got=repr(column))
             path = self._layout.array(column)
+            # Only the five default columns get an array at ingest: each takes 4 bytes a row.
             if not path.exists():
                 add_array(self._layout, column)
             self._arrays[column] = _map(path)
@@ -125,6 +128,7 @@ class TraceReader:
         starts, ends = self.offsets[rows], self.offsets[rows + 1]
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(ends - starts, out=offsets[1:])
+        # Neighbours in the index are neighbours in the arrays: one slice serves, and nothing is copied.
         if len(rows) and np.array_equal(starts[1:], ends[:-1]):
             flat = {name: self.array(name)[starts[0] : ends[-1]] for name in columns}
         else:
@@ -154,5 +158,7 @@ def _map(path: Path) -> Array:
     try:
         mapped: Array = np.load(path, mmap_mode="r")
     except ValueError:
+        # An empty array cannot be mapped.
         mapped = np.load(path)
+    # A plain array on the same memory: np.memmap runs Python code for every slice.
     return mapped.view(np.ndarray) if mapped.size else np.asarray(mapped)

@@ -67,6 +67,7 @@ def verify(root: Path, progress: Callable[[str], None] = lambda name: None, thre
         progress(name)
         try:
             holds, found = run()
+        # Damage is what is looked for: a file that cannot be read is a finding, and the other checks still run.
         except (OSError, EOFError, ValueError, LookupError, pa.ArrowException) as error:  # damaged files
             holds, found = False, first_line(error)
         checks.append(Check(name, holds, found))
@@ -89,12 +90,15 @@ def _checks(manifest: Manifest, layout: Layout, threads: int) -> Iterator[tuple[
 def _files(manifest: Manifest, layout: Layout, threads: int) -> Finding:
     """Compare files with their digests; arrays that were built on first use have none."""
     tables = [path for name in TABLES for path in layout.parts(name)]
+    # A store of format 1.0: its manifest has one digest over all files.
     if not manifest.files:
         found = digest_1_0(file_digests(tables, threads))
         same = found == manifest.digest
         return same, found if same else f"{found}, the manifest says {manifest.digest}"
+    # Arrays that the manifest lists; others were made on first use and are compared with their column instead.
     known = [path for name in manifest.files if (path := layout.root / name).exists()]
     digests = file_digests(sorted({*tables, *known}), threads)
+    # The symmetric difference finds all three faults at once: changed, missing and unknown files.
     wrong = sorted({name for name, _ in digests.items() ^ manifest.files.items()})
     return not wrong, f"{', '.join(wrong[:3])}: changed, missing or unknown" if wrong else f"{len(digests)} as written"
 
@@ -132,6 +136,7 @@ def _order(table: Table, layout: Layout) -> Finding:
         key = [names[column] for column in table.key]
         for batch in pq.ParquetFile(path).iter_batches(1 << 20, columns=key):
             block = pa.Table.from_batches([batch]).select(key)
+            # The last key of the block before goes along: order must hold across blocks and files.
             joined = block if last is None else pa.concat_tables([last, block])
             fault = _first_fault(joined)
             if fault is not None:
@@ -145,6 +150,7 @@ def _first_fault(keys: pa.Table) -> int | None:
     """Return the first row whose key is not greater than that of the row before."""
     rows = keys.num_rows
     follows = np.zeros(max(rows - 1, 0), bool)
+    # From the last key column to the first: a column decides where it differs, else what was found so far stands.
     for name in reversed(keys.column_names):
         column = keys.column(name).combine_chunks()
         before, after = column.slice(0, rows - 1), column.slice(1)
@@ -159,6 +165,7 @@ def _index(manifest: Manifest, layout: Layout) -> Finding:
     index = pq.read_table(layout.parts("tasks"), columns=["first_row", "n_windows"])
     windows = index.column("n_windows").to_numpy().astype(np.int64)
     first = index.column("first_row").to_numpy()
+    # first_row must be the running sum of n_windows, or a trace would be cut from another task's rows.
     right = np.array_equal(first, np.cumsum(windows) - windows)
     total, expected = int(windows.sum()), manifest.tables.get("instance_usage", 0)
     holds = bool(right) and total == expected
