@@ -23,12 +23,14 @@ from borgtrace.schema import Dialect
 from borgtrace.storage import replacing
 from borgtrace.store.layout import part_name
 
+# A connection has one space of names, and parts of a store (`narrowed`) derive tables of the same name in it.
 _SERIAL = itertools.count()
 
 
 @cache
 def code_version() -> str:
     """Return the version of the code that defines the derived tables: release and digest of its sources."""
+    # A release number alone would let a changed definition read what the old one wrote.
     sources = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         sources.update(path.read_bytes())
@@ -65,6 +67,7 @@ class Cache:
             return hold(derived.build(source, dialect), f"{table.name}_{next(_SERIAL)}")
         if not target.exists():
             _write(con, source, derived, dialect, target)
+        # A large table is a folder of parts, and so is everything that Spark writes.
         paths = sorted(map(str, target.glob("*.parquet"))) if target.is_dir() else [str(target)]
         return read_table(con, table, paths, name=f"{table.name}_{next(_SERIAL)}")
 
@@ -76,8 +79,10 @@ class Cache:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError:  # a read-only store still answers
             return None
+        # A folder that exists already is found by everybody, also by those who may not write to it.
         if not os.access(folder, os.W_OK):
             return None
+        # Spark writes a folder whatever the name; two names keep the engines from replacing each other's table.
         return folder / (f"{name}.spark" if engine == "pyspark" else f"{name}.parquet")
 
 
@@ -88,6 +93,7 @@ def hold(expr: ir.Table, name: str) -> ir.Table:
     """
     con = ibis.get_backend(expr)
     if con.name == "pyspark":
+        # pyspark is an extra: it is imported only where Spark is the engine.
         from borgtrace.engine.spark import spark_session
 
         spark_session(con).sql(con.compile(expr)).cache().createOrReplaceTempView(name)
@@ -123,6 +129,7 @@ def _compute(
     if con.name == "pyspark":
         from borgtrace.engine.spark import spark_session
 
+        # Spark cuts and spills by itself: pieces are for DuckDB.
         query = con.compile(derived.build(source, dialect))
         spark_session(con).sql(query).write.mode("overwrite").parquet(f"file://{target.absolute()}")
         return
@@ -132,6 +139,7 @@ def _compute(
     elif derived.merge is None:
         _copy_parts(con, parts, target)
     else:
+        # Rows of two pieces share keys here (counts per window): the parts are read once more and added up.
         with TemporaryDirectory(dir=target.parent) as folder:
             paths = _copy_parts(con, parts, Path(folder) / "parts")
             _copy(con, derived.merge(read_table(con, derived.table, paths, name=f"parts_{next(_SERIAL)}")), target)

@@ -108,8 +108,10 @@ DERIVED: Mapping[str, Derived] = {
     for derived in (
         Derived(INSTANCE_ATTEMPTS, "instance_events", attempts, is_per_life=True),
         Derived(COLLECTION_ATTEMPTS, "collection_events", attempts, is_per_life=True),
+        # A window holds events of many lives, so that pieces share keys: their counts are added.
         Derived(_transitions("instance_transitions", "instances"), "instance_events", transitions, True, added),
         Derived(_transitions("collection_transitions", "collections"), "collection_events", transitions, True, added),
+        # A level is a sum over all lives: it cannot be built piece by piece.
         Derived(_occupancy("instance_occupancy", "instances"), "instance_attempts", occupancy),
         Derived(_occupancy("collection_occupancy", "collections"), "collection_attempts", occupancy),
     )

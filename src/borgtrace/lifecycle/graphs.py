@@ -35,6 +35,7 @@ _PENDING = ("SUBMIT", "UPDATE_PENDING")
 _RUNNING = ("SCHEDULE", "UPDATE_RUNNING")
 _PENDING_ENDS = ("FAIL", "KILL", "LOST")
 _RUN = (_RUNNING, (*TERMINAL_EVENTS, "UPDATE_RUNNING"))
+# After FINISH too: 9,786 finished tasks were submitted again in the first 19.65 h of 2011.
 _DEAD = (TERMINAL_EVENTS, ("SUBMIT",))
 
 DOCUMENT_2011 = Graph(
@@ -65,6 +66,7 @@ DOCUMENT_2019 = Graph(
     _arrows(
         _BORN,
         (_PENDING, ("QUEUE", "ENABLE", "SCHEDULE", "UPDATE_PENDING", *_PENDING_ENDS)),
+        # What is queued is not eligible for the scheduler until it is enabled: no SCHEDULE here.
         (("QUEUE",), ("ENABLE", "UPDATE_PENDING", *_PENDING_ENDS)),
         (("ENABLE",), ("QUEUE", "SCHEDULE", "UPDATE_PENDING", *_PENDING_ENDS)),
         _RUN,

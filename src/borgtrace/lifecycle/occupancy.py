@@ -29,8 +29,11 @@ def occupancy(attempts: ir.Table, dialect: Dialect | None = None) -> ir.Table:
     What is alive is ``pending + running``, and equals the number of attempts begun minus left: the stock
     identity holds by construction, whatever the history looks like.
     """
+    # It is here because every derived table is built as ``build(table, dialect)``.
     del dialect
+    # A lost SUBMIT hides nothing but its own time: what was queued or enabled was waiting.
     waiting_from = ibis.coalesce(attempts.submit_time, attempts.queue_time, attempts.enable_time)
+    # Where ENABLE is lost, being scheduled or leaving ends the hold.
     held_until = ibis.coalesce(attempts.enable_time, attempts.schedule_time, attempts.left_time)
     placed = attempts.select(
         "queue_time",
@@ -43,6 +46,7 @@ def occupancy(attempts: ir.Table, dialect: Dialect | None = None) -> ir.Table:
     waits, runs = placed.waiting_from.notnull(), placed.schedule_time.notnull()
     changes = ibis.union(
         _change(placed.filter(waits), "waiting_from", pending=1),
+        # What was never seen waiting is not taken off the pending, which else would fall below the truth for ever.
         _change(placed.filter(runs & ~waits), "schedule_time", running=1),
         _change(placed.filter(runs & waits), "schedule_time", pending=-1, running=1),
         _change(placed.filter(runs), "left_time", running=-1),
@@ -52,6 +56,8 @@ def occupancy(attempts: ir.Table, dialect: Dialect | None = None) -> ir.Table:
     )
     states = ("pending", "queued", "running")
     summed = changes.group_by("is_job", "time").aggregate(
+        # DuckDB sums to HUGEINT; four bytes are plenty for the changes of one instant, and the running sum reads them
+        # all.
         **{state: changes[state].sum().cast("int32") for state in states}
     )
     so_far = ibis.cumulative_window(group_by="is_job", order_by="time")

@@ -54,14 +54,18 @@ def in_order(events: ir.Table, key: Sequence[str], dialect: Dialect) -> Ordered:
         return Ordered(events, SOURCE_ORDER)
     position = events.type.cases(*((name, place) for place, name in enumerate(CYCLE)))
     placed = events.mutate(position=position.cast("int32"))
+    # The second SUBMIT of one instant belongs to the second turn round the cycle: an end lies between the two.
     turns = placed.mutate(
         turn=ibis.row_number().over(
             group_by=[*key, "time", _kind(placed)], order_by=["position", "source_part", "source_row"]
         )
     )
+    # Updates leave the state as it is: any number of them fits into the first turn.
     is_update = turns.type.isin(UPDATE_EVENTS)
     ranked = turns.mutate(turn=is_update.ifelse(0, turns.turn).cast("int64"), rank=turns.position)
     order = ("time", "turn", "rank", "source_part", "source_row")
+    # The first pass may enter a tie from a tie that is itself not settled yet; the second enters it from a settled
+    # one.
     for _ in range(2):
         ranked = _rerank(ranked, key, order)
     return Ordered(ranked.drop("position"), order)
@@ -77,10 +81,12 @@ def _rerank(events: ir.Table, key: Sequence[str], order: Sequence[str]) -> ir.Ta
     entry = events.type.cases(*_ENTRY.items(), else_=0).cast("int32")
     life = ibis.window(group_by=list(key), order_by=list(order))
     seen = events.mutate(entry=entry.lag().over(life).fill_null(0), earlier=events.time.lag().over(life))
+    # Only the first event of a tie has the state before the tie behind it; max() skips the NULLs of the others.
     is_first = seen.earlier.isnull() | (seen.earlier < seen.time)
     tie = ibis.window(group_by=[*key, "time"])
     entered = seen.mutate(entry=is_first.ifelse(seen.entry, ibis.null("int32")).max().over(tie))
     size = len(CYCLE)
+    # The remainder of a negative number is negative in SQL, hence the added size.
     return entered.mutate(rank=((entered.position - entered.entry + size) % size).cast("int32")).drop(
         "entry", "earlier"
     )

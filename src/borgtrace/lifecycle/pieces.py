@@ -29,11 +29,13 @@ def pieces(events: ir.Table, size: int = PIECE) -> list[ir.Table]:
     """
     counted = to_arrow(events.group_by("collection_id").aggregate(n=events.count()))
     ids, n = counted["collection_id"].to_numpy(), counted["n"].to_numpy()
+    # An engine returns groups in any order.
     by_id = np.argsort(ids)
     cuts = _cuts(ids[by_id].tolist(), n[by_id].tolist(), size)
     if not cuts:
         return [events]
     id_ = events.collection_id
+    # Ranges, not lists of ids: a store is sorted by collection_id, and a range skips the row groups outside of it.
     inner = [events.filter(id_ >= begin, id_ < end) for begin, end in itertools.pairwise(cuts)]
     return [events.filter(id_ < cuts[0]), *inner, events.filter(id_ >= cuts[-1])]
 

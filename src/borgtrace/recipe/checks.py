@@ -24,6 +24,7 @@ def conform(answer: pa.Table, declared: Table) -> pa.Table:
         With every failure at once: missing and surplus columns, wrong types, NULLs, repeated keys.
     """
     schema = arrow_schema(declared)
+    # Types are compared name by name, which takes every name to be there.
     failures = _name_failures(answer, schema) or _type_failures(answer, schema)
     if failures:
         raise SchemaError(declared.name, "the result is not what its recipe declares: " + "; ".join(failures))
@@ -52,6 +53,7 @@ def table_of(rows: Sequence[Mapping[str, Any]], declared: Table) -> pa.Table:
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     if pa.types.is_floating(field.type):
         return pc.cast(column, field.type, safe=False)
+    # Safe: an integer that does not fit the declared width is an error and not another number.
     return pc.cast(column, field.type)
 
 
@@ -71,6 +73,7 @@ def _type_failures(answer: pa.Table, schema: pa.Schema) -> list[str]:
 
 
 def _convertible(found: pa.DataType, declared: pa.DataType) -> bool:
+    # Enums are dictionaries in a store and plain text once an expression has made them.
     if pa.types.is_dictionary(found):
         found = found.value_type
     kinds = (
@@ -78,6 +81,7 @@ def _convertible(found: pa.DataType, declared: pa.DataType) -> bool:
         pa.types.is_floating,
         lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
     )
+    # A column without a single value has Arrow's type null.
     return found.equals(declared) or pa.types.is_null(found) or any(kind(found) and kind(declared) for kind in kinds)
 
 
@@ -92,6 +96,7 @@ def _null_failures(table: pa.Table) -> list[str]:
 def _key_failures(table: pa.Table, declared: Table) -> list[str]:
     if not declared.key or not table.num_rows:
         return []
+    # Grouping without an aggregate leaves the distinct keys.
     distinct = table.select(declared.key).group_by(list(declared.key)).aggregate([]).num_rows
     repeated = table.num_rows - distinct
     return [f"{repeated} rows repeat the key ({', '.join(declared.key)})"] if repeated else []
@@ -100,4 +105,5 @@ def _key_failures(table: pa.Table, declared: Table) -> list[str]:
 def _sorted(table: pa.Table, declared: Table) -> pa.Table:
     if not declared.key or table.num_rows < 2:
         return table.combine_chunks()
+    # Engines return rows in any order: sorted, the answers of two of them can be compared, and files too.
     return table.sort_by([(name, "ascending") for name in declared.key]).combine_chunks()

@@ -98,9 +98,11 @@ class Claim:
             return self.holds(value)
         if isinstance(self.published, Criterion):
             return self.published.test(value)
+        # A mistake in a recipe, which no user can mend: not one of the package's own errors.
         raise TypeError(f"claim {self.id} has neither a criterion nor a predicate")
 
     def _text(self, value: Any) -> str:
+        # A count under ".4g" would print as 1.235e+06.
         return format(value, self.format) if isinstance(value, float) else str(value)
 
 

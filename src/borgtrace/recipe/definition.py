@@ -50,6 +50,8 @@ class Recipe(Question):
     def time_units(self) -> Mapping[str, int]:
         """Unit, in µs, of each parameter that is a time."""
         signature = inspect.signature(self.compute).parameters
+        # Annotations are evaluated late, so that they are texts here: the name of the type tells the unit, its value
+        # (int) does not.
         units = {name: UNITS_OF_PARAMETERS.get(parameter.annotation) for name, parameter in signature.items()}
         return {name: unit for name, unit in units.items() if unit}
 
@@ -90,11 +92,13 @@ class Recipe(Question):
             answer = self.compute(tables, **self.settings(params))
             if isinstance(answer, ir.Table):
                 tables.fetch(answer)
+        # A plan has no rows: many a question ends at its first test for emptiness, with its stages recorded.
         except NotApplicable:
             pass
         return tables.stages
 
     def _answer(self, tables: Tables, parameters: Mapping[str, Any]) -> pa.Table:
+        # Before anything is computed: an empty table is a reason, not an empty answer.
         tables.require(*self.reads)
         answer = self.compute(tables, **parameters)
         if isinstance(answer, ir.Table):

@@ -110,6 +110,7 @@ class EngineTables(Tables):
             synthetic=opened.manifest.is_synthetic,
             name=str(path),
             digest=opened.digest,
+            # The manifest has counted the rows already: asking whether a table has any costs no scan.
             n_rows=opened.manifest.tables,
             engine=url,
             cache=Cache(path / "cache", opened.digest),
@@ -151,6 +152,7 @@ class EngineTables(Tables):
         chosen = self._choose(predicate)
         collections = chosen.select("collection_id").distinct()
         tables = dict(self._tables)
+        # Tables of machines stay whole: a machine belongs to no task.
         for name in (*_PER_INSTANCE, "collection_events"):
             table = self.canonical(name)
             if name == "collection_events":
@@ -180,12 +182,16 @@ class EngineTables(Tables):
         )
 
     def _choose(self, predicate: str) -> ir.Table:
+        # The name of a table on the engine varies (Spark's carry the digest); the query needs one that it can spell.
         tasks = self.canonical("tasks").alias("tasks_to_choose")
+        # Parentheses refuse what is more than one condition, such as a LIMIT.
         query = f"SELECT collection_id, instance_index FROM tasks_to_choose WHERE ({predicate})"
         try:
+            # Held in memory: every table is filtered by it, and each would run the predicate again.
             return hold(_queried(tasks, query), f"chosen_{sha256(predicate.encode()).hexdigest()[:16]}")
         except BorgtraceError:
             raise
+        # Each engine raises its own class for a wrong predicate.
         except Exception as error:
             reason = str(error).strip().splitlines()[0]
             raise UsageError(

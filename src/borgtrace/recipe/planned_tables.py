@@ -32,6 +32,7 @@ class PlannedTables(Tables):
         """Return an unbound derived table; the stage of its name defines it."""
         if name not in self._derived:
             derived = DERIVED[name]
+            # Recorded before any stage that reads it: the order of the stages is one in which they can run.
             self.stages[name] = derived.build(self[derived.reads], self.dialect)
             self._derived[name] = ibis.table(ibis_schema(derived.table), name=name)
         return self._derived[name]

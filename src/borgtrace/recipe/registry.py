@@ -53,11 +53,13 @@ def collect(packages: tuple[str, ...]) -> dict[str, Question]:
     for package in packages:
         for module in _modules(package):
             recipe = next((getattr(module, name) for name in _CONSTANTS if hasattr(module, name)), None)
+            # A module that only imports another's RECIPE does not declare it.
             if not isinstance(recipe, Question) or recipe.module != module.__name__:
                 continue
             if recipe.name in found:
                 raise UsageError("recipes", f"two modules declare {recipe.name}", got=module.__name__)
             found[recipe.name] = recipe
+    # The order of files says nothing to a reader; places may repeat, names do not.
     return dict(sorted(found.items(), key=lambda item: (item[1].order, item[0])))
 
 

@@ -85,6 +85,7 @@ class Result:
         try:
             answer, reason = conform(compute(), question.result), None
         except NotApplicable as refusal:
+            # The declared columns without rows: files and pages need no case of their own.
             answer, reason = arrow_schema(question.result).empty_table(), str(refusal)
         seconds = time.perf_counter() - start
         findings = tuple(

@@ -45,6 +45,7 @@ class Tables(ABC):
             return self.canonical(name)
         if name in DERIVED:
             return self.derived(name)
+        # AttributeError, which hasattr() and copy() rely on when a name is missing.
         raise AttributeError(f"no table {name}; there are {', '.join((*TABLES, *DERIVED))}")
 
     def __getitem__(self, name: str) -> ir.Table:

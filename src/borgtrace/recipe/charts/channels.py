@@ -86,6 +86,7 @@ def axis(
         Vega-Lite's, as they are: ``scale={"zero": False}``, ``axis={"format": "%"}``, ``legend=None``.
     """
     if order is not None:
+        # Vega-Lite sorts names by the alphabet unless sort is null.
         options["sort"] = None if order == "data" else order
     given = {name: dict(value) for name, value in (("scale", scale), ("axis", axis)) if value is not None}
     return Channel(name, title, type, options={**options, **given})

@@ -50,10 +50,12 @@ def thinned(table: pa.Table, columns: Sequence[str], points: int = 1200) -> pa.T
     if table.num_rows <= points:
         return table
     keep = set()
+    # Each part keeps two ends, and two extremes per column: so many parts make about `points` rows.
     for part in np.array_split(np.arange(table.num_rows), max(points // (2 + 2 * len(columns)), 1)):
         keep |= {int(part[0]), int(part[-1])}
         for column in columns:
             values = table[column].to_numpy().astype(float)[part]
+            # nanargmin() refuses a part without any number.
             if not np.isnan(values).all():
                 keep |= {int(part[np.nanargmin(values)]), int(part[np.nanargmax(values)])}
     return table.take(sorted(keep))

@@ -60,6 +60,8 @@ class Plot:
         self._facets: dict[str, Any] = {}
         self._independent: dict[str, str] = {}
         for name, given in channels.items():
+            # One channel at most is a series: melting twice would multiply the rows. The loop ends here also because
+            # it adds a channel to the mapping it walks over.
             if isinstance(given, Series):
                 self.rows = melted(self.rows, given.columns)
                 channels[name] = given.channel
@@ -118,10 +120,12 @@ class Plot:
         """Return the Altair chart; `height` None leaves it to the number of names on the y axis."""
         import altair as alt
 
+        # Without a height Vega-Lite gives every name its own step.
         size = {"width": width} if height is None else {"width": width, "height": height}
         heading = {"title": title} if title else {}
         layers = [self._layer(number > 0, *layer) for number, layer in enumerate(self._layers)]
         drawn = layers[0] if len(layers) == 1 else alt.layer(*layers)
+        # Data at the top: Altair refuses to facet layers whose data stand at each layer.
         drawn = drawn.properties(**size, data=alt.Data(values=self.rows))
         if self._facets:
             drawn = drawn.facet(**self._facets)
@@ -146,6 +150,7 @@ class Plot:
         encoding = {name: self._encoded(name, item, rows, is_later) for name, item in given.items()}
         tooltip = [] if is_reference else [self._tip(field, rows) for field in dict.fromkeys([*shown, *more])]
         marked: alt.Chart = getattr(chart, f"mark_{mark.kind}")(**mark.style)
+        # A box stands for many rows and has no tooltip of one.
         return marked.encode(**encoding, **({"tooltip": tooltip} if tooltip and mark.kind != "boxplot" else {}))
 
     def _encoded(self, name: str, given: _Given, rows: Rows, is_later: bool) -> Any:
@@ -159,13 +164,16 @@ class Plot:
         type_ = channel.type or _type(channel.field, rows)
         shorthand = f"{channel.field}:{type_}"
         if name in ("x2", "y2"):
+            # The far end of a span has the scale and the title of x or y.
             return getattr(alt, name.upper())(shorthand)
         options = dict(channel.options or {})
         if name in ("xOffset", "yOffset"):
+            # Offsets have neither axis nor legend, and take no title.
             return getattr(alt, name[0].upper() + name[1:])(shorthand, **options)
         colours = channel.colours or (TIER_COLOURS if channel.field == "tier" and name == "color" else {})
         if colours:
             present = {row.get(channel.field) for row in rows}
+            # Only names that occur: else the legend would list the tiers of the other trace too.
             known = [value for value in colours if value in present]
             options["scale"] = alt.Scale(domain=known, range=[colours[value] for value in known])
         if type_ == "N" and name not in ("x", "y", "text", "order", "detail"):
@@ -212,6 +220,7 @@ def axis_title(column: Column, *, with_unit: bool = True) -> str:
     'CPU used'
     """
     text = re.split(r"[;:,(]|\.(?:\s|$)", column.doc)[0].strip()
+    # An abbreviation ("CPU used") keeps its capitals.
     text = text[0].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
     unit = _UNITS.get(column.unit) if with_unit else None
     return f"{text} ({unit})" if unit else text
@@ -225,5 +234,6 @@ def _labels(field: str) -> dict[str, str]:
 def _type(field: str, rows: Rows) -> str:
     """Names are text and flags; everything else, aggregates too, is a number."""
     values = (row.get(field) for row in rows)
+    # An aggregate such as "sum(n)" is no field of a row: it finds nothing and is a number.
     first = next((value for value in values if value is not None), 0)
     return "N" if isinstance(first, str | bool) else "Q"
