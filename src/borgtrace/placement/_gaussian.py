@@ -16,14 +16,17 @@ from borgtrace.kernels.compiled import compiled
 Numbers = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+# A squared comparison and erfc round differently near equality: only what lies clearly outside is passed over.
 _SURE = 1 - 1e-9  # rounding moves the border by far less
 
 
 @compiled(inline=True)
 def fit_bin(room: float, variance: float, target: float) -> float:
     """FitBin of the paper, ρ − (1 − Φ((c − μ) / σ)), from the room c − μ; a sum without variance fits or does not."""
+    # Constant tasks: Φ is a step, and the quotient below would be 0 ÷ 0 for a machine filled exactly.
     if variance <= 0:
         return target if room >= 0 else target - 1
+    # erfc, not 1 − Φ: the calibrated GPA is told targets down to 1e-16, where that difference keeps no digit.
     return target - 0.5 * math.erfc(room / math.sqrt(2 * variance))
 
 
@@ -49,16 +52,20 @@ def gaussian_best_fit(mean: Numbers, variance: Numbers, capacity: float, target:
     int
         Number of bins.
     """
+    # A bin per item is the worst case; entries from m on are not written yet.
     total, spread, m = np.empty(mean.size), np.empty(mean.size), 0
+    # −1 stands for no shortcut: with z below 0 a machine may hold more than its capacity on average.
     border = z * z * _SURE if z > 0 else -1.0
     for i in range(mean.size):
         best, least = -1, np.inf
         for b in range(m):
             room = capacity - total[b] - mean[i]  # in the order of the estimator's own test
             together = spread[b] + variance[i]
+            # Squares instead of roots; the sign of the room is asked before it is lost.
             if border >= 0 and (room < 0 or room * room < border * together):
                 continue
             left = fit_bin(room, together, target)
+            # Strictly less: of equals the bin opened first wins, as in the general loop.
             if 0 <= left < least:
                 best, least = b, left
         if best < 0:

@@ -19,8 +19,10 @@ Index = NDArray[np.int64]
 def _rebalance(  # type: ignore[no-untyped-def]
     slack, other, cuts, add, other_add, items, empty, capacity, parameters, groups, bins, m, max_failures
 ):
+    # Only the last bin is ever tested, so this one state is all that is kept.
     n, target = items.shape[0], m - 1
     state = empty.copy()
+    # Groups are dense from 0; the largest is −1 where no task has one, and an empty array has no largest.
     is_barred = np.zeros(groups.max() + 2 if n else 1, np.bool_)
     first, following = np.full(m, -1, np.int64), np.full(n, -1, np.int64)
     # Linked lists from the back, so that each bin's list runs in the order of arrival.
@@ -34,6 +36,7 @@ def _rebalance(  # type: ignore[no-untyped-def]
         if groups[i] >= 0:
             is_barred[groups[i]] = True
         i = following[i]
+    # `idle` counts emptied bins met in a row: after a whole round of them nothing is left to move.
     moved, failures, b, idle = 0, 0, 0, 0
     while failures < max_failures and idle < target:
         i = first[b]
@@ -41,12 +44,14 @@ def _rebalance(  # type: ignore[no-untyped-def]
             idle += 1
         else:
             idle = 0
+            # A task whose group is already there counts as a failed move, like one that does not fit.
             is_free = groups[i] < 0 or not is_barred[groups[i]]
             if is_free and room_for(slack, other, cuts, state, items[i], capacity, parameters) >= 0:
                 join(add, other_add, cuts, state, items[i])
                 if groups[i] >= 0:
                     is_barred[groups[i]] = True
                 bins[i] = target
+                # Only after a move: the paper tries a bin's *first* task, so one that failed is tried again next round.
                 first[b] = following[i]
                 moved += 1
             else:
@@ -76,12 +81,22 @@ def rebalance(
     ----------
     test
         When an item fits, and what happens when it joins.
+    items
+        float64 (n, w), in the order of arrival.
+    empty
+        float64 (w,): state of an empty machine.
     capacity
-        Of the last bin.
+        float64 (resources,): of the last bin.
+    parameters
+        Handed to the test.
+    groups
+        int64 (n,): as for :func:`borgtrace.placement.machines.place`.
     bins
         int64 (n,): from :func:`borgtrace.placement.machines.place`; changed in place.
     n_bins
         m, the number of bins opened.
+    max_failures
+        Failed moves after which it stops.
 
     Returns
     -------
@@ -90,6 +105,7 @@ def rebalance(
     """
     if n_bins < 2:
         return 0
+    # mypy cannot see the type of a kernel that takes functions.
     return cast(
         int,
         _rebalance(*test.slacks, *test.adds, items, empty, capacity, parameters, groups, bins, n_bins, max_failures),

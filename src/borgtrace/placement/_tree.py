@@ -19,6 +19,7 @@ from borgtrace.placement._gaussian import fit_bin
 Numbers = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+# Pruning must never be stricter than the test itself; a margin too wide only asks a few more bins.
 _MARGIN = 1e-9  # far above the rounding of the bounds, far below any usage
 
 
@@ -31,6 +32,7 @@ def _cannot_fit(node: Numbers, mean: float, variance: float, z: float, limit: fl
     """
     if z < 0:
         return node[2] + mean + z * math.sqrt(variance) > limit
+    # The least mean with the least variance: no bin below is smaller in both.
     if node[0] + mean + z * math.sqrt(node[1] + variance) > limit:
         return True
     grown = z * (math.sqrt(node[3] + variance) - math.sqrt(node[3]))
@@ -42,6 +44,7 @@ def _refresh(tree: Numbers, leaf: int, z: float) -> None:
     """Recompute the ancestors of a leaf that changed."""
     tree[leaf, 2] = tree[leaf, 0] + z * math.sqrt(tree[leaf, 1])
     tree[leaf, 3] = tree[leaf, 1]
+    # To the root without stopping early: a sibling may have become the least of any ancestor.
     node = leaf >> 1
     while node >= 1:
         left, right = tree[2 * node], tree[2 * node + 1]
@@ -61,11 +64,14 @@ def _first_fit(
     node = 1
     while True:
         if not _cannot_fit(tree[node], mean, variance, z, limit):
+            # Left child first, since bins are numbered from the left in the order they were opened.
             if node < leaves:
                 node *= 2
                 continue
+            # Subtracted in the order of the general loop: only then are the packings equal bit for bit.
             if fit_bin(capacity - tree[node, 0] - mean, tree[node, 1] + variance, target) >= 0:
                 return node
+        # A right child is the end of its subtree: climb until there is a sibling on the right.
         while node & 1:
             if node == 1:
                 return -1
@@ -80,6 +86,7 @@ def _doubled(tree: Numbers, leaves: int) -> Numbers:
     """The same bins in a tree of twice as many leaves."""
     bigger = np.empty((4 * leaves, 4))
     bigger[:, :3] = np.inf
+    # A largest variance starts at 0, the least values at infinity: leaves not in use then change no bound.
     bigger[:, 3] = 0.0
     for i in range(leaves):
         bigger[2 * leaves + i] = tree[leaves + i]
@@ -113,7 +120,10 @@ def gaussian_first_fit(mean: Numbers, variance: Numbers, capacity: float, target
     int
         Number of bins.
     """
+    # Doubled when full: the number of bins is unknown, and a leaf per task would mostly go unused.
     leaves, m = 64, 0
+    # Children of node k are 2k and 2k + 1, bin b is leaf leaves + b.  Columns: least mean, least variance, least
+    # size, largest variance.  An infinite mean keeps bins that are not open from being found.
     tree = np.empty((2 * leaves, 4))
     tree[:, :3] = np.inf
     tree[:, 3] = 0.0

@@ -46,8 +46,10 @@ def room_for(slack, other, cuts, state, item, capacity, parameters):  # type: ig
         return slack(state, item, capacity, parameters)
     low, end, n = cuts[0], cuts[1], cuts[2]
     room = slack(state[low:end], item[low:end], capacity[:1], parameters[:n])
+    # The sign decides: where the first test fails, the second one need not be paid for.
     if room < 0:
         return room
+    # The scarcer resource counts, so Best Fit compares machines by what will run out first.
     return min(room, other(state[end:], item[end:], capacity[1:], parameters[n:]))
 
 
@@ -105,6 +107,7 @@ class FitTest:
     @property
     def slacks(self) -> tuple[Slack, Slack, Index]:
         """Arguments of a kernel that tests."""
+        # A kernel takes two functions always; without cuts it never calls the second.
         return self.slack, self.other_slack or self.slack, self.cuts
 
     @property
@@ -113,7 +116,15 @@ class FitTest:
         return self.add, self.other_add or self.add
 
     def room(self, state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-        """Room left if the item joined; negative: it does not fit."""
+        """Room left if the item joined; negative: it does not fit.
+
+        Parameters
+        ----------
+        state, item
+            float64 (w,): the machine, and the task that might join.
+        capacity, parameters
+            One number per resource; what both tests were given.
+        """
         if not self.cuts.size:  # far cheaper than handing functions over
             return self.slack(state, item, capacity, parameters)
         return float(room_for(*self.slacks, state, item, capacity, parameters))
@@ -123,8 +134,6 @@ class FitTest:
 
         Parameters
         ----------
-        add, other, cuts
-            From :attr:`FitTest.adds` and :attr:`FitTest.cuts`.
         state
             float64 (w,): the machine, changed in place.
         item

@@ -26,6 +26,7 @@ def _bar(i, groups, last_of_group, previous, bins, barred):  # type: ignore[no-u
     """Bar the bins that hold a task of item i's group, for item i (no group: −1)."""
     if groups[i] < 0:
         return
+    # A list per group through `previous`, the latest item first; items without a bin stay in it.
     j = last_of_group[groups[i]]
     previous[i] = j
     last_of_group[groups[i]] = i
@@ -38,6 +39,7 @@ def _bar(i, groups, last_of_group, previous, bins, barred):  # type: ignore[no-u
 @packing_kernel(types.int64(SLACK, SLACK, INDEX, types.int64, ROW, ROW, ROWS, ROW, types.boolean[::1]))
 def _opened(slack, other, cuts, used, item, empty, capacities, parameters, is_open):  # type: ignore[no-untyped-def]
     """First machine not in use where `item` fits alone, or −1."""
+    # Machines before `used` are all open.
     too_small = -1
     for machine in range(used, capacities.shape[0]):
         if is_open[machine]:
@@ -66,6 +68,7 @@ def _chosen(slack, other, cuts, score, stops, states, m, item, capacities, param
             if stops:
                 return b
             preference = score(states[b], item, capacities[b], room)
+            # `best < 0` first: a bin that fits is taken even if its score is NaN.  Ties stay with the bin opened first.
             if best < 0 or preference > best_score:
                 best, best_score = b, preference
     return best
@@ -78,9 +81,11 @@ def _place(  # type: ignore[no-untyped-def]
     slack, other, cuts, add, other_add, score, stops, items, empty, capacities, parameters, groups, bins, machines
 ):
     n = items.shape[0]
+    # Rows from m on are garbage; row b of `states` and of `opened` belongs to bin b.
     states = np.empty((machines.size, items.shape[1]))
     opened = np.empty((machines.size, capacities.shape[1]))
     is_open = np.zeros(capacities.shape[0], np.bool_)
+    # `barred` holds, per bin, the last item that must not join it; n entries, because there is at most a bin per item.
     previous, barred = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     last_of_group = np.full(groups.max() + 2 if n else 1, -1, np.int64)
     m, used = 0, 0
@@ -96,6 +101,7 @@ def _place(  # type: ignore[no-untyped-def]
             states[m], opened[m] = empty, capacities[machine]
             is_open[machine] = True
             m += 1
+            # Moves forwards only: however often machines are opened, the inventory is walked once.
             while used < capacities.shape[0] and is_open[used]:
                 used += 1
         join(add, other_add, cuts, states[best], items[i])
@@ -145,6 +151,8 @@ def place(
 def _sum_up(add, other_add, cuts, items, members, offsets, machines, empty, states):  # type: ignore[no-untyped-def]
     for k in range(machines.size):
         state = states[machines[k]]
+        # From nothing, in the order of arrival: maxima and convolutions cannot be undone, and sums with a task
+        # subtracted would drift from those of a machine filled anew.
         state[:] = empty
         for i in members[offsets[k] : offsets[k + 1]]:
             join(add, other_add, cuts, state, items[i])
@@ -180,6 +188,7 @@ def _rooms(  # type: ignore[no-untyped-def]
     states = np.empty((rooms.size, empty.size))
     for b in range(rooms.size):
         states[b] = empty
+    # In the order of arrival, as when they were placed, so the states are those of the packing bit for bit.
     for i in range(bins.size):
         if bins[i] >= 0:
             join(add, other_add, cuts, states[bins[i]], items[i])

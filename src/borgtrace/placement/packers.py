@@ -12,6 +12,7 @@ from borgtrace.placement.types import Row, Score, score_kernel
 
 
 @score_kernel
+# First Fit stops before it scores; a kernel takes a function all the same.
 def no_preference(state: Row, item: Row, capacity: Row, slack: float) -> float:
     """All machines alike."""
     return 0.0
@@ -38,6 +39,7 @@ def aligned_room(state: Row, item: Row, capacity: Row, slack: float) -> float:
     """
     total = 0.0
     for resource in range(capacity.size):
+        # In shares of the capacity: CPU and memory have different units, and their products are added.
         room = 1 - (state[resource] + item[resource]) / capacity[resource]
         total += item[resource] / capacity[resource] * room
     return total

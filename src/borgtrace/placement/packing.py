@@ -69,6 +69,7 @@ class Packing:
     @property
     def n_bins(self) -> int:
         """Machines in use: bins with at least one task."""
+        # Not the number of rows: rebalancing may have emptied a bin.
         return len(np.unique(self.bins[self.bins >= 0]))
 
     @property
@@ -109,12 +110,23 @@ def fit(estimator: Estimator, observed: Observation, capacity: float = 1.0) -> F
 
     Parameters
     ----------
+    estimator
+        The fit test.
+    observed
+        What is known of the n tasks.
     capacity
         Of the largest machine.
+
+    Raises
+    ------
+    UsageError
+        The capacity is not positive, or a task's numbers are not finite.
     """
     if not 0 < capacity < np.inf:
         raise UsageError("capacity", "not the capacity of a machine", expected="a number above 0", got=f"{capacity:g}")
+    # Kernels are compiled for contiguous float64 rows only.
     items = np.ascontiguousarray(estimator.items(observed, capacity), np.float64)
+    # A NaN fails every comparison: the task would count as unplaceable without a word.
     if not np.isfinite(items).all():
         raise UsageError(
             f"estimator {estimator.label}",
@@ -139,6 +151,7 @@ def pack_fitted(
     """
     n, estimator = len(fitted.items), fitted.estimator
     # The common case, and the one of a million tasks; both kernels give the packing of the general loop.
+    # Subclasses too: the calibrated GPA differs in the target it hands over, not in the test.
     if isinstance(estimator, Gpa) and inventory is None and groups is None:
         if packer.stops:
             return _gaussian(fitted, gaussian_first_fit)
@@ -155,6 +168,7 @@ def pack_fitted(
         packer.stops,
         fitted.items,
         fitted.empty,
+        # For the test alone: the packing below keeps the true capacities, by which it is judged.
         rows * CAPACITY_RTOL,
         fitted.parameters,
         np.full(n, -1) if groups is None else groups,
@@ -187,6 +201,7 @@ def rebalanced(packing: Packing, fitted: Fitted, *, groups: Index | None = None)
     """
     if len(packing.rows) < 2:
         return packing
+    # A copy, because the grid shares one placement between a rebalanced and a plain cell.
     bins, estimator = packing.bins.copy(), fitted.estimator
     moved = rebalance(
         estimator.test,
@@ -238,6 +253,7 @@ def pack(
         A capacity is not positive, or a task's numbers are not finite.
     """
     if inventory is not None:
+        # Items are described on the scale of the largest machine, where the grids of histograms end.
         capacity = float(np.max(np.asarray(inventory).reshape(len(inventory), -1)[:, 0], initial=0))
     fitted = fit(estimator, observed, capacity)
     packing = pack_fitted(fitted, packer=packer, inventory=inventory, groups=groups)
@@ -277,4 +293,5 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
     rooms = rooms_for(
         estimator.test, fitted.items, fitted.empty, nothing, packing.bins, packing.rows * CAPACITY_RTOL, parameters
     )
+    # A slack is the target less the probability; taking it back may round past 0 or 1.
     return np.clip(parameters[0] - rooms, 0.0, 1.0)

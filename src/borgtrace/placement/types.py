@@ -51,6 +51,7 @@ class Score(Protocol):
         ...
 
 
+# Contiguous rows only: lines of a table, and the slices that `cuts` take of them, always are.
 _ROW = types.float64[::1]
 SLACK_TYPE = types.float64(_ROW, _ROW, _ROW, _ROW)
 ADD_TYPE = types.void(_ROW, _ROW)

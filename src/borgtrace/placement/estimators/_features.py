@@ -18,6 +18,7 @@ ANGLES = 26
 
 def angles(capacity: float) -> Rows:
     """θ = 0 and a geometric grid from 0.5 to 512 over the capacity, where generating functions are kept: (ANGLES,)."""
+    # Geometric, because the saddle of a Gaussian sum is z/σ: 310 for σ = 1 % of the capacity at ρ = .001.
     return np.concatenate([[0.0], np.geomspace(0.5, 512.0, ANGLES - 1)]) / capacity
 
 
@@ -40,6 +41,7 @@ def moments(values: Values, out: Rows) -> None:
             total += value
             low, high = min(low, value), max(high, value)
         mean = total / k
+        # A second pass over deviations: E[x²] − μ² would cancel for tasks that hardly vary.
         second, third, fourth = 0.0, 0.0, 0.0
         for t in range(k):
             deviation = values[i, t] - mean
@@ -76,6 +78,7 @@ def histograms(values: Values, step: float, out: Rows) -> None:
             position = values[i, t] / step
             cell = int(position)
             share = position - cell
+            # A float32 usage misses its cell by rounding: constant tasks would get two cells, and a variance.
             if share < 1e-3:
                 share = 0.0
             elif share > 1 - 1e-3:
@@ -84,6 +87,7 @@ def histograms(values: Values, step: float, out: Rows) -> None:
                 out[i, 2 + cell] += 1 - share
             if share > 0 and cell + 1 < cells:
                 out[i, 3 + cell] += share
+        # Convolutions run from the first to the last occupied cell, often a few of two thousand.
         low, high = 0, cells - 1
         while low < cells - 1 and out[i, 2 + low] == 0:
             low += 1
@@ -116,12 +120,14 @@ def cumulant_functions(histogram: Rows, step: float, angles: Rows, out: Rows) ->
         beyond = 1.0
         for cell in range(low, high + 1):
             beyond -= histogram[i, 2 + cell]
+        # Below 1e-9 it is rounding of the sum, not usage beyond the grid.
         top = cells if beyond > 1e-9 else high
         for a in range(angles.size):
             zeroth, first, second = 0.0, 0.0, 0.0
             for cell in range(low, high + 1):
                 mass = histogram[i, 2 + cell]
                 if mass > 0:
+                    # Relative to the highest cell, so that no exponential exceeds 1, whatever θ.
                     weight = mass * math.exp(angles[a] * (cell - top) * step)
                     zeroth += weight
                     first += weight * cell * step
@@ -133,4 +139,5 @@ def cumulant_functions(histogram: Rows, step: float, angles: Rows, out: Rows) ->
             mean = first / zeroth
             out[i, 3 * a] = angles[a] * top * step + math.log(zeroth)
             out[i, 3 * a + 1] = mean
+            # A variance, but as a difference it may round below 0 where one cell has nearly all the weight.
             out[i, 3 * a + 2] = max(second / zeroth - mean * mean, 0.0)

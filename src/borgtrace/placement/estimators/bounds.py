@@ -15,6 +15,7 @@ from borgtrace.placement.types import Row, add_kernel, slack_kernel
 @slack_kernel
 def hoeffding_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
     """Capacity less mean less √(½ ln(1/ρ) Σ range²)."""
+    # The t at which exp(−2t² / Σ range²) equals ρ.
     margin = math.sqrt(0.5 * parameters[0] * (state[1] + item[1]))
     return capacity[0] - state[0] - item[0] - margin
 
@@ -37,12 +38,14 @@ class Hoeffding(TargetEstimator):
 
     def parameters(self, capacity: float) -> Numbers:
         """ln(1/ρ)."""
+        # The logarithm once per packing, not once per test of a machine.
         return np.array([-np.log(self.parameter)])
 
 
 @slack_kernel
 def bernstein_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
     """Capacity less mean less the t at which Bernstein's bound equals ρ."""
+    # The root t of t² = 2L(σ² + Mt/3), L = ln(1/ρ): LM/3 + √((LM/3)² + 2Lσ²).
     third = parameters[0] * max(state[2], item[2]) / 3
     margin = third + math.sqrt(third * third + 2 * parameters[0] * (state[1] + item[1]))
     return capacity[0] - state[0] - item[0] - margin
@@ -53,6 +56,7 @@ def add_with_peak(state: Row, item: Row) -> None:
     """Add means and variances; keep the highest peak."""
     state[0] += item[0]
     state[1] += item[1]
+    # M bounds every task of the machine, so it does not add up.
     state[2] = max(state[2], item[2])
 
 
@@ -79,6 +83,8 @@ class Bernstein(TargetEstimator):
 @slack_kernel
 def chernoff_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
     """ρ less the lowest of exp(K(θ) − θc); `parameters` holds ρ and every θ."""
+    # At θ = 0 the bound is exp(0) = 1, whatever the tasks.  Column a of a row is K at `parameters[a]`: what stands
+    # before are the mean and ρ.
     lowest = 0.0
     for a in range(1, parameters.size):
         lowest = min(lowest, state[a] + item[a] - parameters[a] * capacity[0])
@@ -99,6 +105,7 @@ class Chernoff(TargetEstimator):
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
         """Mean and K(θ) at every θ of the grid."""
+        # K alone of K, K′, K″: the bound needs no derivative.
         return np.column_stack([observed.mean, observed.cumulant_functions(capacity)[:, ::3]])
 
     def parameters(self, capacity: float) -> Numbers:

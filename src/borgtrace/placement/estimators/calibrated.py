@@ -10,6 +10,7 @@ import numpy as np
 from borgtrace.placement.estimators.estimator import Estimator, Numbers, Qualities
 from borgtrace.placement.estimators.gpa import Gpa
 
+# Each round keeps one of eleven steps: ln(2·10¹³) ÷ 11⁴ = 0.002.
 ROUNDS, RUNGS = 4, 12
 """Refinements of the search, and targets tried in each: the target is found to within 0.2 %."""
 
@@ -28,10 +29,12 @@ class CalibratedGpa(Gpa):
         The target the Gaussian test is run with; equal to `parameter` until :meth:`prepared`.
     """
 
+    # A field, so that two calibrations are different estimators to whoever keeps outcomes by estimator.
     told: float | None = None
 
     name = "gpa-calibrated"
     about = "GPA with its target set on held-out tasks"
+    # Its slack is taken from the target it is told, which is no longer a probability it believes in.
     predicts = False
 
     def parameters(self, capacity: float) -> Numbers:
@@ -51,6 +54,8 @@ def told_target(wanted: float, qualities: Callable[[list[float]], list[float]]) 
 
     Parameters
     ----------
+    wanted
+        The overflow that is tolerated, in (0, 1).
     qualities
         Measures the overflow at several targets in one pass.
 
@@ -60,10 +65,13 @@ def told_target(wanted: float, qualities: Callable[[list[float]], list[float]]) 
     0.00062
     """
     # In logarithms: a heavy tail may need a target many powers of ten below the one wanted.
+    # Up to twice the target: where GPA is too careful, it may be told a laxer one.
     low, high = np.log(wanted * 1e-13), np.log(min(2 * wanted, 0.999))
     for _ in range(ROUNDS):
         ladder = np.linspace(low, high, RUNGS)
         kept = [q <= wanted for q in qualities(np.exp(ladder).tolist())]
+        # The last rung that keeps it, although a lower one may fail: packings are discrete, so q is not quite monotone.
+        # Where none keeps it, the strictest is told.
         last = max((rung for rung in range(RUNGS) if kept[rung]), default=0)
         low, high = ladder[last], ladder[min(last + 1, RUNGS - 1)]
     return float(np.exp(low))

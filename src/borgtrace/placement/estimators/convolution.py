@@ -18,10 +18,13 @@ def convolution_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> 
     A row is mean, first and last cell, then per cell: a probability in an item, a cumulative one in a state.
     """
     target = parameters[0]
+    # Capacity ÷ step is whole up to rounding, and int() would make 1,999 of 1999.9999.  A machine smaller than the
+    # largest one ends within the grid.
     limit = min(int(capacity[0] / parameters[1] + 1e-3), state.size - 4)
     low, high = int(item[1]), min(int(item[2]), limit)
     if low > limit or state[3 + limit - low] < 1 - target - _ROUNDING:
         return target - 1  # the machine would overflow even if the item took its least usage
+    # Four sums: each addition would wait for the one before, and without fastmath the compiler may not split it.
     below, below2, below3, below4 = 0.0, 0.0, 0.0, 0.0
     x = low
     while x + 3 <= high:
@@ -33,6 +36,7 @@ def convolution_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> 
     while x <= high:
         below += item[3 + x] * state[3 + limit - x]
         x += 1
+    # What lies beyond the grid is in no cell, so it stays on the side of the overflow.
     return target - (1 - (below + below2 + below3 + below4))
 
 
@@ -40,6 +44,7 @@ def convolution_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> 
 def convolve(state: Row, item: Row) -> None:
     """The item joins: F(s) becomes Σ P(X = x) F(s − x)."""
     cells = state.size - 3
+    # A new array: every cell reads old ones below it.
     joined = np.zeros(cells)
     for x in range(int(item[1]), int(item[2]) + 1):
         mass = item[3 + x]
@@ -48,6 +53,7 @@ def convolve(state: Row, item: Row) -> None:
             for s in range(source.size):
                 target[s] += mass * source[s]
     state[0] += item[0]
+    # First and last cell mean nothing for a cumulative distribution and stay 0.
     state[3:] = joined
 
 
@@ -76,6 +82,7 @@ class Convolution(TargetEstimator):
 
     def empty(self, items: Numbers) -> Numbers:
         """Nothing placed: the sum is 0 for sure."""
+        # P(0 ≤ s) = 1 in every cell.
         state = np.ones(items.shape[1])
         state[:3] = 0
         return state

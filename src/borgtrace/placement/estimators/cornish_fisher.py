@@ -20,6 +20,7 @@ def cornish_fisher_slack(state: Row, item: Row, capacity: Row, parameters: Row) 
     if variance <= 0:
         return room
     z, deviation = parameters[0], math.sqrt(variance)
+    # Cumulants add up, shapes do not: division by σ³ and σ⁴ comes last.
     skewness = (state[2] + item[2]) / (variance * deviation)
     excess = (state[3] + item[3]) / (variance * variance)
     quantile = (
@@ -48,6 +49,7 @@ class CornishFisher(TargetEstimator):
     def items(self, observed: Observation, capacity: float) -> Numbers:
         """First four cumulants of each task."""
         mean, variance, third, fourth = observed.moments[:, :4].T
+        # The fourth central moment does not add up over tasks; less 3σ⁴ it does.
         return np.column_stack([mean, variance, third, fourth - 3 * variance**2])
 
     def parameters(self, capacity: float) -> Numbers:

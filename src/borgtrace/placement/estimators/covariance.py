@@ -19,10 +19,12 @@ def covariance_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> f
     tasks only seemed to take turns.
     """
     room = capacity[0] - state[0] - item[0]
+    # One dot product whatever the number of tasks: the machine's series is the sum of theirs, and so are covariances.
     together = 0.0
     for t in range(3, state.size):
         together += state[t] * item[t]
     independent = state[1] + item[1]
+    # Without series a row ends at three numbers, and the covariance is 0 ÷ 1.
     variance = independent + max(state[2] + 2 * together / max(state.size - 3, 1), 0.0)
     if variance <= 0:
         return parameters[0] if room >= 0 else parameters[0] - 1
@@ -32,6 +34,7 @@ def covariance_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> f
 @add_kernel
 def add_with_covariance(state: Row, item: Row) -> None:
     """Add means, variances and series; the covariances between the machine and the item join the third number."""
+    # Before the series are added: a task has no covariance with itself, its variance is in column 1 already.
     together = 0.0
     for t in range(3, state.size):
         together += state[t] * item[t]
@@ -63,4 +66,5 @@ class CovarianceGpa(TargetEstimator):
         if observed.series is None:
             return np.column_stack([observed.mean, observed.variance, nothing])
         series = observed.series.astype(np.float64)
+        # Centred here, once, so that products of series are covariances.
         return np.column_stack([observed.mean, observed.variance, nothing, series - series.mean(axis=1, keepdims=True)])

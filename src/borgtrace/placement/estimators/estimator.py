@@ -65,10 +65,12 @@ class Estimator(ABC):
     needs_more: ClassVar[bool] = False
     is_listed: ClassVar[bool] = True
     slack: ClassVar[Slack]
+    # staticmethod, because Numba's functions bind to an instance as methods do.
     add: ClassVar[Add] = staticmethod(add_sums)
 
     def __init_subclass__(cls) -> None:
         """List every class with a name of its own."""
+        # A name of its own: bases have none, and a subclass that only inherits one would be the second of that name.
         if "name" in cls.__dict__ and cls.is_listed:
             if cls.name in KINDS:
                 raise ValueError(f"two estimators are called {cls.name}")
@@ -76,6 +78,7 @@ class Estimator(ABC):
 
     def __post_init__(self) -> None:
         is_top = self.includes_high and self.parameter == self.high
+        # Asked this way round, so that NaN, for which no comparison holds, is refused.
         if not (self.low < self.parameter < self.high or is_top):
             allowed = f"a number above {self.low:g}"
             if np.isfinite(self.high):

@@ -63,6 +63,7 @@ class MultiResource(Estimator):
     @property
     def _end(self) -> int:
         """Where the CPU's part of a row ends."""
+        # The width of a row is known only to the test, so it is asked about a task made up.
         one = Observation(np.zeros((1, 1), np.float32))
         return LOADS + self.cpu.items(one, 1.0).shape[1]
 

@@ -58,6 +58,7 @@ class Observation:
             raise UsageError(
                 "observation", "no observed values", expected="shape (tasks, observations)", got=str(self.values.shape)
             )
+        # `not … >= 0` refuses NaN, which `< 0` lets pass; `initial` lets no tasks at all pass.
         if not np.isfinite(self.values.max(initial=0)) or not self.values.min(initial=0) >= 0:
             raise UsageError(
                 "observation",
@@ -83,6 +84,7 @@ class Observation:
     def moments(self) -> Numbers:
         """float64 (n, 6): mean, central moments 2–4 (ddof 0), minimum, maximum."""
         out = np.empty((len(self.values), 6))
+        # The first columns of all realizations are not contiguous, and a strided kernel would be compiled beside.
         moments(np.ascontiguousarray(self.values), out)
         return out
 
@@ -108,6 +110,7 @@ class Observation:
 
     def percentile(self, level: float) -> Numbers:
         """Percentile of each task with linear interpolation (NumPy's default), (n,)."""
+        # From rows sorted once: the paper takes six percentiles of the same tasks; np.percentile would sort each time.
         position = (self.values.shape[1] - 1) * level / 100
         below = int(position)
         above = min(below + 1, self.values.shape[1] - 1)
@@ -117,6 +120,7 @@ class Observation:
     def histograms(self, capacity: float) -> Numbers:
         """Histogram of each task on a grid of `CELLS` steps up to `capacity`; see the kernel."""
         if capacity not in self._histograms:
+            # Cells 0 … CELLS, and before them the first and the last occupied one.
             out = np.empty((len(self.values), CELLS + 3))
             histograms(np.ascontiguousarray(self.values), capacity / CELLS, out)
             self._histograms[capacity] = out

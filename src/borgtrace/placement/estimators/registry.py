@@ -44,6 +44,7 @@ def parse_estimator(text: str) -> Estimator:
     UsageError
         The name is unknown, or the parameter is not a number it accepts.
     """
+    # Without a colon the number is empty, and refused below like any other text.
     name, _, number = text.partition(":")
     kinds = estimators()
     if name not in kinds:

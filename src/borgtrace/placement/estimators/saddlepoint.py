@@ -19,12 +19,16 @@ def saddlepoint_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> 
     K′ is kept on a grid of θ and interpolated by a cubic that also matches K″; the saddle K′(θ) = c is found by
     bisection, K by integrating the cubic.
     """
+    # A row is the mean, then K, K′, K″ for each θ: columns 1 + 3a, 2 + 3a, 3 + 3a.  Parameters are ρ, then every θ.
     target, last = parameters[0], parameters.size - 2
+    # K′(0) is the mean.  Above the capacity there is no positive saddle, and the overflow is about one half or more.
     if state[2] + item[2] >= capacity[0]:
         return target - 1
+    # Tasks that hardly vary do not reach the capacity within the grid: Chernoff's bound at its end stays safe.
     if state[2 + 3 * last] + item[2 + 3 * last] <= capacity[0]:
         k = state[1 + 3 * last] + item[1 + 3 * last]
         return target - math.exp(min(0.0, k - parameters[1 + last] * capacity[0]))
+    # K is convex, so K′ grows with θ.
     left, right = 0, last
     while right - left > 1:
         middle = (left + right) // 2
@@ -36,8 +40,10 @@ def saddlepoint_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> 
     f0, f1 = state[2 + 3 * left] + item[2 + 3 * left], state[2 + 3 * right] + item[2 + 3 * right]
     d0 = width * (state[3 + 3 * left] + item[3 + 3 * left])
     d1 = width * (state[3 + 3 * right] + item[3 + 3 * right])
+    # Hermite: values and slopes at both ends, in t from 0 to 1.
     c2, c3 = 3 * (f1 - f0) - 2 * d0 - d1, 2 * (f0 - f1) + d0 + d1
     low, high = 0.0, 1.0
+    # Bisection cannot leave the cell; 40 halvings place t to 1e-12, far within the error of the cubic.
     for _ in range(40):
         t = 0.5 * (low + high)
         if f0 + t * (d0 + t * (c2 + t * c3)) <= capacity[0]:
@@ -46,14 +52,17 @@ def saddlepoint_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> 
             high = t
     t = 0.5 * (low + high)
     theta = parameters[1 + left] + t * width
+    # K is the integral of the same cubic: interpolated on its own it would not match K′, and w² is a small difference.
     area = t * (f0 + t * (d0 / 2 + t * (c2 / 3 + t * c3 / 4)))
     k = state[1 + 3 * left] + item[1 + 3 * left] + width * area
     curvature = (d0 + t * (2 * c2 + t * 3 * c3)) / width
     w = math.sqrt(max(2 * (theta * capacity[0] - k), 0.0))
     tail = 0.5 * math.erfc(w / math.sqrt(2.0))
+    # Near the mean 1/u − 1/w is the difference of two huge numbers; no target in use lies there.
     if w > 1e-3 and curvature > 0:
         density = math.exp(-0.5 * w * w) / math.sqrt(2 * math.pi)
         tail += density * (1 / (theta * math.sqrt(curvature)) - 1 / w)
+    # An expansion, not a distribution: it may leave 0 … 1.
     return target - min(max(tail, 0.0), 1.0)
 
 

@@ -24,6 +24,7 @@ def two_target_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> f
         tail = 0.0 if room >= 0 else 1.0
         if variance > 0:
             tail = 0.5 * math.erfc(room / math.sqrt(2 * variance))
+        # Relative to its own target, else the lax promise would drown the strict one.
         least = min(least, 1 - tail / parameters[k])
     return least
 
@@ -40,7 +41,9 @@ class TwoTargets(Estimator):
     symbol = "ρ"
     about = "GPA, strict for production tasks, 50 times laxer for all"
     needs_more = True
+    # The laxer target is RATIO times this one and has to stay a probability.
     high = 1.0 / RATIO
+    # The parameter bounds production alone, not the overflow of a machine, which `targets` stands for.
     targets = False
     slack = staticmethod(two_target_slack)
 
