@@ -21,10 +21,13 @@ Longs = npt.NDArray[np.int64]
 INTEGER, DECIMAL = 0, 1
 PARSED, UNKNOWN = 0, 1
 DOUBTFUL_LIMIT = 4096
+# Up to 10²² powers of ten are exact as doubles, so one multiplication or division rounds once.
 _POWERS = 10.0 ** np.arange(23)
 _TENS = np.array([10**k for k in range(9)], np.uint64)
 _COMMA, _NEWLINE, _POINT, _ZERO, _LOWER_E, _UPPER_E, _MINUS, _PLUS = 44, 10, 46, 48, 101, 69, 45, 43
+# Integers below are exact as doubles too: the other half of the same condition.
 _EXACT = 1 << 53
+# Just above the smallest normal float32: smaller ones have fewer bits, and `_is_between` would look at the wrong place.
 _SMALLEST = 1.2e-38
 _LAST_TIME = 2**63 - 1
 _WORD, _AHEAD = 8, 24
@@ -38,6 +41,7 @@ def _read_integer(text: Bytes, at: int) -> tuple[np.uint64, int, int]:
     """Return a number of up to 15 digits, how many those are, and where it ends."""
     word = load_word(text, at)
     digits = count_digits(word)
+    # An empty field: a missing value, which the caller marks as such.
     if digits == 0:
         return np.uint64(0), 0, at
     number = read_digits(word, digits)
@@ -54,6 +58,7 @@ def _read_integer(text: Bytes, at: int) -> tuple[np.uint64, int, int]:
 def _read_decimal(text: Bytes, at: int) -> tuple[np.uint64, int, int, int]:
     """Return the digits of a decimal as a number, how many, how many after the point, and where it ends."""
     word = load_word(text, at)
+    # Most values of usage begin with "0." (fractions of the largest machine): one load then has all their digits.
     if word & _TWO_BYTES == _ZERO_POINT:
         word = load_word(text, at + 2)
         places = count_digits(word)
@@ -65,6 +70,8 @@ def _read_decimal(text: Bytes, at: int) -> tuple[np.uint64, int, int, int]:
         return np.uint64(0), 0, 0, at
     number = read_digits(word, digits)
     at += digits
+    # Eight digits before the point are left to the slow way, as are more than eight after it: the caller finds that no
+    # comma follows.
     if digits == _WORD or text[at] != _POINT:
         return number, digits, 0, at
     word = load_word(text, at + 1)
@@ -77,6 +84,7 @@ def _read_decimal(text: Bytes, at: int) -> tuple[np.uint64, int, int, int]:
 @compiled(inline=True)
 def _is_between(value: float) -> bool:
     """Whether a double lies next to the middle of two float32, so that rounding it twice may err."""
+    # A double has 29 bits more than a float32; in the middle between two of these, they are 1 and 28 zeros.
     beside = (np.float64(value).view(np.int64) & 0x1FFFFFFF) - 0x10000000
     return bool(beside >= -1 and beside <= 1)
 
@@ -110,11 +118,13 @@ def _read_slowly(text: Bytes, at: int, is_decimal: bool) -> tuple[np.uint64, int
         at += at < size and (text[at] == _MINUS or text[at] == _PLUS)
         before = at
         while at < size and text[at] >= _ZERO and text[at] <= _ZERO + 9:
+            # A limit, so that a long row of digits cannot overflow; the caller refuses far smaller exponents.
             exponent = min(exponent * 10 + (text[at] - _ZERO), 999)
             at += 1
         if at == before and at < size:
             return number, -2, places, exponent, at
         exponent = -exponent if is_negative else exponent
+    # Without the mark that ends it, a number may go on in the next block.
     if at >= size:
         return number, -1, places, exponent, at
     return number, -2 if digits == 0 and at > start else digits, places, exponent, at
@@ -155,6 +165,7 @@ def parse_numbers(  # noqa: PLR0911, PLR0912 - one loop over bytes, for speed
         PARSED or UNKNOWN; the next row; bytes of whole lines; rows used of `doubtful`.
     """
     fields = len(kinds)
+    # A field read the quick way reaches at most 17 bytes from its start: two words and the mark after them.
     quick = len(text) - _AHEAD
     position = line = doubts = 0
     while row < rows:
@@ -169,22 +180,27 @@ def parse_numbers(  # noqa: PLR0911, PLR0912 - one loop over bytes, for speed
                     number, digits, position = _read_integer(text, position)
             if digits < 0 or text[position] != end_mark:
                 number, digits, places, exponent, position = _read_slowly(text, start, is_decimal)
+                # `line` is where the last whole line ended; the rest comes again with the next block.
                 if digits == -1:
                     return PARSED, row, line, doubts
                 if digits < 0 or text[position] != end_mark:
                     return UNKNOWN, row, line, doubts
             position += 1
             if digits == 0:
+                # What the value's own place then holds is left undefined, as Arrow allows.
                 valid[field, row >> 3] &= ~np.uint8(1 << (row & 7))
             elif not is_decimal:
+                # 2⁶⁴−1, "after the trace", ends here too: the general reader has unsigned times.
                 if digits > 19 or number > np.uint64(_LAST_TIME):
                     return UNKNOWN, row, line, doubts
                 integers[slots[field], row] = np.int64(number)
             else:
                 power = exponent - places
+                # Longer rows of digits overflow `number` unseen; the other limits are those of an exact result.
                 if digits > 18 or number >= np.uint64(_EXACT) or power < -22 or power > 22:
                     return UNKNOWN, row, line, doubts
                 value = np.float64(number)
+                # Divided rather than multiplied by a negative power: 0.1 is not exact, 10 is.
                 value = value / _POWERS[-power] if power < 0 else value * _POWERS[power]
                 if value != 0.0 and (value < _SMALLEST or value > 1e30):
                     return UNKNOWN, row, line, doubts

@@ -33,6 +33,7 @@ def run_starts(first: Longs, second: Longs) -> Longs:
             starts[count] = row
             count += 1
     starts[count] = len(first)
+    # A copy, or the result would keep an array as long as all rows alive.
     return starts[: count + 1].copy()
 
 
@@ -75,6 +76,7 @@ def run_statistics(values: Floats, starts: Longs, weights: Doubles) -> Doubles:
         if count == 0:
             continue
         mean = total / count
+        # A second pass: the sum of squares minus the square of the sum loses all digits where a task hardly varies.
         squares = 0.0
         for row in range(starts[run], starts[run + 1]):
             value = np.float64(values[row])
@@ -110,6 +112,7 @@ def run_spans(start: Longs, end: Longs, length: Longs, machine: Longs, starts: L
     """
     runs = len(starts) - 1
     result = np.zeros((5, runs), np.int64)
+    # Grows only for the rare task that was on more machines; made once, since most tasks were on one.
     seen = np.empty(64, np.int64)
     for run in range(runs):
         low, high = starts[run], starts[run + 1]
@@ -118,8 +121,10 @@ def run_spans(start: Longs, end: Longs, length: Longs, machine: Longs, starts: L
         for row in range(low, high):
             result[2, run] += length[row]
             if row > low:
+                # Against the latest end so far, not the end before: windows of one task may overlap.
                 result[3, run] += start[row] > latest
             latest = max(latest, end[row])
+            # A list, not a set: the machine changes seldom, and then is among a few.
             if machine[row] >= 0 and (row == low or machine[row] != machine[row - 1]):
                 known = False
                 for i in range(distinct):
@@ -162,6 +167,7 @@ def repeating_runs(start: Longs, words: npt.NDArray[np.uint32], starts: Longs) -
     found = np.zeros(len(starts) - 1, np.bool_)
     for run in range(len(found)):
         for row in range(starts[run] + 1, starts[run + 1]):
+            # Starts ascend, so only the rows just before can have the same one.
             other = row - 1
             while other >= starts[run] and start[other] == start[row]:
                 equal = True

@@ -37,6 +37,7 @@ def canonical_chunk(layout: RawLayout, chunk: pa.Table) -> pa.Table:
     columns: dict[str, pa.ChunkedArray] = {}
     for field in layout.fields:
         columns[field.name] = _canonical(field, chunk.column(field.name), is_unsigned)
+        # From the raw number, before −1 becomes NULL like any other "none".
         if field.name == MACHINE and layout.derives_dedicated:
             dedicated = pc.equal(chunk.column(MACHINE), layout.dialect.dedicated_machine)
             columns[DEDICATED] = pc.fill_null(dedicated, False)
@@ -52,6 +53,7 @@ def _canonical(field: Field, values: pa.ChunkedArray, is_unsigned: bool) -> pa.C
     kind = field.column.type
     if field.is_mandatory and values.null_count:
         raise NeedsValidation
+    # The number parser made these: finite and not negative already, and a look at each value is a pass over memory.
     if is_unsigned and kind == "float32" and not field.is_scaled:
         return values
     if kind == "string":
@@ -71,9 +73,11 @@ def _names(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     codes = list(field.codes)
     if field.has_default:
         values = pc.fill_null(values, codes[0])
+    # On the distinct codes, of which there are a dozen, not on each row.
     if not set(pc.unique(values).to_pylist()) - {None} <= {*codes, *field.null_codes}:
         raise NeedsValidation
     names = pa.array(list(field.codes.values()))
+    # int8, since no enumeration has more than 127 names; NULL codes are not found, and so become NULL.
     indices = pc.cast(pc.index_in(values, pa.array(codes, values.type)), pa.int8())
     chunks = [pa.DictionaryArray.from_arrays(chunk, names) for chunk in indices.chunks]
     return pa.chunked_array(chunks, pa.dictionary(pa.int8(), pa.string()))
@@ -103,6 +107,7 @@ def _percentiles(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _without_none(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    # "None" is 0 or −1, the lowest value there is: where nothing is as low, the column stays untouched.
     lowest = pc.min(values).as_py() if field.none else None
     for code in field.none:
         if lowest is None or lowest > code:
@@ -114,6 +119,7 @@ def _without_none(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
 def _times(values: pa.ChunkedArray) -> pa.ChunkedArray:
     if (pc.max(values).as_py() or 0) > int(_MAX_INT64):
         return pa.chunked_array([_clip(chunk) for chunk in values.chunks], pa.int64())
+    # The same bits, so no copy: all times are below 2⁶³.
     return pa.chunked_array([chunk.view(pa.int64()) for chunk in values.chunks], pa.int64())
 
 

@@ -76,6 +76,7 @@ def cluster(
     folder.mkdir(parents=True)
     cuts = _cuts(connection, table, relation)
     buckets = folder / f"buckets{INCOMPLETE}"
+    # With many files, each filtering the whole input would read it as often as there are files.
     if len(cuts) >= DIRECT_FILES:
         _deal(connection, relation, cuts, buckets)
     rows = []
@@ -88,6 +89,7 @@ def cluster(
 
 
 def _cuts(connection: duckdb.DuckDBPyConnection, table: Table, relation: str) -> list[int]:
+    # Machine tables are ordered by time and small: one file.
     if table.key[0] != "collection_id":
         return []
     found = connection.execute(
@@ -100,12 +102,14 @@ def _deal(connection: duckdb.DuckDBPyConnection, relation: str, cuts: list[int],
     """Write each row to the bucket of its file, in one pass and in any order."""
     connection.execute(
         f"COPY (SELECT *, {range_number(cuts)} AS bucket FROM ({relation})) TO '{folder}' "
+        # lz4, as for staged parts: written and read once.
         "(FORMAT parquet, PARTITION_BY (bucket), COMPRESSION lz4)"
     )
 
 
 def _bucket(relation: str, cuts: list[int], number: int, buckets: Path) -> str:
     if buckets.exists():
+        # hive_partitioning off: the number of the bucket in the path would come back as a column.
         return f"SELECT * FROM read_parquet('{buckets}/bucket={number}/*.parquet', hive_partitioning=false)"
     return f"SELECT * FROM ({relation}) WHERE {range_condition(cuts, number)}"
 
@@ -113,6 +117,7 @@ def _bucket(relation: str, cuts: list[int], number: int, buckets: Path) -> str:
 def _sort(
     connection: duckdb.DuckDBPyConnection, table: Table, source: str, constants: Mapping[str, str], path: Path
 ) -> int:
+    # Columns that are the same in every row are added after the sort: they would only make its rows wider.
     carried = ", ".join(f'"{name}"' for name in table.names if name not in constants)
     columns = ", ".join(constants.get(name, f'"{name}"') for name in table.names)
     order = ", ".join(f'"{name}"' for name in table.key)

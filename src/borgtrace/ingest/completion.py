@@ -59,6 +59,7 @@ def finish(
     traces = Layout(work).traces
     traces.mkdir()
     progress.begin("index tasks", rows["instance_usage"], "rows")
+    # Usage first: the index of tasks takes its rows and positions from there.
     usage, suspects = index_usage(
         files["instance_usage"],
         rows["instance_usage"],
@@ -99,6 +100,7 @@ def _time_range(connection: duckdb.DuckDBPyConnection, files: Mapping[str, Seque
     ranges = {}
     for name, paths in files.items():
         first, last = ("start_time", "end_time") if name == "instance_usage" else ("time", "time")
+        # The sentinel for "after the trace" is no time, and would hide the last one.
         range_sql = f"SELECT min({first}), max({last}) FILTER ({last} < {AFTER_TRACE})"
         found = connection.execute(f"{range_sql} FROM {files_sql(paths)}").fetchone() if paths else None
         if found and None not in found:

@@ -39,9 +39,11 @@ def count_across(
     """
     found: dict[str, dict[str, int]] = {name: {} for name in TRACE_TABLES}
     for name, table in TRACE_TABLES.items():
+        # Usage is nearly all rows; `index_usage` has already looked at each for a repeat, in passing.
         among = suspects if name == "instance_usage" else None
         if files.get(name) and (among is None or among.size):
             found[name]["exact_duplicate"] = sum(_repeated(connection, table, path, among) for path in files[name])
+    # Without this table every machine would be unknown, which says nothing about the rows.
     if files.get("machine_events"):
         for name in _NAMES_MACHINES:
             if files.get(name):
@@ -67,6 +69,7 @@ def _repeated(
     Equal rows are always in the same file.  Hashes first: grouping 8 bytes a row is far cheaper
     than grouping whole rows, and almost always there is nothing left to compare.
     """
+    # Where a row came from is ours, not the publisher's: copies of a row differ in it.
     names = [name for name in table.names if name not in ("source_part", "source_row")]
     columns = ", ".join(f'"{name}"' for name in names)
     rows = files_sql([path])

@@ -17,11 +17,13 @@ from borgtrace.ingest.validating_reader import LineFormat, line_blocks
 from borgtrace.schema.arrow import arrow_field
 
 BLOCK_SIZE = 1 << 22
+# As many rows as a staged row group has: a chunk becomes one.
 ROWS_PER_CHUNK = 1 << 19
 
 
 def read_plain_numbers(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     """Yield chunks of a file that has nothing but numbers (task_usage: 19 of 20 bytes of the 2011 trace)."""
+    # A field that fills no column may hold anything, text too.
     if len(layout.fields) != layout.width:
         raise NotPlainNumbers
     with open_lines(source) as stream:
@@ -44,11 +46,15 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
         try:
             reader = pyarrow.csv.open_csv(
                 stream,
+                # One thread: there is a process for each core already.
                 pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK_SIZE, column_names=every),
+                # The trace has no quotes, so a quote is a part of its field.  An empty line is a row like any other:
+                # it must be refused and counted, or rows in would not equal rows stored and refused.
                 pyarrow.csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
                 pyarrow.csv.ConvertOptions(
                     column_types=types,
                     include_columns=list(types),
+                    # Arrow alone takes an empty text for a value; in the trace it is a missing one.
                     strings_can_be_null=True,
                     null_values=[""],
                     true_values=["1"],
@@ -56,6 +62,7 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
                 ),
             )
             for batch in reader:
+                # Arrow yields a batch for each block of bytes; row groups that small would make larger files.
                 waiting.append(batch)
                 if sum(one.num_rows for one in waiting) >= ROWS_PER_CHUNK:
                     yield pa.Table.from_batches(waiting)

@@ -57,6 +57,7 @@ def discover(places: Iterable[Path], cell: str = "") -> Discovery:
     if not found.sources:
         raise found.faults[0] if found.faults else _nothing(places)
     _agree(found.sources)
+    # Whatever the order of arguments and folders, the same files give the same order of work and messages.
     found.sources.sort(key=lambda source: (source.table, source.part or 0, str(source.path)))
     return found
 
@@ -67,6 +68,7 @@ def _walk(places: Iterable[Path], found: Discovery) -> Iterator[tuple[Path, Orde
             raise SourceError(str(place), "no such file or folder", way_out="check the path")
         if place.is_file():
             yield place, {}
+            # A synthetic trace must be called one even if a single file of it is ingested.
             beside = place.parent / TRUTH
             if beside.is_file() and beside != place:
                 yield beside, {}
@@ -79,6 +81,7 @@ def _walk_folder(folder: Path, orders: Orders, found: Discovery) -> Iterator[tup
     try:
         entries = sorted(folder.iterdir())
     except PermissionError:
+        # One closed folder is a fault like one bad file: the others are read all the same.
         found.faults.append(SourceError(str(folder), "permission denied", way_out="make the folder readable"))
         return
     if folder / _SCHEMA in entries:

@@ -36,6 +36,7 @@ def cut_ranges(
     cuts: list[int] = []
     filled = 0
     for collection, count in zip(collections.tolist(), counts.tolist(), strict=True):
+        # `filled and`: a collection larger than a file gets one of its own, and no file stays empty.
         if filled and filled + count > rows:
             cuts.append(collection)
             filled = 0

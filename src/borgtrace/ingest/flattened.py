@@ -72,8 +72,10 @@ def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
 
 def _read(source: Source) -> list[Row]:
     with open_stream(source.path, is_gzip=source.is_gzip) as stream:
+        # Bytes that are no UTF-8 are marked rather than fatal: the checks then refuse the row.
         text = io.TextIOWrapper(stream, "utf-8", "replace", newline="")
         rows = list(csv.DictReader(text))
+        # Otherwise the wrapper would close the stream, which `open_stream` closes.
         text.detach()
         return rows
 
@@ -99,6 +101,7 @@ def _validate(flattened: Flattened, layout: RawLayout, chosen: dict[int, Row]) -
         "source_row": pa.array(chosen, pa.int64()),
         "line": pa.array([record_of(flattened, layout.raw, row) for row in chosen.values()], pa.string()),
     }
+    # As the record it was joined from, a row is judged by the same checks as Google's own shards.
     (block,) = validate([pa.table(lines)], layout, json_lines(layout))
     columns = (block.refused.column(name).to_pylist() for name in ("source_row", "reason"))
     return block.rows, dict(zip(*columns, strict=True))
@@ -113,6 +116,7 @@ def _first_of_each(rows: pa.Table, layout: RawLayout) -> pa.Table:
     """Return the first of each set of rows with equal columns, in order."""
     names = ", ".join(f'"{name}"' for name in layout.columns)
     numbered = rows.select(layout.columns).append_column("n", pa.array(range(len(rows)), pa.int64()))
+    # By all columns, lists and NULLs too, and by the first place, so that the order of the file is kept.
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.register("numbered", numbered)
         found = connection.sql(f"SELECT min(n) AS n FROM numbered GROUP BY {names} ORDER BY n").to_arrow_table()

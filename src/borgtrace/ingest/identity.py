@@ -40,6 +40,7 @@ def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identit
         There are neither sources nor staged parts.
     """
     known = _known(held, layout)
+    # Nothing new to read: what was staged before is clustered, whose raw files may be gone.
     if not found.sources:
         if known is None or not (held or staged_entries(layout.staging)):
             raise SourceError(
@@ -49,7 +50,9 @@ def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identit
     new = _found(found)
     if known is None:
         return new
+    # Loose files do not say their cell; such sources are taken to be of the store's.
     cell = known.cell or new.cell
+    # A real and a synthetic trace are never mixed, nor two seeds: no result could say what it is of.
     for what, expected, got in (
         ("generation", known.generation, new.generation),
         ("cell", cell, new.cell or cell),

@@ -18,6 +18,7 @@ _UNPACKED = {"csv": 3.0, "json": 4.5, "parquet": 1.0, "kaggle": 1.0}
 _STAGED = 0.6
 """Bytes of Parquet per byte of gzip (measured on usage parts: 72 MB from 135 MB)."""
 _BYTES_PER_ROW = {"task_usage": 40.0, "instance_usage": 200.0}
+# Five arrays of four bytes: start, duration and three measured columns.
 _ARRAY_BYTES_PER_ROW = 20
 _SECONDS_PER_BYTE = 1 / 36e6
 """CPU seconds to stage a byte of gzip CSV on the machine of ``benchmarks/RESULTS.md``."""
@@ -60,6 +61,7 @@ def plan(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
         tuple(_table_plan(name, groups[name]) for name in sorted(groups)),
         int(3 * _STAGED * gzip_size + _ARRAY_BYTES_PER_ROW * usage_rows),
         shutil.disk_usage(_existing(store)).free,
+        # Whole ingest ÷ staging: 2.7 when first measured, 3.4 since a row is parsed faster (benchmarks/RESULTS.md).
         2.5 * gzip_size * _SECONDS_PER_BYTE / jobs,
     )
 
@@ -110,6 +112,7 @@ def _usage_rows(source: Source) -> float:
 
 
 def _existing(path: Path) -> Path:
+    # The store's folder is not made for a plan; its file system is that of the nearest folder that exists.
     while not path.exists():
         path = path.parent
     return path

@@ -82,9 +82,11 @@ def ingest(
         try:
             result = _ingest(found, layout, options, progress or Silence())
         except OSError as error:
+            # File too large, no space left, quota exceeded: one message, since the way out is the same.
             if error.errno in (27, 28, 122):
                 raise disk_full(layout.root) from error
             raise
+    # After the store is complete: strict tells a script that rows were refused, it does not throw the work away.
     if options.strict and result.manifest is not None:
         _be_strict(result.manifest, layout)
     return result
@@ -99,11 +101,13 @@ def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: 
     jobs = options.jobs or available_cores()
     if options.rebuild:
         _clear(layout)
+    # Before the manifest is read: a swap that was cut off may still have to put it there.
     _tidy(layout)
     held = _held(layout)
     identity = identify(found, held, layout)
     pending = find_pending(found.sources, held.sources if held else (), layout.staging, replace=options.replace)
     if pending.new:
+        # Before the first part: a later run with no sources learns from it whose rows are staged.
         identity.write(layout)
     if found.sources:
         require_disk(plan(Discovery(list(pending.new) or found.sources[:1]), layout.root, jobs), layout.root)
@@ -114,6 +118,7 @@ def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: 
     if options.stage_only:
         return IngestResult(tuple(staged), known, tuple(faults), None)
     if not waiting:
+        # Nothing staged, nothing held: the fault of the first file is all there is to say.
         if held is None:
             raise faults[0]
         return IngestResult((), known, tuple(faults), held)
@@ -126,6 +131,7 @@ def _tidy(layout: Layout) -> None:
     finish_swap(layout)
     shutil.rmtree(layout.unfinished, ignore_errors=True)
     shutil.rmtree(layout.spill, ignore_errors=True)
+    # Parts whose ledger entry is missing stay: they are written again under the same name.
     for path in layout.staging.rglob(f"*{INCOMPLETE}"):
         path.unlink()
 
@@ -134,6 +140,7 @@ def _clear(layout: Layout) -> None:
     """Remove a store of another version, but never a folder that is no store."""
     if layout.manifest.exists() or layout.staging.exists():
         for path in layout.root.iterdir():
+            # This process holds it.
             if path != layout.lock:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
@@ -158,6 +165,7 @@ def _stage(
 ) -> tuple[list[SourceEntry], list[SourceError]]:
     staged: list[SourceEntry] = []
     faults: list[SourceError] = []
+    # All lines of progress first, so that the totals are known from the start.
     for table in sorted({source.table for source in pending.new}):
         size = sum(source.size for source in pending.new if source.table == table)
         progress.begin(f"stage {table}", size, "bytes")

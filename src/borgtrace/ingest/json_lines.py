@@ -29,6 +29,7 @@ def read_json_lines(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     """
     columns = ", ".join(f"\"{name}\": '{kind}'" for name, kind in record_types(layout).items())
     with RecordPipe(source) as pipe:
+        # Tokens can only be counted on where integers are in quotes, as BigQuery writes them.
         if not pipe.has_quoted_integers:
             raise NeedsValidation
         reader = (
@@ -41,8 +42,10 @@ def read_json_lines(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
                 tokens += tokens_of(flat)
                 yield flat
         except NeedsValidation:
+            # A truncated file breaks the parser too: the reader's own error says why.
             pipe.raise_fault()
             raise
+        # Only at the end is it known whether DuckDB skipped or rounded anything on the way.
         pipe.finish()
         if tokens != pipe.tokens:
             raise NeedsValidation

@@ -49,6 +49,7 @@ def tokens_of(flat: pa.Table) -> TokenCounts:
     keys = quoted = 0
     for name in flat.column_names:
         column = flat.column(name)
+        # A record's key and colon are there even if all its fields are NULL; they fill no column of their own.
         if name.startswith(PRESENT):
             keys += pc.sum(column).as_py() or 0
             continue
@@ -63,6 +64,7 @@ def tokens_of(flat: pa.Table) -> TokenCounts:
                 quoted += _quoted(values)
         else:
             quoted += _quoted(pc.list_flatten(column))
+    # Each key has two quotes, and each quoted value two more.
     return TokenCounts(len(flat), keys, 2 * (keys + quoted))
 
 

@@ -29,6 +29,7 @@ def unnest(rows: pa.Table, inner: RawLayout) -> pa.Table:
     lists = lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
     flat, owner = pc.list_flatten(lists), pc.list_parent_indices(lists)
     items = pa.table({field.name: pc.struct_field(flat, field.raw.name) for field in inner.fields})
+    # Columns of the event that its items share: ids and time.  An item's own columns win.
     own = [name for name in inner.table.names if name in rows.column_names and name not in items.column_names]
     table = rows.select(own).take(owner)
     for name, column in zip(inner.columns, canonical_chunk(inner, items).columns, strict=True):
@@ -41,4 +42,5 @@ def _positions(owner: np.ndarray) -> np.ndarray:
     rows = np.arange(len(owner))
     is_first = np.ones(len(owner), bool)
     is_first[1:] = owner[1:] != owner[:-1]
+    # The row number of the first item, carried forward, is what each item is counted from: no loop over rows.
     return (rows - np.maximum.accumulate(np.where(is_first, rows, 0))).astype(np.int32)

@@ -47,6 +47,7 @@ def read_numbers(stream: BinaryIO, types: Mapping[str, pa.DataType]) -> Iterator
     rest = b""
     while True:
         block = stream.read(BLOCK_SIZE)
+        # The last line may lack its newline: one is added at the end.
         text = rest + block if block else (rest + b"\n" if rest else b"")
         offset = 0
         while offset < len(text):
@@ -54,6 +55,7 @@ def read_numbers(stream: BinaryIO, types: Mapping[str, pa.DataType]) -> Iterator
             offset += consumed
             if target.rows == ROWS_PER_CHUNK:
                 yield target.take()
+            # Nothing more of this block can be parsed: the rest is a line that goes on in the next one.
             elif not consumed or block:
                 break
         rest = text[offset:]
@@ -79,6 +81,7 @@ class _Target:
     def _begin(self) -> None:
         self.rows = 0
         decimals = int(self._kinds.sum())
+        # New arrays for each chunk: the Arrow columns made of the old ones still look at their memory.
         self._integers = np.empty((len(self._kinds) - decimals, ROWS_PER_CHUNK), np.int64)
         self._decimals = np.empty((decimals, ROWS_PER_CHUNK), np.float32)
         self._valid = np.full((len(self._kinds), ROWS_PER_CHUNK // 8), 0xFF, np.uint8)
@@ -91,6 +94,7 @@ class _Target:
         )
         if status == UNKNOWN:
             raise NotPlainNumbers
+        # Arrow decides the few doubtful ones: it rounds the text to float32 in one step.
         for field, row, start, end in self._doubtful[:doubts].tolist():
             exact = pc.cast(pa.array([text[start:end].tobytes().decode()]), pa.float32())
             self._decimals[self._slots[field], row] = exact[0].as_py()

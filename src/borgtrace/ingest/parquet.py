@@ -31,6 +31,7 @@ def parquet_blocks(source: Source) -> Iterator[pa.Table]:
     """Yield the records of a file as numbered lines of JSON."""
     done = 0
     with plain_file(source) as path, duckdb.connect(config={"threads": 1}) as connection:
+        # As JSON, since the validating reader takes texts apart, and the quarantine keeps what a person can read.
         query = f"SELECT to_json(r)::VARCHAR AS line FROM read_parquet('{path}') AS r"
         for batch in connection.sql(query).to_arrow_reader(ROWS_PER_CHUNK):
             numbers = pa.array(np.arange(done, done + batch.num_rows))
@@ -44,6 +45,7 @@ def plain_file(source: Source) -> Iterator[str]:
     if not source.is_gzip:
         yield str(source.path)
         return
+    # Parquet is read from its end, which a compressed stream has not: it has to be a plain file.
     with tempfile.NamedTemporaryFile(prefix="borgtrace-", suffix=".parquet") as copy:
         with gzip.open(source.path, "rb") as compressed:
             shutil.copyfileobj(compressed, copy)

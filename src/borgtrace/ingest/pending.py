@@ -38,6 +38,7 @@ def find_pending(sources: Sequence[Source], ledger: Iterable[SourceEntry], stagi
         if source.name in new:
             _same_part_twice(new[source.name], source)
             continue
+        # What is staged comes first: it is newer than what the store holds under that name.
         staged = _staged(source, staging)
         before = staged or held.get(source.name)
         if before is None:
@@ -65,10 +66,12 @@ def _staged(source: Source, staging: Path) -> SourceEntry | None:
 
 
 def _is_same(source: Source, entry: SourceEntry) -> bool:
+    # The size first: it costs nothing, and most changed files differ in it.
     return source.size == entry.size and sha256_of(source.path) == entry.sha256
 
 
 def _same_part_twice(first: Source, second: Source) -> None:
+    # The same part given twice, by a copy in another folder, is no fault.
     if first.size == second.size and sha256_of(first.path) == sha256_of(second.path):
         return
     raise SourceError(
@@ -82,6 +85,7 @@ def _same_part_twice(first: Source, second: Source) -> None:
 
 def _forget(source: Source, staging: Path) -> None:
     paths = StagedPaths(staging, staged_key(source.name))
+    # The entry first: without it a part counts as not staged, whatever else is still there.
     paths.entry.unlink(missing_ok=True)
     for table in TRACE_TABLES:
         paths.table(table).unlink(missing_ok=True)

@@ -138,5 +138,6 @@ def _layout(dialect: Dialect, raw: RawTable, order: Sequence[str] = ()) -> RawLa
         for item in raw.fields
         if item.column and item.name in places
     ]
+    # Files with places in their own order; records in canonical order, so that all shards give the same columns.
     fields.sort(key=lambda field: field.place if order else table.names.index(field.name))
     return RawLayout(raw, dialect, tuple(fields), len(places))

@@ -61,6 +61,7 @@ def classify(path: Path, cell: str = "", orders: Mapping[str, tuple[str, ...]] |
         size = path.stat().st_size
     except PermissionError as error:
         raise SourceError(str(path), "permission denied", way_out="make the file readable") from error
+    # By the magic bytes, not by the name: the bucket's ``.gz`` is not always gzip.
     is_gzip = head[:2] == b"\x1f\x8b"
     if is_gzip:
         head = _inflate(path, head)
@@ -73,6 +74,7 @@ def classify(path: Path, cell: str = "", orders: Mapping[str, tuple[str, ...]] |
 
 def _inflate(path: Path, head: bytes) -> bytes:
     try:
+        # At most so many bytes: a file of zeros would otherwise fill memory before it is found to be no trace.
         return isal_zlib.decompressobj(wbits=31).decompress(head, 4 * HEAD)
     except DAMAGE as error:
         raise damaged(path, error) from error
@@ -91,6 +93,7 @@ def _recognize(path: Path, head: bytes, is_gzip: bool, orders: Mapping[str, tupl
     if lines[0].lstrip().startswith("{"):
         return _by_names(path, "json", _json_keys(lines))
     found = _by_header(path, next(csv.reader(io.StringIO(lines[0])), []))
+    # Not the first line alone: it may be the one that is damaged, and its file still has a table.
     for line in lines[:20]:
         found = found or _by_places(line.split(","), orders, [each.count(",") + 1 for each in lines])
     if found is None:
@@ -113,6 +116,7 @@ def _json_keys(lines: Sequence[str]) -> list[list[str]]:
         try:
             record = json.loads(line)
         except ValueError:
+            # The head may end in the middle of a record, and a damaged one says nothing.
             continue
         if isinstance(record, dict):
             found.append(sorted(record))
@@ -169,6 +173,7 @@ def _by_places(fields: Sequence[str], orders: Mapping[str, tuple[str, ...]], wid
         ):
             width = next(width for width in widths if width in raw.field_counts)
             fitting.append((len(patterns), _Kind(dialect, raw.name, "csv", order[:width])))
+    # The more fields have a pattern, the more the match says: six fields alone are those of two tables.
     return max(fitting, key=lambda found: found[0], default=(0, None))[1]
 
 
@@ -177,6 +182,7 @@ def _cell_of(path: Path, dialect: Dialect) -> str:
     if not dialect.publication or not dialect.cells:
         return ""
     pattern = dialect.publication.bucket.format(cell=f"([{''.join(dialect.cells)}])")
+    # Not part of a longer word: ``clusterdata_2019_archive`` is not cell a.
     found = re.search(rf"{pattern}(?![a-z])", str(path.resolve().parent))
     return found.group(1) if found else ""
 

@@ -40,6 +40,7 @@ class RecordPipe:
         os.mkfifo(self.path)
         self.has_quoted_integers = self._head_is_quoted()
         self._thread = threading.Thread(target=self._feed, daemon=True)
+        # Otherwise nobody will read the pipe, and the thread would wait for ever in `open`.
         if self.has_quoted_integers:
             self._thread.start()
         return self
@@ -56,6 +57,7 @@ class RecordPipe:
 
     def raise_fault(self) -> None:
         """Raise the reader's error, when it has one (it explains the parser's)."""
+        # Not for ever: where the parser has given up, the thread still waits for somebody to read the pipe.
         self._thread.join(timeout=0.2)
         if isinstance(self._fault, SourceError):
             raise self._fault
@@ -71,6 +73,7 @@ class RecordPipe:
                 open(self.path, "wb", buffering=0) as pipe,  # noqa: PTH123 - a pipe
                 open_stream(self._source.path, is_gzip=self._source.is_gzip) as stream,
             ):
+                # A pipe holds 64 kB unless told otherwise: with 1 MB the two sides take turns less often.
                 fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, BLOCK)
                 self._copy(stream, pipe)
         except (SourceError, OSError) as error:
@@ -82,12 +85,15 @@ class RecordPipe:
             self.tokens += tokens_in(np.frombuffer(block, np.uint8))
             last = block[-1:]
             view = memoryview(block)
+            # A raw pipe may take less than it is given.
             while view:
                 view = view[pipe.write(view) :]
+        # A last line without its newline is a line.
         self.tokens += TokenCounts(int(last != b"\n"))
 
     def _drain(self) -> None:
         """Empty the pipe after the parser has given up, so that the thread can end."""
+        # Without blocking, since the thread may not have opened its side yet.
         descriptor = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
         try:
             while self._thread.is_alive():

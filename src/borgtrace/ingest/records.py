@@ -54,6 +54,7 @@ def read_flat(relation: str, layout: RawLayout, present: Sequence[str] | None = 
     NeedsValidation
         Where DuckDB cannot read a record.
     """
+    # One thread: there is a process for each core already.
     connection = duckdb.connect(config={"threads": 1})
     try:
         for batch in connection.sql(_query(relation, layout, present)).to_arrow_reader(ROWS_PER_CHUNK):
@@ -71,8 +72,10 @@ def _query(relation: str, layout: RawLayout, present: Sequence[str] | None) -> s
     known = [name for name in types if present is None or name in present]
     values = [(field.raw.path, field_type(field), field.name) for field in layout.fields]
     values += [((inner.raw.name,), types[inner.raw.name], inner.raw.name) for inner in layout.lists]
+    # A shard of Parquet may lack a column that no row of it fills.
     parts = [f'CAST({_sql(path) if path[0] in known else "NULL"} AS {kind}) AS "{name}"' for path, kind, name in values]
     filled = {field.raw.name for field in layout.fields}
+    # Fields that fill no column still have keys in the text, and are counted there.
     unused = [item.path for item in layout.raw.fields if item.name not in filled]
     nested = [(name,) for name, inner in _roots(layout).items() if inner]
     parts += [
@@ -121,6 +124,7 @@ def _fault(layout: RawLayout) -> str:
 
 def _strange_keys(keys: str, known: Sequence[str]) -> str:
     listed = ", ".join(f"'{name}'" for name in known)
+    # A key that comes twice is as wrong as an unknown one: the parsers differ in which value they keep.
     return (
         f"len(list_filter({keys}, lambda key: key NOT IN ({listed}))) > 0 OR len({keys}) != len(list_distinct({keys}))"
     )

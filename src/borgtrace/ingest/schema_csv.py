@@ -32,6 +32,7 @@ def read_schema_csv(path: Path) -> dict[str, tuple[str, ...]]:
     orders, differing = {}, []
     for name in sorted({*_TABLES, *found}):
         expected = _described(_TABLES.get(name), len(found[name]))
+        # The same fields in another order are no fault: that order is what the file is there to say.
         if sorted(found[name].values()) == sorted(expected.values()):
             orders[name] = tuple(content for _, (content, *_) in sorted(found[name].items()))
         else:
@@ -47,6 +48,7 @@ def read_schema_csv(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 def _described(raw: RawTable | None, n_found: int) -> Described:
+    # Version 2.0 describes one field of task_usage less.
     fields = raw.fields[: n_found if n_found in raw.field_counts else None] if raw else ()
     return {
         number: (field.name, field.format, "YES" if field.is_mandatory else "NO")

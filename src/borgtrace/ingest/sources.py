@@ -11,6 +11,7 @@ from borgtrace.schema import Dialect
 
 Format = Literal["csv", "json", "parquet", "kaggle"]
 
+# 2011: part-00001-of-00500; 2019: instance_usage-000000000001, also without the hyphen.
 _PART = re.compile(r"part-(\d+)-of-(\d+)|-(\d{6,})(?=\.)|(?<=usage)(\d{12})(?=\.)")
 
 
@@ -41,6 +42,7 @@ class Source:
     @property
     def part(self) -> int | None:
         """Number of the part, from the file's name."""
+        # One file for all cells: a number in its name means nothing.
         if self.dialect.flattened:
             return None
         found = _PART.search(self.path.name)
@@ -56,6 +58,8 @@ class Source:
     def name(self) -> str:
         """Identity of the file within its table: same name, other content = a changed source."""
         number = self.part
+        # The cell belongs to the name: the same file gives other rows for another cell.
         if self.dialect.flattened:
             return f"{self.table}/{self.path.name}#{self.cell}"
+        # Without folder and ending: a part stays the same one after it was moved or unpacked.
         return f"{self.table}/{self.path.name if number is None else f'part-{number:05d}'}"

@@ -41,6 +41,7 @@ class StagedWriter:
         """Append rows; the first table fixes the columns."""
         if self._writer is None:
             self.columns = tuple(table.column_names)
+            # Consecutive numbers: as differences they take next to nothing, in a dictionary a slot each.
             encodings = {"source_row": "DELTA_BINARY_PACKED"} if "source_row" in self.columns else None
             self._writer = pq.ParquetWriter(
                 self.unfinished,
@@ -119,6 +120,7 @@ class StagedOutput:
     def write(self, rows: pa.Table) -> None:
         """Store canonical rows, with the items of their lists; rows without a number are numbered on."""
         if "source_row" not in rows.column_names:
+            # Fast readers refuse nothing, so the number of rows before is the number of the row.
             rows = rows.append_column("source_row", pa.array(np.arange(self.rows.rows, self.rows.rows + len(rows))))
         self.counters += count_broken(self.layout.table, rows)
         self._count_order(rows)
@@ -134,6 +136,7 @@ class StagedOutput:
         if self.layout.dialect.shards == "time" and rows.num_rows:
             times = rows.column(self.layout.time).to_numpy()
             self.counters["time_out_of_order"] += count_out_of_order(times, self._last_time)
+            # Kept from chunk to chunk: where a file is cut into chunks must not change the count.
             self._last_time = int(times[-1])
 
     def refuse(self, rows: pa.Table) -> None:
@@ -144,6 +147,7 @@ class StagedOutput:
 
     def restart(self) -> None:
         """Forget everything that was written."""
+        # What the fast reader counted goes too, or its rows would be counted twice.
         self.abandon()
         self._begin()
 

@@ -12,6 +12,7 @@ from borgtrace.engine.embedded import SQL_TYPES, files_sql, select_sql
 from borgtrace.schema import Column, Table
 from borgtrace.store.manifest import SourceEntry
 
+# What 2011 does not publish because it has but one value.
 _CONSTANTS = {"collection_type": "'JOB'", "is_on_dedicated_machine": "false", "position": "0"}
 
 
@@ -51,6 +52,7 @@ def staged_relation(table: Table, parts: Sequence[StagedPart]) -> str:
     """
     groups: dict[tuple[str, ...], list[StagedPart]] = {}
     for part in parts:
+        # Files of 19 and of 20 columns may lie side by side (v2.0 and v2.1).
         groups.setdefault(tuple(pq.read_schema(part.path).names), []).append(part)
     if not groups:
         return f"SELECT {', '.join(_value(c, ()) for c in table.columns)} WHERE false"
@@ -59,6 +61,7 @@ def staged_relation(table: Table, parts: Sequence[StagedPart]) -> str:
 
 def staged_constants(table: Table, parts: Sequence[StagedPart]) -> dict[str, str]:
     """Return the columns that no part has, each with the SQL of what it is instead."""
+    # The key is never taken for constant: the sort needs its columns.
     held = {*table.key, "source_part"}.union(*(pq.read_schema(part.path).names for part in parts))
     return {column.name: _value(column, ()) for column in table.columns if column.name not in held}
 
@@ -67,6 +70,7 @@ def _select(table: Table, names: tuple[str, ...], parts: Sequence[StagedPart]) -
     values = ", ".join(_value(column, names) for column in table.columns)
     numbers = ", ".join(str(part.part) for part in parts)
     return (
+        # By the file's number among those read: a map searched by its name costs each row more with each part.
         f"SELECT {values} FROM (SELECT *, ([{numbers}])[CAST(file_index AS BIGINT) + 1] AS part_number "
         f"FROM {files_sql([part.path for part in parts])})"
     )
@@ -84,6 +88,7 @@ def _value(column: Column, names: Sequence[str]) -> str:
 
 def present_relation(table: Table, paths: Sequence[Path], renumbered: Mapping[int, int | None]) -> str:
     """Return SQL yielding the rows a store holds already, with source_part as it is now numbered, or without (None)."""
+    # Only ranks move, when a file without a number in its name comes in between.
     changed = " ".join(f"WHEN {old} THEN {new}" for old, new in sorted(renumbered.items()) if new not in (old, None))
     part = f"CASE source_part {changed} ELSE source_part END" if changed else "source_part"
     gone = ", ".join(str(old) for old, new in renumbered.items() if new is None)

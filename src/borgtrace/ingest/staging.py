@@ -63,8 +63,10 @@ def stage(source: Source, staging: Path) -> SourceEntry:
         When the file cannot be read to its end; nothing of it is kept.
     """
     paths = StagedPaths(staging, staged_key(source.name))
+    # Another run, or one that was killed, has finished this file: it is not read again.
     if paths.entry.exists():
         return read_entry(paths.entry)
+    # Arrow would start a thread for each core in each of the workers.
     pa.set_cpu_count(1)
     for table in TRACE_TABLES:
         paths.table(table).parent.mkdir(parents=True, exist_ok=True)
@@ -81,9 +83,11 @@ def _stage(source: Source, paths: StagedPaths) -> SourceEntry:
             for block in validate(container.blocks(source), layout, container.lines(layout)):
                 output.write(block.rows)
                 output.refuse(block.refused)
+    # An interrupt too must leave no half-written part.
     except BaseException:
         output.abandon()
         raise
+    # The files get their names before the ledger entry is written: with the entry, all of them are there.
     output.finish()
     return make_entry(source, output, sha256_of(source.path))
 
@@ -97,6 +101,7 @@ def _read_fast(source: Source, container: Container, output: StagedOutput) -> bo
                     output.write(canonical_chunk(output.layout, chunk))
             return True
         except NotPlainNumbers:
+            # Another fast reader may still understand the file.
             output.restart()
         except NeedsValidation:
             output.restart()

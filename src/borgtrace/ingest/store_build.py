@@ -71,6 +71,7 @@ def build(layout: Layout, inputs: Inputs, memory: str, threads: int, progress: P
     with sorting_connection(memory, threads, layout.spill) as connection:
         builder = _Builder(layout, inputs, work, connection, progress)
         manifest = builder.run()
+    # Last into the new version: a folder without it is not whole.
     manifest.write(work / layout.manifest.name)
     commit_next(layout)
     shutil.rmtree(layout.spill, ignore_errors=True)
@@ -87,6 +88,7 @@ class _Builder:
 
     def run(self) -> Manifest:
         files = {name: self._cluster(name) for name in TRACE_TABLES}
+        # Before anything is put in place: should rows have gone missing, the store stays as it was.
         self._conserve({name: count_rows(paths) for name, paths in files.items()})
         identity, entries = self.inputs.identity, self.inputs.entries
         trace = dialect(identity.generation)
@@ -113,6 +115,7 @@ class _Builder:
         """Return the table's files: new ones where it has new rows, else the present ones."""
         parts = self._staged_parts(name)
         present, moved = self.layout.parts(name), self._moved(name)
+        # A table without new rows keeps its files; one that loses rows, or that an earlier version wrote, is made anew.
         if not parts and None not in moved.values() and (not present or is_current(TABLES[name], present)):
             return present
         relations = [staged_relation(TABLES[name], parts)] if parts else []
@@ -125,6 +128,7 @@ class _Builder:
             TABLES[name],
             " UNION ALL ".join(relations),
             self.work / name,
+            # What new parts all lack, rows that the store already has may hold.
             {} if present else staged_constants(TABLES[name], parts),
             lambda rows: self.progress.advance(f"cluster {name}", rows),
         )
@@ -161,6 +165,7 @@ class _Builder:
         for path in (*kept, *(self.layout.staging / "quarantine").glob("*/*.parquet")):
             folder = target / path.parent.name
             folder.mkdir(parents=True, exist_ok=True)
+            # Copied, not moved: after a crash the next run needs them where they were.
             shutil.copy2(path, folder / path.name)
 
 

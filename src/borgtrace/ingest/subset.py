@@ -126,6 +126,7 @@ def _copy(
         progress.advance(f"copy {name}", held.tables[name])
         files[name] = sorted((work / name).glob("part-*.parquet"))
     done = finish(connection, files, held.dialect, work, progress)
+    # Known only now, and harmless: `new_folder` removes what was written when the block fails.
     if not done.rows["tasks"] and not done.rows["collection_events"]:
         raise UsageError("subset", "nothing is left", way_out="see what the store holds: borgtrace info STORE")
     return replace(
@@ -137,6 +138,7 @@ def _copy(
         files=done.files,
         format_version=FORMAT_VERSION,
         tables=done.rows,
+        # The ledger speaks of whole files, of which a subset has parts: conservation would not hold.
         sources=(),
         quality=done.quality,
         time_range=done.time_range,
@@ -147,6 +149,7 @@ def _copy(
 def _choose(connection: duckdb.DuckDBPyConnection, paths: Mapping[str, Sequence[Path]], cut: Cut) -> None:
     """Make the table ``chosen`` of (collection_id, instance_index), or of collection_id alone."""
     names = ("collection_events", "instance_events", "instance_usage")
+    # Collections without instances count where whole collections are chosen; else a choice is one of instances.
     queries = [
         f"SELECT {_key(cut)} FROM {_read(name, paths)} WHERE {_is_chosen(name, cut)}"
         for name in (names if _by_collection(cut) else names[1:])
@@ -180,9 +183,11 @@ def _time_of(name: str) -> str:
 
 def _condition(name: str, cut: Cut) -> str:
     """SQL that is true for the rows of a table that belong to what was chosen."""
+    # Machine tables and events before the time stay: without them a state at its start would be unknown.
     until = f"{_time_of(name)} < {cut.time[1]}" if cut.time else "true"
     if name in _MACHINE_TABLES:
         return until
+    # Usage needs no earlier rows: a window says all it says by itself.
     if name == "instance_usage" and cut.time:
         until = _is_chosen(name, cut)
     key = "collection_id" if name == "collection_events" else _key(cut)

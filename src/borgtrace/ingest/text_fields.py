@@ -38,6 +38,7 @@ def text_field(field: Field, text: str) -> TextField:
     found = f'"text_{column.name}"'
     value, tests = _read(field, found)
     tests = (*tests, *_checked(column, value))
+    # A number that stands for "none" is exempt from all tests: −1 is no negative id.
     if field.none:
         codes = ", ".join(f"'{code}'" for code in field.none)
         value = f"CASE WHEN {found} NOT IN ({codes}) THEN {value} END"
@@ -45,6 +46,8 @@ def text_field(field: Field, text: str) -> TextField:
     if field.has_default:
         default = "false" if column.type == "bool" else f"'{next(iter(field.codes.values()))}'"
         value = f"coalesce({value}, {default})"
+    # First of all tests: an empty field is missing, not unparsable.  Where a text is NULL the other tests are NULL as
+    # well, which CASE takes for false.
     absent = (("null_in_mandatory_field", f"{found} IS NULL"),) if field.is_mandatory else ()
     return TextField(column.name, text, value, (*absent, *tests))
 
@@ -61,6 +64,7 @@ def list_field(inner: RawLayout, text: str) -> TextField:
     kinds = ", ".join(f'"{field.raw.name}" {field_type(field)}' for field in inner.fields)
     value = f"TRY_CAST(TRY_CAST({found} AS JSON) AS STRUCT({kinds})[])"
     tests: list[tuple[str, str]] = [("unparsable_value", f"{found} IS NOT NULL AND {value} IS NULL")]
+    # Mandatory fields first, so that a missing one is named before an unknown code of the same item.
     for field in sorted(inner.fields, key=lambda field: not field.is_mandatory):
         item = f"c.{field.raw.name}"
         if field.is_mandatory:
@@ -133,6 +137,7 @@ def _flag(_: Field, text: str) -> tuple[str, Tests]:
 
 def _amount(_: Field, text: str) -> tuple[str, Tests]:
     value = f"TRY_CAST({text} AS FLOAT)"
+    # TRY_CAST reads "inf" and "nan" as numbers, which no measurement is.
     return value, (("unparsable_value", f"{text} IS NOT NULL AND coalesce(NOT isfinite({value}), true)"),)
 
 
@@ -162,8 +167,10 @@ def _code(field: Field, text: str) -> tuple[str, Tests]:
 def _whole_number(field: Field, text: str) -> tuple[str, Tests]:
     column = field.column
     value = f"TRY_CAST({text} AS {SQL_TYPES[column.type]})"
+    # Real files hold 2⁶⁴−1 where the format document says 2⁶³−1.
     if column.unit == "us":
         value = f"CASE WHEN {text} = '{2**64 - 1}' THEN {AFTER_TRACE} ELSE {value} END"
+    # Two reasons, told apart by the shape of the text: TRY_CAST alone gives NULL for both, and rounds 1.5.
     return value, (
         ("unparsable_value", _is_no_integer(text)),
         ("integer_out_of_range", f"{text} IS NOT NULL AND ({value}) IS NULL"),

@@ -59,7 +59,9 @@ def index_usage(
         Collections in which a window may repeat another: same task, start, mean and sampled usage.
     """
     arrays = _Arrays(folder, rows)
+    # As many blocks as threads and no more ahead: each takes about 200 MB.
     pool = Parallel(threads, backend="threading", return_as="generator", pre_dispatch=threads, batch_size=1)
+    # An index of no rows first, for the columns of a trace without usage.
     tables, suspects = [_index_block(_nothing(), 0, arrays)[0]], [np.empty(0, np.int64)]
     for found, suspect in pool(delayed(_index_block)(block, first, arrays) for first, block in _whole_tasks(parts)):
         tables.append(found)
@@ -79,6 +81,7 @@ def _whole_tasks(parts: Sequence[Path]) -> Iterator[tuple[int, pa.Table]]:
             block = pa.Table.from_batches([batch])
             block = block if rest is None else pa.concat_tables([rest, block], promote_options="permissive")
             last = _last_task(block)
+            # The last task may go on in the next batch: it waits, and a batch that is one task whole waits altogether.
             if last:
                 yield done, block.slice(0, last)
             rest, done = block.slice(last), done + last
@@ -121,10 +124,12 @@ def _index_block(table: pa.Table, first: int, arrays: _Arrays) -> tuple[pa.Table
     start, end = _numbers(table, "start_time"), _numbers(table, "end_time")
     machine = pc.fill_null(table.column("machine_id"), -1).to_numpy()
     starts = run_starts(collection, instance)
+    # A window that ends after the trace has no known length.
     length = np.where(end == AFTER_TRACE, 0, end - start)
     spans = run_spans(start, end, length, machine, starts)
     duration = length / SECOND
     rows = slice(first, first + len(start))
+    # Each block writes its own rows: threads never touch the same ones.
     if arrays.rows:
         arrays.columns["start_time"][rows] = _seconds(start)
         arrays.columns["duration"][rows] = duration
@@ -149,6 +154,7 @@ def _index_block(table: pa.Table, first: int, arrays: _Arrays) -> tuple[pa.Table
         "last_time": spans[1],
         **statistics,
     }
+    # As bits, so that a missing value (NaN) equals another.
     suspect = repeating_runs(start, measured.view(np.uint32), starts)
     return pa.table(columns), collection[heads][suspect]
 

@@ -82,6 +82,7 @@ def _query(layout: RawLayout, lines: LineFormat) -> str:
     texts = ", ".join(f'{field.text} AS "text_{field.name}"' for field in fields)
     values = ", ".join(f'{field.value} AS "{field.name}"' for field in fields)
     tests = [test for field in fields for test in field.tests] + list(cross_tests(layout))
+    # The first test that holds names the reason; tests on two columns come last, when each is known to be right.
     cases = " ".join(f"WHEN {test} THEN '{reason}'" for reason, test in tests)
     return f"""
         WITH parsed AS ({lines.query}),
@@ -115,6 +116,7 @@ def line_blocks(stream: BinaryIO) -> Iterator[pa.Table]:
             return
 
 
+# Windows' line ends are forgiven.  Arrow's texts must be UTF-8, and DuckDB's cannot hold a NUL.
 def _text(line: bytes) -> str:
     """Decode a line; a byte that is no UTF-8, or a NUL, becomes a mark that no field accepts."""
     return line.removesuffix(b"\r").decode("utf-8", "replace").replace("\0", _NOT_UTF8)

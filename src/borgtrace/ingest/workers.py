@@ -44,9 +44,11 @@ def stage_all(sources: Sequence[Source], staging: Path, jobs: int) -> Iterator[t
 def _attempt(source: Source, staging: Path) -> tuple[Source, Outcome]:
     try:
         return source, stage(source, staging)
+    # Handed back, not raised: one bad file must not end the work on the others.
     except SourceError as fault:
         return source, fault
     except OSError as error:
+        # The disk is the store's, not this file's: every other file would fail as well.
         if error.errno in _DISK_FULL:
             raise disk_full(staging.parent) from None
         return source, SourceError(str(source.path), f"cannot be read ({error.strerror or error})")
