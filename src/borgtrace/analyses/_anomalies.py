@@ -36,10 +36,12 @@ def verdict(rate: Rate, n: int, of: int) -> str:
     """
     if not of:
         return "nothing to measure"
+    # Some documents say that a thing occurs, but not how often.
     if rate.documented is None:
         return "reported"
     scale = 1.0 if rate.is_count else float(of)
     low, high = (bound * scale for bound in rate.documented)
+    # A documented 0 or 1 is a rule ("never", "always") and not a rate; like a count it is met exactly.
     if low == high and 0.0 < rate.documented[0] < 1.0:
         slack = max(0.5 * high, 2.0 * math.sqrt(high) + 1.0)
         low, high = low - slack, high + slack

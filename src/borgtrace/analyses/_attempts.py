@@ -41,6 +41,7 @@ def last_time(events: ir.Table) -> ir.Table:
 
 def time_running(attempts: ir.Table) -> ir.IntegerValue:
     """Return how long an attempt ran within the trace (µs), up to its column ``last`` where it did not end."""
+    # Filled first: least() of a NULL is NULL on BigQuery, while DuckDB and Spark pass it over.
     until = ibis.least(attempts.left_time.fill_null(AFTER_TRACE), attempts["last"])
     return ibis.greatest(until - ibis.greatest(attempts.schedule_time, TRACE_START), 0)
 
@@ -49,6 +50,7 @@ def counted_events(attempts: ir.Table) -> ir.Table:
     """Return one row per counted event: ``time`` and the four processes as 0 or 1, one byte each."""
     tasks = of_jobs(attempts)
     finished = tasks.filter(tasks.end_type == "FINISH")
+    # An attempt counts at up to three times of its own, each a row.
     return ibis.union(
         _counted(tasks, tasks.submit_time, new=(tasks.attempt == 1).cast("int8"), submitted=1),
         _counted(tasks, tasks.schedule_time, scheduled=1),
@@ -61,6 +63,7 @@ def _counted(rows: ir.Table, time: ir.Value, **counted: ir.Value | int) -> ir.Ta
     for name, value in counted.items():
         columns[name] = value if isinstance(value, ir.Value) else ibis.literal(value, "int8")
     chosen = rows.select(time=time, **columns)
+    # What never happened has no time and fails the comparison like what lies outside the trace.
     return chosen.filter((chosen.time > BEFORE_TRACE) & (chosen.time < AFTER_TRACE))
 
 
@@ -69,6 +72,7 @@ def collection_ends(attempts: ir.Table) -> ir.Table:
 
     Columns: ``collection_id``, ``end_time``, ``end_type``, ``schedule_time``.
     """
+    # The last attempt tells how it ended: an id may be used again after its end (2011: job 6253771429).
     numbered = attempts.mutate(
         place=ibis.row_number().over(group_by="collection_id", order_by=ibis.desc("attempt")),
         started=attempts.schedule_time.min().over(group_by="collection_id"),
@@ -91,5 +95,6 @@ def duration_sums(tables: Tables, length: int, origin: int = 0) -> dict[str, ir.
 
 def _duration_sums(tasks: ir.Table, duration: ir.Column, at: ir.Column, length: int, origin: int) -> ir.Table:
     timed = tasks.select(duration=duration, period=period(at, length, origin), at=at)
+    # A wait is known only where it lies within the trace as a whole (see `attempts`).
     timed = timed.filter(timed.duration.notnull() & (timed.at >= origin))
     return timed.group_by("period").aggregate(total=timed.duration.sum().cast("int64"), n=timed.count())

@@ -38,6 +38,7 @@ def count_by_group(
     tables: Tables, attempts: ir.Table, value: ir.Value, stage: str, *by: str, per: float = 1.0
 ) -> Groups:
     """Count values of attempts by (grouping, group, `by` …); see :func:`fetch_counts`."""
+    # Counted once per tier and class; the three cuts are sums of these, without three passes over the attempts.
     found = fetch_counts(tables, named(tables, attempts), value, stage, ("tier", "class_", *by), per=per)
     members: dict[tuple[str, ...], list[Counts]] = {}
     for (tier_, class_, *rest), counts in found.items():

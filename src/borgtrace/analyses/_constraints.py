@@ -44,10 +44,12 @@ def fingerprints(tables: Tables) -> tuple[ir.Table, dict[int, tuple[Constraint, 
     # NULL and the empty text are the same value of a constraint.
     value = tables.instance_constraints.value.fill_null("")
     rows = tables.instance_constraints.select(*_KEY, "name", "relation", value=value)
+    # Hashes come from here and are joined in: the engines have no hash function in common.
     distinct = tables.fetch(rows.select("name", "relation", "value").distinct(), "constraints")
     weighted = [{**row, "weight": _weight(tuple(row.values()))} for row in distinct.to_pylist()]
     texts = {name: pa.string() for name in ("name", "relation", "value")}
     weights = ibis.memtable(pa.Table.from_pylist(weighted, schema=pa.schema({**texts, "weight": pa.int64()})))
+    # A constraint that is written twice demands nothing more, but would change the sum.
     weighed = rows.distinct().inner_join(weights, ["name", "relation", "value"])
     events = weighed.group_by(list(_KEY)).aggregate(fingerprint=weighed.weight.sum().cast("int64"))
     return events, _sets(tables, rows, events)
@@ -61,6 +63,7 @@ def _weight(constraint: tuple[str, ...]) -> int:
 def _sets(tables: Tables, rows: ir.Table, events: ir.Table) -> dict[int, tuple[Constraint, ...]]:
     """Read the constraints of one event (the first by key) per fingerprint."""
     order = ibis.window(group_by="fingerprint", order_by=list(_KEY))
+    # All events with one fingerprint carry the same set, so that one of them tells it.
     first = events.mutate(place=ibis.row_number().over(order))
     first = first.filter(first.place == 0).drop("place")
     found = tables.fetch(first.inner_join(rows.distinct(), list(_KEY)), "sets")
@@ -80,11 +83,14 @@ class Machines:
     def eligible(self, constraints: Sequence[Constraint]) -> dict[Constraint, Flags]:
         """Say for each constraint which machines meet it; each distinct value is looked at once."""
         flags = {}
+        # One attribute after the other: a table of all attributes of all machines is never made.
         for name, group in groupby(sorted(constraints), key=lambda constraint: constraint[0]):
             found = self.values.get(name, {})
             places: dict[str | None, int] = {}
             codes = np.array([places.setdefault(found.get(i), len(places)) for i in self.ids], np.int64)
             for constraint in group:
+                # Thousands of machines share a few values: text is compared once per value, the rest is a look-up by
+                # code.
                 met = np.array([meets(value, *constraint[1:]) for value in places], bool)
                 flags[constraint] = met[codes]
         return flags
@@ -105,6 +111,7 @@ def meets(found: str | None, relation: str, value: str | None) -> bool:
     if relation in ("EQUAL", "NOT_EQUAL"):
         return ((found or "") == (value or "")) == (relation == "EQUAL")
     left, right = number(found), number(value)
+    # Text that is no number is neither smaller nor larger than one.
     if left is None or right is None:
         return False
     return {
@@ -145,8 +152,10 @@ def shares_by_day(tables: Tables, sets: Sets) -> dict[int, Day]:
     values: dict[str, dict[int, str]] = {name: {} for name in names}
     moves, turns = _by_day(presence), _by_day(changes)
     days = {}
+    # Days without a change are listed too: the submissions of such a day look up its state.
     for day in range(-1, max([*moves, *turns], default=-2) + 1):
         for row in moves.get(day, []):
+            # An UPDATE does not move a machine: after it the machine is there, as after an ADD.
             (there.discard if row["type"] == "REMOVE" else there.add)(row["machine_id"])
         for row in turns.get(day, []):
             if row["is_deleted"]:
@@ -168,6 +177,7 @@ def _last_of_day(rows: ir.Table, key: list[str]) -> ir.Table:
     """Keep the last row per key and day; day −1 is what is before the trace."""
     dated = rows.filter(rows.time < AFTER_TRACE).mutate(day=day_of(rows.time))
     order = [dated[name].desc() for name in FILE_ORDER]
+    # The end of the day stands for all of it: 10.7 million attribute changes of 2011 shrink to one a day and machine.
     placed = dated.mutate(place=ibis.row_number().over(group_by=[*key, "day"], order_by=order))
     return placed.filter(placed.place == 0)
 
@@ -191,6 +201,7 @@ def _presence(tables: Tables) -> pa.Table:
 
 def _shares(sets: Sets, machines: Machines) -> dict[int, float]:
     """Return the share of the machines that meet all constraints of each set."""
+    # Without machines there is no share, which is not the same as a share of 0.
     if not machines.ids:
         return {}
     flags = machines.eligible([*{constraint for constraints in sets.values() for constraint in constraints}])

@@ -37,6 +37,8 @@ def depths(after: NDArray[np.int64], before: NDArray[np.int64]) -> dict[int, int
         behind[earlier].append(later)
     depth = dict.fromkeys(sorted({*waits, *behind}), 0)
     ready = [node for node in depth if node not in waits]
+    # Two numbers per node: `longest` grows while it still waits, and only a node that becomes ready takes it over as
+    # its depth. What is in a circle never does.
     longest = dict(depth)
     while ready:
         node = ready.pop()

@@ -13,6 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+# With α = 0.01 all of float64 lies within ± 37,300 buckets, so that these two are free.
 ZERO_BUCKET, INFINITE_BUCKET = -100_000, 100_000
 """Buckets of 0 (exact) and of infinity."""
 
@@ -67,6 +68,7 @@ def rank(quantile: float, total: int) -> int:
     >>> rank(0.5, 4), rank(0.9, 3), rank(0.0, 3)
     (2, 3, 1)
     """
+    # The product may lie a hair above a whole number: 0.07 · 100 is 7.000000000000001.
     return max(1, math.ceil(quantile * total - 1e-9))
 
 

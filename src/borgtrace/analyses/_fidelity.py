@@ -40,6 +40,7 @@ class Units:
 
     def job(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the units of collection ids."""
+        # The ids are sorted and every id of a store is among them: the place is the unit.
         return np.searchsorted(self.jobs, ids)
 
     def machine(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -52,6 +53,7 @@ def ratio(numerator: Floats, denominator: Floats | float, job: NDArray[np.int64]
 
     def value(weights: Floats) -> float:
         w = weights[job]
+        # A constant denominator is what does not change from resample to resample, such as the capacity of the cell.
         below = float(w @ denominator) if isinstance(denominator, np.ndarray) else denominator
         return float(w @ numerator) / below if below else float("nan")
 
@@ -76,6 +78,7 @@ def ended_within(run: Floats, has_ended: NDArray[np.bool_], job: NDArray[np.int6
     """Kaplan–Meier share of runs that end within `limit`; runs still going are censored."""
     order = np.argsort(run, kind="stable")
     times, ended, jobs = run[order], has_ended[order].astype(float), job[order]
+    # The product needs the runs up to the limit alone; those after it only count as at risk.
     upto = int(np.searchsorted(times, limit, side="right"))
 
     def value(weights: Floats) -> float:
@@ -118,6 +121,7 @@ def rank_slope(owner: NDArray[np.int64], job: NDArray[np.int64], ranks: int) -> 
     def value(weights: Floats) -> float:
         sizes = np.sort(np.bincount(owner, weights=weights[job]))[::-1][:ranks]
         sizes = sizes[sizes >= FEWEST]
+        # A line through two points fits them whatever they are.
         if len(sizes) < 3:
             return float("nan")
         return float(np.polyfit(np.log(np.arange(1, len(sizes) + 1)), np.log(sizes), 1)[0])

@@ -31,6 +31,8 @@ def usage_measures(tables: Tables, units: Units) -> Measures:
     tasks = tables.tasks
     jobs = of_jobs(tasks).filter(tasks.n_windows >= LONG)
     failures = jobs.n_evict + jobs.n_fail + jobs.n_kill + jobs.n_lost  # such tasks the paper drops
+    # As in Janus & Rzadca: tasks without any use are dropped (209,940 of them). Averages above 1 (13 records) they
+    # replace by samples; here such tasks are left out.
     long = jobs.filter((jobs.mean_sampled_cpu > 0) & (jobs.max_average_cpu <= 1) & (failures == 0))
     moments = tables.fetch(
         long.select(*TASK, *(f"{kind}_{name}_cpu" for name in ("sampled", "average") for kind in ("mean", "std"))),
@@ -65,6 +67,7 @@ def _long(tasks: pa.Table, units: Units) -> Measures:
 def _peaks(tables: Tables, units: Units) -> Measures:
     """Largest CPU and memory of a task ÷ its request, where both stay within it."""
     rows = peaks_of_request(tables)
+    # The published histogram holds only tasks that stay within both requests.
     rows = rows.filter((rows.cpu <= 1.0) & (rows.memory <= 1.0))
     found = tables.fetch(rows, "peaks").sort_by([(name, "ascending") for name in TASK])
     job, ones = units.job(found["collection_id"].to_numpy()), np.ones(found.num_rows)
@@ -79,6 +82,7 @@ def _peaks(tables: Tables, units: Units) -> Measures:
 def _series(tables: Tables, long: ir.Table, units: Units) -> Measures:
     """Long tasks over time: stationarity, autocorrelation, variation, CPU with memory."""
     parts = max(1, -(-tables.n_rows("instance_usage") // MOST_ROWS))
+    # Whole jobs: the bootstrap draws jobs, and half a job is none.
     chosen = long.filter(long.collection_id % parts == 0).select(*TASK)
     usage = tables.instance_usage.semi_join(chosen, list(TASK))
     rows = tables.fetch(usage.select(*_ORDER, "average_cpu", "sampled_cpu", "average_memory"), "series")
@@ -92,6 +96,7 @@ def _series(tables: Tables, long: ir.Table, units: Units) -> Measures:
     differs = _differs(column(rows, "sampled_cpu"), offsets, ids[first], index[first])
     cpu, memory = column(rows, "average_cpu"), column(rows, "average_memory")
     spread, mean = _mean(cpu**2, offsets), _mean(cpu, offsets)
+    # The difference of two nearly equal numbers may fall below 0 by rounding.
     variation = np.sqrt(np.maximum(spread - mean**2, 0.0)) / np.where(mean > 0.0, mean, np.nan)
     found = {
         "autocorrelation_5min": _correlation(cpu[:-1], cpu[1:], offsets, 1),
@@ -111,8 +116,11 @@ def _differs(
 ) -> NDArray[np.bool_]:
     """Whether two random windows of 12 samples of each task differ at 5 % (Kolmogorov–Smirnov)."""
     steps = np.empty(len(ids), np.int64)
+    # Windows of 12 samples are those of the paper (§3.4); the keys of the tasks seed the draw, so that it does not
+    # depend on the order of rows.
     window_pairs(np.nan_to_num(values).astype(np.float32), offsets, task_keys(0, ids, index), 12, 12, steps)
     p_values = np.array([ks_p_value(12, k) for k in range(13)])
+    # A long task has 24 rows, hence two windows at least: no step is −1, which would mean that it has fewer.
     return p_values[steps] < 0.05
 
 
@@ -124,6 +132,8 @@ def _correlation(a: Floats, b: Floats, offsets: NDArray[np.int64], lag: int) -> 
     """Correlation of `a` with `b` (which lies `lag` rows later) within each task; NaN where one is constant."""
     inside = np.ones(len(a), dtype=bool)
     for back in range(1, lag + 1):
+        # A pair that begins in the last `lag` rows of a task ends in the next task. The last task needs no mark: its
+        # pairs are cut off with `a`. A long task has 24 rows, so that each keeps some pair at a lag of 12.
         inside[np.minimum(offsets[1:-1] - back, len(a) - 1)] = False
     weight = inside.astype(float)
     starts = np.minimum(offsets[:-1], len(a) - 1)
@@ -134,6 +144,7 @@ def _correlation(a: Floats, b: Floats, offsets: NDArray[np.int64], lag: int) -> 
 
     covariance = mean(a * b) - mean(a) * mean(b)
     scale = np.sqrt(np.maximum(mean(a * a) - mean(a) ** 2, 0.0) * np.maximum(mean(b * b) - mean(b) ** 2, 0.0))
+    # Below 1e-12 the deviation is rounding, and the series constant.
     return np.divide(covariance, scale, out=np.full(len(scale), np.nan), where=scale > 1e-12)
 
 
@@ -141,6 +152,8 @@ def row_measures(tables: Tables, units: Units) -> Measures:
     """Usage rows of 2019 beside the requests of their tasks; a fixed part of the rows where there are many."""
     parts = max(1, -(-tables.n_rows("instance_usage") // MOST_SAMPLED))
     usage = of_jobs(tables.instance_usage)
+    # A sum of ids and slot picks rows all over jobs, tasks and time, and the same on every engine; a random sample
+    # would not.
     number = usage.collection_id + usage.instance_index + usage.start_time // WINDOW
     requests = ("cpu_request", "memory_request")
     measured = ("average_cpu", "maximum_cpu", "sampled_cpu", "average_memory")

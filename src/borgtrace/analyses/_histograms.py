@@ -17,6 +17,7 @@ def bin_up_to(value: ir.NumericValue, edges: Sequence[int], unit: float = 1) -> 
 def cumulative_share(counts: ir.Table, column: str, order: str, by: Sequence[str] = ()) -> ir.FloatingColumn:
     """Return the share of `column` that lies in this row or before it, within each group."""
     group = list(by) or None
+    # Both sums are of integers: the share is the same in whatever order the rows come.
     upto = counts[column].sum().over(ibis.cumulative_window(group_by=group, order_by=order))
     total = counts[column].sum().over(ibis.window(group_by=group))
     return upto.cast("float64") / total.cast("float64")

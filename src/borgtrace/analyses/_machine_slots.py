@@ -16,6 +16,7 @@ def present_intervals(machine_events: ir.Table) -> ir.Table:
     A machine whose capacity is not published, or is zero, is left out.
     """
     order = ibis.window(group_by="machine_id", order_by=list(FILE_ORDER))
+    # A machine keeps what its last event gave it until the next, or until the end of the trace.
     rows = machine_events.mutate(end=machine_events.time.lead().over(order).fill_null(AFTER_TRACE))
     rows = rows.filter((rows.type != "REMOVE") & (rows.cpu_capacity > 0) & (rows.memory_capacity > 0))
     return rows.select("machine_id", "end", "cpu_capacity", "memory_capacity", start="time")
@@ -36,6 +37,7 @@ def machine_slots(usage: ir.Table, present: ir.Table) -> ir.Table:
     ir.Table
         ``machine_id``, ``slot``, amounts ``cpu`` and ``memory``, ``cpu_capacity``, ``memory_capacity``.
     """
+    # Usage on a dedicated machine names none (2019: machine −1, stored as NULL).
     on_machine = usage.filter(usage.machine_id.notnull())
     sums = on_machine.group_by(["machine_id", "slot"]).aggregate(
         **{name: amount(on_machine[f"average_{name}"], on_machine.seconds).sum().cast("int64") for name in RESOURCES}

@@ -38,10 +38,12 @@ def margin_bin(usage: float, base: float) -> int:
     """Return the bin of the margin that `usage` needs over `base`."""
     if usage <= base:
         return 0
+    # No share of nothing is enough.
     if base <= 0.0:
         return N_BINS - 1
     percent = (usage - base) * 100.0 / base
     if percent <= FINE:
+        # Upper edges belong to their bins, as in `upper_edges`.
         return int(np.ceil(percent))
     low = float(FINE)
     for octave in range(_OCTAVES):
@@ -91,6 +93,7 @@ def needed_margins(
     counts = np.zeros((2, periods.size + 1, n_groups, N_BINS), dtype=np.int64)
     for k in range(periods.size):
         period, start = periods[k], 0
+        # No period has a number near −10: the first period of a task follows none.
         previous, previous_number = np.nan, -10
         while start < n:
             end, number = start, slot[start] // period
@@ -100,11 +103,14 @@ def needed_margins(
                     total += average[end] * seconds[end]
                     weight += seconds[end]
                 end += 1
+            # Only the very next period has a reservation: after a gap there is no usage to start from.
             if previous_number == number - 1 and not np.isnan(previous):
                 _count(counts[:, k], start, end, previous, seconds, average, fine, weights, group)
             previous = total / weight if weight > 0 else np.nan
+            # The history ends with the task: the next one starts without.
             previous_number = number if end < n and task[end] == task[start] else -10
             start = end
+    # As if the mean of the running window were known: what is left is variation within it.
     known = counts[1, periods.size]
     for i in range(n):
         for j in range(q):
@@ -128,6 +134,7 @@ def _count(
     """Add the windows `start` … `end` − 1, reserved for by `base`, to both demands."""
     for i in range(start, end):
         if not np.isnan(average[i]):
+            # In hundredths of a second, for the weights of single seconds add up to 100.
             counts[0, group[i], margin_bin(average[i], base)] += seconds[i] * 100
         for j in range(fine.shape[1]):
             if not np.isnan(fine[i, j]):

@@ -35,6 +35,7 @@ def discrete_exponent(values: npt.NDArray[np.int64], n: npt.NDArray[np.int64], x
     1.5
     """
     tail = values >= x_min
+    # With all values at the threshold the likelihood grows for ever with α.
     if len(np.unique(values[tail])) < 2:
         return float("nan")
     total, logs = float(n[tail].sum()), float((n[tail] * np.log(values[tail])).sum())
@@ -42,5 +43,6 @@ def discrete_exponent(values: npt.NDArray[np.int64], n: npt.NDArray[np.int64], x
     def loss(alpha: float) -> float:
         return total * float(np.log(special.zeta(alpha + 1.0, x_min))) + (alpha + 1.0) * logs
 
+    # There is no closed form; zeta diverges at α = 0, hence the lower bound.
     found = optimize.minimize_scalar(loss, bounds=(0.01, 10.0), method="bounded", options={"xatol": 1e-8})
     return float(found.x)

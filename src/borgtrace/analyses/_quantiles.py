@@ -105,6 +105,7 @@ def quantiles(
     place = (upto[-1] - 1) * np.asarray(percents, float) / 100.0
     low = ordered[np.searchsorted(upto, np.floor(place), side="right")]
     high = ordered[np.searchsorted(upto, np.ceil(place), side="right")]
+    # Linear, numpy's default, so that the quantiles are those of the values written out.
     return np.asarray(low + (high - low) * (place - np.floor(place)))
 
 
@@ -126,11 +127,13 @@ def fetch_counts(
     per
         What the values are divided by: 1e6 turns µs into seconds.
     """
+    # Counted by the engine: millions of attempts have few distinct values, and these fit into memory.
     table = tables.fetch(counts(rows, value, by), stage).sort_by("value")
     values = table["value"].to_numpy().astype(np.float64) / per
     n = table["n"].to_numpy().astype(np.int64)
     code = np.zeros(table.num_rows, np.int64)
     for name in by:
+        # NULL is a group of its own, which Arrow would leave without a code otherwise.
         encoded = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
         code = code * max(len(encoded.dictionary), 1) + encoded.indices.to_numpy()
     # Each group is one number in mixed radix; a stable sort keeps the values of a group in order.

@@ -45,6 +45,7 @@ def pairs(series: ir.Table, by: Sequence[str], period: str) -> ir.Table:
     """
     window = ibis.window(group_by=list(by) or None, order_by=period)
     rows = series.mutate(
+        # The row before need not be the period before: a task may have no window there.
         gap=series[period] - series[period].lag().over(window),
         both=series.seconds + series.seconds.lag().over(window),
         **{f"previous_{name}": series[name].lag().over(window) for name in RESOURCES},
@@ -59,10 +60,12 @@ def slot_pairs(usage: ir.Table, by: Sequence[str]) -> ir.Table:
     What runs inside an alloc set counts once.
     """
     rows = outermost(usage)
+    # Usage on a dedicated machine names no machine; all such together are not one machine.
     rows = rows.filter(*(rows[name].notnull() for name in by)) if by else rows
     sums = rows.group_by([*by, "slot"]).aggregate(
         **{name: amount(rows[f"average_{name}"], rows.seconds).sum().cast("int64") for name in RESOURCES}
     )
+    # A slot of a sum is a whole slot, however little of it each window covers.
     return pairs(sums.mutate(seconds=ibis.literal(SLOT_SECONDS, "int64")), by, "slot")
 
 
@@ -88,6 +91,7 @@ def by_resource(rows: ir.Table) -> ir.Table:
     is_cpu = both.resource == "cpu"
     later = is_cpu.ifelse(both.cpu, both.memory)
     earlier = is_cpu.ifelse(both.previous_cpu, both.previous_memory)
+    # A pair may know the CPU of both periods and the memory of one.
     known = both.filter(later.notnull() & earlier.notnull())
     return known.mutate(change=relative(later, earlier))
 
@@ -96,6 +100,7 @@ def curves(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
     """Return the distribution of the change of CPU and of memory, in percent bins (`CURVE_COLUMNS`)."""
     known = by_resource(rows)
     percent = known.change * 100.0
+    # Cut before the cast: 1e18 as a percentage does not fit into an int64.
     bins = (percent <= float(HIGHEST)).ifelse(percent, float(HIGHEST + 1)).ceil().cast("int64")
     known = known.mutate(percent=bins)
     key = [*by, "resource"]

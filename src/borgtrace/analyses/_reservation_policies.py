@@ -54,23 +54,27 @@ def replay(
     """
     n = usage.size
     sums = np.zeros((policy.size, n_groups, N_SUMS), dtype=np.int64)
+    # Each policy is replayed from the first window on: what it reserves depends on what it reserved before.
     for k in range(policy.size):
         reserved, began = 0.0, 0
         for i in range(n):
             if not continues[i]:
                 began = start[i]
+            # The first window of all continues nothing (`continues[0]` is false), so that `i - 1` below is never −1.
             if policy[k] == LIMIT or not continues[i]:
                 reserved = limit[i]
             else:
                 target = usage[i - 1] * (1.0 + margin[k, group[i]])
                 if policy[k] == PREVIOUS:
                     reserved = min(limit[i], target)
+                # Borg leaves a task its limit for the first 300 s (Verma et al., §5.5).
                 elif start[i] - began < _WARM_UP:
                     reserved = limit[i]
                 else:
                     passed = float(start[i] - start[i - 1])
                     reserved = min(limit[i], _decay(reserved, target, passed, half_life))
             cell = sums[k, group[i]]
+            # Integers, so that blocks add up to the same sum in any order.
             cell[RESERVED] += _scaled(reserved) * seconds[i]
             cell[LIMITED] += _scaled(limit[i]) * seconds[i]
             cell[USED] += _scaled(usage[i]) * seconds[i]
@@ -83,6 +87,7 @@ def replay(
 
 @compiled(inline=True)
 def _scaled(value: float) -> int:
+    # Half upwards, as in `_windows.fixed`: Python rounds halves to even.
     return int(np.floor(value * _ONE + 0.5))
 
 

@@ -35,6 +35,7 @@ def hours(last: ir.Table) -> ir.Table:
     The last hour is as long as the trace lasts.
     """
     known = last.filter(last.last.notnull())
+    # Minus one: a trace that ends on the hour opens no further one.
     count = (known.last - TRACE_START - 1) // HOUR + 1
     rows = known.select("last", hour=ibis.range(0, count).unnest())
     start = rows.hour * HOUR + TRACE_START
@@ -60,21 +61,26 @@ def hourly(changes: ir.Table, spine: ir.Table, by: str, columns: Sequence[str]) 
     changes = changes.filter(changes.time < AFTER_TRACE)
     inside = changes.mutate(at=ibis.greatest(changes.time, TRACE_START))
     inside = inside.mutate(hour=period(inside.at, HOUR, TRACE_START))
+    # Changes after the last hour of the spine move nothing that is shown.
     inside = inside.inner_join(spine, "hour")
+    # In µs the area of an hour of 12,500 machines would take 70 bits; in ms it fits into 63.
     rest = ibis.greatest(inside.hour_end - inside.at, 0) // _MILLISECOND
     # "step" moves the level of all later hours, "area" is what the change adds to the rest of its own.
     sums = inside.group_by([by, "hour"]).aggregate(
         **{f"{name}_step": inside[name].sum().cast("int64") for name in columns},
         **{f"{name}_area": (inside[name] * rest).sum().cast("int64") for name in columns},
     )
+    # Hours without a change need a row too: the level goes on.
     grid = inside.select(by).distinct().cross_join(spine)
     filled = lookup(grid, sums, [by, "hour"])
+    # Up to the row before: the changes of the hour itself count by their area.
     before = ibis.window(group_by=by, order_by="hour", preceding=(None, 1))
     return filled.select(by, "hour", "hour_seconds", **{name: _mean(filled, name, before) for name in columns})
 
 
 def _mean(filled: ir.Table, name: str, before: ibis.expr.builders.WindowBuilder) -> ir.FloatingColumn:
     """Level at the start of the hour, plus the area that changes inside it add."""
+    # The first hour has no row before it, and a sum of no rows is NULL.
     carried = filled[f"{name}_step"].fill_null(0).sum().over(before).fill_null(0).cast("float64")
     area = filled[f"{name}_area"].fill_null(0).cast("float64") / 1000.0
     return (carried + area / filled.hour_seconds) / float(2**LEVEL_BITS)
@@ -93,10 +99,12 @@ def capacity_changes(machine_events: ir.Table) -> ir.Table:
     )
     return levels.select(
         "time",
+        # Differences to the level before: an UPDATE changes a capacity, and two ADDs in a row add it once.
         cpu=levels.cpu_level - levels.cpu_level.lag().over(order).fill_null(0),
         memory=levels.memory_level - levels.memory_level.lag().over(order).fill_null(0),
     )
 
 
 def _level(applies: ir.BooleanColumn, value: ir.FloatingColumn) -> ir.IntegerColumn:
+    # Widened before NULLs are filled: DuckDB else computes in float32 here, Spark does not, and the two differ.
     return applies.ifelse(fixed(value.cast("float64").fill_null(0.0), LEVEL_BITS), ibis.literal(0, "int64"))

@@ -31,10 +31,12 @@ def kaplan_meier(ended: Counts, censored: Counts) -> tuple[npt.NDArray[np.float6
     >>> times.tolist(), share.tolist()
     ([1.0, 3.0], [0.25, 0.625])
     """
+    # The same time may stand there more than once: groups that were added up keep their rows.
     times, place = np.unique(ended.values, return_inverse=True)
     deaths = np.bincount(place, weights=ended.n, minlength=len(times))
     order = np.argsort(censored.values, kind="stable")
     left = np.concatenate([[0], np.cumsum(censored.n[order])])
+    # "left": what is censored at the time of an end is still at risk there.
     gone_before = left[np.searchsorted(censored.values[order], times, side="left")]
     died_before = np.cumsum(deaths) - deaths
     at_risk = deaths.sum() + left[-1] - died_before - gone_before

@@ -48,6 +48,7 @@ def slope(y: Floats, x: Floats, lags: int) -> Interval:
     scores = centred * (y - y.mean() - estimate * centred)
     variance = float(scores @ scores)
     for lag in range(1, min(lags, len(y) - 1) + 1):
+        # Bartlett's weights keep the sum from falling below 0, but for rounding.
         weight = 1.0 - lag / (lags + 1.0)
         variance += 2.0 * weight * float(scores[lag:] @ scores[:-lag])
     # 1.96 standard errors to either side hold 95 % of a normal law.
@@ -70,16 +71,20 @@ def rank_correlation(x: Floats, y: Floats, *, block: int = 3, repetitions: int =
     value = _spearman(x, y)
     generator = np.random.Generator(np.random.PCG64(seed))
     n = len(x)
+    # Blocks start anywhere and wrap round: the ends of a series are drawn as often as its middle.
     starts = generator.integers(0, n, size=(repetitions, -(-n // block)))
     places = ((starts[:, :, None] + np.arange(block)) % n).reshape(repetitions, -1)[:, :n]
     drawn = np.array([_spearman(x[place], y[place]) for place in places])
+    # A resample may be constant: it has no correlation.
     low, high = np.nanpercentile(drawn, [2.5, 97.5])
     return Interval(value, float(low), float(high))
 
 
 def _spearman(x: Floats, y: Floats) -> float:
+    # Ties share their mean rank, as Spearman's correlation wants it.
     ranks_x, ranks_y = stats.rankdata(x), stats.rankdata(y)
     spread = ranks_x.std() * ranks_y.std()
+    # Ranks that are all alike go with nothing.
     if spread == 0:
         return float("nan")
     return float(((ranks_x - ranks_x.mean()) * (ranks_y - ranks_y.mean())).mean() / spread)

@@ -54,6 +54,7 @@ def task_windows(tables: Tables, *columns: str, **index: ir.Value) -> ir.Table:
     named = tier(tables, tables.tasks.priority)
     code = named.cases(*((name, place) for place, name in enumerate(names)), else_=len(names) - 1)
     tasks = tables.tasks.select(*TASK, tier=code.cast("int64"), **index)
+    # A left join: usage of a task that no event names stays, its tier is unknown.
     rows = lookup(usage.select(*ORDER, "seconds", "slot", *columns), tasks, TASK)
     return rows.mutate(tier=rows.tier.fill_null(len(names) - 1))
 
@@ -85,17 +86,21 @@ def _in_workers(rows: ir.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.int
     from borgtrace.engine.spark import frame_to_arrow, spark_session
 
     backend: Any = ibis.get_backend(rows)
+    # Not one block for a small store: a group goes to one worker, the others would idle.
     blocks = rows.mutate(block=rows.collection_id % max(n_blocks, 8))
     frame = spark_session(backend).sql(backend.compile(blocks))
 
     def work(block: pa.Table) -> pa.Table:
         flat = kernel(block.sort_by([(name, "ascending") for name in ORDER])).ravel()
+        # Most bins of a block are empty: only the others travel.
         where = np.flatnonzero(flat)
         return pa.table({"position": where.astype(np.int64), "value": flat[where]})
 
     sent = frame_to_arrow(frame.groupBy("block").applyInArrow(work, "position long, value long"))
+    # The shape of a kernel's answer does not depend on the rows: none are enough to learn it.
     shape = kernel(rows.schema().to_pyarrow().empty_table())
     total = np.zeros(shape.size, dtype=np.int64)
+    # add.at, not ``+=``: several blocks send the same position.
     np.add.at(total, sent["position"].to_numpy(), sent["value"].to_numpy())
     return total.reshape(shape.shape)
 
@@ -113,6 +118,7 @@ def integers(block: pa.Table, name: str) -> NDArray[np.int64]:
 def task_numbers(block: pa.Table) -> NDArray[np.int64]:
     """Number the tasks of a sorted block from 0."""
     ids, index = integers(block, "collection_id"), integers(block, "instance_index")
+    # The number 0 below would be that of a task which is not there.
     if not ids.size:
         return ids
     changes = (np.diff(ids) != 0) | (np.diff(index) != 0)

@@ -27,6 +27,7 @@ UNKNOWN = "unknown"
 
 def tier(tables: Tables, priority: ir.IntegerColumn) -> ir.StringColumn:
     """Name the tier of a priority column, `UNKNOWN` where it is NULL."""
+    # The bounds are the dialect's: 2011 publishes ranks 0 … 11, 2019 raw priorities.
     cases = [(priority.between(low, high), name) for name, low, high in tables.dialect.tiers]
     return ibis.cases(*cases, else_=UNKNOWN)
 
@@ -43,6 +44,7 @@ def regular(usage: ir.Table) -> ir.Table:
     and at most 300 s long (2011 format document), so none crosses an hour.
     """
     inside = (usage.start_time >= TRACE_START) & (usage.end_time < AFTER_TRACE)
+    # Amounts are multiplied by whole seconds: a window under one would weigh nothing.
     kept = usage.filter(inside & (usage.end_time >= usage.start_time + SECOND))
     since = kept.start_time - TRACE_START
     return kept.mutate(seconds=(kept.end_time - kept.start_time) // SECOND, slot=since // WINDOW, hour=since // HOUR)
@@ -83,9 +85,11 @@ def credited(tables: Tables, own: ir.Table) -> ir.Table:
     there is the alloc's remainder.  Hence the tiers add up to the cell.
     """
     once = own.mutate(sign=ibis.literal(1, "int64"))
+    # 2011 has no alloc sets: the join would be of nothing with nothing.
     if not tables.dialect.publishes("alloc_collection_id"):
         return once
     allocs = tables.tasks.filter(tables.tasks.collection_type == "ALLOC_SET")
+    # The tier of an alloc set is that of its instances, of which max() picks one whatever the order of rows.
     hosts = allocs.group_by(host_id="collection_id").aggregate(priority=allocs.priority.max())
     hosts = hosts.select("host_id", host_tier=tier(tables, hosts.priority))
     inside = own.filter(own.alloc_collection_id.notnull())
@@ -119,6 +123,7 @@ def task_means(usage: ir.Table, period: str) -> ir.Table:
         weight = column.notnull().ifelse(jobs.seconds, ibis.literal(0, "int64"))
         sums[f"{name}_amount"] = amount(column, jobs.seconds, _FINE_BITS).sum().cast("int64")
         sums[f"{name}_weight"] = weight.sum().cast("int64")
+    # Per task, so that a task with two windows in a slot (two attempts) is one point of its series.
     tasks = jobs.group_by([*TASK, period]).aggregate(**sums)
     means = {n: level(tasks[f"{n}_amount"], tasks[f"{n}_weight"].nullif(0), _FINE_BITS) for n in RESOURCES}
     return tasks.select(*TASK, period, "seconds", **means)
@@ -135,6 +140,7 @@ def of_request(rows: ir.Table, used: ir.NumericColumn, resource: str) -> ir.Floa
 
 def peaks_of_request(tables: Tables) -> ir.Table:
     """Return per task of a job the largest maximum of its windows ÷ its request: `TASK`, ``cpu``, ``memory``."""
+    # Not only regular windows: a peak needs no length.
     usage = of_jobs(tables.instance_usage)
     largest = usage.group_by(list(TASK)).aggregate(cpu=usage.maximum_cpu.max(), memory=usage.maximum_memory.max())
     rows = largest.inner_join(tables.tasks.select(*TASK, "cpu_request", "memory_request"), list(TASK))

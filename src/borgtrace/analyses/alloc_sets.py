@@ -59,6 +59,8 @@ def _collections(tables: Tables) -> list[ir.Table]:
     events = tables.collection_events
     rows = events.group_by("collection_id").aggregate(
         is_job=(events.collection_type == "JOB").cast("int64").max(),
+        # Every event of a collection repeats its columns, but some are missing: one that names the alloc set is
+        # enough.
         is_inside=events.alloc_collection_id.notnull().cast("int64").max(),
         tier=tier(tables, events.priority.max()),
     )
@@ -74,11 +76,14 @@ def _collections(tables: Tables) -> list[ir.Table]:
 def _allocated(tables: Tables) -> list[ir.Table]:
     """Return request × time of alloc instances over that of everything outermost."""
     attempts = tables.instance_attempts
+    # The trace has no end of its own in the store: it lasts until the last thing that is known to have happened.
     left = attempts.left_time.max(where=attempts.left_time < AFTER_TRACE).fill_null(0)
     last = attempts.filter(attempts.begin_time < AFTER_TRACE).aggregate(
+        # Filled with 0 above: on BigQuery greatest() of a NULL is NULL.
         last=ibis.greatest(attempts.begin_time.max(), left)
     )
     ran = outermost(attempts.filter(attempts.schedule_time < AFTER_TRACE)).cross_join(last)
+    # What still runs at the end holds its request until then, so that long-lived alloc sets are not left out.
     seconds = time_running(ran) // SECOND
     held = {name: amount(ran[f"{name}_request"].fill_null(0.0), seconds, _BITS) for name in RESOURCES}
     ran = ran.mutate(is_set=ran.collection_type == "ALLOC_SET", **held)
@@ -91,11 +96,13 @@ def _allocated(tables: Tables) -> list[ir.Table]:
 def _memory(tables: Tables) -> list[ir.Table]:
     usage = of_jobs(regular(tables.instance_usage))
     usage = usage.filter(usage.average_memory.notnull())
+    # The share of a request of 0 is no number.
     tasks = tables.tasks.filter(tables.tasks.memory_request > 0)
     rows = usage.select(*TASK, "seconds", "alloc_collection_id", "average_memory").inner_join(
         tasks.select(*TASK, "memory_request"), list(TASK)
     )
     rows = rows.mutate(
+        # Both sums over the same windows: the share is weighted by time, as the published one.
         used=amount(rows.average_memory, rows.seconds, _BITS),
         asked=amount(rows.memory_request, rows.seconds, _BITS),
         is_inside=rows.alloc_collection_id.notnull(),

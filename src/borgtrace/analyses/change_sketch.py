@@ -49,7 +49,9 @@ def compute(tables: Tables, *, alpha: float = 0.01) -> list[Row]:
     changes = _changes(regular(tables.instance_usage), alpha)
     counted = tables.fetch(changes.group_by(["level", "resource", "bucket"]).aggregate(n=changes.count()), "sketch")
     found = _locate(counted)
+    # The two buckets of 0 and of infinity hold one value each: nothing in them is to be sorted.
     wanted = sorted({row["bucket"] for row in found} - {ZERO_BUCKET, INFINITE_BUCKET}) or [0]
+    # Asked before the test for emptiness, so that a plan without rows shows this stage as well.
     exact = _exact(tables, changes.filter(changes.bucket.isin(wanted)), found)
     if not found:
         raise NotApplicable("no two consecutive windows")
@@ -61,6 +63,8 @@ def _changes(usage: ir.Table, alpha: float) -> ir.Table:
     levels = {"machine": slot_pairs(usage, ["machine_id"]), "task": task_pairs(usage, "slot")}
     parts = [by_resource(rows).mutate(level=ibis.literal(name)) for name, rows in levels.items()]
     every = ibis.union(*(part.select("level", "resource", "change") for part in parts))
+    # Without the 0: its logarithm is −∞ on DuckDB, NULL on Spark and an error on BigQuery, and an engine may compute
+    # it where another case applies.
     logarithm = (every.change.nullif(0.0).ln() / math.log(growth(alpha))).ceil().cast("int64")
     return every.mutate(
         bucket=ibis.cases(
@@ -91,6 +95,7 @@ _PLACE = ("level", "resource", "bucket", "place")
 
 def _exact(tables: Tables, inside: ir.Table, found: list[Row]) -> dict[tuple[Any, ...], float]:
     """Return the exact values at the wanted places of the wanted buckets, sorting only these."""
+    # Equal changes are equal values: which of them comes first does not matter.
     placed = inside.mutate(place=ibis.row_number().over(group_by=_PLACE[:3], order_by="change") + 1)
     places = sorted({row["place"] for row in found}) or [1]
     rows = tables.fetch(placed.filter(placed.place.isin(places)).select(*_PLACE, "change"), "exact")
@@ -116,6 +121,7 @@ def plot(result: pa.Table) -> Chart:
 
 
 def _largest_error(result: pa.Table) -> float:
+    # NULL is a quantile that is a change from zero, exactly so in both ways.
     errors = [error for error in result["relative_error"].to_pylist() if error is not None]
     if not errors:
         raise NotApplicable("every quantile is a change from zero")

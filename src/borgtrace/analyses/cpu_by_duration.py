@@ -39,6 +39,7 @@ def compute(tables: Tables) -> ir.Table:
     rows = tasks.select(
         tier=tier(tables, tasks.priority),
         at_most=bin_up_to(tasks.seconds, EDGES, 1.0),
+        # Integers add up to the same CPU time on every engine.
         used=fixed(tasks.weighted_mean_average_cpu.fill_null(0.0) * tasks.seconds, _BITS),
     )
     return rows.group_by(["tier", "at_most"]).aggregate(
@@ -73,6 +74,7 @@ def _upto(result: pa.Table, seconds: int) -> float:
     curve = _cumulative(result, "cpu_seconds")
     if not curve:
         raise NotApplicable("no task used any CPU")
+    # Edges are exact: a share up to a time inside a bin would be a guess.
     return max((share for edge, share in curve if edge <= seconds), default=0.0)
 
 

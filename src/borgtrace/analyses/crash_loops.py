@@ -38,10 +38,13 @@ def compute(tables: Tables, *, n: int = 20) -> pa.Table:
         n_fail=failed.count(), n_tasks=failed.instance_index.nunique(), priority=failed.priority.max()
     )
     jobs = jobs.mutate(tier=tier(tables, jobs.priority)).drop("priority")
+    # Ties are broken by the id: every engine picks the same jobs.
     top = tables.fetch(jobs.order_by([ibis.desc("n_fail"), "collection_id"]).limit(n), "jobs")
+    # Asked before the test for emptiness, so that a plan shows both stages.
     total = tables.fetch(failed.aggregate(n=failed.count()), "total")
     if not top.num_rows:
         raise NotApplicable("no task fails")
+    # Chosen in order by the engine, which may still hand over the rows in another.
     top = top.sort_by([("n_fail", "descending"), ("collection_id", "ascending")])
     share = np.cumsum(top["n_fail"].to_numpy()) / total["n"][0].as_py()
     rank = np.arange(1, top.num_rows + 1)
@@ -58,6 +61,7 @@ def plot(result: pa.Table) -> Chart:
 
 def _top_ten(result: pa.Table) -> float:
     shares = {row["rank"]: row["share"] for row in result.to_pylist()}
+    # Where ten jobs fail at most, the share of ten is 1 and says nothing.
     if len(shares) < _TOP + 1:
         raise NotApplicable("fewer than eleven jobs fail")
     return float(shares[_TOP])

@@ -82,6 +82,8 @@ def _found(tables: Tables) -> Iterator[tuple[str, tuple[int, int]]]:
     for stage, reads in stages.items():
         if all(tables.has(name) for name in reads):
             for row in tables.fetch(stage(tables), stage.__name__.strip("_")).to_pylist():
+                # One row a stage: the columns carry the codes, so that each table is scanned once for all its
+                # anomalies.
                 codes = (name.removesuffix("__n") for name in row if name.endswith("__n"))
                 yield from ((code, (row[f"{code}__n"] or 0, row[f"{code}__of"] or 0)) for code in codes)
     if tables.has("instance_events"):
@@ -92,6 +94,7 @@ def _count(table: ir.Table, shares: Shares) -> ir.Table:
     """Count the rows that satisfy each pair of conditions: the anomaly, and what it could befall."""
     columns = {}
     for code, (anomaly, among) in shares.items():
+        # A comparison with NULL is no anomaly.
         columns[f"{code}__n"] = table.count(where=(anomaly & among).fill_null(False))
         columns[f"{code}__of"] = table.count(where=among)
     return table.aggregate(**columns)
@@ -137,6 +140,7 @@ def _fail_days(tables: Tables) -> tuple[int, int]:
         n=inside.count(where=inside.type == "FAIL")
     )
     counts = sorted(tables.fetch(days, "fail_days")["n"].to_pylist())
+    # Of a few days, one that is twice the median is not remarkable.
     if len(counts) < LONG_TRACE_DAYS:
         return 0, 0
     median = counts[len(counts) // 2]
@@ -147,6 +151,7 @@ def _collections(tables: Tables) -> ir.Table:
     c = tables.collection_events
     attempts = tables.collection_attempts
     whole = _count(c, {"missing_info_collections": (c.missing_type.notnull(), ibis.literal(True))})
+    # In 2011 jobs, unlike tasks, are not resubmitted under their id: a second attempt is an id used again.
     again = attempts.aggregate(
         job_id_reused__n=attempts.count(where=attempts.attempt == 2),
         job_id_reused__of=attempts.count(where=attempts.attempt == 1),
@@ -156,6 +161,7 @@ def _collections(tables: Tables) -> ir.Table:
 
 def _jobs(tables: Tables) -> ir.Table:
     jobs = of_jobs(tables.collection_events)
+    # Joined, not asked of the tasks: a job without tasks stands in the events of jobs alone.
     with_tasks = tables.instance_events.select("collection_id").distinct().mutate(has_tasks=True)
     joined = jobs.select("collection_id").distinct().left_join(with_tasks, "collection_id")
     return _count(joined, {"jobs_without_tasks": (joined.has_tasks.isnull(), ibis.literal(True))})
@@ -177,9 +183,11 @@ def _windows(tables: Tables) -> ir.Table:
     length = u.end_time - u.start_time
     # Disk I/O times are documented to be void from day 14 on.
     late = u.start_time >= TRACE_START + 14 * DAY
+    # The last µs of the window, not its end: one that ends on the grid does not cross it.
     crosses = (u.start_time - TRACE_START) // WINDOW != (u.end_time - 1 - TRACE_START) // WINDOW
     inside = (u.start_time >= TRACE_START) & (u.end_time < AFTER_TRACE)
     cpi, mai = u.cycles_per_instruction, u.memory_accesses_per_instruction
+    # With aggregation_type 1 the maximum is a sum over sub-containers (2011 document): not one moment's.
     single = u.maximum_cpu.notnull() & ~u.aggregation_type.fill_null(False)
     return _count(
         u,
@@ -211,6 +219,7 @@ def _coverage(tables: Tables) -> ir.Table:
     ran = a.filter(a.schedule_time < AFTER_TRACE).cross_join(covered.select("last"))
     lasted = ran.aggregate(lasted=(time_running(ran) // SECOND).sum().cast("int64"))
     both = lasted.cross_join(covered)
+    # Windows may run on after a kill (2011 document) and cover more than the attempts.
     missing = ibis.greatest(both.lasted.fill_null(0) - both.covered.fill_null(0), 0)
     return both.select(usage_missing__n=missing, usage_missing__of=both.lasted.fill_null(0))
 
@@ -218,6 +227,7 @@ def _coverage(tables: Tables) -> ir.Table:
 def _allocs(tables: Tables) -> ir.Table:
     """Compare the CPU time of tasks inside alloc sets with that of the alloc sets, in seconds."""
     rows = regular(tables.instance_usage)
+    # Ten binary digits: the sum of a month must fit into 63 bits.
     cpu = amount(rows.average_cpu, rows.seconds, 10)
     inside, sets = rows.alloc_collection_id.notnull(), rows.collection_type == "ALLOC_SET"
     return rows.aggregate(

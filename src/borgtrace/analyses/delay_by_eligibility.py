@@ -46,9 +46,11 @@ def compute(tables: Tables) -> list[Row]:
     waited = tasks.filter(tasks.wait.notnull())
     day, wait = period(waited.submit_time, DAY, TRACE_START), (waited.wait // _HUNDREDTH).cast("int64")
     dated = waited.select(*TASK, time="submit_time", day=day, wait=wait)
+    # Constraints come with the event that demands them: those of the SUBMIT rule the wait after it.
     joined = dated.left_join(events, [*TASK, "time"]).select("day", "wait", "fingerprint")
     bands = _bands(tables, joined, sets)
     banded = joined.inner_join(bands, ["day", "fingerprint"]).select("band", "wait")
+    # Apart, for the inner join above drops what has no fingerprint.
     free = joined.filter(joined.fingerprint.isnull()).select(band=ibis.literal(FREE, "float64"), wait="wait")
     waits = ibis.union(banded, free)
     groups = fetch_counts(tables, waits, waits.wait, "waits", ("band",), per=100.0)
@@ -70,6 +72,7 @@ def _bands(tables: Tables, demands: ir.Table, sets: Sets) -> ir.Table:
     for pair in pairs.to_pylist() if days else ():
         share = days[min(pair["day"], max(days))].share.get(pair["fingerprint"])
         if share is not None:
+            # A band is named by its upper end, which belongs to it.
             rows.append({**pair, "band": BANDS[int(np.searchsorted(BANDS, share))]})
     schema = pa.schema({"day": pa.int64(), "fingerprint": pa.int64(), "band": pa.float64()})
     return ibis.memtable(pa.Table.from_pylist(rows, schema=schema))
@@ -92,6 +95,7 @@ def _ratio(result: pa.Table) -> float:
     free = [row for row in found if row["share_below"] == FREE]
     if not tight or not free or not free[0]["mean"]:
         raise NotApplicable("no task has such a constraint, or every task has one")
+    # Bands hold different numbers of attempts: a mean of their means would weigh them alike.
     n = sum(row["n"] for row in tight)
     return float(sum(row["mean"] * row["n"] for row in tight) / n / free[0]["mean"])
 

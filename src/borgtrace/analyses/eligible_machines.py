@@ -52,8 +52,10 @@ def compute(tables: Tables) -> list[Row]:
         raise NotApplicable("no task is submitted, or no machine is there")
     rows = []
     for day in sorted(set(found["day"].to_pylist())):
+        # After the last change of a machine every day is like the last one.
         state = states[min(day, max(states))]
         demand = [row for row in found.to_pylist() if row["day"] == day]
+        # Over constrained submissions alone: the others may use every machine.
         known = [(state.share[row["fingerprint"]], row["n"]) for row in demand if row["fingerprint"] in state.share]
         eligible = Counts(np.array([share for share, _ in known]), np.array([n for _, n in known], np.int64))
         rows.append(

@@ -61,6 +61,7 @@ def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> list[Row]
         if measure is not None:
             measured = _finite(measure(ones))
             values = np.array([measure(sample) for sample in samples])
+            # A resample may hold nothing to measure: none of its jobs has such a task.
             values = values[np.isfinite(values)]
             if measured is not None and len(values):
                 low, high = (float(v) for v in np.percentile(values, [2.5, 97.5]))
@@ -86,7 +87,10 @@ def _row(target: Target, measured: float | None, low: float | None, high: float 
     if measured is not None:
         deviation = (measured - target.published) / abs(target.published)
         inside = low is not None and high is not None and low * LESS <= target.published <= high / LESS
+        # Two ways to fit: a small cell scatters far, a large one has intervals too narrow for a published figure's
+        # rounding.
         fits = abs(deviation) <= TOLERANCE or inside
+        # Shares of a month, tails and guides move with the length and the size of a trace: reported, not judged.
         verdict = ("fits" if fits else "does not fit") if target.is_judged else "reported"
     return {
         "measure": target.measure,

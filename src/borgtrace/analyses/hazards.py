@@ -33,7 +33,10 @@ RESULT = declare(
 def compute(tables: Tables) -> list[Row]:
     """Return ends per task-hour."""
     tasks = of_jobs(tables.instance_attempts)
+    # What ran already at time 0 counts, with its hours inside the trace: without it the long-running would be
+    # missing.
     ran = tasks.filter(tasks.schedule_time < AFTER_TRACE).cross_join(last_time(tables.instance_events))
+    # An end after the trace has no hours that belong to it.
     is_inside = (ran.end_time >= TRACE_START) & (ran.end_time < AFTER_TRACE)
     numbers = {f"n_{name}": (is_inside & (ran.end_type == kind)).cast("int64") for kind, name in _ENDS.items()}
     # Whole milliseconds: integers add up to the same sum in every order.
@@ -45,6 +48,7 @@ def compute(tables: Tables) -> list[Row]:
         raise NotApplicable("no task ever runs")
     totals: dict[tuple[str, str], dict[str, int]] = {}
     for row in found:
+        # Rates do not add up, their numerators and denominators do.
         for cut in cuts(row["tier"], row["class_"]):
             total = totals.setdefault(cut, dict.fromkeys(names, 0))
             totals[cut] = {name: total[name] + (row[name] or 0) for name in names}

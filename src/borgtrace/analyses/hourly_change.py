@@ -30,6 +30,7 @@ RESULT = declare(
 def compute(tables: Tables) -> ir.Table:
     """Return the distribution of the change between neighboring hours, per tier."""
     rows = lookup(task_pairs(regular(tables.instance_usage), "hour"), task_tiers(tables), TASK)
+    # Usage of a task that no event names is kept, under a tier of its own.
     return curves(rows.mutate(tier=rows.tier.fill_null(UNKNOWN)), ["tier"])
 
 

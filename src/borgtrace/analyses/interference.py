@@ -40,10 +40,12 @@ RESULT = declare(
 def compute(tables: Tables, *, most_tasks: int = 60) -> ir.Table:
     """Return mean and deviation of CPI and MAI per number of tasks and per CPU use of the machine."""
     usage = regular(tables.instance_usage)
+    # The machine's CPU counts an alloc set as a whole; the tasks on it are counted one by one, in alloc sets or not.
     slots = machine_slots(outermost(usage), present_intervals(tables.machine_events))
     used = level(slots.cpu, SLOT_SECONDS) / slots.cpu_capacity.cast("float64")
     slots = slots.select("machine_id", "slot", used=ibis.least((used * 20.0).ceil().cast("int64") * 5, 150))
     tasks = of_jobs(usage).filter(usage.machine_id.notnull())
+    # Time, not rows: two attempts of 100 s in a slot are not two neighbours.
     held = tasks.group_by(["machine_id", "slot"]).aggregate(held=tasks.seconds.sum().cast("int64"))
     held = held.mutate(held=_n_tasks(held.held, most_tasks))
     rows = tasks.inner_join(slots, ["machine_id", "slot"]).inner_join(held, ["machine_id", "slot"])
@@ -58,11 +60,13 @@ def _n_tasks(seconds: ir.IntegerColumn, most: int) -> ir.IntegerColumn:
 
 def _curve(rows: ir.Table, metric: str, condition: str) -> ir.Table:
     name, least, largest, bits = METRICS[metric]
+    # The 2011 trace has some impossible values of both counters (Google's notes).
     possible = rows.filter((rows[name] >= least) & (rows[name] <= largest))
     value = possible[name].cast("float64")
     sums = possible.group_by(bin=possible[condition].cast("int64")).aggregate(
         seconds=possible.seconds.sum().cast("int64"),
         first=amount(value, possible.seconds, bits).sum().cast("int64"),
+        # Sums of squares give the deviation in one pass; CPI² reaches 2,500, hence the few binary digits.
         second=amount(value * value, possible.seconds, bits).sum().cast("int64"),
     )
     mean, square = level(sums["first"], sums.seconds, bits), level(sums.second, sums.seconds, bits)
@@ -72,6 +76,7 @@ def _curve(rows: ir.Table, metric: str, condition: str) -> ir.Table:
         bin="bin",
         seconds="seconds",
         mean=mean,
+        # The difference may fall below 0 by rounding.
         deviation=ibis.greatest(square - mean * mean, 0.0).sqrt(),
     )
 
@@ -96,6 +101,7 @@ def _slope(result: pa.Table, metric: str, condition: str) -> float:
     if not weight:
         raise NotApplicable(f"no window has a {metric}")
     x = sum(row["seconds"] * row["bin"] for row in rows) / weight
+    # Weighted by time: a bin of a few minutes must not steer the line.
     y = sum(row["seconds"] * row["mean"] for row in rows) / weight
     spread = sum(row["seconds"] * (row["bin"] - x) ** 2 for row in rows)
     if not spread or not y:

@@ -38,6 +38,7 @@ def compute(tables: Tables) -> pa.Table:
     n_hours = max((last[0]["last"] - TRACE_START) // HOUR, 0)
     if n_hours == 0:
         raise NotApplicable("the trace is shorter than an hour")
+    # Hours without a job have no group and count 0.
     counts = np.zeros(int(n_hours), np.int64)
     for row in found.to_pylist():
         if row["hour"] < n_hours:

@@ -45,6 +45,7 @@ def compute(tables: Tables) -> list[Row]:
     if not groups:
         raise NotApplicable("no job is scheduled and ends within the trace")
     rows = []
+    # All jobs are the ways to end added up: counted once.
     for (name,), found in {(ALL,): reduce(add, groups.values()), **groups}.items():
         under = {"under_3min": found.share_below(180), "under_2h": found.share_below(7200)}
         rows += found.rows((0.0, *PERCENTS, 100.0), end_type=name, mean=found.mean(), n=len(found), **under)
@@ -54,6 +55,7 @@ def compute(tables: Tables) -> list[Row]:
 def _durations(attempts: ir.Table) -> ir.Table:
     """One row per job: from its first SCHEDULE within the trace to its last end."""
     scheduled = (attempts.schedule_time > BEFORE_TRACE) & (attempts.schedule_time < AFTER_TRACE)
+    # EVICT and LOST are ends too: 666,432 jobs of 2011 have a duration then, 666,396 without them.
     ended = attempts.end_time < AFTER_TRACE
     last = {
         f"{kind}_time": attempts.end_time.max(where=ended & (attempts.end_type == kind)) for kind in TERMINAL_EVENTS
@@ -64,6 +66,7 @@ def _durations(attempts: ir.Table) -> ir.Table:
     # The way to end is that of the last end; among ends of one time the order of TERMINAL_EVENTS decides.
     kind = ibis.cases(*((jobs[f"{kind}_time"] == jobs.end, kind) for kind in TERMINAL_EVENTS))
     done = jobs.select("begin", "end", end_type=kind)
+    # An id that is used again may have its last end before its only SCHEDULE within the trace.
     done = done.filter(done.begin.notnull() & done.end.notnull() & (done.end >= done.begin))
     return done.select("end_type", duration=done.end - done.begin)
 

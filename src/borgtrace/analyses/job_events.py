@@ -33,6 +33,7 @@ def compute(tables: Tables) -> ir.Table:
     """Return events and jobs per event type."""
     events = of_jobs(tables.collection_events)
     numbers = {"n_events": events.count(), "n_jobs": events.collection_id.nunique()}
+    # Not the sum of the rows: a job has events of several types.
     total = events.aggregate(**numbers).select(type=ibis.literal(ANY), n_events="n_events", n_jobs="n_jobs")
     return events.group_by("type").aggregate(**numbers).union(total)
 
@@ -48,6 +49,7 @@ def _share(type_: str) -> Callable[[pa.Table], float]:
         n = {row["type"]: row["n_jobs"] for row in result.to_pylist()}
         if not n.get(ANY):
             raise NotApplicable("there is no job")
+        # A type that no job has makes no row: its share is 0.
         return float(n.get(type_, 0) / n[ANY])
 
     return measure

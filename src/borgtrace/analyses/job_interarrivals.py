@@ -31,6 +31,7 @@ RESULT = declare(
 def compute(tables: Tables) -> list[Row]:
     """Return quantiles of the gaps between jobs."""
     new = new_jobs(tables.collection_attempts)
+    # The id settles ties, for the gap between two jobs of one µs is 0 either way round.
     before = new.submit_time.lag().over(ibis.window(order_by=["submit_time", "collection_id"]))
     gaps = new.select(gap=new.submit_time - before)
     groups = fetch_counts(tables, gaps, gaps.gap, "gaps", per=1e6)
@@ -38,6 +39,7 @@ def compute(tables: Tables) -> list[Row]:
         raise NotApplicable("fewer than two jobs arrive within the trace")
     found = groups[()]
     mean = found.mean()
+    # All jobs at one instant: no mean gap to compare with.
     squared_cv = found.variance() / mean**2 if mean else None
     return found.rows((*PERCENTS, 100.0), mean=mean, squared_cv=squared_cv, n=len(found))
 

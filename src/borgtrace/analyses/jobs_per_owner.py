@@ -37,6 +37,7 @@ def compute(tables: Tables) -> list[Row]:
     rows: list[Row] = []
     for kind, column in _OWNERS.items():
         found = tables.fetch(owners(tables.collection_events, column), column)
+        # Owners come counted by size, so that no list of all names leaves the engine.
         n = np.repeat(found["n_jobs"].to_numpy(), found["n_owners"].to_numpy())
         n = np.sort(n)[::-1]
         rows += (
@@ -50,6 +51,7 @@ def compute(tables: Tables) -> list[Row]:
 
 def owners(events: ir.Table, column: str) -> ir.Table:
     """Return owners by their number of jobs (``n_jobs``, ``n_owners``)."""
+    # The 2019 trace came without users until August 2020, and missing info costs some names.
     known = of_jobs(events).filter(events[column].notnull())
     jobs = known.group_by(column).aggregate(n_jobs=known.collection_id.nunique())
     return jobs.group_by("n_jobs").aggregate(n_owners=jobs.count())
@@ -69,6 +71,7 @@ def plot(result: pa.Table) -> Chart:
 def _top(kind: str, rank: int) -> Callable[[pa.Table], float]:
     def measure(result: pa.Table) -> float:
         shares = {row["rank"]: row["share"] for row in result.to_pylist() if row["kind"] == kind}
+        # Where there are hardly more owners than `rank`, their share is large whatever they do.
         if len(shares) < 2 * rank:
             raise NotApplicable(f"fewer than {2 * rank} owners of the kind {kind}")
         return float(shares[rank])

@@ -67,10 +67,13 @@ def _loads(tables: Tables) -> dict[int, Row]:
     """Return the time-weighted means of pending and running per day, up to the last change."""
     levels = of_jobs(tables.instance_occupancy)
     levels = levels.filter(levels.time < AFTER_TRACE)
+    # What was there before the trace counts from its start.
     at = ibis.greatest(levels.time, TRACE_START)
     timed = levels.mutate(day=period(at, DAY, TRACE_START), at=at)
+    # Each day for itself: what it takes over from the day before is added in `_means`.
     until = timed.time.lead().over(group_by="day", order_by="time")
     held = timed.mutate(is_last=until.isnull(), end=until.fill_null((timed.day + 1) * DAY + TRACE_START))
+    # Changes before the start share its instant: but for the last they hold for no time.
     held = held.mutate(length=((ibis.greatest(held.end, held.at) - held.at) // 1000).cast("int64"))
     found = tables.fetch(
         held.group_by("day").aggregate(
@@ -117,6 +120,7 @@ def plot(result: pa.Table) -> Chart:
 def correlation(result: pa.Table, column: str) -> Interval:
     """Return Spearman's correlation of a column with the number pending, over days."""
     whole = [row for row in result.to_pylist() if row[column] is not None and row["mean_pending"] is not None]
+    # Too few days for blocks of three to be drawn from.
     if len(whole) < 7:
         raise NotApplicable("the trace is shorter than a week")
     found = rank_correlation(np.array([row[column] for row in whole]), np.array([row["mean_pending"] for row in whole]))

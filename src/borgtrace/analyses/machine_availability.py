@@ -41,8 +41,10 @@ RESULT = declare(
 def compute(tables: Tables) -> ir.Table:
     """Return machines and capacity per hour."""
     events = tables.machine_events
+    # The last machine event may be hours before the end: tasks tell how long the trace lasts.
     spine = hours(span(events.select("time"), tables.instance_events.select("time")))
     present = _mean(capacity_changes(events), spine, ("cpu", "memory"))
+    # Without REMOVE a capacity never leaves: what has been seen so far.
     seen = _mean(capacity_changes(events.filter(events.type != "REMOVE")), spine, ("cpu",))
     parts = (
         seen.select("hour", cpu_seen="cpu"),
@@ -82,6 +84,7 @@ def plot(result: pa.Table) -> Chart:
 
 def _lost(result: pa.Table) -> float:
     present, seen = (sum(result[name].to_pylist()) for name in ("cpu", "cpu_seen"))
+    # Absences are rare: in a few days a single machine decides.
     if result.num_rows < _WEEK or not seen:
         raise NotApplicable("the trace is shorter than a week")
     return float(1 - present / seen)

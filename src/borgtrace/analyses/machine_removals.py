@@ -34,6 +34,7 @@ def compute(tables: Tables) -> ir.Table:
         removed=events.time.max(where=is_removal),
         present=events.time.max(where=~is_removal),
     )
+    # By the later of two times: no machine has two events at one time in 2011.
     gone = machines.removed.notnull() & (machines.present.isnull() | (machines.removed > machines.present))
     return machines.group_by("n_removals").aggregate(n_machines=machines.count(), n_gone=gone.cast("int64").sum())
 

@@ -36,6 +36,7 @@ RESULT = declare(
 def compute(tables: Tables) -> ir.Table:
     """Return the number of machines of each shape: at time 0, by first and by last capacity."""
     events = tables.machine_events
+    # 32 ADD events of 2011 have no capacity; those machines get one later.
     known = events.mutate(unknown=events.cpu_capacity.isnull() & events.memory_capacity.isnull())
     order = [known[name] for name in FILE_ORDER]
     # Events without a capacity come last in both orders: they are neither the first nor the last known one.

@@ -39,6 +39,7 @@ def compute(tables: Tables, *, highest: int = 150) -> ir.Table:
     usage = regular(outermost(tables.instance_usage))
     present = present_intervals(tables.machine_events)
     held = machine_slots(usage, present)
+    # Up to the last window: after it nothing was measured, which is not the same as idle.
     n_present = _n_slots(present, span(usage.select(time="end_time")))
     return ibis.union(*(_curve(held, n_present, name, highest) for name in RESOURCES))
 
@@ -46,8 +47,10 @@ def compute(tables: Tables, *, highest: int = 150) -> ir.Table:
 def _n_slots(present: ir.Table, last: ir.Table) -> ir.Table:
     """Count the slots that start while a machine is present, up to the last window."""
     rows = present.cross_join(last)
+    # What is there before the trace is there from its first slot on.
     start = ibis.greatest(rows.start, TRACE_START)
     end = ibis.least(rows.end, rows.last)
+    # A slot counts where it starts, hence rounding up at both ends: intervals that meet share no slot.
     slots = (end - TRACE_START + WINDOW - 1) // WINDOW - (start - TRACE_START + WINDOW - 1) // WINDOW
     return rows.aggregate(n_present=ibis.greatest(slots, 0).sum().cast("int64"))
 
@@ -57,6 +60,7 @@ def _curve(held: ir.Table, n_present: ir.Table, resource: str, highest: int) -> 
     percent = ibis.least((used * 100.0).ceil().cast("int64"), highest + 1)
     counts = held.select(percent=percent).group_by("percent").aggregate(n=lambda t: t.count())
     idle = n_present.cross_join(counts.aggregate(n_busy=counts.n.sum().cast("int64")))
+    # Slots without a row of usage are those where nothing ran: they must count, or the machines look fuller.
     n_idle = ibis.greatest(idle.n_present.fill_null(0) - idle.n_busy.fill_null(0), 0)
     counts = counts.union(idle.select(percent=ibis.literal(0, "int64"), n=n_idle))
     counts = counts.group_by("percent").aggregate(n_slots=counts.n.sum().cast("int64"))

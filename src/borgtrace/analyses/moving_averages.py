@@ -37,6 +37,7 @@ def compute(tables: Tables, *, trailing: Microseconds = HOUR, step: Microseconds
     waits, runs = (tables.fetch(sums, name) for name, sums in duration_sums(tables, step).items())
     if not waits.num_rows and not runs.num_rows:
         raise NotApplicable("no task was scheduled or ended within the trace")
+    # One range for both, so that the two curves share their rows.
     steps = np.concatenate([waits["period"].to_numpy(), runs["period"].to_numpy()])
     first, last = int(steps.min()), int(steps.max())
     mean_wait, n_scheduled = _trail(waits, first, last, trailing // step)
@@ -44,6 +45,7 @@ def compute(tables: Tables, *, trailing: Microseconds = HOUR, step: Microseconds
     return pa.table(
         {
             "time": (np.arange(first, last + 1, dtype=np.int64) + 1) * step,
+            # from_pandas turns NaN into NULL: a step without any wait has no mean.
             "mean_wait": pa.array(mean_wait, from_pandas=True),
             "n_scheduled": n_scheduled,
             "mean_run": pa.array(mean_run, from_pandas=True),

@@ -50,7 +50,9 @@ def _over(rows: ir.Table, resource: str) -> ir.Table:
         ratio=of_request(rows, rows[f"average_{resource}"], resource),
         peak=of_request(rows, rows[f"maximum_{resource}"], resource),
     )
+    # A task without a request has nothing to exceed; comparisons with NULL would count it as kept.
     known = known.filter(known.ratio.notnull())
+    # Per task first: the counts are of tasks, and a task has many windows.
     tasks = known.group_by([*TASK, "tier"]).aggregate(
         seconds=known.seconds.sum().cast("int64"),
         seconds_over=known.seconds.sum(where=known.ratio > 1.0).fill_null(0).cast("int64"),

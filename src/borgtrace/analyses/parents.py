@@ -35,6 +35,7 @@ def compute(tables: Tables, *, delay: Seconds = 60) -> ir.Table:
     """Return how jobs ended, with and without a parent."""
     tables.require_published("parents", column="parent_collection_id")
     events = of_jobs(tables.collection_events)
+    # Every event repeats the parent, unless info is missing: max() passes NULLs over.
     jobs = events.group_by("collection_id").aggregate(parent_id=events.parent_collection_id.max())
     ends = collection_ends(tables.collection_attempts)
     both = lookup(
@@ -42,6 +43,7 @@ def compute(tables: Tables, *, delay: Seconds = 60) -> ir.Table:
         ends.select(parent_id="collection_id", parent_end="end_time"),
         ["parent_id"],
     )
+    # Negative where the parent ended later: not after it.
     after = both.end_time - both.parent_end
     rows = both.select(
         has_parent=both.parent_id.notnull(),

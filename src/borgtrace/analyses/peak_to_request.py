@@ -34,6 +34,7 @@ RESULT = declare(
 def compute(tables: Tables, *, n_bins: int = 40) -> ir.Table:
     """Return the histogram of peak ÷ request in steps of 5 %; the last of `n_bins` + 1 holds the rest."""
     rows = peaks_of_request(tables)
+    # A task that lacks one of the two requests cannot be said to stay within both.
     rows = rows.mutate(is_within=((rows.cpu <= 1.0) & (rows.memory <= 1.0)).fill_null(False))
     return ibis.union(*(_histogram(rows, name, n_bins) for name in RESOURCES))
 
@@ -72,6 +73,7 @@ def _first_bin(result: pa.Table, resource: str) -> float:
 
 def _mean(result: pa.Table, resource: str) -> float:
     bins = _within(result, resource)
+    # Midpoints of the bins: so the published means were computed.
     return sum((number + 0.5) * 0.05 * n for number, n in bins.items()) / sum(bins.values())
 
 

@@ -45,10 +45,12 @@ def compute(tables: Tables) -> ir.Table:
     placed = attempts.filter(attempts.schedule_time.notnull() & attempts.machine_id.notnull())
     placed = placed.select(*TASK, "machine_id", "schedule_time", "left_time")
     events, machines = tables.collection_events, tables.machine_events
+    # A limit is repeated by every event that has full info; max() passes the others over.
     limits = events.group_by("collection_id").aggregate(
         machine=events.max_per_machine.max(), switch=events.max_per_switch.max()
     )
     limited = lookup(placed, limits, ["collection_id"])
+    # 2011 publishes no switch: NULL, and no start is judged.
     switches = machines.group_by("machine_id").aggregate(switch_id=machines.switch_id.max())
     on_switch = lookup(limited, switches, ["machine_id"])
     flagged = _different_machine(tables, placed)
@@ -85,7 +87,9 @@ def _judge(rows: ir.Table, kind: str, place: ir.StringColumn, limit: ir.IntegerC
     # What starts and ends at one instant would end before it starts; it ends one microsecond later.
     end = ibis.greatest(ended.left_time, ended.schedule_time + 1)
     ends = ended.select(*TASK, "place", "most", at=end, step=ibis.literal(-1, "int64"))
+    # Starts without a limit of their own are replayed too: they take the place of others.
     steps = starts.union(ends)
+    # By "step" after the time: −1 before +1, so that an end makes room for a start at the same instant.
     running = ibis.cumulative_window(group_by=["collection_id", "place"], order_by=["at", "step", "instance_index"])
     seen = steps.mutate(n_running=steps.step.sum().over(running))
     judged = seen.filter((seen.step == 1) & seen.most.notnull() & (seen.most > 0))

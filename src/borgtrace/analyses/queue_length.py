@@ -62,6 +62,7 @@ def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
     stocks = _fetch_stocks(tables, step).sort_by("step")
     if not stocks.num_rows:
         raise NotApplicable("no task is ever pending or running")
+    # Updates move no stock: the last of them may come after the last change of a level.
     n = 1 + max(stocks["step"][-1].as_py(), *(row["step"] for row in flows), 0)
     moved = {name: np.zeros(n, np.int64) for name in _COUNTED}
     for row in flows:
@@ -75,12 +76,15 @@ def _signs(before: str | None, after: str) -> dict[str, int]:
     """Return what one transition adds to each of the published counts."""
     if after == "SUBMIT":
         return {"pending_published": 1, "unfinished": int(before is None)}
+    # After whatever came before: an attempt whose SUBMIT is lost was scheduled all the same.
     if after == "SCHEDULE":
         return {"pending_published": -1, "running_published": 1, "running_literal": 1}
+    # All evictions, those of pending tasks too: the published formula knows no other kind.
     if after in ("FINISH", "EVICT"):
         return {"running_published": -1, "running_literal": -1, "unfinished": -int(after == "FINISH")}
     if after in _DIE and before in _PENDING:
         return {"pending_published": -1}
+    # Neither pending nor first: the predecessor is SCHEDULE, an update, or an end whose next begin is lost.
     if after in _DIE and before is not None:
         return {"running_published": -1, "running_literal": -1 if before == "SCHEDULE" else 0}
     return {}
@@ -99,6 +103,7 @@ def _fetch_stocks(tables: Tables, step: int) -> pa.Table:
     """Return the levels at the end of each step in which one changes, and their extremes within it."""
     rows = of_jobs(tables.instance_occupancy)
     rows = rows.filter(rows.time < AFTER_TRACE)
+    # Extremes too: a queue that fills and empties within a step would not be seen at its end.
     ends = rows.group_by(step=period(rows.time, step)).aggregate(
         time=rows.time.max(),
         pending_min=rows.pending.min(),
@@ -106,6 +111,7 @@ def _fetch_stocks(tables: Tables, step: int) -> pa.Table:
         running_min=rows.running.min(),
         running_max=rows.running.max(),
     )
+    # Instants are unique among jobs: the join finds the level after the last change of the step.
     at_end = rows.select("time", "pending", "running")
     return tables.fetch(ends.inner_join(at_end, "time").drop("time"), "stocks")
 
@@ -117,6 +123,7 @@ def _stock_levels(stocks: pa.Table, n: int) -> dict[str, npt.NDArray[np.int64]]:
     columns: dict[str, npt.NDArray[np.int64]] = {}
     for name in ("pending", "running"):
         held = np.where(latest < 0, 0, stocks[name].to_numpy()[np.maximum(latest, 0)])
+        # The level a step begins with is one of its values, although no change of the step says so.
         entering = np.concatenate([[0], held[:-1]])
         columns[name] = held
         for bound, choose in (("min", np.minimum), ("max", np.maximum)):
@@ -148,6 +155,7 @@ def trend(result: pa.Table, columns: tuple[str, ...]) -> Interval:
     days, values = days[inside], sum(result[c].to_numpy().astype(float) for c in columns)[inside]
     if len(days) < 3 or days[-1] - days[0] < 2:
         raise NotApplicable("the trace is shorter than two days")
+    # Lags of a day: load has a daily rhythm, so that values a few hours apart are alike.
     return slope(values, days, round(1.0 / (days[1] - days[0])))
 
 

@@ -39,9 +39,11 @@ def compute(tables: Tables) -> ir.Table:
     """Return the distribution of the delay from QUEUE to ENABLE."""
     tables.require_published("QUEUE and ENABLE", event="QUEUE")
     attempts = of_jobs(tables.collection_attempts)
+    # A delay that began before the trace is unknown; one whose ENABLE comes first has lost its own.
     both = (attempts.queue_time > BEFORE_TRACE) & (attempts.enable_time >= attempts.queue_time)
     events = tables.collection_events
     schedulers = events.group_by("collection_id").aggregate(scheduler=events.scheduler.max())
+    # A left join: a collection whose events name no scheduler stays, as unknown.
     rows = lookup(attempts.filter(both & (attempts.enable_time < AFTER_TRACE)), schedulers, ["collection_id"])
     rows = rows.select(
         scheduler=rows.scheduler.fill_null("unknown"),

@@ -86,12 +86,14 @@ def _windows(tables: Tables, resource: str) -> ir.Table:
     usage, request = f"average_{resource}", tables.tasks[f"{resource}_request"]
     rows = task_windows(tables, "machine_id", usage, request=request)
     rows = rows.filter(rows[usage].notnull() & (rows.request > 0))
+    # NULL equals nothing, not even NULL: a task on a dedicated machine would start over at every window.
     machine = rows.machine_id.fill_null(_NO_MACHINE)
     return rows.select(*ORDER, "seconds", "tier", "request", machine_id=machine, usage=rows[usage])
 
 
 def _replayed(tables: Tables, resource: str, half_life: float) -> list[Row]:
     windows, names = _windows(tables, resource), tier_names(tables)
+    # Learned and judged on the same trace: the margin is the best that such a policy could have known.
     learned = _increases(tables, windows, resource, len(names))
     margins = np.array(
         [learned[:, QUANTILES.index(x)] if name == "quantile" else np.full(len(names), x) for name, x in SETTINGS]
@@ -131,6 +133,7 @@ def _continues(block: pa.Table, start: NDArray[np.int64], seconds: NDArray[np.in
     if not start.size:
         return np.zeros(0, dtype=np.bool_)
     task, machine = task_numbers(block), integers(block, "machine_id")
+    # A gap means that the task was away, or that its records are missing: either way the past is no guide.
     near = start[1:] - (start[:-1] + seconds[:-1]) < _GAP
     follows = (task[1:] == task[:-1]) & (machine[1:] == machine[:-1]) & near
     return np.concatenate([[False], follows])
@@ -148,9 +151,11 @@ def _increases(tables: Tables, windows: ir.Table, resource: str, n_tiers: int) -
         machine_before=windows.machine_id.lag().over(life),
         gap=windows.start_time - end.lag().over(life),
     )
+    # The rule of `_continues`, as a query: margins are learned only where the replay uses them.
     rows = rows.filter((rows.machine_before == rows.machine_id) & (rows.gap < _GAP * SECOND))
     usage = rows.usage.cast("float64")
     percent = (usage - rows.before) * 100.0 / rows.before.nullif(0.0)
+    # From 0 to something no finite margin is enough; from 0 to 0 none is needed.
     grown = (usage > 0.0).ifelse(float(_HIGHEST), 0.0)
     percent = ibis.greatest(ibis.least(percent.fill_null(grown), float(_HIGHEST)), 0.0).ceil().cast("int64")
     bins = rows.select("tier", "seconds", percent=percent)
@@ -160,16 +165,20 @@ def _increases(tables: Tables, windows: ir.Table, resource: str, n_tiers: int) -
     np.add.at(counts, (integers(counted, "tier"), integers(counted, "percent")), integers(counted, "seconds"))
     totals = counts.sum(axis=1, keepdims=True)
     upto = np.cumsum(counts, axis=1)[:, :, None]
+    # argmax finds the first bin that reaches the quantile; a tier without windows gets 0.
     reached = np.asarray(upto >= totals[:, :, None] * np.array(QUANTILES))
     return reached.argmax(axis=1) / 100.0
 
 
 def _rows(sums: NDArray[np.int64], margin: NDArray[np.float64]) -> list[Row]:
     """Turn the sums of one tier into rows, and mark the front."""
+    # Only windows with a request are replayed and tiers without time left out: there is something to divide by.
     reclaimed = 1.0 - sums[:, kernel.RESERVED] / sums[:, kernel.LIMITED]
     violated = sums[:, kernel.VIOLATED] / sums[:, kernel.SECONDS]
+    # Usage is the same under every policy: that of the first stands for all.
     used = sums[0, kernel.USED]
     better = (reclaimed[None] >= reclaimed[:, None]) & (violated[None] <= violated[:, None])
+    # Equal policies do not push each other off the front.
     strictly = (reclaimed[None] > reclaimed[:, None]) | (violated[None] < violated[:, None])
     dominated = np.asarray((better & strictly).any(axis=1))
     return [

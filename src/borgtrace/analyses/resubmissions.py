@@ -45,8 +45,10 @@ def plot(result: pa.Table) -> Chart:
 
 def _lumps(result: pa.Table) -> int:
     days = result["hour"].to_numpy() // 24
+    # The median of a few days is no background for a lump.
     if not len(days) or days.max() < 6:
         raise NotApplicable("the trace is shorter than a week")
+    # By day: hours are too noisy for twice the median to mean anything.
     per_day = np.bincount(days, weights=result["n_again"].to_numpy())
     median = np.median(per_day)
     if median == 0:

@@ -52,6 +52,7 @@ def compute(tables: Tables) -> list[Row]:
     horizon = tables.fetch(last_time(tables.instance_events), "horizon").to_pylist()
     last = horizon[0]["last"] if horizon and horizon[0]["last"] is not None else BEFORE_TRACE
     started = tasks.filter((tasks.schedule_time > BEFORE_TRACE) & (tasks.schedule_time < AFTER_TRACE))
+    # Where the end is lost, the next begin bounds the run; where nothing is known, the end of the trace.
     ran = ibis.least(started.left_time.fill_null(last), last) - started.schedule_time
     runs = started.mutate(end=_end(started), ran=(ran // SECOND).cast("int64"))
     groups = count_by_group(tables, runs, runs.ran, "runs", "end")
@@ -66,6 +67,7 @@ def compute(tables: Tables) -> list[Row]:
 
 def _end(attempts: ir.Table) -> ir.Value:
     """FINISH, another end, or none: still running, or its end is lost."""
+    # Other ends are ends as well: a run that is killed is over, not out of sight.
     ended = attempts.end_type.notnull() & (attempts.end_time < AFTER_TRACE)
     return ibis.cases((ended & (attempts.end_type == "FINISH"), "finish"), (ended, "end"), else_="open")
 
@@ -75,12 +77,14 @@ def _curve(finished: Counts, ended: Counts, censored: Counts) -> list[Row]:
     everyone = ended + censored
     rows: list[Row] = []
     for seconds in GRID:
+        # Beyond the longest run the curve stays where it is; one row is kept, whatever the group.
         if seconds > everyone.values.max() and rows:
             break
         place = np.searchsorted(times, seconds, side="right")
         rows.append(
             {
                 "seconds": seconds,
+                # A step function: the value at the last end up to this time.
                 "ended": float(share[place - 1]) if place else 0.0,
                 # Whole seconds: less than the next second is at most this one.
                 "finished": finished.share_below(seconds + 1) if len(finished) else None,

@@ -90,6 +90,7 @@ def _windows(tables: Tables, has_percentiles: bool) -> ir.Table:
     duration = (seconds >= DURATIONS[0][1]).cast("int64") + (seconds >= DURATIONS[1][1]).cast("int64")
     fine = _LISTS if has_percentiles else ("sampled_cpu",)
     rows = task_windows(tables, "average_cpu", *fine, duration=duration)
+    # Both demands are compared with the mean of the period before.
     rows = rows.filter(rows.average_cpu.notnull())
     return rows.select(*ORDER, "seconds", "slot", "tier", "average_cpu", *fine, duration=rows.duration.fill_null(0))
 
@@ -98,14 +99,17 @@ def _percentiles(block: pa.Table) -> NDArray[np.float64]:
     """Return percentiles 10 … 90, 91 … 99, 100 of each window, NaN where a list is not complete."""
     values = np.full((block.num_rows, _PERCENTILES.size), np.nan)
     for name, length, kept, places in (
+        # The list has 0, 10, … 100 %: nothing lies below percentile 0, and 100 comes after the tail's 91 … 99.
         (_LISTS[0], 11, slice(1, 10), slice(0, 9)),
         (_LISTS[1], 9, slice(0, 9), slice(9, 18)),
         (_LISTS[0], 11, slice(10, 11), slice(18, 19)),
     ):
         lists = block[name].combine_chunks()
+        # Real lists may be missing or short.
         full = np.asarray(lists.value_lengths().fill_null(0)) == length
         flat = lists.filter(pa.array(full)).flatten().cast(pa.float64()).to_numpy(zero_copy_only=False)
         values[full, places] = flat.reshape(-1, length)[:, kept]
+    # All or none: the weights of half a distribution would not add up to 100.
     return np.where(np.isnan(values).any(axis=1, keepdims=True), np.nan, values)
 
 
@@ -117,6 +121,7 @@ def _rows(counts: NDArray[np.int64], names: tuple[str, ...], periods: tuple[int,
         for tier, of_tier in _with_all(names, counts, 2).items()
         for duration, of_class in _with_all(labels, of_tier, 2).items()
         for d, demand in enumerate(DEMANDS)
+        # The kernel's last plane is "the running window is known": period 0.
         for p, slots in enumerate((*periods, 0))
         for row in _margins(of_class[d, p])
     ]
@@ -132,6 +137,7 @@ def _margins(counts: NDArray[np.int64]) -> list[Row]:
         return []
     margins = [(violation, margin_for(counts, violation)) for violation in VIOLATIONS]
     return [
+        # The kernel counts hundredths of a second.
         {"violation": rate, "margin": margin if np.isfinite(margin) else None, "seconds": float(counts.sum()) / 100.0}
         for rate, margin in margins
     ]

@@ -38,6 +38,7 @@ def compute(tables: Tables) -> ir.Table:
         scheduler=events.scheduler.max().fill_null("unknown"),
         tier=tier(tables, events.priority.max()),
         collection_type=events.collection_type.max(),
+        # An event of the type at any time: a queued collection is enabled later.
         is_queued=(events.type == "QUEUE").cast("int64").max(),
         is_finished=(events.type == "FINISH").cast("int64").max(),
     )

@@ -34,6 +34,7 @@ RESULT = declare(
 def compute(tables: Tables) -> list[Row]:
     """Return quantiles of the waits, for all tasks, per tier and per class."""
     tasks = of_jobs(tables.instance_attempts)
+    # Rounded down: a wait shorter than a hundredth of a second is 0.
     groups = count_by_group(tables, tasks, (tasks.wait // _HUNDREDTH).cast("int64"), "waits", per=100.0)
     if not groups:
         raise NotApplicable("no wait lies within the trace")

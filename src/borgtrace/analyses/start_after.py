@@ -60,8 +60,10 @@ def compute(tables: Tables) -> list[Row]:
 
 
 def _order(started: int | None, ended: int | None) -> Order:
+    # Alive at the end, scheduled outside the trace, or not in this store: none of them broke the order.
     if started is None or ended is None:
         return "unknown"
+    # At the same instant too: the end of one may set off the start of the other.
     return "kept" if started >= ended else "broken"
 
 
@@ -69,6 +71,7 @@ def _edges(tables: Tables) -> ir.Table:
     """Return which collection names which, with the times that must be in order."""
     events = tables.collection_events
     named = events.filter(events.start_after_collection_ids.length() > 0)
+    # Every event of a collection repeats the list.
     pairs = named.select("collection_id", named_id=named.start_after_collection_ids.unnest()).distinct()
     ends = collection_ends(tables.collection_attempts)
     rows = lookup(pairs, ends.select("collection_id", started="schedule_time"), ["collection_id"])

@@ -38,6 +38,7 @@ def compute(tables: Tables) -> list[Row]:
     rows = counted_events(tables.instance_attempts)
     instants = rows.group_by("time").aggregate(**{f"d_{name}": rows[name].sum().cast("int32") for name in PROCESSES})
     numbers = {f"n_{name}": rows[name].sum().cast("int64").fill_null(0) for name in PROCESSES}
+    # A first pass for the totals: the second has no need of windows over all rows to divide by them.
     totals = rows.aggregate(begin=rows.time.min().fill_null(0), end=rows.time.max().fill_null(0), **numbers)
     # Without rows (as in a plan) the distances are still a query: over totals of 0.
     (total,) = tables.fetch(totals, "totals").to_pylist() or [dict.fromkeys(totals.columns, 0)]
@@ -60,11 +61,13 @@ def _largest(instants: ir.Table, n: dict[str, int], begin: int, length: int) -> 
         **{name: instants[f"d_{name}"].sum().over(so_far).cast("int64") for name in PROCESSES},
     )
     share = {name: after[name].cast("float64") / total[name] for name in PROCESSES}
+    # The chord rises between two jumps, so that the largest distance may lie just before one.
     before = {name: (after[name] - after[f"d_{name}"]).cast("float64") / total[name] for name in PROCESSES}
     chords = {
         f"{name}_{CHORD}": ibis.greatest((share[name] - after.line).abs(), (before[name] - after.line).abs()).max()
         for name in PROCESSES
     }
+    # Two step functions do not move between jumps: just before one is just after another.
     pairs = {f"{a}_{b}": (share[a] - share[b]).abs().max() for a, b in combinations(PROCESSES, 2)}
     return after.aggregate(**chords, **pairs)
 

@@ -46,6 +46,7 @@ def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
     ends = np.arange(first, int(places.max()) + 1, dtype=np.int64)
     columns = {"time": (ends + 1) * step}
     for name in PROCESSES:
+        # Steps without an event have no group.
         added = np.zeros(len(ends), np.int64)
         added[places - first] = found[name].to_numpy()
         columns[name] = np.cumsum(added)
@@ -54,6 +55,7 @@ def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
 
 def plot(result: pa.Table) -> Chart:
     """Draw the CDFs (left) and the weighted CDFs (right)."""
+    # At least 1: a trace may have no completion to divide by.
     final = {name: max(result[name][-1].as_py(), 1) for name in PROCESSES}
     weighted = dict.fromkeys(PROCESSES, final["new"])
     return beside(
@@ -93,6 +95,7 @@ def _lag_at_end(result: pa.Table) -> float:
     if result.num_rows < 288:  # steps of 300 s in a day
         raise NotApplicable("the trace is shorter than a day")
     behind = result["submitted"].to_numpy() - result["scheduled"].to_numpy()
+    # The last tenth is what the observation is about: it must not set its own measure.
     before = np.percentile(behind[: len(behind) * 9 // 10], 95)
     if before <= 0:
         raise NotApplicable("scheduling never lags behind submission")

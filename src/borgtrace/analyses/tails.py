@@ -39,6 +39,7 @@ def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seco
     tasks = of_jobs(tables.instance_attempts)
     events = tables.collection_events
     discrete: dict[str, tuple[ir.Table, str, str, int]] = {
+        # Counts of counts: the engine sends a few hundred rows, not a row per job.
         "tasks per job": (sizes(tables.instance_attempts), "n_tasks", "n_jobs", min_tasks),
         "jobs per user": (owners(events, "user"), "n_jobs", "n_owners", min_jobs),
         "jobs per logical name": (owners(events, "collection_logical_name"), "n_jobs", "n_owners", min_jobs),

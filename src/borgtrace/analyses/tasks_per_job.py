@@ -37,6 +37,7 @@ def compute(tables: Tables) -> pa.Table:
 def sizes(attempts: ir.Table) -> ir.Table:
     """Return jobs by their number of tasks (``n_tasks``, ``n_jobs``)."""
     tasks = of_jobs(attempts)
+    # Every task has one first attempt: counting them is counting distinct tasks, without the sort.
     firsts = tasks.filter(tasks.attempt == 1)
     jobs = firsts.group_by("collection_id").aggregate(n_tasks=firsts.count())
     return jobs.group_by("n_tasks").aggregate(n_jobs=jobs.count())

@@ -60,6 +60,7 @@ def _share(result: pa.Table, low: int, high: int) -> float:
     total = sum(row["n_tasks"] for row in rows)
     if not total:
         raise NotApplicable("no task has usage")
+    # Only whole bins: up to 100 every length has its own, and the claims stay below.
     return float(sum(row["n_tasks"] for row in rows if low <= row["length"] and row["longest"] <= high) / total)
 
 

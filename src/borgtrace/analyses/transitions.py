@@ -45,6 +45,7 @@ def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
     pairs = tables.fetch(steps.group_by(["from_type", "to_type"]).aggregate(n=steps.n.sum()), "pairs")
     arrows = list(zip(pairs["from_type"].to_pylist(), pairs["to_type"].to_pylist(), strict=True))
     for graph in GRAPHS.values():
+        # Decided here and not in SQL: eleven types make 132 pairs at most.
         legal = pa.array([is_legal(graph, before, after) for before, after in arrows], pa.bool_())
         pairs = pairs.append_column(f"is_legal_{graph.name}", legal)
     return pairs
@@ -72,6 +73,7 @@ def plot(result: pa.Table) -> Chart:
 def _count(before: str, after: str) -> Callable[[pa.Table], int]:
     def measure(result: pa.Table) -> int:
         rows = result.to_pylist()
+        # Without any SUBMIT the number 0 would confirm that none is doubled.
         if all(row["to_type"] != "SUBMIT" for row in rows):
             raise NotApplicable("nothing was submitted")
         return sum(row["n"] for row in rows if (row["from_type"], row["to_type"]) == (before, after))

@@ -49,6 +49,7 @@ def compute(tables: Tables) -> ir.Table:
     changes = capacity_changes(tables.machine_events).mutate(tier=ibis.literal("all"))
     capacity = hourly(changes, spine, "tier", RESOURCES)
     used = _used(tables, usage)
+    # Hours in which a tier neither uses nor holds anything are rows of 0, which the stacked areas need.
     grid = allocated.select("tier").union(used.select("tier"), distinct=True).cross_join(spine)
     rows = lookup(lookup(grid, used, ["tier", "hour"]), allocated.drop("hour_seconds"), ["tier", "hour"])
     rows = lookup(rows, capacity.select("hour", cpu_capacity="cpu", memory_capacity="memory"), ["hour"])
@@ -56,6 +57,7 @@ def compute(tables: Tables) -> ir.Table:
     for name in RESOURCES:
         columns[f"{name}_used"] = level(rows[f"{name}_amount"].fill_null(0), rows.hour_seconds)
         columns[f"{name}_allocated"] = rows[name].fill_null(0.0)
+        # Not filled: without machine events the capacity is unknown, not 0.
         columns[f"{name}_capacity"] = rows[f"{name}_capacity"]
     return rows.select("tier", "hour", **columns)
 
@@ -94,6 +96,7 @@ def _of_cell(result: pa.Table, resource: str) -> list[Row]:
     hours: dict[int, Row] = {}
     for row in result.to_pylist():
         hour = hours.setdefault(row["hour"], {"hour": row["hour"], "allocated": 0.0})
+        # Allocated adds up over the tiers; the capacity is the cell's and the same in each row.
         hour["allocated"] += row[f"{resource}_allocated"]
         hour["capacity"] = row[f"{resource}_capacity"] or 0.0
     return list(hours.values())

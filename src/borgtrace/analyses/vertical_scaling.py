@@ -47,10 +47,12 @@ def compute(tables: Tables) -> ir.Table:
 def _updates(tables: Tables, settings: ir.Table) -> ir.Table:
     events = tables.instance_events
     life = ibis.window(group_by=list(TASK), order_by=list(FILE_ORDER))
+    # Over all events: the first update changes what SUBMIT or SCHEDULE asked for.
     seen = events.mutate(
         cpu_before=events.cpu_request.lag().over(life), memory_before=events.memory_request.lag().over(life)
     )
     updates = seen.filter(seen.type.isin(UPDATE_EVENTS)).inner_join(settings, "collection_id")
+    # A comparison with an unknown request is NULL: no change that anybody saw.
     changed = (updates.cpu_request != updates.cpu_before) | (updates.memory_request != updates.memory_before)
     updates = updates.mutate(is_changed=changed.fill_null(False).cast("int64"))
     return updates.group_by("setting").aggregate(
@@ -65,6 +67,7 @@ def _slack(tables: Tables, settings: ir.Table) -> ir.Table:
     tasks = tables.tasks.filter(tables.tasks.cpu_request > 0).select(*TASK, request=tables.tasks.cpu_request)
     rows = peaks.filter(peaks.peak.notnull()).inner_join(tasks, list(TASK)).inner_join(settings, "collection_id")
     slack = 1.0 - rows.peak.cast("float64") / rows.request.cast("float64")
+    # A peak above the request has no slack, not a negative one.
     bins = rows.select("setting", percent=(ibis.greatest(slack, 0.0) * 100.0).floor().cast("int64"))
     counts = bins.group_by(["setting", "percent"]).aggregate(n=bins.count())
     upto = counts.n.sum().over(ibis.cumulative_window(group_by="setting", order_by="percent"))

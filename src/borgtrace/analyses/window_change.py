@@ -32,6 +32,7 @@ def compute(tables: Tables) -> ir.Table:
     """Return the distribution of the change between neighboring slots at three levels."""
     usage = regular(tables.instance_usage)
     levels = {
+        # The published figure is the cell's sum; a margin per task (Measure 1) needs the change of each task.
         "cell": slot_pairs(usage, []),
         "machine": slot_pairs(usage, ["machine_id"]),
         "task": task_pairs(usage, "slot"),
