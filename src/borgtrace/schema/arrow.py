@@ -59,9 +59,11 @@ def raw_schema(raw: RawTable) -> pa.Schema:
 
 
 def _raw_fields(raw: RawTable) -> list[pa.Field]:
+    # Insertion order keeps the fields of a record together and in published order, wherever they are listed.
     nested: dict[str, list[tuple[str, pa.DataType]]] = {}
     for item in raw.fields:
         column = TABLES[raw.table].column(item.column) if item.column else None
+        # A field that fills no column is an amount (the sample's memory).
         kind = pa.float32() if column is None else _RAW.get(column.type, _PLAIN[column.type])
         nested.setdefault(item.path[0], []).append((".".join(item.path[1:]), kind))
     return [pa.field(name, parts[0][1] if parts[0][0] == "" else pa.struct(parts)) for name, parts in nested.items()]

@@ -43,6 +43,7 @@ class Check:
 
 
 NOT_NEGATIVE = Check("integer_out_of_range", "at_least")
+# A reason of its own: a negative amount is a fault of measuring, a negative id one of writing.
 AMOUNT_NOT_NEGATIVE = Check("negative_resource", "at_least")
 
 

@@ -59,6 +59,7 @@ def _enums() -> Iterator[str]:
     yield f"| enumeration | meaning | names ({', '.join(f'code in {one.name}' for one in PUBLISHED)}) |"
     yield "|---|---|---|"
     for enum in ENUMS.values():
+        # By name, since one name has another code in each trace.
         codes = [{name: code for code, name in one.codes.get(enum.name, {}).items()} for one in PUBLISHED]
         names = ", ".join(
             f"`{name}` ({', '.join(str(known.get(name, '–')) for known in codes)})" for name in enum.names

@@ -18,6 +18,7 @@ class Enum:
     names: tuple[str, ...]
 
 
+# v3's order, that of the life cycle: where shards are unordered it breaks ties between equal times.
 EVENT_TYPE = Enum(
     "event_type",
     "What happened to a collection or an instance.",
@@ -35,9 +36,11 @@ EVENT_TYPE = Enum(
         "UPDATE_RUNNING",
     ),
 )
+# Only v3 has the unknown one.
 MACHINE_EVENT_TYPE = Enum(
     "machine_event_type", "What happened to a machine.", ("ADD", "REMOVE", "UPDATE", "EVENT_TYPE_UNKNOWN")
 )
+# "Nothing is missing" is no name here: it becomes NULL.  The last two exist in v3 only.
 MISSING_TYPE = Enum(
     "missing_type",
     "Why an event had to be synthesized, or is uncertain.",

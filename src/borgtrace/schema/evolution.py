@@ -30,6 +30,7 @@ def column_number(table: str, column: str) -> int:
     >>> column_number("tasks", "user") == column_number("instance_events", "user")
     False
     """
+    # The first name: a column that is renamed keeps its number, and stores keep their digests.
     text = f"{table}.{all_names(table, column)[0]}"
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
@@ -44,6 +45,7 @@ def held_names(table: Table, held: Collection[str]) -> dict[str, str | None]:
     ('user', None)
     """
     names = {column: [name for name in all_names(table.name, column) if name in held] for column in table.names}
+    # The present name, where files hold several.
     return {column: found[-1] if found else None for column, found in names.items()}
 
 
@@ -61,10 +63,12 @@ def incompatible_columns(table: Table, held: Mapping[str, str], *, is_newer: boo
     """
     names = held_names(table, held)
     faults = [f"{table.name}.{column} is missing" for column in table.key if names[column] is None]
+    # A column that is lacking is no fault, unless it is one of the key: it reads as NULL.
     for column in table.columns:
         stored = names[column.name]
         if stored is not None and held[stored] != (declared := _stored_type(column)):
             faults.append(f"{table.name}.{stored} is {held[stored]}, not {declared}")
+    # Unknown to us, but of an earlier version: it was removed, and dropping what it holds must not happen silently.
     if not is_newer:
         unknown = [name for name in held if name not in names.values()]
         faults += [f"{table.name}.{name} is no longer a column" for name in unknown]
@@ -80,4 +84,5 @@ def schema_digest(tables: Iterable[Table]) -> str:
 
 
 def _stored_type(column: Column) -> str:
+    # An enumeration is stored by name: to gain a name does not change its column.
     return "string" if column.type == "enum" else column.type

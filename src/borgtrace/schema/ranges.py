@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from borgtrace.errors import UsageError
 
+# 19 digits are those of the largest int64.
 _ITEM = re.compile(r"(\d{1,19})(-(\d{1,19})?)?")
 _ALLOWED = "numbers and ranges such as 5, 0-9,12 or 500-, or all"
 _MOST_LISTED = 1_000_000
@@ -36,6 +37,7 @@ class Numbers:
 
     def numbers(self, end: int) -> Iterator[int]:
         """Yield the numbers below `end`, in order."""
+        # Lazily: an open range below a large end is not spelled out.
         return (n for first, last in self.ranges for n in range(first, end if last is None else min(last + 1, end)))
 
     def below(self, end: int) -> list[int]:
@@ -112,6 +114,7 @@ def _range(word: str, text: str, where: str) -> tuple[int, float]:
 def _merged(ranges: list[tuple[int, float]]) -> Iterator[tuple[int, int | None]]:
     first, last = ranges[0]
     for low, high in ranges[1:]:
+        # Neighbours merge too: 0-2,3-5 is 0-5.
         if low > last + 1:
             yield first, int(last)
             first, last = low, high

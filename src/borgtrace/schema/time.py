@@ -28,6 +28,7 @@ AFTER_TRACE = 2**63 - 1
 """Stored for "after the end of the trace"; 2⁶⁴−1 in raw files becomes this."""
 
 _UNITS = {"us": 1, "µs": 1, "ms": 1000, "s": SECOND, "m": MINUTE, "min": MINUTE, "h": HOUR, "d": DAY}
+# Longer units first: "m" would match the beginning of "ms" and "min".
 _AMOUNT = re.compile(r"(\d+(?:\.\d+)?)\s*(us|µs|ms|s|min|m|h|d)")
 _TIME = "µs, or amounts such as 600s, 1h30m or 2d"
 
@@ -55,9 +56,11 @@ def parse_time(text: str, where: str = "time") -> int:
     stripped = text.strip()
     if stripped.isdecimal():
         return int(stripped)
+    # What the pattern leaves over decides: "5h x" and "h5" are refused, "1h 30m" is not.
     found = _AMOUNT.findall(stripped)
     if not found or _AMOUNT.sub("", stripped).strip():
         raise UsageError(where, "not a time", expected=_TIME, got=repr(text))
+    # 8.2s is 8199999.999999999 µs as a double, which int() would cut to one less.
     return round(sum(float(number) * _UNITS[unit] for number, unit in found))
 
 

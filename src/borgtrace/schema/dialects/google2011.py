@@ -14,6 +14,7 @@ from borgtrace.schema.dialects.rates import ALL, EDA, G11, NONE, REAL, S1, SHARE
 from borgtrace.schema.dialects.raw import RawField, RawTable
 from borgtrace.schema.dialects.trace_format import Citation, Dialect, Publication, Rate
 
+# Base64 of a SHA-256: 43 letters and one "=".
 HASH = r"[A-Za-z0-9+/]{43}="
 
 
@@ -140,6 +141,7 @@ GOOGLE_2011 = Dialect(
     formats=("csv",),
     tables={raw.name: raw for raw in TABLES},
     codes={
+        # Other numbers than in 2019, where QUEUE and ENABLE come in between.
         "event_type": dict(enumerate(EVENTS)),
         "machine_event_type": {0: "ADD", 1: "REMOVE", 2: "UPDATE"},
         "missing_type": {0: "SNAPSHOT_BUT_NO_TRANSITION", 1: "NO_SNAPSHOT_OR_TRANSITION", 2: "EXISTS_BUT_NO_CREATION"},
@@ -159,6 +161,7 @@ GOOGLE_2011 = Dialect(
     # As the papers on 2011 divide the priorities; "monitoring" of the format document is 10–11.
     tiers=(("free", 0, 1), ("other", 2, 8), ("production", 9, 11)),
     raw_priority=(0, 25, 100, 101, 103, 104, 107, 109, 119, 200, 360, 450),  # Tirmazi et al., EuroSys'20
+    # 600 s on the trace's clock, in the time of the US East, where daylight saving was on.
     origin=datetime(2011, 5, 1, 19, 0, tzinfo=ZoneInfo("America/New_York")),
     span=timedelta(days=29),
     time_zones={"": "America/New_York"},

@@ -21,6 +21,7 @@ def _fields(plain: str, mandatory: str = "", **renamed: str) -> tuple[RawField, 
     )
 
 
+# Columns that events of collections and of instances begin with, in proto order.
 _COMMON = "time type collection_id scheduling_class missing_type collection_type priority alloc_collection_id"
 
 TABLES = (
@@ -57,6 +58,7 @@ TABLES = (
             resource_request__cpus="cpu_request",
             resource_request__memory="memory_request",
         ),
+        # Only the name is mandatory: protocol buffers leave out a relation of 0 and an empty value.
         lists=(RawTable("constraint", "instance_constraints", _fields("name value relation", "name")),),
     ),
     RawTable(
@@ -79,6 +81,7 @@ TABLES = (
     ),
 )
 
+# The proto's constants.  They differ by column: 0 is a real index, so there "none" is −1.
 NO_MACHINE = 0
 DEDICATED_MACHINE = -1
 NO_ALLOC_COLLECTION = 0
@@ -108,6 +111,7 @@ GOOGLE_2019 = Dialect(
     codes={
         "event_type": dict(enumerate(EVENTS)),
         "machine_event_type": {0: "EVENT_TYPE_UNKNOWN", 1: "ADD", 2: "REMOVE", 3: "UPDATE"},
+        # 0 is NONE and so has no name: see null_codes.
         "missing_type": {
             1: "SNAPSHOT_BUT_NO_TRANSITION",
             2: "NO_SNAPSHOT_OR_TRANSITION",
@@ -116,6 +120,7 @@ GOOGLE_2019 = Dialect(
             5: "TOO_MANY_EVENTS",
         },
         "missing_data_reason": {1: "SNAPSHOT_BUT_NO_TRANSITION"},
+        # The proto numbers them so; notes that call 0 a "task" are wrong.
         "collection_type": {0: "JOB", 1: "ALLOC_SET"},
         "vertical_scaling": {0: "VERTICAL_SCALING_SETTING_UNKNOWN", 1: "OFF", 2: "CONSTRAINED", 3: "FULLY_AUTOMATED"},
         "scheduler": {0: "DEFAULT", 1: "BATCH"},
@@ -147,6 +152,7 @@ GOOGLE_2019 = Dialect(
         ("beb", 100, 115),
         ("mid", 116, 119),
         ("production", 120, 359),
+        # No upper bound is published: the largest int32.
         ("monitoring", 360, 2**31 - 1),
     ),
     origin=datetime(2019, 5, 1, 0, 0, tzinfo=ZoneInfo("America/Los_Angeles")),

@@ -16,10 +16,12 @@ KAGGLE_2019 = replace(
     name="kaggle-2019",
     title="Flattened sample of Google cluster trace 2019",
     formats=("kaggle",),
+    # Those three that the file joins; it has no machine events.
     tables={name: GOOGLE_2019.tables[name] for name in ("instance_events", "collection_events", "instance_usage")},
     flattened=Flattened(
         header=frozenset({"instance_events_type", "collections_events_type", "cluster"}),
         cell="cluster",
+        # The finest of the three: an event comes again with every window of its instance.
         table="instance_usage",
         renamed={
             ("instance_events", "type"): "instance_events_type",

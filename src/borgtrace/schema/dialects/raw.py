@@ -100,6 +100,7 @@ class RawTable:
     def names(self) -> tuple[str, ...]:
         """Names at the root of a record, those of lists among them."""
         names = [*(item.path[0] for item in self.fields), *(inner.name for inner in self.lists)]
+        # Each name once, in order: the fields of one record share its name.
         return tuple(dict.fromkeys(names))
 
     def source(self, table: str, column: str) -> str | None:
@@ -107,6 +108,7 @@ class RawTable:
         for inner in self.lists:
             if inner.table == table:
                 found = inner.source(table, column)
+                # What an item lacks (ids, time) it has from the row around it.
                 return f"{self.name}.{found}" if found else self.source(self.table, column)
         if self.table != table:
             return None

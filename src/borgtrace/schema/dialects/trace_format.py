@@ -65,6 +65,7 @@ class Publication:
     sums: str = ""
 
 
+# Compared by identity: so a dialect can be the key of a cache, which its mappings could not.
 @dataclass(frozen=True, eq=False)
 class Dialect:
     """One trace format.
@@ -211,10 +212,12 @@ class Dialect:
         """
         if time in (BEFORE_TRACE, AFTER_TRACE):
             raise UsageError("time", "a sentinel has no wall clock", expected="a time inside the trace", got=str(time))
+        # By way of UTC: adding to a local time would ignore that daylight saving begins or ends in between.
         instant = self.origin.astimezone(UTC) + timedelta(microseconds=time - TRACE_START)
         return instant.astimezone(ZoneInfo(self.time_zone(cell)))
 
     def _why_absent(self, table: str, column: str) -> str:
+        # The narrower reason first: a column may be absent from one table only.
         for key in (f"{table}.{column}", column):
             if key in self.absent:
                 return self.absent[key]

@@ -6,6 +6,7 @@ from borgtrace.schema.checks import AMOUNT_NOT_NEGATIVE, NOT_NEGATIVE, Check
 from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.schema.types import Column, ColumnType
 
+# The sentinel itself is the one value beyond the bound.
 AFTER_TRACE_COUNTED = Check("after_trace_time", "at_most", AFTER_TRACE - 1)
 
 
@@ -21,6 +22,7 @@ def number(name: str, type: ColumnType, unit: str, doc: str, *checks: Check) -> 
 
 def time(name: str, doc: str, *checks: Check) -> Column:
     """Declare a time; "after the trace" is allowed and counted."""
+    # 0, "before the trace", is legal and common: 277,321 of the 450,146 rows of the first part of task_events.
     return Column(name, "int64", "us", doc, nullable=False, checks=(NOT_NEGATIVE, AFTER_TRACE_COUNTED, *checks))
 
 
@@ -46,6 +48,8 @@ COLLECTION_TYPE = code("collection_type", "collection_type", "JOB or ALLOC_SET."
 ON_DEDICATED_MACHINE = key(
     "is_on_dedicated_machine", "bool", "1", "Whether the machine is a dedicated one, which has no id."
 )
+# Part of every key: 132,982 pairs of SUBMIT and SCHEDULE of 2011 share their microsecond, and only the order in
+# the file tells which came first.
 PROVENANCE = (
     key("source_part", "int32", "id", "Number in the raw file's name, else the rank of the file by content digest."),
     key("source_row", "int64", "id", "Data row in the raw file, counted from 0."),

@@ -23,12 +23,14 @@ _STATE = (
     code("missing_type", "missing_type", "Why the event was synthesized; NULL if nothing is missing."),
     COLLECTION_TYPE,
     number(
+        # A number, not an enumeration: it is an order, and all papers write "class 3".
         "scheduling_class",
         "int32",
         "class",
         "How latency-sensitive it is, 0 (least) to 3 (most).",
         Check("unknown_enum_code", "at_most", 3),
     ),
+    # Raw, since its meaning is the dialect's: its tiers, and 2011's ranks, are asked for there.
     number("priority", "int32", "rank", "Priority: 0 to 11 in 2011, raw 0 to 450 in 2019."),
     Column("user", "string", "id", "Who submitted it (hash)."),
 )

@@ -44,6 +44,7 @@ INSTANCE_USAGE = Table(
         number("machine_id", "int64", "id", "Machine the instance ran on."),
         ON_DEDICATED_MACHINE,
         number("alloc_collection_id", "int64", "id", "Alloc set that the instance runs in."),
+        # int64 here and int32 in the events: so the proto declares them.
         number("alloc_instance_index", "int64", "id", "Alloc instance that the instance runs in."),
         COLLECTION_TYPE,
         amount("average_cpu", "Mean CPU rate over the window.", CPU_AT_MOST_1, CPU_MEAN),
@@ -71,6 +72,7 @@ INSTANCE_USAGE = Table(
         amount("mean_disk_space", "Mean local disk space used."),
         amount("cycles_per_instruction", "Mean CPU cycles per instruction (CPI).", unit="1"),
         amount("memory_accesses_per_instruction", "Mean memory accesses per instruction (MAI).", unit="1"),
+        # Two columns, since they are two things: 2011 defines expected ÷ observed samples, v3 samples per second.
         amount("sample_portion", "Ratio of expected to observed samples.", unit="1"),
         amount("sample_rate", "Samples taken per second.", unit="1/s"),
         Column("aggregation_type", "bool", "1", "Whether maxima are sums of the maxima of sub-containers."),
