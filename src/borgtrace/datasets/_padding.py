@@ -62,8 +62,10 @@ def pad(
     """
     rows, first = np.empty(order.size, np.int64), np.empty(order.size + 1, np.int64)
     row_lengths, row_identity = np.empty(order.size, np.int64), np.empty(identity.shape, np.int64)
+    # Two more than the longest: counts stand one further, so that summing them gives where each length begins.
     _sort(lengths, order, np.zeros(lengths.max() + 2, np.int64), rows)
     _tell_rows(lengths, identity, rows, size, features, first, row_lengths, row_identity)
+    # All batches of a file at once: memory is asked for once, and batches are views of it.
     values, mask = np.empty(first[order.size], np.float32), np.empty(first[order.size], np.bool_)
     _lay_rows(source, position, row_lengths, rows, first, features, np.float32(fill), values, mask)
     return values, mask, rows, first, row_lengths, row_identity
@@ -98,6 +100,7 @@ def _tell_rows(
     first[0] = 0
     for low in range(0, rows.size, size):
         high = min(low + size, rows.size)
+        # Rows are sorted, so the last of a batch is its longest.
         width = lengths[rows[high - 1]] * features
         for j in range(np.uint64(low), np.uint64(high)):
             i = np.uint64(rows[j])
@@ -119,6 +122,7 @@ def _lay_rows(
     mask: Mask,
 ) -> None:
     """Copy the series of each row, and fill what is missing and what is beyond."""
+    # As bytes, because a record of a file begins at any byte: floats cannot be read there.
     unaligned, four = values.view(np.uint8), np.uint64(4)
     for low in range(0, rows.size, _ROWS):
         high = min(low + _ROWS, rows.size)

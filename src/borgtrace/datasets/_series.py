@@ -18,6 +18,7 @@ Column = NDArray[Any]
 Index = NDArray[np.int64]
 Numbers = NDArray[np.float64]
 
+# Start times are uint32 seconds in the store; before and after the trace are its ends.
 _BEFORE, _AFTER = np.int64(0), np.int64(2**32 - 1)
 _AHEAD = 12
 
@@ -44,6 +45,7 @@ def gather(column: Column, first: Index, offsets: Index, series: Series) -> floa
 def gather_elapsed(column: Column, first: Index, offsets: Index, series: Series) -> None:
     """Like :func:`gather`, less the first value of each trace: times since its first window."""
     for i in range(first.size):
+        # Signed first: the column is uint32, and a difference below zero would wrap around.
         shift, origin = first[i] - offsets[i], np.int64(column[first[i]])
         for row in range(offsets[i], offsets[i + 1]):
             series[row] = np.float32(np.int64(column[shift + row]) - origin)
@@ -88,7 +90,9 @@ def gather_grid(
         for row in range(first[i], first[i] + windows[i]):
             time, value = np.int64(start[row]), np.float64(column[row])
             if _BEFORE < time < _AFTER and not np.isnan(value):
+                # By where a window starts: one that crosses the end of its slot is not split.
                 k = time // period - slot[i]
+                # A window of no length has a value all the same, and weight 0 would lose it.
                 length = max(np.float64(duration[row]), 1.0)
                 total[k] += value * length
                 weight[k] += length
@@ -111,6 +115,7 @@ def moments(series: Series, out: Numbers) -> None:
             low, high = min(low, value), max(high, value)
     mean = total / count if count > 0 else 0.0
     squares = 0.0
+    # The mean first, then deviations from it: a sum of squares would lose what distinguishes large, close values.
     for value in series:
         if not np.isnan(value):
             squares += (np.float64(value) - mean) * (np.float64(value) - mean)
@@ -125,6 +130,7 @@ def run_moments(series: Series, state: Numbers) -> None:
         if not np.isnan(value):
             state[0] += 1.0
             state[1] += value
+            # Both are kept: the pipeline of 2017 takes the mean from the sum and the deviation from the running mean.
             delta = value - state[2]
             state[2] += delta / state[0]
             state[3] += delta * (value - state[2])
@@ -140,6 +146,7 @@ def scale(series: Series, offset: float, divisor: float, mask: NDArray[np.uint8]
     for i in range(series.size):
         value = series[i]
         mask[i] = np.uint8(value == value)  # noqa: PLR0124 - NaN is not equal to itself
+        # A missing value stays NaN here; what fills it is decided when batches are made.
         series[i] = np.float32((np.float64(value) - offset) / divisor)
 
 

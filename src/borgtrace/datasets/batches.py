@@ -98,12 +98,14 @@ def batches_of(
     n = len(traces)
     if not n:
         return []
+    # The shuffle comes before the sort by length, which is stable: traces of one length change places.
     order = np.arange(n) if rng is None else rng.permutation(n)
     data, mask, rows, first, lengths, identity = pad(
         traces.buffer, traces.position, traces.lengths, traces.identity, order, size, features, fill
     )
     numbers, codes = traces.numbers[rows], traces.codes[rows]
     starts = range(0, n, size)
+    # Batches, too: in order of length a model would see all short traces first.
     turns = range(len(starts)) if rng is None else rng.permutation(len(starts)).tolist()
     batches = []
     for k in turns:

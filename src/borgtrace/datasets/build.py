@@ -109,10 +109,12 @@ def build(
         Another process is writing to `out`.
     """
     out, options = Path(out), options or Options()
+    # A digest of the store's digest and all options.  The version of this package is no part of it.
     if metadata.identity_of(out) == options.identity(store.manifest.digest):
         return BuildResult.of(out, False, metadata.read(out))
     check_free(out)
     work = _Work.prepare(store, options, threads or os.cpu_count() or 1, progress)
+    # What sets share is counted beside the writing, and needed only when it is done.
     with new_folder(out) as folder, ThreadPoolExecutor(1) as aside:
         leakage = aside.submit(_leakage, options, work.traces, work.sets)
         scalings = work.measure()
@@ -153,6 +155,7 @@ class _Work:
         progress("select", 0, 1)
         traces = select_traces(store, options.selection, statics, options.seed, is_original=options.is_original)
         progress("select", 1, 1)
+        # Which static features are words is known only now: text comes back as codes and words.
         words = {name: column[1] for name, column in traces.statics.items() if isinstance(column, tuple)}
         return cls(
             options,
@@ -169,6 +172,7 @@ class _Work:
         """Measure the training set in one pass."""
         training = self.sets[self.options.split.names[0]]
         if self.options.is_original:
+            # In the order of the set and in one thread: the sums of 2017 depend on the order to the last bit.
             blocks = (self.gatherer.gather(self.traces, run)[1] for run in self._runs(training, POINTS))
             measured = measure_running(blocks, len(self.options.features))
         else:
@@ -193,6 +197,7 @@ class _Work:
             records = write_format(shard.path, self.names, arrays, is_compressed=self.options.is_compressed)
             return File(shard.path.name, records, shard.path.stat().st_size)
 
+        # Results come back in the order of the files, whatever thread wrote them.
         files: dict[str, list[File]] = {name: [] for name in self.sets}
         for shard, file in zip(shards, self._mapped("write", write, shards), strict=True):
             files[shard.set_name].append(file)
@@ -201,6 +206,7 @@ class _Work:
     def _shard_files(self, folder: Path, name: str, index: Index) -> Iterator[_ShardFile]:
         original = self.options.is_original
         shards = SHARDS_OF_2017 if original else self.options.shards or default_shards(len(index))
+        # By MD5 of the task: which file holds a trace does not depend on seed, selection or split.
         numbers = shard_numbers(self.prefixes[index], shards)
         order = np.argsort(numbers, kind="stable")  # within a file traces keep their random order
         ends = np.cumsum(np.bincount(numbers, minlength=shards))
@@ -241,6 +247,7 @@ class _Work:
 
 def _split(options: Options, traces: TraceIndex) -> dict[str, Index]:
     split = options.split
+    # Only these two need groups; time has the times, and a task is its own group.
     groups = traces.groups(split.by) if split.by in ("job", "user") else None
     sets = dict(zip(split.names, split.divide(len(traces), groups, traces.first_time), strict=True))
     if not len(sets[split.names[0]]):

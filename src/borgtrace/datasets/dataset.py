@@ -93,9 +93,11 @@ class TraceSet(TraceFiles):
         UsageError
             `size` is below 1.
         """
+        # Here and not in a generator, so that it is refused at the call and not at the first batch.
         check_size("size", size)
 
         def load(number: int) -> list[Batch]:
+            # By the number of the file: its shuffle is the same whichever thread reads it, and when.
             rng = None if seed is None else np.random.default_rng([seed, epoch, number])
             read = self.buffered(self.paths[number], is_verified=is_verified)
             return batches_of(read, size, rng, fill, self.width)
@@ -107,6 +109,7 @@ class TraceSet(TraceFiles):
 
     def torch(self, **options: Any) -> TraceDataset:
         """Return a :class:`torch.utils.data.IterableDataset`; see :mod:`borgtrace.datasets.pytorch`."""
+        # Inside, because importing PyTorch or TensorFlow takes seconds, and neither is a dependency.
         from borgtrace.datasets.pytorch import TraceDataset
 
         return TraceDataset(self, **options)

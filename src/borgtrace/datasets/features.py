@@ -40,6 +40,13 @@ class StaticFeature:
 def series_features(store: Store, names: Sequence[str]) -> tuple[SeriesFeature, ...]:
     """Look up series features by name.
 
+    Parameters
+    ----------
+    store
+        Whose usage they come from.
+    names
+        Numeric columns of ``instance_usage``, ``"duration"``, ``"elapsed"``, in the order of the last axis.
+
     Raises
     ------
     UsageError
@@ -57,6 +64,7 @@ def series_features(store: Store, names: Sequence[str]) -> tuple[SeriesFeature, 
     if not names or len(set(names)) < len(names):
         got = ",".join(names) or "none"
         raise UsageError("--features", "a feature is missing or given twice", expected="one or more names", got=got)
+    # Only what this trace format publishes: a column that is always missing would give a dataset of NaN.
     _check_known("--features", names, series_names(store.manifest.dialect))
     return tuple(SeriesFeature(name, DERIVED.get(name, name), name == "elapsed") for name in names)
 
@@ -75,7 +83,14 @@ def series_names(dialect: Dialect) -> tuple[str, ...]:
 
 
 def static_features(dialect: Dialect, names: Sequence[str]) -> tuple[StaticFeature, ...]:
-    """Look up static features by name: columns of ``tasks``, and ``tier``.
+    """Look up static features by name.
+
+    Parameters
+    ----------
+    dialect
+        Whose tiers are meant.
+    names
+        Columns of ``tasks``, and ``"tier"``.
 
     Raises
     ------
@@ -95,6 +110,7 @@ def static_names() -> tuple[str, ...]:
 
 def _static(name: str, dialect: Dialect) -> StaticFeature:
     if name == "tier":
+        # Written out as SQL, because tiers depend on the trace format and the store holds raw priorities.
         cases = (f"when priority between {low} and {high} then '{tier}'" for tier, low, high in dialect.tiers)
         return StaticFeature(name, f"case {' '.join(cases)} end", is_word=True)
     return StaticFeature(name, f'"{name}"', TABLES["tasks"].column(name).type in _WORDS)

@@ -70,6 +70,7 @@ class Gatherer:
             if self.times is None:
                 (gather_elapsed if feature.is_elapsed else gather)(array, first, offsets, series)
             elif feature.is_elapsed:
+                # On a grid time goes on in even steps, also where nothing was measured.
                 slots = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
                 series[:] = slots * GRID_SECONDS
             else:
@@ -91,6 +92,7 @@ def spans(length: Index, points: int = POINTS) -> Iterator[tuple[int, int]]:
     first = 0
     while first < len(ends):
         # At least one trace each: a trace longer than a run must still be worked on.
+        # Searched in sums rather than counted trace by trace: a set has millions of traces.
         before = int(ends[first - 1]) if first else 0
         last = max(int(np.searchsorted(ends, before + points, side="right")), first + 1)
         yield first, last

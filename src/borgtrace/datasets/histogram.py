@@ -46,7 +46,9 @@ def lengths(store: Store, selection: Selection | None = None) -> tuple[Bin, ...]
     UsageError
         The predicate of the selection is not SQL over ``tasks``.
     """
+    # Without bounds on the length: what they cut off is what the histogram is asked for.
     chosen = replace(selection or Selection(), min_length=1, max_length=None)
+    # Bins are counted by the engine, which sends back a number for each and no tasks.
     bins = " ".join(f"when n_windows < {edge} then {k}" for k, edge in enumerate(EDGES[1:]))
     counted = query_tasks(store, chosen, f"case {bins} end as bin, count(*) as n", "and n_windows > 0 group by 1")
     found = dict(zip(counted.column("bin").to_pylist(), counted.column("n").to_pylist(), strict=True))

@@ -81,6 +81,7 @@ def shared_groups(sets: Mapping[str, Index], codes: Mapping[str, NDArray[np.int6
     found = []
     for kind, code in codes.items():
         size = int(code.max(initial=-1)) + 1
+        # Unknown groups (−1) are no groups: two tasks without a user do not share one.
         counts = {name: np.bincount(code[index][code[index] >= 0], minlength=size) for name, index in sets.items()}
         for seen, of in pairs:
             both = (counts[seen] > 0) & (counts[of] > 0)
@@ -107,6 +108,7 @@ def running_on(sets: Mapping[str, Index], start: NDArray[np.int64], end: NDArray
     """
     names = [name for name in sets if len(sets[name])]
     return {
+        # Only neighbours: whatever runs into a later set runs into the next one first.
         f"{earlier} → {later}": int(np.count_nonzero(end[sets[earlier]] > start[sets[later]].min()))
         for earlier, later in pairwise(names)
     }

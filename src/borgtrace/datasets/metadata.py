@@ -127,6 +127,7 @@ def describe(
 
 def write(folder: Path, metadata: Metadata) -> None:
     """Write ``meta.json``."""
+    # Not ASCII only: words of static features stay readable.
     (folder / FILE).write_text(json.dumps(metadata.raw, indent=1, ensure_ascii=False) + "\n")
 
 
@@ -145,6 +146,7 @@ def identity_of(folder: Path) -> str | None:
     """Return the identity of the dataset in `folder`, None where there is no whole one."""
     try:
         return str(json.loads((folder / FILE).read_text())["identity"])
+    # Whatever is damaged counts as none: the caller goes on to refuse a folder that holds something.
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -167,6 +169,7 @@ def read(folder: Path) -> Metadata:
     except ValueError as error:
         raise StoreError(str(path), "damaged", expected="JSON", got=str(error), way_out=_BUILD_AGAIN) from error
     found = str(metadata.raw.get("format_version", "none"))
+    # A later minor version only adds; a major one may mean something else by the same names.
     if found.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
         raise StoreError(
             str(folder),

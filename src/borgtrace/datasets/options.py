@@ -15,6 +15,7 @@ from borgtrace.errors import UsageError
 
 Compat = Literal["original"]
 MAX_SHARDS = 65_536
+# Two hex digits of an MD5.
 SHARDS_OF_2017 = 256
 
 
@@ -66,6 +67,7 @@ class Options:
         check_names("--scale", (self.scale,), get_args(Method))
         if self.shards is not None and not 1 <= self.shards <= MAX_SHARDS:
             raise UsageError("--shards", "not a number of files", expected=f"1 to {MAX_SHARDS}", got=str(self.shards))
+        # What NumPy's legacy generator takes, whose stream is frozen.
         if not 0 <= self.seed < 2**32:
             raise UsageError("--seed", "not a seed", expected="0 to 4294967295", got=str(self.seed))
         if self.compat is not None:
@@ -85,6 +87,7 @@ class Options:
 
     def _check_original(self) -> None:
         """Refuse what the pipeline of 2017 could not do otherwise."""
+        # Defaults of other options pass; what was chosen otherwise is refused, not silently overruled.
         fixed = (
             ("--format", self.format, "tfrecord"),
             ("--scale", self.scale, "standard"),

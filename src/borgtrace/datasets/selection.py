@@ -89,6 +89,7 @@ class Selection:
         shortest, longest = (1, None) if self.gaps == "grid" else (self.min_length, self.max_length)
         first, last = self.time or (None, None)
         parts = (
+            # Alloc instances have usage that includes that of their tasks: they are no traces of their own.
             f"collection_type = '{ENUMS['collection_type'].names[0]}'",
             f"n_windows >= {shortest}",
             longest is not None and f"n_windows <= {longest}",
@@ -106,6 +107,7 @@ class Selection:
             last is not None and f"last_time <= {last}",
             self.min_mean is not None and f"mean_average_cpu >= {self.min_mean!r}",
             self.gaps == "drop" and "n_gaps = 0",
+            # In brackets: an `or` in it must not undo the other conditions.
             self.where and f"({self.where})",
         )
         return " and ".join(part for part in parts if part)
@@ -130,4 +132,5 @@ def check_names(option: str, names: tuple[str, ...], allowed: tuple[str, ...]) -
 
 
 def _literal(value: object) -> str:
+    # Quotes are doubled, so that a name cannot end the string.
     return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"

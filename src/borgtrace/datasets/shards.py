@@ -45,6 +45,7 @@ def shard_numbers(prefixes: NDArray[np.uint32], shards: int) -> NDArray[np.uint1
     >>> shard_numbers(np.array([0x00FFFFFF, 0xFF000000], np.uint32), 256).tolist()
     [0, 255]
     """
+    # Multiplied and shifted, not a remainder: with 256 files the number is then the first two hex digits, as in 2017.
     return (prefixes.astype(np.uint64) * np.uint64(shards) >> np.uint64(32)).astype(np.uint16)
 
 

@@ -59,6 +59,7 @@ class Split:
 
     def sizes(self, n: int) -> tuple[int, ...]:
         """Traces in each set of n: ``int(fraction · n)``, as the pipeline of 2017 rounds."""
+        # Rounded down, so up to one trace per set is left over.
         return tuple(int(fraction * n) for fraction in self.fractions)
 
     def divide(self, n: int, groups: NDArray[np.int64] | None, start: NDArray[np.int64]) -> list[Index]:
@@ -90,6 +91,7 @@ class Split:
 
     def _divide_groups(self, groups: NDArray[np.int64]) -> list[Index]:
         """Groups in order of first appearance go to the set in whose share they begin."""
+        # By first appearance in the random order: the groups are then in random order, too.
         _, first, inverse, counts = np.unique(groups, return_index=True, return_inverse=True, return_counts=True)
         order = np.argsort(first, kind="stable")
         begin = np.empty(len(order), np.int64)

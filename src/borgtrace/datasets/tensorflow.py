@@ -35,6 +35,7 @@ def dataset_of(traces: TraceFiles, *, seed: int | None = None, buffer: int = 65_
     files = tf.data.Dataset.from_tensor_slices([str(path) for path in traces.paths])
     if seed is None:
         return tf.data.TFRecordDataset(files, compression).map(lambda record: parse(record, traces))
+    # Files are shuffled whole, then records within a buffer: a buffer alone would mix neighbours only.
     files = files.shuffle(max(len(traces.paths), 1), seed=seed, reshuffle_each_iteration=True)
     records = tf.data.TFRecordDataset(files, compression).shuffle(buffer, seed=seed)
     return records.map(lambda record: parse(record, traces))
@@ -47,6 +48,7 @@ def parse(record: Any, traces: TraceFiles) -> dict[str, Any]:
     parsed = tf.io.parse_single_example(
         record,
         {
+            # Of variable length: traces differ, and TensorFlow's fixed length would need one size for all.
             SERIES: tf.io.VarLenFeature(tf.float32),
             MASK: tf.io.VarLenFeature(tf.int64),
             **{name: tf.io.FixedLenFeature([], tf.int64) for name in IDENTITY},

@@ -24,6 +24,7 @@ Columns = dict[str, NDArray[Any]]
 
 PATH_OF_2017 = JobsLayout("sqlite").path_sql
 """SQL of the path of a task's file in an export of jobs, which the pipeline of 2017 sorts and shards by."""
+# Hashes compare as fast as numbers and take eight bytes, where the names have 44.
 _HASH_OR_0 = "case when {0} is null then 0 else hash({0}) end::ubigint"
 _DETAILS = {
     "collection_id": "collection_id",
@@ -167,6 +168,7 @@ def query_tasks(store: Store, selection: Selection, columns: str, tail: str = ""
     try:
         return store.sql(f"select {columns} from tasks where {condition} {tail}")
     except BorgtraceError as error:
+        # Without a predicate of the user's the query is ours, and so is the mistake.
         if not selection.where:
             raise
         raise UsageError(
@@ -186,6 +188,7 @@ def shuffled(index: Index, seed: int) -> Index:
     [2, 0, 1, 3, 4]
     """
     copy = index.copy()
+    # NumPy promises that `RandomState` never changes; `default_rng` may.
     np.random.RandomState(seed).shuffle(copy)
     return copy
 
@@ -222,10 +225,12 @@ def _details(
     columns = ", ".join(f'{sql} as "{name}"' for name, sql in wanted.items())
     query = f"select first_row, {columns} from tasks where {selection.condition(store.manifest.dialect)}"
     place = np.full(len(first), -1)
+    # Which place each candidate has in the random order; −1 where it was not drawn.
     place[order] = np.arange(len(order))
     kept, back = [], np.empty(len(order), np.int64)
     count = 0
     for batch in store.stream(query):
+        # Found by the first row, which is unique and sorted: batches come in any order.
         places = place[np.searchsorted(first, batch.column("first_row").to_numpy())]
         kept.append(batch.filter(pa.array(places >= 0)))
         places = places[places >= 0]

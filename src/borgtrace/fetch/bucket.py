@@ -73,6 +73,8 @@ class Bucket:
         >>> bucket("2011").select_tables(["instance_events", "machine_events"])
         ['machine_events', 'task_events']
         """
+        # Canonical names lead to the raw table that holds them (constraints of 2019 lie in instance_events), raw
+        # names to themselves.
         raw_names = {part.table: raw.name for raw in self.dialect.tables.values() for part in (*raw.lists, raw)} | {
             name: name for name in self.tables
         }
@@ -108,6 +110,7 @@ def bucket(generation: str, cell: str = "", raw_format: str | None = None) -> Bu
     cells, formats = found.cells, found.formats
     if cell and not cells:
         raise UsageError("--cell", f"{generation} is one cell without a name", expected="no --cell", got=cell)
+    # No default: the eight cells are eight traces of their own.
     if cells and cell not in cells:
         what, expected = f"{generation} has {len(cells)} cells", f"one of {cells[0]} … {cells[-1]}"
         raise UsageError("--cell", what, expected=expected, got=cell or "none", way_out=f"try --cell {cells[0]}")

@@ -15,6 +15,7 @@ import google_crc32c
 Digests = Mapping[str, str]
 """Algorithm (``sha256``, ``md5``, ``crc32c``) → digest in lower-case hex."""
 
+# The buckets state MD5 and CRC-32C of each object, the list beside the trace of 2011 SHA-256.
 STRONGEST_FIRST = ("sha256", "md5", "crc32c")
 _BLOCK = 1 << 20
 _HEX_DIGITS = {"md5": 32, "crc32c": 8}
@@ -29,6 +30,7 @@ def parse_sums(text: str) -> dict[str, str]:
     >>> sums == {"job_events/part-00000-of-00500.csv.gz": "0" * 64}
     True
     """
+    # Both forms of ``sha256sum``: a star marks binary mode, and names may begin with ``./``.
     lines = re.finditer(r"^([0-9a-fA-F]{64})[ \t]+\*?(?:\./)?(\S.*?)[ \t\r]*$", text, re.MULTILINE)
     return {match[2]: match[1].lower() for match in lines}
 
@@ -48,6 +50,7 @@ def parse_goog_hash(values: Iterable[str]) -> dict[str, str]:
             digest = base64.b64decode(encoded, validate=True).hex()
         except binascii.Error:
             continue
+        # An algorithm that we do not know, or a digest cut short by a proxy, is no digest.
         if len(digest) == _HEX_DIGITS.get(algorithm):
             found[algorithm] = digest
     return found
@@ -61,6 +64,7 @@ def strongest(digests: Digests) -> str | None:
 def agree(one: Digests, other: Digests) -> bool | None:
     """Return whether two sets of digests speak of the same bytes; None when they share no algorithm."""
     shared = [name for name in STRONGEST_FIRST if name in one and name in other]
+    # The strongest that both have decides: a weaker one can only say the same.
     return one[shared[0]] == other[shared[0]] if shared else None
 
 

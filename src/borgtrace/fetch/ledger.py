@@ -62,6 +62,7 @@ class Ledger:
             Another fetch is writing to the folder.
         """
         folder.mkdir(parents=True, exist_ok=True)
+        # The lock is on the ledger itself and ends with the process, however it ends: no stale lock files.
         file = (folder / LEDGER).open("ab", buffering=0)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -87,6 +88,7 @@ class Ledger:
         line = json.dumps({"path": path, **asdict(entry)}, separators=(",", ":"), sort_keys=True)
         if self._file:
             self._file.write(line.encode() + b"\n")  # unbuffered, at the end: threads cannot mix their lines
+        # After the line: what is remembered was written down before.
         self.entries[path] = entry
 
     def staged(self, path: str, store: Path) -> None:

@@ -139,10 +139,13 @@ def make_plan(
         finder = _Finder(session, pool, bucket, base, sums, max(2, jobs))
         for table in tables if tables is not None else bucket.tables:
             finder.find(table, bucket.parts_of(table, wanted))
+    # By part, then by table: equal numbers mean equal time in 2011, so that an interrupted fetch leaves whole
+    # stretches of time.
     files = tuple(sorted(finder.files, key=lambda file: file.part))
     folder = dest / bucket.name
     ledger = Ledger.read(folder)
     todo = tuple(file for file in files if not is_here(file, folder, ledger, store))
+    # Not below 0: what is here may be longer than the file has become.
     remaining = sum(max(0, (file.version.size or 0) - _received(folder, file.path)) for file in todo)
     return Plan(bucket, folder, files, todo, tuple(finder.missing), remaining)
 
@@ -183,6 +186,7 @@ class _Finder:
         if len(self.files) == n_before:
             path = self.bucket.path(table, first)
             raise SourceError(f"{self.base}/{path}", "not found", way_out="check --parts, --format and --base-url")
+        # Where the number of parts is not known, holes at the end are the end.
         self.missing += holes if n_parts is not None else []
 
     def _ask(self, table: str, numbers: Iterator[int]) -> Iterator[tuple[int, Version | None]]:
@@ -192,18 +196,22 @@ class _Finder:
 
     def _version(self, path: str) -> Version | None:
         url = f"{self.base}/{path}"
+        # Asked twice: one wrong 404 would otherwise end a table, or leave a hole in it.
         version = self.session.head(url) or self.session.head(url)
         listed = self.sums.get(path)
+        # A file on the publisher's list exists, whatever the server says now.
         return (version or Version()).with_digests({"sha256": listed}) if listed else version
 
 
 def is_here(file: RemoteFile, folder: Path, ledger: Ledger, store: Path | None) -> bool:
     """Return whether a file was verified and not touched since, or staged by ``store`` and deleted."""
     entry, path = ledger.entries.get(file.path), folder / file.path
+    # What the server offers now decides: a file of an older version counts as not here.
     if entry is None or entry.state == "started" or entry.version.differs(file.version):
         return False
     if path.exists():
         stat = path.stat()
+        # Length and time of change in place of reading it again: 41 GB take minutes to digest.
         return entry.state == "done" and (stat.st_size, stat.st_mtime_ns) == (entry.version.size, entry.mtime_ns)
     return entry.state == "staged" and store is not None and entry.store == str(store.resolve())
 

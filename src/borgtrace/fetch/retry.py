@@ -67,8 +67,10 @@ class Backoff:
 
     def delay(self, key: str, failures: int, retry_after: float | None = None) -> float:
         """Return the seconds to wait after the given number of failures in a row (≥ 1)."""
+        # Drawn by name and number, not from a shared generator: threads do not change one another's waits.
         ceiling = min(self.cap, self.base * 2.0 ** (failures - 1))
         jitter = random.Random(f"{self.seed}/{key}/{failures}").uniform(ceiling / 2, ceiling)
+        # Bounded: a server that says "tomorrow" must not look like a hang.
         return max(jitter, min(retry_after or 0.0, self.longest_retry_after))
 
     def repeat(
@@ -109,6 +111,7 @@ class Backoff:
             try:
                 return attempt()
             except Fault as fault:
+                # A connection that breaks every minute but brings new bytes each time gets there in the end.
                 if progress() > mark:
                     fruitless = failures = 0
                 fruitless, failures = fruitless + fault.cost, failures + 1

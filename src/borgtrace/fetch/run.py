@@ -67,6 +67,7 @@ def _fetch(session: Session, file: RemoteFile, folder: Path, ledger: Ledger) -> 
         return Outcome(file, Transfer(session, file, folder, ledger).run())
     except SourceError as error:
         return Outcome(file, path, error)
+    # A full disk stops this file only: another one may be on its way into a store and out again.
     except OSError as error:
         reason = f"cannot be written ({error.strerror or error})"
         return Outcome(file, path, SourceError(str(path), reason, way_out="free some disk and run the command again"))

@@ -23,6 +23,7 @@ T = TypeVar("T")
 _NOT_PUBLISHED = {401, 403, 404, 410}
 _NO_HEAD = {405, 501}
 _TEMPORARY = {408, 425, 429}
+# 416 is an answer, too: it tells the length of the file.
 _GOOD = {200, 206, 416}
 
 
@@ -52,12 +53,14 @@ class Session:
         self.backoff = backoff or Backoff()
         self.listener = listener or Listener()
         self._stop = threading.Event()
+        # One server, one pace: when it asks one thread to wait, all of them do.
         self._quiet_until = 0.0
         self._open: set[socket.socket] = set()
         # gzip must be "accepted": to a client that does not, the bucket unpacks a file on the way
         # and then ignores Range.  Bodies are read raw, so that nothing is ever unpacked here.
         self._client = httpx.Client(
             limits=httpx.Limits(max_connections=connections),
+            # No time-out for a free connection: more threads than connections is no fault of the server's.
             timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0), pool=None),
             headers={"accept-encoding": "gzip", "user-agent": "borgtrace"},
             follow_redirects=True,
@@ -73,6 +76,7 @@ class Session:
     def stop(self) -> None:
         """End all waiting and receiving now; every thread gets :class:`Stopped`."""
         self._stop.set()
+        # A copy, since the threads that wake up take their sockets out.
         for open_socket in list(self._open):
             with suppress(OSError):
                 open_socket.shutdown(socket.SHUT_RDWR)
@@ -93,6 +97,7 @@ class Session:
         with ThreadPoolExecutor(max(1, jobs)) as pool:
             try:
                 yield pool
+            # Without it the pool would wait for transfers of hundreds of megabytes before Ctrl-C is felt.
             except (KeyboardInterrupt, GeneratorExit):
                 self.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
@@ -127,6 +132,7 @@ class Session:
         self._respect_quiet()
         with self._translated():
             response = self._client.head(url)
+        # Some mirrors do not know HEAD; the headers of a GET say the same, and its body is not read.
         if response.status_code in _NO_HEAD:
             with self.get(url) as response:
                 return version_of(response)
@@ -137,6 +143,7 @@ class Session:
         with self.get(url) as response:
             response.read()
             sums = parse_sums(response.text)
+        # An error page with status 200: taken for a list, it would make every file one without a checksum.
         if response.text and not sums:
             raise Fault(f"{url.rpartition('/')[2]} holds no checksums")
         return sums
@@ -148,6 +155,7 @@ class Session:
         if code in _TEMPORARY or code >= 500:
             raise self._busy(response)
         if code not in _GOOD:
+            # Twice is enough for what repeating hardly ever mends (attempts are eight).
             raise Fault(f"the server answers {code} {response.reason_phrase}".strip(), cost=4)
         if response.headers.get("content-type", "").startswith("text/html"):
             raise Fault("an HTML page came instead of the file (a proxy, or a login page?)")
@@ -182,6 +190,7 @@ class Session:
             raise UsageError("--base-url", f"not an address ({error})", expected="https://…") from error
         except httpx.TimeoutException as error:
             raise Fault(f"no data for {self._client.timeout.read:g} s") from error
+        # Our own stop looks like a broken connection: asked first, so that it is not tried again.
         except httpx.RequestError as error:
             self.check()
             raise Fault(f"the connection failed ({error})") from error

@@ -19,6 +19,7 @@ from borgtrace.fetch.version import Version, content_range, version_of
 from borgtrace.fetch.whole import describe, flaw, starts_right
 from borgtrace.storage import INCOMPLETE
 
+# Of eight attempts: a whole file for nothing three times is enough.
 _WRONG_FILE = 3
 _NOT_PUBLISHED_AFTER_ALL = 2
 
@@ -34,6 +35,8 @@ class Transfer:
         self._session, self._file, self._ledger = session, file, ledger
         self._target = folder / file.path
         self._partial = folder / (file.path + INCOMPLETE)
+        # The published list holds for whatever version the server sends; its own headers only for the one they came
+        # with.
         self._listed = {k: v for k, v in file.version.digests.items() if k == "sha256"}
         self._version = file.version
         self._said = {file.version.size}
@@ -65,11 +68,13 @@ class Transfer:
     def _adopt(self) -> None:
         """Go on from what an earlier run, or another program, has left."""
         if self._target.exists():
+            # Not verified, or changed since: it is only a beginning again until its bytes are checked.
             self._target.replace(self._partial)
         if not self._partial.exists() or not self._is_prefix(self._partial.stat().st_size):
             self._discard()
             return
         self._begin()
+        # A digest cannot be continued from a file: what is here is read once.
         if self._hash:
             feed_file(self._hash, self._partial)
         self._offset = self._farthest = self._partial.stat().st_size
@@ -81,6 +86,7 @@ class Transfer:
         if entry is not None and known:
             self._version = entry.version.merged(self._version)
         total = self._version.size
+        # Bytes of unknown origin are kept only if a digest will judge them, or if they are already as many as wanted.
         return size <= (total or size) and (known or size == total or self._checkable)
 
     @property
@@ -100,6 +106,7 @@ class Transfer:
     # What comes
 
     def _receive(self) -> None:
+        # All is here already; asking for the rest would be answered with 416.
         if self._version.size is not None and self._offset == self._version.size:
             return
         with self._session.get(self._file.url, self._range_headers()) as response:
@@ -116,6 +123,7 @@ class Transfer:
             return {}
         headers = {"range": f"bytes={self._offset}-"}
         if self._version.validator:
+            # With it a changed file comes whole (200), not as the end of another one.
             headers["if-range"] = self._version.validator
         elif not self._checkable:  # nothing would tell two versions apart
             self._discard()
@@ -124,6 +132,7 @@ class Transfer:
 
     def _past_the_end(self, response: httpx.Response) -> None:
         total = content_range(response)[1]
+        # Exactly at the end is whole: the length was not known before.
         if total != self._offset:
             self._discard()
             raise Fault("the file on the server is shorter than what has arrived")
@@ -138,6 +147,7 @@ class Transfer:
             raise Fault("the file changed on the server")
         if content_range(response)[0] != self._offset:
             raise Fault("the server sent another range than requested")
+        # Raw bytes: httpx would unpack the gzip that the file is.
         self._append("ab", response.iter_raw())
 
     def _start_over(self, response: httpx.Response) -> None:
@@ -151,8 +161,10 @@ class Transfer:
         else:
             self._settled_on_another_length(version)
             self._version = self._version.merged(version)
+        # What had arrived comes again, so the bar goes back.
         self._session.listener.received(self._file.path, -self._offset)
         self._begin()
+        # Before the first byte: after a kill the next run knows which version the beginning is of.
         self._ledger.record(self._file.path, Entry("started", self._version))
         self._append("wb", chain([first], chunks))
 
@@ -173,6 +185,7 @@ class Transfer:
                 if self._hash:
                     self._hash.update(chunk)
                 self._offset += len(chunk)
+                # Progress is what never came before: bytes that come again must not keep a hopeless fetch alive.
                 self._farthest = max(self._farthest, self._offset)
                 self._session.listener.received(self._file.path, len(chunk))
 
@@ -180,6 +193,7 @@ class Transfer:
         size = self._version.size
         if size is not None and self._offset < size:
             raise Fault(f"the connection ended after {self._offset:,} of {size:,} bytes")
+        # Too long cannot be mended by more bytes; too short, above, can be continued.
         if size is not None and self._offset > size:
             self._discard()
             raise Fault(f"more than the {size:,} bytes that were announced", cost=_WRONG_FILE)
@@ -200,6 +214,7 @@ class Transfer:
 
     def _finish(self) -> Path:
         with self._partial.open("rb") as file:
+            # On the disk before it has its name: after a power cut a named file would else be empty.
             os.fsync(file.fileno())
         self._partial.replace(self._target)
         version = self._version.merged(Version(self._offset))

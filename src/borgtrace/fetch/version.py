@@ -32,6 +32,7 @@ class Version:
 
     def differs(self, other: Version) -> bool:
         """Return whether the two are known to be different bytes; lengths alone may be lies."""
+        # Digests first: a tag may change while the bytes stay the same.
         same = agree(self.digests, other.digests)
         if same is None and self.etag and other.etag:
             same = self.etag == other.etag

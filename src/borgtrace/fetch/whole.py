@@ -26,6 +26,7 @@ def flaw(path: Path) -> str | None:
     gzip is unpacked (its trailer holds the length and CRC-32 of the content); of Parquet the closing
     magic is asked, behind which nothing may come.
     """
+    # Read to its end only where no digest was published; else the digest has said it already.
     with path.open("rb") as file:
         head = file.read(4)
     if head.startswith(GZIP_MAGIC):
@@ -49,6 +50,7 @@ def _gzip_flaw(path: Path) -> str | None:
 
 def _parquet_flaw(path: Path) -> str | None:
     with path.open("rb") as file:
+        # Not the first four bytes once more: a file of nothing but the magic is not whole.
         file.seek(max(4, path.stat().st_size - 4))
         return None if file.read() == PARQUET_MAGIC else "the Parquet file ends early"
 

@@ -70,6 +70,7 @@ def write(
     chosen = [find_recipe(name) for name in names] or list(recipes().values())
     tables = EngineTables.of(store, engine, memory=memory)
     failures: dict[str, BorgtraceError] = {}
+    # All answers before the page: contents, counts of verdicts and cited papers stand at its head.
     sections = list(_answers(chosen, tables, failures, progress))
     html = report_html(store.manifest, Path(tables.name).name, sections)
     path = Path(path)
@@ -89,6 +90,7 @@ def _answers(
             progress(recipe.name, number, len(chosen))
         try:
             yield section(recipe.run(subject))
+        # Anything else is a mistake of ours and ends the report: a page with a silent gap would look complete.
         except BorgtraceError as error:
             failures[recipe.name] = error
             yield refused(recipe, str(error))

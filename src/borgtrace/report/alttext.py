@@ -36,6 +36,7 @@ def describe(spec: dict[str, Any], title: str) -> str:
     sentences = []
     for view in unit_views(spec):
         sentence = _sentence(view, rows.get(view.data or "", []))
+        # Layers of one chart often say the same: lines, and the points on them that answer the pointer.
         if sentence and sentence not in sentences:
             sentences.append(sentence)
     return " ".join([title, *sentences[:4]])
@@ -57,12 +58,14 @@ def _axis(view: View, channel: str, rows: list[dict[str, Any]]) -> str:
         return ""
     name = str(encoding.get("field", ""))
     title = encoding.get("title") or " ".join(filter(None, (str(encoding.get("aggregate") or ""), name)))
+    # The browser computes aggregates; the range of the rows would not be theirs.
     extent = "" if encoding.get("aggregate") else _extent(row.get(name) for row in rows)
     return f"{title}{extent}"
 
 
 def _extent(values: Iterable[Any]) -> str:
     known = [value for value in values if value is not None]
+    # True and False are integers to Python, and names to a reader.
     numbers = [value for value in known if isinstance(value, int | float) and not isinstance(value, bool)]
     if numbers:
         return f" ({min(numbers):.4g} to {max(numbers):.4g})"

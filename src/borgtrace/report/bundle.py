@@ -19,6 +19,7 @@ def javascript() -> str:
     import altair
     import vl_convert
 
+    # vl-convert names versions by two numbers, Altair by three.
     version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
     script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
     return inline_script(script)
@@ -32,4 +33,5 @@ def inline_script(text: str) -> str:
     >>> inline_script("'</script>'")
     "'<\\/script>'"
     """
+    # Inside strings of JavaScript a backslash before these characters changes nothing.
     return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")

@@ -21,6 +21,7 @@ ROWS = 4000
 MAXIMUM_ROWS = 20_000
 """A dataset that cannot be reduced and is larger than this is not drawn."""
 
+# Vega's event selectors: the first part says which event, what is in brackets says when it counts.
 _ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 _PAN = "[pointerdown[event.pointerType !== 'touch'], window:pointerup] > window:pointermove!"
 _TOUCHED = {"opacity": 0, "size": 90, "tooltip": True}
@@ -63,6 +64,7 @@ def figure(chart: alt.TopLevelMixin, title: str) -> Figure:
     """
     spec = themed(_specification(chart))
     spec.pop("$schema", None)
+    # Before the texts: they state the range of what is drawn, and no extreme is lost by it.
     _reduce(spec)
     text = describe(spec, title)
     spec["description"] = text
@@ -78,6 +80,7 @@ def figure(chart: alt.TopLevelMixin, title: str) -> Figure:
 def _specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
     import altair as alt
 
+    # Altair refuses more than 5,000 rows; how many are too many is decided here, after they are reduced.
     with alt.data_transformers.enable("default", max_rows=None):
         spec: dict[str, Any] = chart.to_dict(validate=False)  # validation takes a second per 5,000 rows
     return spec
@@ -93,11 +96,13 @@ def _reduce(spec: dict[str, Any]) -> None:
         kept = _reduced(rows, users)
         if len(kept) > MAXIMUM_ROWS:
             raise TooManyPointsError(f"{len(kept):,} points are too many to draw")
+        # Names of inlined datasets begin with ``#`` here; they are held under ``values``.
         holder["values" if key.startswith("#") else key] = kept
 
 
 def _reduced(rows: list[dict[str, Any]], users: list[View]) -> list[Any]:
     x = sorted({name for view in users for name in view.fields("x")})
+    # A histogram or a mean needs all of its rows, and buckets need one horizontal axis.
     if any(view.is_derived for view in users) or len(x) != 1:
         return list(rows)
     ys = sorted({name for view in users for name in view.fields("y", "y2")})
@@ -129,6 +134,7 @@ def _name_fields(encoding: dict[str, Any]) -> None:
 
 def _keep_points_whole(view: View) -> None:
     """Leave room at the ends of an axis: a zoomable plot is clipped, and would cut points on its edge in half."""
+    # Lines and bars look right when they are cut at the edge.
     if view.mark not in _POINTS:
         return
     for name in ("x", "y"):
@@ -140,6 +146,7 @@ def _keep_points_whole(view: View) -> None:
 def _make_zoomable(spec: dict[str, Any]) -> None:
     """Bind scales to wheel (with Ctrl, so that the page still scrolls) and drag (not on touch screens)."""
     views = list(unit_views(spec))
+    # A recipe that binds its scales itself keeps its choice; only the gestures become those of the page.
     own = [param for part in [spec, *(view.spec for view in views)] for param in part.get("params", [])]
     bound = [param for param in own if param.get("bind") == "scales"]
     for param in bound:
@@ -147,6 +154,7 @@ def _make_zoomable(spec: dict[str, Any]) -> None:
         param["select"] = {**select, "zoom": _ZOOM, "translate": _PAN}
     for number, view in enumerate(views if not bound else []):
         channels = [name for name in ("x", "y") if _is_continuous(view.encoding.get(name))]
+        # One selection for all layers of a view: they share the scales.
         if channels and view.is_first and view.mark in _ZOOMED:
             select = {"type": "interval", "encodings": channels, "zoom": _ZOOM, "translate": _PAN}
             zoom = {"name": f"zoom_{number}", "select": select, "bind": "scales"}
@@ -163,6 +171,7 @@ def _is_continuous(channel: Any) -> bool:
 
 def _compact(value: Any) -> Any:
     """Round floats to seven digits, which a chart cannot show more of; what is not finite becomes null."""
+    # JSON has no infinity and no NaN, and a browser stops at them.
     if isinstance(value, float):
         return float(f"{value:.7g}") if math.isfinite(value) else None
     if isinstance(value, dict):

@@ -50,4 +50,5 @@ def papers_cited(references: str) -> list[Citation]:
     >>> [paper.marks[0] for paper in papers_cited("Zhu et al., Fig. 10; Reiss et al., section 4")]
     ['Reiss', 'Zhu']
     """
+    # In the order of the list, not in that of the questions.
     return [paper for paper in PAPERS if any(mark in references for mark in paper.marks)]

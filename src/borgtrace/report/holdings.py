@@ -75,6 +75,7 @@ def counters(manifest: Manifest) -> list[Counter]:
         for reason, number in numbers.items()
         if number
     ]
+    # Then by table and number; the reason last, so that the page is the same byte for byte.
     found.sort(key=lambda item: (-_RANK[REASONS[item[0]].severity], item[1], -item[2], item[0]))
     return [
         Counter(
@@ -96,10 +97,12 @@ def conservation(manifest: Manifest) -> dict[str, str | bool]:
 
 
 def _sources(manifest: Manifest, table: str) -> str:
+    # Constraints of 2019 come from the files of events, which name them beside their own table.
     entries = [entry for entry in manifest.sources if entry.table == table or table in entry.also]
     if not entries:
         return "derived at ingest"
     parts = {entry.parts for entry in entries if entry.parts}
+    # Said only where it is one number and files are missing: "500 of 500" tells nothing.
     of = f" of {parts.pop()}" if len(parts) == 1 and parts != {len(entries)} else ""
     return f"{len(entries)}{of} {'file' if len(entries) == 1 and not of else 'files'}"
 
@@ -111,6 +114,7 @@ def _span(manifest: Manifest, table: str) -> str:
         return ""
     first, last = min(bounds), max(bounds)
     instants = f"{instant(first, manifest, _MINUTES)} to {instant(last, manifest, _MINUTES)}"
+    # A span from "before the trace" has no length.
     is_known = first > BEFORE_TRACE and last < AFTER_TRACE
     if first == last:
         return instant(first, manifest, _MINUTES)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from borgtrace.recipe import Finding
 from borgtrace.report.sections import Section
 
+# Only what the source line numbers: other claims of the same paper have no place in the list.
 _NUMBERED = re.compile(r"^Zhu et al\.,.*?\b(Observation|Measure) (\d+)")
 
 

@@ -53,6 +53,7 @@ def report_html(manifest: Manifest, store_name: str, sections: Sequence[Section]
 
 def render(template: str, **values: Any) -> str:
     """Fill a template of this package, with the page's style and scripts at hand."""
+    # A missing name fails instead of leaving a gap; all text is escaped unless it is marked as HTML.
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_resource),
         autoescape=True,
@@ -78,6 +79,7 @@ def json_script(text: str) -> Markup:
     >>> json_script('{"a": "</script>"}')
     Markup('{"a": "\\u003c/script>"}')
     """
+    # An escape that JSON knows, and no ``<`` left that could end the element.
     return Markup(text.replace("<", "\\u003c"))
 
 

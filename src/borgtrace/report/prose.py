@@ -6,6 +6,7 @@ import re
 
 from markupsafe import Markup, escape
 
+# The order matters: double signs before single ones, which would take half of each.
 _INLINE = (
     (re.compile(r"``(.+?)``"), r"<code>\1</code>"),
     (re.compile(r":\w+:`~?\.?([^`]+)`"), r"<code>\1</code>"),
@@ -23,6 +24,7 @@ def inline(text: str) -> Markup:
     >>> inline("the *mean* of ``average_cpu`` < 1")
     Markup('the <em>mean</em> of <code>average_cpu</code> &lt; 1')
     """
+    # Escaped before markup is put in; none of the signs of emphasis is touched by it.
     html = str(escape(" ".join(text.split())))
     for pattern, replacement in _INLINE:
         html = pattern.sub(replacement, html)

@@ -51,6 +51,7 @@ def reduce_rows(
     if len(rows) <= budget:
         return list(rows)
     lines = _lines(rows, by)
+    # Two points of each bucket are its ends, and two more for each y its extremes.
     buckets = max(budget // (len(lines) * (2 + 2 * len(ys))), MINIMUM_BUCKETS)
     keep = np.zeros(len(rows), dtype=np.bool_)
     for line in lines:
@@ -75,6 +76,7 @@ def _mark(
 ) -> None:
     """Set `keep` for the rows of one line that stay."""
     at = _numbers(rows, line, x)
+    # Without a place on the axis they fall into no bucket; they may be what a chart counts as missing.
     keep[line[np.isnan(at)]] = True
     line, at = line[~np.isnan(at)], at[~np.isnan(at)]
     order = np.argsort(at, kind="stable")
@@ -92,6 +94,7 @@ def _bucket_bounds(at: npt.NDArray[np.float64], buckets: int) -> list[tuple[int,
     """Return the slices of sorted `at` that fall into buckets of equal width, empty ones left out."""
     if not len(at):
         return []
+    # Inner limits only: the last point belongs to the last bucket.
     edges = np.linspace(at[0], at[-1], buckets + 1)[1:-1]
     cuts = np.concatenate(([0], np.searchsorted(at, edges), [len(at)]))
     return [(int(a), int(b)) for a, b in pairwise(cuts) if b > a]

@@ -96,6 +96,7 @@ def grouped(sections: Iterable[Section]) -> list[Group]:
     found: dict[str, list[Section]] = {}
     for item in sections:
         recipe = item.recipe
+        # A package is a topic where recipes name none.
         title = recipe.topic or _package_title(".".join(recipe.module.split(".")[:2]))
         found.setdefault(title, []).append(item)
     return [Group(inline(title), f"group-{_slug(title)}", tuple(items)) for title, items in found.items()]
@@ -106,6 +107,7 @@ def _slug(title: str) -> str:
 
 
 def _package_title(package: str) -> str:
+    # The heading is the first line of the package's docstring; its first words, as far as a colon.
     module = sys.modules.get(package) or importlib.import_module(package)
     text = (module.__doc__ or package).strip().splitlines()[0].rstrip(".")
     return text.split(":")[0]

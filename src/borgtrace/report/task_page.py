@@ -35,6 +35,7 @@ _FACTS = (
     "mean_average_memory",
     "end_type",
 )
+# About a week of windows; the chart shows them all.
 SHOWN_WINDOWS = 2000
 _SECONDS = "%-d %b %Y %H:%M:%S %Z"
 
@@ -99,6 +100,7 @@ def _selected(table: str, names: list[str]) -> Table:
 
 def _facts(life: Life) -> list[tuple[Heading, str]]:
     """Return what the index says of the task, known values only."""
+    # In the order of the table, whatever that of the list.
     columns = [column for column in TABLES["tasks"].columns if column.name in _FACTS]
     known = [column for column in columns if life.task[column.name] is not None]
     return [(_heading(column), cell(life.task[column.name], column)) for column in known]

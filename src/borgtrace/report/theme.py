@@ -12,6 +12,7 @@ _NAMED = {"black": _INK, "white": _PAPER} | dict.fromkeys(
 )
 _SHADE = re.compile(r"#(?:([0-9a-f])\1{2}|([0-9a-f]{2})\2{2})")
 """A shade of grey in hex: all its digits, or all its pairs of digits, are the same."""
+# Darker greys are meant as ink, lighter ones as something in the background.
 _DARKEST_GREY, _WHITE = 0x45, 0xFF
 
 _COLOUR_KEYS = frozenset({"color", "fill", "stroke", "value", "range", "condition"})
@@ -61,6 +62,7 @@ def themed(spec: dict[str, Any]) -> dict[str, Any]:
     >>> themed({"mark": {"type": "line", "color": "black"}})["mark"]["color"]
     'var(--ink)'
     """
+    # The page has a background of its own, in light, dark and print.
     own = {key: value for key, value in spec.get("config", {}).items() if key != "background"}
     coloured = {key: value if key in _DATA else _recoloured(value, key) for key, value in spec.items()}
     return {**coloured, "config": _merged(CONFIG, _recoloured(own, ""))}
@@ -84,6 +86,7 @@ def _on_any_background(colour: str) -> str:
     shade = _SHADE.fullmatch(colour.lower())
     if not shade:
         return _NAMED.get(colour.lower(), colour)
+    # A digit of the short form stands for two.
     level = int(shade[2] or shade[1] * 2, 16)
     return _INK if level < _DARKEST_GREY else _PAPER if level == _WHITE else _MUTED
 

@@ -70,6 +70,7 @@ def cell(value: Any, column: Column) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
+        # Ids, ranks and hours are names, and spaces would make them hard to copy.
         return str(value) if column.unit in ("id", "rank", "class", "h") else integer(value)
     if isinstance(value, float):
         return f"{value:.6g}"
@@ -86,8 +87,10 @@ def integer(value: int) -> str:
     >>> integer(144648288)
     '144\u202f648\u202f288'
     """
+    # Any integer column of a result may hold this sentinel.
     if value == AFTER_TRACE:
         return "after the trace"
+    # Narrow spaces, as the comma means something else in half of the world; years and other four digits stay whole.
     return f"{value:,}".replace(",", "\u202f") if abs(value) >= 10_000 else str(value)
 
 

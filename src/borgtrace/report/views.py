@@ -59,6 +59,7 @@ def datasets(spec: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]], 
     for name, rows in spec.get("datasets", {}).items():
         yield name, rows, spec["datasets"]
     for data in _inline(spec):
+        # Without a name the object itself is the name; no dataset has one that begins like this.
         yield f"#{id(data)}", data["values"], data
 
 
@@ -66,10 +67,12 @@ def _walk(spec: dict[str, Any], around: View) -> Iterator[View]:
     encoding = {**around.encoding, **spec.get("encoding", {})}
     derived = around.is_derived or bool(spec.get("transform")) or _computes(encoding)
     facets = around.facets + _facet_fields(spec)
+    # Data, encodings and facets are inherited, as Vega-Lite has it.
     inside = View(spec, _data_key(spec) or around.data, encoding, derived, facets, around.is_first)
     if "mark" in spec:
         yield inside
     for number, child in enumerate(_children(spec)):
+        # Parts of a concatenation are views of their own; only layers share one.
         is_first = inside.is_first and (number == 0 or "layer" not in spec)
         yield from _walk(child, replace(inside, is_first=is_first))
 

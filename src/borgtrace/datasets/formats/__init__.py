@@ -53,6 +53,7 @@ def read_buffered(name: str, path: Path, names: FeatureNames, *, is_verified: bo
     """Read one file of format `name` for batches; valid until the thread reads its next file."""
     if name == "tfrecord":  # records are laid into batches from where they are in the file
         return tfrecord.read_buffered(path, names, is_verified=is_verified)
+    # Other formats hold values as arrays already.
     return buffered(FORMATS[name].read(path, names, is_verified=is_verified))
 
 

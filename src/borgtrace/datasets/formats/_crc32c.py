@@ -29,6 +29,7 @@ def _tables() -> NDArray[np.uint32]:
             value = value >> 1 ^ (_POLYNOMIAL if value & 1 else 0)
         table[0, byte] = value
     for k in range(1, 8):
+        # Table k is the sum of a byte followed by k zero bytes.
         table[k] = table[k - 1] >> 8 ^ table[0, table[k - 1] & 0xFF]
     return table
 
@@ -81,5 +82,6 @@ def crc32c(buffer: Buffer, start: int, stop: int) -> np.uint32:
 @compiled()
 def masked_crc32c(buffer: Buffer, start: int, stop: int) -> np.uint32:
     """CRC-32C of ``buffer[start:stop]``, rotated and offset as TFRecord stores it."""
+    # TFRecord masks it, because a CRC over data that holds CRCs itself is problematic (TensorFlow's `crc32c.h`).
     crc = crc32c(buffer, start, stop)
     return np.uint32(np.uint32(np.uint32(crc >> _S15) | np.uint32(crc << _S17)) + _MASK_DELTA)

@@ -11,6 +11,7 @@ from borgtrace.kernels.words import load_word
 
 _HEAD, _CRC = 12, 4
 _FIELD_1, _FIELD_2 = 0x0A, 0x12
+# The largest number that a varint of two bytes holds; sizes of usual features are below.
 _LARGEST = (1 << 14) - 1
 LISTS = 2
 """Features that come before the whole numbers: the series and its mask."""
@@ -48,6 +49,7 @@ def find_records(buffer: Buffer, is_verified: bool, starts: Index) -> int:
         if at + FRAME > buffer.size or count + 1 >= starts.size:
             return -1 - count
         size = int(np.int64(load_word(buffer, at)))
+        # A damaged length may be anything: it must not lead outside the buffer, also where check sums are not asked.
         if size < 0 or size > buffer.size - at - FRAME:
             return -1 - count
         if is_verified and not (_agrees(buffer, at, at + 8) and _agrees(buffer, at + _HEAD, at + _HEAD + size)):
@@ -75,6 +77,7 @@ def _is_name(buffer: Buffer, at: int, size: int, names: Buffer, first: int, last
     """Whether ``buffer[at : at + size]`` is ``names[first:last]``."""
     if last - first != size:
         return False
+    # All bytes, without stopping at a difference: a loop without an exit works on many at once.
     found, wanted = buffer[at : at + size], names[first:last]
     differing = np.uint8(0)
     for k in range(found.size):
@@ -166,6 +169,7 @@ def _bounds(name_ends: Index, k: int | np.uint64) -> tuple[int, int]:
 @compiled(inline=True)
 def _short_varint(word: np.uint64, size: int) -> int:
     """Decode the varint in the first `size` bytes of a word, 1 to 8: seven bits of each, without a branch."""
+    # Clears what lies beyond the varint, then closes the gaps of one bit, of two, of four.
     bits = word << np.uint64(64 - 8 * size) >> np.uint64(64 - 8 * size)
     bits = (bits & np.uint64(0x007F007F007F007F)) | (bits & np.uint64(0x7F007F007F007F00)) >> np.uint64(1)
     bits = (bits & np.uint64(0x00003FFF00003FFF)) | (bits & np.uint64(0x3FFF00003FFF0000)) >> np.uint64(2)
@@ -235,12 +239,14 @@ def read_records(
     size[usual:, : max(count, 0)] = -1
     for i in range(count):
         end = starts[i + 1] - _CRC
+        # Behind the length, its check sum and the tag of the Example comes its size.
         _, at = _read_varint(buffer, starts[i] + _HEAD + 1)
         row, after = np.uint64(i), LISTS + integers.shape[1]
         at = _locate_lists(buffer, at, end, names, name_ends, 0, LISTS, row, position, size)
         at = _read_usual_integers(buffer, at, end, names, name_ends, row, integers)
         at = _locate_lists(buffer, at, end, names, name_ends, after, usual, row, position, size)
         guess = usual % name_ends.size
+        # Whatever was not where it usually is (other writers, unknown words, longer sizes) is looked up by name.
         while at < end:
             entry, at = _read_varint(buffer, at + 1)
             following = at + entry

@@ -51,6 +51,7 @@ def _varint_size(value: int) -> int:
 @compiled(inline=True)
 def _integer_size(value: int) -> int:
     """Bytes of an int64 as varint; a negative one takes ten."""
+    # Protobuf writes int64 as 64 bits, so a negative number has all ten bytes.
     return VARINT if value < 0 else _varint_size(value)
 
 
@@ -119,6 +120,7 @@ def measure(
         Output, shape (n + 1,); ``ends[0]`` is 0.
     """
     ends[0] = 0
+    # Floats have one size: all of their heads and values together are the same in every record.
     numbers = integers.shape[1] * VARINT
     n_floats = head_ends.size - 1 - numbers
     fixed = head_ends[numbers + n_floats] - head_ends[numbers] + 4 * n_floats
@@ -195,6 +197,7 @@ def encode(
         start, end = ends[i], ends[i + 1]
         first, last = offsets[i], offsets[i + 1]
         at = _put(out, start + _HEAD, _FIELD_1)
+        # At first without the tag and one byte of size.
         whole = end - start - FRAME - 2
         # The size of the size depends on the size: start with one byte for it and give way while it does not fit.
         while 1 + _varint_size(whole) + whole > end - start - FRAME:

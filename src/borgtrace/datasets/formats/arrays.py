@@ -121,6 +121,7 @@ def buffered(part: TraceArrays) -> BufferedTraces:
 
 def concatenated(parts: Sequence[TraceArrays], names: FeatureNames) -> TraceArrays:
     """Put traces one after the other; nothing gives no traces."""
+    # The usual case, without a copy: the caller must not count on memory of its own.
     if len(parts) == 1:
         return parts[0]
     if not parts:

@@ -20,9 +20,12 @@ from numpy.typing import NDArray
 from borgtrace.datasets.formats.arrays import IDENTITY, FeatureNames, TraceArrays, concatenated, side_by_side
 
 SERIES, MASK, OFFSETS = "data", "mask", "offsets"
+# The earliest time that zip knows: files of equal content are equal bytes.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
+# A cache line, and what NumPy rounds its own header to.
 _ALIGNMENT = 64
 _LOCAL_HEADER, _ZIP64_EXTRA, _EXTRA_HEADER = 30, 20, 4
+# Readers skip extra fields whose id they do not know.
 _PADDING_ID = 0xB0B0
 Array = NDArray[Any]
 
@@ -89,6 +92,7 @@ def _mapped(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Arra
             return npy.read_array(member, allow_pickle=False)
         shape, _, dtype = npy.read_array_header_1_0(member)
         header = member.tell()
+    # An empty array cannot be mapped.
     if not np.prod(shape, dtype=np.int64):
         return np.empty(shape, dtype)
     return np.asarray(np.memmap(path, dtype, "r", _data_start(path, info) + header, shape))
@@ -97,5 +101,6 @@ def _mapped(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Arra
 def _data_start(path: Path, info: zipfile.ZipInfo) -> int:
     with path.open("rb") as file:
         file.seek(info.header_offset)
+        # From the local header: the directory at the end may give another extra field.
         name, extra = struct.unpack("<26xHH", file.read(_LOCAL_HEADER))
     return int(info.header_offset + _LOCAL_HEADER + name + extra)

@@ -56,6 +56,7 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
     return TraceArrays(
         offsets,
         values,
+        # Nulls of a list come back as NaN, and a NaN was never written as a value.
         (~np.isnan(values)).view(np.uint8),
         side_by_side([table.column(name).to_numpy() for name in IDENTITY], table.num_rows, np.int64),
         side_by_side([table.column(name).to_numpy() for name in names.numbers], table.num_rows, np.float32),
@@ -81,5 +82,6 @@ def _codes(table: pa.Table, names: FeatureNames) -> Index:
     codes = np.full((table.num_rows, len(names.words)), -1, np.int64)
     for k, (name, words) in enumerate(names.words.items()):
         number = {word: code for code, word in enumerate(words)}
+        # By the order of `meta.json`, not of the file's dictionary, which holds only the words of this file.
         codes[:, k] = [number.get(word, -1) for word in table.column(name).to_pylist()]
     return codes

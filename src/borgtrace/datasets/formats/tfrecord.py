@@ -26,6 +26,7 @@ from borgtrace.errors import StoreError
 
 SERIES, MASK = "data", "mask"
 _FLOAT_LIST, _INT64_LIST = 2, 3
+# Tells zlib to write and expect gzip's header; it carries no time, so equal content gives equal bytes.
 _GZIP = 16 + zlib.MAX_WBITS
 Buffer = NDArray[np.uint8]
 
@@ -38,6 +39,7 @@ def write(path: Path, names: FeatureNames, parts: Iterable[TraceArrays], *, is_c
     with path.open("wb") as file:
         for part in parts:
             encoded = entries.encode(part).data
+            # Written before the next part is encoded, which overwrites these bytes.
             file.write(compressor.compress(encoded) if compressor else encoded)
             count += len(part)
         if compressor:
@@ -57,6 +59,7 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
     width = len(names.series)
     offsets = np.zeros(len(found) + 1, np.int64)
     np.cumsum(found.lengths, out=offsets[1:])
+    # Copied out of the file, where floats lie at any byte.
     values = np.empty((int(offsets[-1]), width), np.float32)
     reading.copy_lists(found.buffer, found.position, 4 * width * offsets, values.reshape(-1).view(np.uint8))
     mask = (~np.isnan(values)).view(np.uint8)
@@ -114,6 +117,7 @@ class _Entries:
 
     def __init__(self, names: FeatureNames) -> None:
         self.names, self.name_ends = _packed((SERIES, MASK))
+        # Ten for each whole number, because the sizes before it depend on how many bytes it takes.
         heads = [_head(name, _INT64_LIST, size) for name in IDENTITY for size in range(1, records.VARINT + 1)]
         heads += [_head(name, _FLOAT_LIST, 4) for name in names.numbers]
         self.heads = np.frombuffer(b"".join(heads), np.uint8)
@@ -127,6 +131,7 @@ class _Entries:
     def encode(self, part: TraceArrays) -> Buffer:
         width = part.values.shape[1]
         offsets = part.offsets * width
+        # Words of all features are one list for the kernel: each feature's codes are moved to where its words begin.
         codes = np.where(part.codes < 0, -1, part.codes + self.first_word)
         ends = np.empty(len(part) + 1, np.int64)
         records.measure(np.diff(offsets), self.name_ends, part.identity, self.head_ends, codes, self.word_ends, ends)
@@ -204,6 +209,7 @@ def _codes_of(buffer: Buffer, position: Index, size: Index, words: tuple[str, ..
     text = np.empty(int(offsets[-1]), np.uint8)
     reading.copy_lists(buffer, np.where(size < 0, 0, position), offsets, text)
     found = pa.Array.from_buffers(pa.large_binary(), len(position), [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+    # Binary, not text: bytes of a damaged file need not be UTF-8.
     known = pa.array([word.encode() for word in words], pa.large_binary())
     codes = pc.index_in(found, known).fill_null(-1).to_numpy(zero_copy_only=False)
     return np.where(size < 0, -1, codes)

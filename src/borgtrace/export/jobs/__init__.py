@@ -90,6 +90,7 @@ def export_jobs(
         # What one call writes needs no second process.
         cores = 1 if rows <= _ROWS_PER_CALL else workers or os.cpu_count() or 1
         written = rows_done = 0
+        # In the order of the rows, so the last file says how far the export is.
         for files in map_processes(write, _calls(store, layout), cores, place=str(out)):
             written += len(files)
             rows_done = files[-1].last
@@ -107,6 +108,7 @@ def _calls(store: Store, layout: JobsLayout) -> Iterator[list[FileRows]]:
     if not table.num_rows:
         return
     first = table.column("first").to_numpy()
+    # Cut at files: a job never goes to two processes, which would write to one file.
     starts = np.searchsorted(first, np.arange(0, first[-1] + 1, _ROWS_PER_CALL), side="left")
     for low, high in zip(starts, [*starts[1:], table.num_rows], strict=True):
         if low < high:

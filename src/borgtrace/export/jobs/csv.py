@@ -25,6 +25,7 @@ class CsvFiles:
 
     def __init__(self, out: Path, layout: JobsLayout) -> None:
         self._out = out
+        # All columns that can be exported are numbers: none needs quotes.
         self._options = pa_csv.WriteOptions(include_header=False, quoting_style="none")
 
     def __enter__(self) -> Self:
@@ -42,6 +43,7 @@ class CsvFiles:
         view = memoryview(text)  # slices of it are written without a copy
         for file in files:
             low, high = file.within(start, batch.num_rows)
+            # A job that began in an earlier batch is continued.
             mode = "wb" if file.first >= start else "ab"
             with (self._out / file.path).open(mode, buffering=0) as handle:
                 handle.write(view[lines[low] : lines[high]])

@@ -39,6 +39,7 @@ def write_files(
     sequence of FileRows
         `files`, once they are written.
     """
+    # Other processes make the same folders at the same time.
     for folder in {(out / file.path).parent for file in files}:
         folder.mkdir(exist_ok=True)
     # The writer spans the batches: a large job goes on in the next one.

@@ -14,6 +14,7 @@ Key = Literal["job", "task"]
 
 SUFFIXES = {"csv": ".csv", "sqlite": ".sqlite3"}
 DEFAULT_COLUMNS = ("start_time", "collection_id", "instance_index", "average_cpu")
+# Two digits, the default, give the 256 folders of 2017.
 MAX_DIGITS = 8
 
 _OFFICIAL = {field.column: field.name for field in GOOGLE_2011.tables["task_usage"].fields}

@@ -18,6 +18,7 @@ LARGEST = 1 << 20
 """Rows of the largest file that is made in memory; SQLite writes larger ones on disk."""
 _INDEXED = ("instance_index", "start_time")
 _INTEGERS = ("int64", "int32", "bool")
+# The folder gets its name when it is whole, so no file needs a journal of its own.
 _PRAGMAS = ("page_size = 4096", "journal_mode = off", "synchronous = off")
 
 
@@ -56,6 +57,7 @@ class SqliteFiles:
 
     def _begin(self, file: FileRows) -> None:
         path = self._out / file.path
+        # A large job would be held in memory twice: as a database and as bytes.
         if file.last - file.first > LARGEST:
             path.write_bytes(self._template)
             self._open = _connect(path)
