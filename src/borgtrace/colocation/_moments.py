@@ -16,6 +16,7 @@ Index = NDArray[np.int64]
 @compiled(parallel=True)
 def _row_moments(rows: NDArray[np.float32], means: Floats, stds: Floats) -> None:
     for i in numba.prange(rows.shape[0]):
+        # Scratch of its own for each row: threads would write into a common one.
         means[i], stds[i] = mean_and_std(rows[i], 0, np.empty(rows.shape[1]))
 
 
@@ -34,6 +35,7 @@ def row_moments(rows: NDArray[np.float32]) -> tuple[Floats, Floats]:
 
 @compiled(parallel=True)
 def _window_moments(values: NDArray[np.float32], offsets: Index, weights: Index, means: Floats, stds: Floats) -> None:
+    # No weights are an empty array: a kernel compiled for None as well would be a second one.
     is_weighted = weights.size > 0
     for i in numba.prange(means.size):
         first, last = offsets[i], offsets[i + 1]
@@ -43,6 +45,7 @@ def _window_moments(values: NDArray[np.float32], offsets: Index, weights: Index,
             total += weight * values[k]
             length += weight
         mean = total / length
+        # A second pass: Σwx² − mean² would cancel for tasks that hardly vary.
         for k in range(first, last):
             weight = np.float64(weights[k]) if is_weighted else 1.0
             square += weight * (values[k] - mean) ** 2

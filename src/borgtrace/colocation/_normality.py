@@ -29,6 +29,7 @@ D'Agostino's is the right one (A² exceeds it for 5 % of Gaussian samples).  Ste
 scipy used until version 1.16 and thus at the time of the paper, rejects less often.
 """
 
+# Hardly a value lies beyond nine standard deviations; `_tail` takes those one by one.
 _EDGE = 9.0
 _PER_UNIT = 4
 _CELLS = int(2 * _EDGE) * _PER_UNIT
@@ -38,6 +39,7 @@ _SERIES = -30.0  # below, erfc loses digits and the asymptotic series has them
 
 def _log_phi_cells() -> Floats:
     """Coefficients of ln Φ(w) and ln Φ(−w) in t ∈ [−1, 1] for each cell of w, shape (cells, 2, 8)."""
+    # Chebyshev's nodes: interpolation there comes close to the best polynomial, up to the ends of the cell.
     nodes = np.cos(np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))
     powers = np.vander(nodes, _DEGREE + 1, increasing=True)
     at = (np.arange(_CELLS)[:, None] + (nodes + 1) / 2) / _PER_UNIT - _EDGE
@@ -55,6 +57,7 @@ def _tail(w: float) -> float:
     if w > _SERIES:
         return math.log(0.5 * math.erfc(-w / math.sqrt(2.0)))
     s = 1.0 / (w * w)
+    # 1 − s + 3s² − 15s³ + 105s⁴; the next term, 945s⁵, is below 2e-12 at w = −30.
     series = 1.0 - s * (1.0 - 3.0 * s * (1.0 - 5.0 * s * (1.0 - 7.0 * s)))
     return -0.5 * w * w - math.log(-w * math.sqrt(2.0 * math.pi)) + math.log(series)
 
@@ -62,12 +65,14 @@ def _tail(w: float) -> float:
 @compiled()
 def _cell(ordered: Values, first: int, n: int, middle: float, scale: float, c: Floats, terms: Floats) -> None:
     """Terms of the values of one cell; value j is the (first + j)-th smallest of n."""
+    # In locals: as array elements they would be read again after every store to `terms`, which might overlap them.
     p0, p1, p2, p3, p4, p5, p6, p7 = (c[0, 0], c[0, 1], c[0, 2], c[0, 3], c[0, 4], c[0, 5], c[0, 6], c[0, 7])
     q0, q1, q2, q3, q4, q5, q6, q7 = (c[1, 0], c[1, 1], c[1, 2], c[1, 3], c[1, 4], c[1, 5], c[1, 6], c[1, 7])
     for j in range(ordered.size):
         t = (ordered[j] - middle) * scale
         below = p0 + t * (p1 + t * (p2 + t * (p3 + t * (p4 + t * (p5 + t * (p6 + t * p7))))))
         above = q0 + t * (q1 + t * (q2 + t * (q3 + t * (q4 + t * (q5 + t * (q6 + t * q7))))))
+        # A value is w_i of one term of the sum and w_{n+1−i} of another: both here, in one pass.
         terms[j] = (2 * (first + j) + 1) * below + (2 * (n - 1 - first - j) + 1) * above
 
 
@@ -98,6 +103,7 @@ def anderson_darling(ordered: Values, mean: float, std: float, cells: Floats, te
     0.189488
     """
     n, first = ordered.size, 0
+    # Sorted values: one walk serves lower tail, cells and upper tail.
     while first < n and (ordered[first] - mean) / std < -_EDGE:
         w = (ordered[first] - mean) / std
         terms[first] = (2 * first + 1) * _tail(w)  # ln Φ(−w) is below 1e-18

@@ -27,6 +27,7 @@ def _grouped(bins: Index, order: Index, starts: Index) -> None:
             starts[bins[i] + 1] += 1
     for b in range(starts.size - 1):
         starts[b + 1] += starts[b]
+    # In the order of the items, so that a bin's float32 sum does not depend on how its tasks came together.
     cursor = starts[:-1].copy()
     for i in range(bins.size):
         if bins[i] >= 0:
@@ -43,6 +44,7 @@ def _sum_rows(tile: Values, rows: Index, sums: Values) -> None:
     while k + 4 <= rows.size:
         a, b, c, d = tile[rows[k]], tile[rows[k + 1]], tile[rows[k + 2]], tile[rows[k + 3]]
         for t in range(TILE):
+            # From the left, as one row at a time would be: the same bits with a quarter of the traffic to `sums`.
             sums[t] = (((sums[t] + a[t]) + b[t]) + c[t]) + d[t]
         k += 4
     while k < rows.size:
@@ -54,6 +56,7 @@ def _sum_rows(tile: Values, rows: Index, sums: Values) -> None:
 
 @compiled()
 def _count(sums: Values, limit: np.float32, low: int, high: int) -> np.int32:
+    # As wide as the float32 compared: comparison and count stay in the same vector lanes.
     above = np.int32(0)
     if low == 0 and high == TILE:
         for t in range(TILE):
@@ -88,10 +91,12 @@ def count_overflow(values: Values, packings: Index, limits: Values, first: Index
     starts = np.empty((n_packings, n_bins + 1), np.int64)
     for p in range(n_packings):
         _grouped(packings[p], order[p], starts[p])
+    # One thread: instances are spread over threads by the caller, and this function holds no GIL.
     tile, sums = np.zeros((n, TILE), np.float32), np.zeros(TILE, np.float32)
     for left in range(0, realizations, TILE):
         width = min(TILE, realizations - left)
         for i in range(n):
+            # Columns past `width` keep what was there before; `_count` never looks at them.
             tile[i, :width] = values[i, left : left + width]
         for p in range(n_packings):
             low = max(first[p] - left, 0)

@@ -21,8 +21,10 @@ def _fill(n: int, key: np.uint64, samples: Index) -> None:
     for s in range(samples.shape[0]):
         for k in range(size):
             highest = n - size + k
+            # Runs on over all subsets, so that no two picks share a number of the sequence.
             counter += np.uint64(1)
             pick = np.int64(((hashed(key, counter) >> _S32) * np.uint64(highest + 1)) >> _S32)
+            # Taken already: `highest` cannot be, since no earlier round could reach it.
             if stamps[pick] == s:
                 pick = highest
             stamps[pick] = s
@@ -51,6 +53,7 @@ def draw_subsets(n: int, size: int, count: int, seed: int) -> Index:
     [0, 1, 2]
     """
     samples = np.empty((count, size), np.int64)
+    # The size enters the key: samples of 20 tasks would else follow the random numbers of those of 10.
     base = np.uint64(hashed(np.uint64(seed % 2**64), np.uint64(size)))
     _fill(n, base, samples)
     return samples
@@ -74,6 +77,7 @@ def prefix_means(
         float64 (n, K), filled; NaN where a task has fewer windows than the size.
     """
     for i in numba.prange(keys.size):
+        # A copy: the shuffle (Fisher & Yates, stopped after the largest size) is in place, and the pool is shared.
         row = values[offsets[i] : offsets[i + 1]].copy()
         taken, total = 0, 0.0
         for k in range(sizes.size):

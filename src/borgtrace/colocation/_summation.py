@@ -19,6 +19,8 @@ def lane_sum(values: Floats) -> float:
     >>> lane_sum(np.arange(10.0))
     45.0
     """
+    # Eight, because an addition waits for the one before it, and a vector register holds eight.  Without fastmath,
+    # which would leave the order to the compiler, the compiler may not split the sum itself.
     a = b = c = d = e = f = g = h = 0.0
     whole = values.size // 8 * 8
     for i in range(0, whole, 8):
@@ -38,7 +40,16 @@ def lane_sum(values: Floats) -> float:
 
 @compiled()
 def mean_and_std(values: NDArray[np.float32], ddof: int, scratch: Floats) -> tuple[float, float]:
-    """Mean and standard deviation in float64 (two passes; `scratch` is float64 of the same length).
+    """Mean and standard deviation in float64, in two passes.
+
+    Parameters
+    ----------
+    values
+        float32 (n,).
+    ddof
+        0 or 1: the sum of squares is divided by n − ddof.
+    scratch
+        float64 (n,): overwritten.
 
     Examples
     --------
@@ -46,8 +57,10 @@ def mean_and_std(values: NDArray[np.float32], ddof: int, scratch: Floats) -> tup
     (2.0, 1.0)
     """
     for r in range(values.size):
+        # Into float64 first: a float32 sum of 10,000 values would lose digits.
         scratch[r] = values[r]
     mean = lane_sum(scratch) / values.size
     for r in range(values.size):
+        # From deviations: Σx² − n·mean² cancels for totals of many tasks, which vary little around their mean.
         scratch[r] = (values[r] - mean) * (values[r] - mean)
     return mean, np.sqrt(lane_sum(scratch) / (values.size - ddof))

@@ -38,6 +38,7 @@ def _add_rows(rows: Rows, members: Index, first: int, total: Rows) -> None:
         for r in range(total.size):
             total[r] += ((a[r] + b[r]) + (c[r] + d[r])) + ((e[r] + f[r]) + (g[r] + h[r]))
         k += 8
+    # Pairs: the sizes of Table 1 leave 2, 4 or 6 rows over.
     while k + 2 <= members.size:
         a, b = rows[members[k], first:last], rows[members[k + 1], first:last]
         for r in range(total.size):
@@ -51,7 +52,16 @@ def _add_rows(rows: Rows, members: Index, first: int, total: Rows) -> None:
 
 @compiled()
 def add_sample(rows: Rows, members: Index, total: Rows) -> None:
-    """Set `total` (R,) to the sum of the rows `members` of `rows` (n, R), tile by tile.
+    """Set `total` to the sum of some rows, tile by tile.
+
+    Parameters
+    ----------
+    rows
+        float32 (n, R).
+    members
+        int64 (N,): the rows to add up.
+    total
+        float32 (R,): overwritten.
 
     Examples
     --------
@@ -69,7 +79,18 @@ def add_sample(rows: Rows, members: Index, total: Rows) -> None:
 
 @compiled(parallel=True)
 def add_samples(rows: Rows, samples: Index, totals: Rows) -> None:
-    """Set row s of `totals` (S, R) to the sum of the rows ``samples[s]`` of `rows` (n, R)."""
+    """Set row s of `totals` to the sum of the rows ``samples[s]`` of `rows`.
+
+    Parameters
+    ----------
+    rows
+        float32 (n, R).
+    samples
+        int64 (S, N): the rows of each sample.
+    totals
+        float32 (S, R): overwritten.
+    """
+    # A thread takes whole samples, so nobody else writes row s.
     for s in numba.prange(samples.shape[0]):
         add_sample(rows, samples[s], totals[s])
 
@@ -78,6 +99,7 @@ def add_samples(rows: Rows, samples: Index, totals: Rows) -> None:
 def _quantile(ordered: Rows, level: np.float64) -> np.float64:
     """Linear interpolation between order statistics, as ``numpy.quantile`` by default."""
     at = level * (ordered.size - 1)
+    # At level 1 there is no value above.
     below = min(int(at), ordered.size - 2)
     low, high = np.float64(ordered[below]), np.float64(ordered[below + 1])
     return np.float64(low + (at - below) * (high - low))
@@ -90,6 +112,7 @@ def _judge_sums(totals: Rows, levels: Floats, cells: Floats, normality: Floats, 
         total = totals[s]
         for q in range(levels.size):
             quantiles[s, q] = _quantile(total, levels[q])
+        # Sorted, so all values are equal: no deviation to divide by.
         if total[0] == total[-1]:
             normality[s] = np.inf
         else:
@@ -126,6 +149,7 @@ def sample_statistics(rows: Rows, samples: Index, levels: Floats) -> tuple[Float
             totals = np.empty((len(samples[block]), rows.shape[1]), np.float32)
             add_samples(rows, samples[block], totals)
             # NumPy sorts with vector instructions, in a third of the time of a compiled radix sort, without the GIL
+            # list() waits for the threads, and brings an error of theirs to light.
             list(workers.map(np.ndarray.sort, np.array_split(totals, threads)))
             _judge_sums(totals, levels, LOG_PHI, normality[block], quantiles[block])
     return normality, quantiles

@@ -27,6 +27,7 @@ def record_usage(rings: Values, counts: Index, names: Index, values: Values) -> 
     everybody, length = rings.shape[0] - 1, rings.shape[1]
     for k in range(values.size):
         if names[k] >= 0:
+            # The count itself runs on: it also tells whether a ring is full.
             rings[names[k], counts[names[k]] % length] = values[k]
             counts[names[k]] += 1
         rings[everybody, counts[everybody] % length] = values[k]
@@ -34,7 +35,14 @@ def record_usage(rings: Values, counts: Index, names: Index, values: Values) -> 
 
 
 def latest_usage(rings: Values, counts: Index, name: int) -> Values:
-    """The values of one ring, the oldest first.
+    """The values of one ring, the oldest first: float32 (k,), a view where the ring is not full yet.
+
+    Parameters
+    ----------
+    rings, counts
+        As for :func:`record_usage`.
+    name
+        Which ring.
 
     Examples
     --------
@@ -46,4 +54,5 @@ def latest_usage(rings: Values, counts: Index, name: int) -> Values:
     length, count = rings.shape[1], int(counts[name])
     if count <= length:
         return rings[name, :count]
+    # The oldest value is the one that would be overwritten next.
     return np.roll(rings[name], -(count % length))

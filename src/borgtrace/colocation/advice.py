@@ -96,9 +96,11 @@ def candidates(target: float, has_requests: bool) -> list[Estimator]:
     tried: list[Estimator] = [estimator for kind in kinds for estimator in kind.family()]
     for kind in kinds:
         if kind.targets and not kind.needs_more:
+            # Around the target: a test that is too lax or too careful may keep it when told half or twice of it.
             tried += [kind(share * target) for share in (0.5, 1.0, 2.0) if share * target < 1]
     if has_requests:
         tried += [Request(factor) for factor in OVERCOMMIT]
+    # The paper's targets and those around this one may meet.
     return list(dict.fromkeys(tried))
 
 
@@ -123,8 +125,10 @@ def advise(choosing: Grid, judging: Grid, target: float, capacity: float = 1.0) 
         np.isfinite(judging.instances.pool.cpu_request).any()
     )
     plain = [Cell(estimator, capacity=capacity) for estimator in candidates(target, has_requests)]
+    # Learning happens where choosing does, so that the judging instances stay unseen by both.
     cells = [Cell(choosing.prepared(cell.estimator, cell), capacity=capacity) for cell in plain]
     tried, judged = _by_cell(choosing, cells), _by_cell(judging, cells)
+    # The upper end, not the mean: of many ways that hover around the target, some seem to keep it by luck.
     keeps = {cell: _q(tried[cell]).high <= target for cell in cells}
     wanted = [cell for cell in cells if keeps[cell]]
     # The choice looks at its own instances alone; `judged` is for what is shown.
@@ -162,11 +166,13 @@ def _machines(outcomes: Sequence[Outcome]) -> Numbers:
 
 def _q(outcomes: Sequence[Outcome]) -> Interval:
     interval = Interval.of([outcome.q for outcome in outcomes])
+    # A symmetric interval around a small share may reach below 0.
     return Interval(interval.mean, max(interval.low, 0.0), interval.high)
 
 
 def _saved(outcomes: Sequence[Outcome], base: Sequence[Outcome]) -> Interval:
     """Share of machines saved, instance by instance."""
+    # Paired: what makes an instance large makes it large for both, and does not widen the interval.
     return Interval.of(1 - _machines(outcomes) / np.maximum(_machines(base), 1))
 
 

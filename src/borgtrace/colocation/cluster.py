@@ -55,6 +55,7 @@ class Cluster:
     def __post_init__(self) -> None:
         n = len(self.pool)
         self.machine_of = np.full(n, -1)
+        # The width of a row is known only to the estimator, so it is asked about a task made up.
         one = self._items(np.zeros((1, 1), np.float32), np.full(1, np.nan))[0]
         self.items = np.zeros((n, len(one)))
         self.empty = self.estimator.empty(one[None])
@@ -66,6 +67,7 @@ class Cluster:
         self.request = np.full(n, np.nan) if requests is None else requests.astype(np.float64)
         names = np.full(n, -1) if self.pool.logical_name is None else self.pool.logical_name
         kinds = np.unique(names[names >= 0])
+        # Dense, so that a ring per name wastes no memory on codes that no task of the pool has.
         self.name = np.where(names >= 0, np.searchsorted(kinds, names), -1)
         self.rings = np.zeros((len(kinds) + 1, REMEMBERED), np.float32)
         self.counts = np.zeros(len(kinds) + 1, np.int64)
@@ -77,6 +79,7 @@ class Cluster:
     def guess(self, task: int) -> NDArray[np.float64]:
         """Describe a task nothing is known of: its name's past, its request, everybody's past, or a whole machine."""
         request, name = self.request[task], int(self.name[task])
+        # The hour that a task itself is given before its own past counts.
         if self.cold_start == "name" and name >= 0 and self.counts[name] >= WARM_UP:
             values = latest_usage(self.rings, self.counts, name)
         elif np.isfinite(request):
@@ -133,6 +136,7 @@ class Cluster:
         """
         record_usage(self.rings, self.counts, self.name[tasks], usage)
         is_due = self.is_milestone[n_seen]
+        # Histories of one length are described together: they make a matrix, and the estimator is called once.
         for seen in np.unique(n_seen[is_due]):
             due = tasks[is_due & (n_seen == seen)]
             rows = self.timeline.offsets[due][:, None] + np.arange(seen)
@@ -145,6 +149,7 @@ class Cluster:
         return np.array([0 if held else 1 for held in self.members], np.int64)
 
     def _open(self) -> int:
+        # The first idle machine again: `states` stays as long as the most machines that ever ran together.
         for machine, held in enumerate(self.members):
             if not held:
                 self.states[machine] = self.empty
@@ -162,6 +167,7 @@ class Cluster:
             return
         held = [self.members[machine] for machine in dirty]
         offsets = np.array([0, *accumulate(len(some) for some in held)], np.int64)
+        # In the order of arrival: states are then those of a machine that was filled in this order.
         members = np.array([task for some in held for task in some], np.int64)
         sum_up(self.test, self.items, members, offsets, np.array(dirty), self.empty, self.states)
         self.is_dirty = [False] * len(self.is_dirty)
@@ -173,6 +179,7 @@ def _milestones(longest: int) -> NDArray[np.bool_]:
     step = WARM_UP
     while step <= longest:
         found[step] = True
+        # A history is read as a whole each time: growing steps keep the work linear in its length.
         step = max(step + 1, step * 4 // 3)
     found[288::288] = True  # a day: its cycle is what a third more of a long history would miss
     return found

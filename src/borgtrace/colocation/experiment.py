@@ -82,6 +82,7 @@ class Experiment(Question):
         )
 
     def _answer(self, study: Study, options: Options) -> pa.Table:
+        # Before computing, so that an empty store is "not applicable" and no error of arithmetic.
         study.source.require(*self.reads)
         return self.compute(study, options)
 
@@ -148,6 +149,7 @@ def run_cells(study: Study, chosen: Sequence[Experiment], given: Mapping[str, An
     gridded = [(one, one.cells()) for one in chosen if one.cells is not None]
     if len(gridded) < 2:
         return
+    # Experiments on the grid share options and defaults (`grid_experiment`), so the first speaks for all.
     known = gridded[0][0].parameters
     options = Options(**{**known, **{name: value for name, value in given.items() if name in known}})
     try:

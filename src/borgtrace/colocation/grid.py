@@ -112,7 +112,17 @@ class Outcome:
 
 
 def judge_instance(instance: Instance, cells: Sequence[Cell], *, on_fresh: bool = False) -> list[Outcome]:
-    """Pack and judge one instance in every way of `cells`; outcomes in their order.  See :class:`Grid`."""
+    """Pack and judge one instance in every way of `cells`; outcomes in their order.
+
+    Parameters
+    ----------
+    instance
+        Tasks and their realizations.
+    cells
+        Ways of packing; what they share is computed once.
+    on_fresh
+        As for :class:`Grid`.
+    """
     packings: dict[Cell, Packing] = {}
     predicted: dict[Cell, float] = {}
     for observed, group in _by_observation(instance, cells):
@@ -124,6 +134,7 @@ def judge_instance(instance: Instance, cells: Sequence[Cell], *, on_fresh: bool 
     first = [0 if on_fresh or seen[cell] == full else seen[cell] for cell in cells]
     judged = instance.fresh if on_fresh else instance.inst
     counts = overflow_counts(judged, [packings[cell] for cell in cells], first).sum(axis=1)
+    # Of all realizations, whatever the estimator saw: the bound is that of §5.1, and the same for every cell.
     means = instance.seen.mean
     outcomes = []
     for cell, start, overflows in zip(cells, first, counts, strict=True):
@@ -147,6 +158,7 @@ def judge_instance(instance: Instance, cells: Sequence[Cell], *, on_fresh: bool 
 
 
 def _n_seen(instance: Instance, cell: Cell) -> int:
+    # .001 of a few hundred realizations rounds to none, and estimators need one.
     return max(1, round(cell.clairvoyance * instance.inst.shape[1]))
 
 
@@ -154,6 +166,7 @@ def _by_observation(instance: Instance, cells: Iterable[Cell]) -> Iterable[tuple
     def key(cell: Cell) -> tuple[Data, int]:
         return cell.data, _n_seen(instance, cell)
 
+    # Sorted values, moments and histograms of one observation serve all cells that see the same.
     for (data, seen), group in groupby(sorted(cells, key=key), key):
         yield instance.observed(data, seen), list(group)
 
@@ -173,8 +186,10 @@ def _pack_all(fitted: Fitted, cells: list[Cell], packings: dict[Cell, Packing], 
     placed: dict[str, Packing] = {}
     promises: dict[str, float] = {}
     for cell in cells:
+        # Placing takes far longer than rebalancing, and cells with and without it share the placement.
         if cell.packer not in placed:
             plain = placed[cell.packer] = pack_fitted(fitted, packer=parse_packer(cell.packer))
+            # The promise is that of the fit tests; rebalancing asks none for the machines it takes tasks from.
             if fitted.estimator.predicts and len(plain.capacities):
                 promises[cell.packer] = float(predicted_overflow(plain, fitted).mean())
         plain = placed[cell.packer]
@@ -212,6 +227,7 @@ class Grid:
             ):
                 for outcome in answers:
                     found[outcome.cell].append(outcome)
+            # All or nothing: a pass that is interrupted leaves no cell with some of its instances.
             self._known |= found
         return [outcome for cell in dict.fromkeys(cells) for outcome in self._known[cell]]
 

@@ -27,9 +27,11 @@ def heavy_tail(pool: Pool, seed: int = 0) -> Pool:
     seed
         Decides which windows become bursts.
     """
+    # A stream of its own, apart from the samples and orders drawn with the same seed.
     rng = np.random.default_rng([seed, 0xB0257])
     is_burst = rng.random(len(pool.inst)) < SHARE
     usage = np.where(is_burst, np.minimum(pool.inst * STRENGTH, 1.0), pool.inst).astype(np.float64)
+    # reduceat needs a window in every run; no task of a pool is without.
     before = np.add.reduceat(pool.inst.astype(np.float64), pool.offsets[:-1])
     after = np.add.reduceat(usage, pool.offsets[:-1])
     # Same mean as before: more machines then come from the tail alone.

@@ -65,7 +65,13 @@ class Instance:
 
     @cached_property
     def fresh(self) -> Values:
-        """Realizations of instantaneous usage that no estimator has seen, float32 (n, R)."""
+        """Realizations of instantaneous usage that no estimator has seen, float32 (n, R).
+
+        Raises
+        ------
+        UsageError
+            The instance was made without a way to draw them.
+        """
         if self.draw_fresh is None:
             raise UsageError("instance", "has no unseen draws left to evaluate it")
         return self.draw_fresh()
@@ -133,6 +139,7 @@ class Instances:
 
     def make(self, number: int) -> Instance:
         """Draw one instance, or return the one kept."""
+        # Without a lock: `map` hands out each number once, so two threads never make the same instance.
         if number not in self.kept:
             made = self._made(number)
             # Averages, fresh draws, sorted values and histograms may follow, each as large as the realizations.
@@ -147,7 +154,9 @@ class Instances:
             number,
             tasks,
             self._draw(tasks, "inst"),
+            # When asked for: most cells see instantaneous usage only, and each kind is as large as the first.
             lambda: self._draw(tasks, "avg"),
+            # A salt per instance: with a common one, a task of two instances would be judged twice by the same draws.
             lambda: self._draw(tasks, "inst", _FRESH * (1 + number)),
             None if request is None else request[tasks].astype(np.float64),
         )
@@ -167,6 +176,7 @@ class Instances:
             Instances worked on at a time.
         """
         with ThreadPoolExecutor(max_workers=max(1, threads)) as workers:
+            # Threads: kernels hold no GIL, and what is kept for the next experiment could not be shared by processes.
             yield from workers.map(lambda number: work(self.make(number)), range(self.count))
 
     def table(self, rows: Callable[[Instance], list[dict[str, Any]]]) -> pa.Table:
@@ -186,6 +196,7 @@ def split(pool: Pool, size: int, seed: int) -> tuple[Pool, Pool]:
     seed
         Seed of the division.
     """
+    # Smaller halves would change what is asked: fewer tasks per instance, other sums.
     if len(pool) < 2 * size:
         return pool, pool
     order = np.random.default_rng([seed, 2]).permutation(len(pool))

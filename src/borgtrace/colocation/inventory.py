@@ -39,10 +39,12 @@ def capacity_table(tables: Tables) -> Numbers:
             "capacities",
         ).sort_by([("machine_id", "ascending"), ("time", "ascending")])
         machine = rows["machine_id"].to_numpy()
+        # Sorted by machine and time, so the last row of each run is its last event.
         is_last = np.append(machine[1:] != machine[:-1], True)
         # Machines come and go and are updated: the last event says how large one was.
         both = np.column_stack([rows["cpu_capacity"].to_numpy(), rows["memory_capacity"].to_numpy()])
         kinds, counts = np.unique(np.round(both[is_last].astype(np.float64), 4), axis=0, return_counts=True)
+        # Stable: kinds of equal number stay in the order of their capacities.
         table = np.column_stack([kinds, counts])[np.argsort(-counts, kind="stable")]
         return table[(table[:, 0] > 0) & (table[:, 1] > 0)]
     return np.array(PUBLISHED)

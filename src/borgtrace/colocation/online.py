@@ -18,6 +18,7 @@ from borgtrace.colocation.quality import EVALUATION_RTOL
 from borgtrace.colocation.timeline import Timeline
 from borgtrace.placement import BEST_FIT, Estimator, Packer
 
+# The order within a slot: who leaves makes room for who comes, and whoever is there then is measured.
 _DEPARTURE, _ARRIVAL, _MEASURE = 0, 1, 2
 
 Index = NDArray[np.int64]
@@ -63,6 +64,10 @@ def simulate(
         Tasks with time stamps; :class:`borgtrace.colocation.cluster.Cluster` guesses those without a history.
     estimator
         Any fit test; it only ever sees what was measured before.
+    capacity
+        Of every machine, of which there are enough.
+    packer
+        Which of the machines where a task fits it goes to.
     cold_start
         ``name`` asks earlier tasks of the same logical name first, ``request`` does not.
 
@@ -80,6 +85,7 @@ def simulate(
     heap += [(s, _MEASURE, 0, -1) for s in range(first, last)]
     heapify(heap)
     day = SlotCounts(first, *(np.zeros(last - first, np.int64) for _ in range(5)))
+    # Once for the whole run: the windows of a slot are then a slice.
     by_slot = np.argsort(timeline.slot, kind="stable")
     owner = np.repeat(np.arange(len(pool)), np.diff(timeline.offsets))[by_slot]
     bounds = np.searchsorted(timeline.slot[by_slot], np.arange(first, last + 1))
@@ -105,8 +111,10 @@ def _measure(cluster: Cluster, day: SlotCounts, at: int, rows: Index, tasks: Ind
     is_placed = machine >= 0
     usage = cluster.timeline.usage[rows].astype(np.float64)
     total = np.bincount(machine[is_placed], usage[is_placed], len(cluster.members))
+    # With the tolerance of the other evaluations: these usages are float32 too.
     day.overflows[at] = int((total > cluster.capacity * EVALUATION_RTOL).sum())
     day.machines[at] = sum(1 for held in cluster.members if held)
     day.tasks[at] = sum(len(held) for held in cluster.members)
+    # A task that was turned away runs nowhere, so nothing is learned of it.
     placed, seen = tasks[is_placed], rows[is_placed] - cluster.timeline.offsets[tasks[is_placed]] + 1
     cluster.learn(placed, seen, cluster.timeline.usage[rows[is_placed]])

@@ -148,6 +148,7 @@ class Pool:
         tasks = np.asarray(tasks, np.int64)
         counts = self.n_windows[tasks]
         offsets = np.concatenate(([0], np.cumsum(counts)))
+        # The windows of all tasks in one gather, where a slice per task would be 100,000 slices.
         rows = np.arange(offsets[-1]) + np.repeat(self.offsets[tasks] - offsets[:-1], counts)
         kept: dict[str, Any] = dict.fromkeys(PER_WINDOW, rows) | dict.fromkeys(PER_TASK, tasks)
         for name, index in kept.items():
@@ -181,6 +182,11 @@ class Pool:
         -------
         float32 (n, R), in capacity units
 
+        Raises
+        ------
+        UsageError
+            An index lies outside the pool, `realizations` is below 1, or the column was not observed.
+
         Examples
         --------
         >>> pool = Pool(offsets=np.array([0, 4]), inst=np.float32([1, 2, 3, 4]),
@@ -196,6 +202,7 @@ class Pool:
         out = np.empty((len(tasks), realizations), np.float32)
         # One random sequence per task, from its identity: its place in the pool must not matter.
         keys = task_keys(seed, self.collection_id[tasks], self.instance_index[tasks])
+        # Kernels are compiled for arrays alone: an empty one says that all windows weigh alike.
         weights = np.empty(0, np.int64) if self.weights is None else self.weights
         if column == "inst" and self.quantiles is not None:
             draw_quantiles(self.quantiles, LEVELS, self.offsets, weights, tasks, keys, out)
@@ -215,6 +222,7 @@ class Pool:
 
     def _checked(self, tasks: NDArray[np.int64]) -> NDArray[np.int64]:
         tasks = np.ascontiguousarray(tasks, np.int64)
+        # Kernels do not check bounds: a wrong index would read whatever lies there.
         if tasks.size and not (tasks.min() >= 0 and tasks.max() < len(self)):
             raise UsageError(
                 "tasks", "index outside the pool", expected=f"0 … {len(self) - 1}", got=f"{tasks.min()} … {tasks.max()}"

@@ -40,6 +40,7 @@ def write_pool(pool: Pool, path: str | Path) -> None:
     for name in _LISTS:
         values = getattr(pool, name)
         if values is not None:
+            # Large lists have 64-bit offsets; ordinary ones end at 2³¹ windows.
             columns[name] = pa.LargeListArray.from_arrays(pa.array(pool.offsets), pa.array(values))
     if pool.quantiles is not None:
         levels = pa.FixedSizeListArray.from_arrays(pa.array(pool.quantiles.ravel()), pool.quantiles.shape[1])
@@ -109,6 +110,7 @@ def _offsets(table: pa.Table, name: str, path: str) -> NDArray[np.int64]:
     lists = _list(table, name, path)
     if lists.null_count:
         raise SourceError(path, f"column {name} holds NULLs", way_out=_WAY_OUT)
+    # A slice of a file's rows has offsets that begin past 0.
     offsets: NDArray[np.int64] = lists.offsets.to_numpy().astype(np.int64)
     counts = np.diff(offsets)
     if counts.min() < 1:
@@ -129,6 +131,7 @@ def _values(table: pa.Table, name: str, kind: type, offsets: NDArray[np.int64], 
             expected=str(np.diff(offsets)[row]),
             got=str(np.diff(own)[row]),
         )
+    # A copy where there are NULLs: they become NaN and are refused below with their row.
     values: NDArray[Any] = _list(table, name, path).flatten().to_numpy(zero_copy_only=False)
     if not np.issubdtype(values.dtype, np.number):
         raise SourceError(path, f"column {name} is not a list of numbers", got=str(values.dtype))
@@ -146,6 +149,7 @@ def _identity(table: pa.Table, path: str) -> dict[str, Any]:
     instance = _column(table, "instance_index", np.int64)
     collection = rows if collection is None else collection
     instance = np.zeros_like(rows) if instance is None else instance
+    # Two rows with one identity would get the same draws, as if they peaked together.
     if len(np.unique(np.column_stack((collection, instance)), axis=0)) < len(rows):
         raise SourceError(path, "two rows are the same task", expected=f"unique ({name}, instance_index)")
     return {"collection_id": collection, "instance_index": instance}

@@ -42,13 +42,20 @@ class Eligible:
 
 
 def eligible(tables: Tables) -> Eligible:
-    """Find the tasks that pass every step; one aggregate and one selection over ``tasks``."""
+    """Find the tasks that pass every step; one aggregate and one selection over ``tasks``.
+
+    Raises
+    ------
+    NotApplicable
+        The tables are those of a plan.
+    """
     tasks = tables.tasks.filter(tables.tasks.collection_type == "JOB", tables.tasks.n_windows > 0)
     passes = _passes(tasks, tables.generation)
     # A step counts only what the steps before it left: what the paper prints are shares of the remaining tasks.
     alive: ir.BooleanValue = ibis.literal(True)
     counts: dict[str, ir.IntegerScalar] = {"total": tasks.count()}
     for name, passed in passes.items():
+        # The sum over no rows is NULL.
         counts[name] = (alive & ~passed).ifelse(1, 0).sum().fill_null(0)
         alive = alive & passed
     measured = tables.fetch(tasks.aggregate(**{f"c{k}": c for k, c in enumerate(counts.values())}), "steps")
@@ -74,6 +81,7 @@ def _passes(tasks: ir.Table, generation: str) -> dict[str, ir.BooleanValue]:
     return {
         "with a failing event (EVICT, FAIL, KILL, LOST)": failing == 0,
         "without any sampled CPU": tasks.max_sampled_cpu.notnull(),
+        # NULL is neither above 0 nor not; the step before took those tasks, and 0 keeps this a yes or no.
         "that never used CPU in any sample": tasks.max_sampled_cpu.fill_null(0.0) > 0,
         text: is_long,
     }
@@ -90,7 +98,14 @@ def stages(generation: str) -> dict[str, ir.Table]:
 def prepare_pool(
     store: Store | Tables | str | Path, tasks: int = 100_000, seed: int = 0, instantaneous: Instantaneous = "sampled"
 ) -> Pool:
-    """Prepare the pool of a store (open, a path, or its tables); parameters as for :func:`prepare`.
+    """Prepare the pool of a store.
+
+    Parameters
+    ----------
+    store
+        An open store, its path, or its tables.
+    tasks, seed, instantaneous
+        As for :func:`prepare`.
 
     Raises
     ------
@@ -131,6 +146,7 @@ def prepare(tables: Tables, tasks: int = 100_000, seed: int = 0, instantaneous: 
         raise NotApplicable(_nothing_left(passed.steps))
     available = passed.tasks.num_rows
     size = min(tasks, available)
+    # Sorted, so that the pool is in the order of the tasks' keys and arrays are read forwards.
     rows = np.sort(np.random.default_rng(seed).choice(available, size, replace=False))
     chosen = passed.tasks.take(pa.array(rows))
     windows = read_windows(tables, chosen, instantaneous == "histogram")
@@ -154,6 +170,7 @@ def _assemble(
     whole = np.isfinite(windows.inst) & np.isfinite(windows.avg)
     windows = windows.take(whole)
     above = windows.avg > 1
+    # A task may have lost all its windows just now; it then has no place in the pool, whose tasks are never empty.
     firsts = np.flatnonzero(np.diff(windows.task, prepend=np.int32(-1)))
     present = windows.task[firsts]
     about = chosen.take(pa.array(present))
@@ -170,6 +187,7 @@ def _assemble(
     return Pool(
         offsets=np.append(firsts, len(windows.task)),
         inst=windows.inst,
+        # Copies only where something is to mend: on a whole trace a column may have gigabytes.
         avg=np.where(above, windows.inst, windows.avg) if above.any() else windows.avg,
         memory=np.nan_to_num(windows.memory) if np.isnan(windows.memory).any() else windows.memory,
         start=windows.start.astype(np.int64),
@@ -189,6 +207,7 @@ def _without_gaps(windows: Windows) -> NDArray[np.float32] | None:
     if windows.quantiles is None:
         return None
     missing = ~np.isfinite(windows.quantiles).all(axis=1)
+    # In place: the array was made for this pool.
     windows.quantiles[missing] = windows.inst[missing, None]
     return windows.quantiles
 

@@ -69,8 +69,14 @@ def overflow_counts(
     Returns
     -------
     int64 (P, B), B the largest number of bins
+
+    Raises
+    ------
+    UsageError
+        A packing has no column left to be judged on.
     """
     width = max((len(packing.capacities) for packing in packings), default=0)
+    # Bins that a packing does not have are never exceeded.
     limits = np.full((len(packings), width), np.inf, np.float32)
     bins = np.empty((len(packings), len(values)), np.int64)
     for p, packing in enumerate(packings):
@@ -79,6 +85,7 @@ def overflow_counts(
     counts = np.empty((len(packings), width), np.int64)
     # float32 limits, because the sums they are compared with are float32 too.
     starts = np.zeros(len(packings), np.int64) if first is None else np.asarray(first, np.int64)
+    # With none left, q would be 0 ÷ 0.
     if starts.size and starts.max() >= values.shape[1]:
         raise UsageError(
             "evaluation",

@@ -39,8 +39,14 @@ def busiest_span(pool: Pool, slots: int, most: int | None = None, seed: int = 0)
 
     Parameters
     ----------
+    pool
+        Tasks with time stamps.
+    slots
+        T, length of the interval in slots of 300 s.
     most
         Keep only so many tasks, drawn by `seed`.
+    seed
+        Seed of that draw.
 
     Raises
     ------
@@ -52,6 +58,7 @@ def busiest_span(pool: Pool, slots: int, most: int | None = None, seed: int = 0)
     slot = pool.start // SLOT
     begin, end = slot[pool.offsets[:-1]], slot[pool.offsets[1:] - 1] + 1
     is_long = end - begin >= slots
+    # The number of tasks through an interval only grows where one begins: no other start needs to be tried.
     starts = np.unique(begin[is_long])
     if not len(starts):
         raise NotApplicable(f"no task runs for {slots * SLOT / 3600:g} hours")
@@ -85,7 +92,13 @@ def longest_busy_span(pool: Pool, hours: int, enough: int, most: int | None = No
         Number of tasks that is sought.
     most, seed
         As for :func:`busiest_span`.
+
+    Raises
+    ------
+    NotApplicable
+        The pool has no clock, or no two tasks run through the same hour.
     """
+    # A small pool never has so many at once: asking for them would end in spans of an hour.
     enough = min(enough, max(2, len(pool) // 3))
     best, reason = None, NotApplicable("")
     slots = hours * 3600 // SLOT
@@ -137,6 +150,7 @@ def series(pool: Pool, span: Span, column: UsageColumn = "inst") -> Values:
         length = np.bincount(slot[is_inside], weight, span.slots)
         known = np.flatnonzero(length)
         mean = np.divide(total, length, out=np.zeros(span.slots), where=length > 0)
+        # The last slot at or before each that has a window; before the first one, the first.
         out[row] = mean[known[np.maximum(np.searchsorted(known, np.arange(span.slots), "right") - 1, 0)]]
     return out
 

@@ -74,6 +74,7 @@ def judge_samples(
     means, stds = row_moments(realizations)
     found = []
     for size in sizes:
+        # A subset without replacement cannot be larger than the whole.
         if size > len(realizations):
             continue
         members = draw_subsets(len(realizations), size, samples, seed)

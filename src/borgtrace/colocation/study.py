@@ -132,6 +132,7 @@ class GivenTasks:
 
     def pool(self, options: Options) -> Pool:
         """At most ``options.tasks`` of its tasks, drawn without replacement."""
+        # The order of the pool is kept, and nothing is copied.
         if options.tasks >= len(self.whole):
             return self.whole
         return self.whole.take(self.whole.sample(options.tasks, options.seed))
@@ -258,6 +259,7 @@ class Study:
         judged, held_out = split(pool, options.size, options.seed)
         if judged is not pool:  # enough tasks for two pools without a common one
             return grids_of(judged, held_out, options)
+        # The same tasks then, but in other instances and with other draws.
         other = self._instances(pool, "held out", replace(options, seed=options.seed + 1))
         return Grid(self.instances(options), on_fresh=True), Grid(other, on_fresh=True)
 

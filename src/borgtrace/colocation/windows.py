@@ -81,6 +81,7 @@ def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool) -> Wi
     usage = tables.instance_usage
     keys = chosen.select(["collection_id", "instance_index"])
     positions = keys.append_column("task", pa.array(np.arange(len(keys), dtype=np.int64)))
+    # Windows that are cut off by the trace have no length to weigh them by.
     inside = usage.filter(usage.start_time > BEFORE_TRACE, usage.end_time < AFTER_TRACE)
     joined = inside.inner_join(ibis.memtable(positions), ["collection_id", "instance_index"])
     picked = joined.select(
@@ -94,6 +95,7 @@ def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool) -> Wi
         "average_memory",
         *(_LISTS if with_percentiles else ()),
     )
+    # Ties as in the store's arrays, so that both ways of reading give one pool.
     order = ("task", "start_time", "source_part", "source_row")
     return _flat(tables.fetch(picked, "windows").sort_by([(name, "ascending") for name in order]))
 
@@ -102,6 +104,7 @@ def _gathered(traces: Callable[[list[tuple[int, int]]], Any], chosen: pa.Table) 
     """Windows from the store's arrays, which are sorted as `_flat` sorts."""
     keys = zip(*(chosen[name].to_pylist() for name in ("collection_id", "instance_index")), strict=True)
     found = traces(list(keys))
+    # A view, not a conversion: seconds of a trace fit into 31 bits.
     start = np.asarray(found.start_time).view(np.int32)  # after the trace: 2³² − 1, that is −1
     duration = np.minimum(found.duration, _ENDLESS)
     windows = Windows(
@@ -110,6 +113,7 @@ def _gathered(traces: Callable[[list[tuple[int, int]]], Any], chosen: pa.Table) 
         avg=np.asarray(found.average_cpu),
         memory=np.asarray(found.average_memory),
         start=start,
+        # At least a second: a window without weight could not be drawn, and a task of such windows has no total.
         seconds=np.maximum(np.rint(duration).astype(np.int32), np.int32(1)),
     )
     return windows.take((start > 0) & (duration < _ENDLESS))
@@ -138,6 +142,7 @@ def _quantiles(rows: pa.Table) -> Floats:
     """Merge 0, 10 … 100 % and 91 … 99 % into the 20 levels; unordered lists are made ascending."""
     main, tail = (_matrix(rows[name], n) for name, n in zip(_LISTS, (_N_MAIN, _N_TAIL), strict=True))
     merged = np.concatenate((main[:, :10], tail, main[:, 10:]), axis=1)
+    # A NaN runs on to the end of the row, so a gap anywhere is seen as one.
     return np.maximum.accumulate(merged, axis=1)
 
 
@@ -147,6 +152,7 @@ def _matrix(lists: pa.ChunkedArray, n: int) -> Floats:
     out = np.full((len(combined), n), np.nan, np.float32)
     lengths = combined.value_lengths().fill_null(-1).to_numpy()
     starts = combined.offsets.to_numpy()[:-1]
+    # NULL rows have no values of their own: offsets, not a reshape, say where a list begins.
     whole = np.flatnonzero(lengths == n)
     values = combined.values.to_numpy(zero_copy_only=False).astype(np.float32)
     out[whole] = values[starts[whole][:, None] + np.arange(n)]

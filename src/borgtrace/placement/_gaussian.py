@@ -22,7 +22,17 @@ _SURE = 1 - 1e-9  # rounding moves the border by far less
 
 @compiled(inline=True)
 def fit_bin(room: float, variance: float, target: float) -> float:
-    """FitBin of the paper, ρ − (1 − Φ((c − μ) / σ)), from the room c − μ; a sum without variance fits or does not."""
+    """FitBin of the paper, ρ − (1 − Φ((c − μ) / σ)), from the room c − μ; a sum without variance fits or does not.
+
+    Parameters
+    ----------
+    room
+        c − μ, in capacity units.
+    variance
+        σ² of the sum.
+    target
+        ρ: tolerated probability of overflow.
+    """
     # Constant tasks: Φ is a step, and the quotient below would be 0 ÷ 0 for a machine filled exactly.
     if variance <= 0:
         return target if room >= 0 else target - 1

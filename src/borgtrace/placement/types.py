@@ -59,7 +59,15 @@ SCORE_TYPE = types.float64(_ROW, _ROW, _ROW, types.float64)
 
 
 def slack_kernel(function: Slack, *, cached: bool = True) -> Slack:
-    """Compile a fit test (see the module's docstring); functions made at run time cannot be cached on disk."""
+    """Compile a fit test (see the module's docstring).
+
+    Parameters
+    ----------
+    function
+        The test, in the part of Python that Numba compiles.
+    cached
+        Whether to keep the machine code on disk: not for functions made at run time, which have no file.
+    """
     return cast(Slack, _compiled(SLACK_TYPE, function, cached))
 
 

@@ -48,7 +48,15 @@ TIPS = ("label", "packer", "data", "capacity", "clairvoyance", "m_abs", "m", "q"
 
 
 def from_data(name: str, title: str | None = "auto") -> Channel:
-    """Return an axis that need not begin at 0."""
+    """Return an axis that need not begin at 0.
+
+    Parameters
+    ----------
+    name
+        Column of the rows.
+    title
+        Of the axis; by default that of the column.
+    """
     return axis(name, title, scale={"zero": False})
 
 
@@ -58,7 +66,17 @@ def with_floor(rows: Sequence[Row]) -> list[Row]:
 
 
 def overflow_chart(rows: Sequence[Row], title: str, **channels: Any) -> Any:
-    """Draw mean machines against mean overflow, one point per cell, pale where no overflow was seen."""
+    """Draw mean machines against mean overflow, one point per cell, pale where no overflow was seen.
+
+    Parameters
+    ----------
+    rows
+        Summaries of cells.
+    title
+        Of the chart.
+    channels
+        Further channels of the points, such as ``shape``.
+    """
     plot = Plot(
         with_floor(rows),
         OUTCOMES,
@@ -71,7 +89,17 @@ def overflow_chart(rows: Sequence[Row], title: str, **channels: Any) -> Any:
 
 
 def spread_chart(result: pa.Table, column: str, title: str) -> Any:
-    """Draw mean and extremes over the instances of ``m`` or ``q``, one line per cell."""
+    """Draw mean and extremes over the instances of ``m`` or ``q``, one line per cell.
+
+    Parameters
+    ----------
+    result
+        Outcomes of the common grid.
+    column
+        ``m`` or ``q``.
+    title
+        Of the axis.
+    """
     rows = []
     for row in with_floor(summaries(result)):
         least = 0.5 / max(row["trials"], 1) if column == "q" else 0.0
@@ -84,7 +112,17 @@ def spread_chart(result: pa.Table, column: str, title: str) -> Any:
 
 
 def overflow_lines(rows: Sequence[Row], x: str, title: str) -> Any:
-    """Draw q against one axis of the experiment, one line per estimator and parameter."""
+    """Draw q against one axis of the experiment, one line per estimator and parameter.
+
+    Parameters
+    ----------
+    rows
+        Summaries of cells.
+    x
+        Column of the axis, drawn as logarithms.
+    title
+        Of the chart.
+    """
     plot = Plot(with_floor(rows), OUTCOMES, x=log_axis(x, least=None), y=probability_axis("shown_q", OVERFLOW))
     label = axis("label", "estimator")
     plot.add(line(), color=label, strokeDash="estimator", tips=TIPS).add(point(), color=label, tips=TIPS)
@@ -92,7 +130,19 @@ def overflow_lines(rows: Sequence[Row], x: str, title: str) -> Any:
 
 
 def box_plot(rows: pa.Table | list[Row], title: str, y: str, **channels: Any) -> Any:
-    """Draw boxes from the columns p5, p25, median, p75, p95: whiskers are the outer percentiles."""
+    """Draw boxes from the columns p5, p25, median, p75, p95: whiskers are the outer percentiles.
+
+    Parameters
+    ----------
+    rows
+        One row per box.
+    title
+        Of the chart.
+    y
+        Title of the axis of values.
+    channels
+        Further channels, such as ``x`` and ``color``.
+    """
     plot = Plot(rows, **channels)
     plot.add(rule(), y=axis("p5", y), y2="p95").add(bar(size=12, opacity=0.6), y=axis("p25", y), y2="p75")
     return plot.add(tick(size=12, color="black"), y=axis("median", y)).draw(title)

@@ -80,11 +80,22 @@ def grid_experiment(
     figure: str,
     order: int,
 ) -> Experiment:
-    """Declare an experiment that packs every instance of a study in each of these ways, for a figure of the paper."""
+    """Declare an experiment that packs every instance of a study in each of these ways, for a figure of the paper.
+
+    Parameters
+    ----------
+    declared
+        From :func:`outcome_table`.
+    cells
+        Makes the ways of packing.
+    plot, claims, figure, order
+        As for :func:`borgtrace.colocation.experiment.experiment`.
+    """
 
     def compute(study: Study, options: Options) -> pa.Table:
         return to_table(study.grid(options).outcomes(cells()), declared)
 
+    # 10 instances, where an experiment past the paper takes 5: these are compared with its means over 50.
     return experiment(
         declared, compute, plot, claims, figure=figure, order=order, options=PACKING, cells=cells, instances=10
     )
@@ -124,6 +135,7 @@ def _mean(rows: list[Row]) -> Row:
         "m": float(np.mean(m)),
         "m_low": min(m),
         "m_high": max(m),
+        # Over all machines and draws together: an instance with more machines has more of them.
         "q": sum(row["overflows"] for row in rows) / trials if trials else 0.0,
         "q_low": min(q),
         "q_high": max(q),

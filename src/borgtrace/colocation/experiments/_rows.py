@@ -20,6 +20,15 @@ NOT_RUN = "not among the ways of packing that were run"
 def rows_where(rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, /, **wanted: Any) -> list[Row]:
     """Return the rows with these values; numbers match to nine digits.
 
+    Parameters
+    ----------
+    rows
+        A result, or rows of one.
+    reason
+        Why there is none, if so.
+    wanted
+        Values by column.
+
     Raises
     ------
     NotApplicable
@@ -32,6 +41,7 @@ def rows_where(rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, /, **wante
     """
     listed = rows.to_pylist() if isinstance(rows, pa.Table) else rows
     found = [row for row in listed if all(_same(row[name], value) for name, value in wanted.items())]
+    # A claim about what was not run is not applicable, neither true nor false.
     if not found:
         raise NotApplicable(reason)
     return found
@@ -48,7 +58,18 @@ def mean(rows: pa.Table | Iterable[Row], column: str, /, **wanted: Any) -> float
 
 
 def overflow(rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, /, **wanted: Any) -> float:
-    """Return q over all trials of the rows with these values."""
+    """Return q over all trials of the rows with these values.
+
+    Parameters
+    ----------
+    rows, reason, wanted
+        As for :func:`rows_where`.
+
+    Raises
+    ------
+    NotApplicable
+        There is no such row, or none has a trial.
+    """
     found = rows_where(rows, reason, **wanted)
     trials = sum(row["trials"] for row in found)
     if not trials:
@@ -72,6 +93,7 @@ def replayed(packings: Sequence[Packing], judged: Mapping[str, NDArray[np.float3
         Number of the packing, and its columns ``judged_on``, ``m_abs``, ``overflows`` and ``trials``.
     """
     for kind, values in judged.items():
+        # All packings in one pass: the usage is read once.
         counts = overflow_counts(values, packings).sum(axis=1)
         for k, packing in enumerate(packings):
             trials = packing.n_bins * values.shape[1]
@@ -79,13 +101,27 @@ def replayed(packings: Sequence[Packing], judged: Mapping[str, NDArray[np.float3
 
 
 def ratio(numerator: float, divisor: float, reason: str = "no overflow to compare with") -> float:
-    """Divide, where there is something to compare with."""
+    """Divide, where there is something to compare with.
+
+    Parameters
+    ----------
+    numerator, divisor
+        The two numbers.
+    reason
+        What is missing where the divisor is 0.
+
+    Raises
+    ------
+    NotApplicable
+        The divisor is 0.
+    """
     if divisor == 0:
         raise NotApplicable(reason)
     return numerator / divisor
 
 
 def _same(found: Any, wanted: Any) -> bool:
+    # Parameters may be products, such as half a target, which differ in the last digit from what is written.
     if isinstance(wanted, float) and found is not None:
         return abs(float(found) - wanted) <= 1e-9 * max(1.0, abs(wanted))
     return bool(found == wanted)

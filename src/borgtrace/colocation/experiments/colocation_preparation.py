@@ -52,6 +52,7 @@ def plot(result: pa.Table) -> Any:
 
 def _step(result: pa.Table, start: str) -> dict[str, Any]:
     for row in result.to_pylist():
+        # By the start: the ends of some steps hold numbers, and a pool from a file may have none of them.
         if row["name"].startswith(start) and row["n_before"]:
             return dict(row)
     raise NotApplicable("the pool does not record it")

@@ -50,6 +50,7 @@ def regression(mean: NDArray[np.float64], std: NDArray[np.float64]) -> tuple[flo
     >>> regression(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0]))
     (2.0, 1.0)
     """
+    # Centred first: Σx² − n·mean² would cancel, and with equal means the slope has to be seen to be undefined.
     deviation = mean - mean.mean()
     square = float(deviation @ deviation)
     if square == 0:

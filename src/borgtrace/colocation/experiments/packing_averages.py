@@ -34,12 +34,27 @@ def plot(result: pa.Table) -> Any:
 
 
 def gain(result: pa.Table, estimator: str) -> float:
-    """Q from averages ÷ q from instantaneous data: geometric mean over the parameters with overflows in both."""
+    """Q from averages ÷ q from instantaneous data: geometric mean over the parameters with overflows in both.
+
+    Parameters
+    ----------
+    result
+        Outcomes of this experiment.
+    estimator
+        Name of the estimator.
+
+    Raises
+    ------
+    NotApplicable
+        No parameter has overflows in both.
+    """
     rows = find(result, estimator=estimator, clairvoyance=1.0)
     q = {(row["parameter"], row["data"]): row["q"] for row in rows}
+    # Where one of both never overflowed, a ratio says nothing but the number of draws.
     ratios = [q[p, "avg"] / q[p, "inst"] for p in {row["parameter"] for row in rows} if q[p, "avg"] and q[p, "inst"]]
     if not ratios:
         raise NotApplicable("no overflow from instantaneous data")
+    # Geometric, because q spans powers of ten between the parameters.
     return float(np.exp(np.mean(np.log(ratios))))
 
 

@@ -36,6 +36,7 @@ def cells() -> list[Cell]:
 
 def plot(result: pa.Table) -> Any:
     """Draw m against q, and the spread of both over the instances."""
+    # Here, because only drawing needs it: what computes stays free of drawing libraries.
     import altair as alt
 
     best = [row for row in summaries(result) if row["packer"] == "best-fit"]
@@ -51,6 +52,7 @@ def _best(result: pa.Table, column: str, estimator: str, parameter: float) -> fl
 
 
 def _of_a_thousand(result: pa.Table, column: str, estimator: str, parameter: float) -> float:
+    # The published counts are of instances of 1,000 tasks; m, a ratio, compares at any size.
     if find(result)[0]["n_tasks"] != 1_000:
         raise NotApplicable("instances have fewer than 1,000 tasks")
     return _best(result, column, estimator, parameter)
@@ -74,7 +76,14 @@ def dominators(result: pa.Table) -> str:
 
 
 def linearity(result: pa.Table) -> float:
-    """R² of log q against m over the estimators that overflowed at all."""
+    """R² of log q against m over the estimators that overflowed at all.
+
+    Raises
+    ------
+    NotApplicable
+        Fewer than three did.
+    """
+    # The logarithm of a q of 0 is none.
     rows = [row for row in find(result, packer="best-fit") if row["q"] > 0]
     if len(rows) < 3:
         raise NotApplicable("fewer than three estimators overflowed")
@@ -84,6 +93,7 @@ def linearity(result: pa.Table) -> float:
 def _rare(result: pa.Table, estimator: str, parameter: float, published: float) -> float:
     """q, unless it is too rare for the number of draws to be seen."""
     row = find(result, estimator=estimator, parameter=parameter, packer="best-fit")[0]
+    # With fewer than 3 expected, seeing none has a probability above 5 % (e⁻³), and refutes nothing.
     if row["q"] == 0 and published * row["trials"] < 3:
         raise NotApplicable(f"none seen in {row['trials']:.1e} draws, {published * row['trials']:.1f} expected")
     return float(row["q"])

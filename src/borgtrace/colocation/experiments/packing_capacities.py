@@ -33,7 +33,20 @@ def plot(result: pa.Table) -> Any:
 
 
 def spread(result: pa.Table, estimator: str, parameter: float) -> float:
-    """Largest ÷ smallest q over the capacities."""
+    """Largest ÷ smallest q over the capacities.
+
+    Parameters
+    ----------
+    result
+        Outcomes of this experiment.
+    estimator, parameter
+        Which estimator.
+
+    Raises
+    ------
+    NotApplicable
+        At some capacity nothing overflowed.
+    """
     rows = find(result, estimator=estimator, parameter=parameter, is_rebalanced=True)
     q = [row["q"] for row in rows]
     if min(q) == 0:
@@ -44,6 +57,7 @@ def spread(result: pa.Table, estimator: str, parameter: float) -> float:
 def worst_promise(result: pa.Table) -> float:
     """Largest q ÷ ρ of gpa at ρ ≥ .01 over the capacities."""
     rows = find(result, estimator="gpa", is_rebalanced=True)
+    # Not at ρ = .001, where GPA misses its target by skewness (claim S1-gpa-0.001-q).
     return float(max(row["q"] / row["parameter"] for row in rows if row["parameter"] >= 0.01))
 
 

@@ -51,10 +51,14 @@ def compute(study: Study, options: Options) -> pa.Table:
     inst, avg = series(pool, span), series(pool, span, "avg")
     rows: list[Row] = []
     for k in range(options.instances):
+        # A generator per instance, as in `Instances`: the first instances of a longer run are those of a shorter one.
         order = np.random.default_rng([options.seed, k]).permutation(len(span.tasks))[: options.size]
+        # Variances from single seconds, covariances from window averages: what tasks share is slow.
         seen = Observation(np.ascontiguousarray(inst[order, :half]), series=avg[order, :half])
         after = np.ascontiguousarray(inst[order, half:])
+        # Dense within the instance: groups index an array of the packing kernel.
         jobs = np.unique(pool.job[span.tasks[order]], return_inverse=True)[1].astype(np.int64)
+        # The same values for both, so that the difference is what happens at the same time, and nothing else.
         judged = {"raw": after, "shuffled": shuffled(after, options.seed + k)}
         common = {"instance": k, "n_tasks": len(after), "hours": after.shape[1] / 12}
         rows += [row | common for row in _rows(seen, jobs, judged)]

@@ -56,7 +56,15 @@ def compute(study: Study, options: Options) -> pa.Table:
 
 
 def in_order(inventory: NDArray[np.float64], order: str) -> NDArray[np.float64]:
-    """CPU capacities of the machines, in one of :data:`ORDERS`."""
+    """CPU capacities of the machines, in one of :data:`ORDERS`, float64 (M,).
+
+    Parameters
+    ----------
+    inventory
+        float64 (M, 2): CPU and memory capacity of each machine, as they come.
+    order
+        One of :data:`ORDERS`.
+    """
     cpu = inventory[:, 0]
     if order == ORDERS[0]:
         return cpu
@@ -65,6 +73,7 @@ def in_order(inventory: NDArray[np.float64], order: str) -> NDArray[np.float64]:
 
 def _rows(instance: Instance, table: NDArray[np.float64], seed: int) -> list[Row]:
     seen = instance.seen
+    # Twice as many as can be used: a task that does not fit a small machine must still meet a large one.
     drawn = machines(table, 2 * len(seen), seed + instance.number)
     rows = []
     for estimator in ways():
@@ -72,6 +81,7 @@ def _rows(instance: Instance, table: NDArray[np.float64], seed: int) -> list[Row
         for order in ORDERS:
             for packer in ("first-fit", "best-fit"):
                 packing = pack_fitted(fitted, packer=parse_packer(packer), inventory=in_order(drawn, order))
+                # Capacity, not machines: half a machine is not as much as a whole one.
                 used = float(packing.capacities.sum())
                 placed = float(seen.mean[packing.bins >= 0].sum())
                 rows.append(

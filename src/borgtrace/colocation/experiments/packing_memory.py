@@ -47,7 +47,13 @@ def tests() -> list[tuple[Estimator, Estimator]]:
 
 
 def compute(study: Study, options: Options) -> pa.Table:
-    """Pack CPU and memory together with every pair of tests and every packer."""
+    """Pack CPU and memory together with every pair of tests and every packer.
+
+    Raises
+    ------
+    NotApplicable
+        The pool has no memory.
+    """
     if study.pool(options).memory is None:
         raise NotApplicable("no memory was observed")
     drawn = study.instances(options)
@@ -55,8 +61,10 @@ def compute(study: Study, options: Options) -> pa.Table:
 
 
 def _rows(instance: Instance, drawn: Instances) -> list[Row]:
+    # The instance's own seed: draw r of memory is then of the same window as draw r of CPU.
     memory = drawn.pool.draw(instance.tasks, drawn.realizations, drawn.seed, "memory")
     seen = instance.seen.with_more(memory=Observation(memory))
+    # No packing beats either resource alone.
     bound = max(lower_bound(instance.inst), lower_bound(memory))
     rows = []
     for cpu_test, memory_test in tests():

@@ -49,6 +49,7 @@ def ways(pool: Pool) -> list[tuple[Estimator, ColdStart]]:
     plain: list[tuple[Estimator, ColdStart]] = [
         (estimator, "name") for estimator in (Gpa(0.01), Gpa(0.001), Convolution(0.001), Average(1.25), Percentile(95))
     ]
+    # A column of unknown requests is as good as none.
     if pool.cpu_request is None or not np.isfinite(pool.cpu_request).any():
         return plain
     return [*plain, (Gpa(0.01), "request"), (Request(1.0), "request")]
@@ -69,6 +70,7 @@ def _require_arrivals(pool: Pool) -> None:
     if pool.start is None:
         raise NotApplicable("the pool has no time stamps")
     start = pool.start[pool.offsets[:-1]]
+    # Without arrivals at different moments nothing is ever known when a task is placed.
     if len(pool) > 1 and (start == start[0]).all():
         raise NotApplicable("all tasks of the pool arrive at the same moment")
 
@@ -79,6 +81,7 @@ def _hours(day: SlotCounts) -> list[Row]:
         np.add.reduceat(column, starts)
         for column in (day.machines, day.tasks, day.overflows, day.cold, day.unplaceable)
     )
+    # The last hour may be shorter.
     length = np.diff(np.append(starts, len(day.machines)))
     return [
         {
@@ -105,13 +108,29 @@ def plot(result: pa.Table) -> Any:
 
 
 def total(result: pa.Table, column: str, estimator: str, cold_start: str = "name") -> float:
-    """Sum of a column over all hours of one way."""
+    """Sum of a column over all hours of one way.
+
+    Parameters
+    ----------
+    result
+        Rows of this experiment.
+    column
+        What to add up.
+    estimator, cold_start
+        Which way.
+    """
     rows = rows_where(result, "not among the ways that were run", estimator=estimator, cold_start=cold_start)
     return float(sum(row[column] for row in rows))
 
 
 def overflow(result: pa.Table, estimator: str, cold_start: str = "name") -> float:
-    """Share of moments with an overflow."""
+    """Share of moments with an overflow.
+
+    Parameters
+    ----------
+    result, estimator, cold_start
+        As for :func:`total`.
+    """
     overflows, moments = (total(result, column, estimator, cold_start) for column in ("overflows", "moments"))
     return ratio(overflows, moments, "no task could be placed")
 

@@ -76,11 +76,13 @@ def _rows(name: str, grid: Grid, learning: Grid, target: float) -> list[Row]:
 
 def _gpa_curve(grid: Grid, target: float) -> Curve:
     """Log q and mean machines of GPA, not rebalanced, over a fine range of targets around `target`."""
+    # Far down: on the heavier tail only targets many powers of ten below keep q within the one wanted.
     told = target * np.geomspace(1e-14, 3, 100)
     cells = [Cell(Gpa(float(t)), is_rebalanced=False) for t in told]
     grid.outcomes(cells)
     q = np.array([grid.mean_quality(cell) for cell in cells])
     machines = np.array([_machines(grid.outcomes([cell])) for cell in cells])
+    # Interpolation needs a rising q, and packings are discrete; 1e-12 stands for none seen, which has no logarithm.
     return np.log(np.maximum.accumulate(np.maximum(q, 1e-12))), machines
 
 
@@ -93,6 +95,7 @@ def _row(grid: Grid, way: Cell, curve: Curve) -> Row:
     outcomes = grid.outcomes([way])
     q = np.array([outcome.q for outcome in outcomes])
     promises = [outcome.predicted for outcome in outcomes if outcome.predicted is not None]
+    # The curve is of packings without rebalancing, so the way is looked up there by its own without.
     plain = grid.mean_quality(replace(way, is_rebalanced=False))
     return {
         "estimator": way.estimator.name,
@@ -134,6 +137,7 @@ def _kept(row: Row) -> float:
 
 def _convolution(result: pa.Table, pool: str, is_rebalanced: bool = False) -> Row:
     row = _of(result, pool, "convolution", is_rebalanced)
+    # Claims to within 2 % need a q known that well.
     if row["q"] == 0 or row["q_error"] > 0.02 * row["q"]:
         raise NotApplicable("too few realizations or tasks to estimate q within 2 %")
     return row

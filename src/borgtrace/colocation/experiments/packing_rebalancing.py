@@ -27,7 +27,15 @@ def cells() -> list[Cell]:
 
 
 def falls(result: pa.Table, estimator: str | None = None) -> list[dict[str, Any]]:
-    """Relative fall of q by rebalancing, one row per estimator, parameter, packer and instance with overflows."""
+    """Relative fall of q by rebalancing, one row per estimator, parameter, packer and instance with overflows.
+
+    Parameters
+    ----------
+    result
+        Outcomes of this experiment.
+    estimator
+        Name of the only estimator wanted; None for all.
+    """
     plain: dict[tuple[str, float, str, int], float] = {}
     after: dict[tuple[str, float, str, int], float] = {}
     for row in result.to_pylist():
@@ -49,7 +57,13 @@ def plot(result: pa.Table) -> Any:
 
 
 def mean_fall(result: pa.Table) -> float:
-    """Mean relative fall over average and gpa, Best Fit."""
+    """Mean relative fall over average and gpa, Best Fit.
+
+    Raises
+    ------
+    NotApplicable
+        Nothing overflowed before rebalancing.
+    """
     found = [row["fall"] for name in ("average", "gpa") for row in falls(result, name) if row["packer"] == "best-fit"]
     if not found:
         raise NotApplicable("nothing overflowed")

@@ -57,6 +57,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     rows: list[Row] = []
     for k in range(options.instances):
         order = np.random.default_rng([options.seed, k]).permutation(len(span.tasks))[: options.size]
+        # From all windows of a task, not from the hours replayed alone, as the paper's estimators see it.
         drawn = pool.draw(span.tasks[order], options.realizations, options.seed)
         judged = {"draws": drawn, "shuffled": shuffled(real[order], options.seed + k), "raw": real[order]}
         common = {"instance": k, "n_tasks": len(drawn), "hours": span.slots / 12}

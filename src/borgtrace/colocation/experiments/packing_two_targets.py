@@ -81,10 +81,12 @@ def production(
 def _rows(instance: Instance, is_production: NDArray[np.bool_], classes: str) -> list[Row]:
     seen = instance.seen.with_more(is_production=is_production)
     packings = [pack(TwoTargets(TARGET), seen), pack(Gpa(TARGET), seen), _separate(instance, is_production)]
+    # Best-effort tasks throttled to nothing: what is left is whether production alone exceeds the machine.
     values = np.where(is_production[:, None], instance.inst, np.float32(0))
     alone = overflow_counts(values, packings).sum(axis=1)
     together = overflow_counts(instance.inst, packings).sum(axis=1)
     n, bound = instance.inst.shape[1], lower_bound(instance.inst)
+    # Machines without production cannot fail it, and would make its share look better.
     used = [max(1, len(np.unique(p.bins[is_production & (p.bins >= 0)]))) for p in packings]
     return [
         {
@@ -108,6 +110,7 @@ def _separate(instance: Instance, is_production: NDArray[np.bool_]) -> Packing:
     for chosen, target in ((is_production, TARGET), (~is_production, RATIO * TARGET)):
         if chosen.any():
             packing = pack(Gpa(target), Observation(instance.inst[chosen]))
+            # The second class is numbered after the machines of the first.
             bins[chosen] = np.where(packing.bins >= 0, packing.bins + machines, -1)
             rows.append(packing.rows)
             machines += len(packing.rows)

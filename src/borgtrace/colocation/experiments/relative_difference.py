@@ -50,6 +50,7 @@ def differences(pool: Pool, seed: int = 0) -> NDArray[np.float64]:
     """
     sizes, average = np.array(SIZES, np.int64), pool.mean("avg")
     means = np.empty((len(pool), len(sizes)))
+    # With unequal windows a mean without replacement would not be that of the weighted distribution.
     if pool.is_weighted or pool.quantiles is not None:
         for tasks in np.array_split(np.arange(len(pool)), 1 + len(pool) // 5_000):  # 40 MB of running sums at a time
             running = np.cumsum(pool.draw(tasks, SIZES[-1], seed), axis=1, dtype=np.float64)
@@ -58,6 +59,7 @@ def differences(pool: Pool, seed: int = 0) -> NDArray[np.float64]:
     else:
         keys = task_keys(seed, pool.collection_id, pool.instance_index)
         prefix_means(pool.inst, pool.offsets, keys, sizes, means)
+    # 0 ÷ 0 for idle tasks, which are set to NaN below.
     with np.errstate(divide="ignore", invalid="ignore"):
         relative: NDArray[np.float64] = (average[:, None] - means) / average[:, None]
     relative[average == 0] = np.nan

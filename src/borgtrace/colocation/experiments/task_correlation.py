@@ -44,14 +44,17 @@ def compute(study: Study, options: Options) -> pa.Table:
     pool = study.pool(options)
     span = longest_busy_span(pool, options.hours, 1_000, most=5_000, seed=options.seed)
     values = series(pool, span, "avg").astype(np.float64)
+    # Rows of length 1 around 0: a correlation is then a dot product.
     values -= values.mean(axis=1, keepdims=True)
     norm = np.sqrt((values**2).sum(axis=1))
+    # A task that never changes has no correlation with any other.
     moving = norm > 0
     jobs = pool.job[span.tasks][moving]
     unit = values[moving] / norm[moving, None]
     rows: list[Row] = []
     for scope, pairs in pairs_of(jobs, options.seed).items():
         if len(pairs):
+            # Rounding past 1 would fall outside the last bin and lose the pair.
             found = np.clip((unit[pairs[:, 0]] * unit[pairs[:, 1]]).sum(axis=1), -1, 1)
             rows += _rows(scope, found, len(span.tasks), span.slots)
     if not rows:
@@ -60,10 +63,19 @@ def compute(study: Study, options: Options) -> pa.Table:
 
 
 def pairs_of(jobs: NDArray[np.int64], seed: int) -> dict[str, NDArray[np.int64]]:
-    """Random pairs of tasks of one job, and of two jobs: int64 (k, 2) each, k ≤ 20,000."""
+    """Random pairs of tasks of one job, and of two jobs: int64 (k, 2) each, k ≤ 20,000.
+
+    Parameters
+    ----------
+    jobs
+        int64 (n,): job of each task.
+    seed
+        Seed of the pairs.
+    """
     rng = np.random.default_rng([seed, 6])
     order = np.argsort(jobs, kind="stable")
     bounds = np.flatnonzero(np.diff(jobs[order], prepend=-1, append=-1))
+    # At most 300 tasks of a job: thousands would have millions of pairs, of which 20,000 are kept.
     within = [
         np.column_stack(np.triu_indices(min(int(b - a), 300), 1))[:PAIRS] + a for a, b in pairwise(bounds.tolist())
     ]

@@ -23,6 +23,7 @@ from borgtrace.recipe.columns import declare, share
 from borgtrace.recipe.criteria import above, at_least
 
 BOTH: tuple[Literal["inst", "avg"], ...] = ("inst", "avg")
+# Percents, and two steps more near the end, where the deviations of few tasks lie far apart.
 SHARES = np.concatenate((np.arange(100) / 100, [0.995, 0.999, 1.0]))
 RESULT = declare(
     "usage_deviation",

@@ -43,6 +43,7 @@ RESULT = declare(
 def _fill_shares(values: Shares, offsets: Index, weights: Index, shares: Shares) -> None:
     cells = shares.shape[1]
     for i in numba.prange(shares.shape[0]):
+        # An array of its own for each task: threads would write into a common one.
         counts, total = np.zeros(cells, np.int64), 0
         for k in range(offsets[i], offsets[i + 1]):
             weight = weights[k] if weights.size else 1
@@ -85,12 +86,14 @@ def compute(study: Study, options: Options) -> pa.Table:
 
 
 def _ordered(centroids: NDArray[np.float32], shares: NDArray[np.float64]) -> pa.Table:
+    # By size, not by k-means' own numbers, which depend on where it started; the first cell breaks ties.
     order = np.lexsort((centroids[:, 0], -shares))
     letters = [chr(ord("a") + k) for k in range(len(order))]
     return pa.table(
         {
             "cluster": np.repeat(letters, CELLS),
             "cell": np.tile(np.arange(CELLS), len(order)),
+            # Rounding may leave a centroid a hair below 0, where a share has no meaning.
             "density": np.maximum(centroids[order].astype(np.float64), 0).ravel(),
             "share": np.repeat(shares[order], CELLS),
         }

@@ -52,6 +52,7 @@ def rejections(pool: Pool, spacing: int, length: int, seed: int = 0) -> tuple[in
     steps = np.empty(len(pool), np.int64)
     keys = task_keys(seed, pool.collection_id, pool.instance_index)
     window_pairs(pool.inst, pool.offsets, keys, spacing, length, steps)
+    # The statistic of two windows of one length is a multiple of 1/length: a few p-values serve all tasks.
     p_values = np.array([ks_p_value(length, k) for k in range(length + 1)])
     tested = steps[steps >= 0]
     return int((p_values[tested] < SIGNIFICANCE).sum()), tested.size

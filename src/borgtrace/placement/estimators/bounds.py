@@ -14,7 +14,7 @@ from borgtrace.placement.types import Row, add_kernel, slack_kernel
 
 @slack_kernel
 def hoeffding_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """Capacity less mean less √(½ ln(1/ρ) Σ range²)."""
+    """Capacity less mean less √(½ ln(1/ρ) Σ range²); rows are μ, Σ range², `parameters` holds ln(1/ρ)."""
     # The t at which exp(−2t² / Σ range²) equals ρ.
     margin = math.sqrt(0.5 * parameters[0] * (state[1] + item[1]))
     return capacity[0] - state[0] - item[0] - margin
@@ -44,7 +44,7 @@ class Hoeffding(TargetEstimator):
 
 @slack_kernel
 def bernstein_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """Capacity less mean less the t at which Bernstein's bound equals ρ."""
+    """Capacity less mean less the t at which Bernstein's bound equals ρ; rows are μ, σ², M, `parameters` ln(1/ρ)."""
     # The root t of t² = 2L(σ² + Mt/3), L = ln(1/ρ): LM/3 + √((LM/3)² + 2Lσ²).
     third = parameters[0] * max(state[2], item[2]) / 3
     margin = third + math.sqrt(third * third + 2 * parameters[0] * (state[1] + item[1]))
@@ -82,7 +82,7 @@ class Bernstein(TargetEstimator):
 
 @slack_kernel
 def chernoff_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """ρ less the lowest of exp(K(θ) − θc); `parameters` holds ρ and every θ."""
+    """ρ less the lowest of exp(K(θ) − θc); rows are μ and K at every θ, `parameters` holds ρ and every θ."""
     # At θ = 0 the bound is exp(0) = 1, whatever the tasks.  Column a of a row is K at `parameters[a]`: what stands
     # before are the mean and ρ.
     lowest = 0.0

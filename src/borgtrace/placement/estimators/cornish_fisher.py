@@ -14,7 +14,7 @@ from borgtrace.placement.types import Row, slack_kernel
 
 @slack_kernel
 def cornish_fisher_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """Capacity less the corrected quantile of the sum; `parameters` holds z of the target."""
+    """Capacity less the corrected quantile of the sum; rows are four cumulants, `parameters` holds z of the target."""
     room = capacity[0] - state[0] - item[0]
     variance = state[1] + item[1]
     if variance <= 0:

@@ -14,7 +14,7 @@ from borgtrace.placement.types import Row, slack_kernel
 
 @slack_kernel
 def gaussian_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """FitBin of the paper: ρ − (1 − Φ((c − μ) / σ)) of the machine with the item."""
+    """FitBin of the paper: ρ − (1 − Φ((c − μ) / σ)) of the machine with the item; rows are μ, σ²."""
     # The order of subtractions is that of the fast kernels, which must agree to the last bit.
     return fit_bin(capacity[0] - state[0] - item[0], state[1] + item[1], parameters[0])
 

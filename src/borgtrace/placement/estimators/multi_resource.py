@@ -68,7 +68,13 @@ class MultiResource(Estimator):
         return LOADS + self.cpu.items(one, 1.0).shape[1]
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
-        """Both loads, then what each test says of the task."""
+        """Both loads, then what each test says of the task.
+
+        Raises
+        ------
+        UsageError
+            No memory was observed.
+        """
         if observed.memory is None:
             raise UsageError(
                 "estimator multi-resource",

@@ -112,7 +112,13 @@ class Request(SizeEstimator):
     needs_more = True
 
     def sizes(self, observed: Observation) -> Numbers:
-        """Request ÷ o of each task."""
+        """Request ÷ o of each task.
+
+        Raises
+        ------
+        UsageError
+            No requests are known.
+        """
         if observed.request is None:
             raise UsageError(
                 "estimator request",
