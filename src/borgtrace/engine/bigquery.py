@@ -83,6 +83,18 @@ def view_sql(table: Table, cell: str) -> str:
 def views_sql(cell: str, dataset: str) -> str:
     """Return a script that creates all views of one cell in `dataset` (``project.dataset``).
 
+    Parameters
+    ----------
+    cell
+        ``"a"`` … ``"h"``.
+    dataset
+        Where the views are made, ``project.dataset``.
+
+    Raises
+    ------
+    UsageError
+        For an unknown cell.
+
     Examples
     --------
     >>> views_sql("a", "my-project.cell_a").count("CREATE OR REPLACE VIEW")

@@ -22,6 +22,15 @@ if TYPE_CHECKING:
 def connect(memory: str = "4GB", threads: int | None = None, temp_directory: Path | None = None) -> Backend:
     """Open an Ibis connection on :func:`raw_connection`, with the same parameters.
 
+    Parameters
+    ----------
+    memory
+        What DuckDB may hold before it spills, such as ``"4GB"``.
+    threads
+        Its threads; all cores where None.
+    temp_directory
+        Where it spills; a directory of its own under the system's temporary one where None.
+
     Examples
     --------
     >>> con = connect("200MB")

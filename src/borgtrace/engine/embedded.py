@@ -80,6 +80,17 @@ def view_sql(table: Table, paths: Sequence[str], name: str, kind: str = "TEMP VI
 
     Columns that files of an earlier version lack are NULL; those that have been renamed get their present names.
 
+    Parameters
+    ----------
+    table
+        What the files hold.
+    paths
+        Parquet files; none gives an empty view.
+    name
+        Name of the view.
+    kind
+        ``TEMP VIEW`` or ``VIEW``.
+
     Examples
     --------
     >>> from borgtrace.schema import Column

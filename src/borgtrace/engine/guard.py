@@ -106,6 +106,13 @@ def open_store(
 def query(con: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     """Check `sql`, run it on a connection from :func:`open_store`, and return all rows.
 
+    Parameters
+    ----------
+    con
+        Connection from :func:`open_store`.
+    sql
+        One SELECT.
+
     Raises
     ------
     UsageError
@@ -124,6 +131,15 @@ def stream(con: duckdb.DuckDBPyConnection, sql: str, batch_rows: int = 100_000) 
     """Check `sql` at once, then return its rows in batches, for results larger than memory.
 
     Raises the errors of :func:`query`, those of the run while the batches are taken.
+
+    Parameters
+    ----------
+    con
+        Connection from :func:`open_store`.
+    sql
+        One SELECT.
+    batch_rows
+        Most rows of a batch.
     """
     with refusals():
         check(con, sql)
@@ -138,6 +154,13 @@ def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
 
 def check(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     """Raise UsageError unless `sql` is one SELECT that only reads; nothing is run.
+
+    Parameters
+    ----------
+    con
+        Any connection: it only parses.
+    sql
+        What is to be checked.
 
     Examples
     --------
@@ -168,6 +191,13 @@ def refusals() -> Iterator[None]:
     """Turn DuckDB's errors into UsageError (the query is wrong) or EngineError (the work failed).
 
     An error in the middle of a stream reaches us through Arrow, as an OSError with DuckDB's text.
+
+    Raises
+    ------
+    UsageError
+        Where DuckDB found the query wrong.
+    EngineError
+        Where it refused the work: a file outside the store, memory exhausted.
     """
     try:
         yield

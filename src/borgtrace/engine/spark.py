@@ -73,6 +73,22 @@ def read_table(con: Backend, table: Table, paths: Sequence[str], *, name: str | 
     """Register Parquet files as a canonical table; see :func:`borgtrace.engine.duckdb.read_table`.
 
     On a cluster, every worker must see `paths` under the same names (a shared file system).
+
+    Parameters
+    ----------
+    con
+        Connection from :func:`connect`.
+    table
+        What the files hold.
+    paths
+        Parquet files; none gives an empty table.
+    name
+        Name in SQL; the table's own where None.
+
+    Raises
+    ------
+    EngineError
+        Where a file is missing or is not Parquet.
     """
     from ibis.backends.pyspark.datatypes import PySparkSchema
 

@@ -27,6 +27,13 @@ def stored_names(table: Table, paths: Sequence[str | Path]) -> dict[str, str | N
     """Return what the files of a table call each declared column, None where they lack it.
 
     All files of a table were written by one version, so the first one tells.
+
+    Parameters
+    ----------
+    table
+        What this version declares.
+    paths
+        Parquet files of the table, at least one.
     """
     return held_names(table, stored_types(paths[0]))
 
@@ -40,5 +47,13 @@ def _word(type_: pa.DataType) -> str:
 
 
 def is_current(table: Table, paths: Sequence[str | Path]) -> bool:
-    """Whether files hold every declared column under its present name."""
+    """Whether files hold every declared column under its present name.
+
+    Parameters
+    ----------
+    table
+        What this version declares.
+    paths
+        Parquet files of the table, at least one.
+    """
     return all(stored == column for column, stored in stored_names(table, paths).items())

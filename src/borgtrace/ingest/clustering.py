@@ -36,6 +36,15 @@ def sorting_connection(memory: str, threads: int | None, spill: Path) -> duckdb.
 
     Statistics propagation is off: with it, whether a Parquet column is written as NOT NULL depends
     on what the optimizer happens to know about the input files, and with it the store's digest.
+
+    Parameters
+    ----------
+    memory
+        What DuckDB may hold before it spills, such as ``"4GB"``.
+    threads
+        Its threads; all cores where None.
+    spill
+        Where it spills; made here.
     """
     spill.mkdir(parents=True, exist_ok=True)
     connection = raw_connection(memory, threads, spill)

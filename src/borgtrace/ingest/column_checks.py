@@ -48,6 +48,13 @@ def count_broken(table: Table, data: pa.Table) -> Counter[str]:
 
     A row that breaks several checks of one reason counts once; of a list, every broken list counts.
 
+    Parameters
+    ----------
+    table
+        Declares the checks.
+    data
+        Canonical columns; a check whose columns are not all there is left out.
+
     Examples
     --------
     >>> from borgtrace.schema import TABLES
@@ -77,7 +84,15 @@ def count_broken(table: Table, data: pa.Table) -> Counter[str]:
 
 
 def count_out_of_order(times: np.ndarray, previous: int) -> int:
-    """Count the rows whose time is before that of the row above (`previous` for the first)."""
+    """Count the rows whose time is before that of the row above (`previous` for the first).
+
+    Parameters
+    ----------
+    times
+        Times in µs, shape (n,).
+    previous
+        Time of the row above the first, in µs.
+    """
     if not len(times):
         return 0
     return int(np.count_nonzero(times[1:] < times[:-1])) + int(times[0] < previous)

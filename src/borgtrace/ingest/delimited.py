@@ -22,7 +22,20 @@ ROWS_PER_CHUNK = 1 << 19
 
 
 def read_plain_numbers(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
-    """Yield chunks of a file that has nothing but numbers (task_usage: 19 of 20 bytes of the 2011 trace)."""
+    """Yield chunks of a file that has nothing but numbers (task_usage: 19 of 20 bytes of the 2011 trace).
+
+    Parameters
+    ----------
+    source
+        The file.
+    layout
+        What it holds.
+
+    Raises
+    ------
+    NotPlainNumbers
+        Where a field fills no column, is not a number, or a line is not plain numbers.
+    """
     # A field that fills no column may hold anything, text too.
     if len(layout.fields) != layout.width:
         raise NotPlainNumbers
@@ -32,6 +45,13 @@ def read_plain_numbers(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
 
 def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     """Yield chunks of typed columns with Arrow's CSV reader.
+
+    Parameters
+    ----------
+    source
+        The file.
+    layout
+        What it holds.
 
     Raises
     ------

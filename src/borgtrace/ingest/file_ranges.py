@@ -47,6 +47,13 @@ def cut_ranges(
 def range_condition(cuts: Sequence[int], number: int) -> str:
     """Return SQL that is true for the collections of file `number`.
 
+    Parameters
+    ----------
+    cuts
+        First collection of each file but the first, ascending.
+    number
+        Of a file, from 0 to ``len(cuts)``.
+
     Examples
     --------
     >>> range_condition([5, 9], 1)

@@ -33,6 +33,13 @@ def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
     The ledger counts rows of the file: those of other cells as skipped, and rows of the counted table that the
     join repeated as merged.
 
+    Parameters
+    ----------
+    source
+        The file, with the cell that was chosen.
+    paths
+        Where the staged files go.
+
     Raises
     ------
     UsageError

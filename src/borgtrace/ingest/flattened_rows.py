@@ -20,6 +20,15 @@ def record_of(flattened: Flattened, raw: RawTable, row: Mapping[str, str]) -> st
 
     What cannot be rewritten is left as it is: the checks then refuse it with a reason.
 
+    Parameters
+    ----------
+    flattened
+        How the file joins its tables.
+    raw
+        The raw table whose record is wanted.
+    row
+        Texts of a row by the names in the header.
+
     Examples
     --------
     >>> from borgtrace.schema.dialects import KAGGLE_2019

@@ -32,6 +32,15 @@ class Identity:
 def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identity:
     """Return which trace this ingest is about, and refuse to mix two.
 
+    Parameters
+    ----------
+    found
+        The raw files of this ingest; may be none.
+    held
+        The store's manifest, where there is one.
+    layout
+        The store, which may hold staged parts without a manifest.
+
     Raises
     ------
     StoreError

@@ -48,7 +48,22 @@ class IngestPlan:
 
 
 def plan(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
-    """Estimate what an ingest of `discovery` into `store` takes."""
+    """Estimate what an ingest of `discovery` into `store` takes.
+
+    Parameters
+    ----------
+    discovery
+        The raw files, at least one.
+    store
+        The store's folder, which need not exist.
+    jobs
+        Files staged at a time.
+
+    Returns
+    -------
+    IngestPlan
+        Disk in bytes, time in seconds; both are estimates from the sizes of the files.
+    """
     groups: dict[str, list[Source]] = defaultdict(list)
     for source in discovery.sources:
         groups[source.table].append(source)
@@ -68,6 +83,13 @@ def plan(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
 
 def require_disk(planned: IngestPlan, store: Path) -> None:
     """Refuse to begin what cannot end: the disk is too small.
+
+    Parameters
+    ----------
+    planned
+        From `plan`.
+    store
+        The store's folder, for the message.
 
     Raises
     ------

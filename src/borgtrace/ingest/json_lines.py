@@ -20,6 +20,13 @@ _LONGEST_RECORD = 1 << 24
 def read_json_lines(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     """Yield chunks of flat records.
 
+    Parameters
+    ----------
+    source
+        The file.
+    layout
+        What a record holds.
+
     Raises
     ------
     NeedsValidation

@@ -22,7 +22,20 @@ from borgtrace.ingest.sources import Source
 
 
 def read_parquet(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
-    """Yield chunks of flat records."""
+    """Yield chunks of flat records.
+
+    Parameters
+    ----------
+    source
+        The file, plain or in gzip.
+    layout
+        What a record holds.
+
+    Raises
+    ------
+    NeedsValidation
+        Where DuckDB cannot read a record as what it should be.
+    """
     with plain_file(source) as path:
         yield from read_flat(f"read_parquet('{path}')", layout, pq.read_schema(path).names)
 

@@ -26,6 +26,17 @@ class Pending:
 def find_pending(sources: Sequence[Source], ledger: Iterable[SourceEntry], staging: Path, *, replace: bool) -> Pending:
     """Compare sources with what the store and the staging area hold, by name and content.
 
+    Parameters
+    ----------
+    sources
+        Raw files of this ingest.
+    ledger
+        Sources whose rows the store holds.
+    staging
+        The staging area of the store.
+    replace
+        Take the new content of sources that have changed.
+
     Raises
     ------
     SourceError

@@ -163,7 +163,19 @@ class StagedOutput:
 
 
 def make_entry(source: Source, output: StagedOutput, sha256: str, **more: int | dict[str, int]) -> SourceEntry:
-    """Make the ledger entry of a staged source; `more` replaces what a source with one row per row would say."""
+    """Make the ledger entry of a staged source; `more` replaces what a source with one row per row would say.
+
+    Parameters
+    ----------
+    source
+        The raw file.
+    output
+        What was written of it; finished.
+    sha256
+        Digest of the file, in hexadecimal.
+    more
+        Fields of the entry by name, instead of what follows from `output`.
+    """
     facts: dict[str, Any] = {
         "rows_in": output.rows.rows + output.refused.total(),
         "also": {inner.table.name: writer.rows for inner, writer in output.lists},

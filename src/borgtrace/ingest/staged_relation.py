@@ -49,6 +49,13 @@ def staged_relation(table: Table, parts: Sequence[StagedPart]) -> str:
 
     Parts with the same columns are read together; a column a part lacks is NULL, or what its
     generation implies.
+
+    Parameters
+    ----------
+    table
+        The canonical table.
+    parts
+        Its staged files; none gives a relation without rows.
     """
     groups: dict[tuple[str, ...], list[StagedPart]] = {}
     for part in parts:
@@ -60,7 +67,15 @@ def staged_relation(table: Table, parts: Sequence[StagedPart]) -> str:
 
 
 def staged_constants(table: Table, parts: Sequence[StagedPart]) -> dict[str, str]:
-    """Return the columns that no part has, each with the SQL of what it is instead."""
+    """Return the columns that no part has, each with the SQL of what it is instead.
+
+    Parameters
+    ----------
+    table
+        The canonical table.
+    parts
+        Its staged files.
+    """
     # The key is never taken for constant: the sort needs its columns.
     held = {*table.key, "source_part"}.union(*(pq.read_schema(part.path).names for part in parts))
     return {column.name: _value(column, ()) for column in table.columns if column.name not in held}
@@ -87,7 +102,17 @@ def _value(column: Column, names: Sequence[str]) -> str:
 
 
 def present_relation(table: Table, paths: Sequence[Path], renumbered: Mapping[int, int | None]) -> str:
-    """Return SQL yielding the rows a store holds already, with source_part as it is now numbered, or without (None)."""
+    """Return SQL yielding the rows a store holds already, with source_part as it is now numbered, or without (None).
+
+    Parameters
+    ----------
+    table
+        The canonical table.
+    paths
+        Its files in the store, at least one.
+    renumbered
+        By present source_part: the new number, or None where the rows are not kept.
+    """
     # Only ranks move, when a file without a number in its name comes in between.
     changed = " ".join(f"WHEN {old} THEN {new}" for old, new in sorted(renumbered.items()) if new not in (old, None))
     part = f"CASE source_part {changed} ELSE source_part END" if changed else "source_part"

@@ -60,6 +60,19 @@ class Inputs:
 def build(layout: Layout, inputs: Inputs, memory: str, threads: int, progress: Progress) -> Manifest:
     """Cluster all tables that have new rows, rebuild the index, and put the result in place.
 
+    Parameters
+    ----------
+    layout
+        The store.
+    inputs
+        What it holds, and what is staged beside it.
+    memory
+        What DuckDB may hold before it spills.
+    threads
+        Its threads.
+    progress
+        Told what is being done.
+
     Raises
     ------
     StoreError

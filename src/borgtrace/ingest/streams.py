@@ -22,6 +22,13 @@ DAMAGE: tuple[type[Exception], ...] = (igzip.BadGzipFile, isal_zlib.error, zlib.
 def open_stream(path: Path, *, is_gzip: bool) -> Iterator[BinaryIO]:
     """Yield the decompressed stream of a file.
 
+    Parameters
+    ----------
+    path
+        The file.
+    is_gzip
+        Whether it is compressed, by its first bytes.
+
     Raises
     ------
     SourceError

@@ -33,7 +33,15 @@ class TextField:
 
 
 def text_field(field: Field, text: str) -> TextField:
-    """Return how a field is read from the SQL text `text`."""
+    """Return how a field is read from the SQL text `text`.
+
+    Parameters
+    ----------
+    field
+        The raw field and its column.
+    text
+        SQL of its text, NULL where there is none.
+    """
     column = field.column
     found = f'"text_{column.name}"'
     value, tests = _read(field, found)
@@ -53,13 +61,29 @@ def text_field(field: Field, text: str) -> TextField:
 
 
 def dedicated_field(layout: RawLayout, machine: TextField) -> TextField:
-    """Return how the number of the machine tells that the instance is on a dedicated one."""
+    """Return how the number of the machine tells that the instance is on a dedicated one.
+
+    Parameters
+    ----------
+    layout
+        Says which number stands for a dedicated machine.
+    machine
+        How the number of the machine is read.
+    """
     value = f"coalesce(\"text_{DEDICATED}\" = '{layout.dialect.dedicated_machine}', false)"
     return TextField(DEDICATED, machine.text, value, ())
 
 
 def list_field(inner: RawLayout, text: str) -> TextField:
-    """Return how a list of records is read, whose items become rows of another table."""
+    """Return how a list of records is read, whose items become rows of another table.
+
+    Parameters
+    ----------
+    inner
+        What an item of the list holds.
+    text
+        SQL of the list as JSON.
+    """
     found = f'"text_{inner.raw.name}"'
     kinds = ", ".join(f'"{field.raw.name}" {field_type(field)}' for field in inner.fields)
     value = f"TRY_CAST(TRY_CAST({found} AS JSON) AS STRUCT({kinds})[])"
@@ -94,7 +118,15 @@ def field_type(field: Field) -> str:
 
 
 def with_lists(layout: RawLayout, texts: list[str]) -> list[TextField]:
-    """Return all fields of a layout, given the SQL text of each field and then of each list."""
+    """Return all fields of a layout, given the SQL text of each field and then of each list.
+
+    Parameters
+    ----------
+    layout
+        The fields and lists of a row.
+    texts
+        As many as there are fields and lists, in that order.
+    """
     plain = [text_field(field, text) for field, text in zip(layout.fields, texts, strict=False)]
     if layout.derives_dedicated:
         place = next(i for i, field in enumerate(plain) if field.name == MACHINE)

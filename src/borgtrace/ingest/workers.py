@@ -23,6 +23,15 @@ Outcome = SourceEntry | SourceError
 def stage_all(sources: Sequence[Source], staging: Path, jobs: int) -> Iterator[tuple[Source, Outcome]]:
     """Stage files and yield each, as it is done, with its ledger entry or the error that names it.
 
+    Parameters
+    ----------
+    sources
+        Raw files.
+    staging
+        The staging area of the store.
+    jobs
+        Most processes at a time.
+
     Raises
     ------
     StoreError

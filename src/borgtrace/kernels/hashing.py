@@ -32,7 +32,15 @@ def finalized(z: np.uint64) -> np.uint64:
 
 @compiled(inline=True)
 def hashed(key: np.uint64, counter: np.uint64) -> np.uint64:
-    """Return number `counter` of the random sequence `key`."""
+    """Return number `counter` of the random sequence `key`.
+
+    Parameters
+    ----------
+    key
+        Names the sequence.
+    counter
+        Position in it; any two positions can be asked in any order.
+    """
     return finalized(key + counter * GOLDEN)
 
 

@@ -19,6 +19,11 @@ _S32 = np.uint64(32)
 def ks_steps(a: NDArray[np.float32], b: NDArray[np.float32]) -> int:
     """n·D of two sorted samples of the same size n: the largest gap of their step functions, in steps.
 
+    Parameters
+    ----------
+    a, b
+        Ascending, both of shape (n,); only read.
+
     Examples
     --------
     >>> ks_steps(np.array([1, 2, 3], np.float32), np.array([3, 4, 5], np.float32))
@@ -40,6 +45,13 @@ def ks_p_value(n: int, steps: int) -> float:
     """P(n·D ≥ steps) for two samples of size n from one continuous law (Gnedenko & Korolyuk, 1951).
 
     Ties, which a real series has, only lower it.
+
+    Parameters
+    ----------
+    n
+        Size of each sample.
+    steps
+        n·D as `ks_steps` gives it.
 
     Examples
     --------

@@ -58,6 +58,13 @@ def read_digits(word: np.uint64, digits: int) -> np.uint64:
 
     Pairs, then fours, then all eight are combined by one multiplication each (Lemire, "Quickly parsing
     eight digits", 2018).
+
+    Parameters
+    ----------
+    word
+        Eight bytes of text, the first one lowest; those after the digits are ignored.
+    digits
+        How many there are, 1 to 8; 0 is undefined.
     """
     # The first letter is the lowest byte: shifting up puts zeros where the missing leading digits would be.
     # A shift by 64 is undefined, hence at least one digit.

@@ -16,7 +16,15 @@ RENAMED: Mapping[str, Mapping[str, tuple[str, ...]]] = {}
 
 
 def all_names(table: str, column: str) -> tuple[str, ...]:
-    """Return the names that stores give a column, from the first it ever had to the present one."""
+    """Return the names that stores give a column, from the first it ever had to the present one.
+
+    Parameters
+    ----------
+    table
+        Name of the table.
+    column
+        Present name of the column.
+    """
     return (*RENAMED.get(table, {}).get(column, ()), column)
 
 
@@ -24,6 +32,13 @@ def column_number(table: str, column: str) -> int:
     """Return the number that identifies a column for ever: 64 bits of a hash of its table and first name.
 
     Derived rather than listed: a new column needs no second place, and can never take another's number.
+
+    Parameters
+    ----------
+    table
+        Name of the table.
+    column
+        Present name of the column.
 
     Examples
     --------
@@ -37,6 +52,13 @@ def column_number(table: str, column: str) -> int:
 
 def held_names(table: Table, held: Collection[str]) -> dict[str, str | None]:
     """Return what files with the columns `held` call each declared column; None where they lack it.
+
+    Parameters
+    ----------
+    table
+        What this version declares.
+    held
+        Names of the columns in the files.
 
     Examples
     --------

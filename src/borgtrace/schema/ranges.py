@@ -71,6 +71,13 @@ def parse_numbers(text: str, where: str = "numbers") -> Numbers:
 def list_numbers(text: str, where: str = "numbers") -> tuple[int, ...]:
     """Read a set of numbers that has to be spelled out; none for an empty text.
 
+    Parameters
+    ----------
+    text
+        Such as ``5`` or ``0-9,12``.
+    where
+        The option or parameter, for the error.
+
     Raises
     ------
     UsageError

@@ -68,7 +68,13 @@ class Table:
         return tuple(column.name for column in self.columns)
 
     def column(self, name: str) -> Column:
-        """Return the column called `name`; KeyError where there is none."""
+        """Return the column called `name`; KeyError where there is none.
+
+        Raises
+        ------
+        KeyError
+            The table has no such column.
+        """
         for column in self.columns:
             if column.name == name:
                 return column

@@ -15,6 +15,13 @@ from borgtrace.errors import StoreError
 def locked(lock: Path, place: Path) -> Iterator[None]:
     """Hold the file `lock`, which stands for the right to write to `place`; it is removed at the end.
 
+    Parameters
+    ----------
+    lock
+        The lock file; its folder is made.
+    place
+        What is being written, for the message.
+
     Raises
     ------
     StoreError

@@ -57,7 +57,15 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_file(path: Path, content: bytes | str) -> None:
-    """Write a whole file as :func:`replacing` does; text becomes UTF-8."""
+    """Write a whole file as :func:`replacing` does; text becomes UTF-8.
+
+    Parameters
+    ----------
+    path
+        The file; its folder is made.
+    content
+        All of it.
+    """
     with replacing(path) as draft:
         draft.write_bytes(content.encode() if isinstance(content, str) else content)
 

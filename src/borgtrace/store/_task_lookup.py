@@ -14,6 +14,13 @@ Longs = npt.NDArray[np.int64]
 def find_row(collections: Longs, instances: npt.NDArray[np.int32], collection: int, instance: int) -> int:
     """Return the row of (collection, instance) in arrays sorted together, −1 where there is none.
 
+    Parameters
+    ----------
+    collections, instances
+        Key columns of the index, shape (n,), sorted by the pair.
+    collection, instance
+        The task.
+
     Examples
     --------
     >>> find_row(np.array([1, 1, 4]), np.array([0, 2, 0], np.int32), 1, 2)
@@ -38,6 +45,18 @@ def find_row(collections: Longs, instances: npt.NDArray[np.int32], collection: i
 @compiled()
 def find_rows(collections: Longs, instances: npt.NDArray[np.int32], pairs: Longs) -> Longs:
     """Return the rows of (collection, instance) `pairs`, shape (n, 2); −1 where there is none.
+
+    Parameters
+    ----------
+    collections, instances
+        Key columns of the index, shape (n,), sorted by the pair.
+    pairs
+        Tasks, shape (k, 2).
+
+    Returns
+    -------
+    ndarray
+        int64 of shape (k,).
 
     Examples
     --------

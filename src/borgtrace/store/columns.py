@@ -23,6 +23,13 @@ TRACE_COLUMNS = ("start_time", "duration", *MEASURED)
 def add_array(layout: Layout, column: str) -> None:
     """Write ``traces/<column>.npy`` from the Parquet table: beside it, then renamed into place.
 
+    Parameters
+    ----------
+    layout
+        The store.
+    column
+        A measured column of instance_usage.
+
     Raises
     ------
     StoreError
@@ -46,7 +53,15 @@ def add_array(layout: Layout, column: str) -> None:
 
 
 def column_blocks(layout: Layout, column: str) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield a measured column in blocks of rows as float32, each with its first row; NaN where the store lacks it."""
+    """Yield a measured column in blocks of rows as float32, each with its first row; NaN where the store lacks it.
+
+    Parameters
+    ----------
+    layout
+        The store.
+    column
+        A measured column of instance_usage.
+    """
     row = 0
     parts = layout.parts("instance_usage")
     stored = stored_names(TABLES["instance_usage"], parts)[column] if parts else None

@@ -67,7 +67,17 @@ def store_digest(tables: Mapping[str, str]) -> str:
 
 
 def table_digest(table: Table, parts: Sequence[Path], threads: int = 1) -> str:
-    """Return the content digest of a table, from its files in order; empty where it has no rows."""
+    """Return the content digest of a table, from its files in order; empty where it has no rows.
+
+    Parameters
+    ----------
+    table
+        Declares the columns and their numbers.
+    parts
+        Its Parquet files, in the order of their rows.
+    threads
+        Row groups worked on at a time.
+    """
     pieces = list(_pieces(parts))
     # Threads suffice: Arrow's decoding and our kernels release the GIL.
     pool = Parallel(threads, backend="threading", batch_size=1)

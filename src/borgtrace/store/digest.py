@@ -10,7 +10,15 @@ from joblib import Parallel, delayed
 
 
 def file_digests(paths: Sequence[Path], threads: int = 1) -> dict[str, str]:
-    """Return the SHA-256 of each file of a store, by its path in the store (``tasks/part-00000.parquet``)."""
+    """Return the SHA-256 of each file of a store, by its path in the store (``tasks/part-00000.parquet``).
+
+    Parameters
+    ----------
+    paths
+        Files one folder below the store's.
+    threads
+        Files read at a time.
+    """
     # Threads suffice: hashlib releases the GIL while it hashes.
     digests = Parallel(threads, backend="threading")(delayed(file_digest)(path) for path in paths)
     return {f"{path.parent.name}/{path.name}": digest for path, digest in zip(paths, digests, strict=True)}

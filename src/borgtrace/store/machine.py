@@ -30,6 +30,15 @@ class Capacity:
 def capacity_at(store: Store, machine: int, time: int | None = None) -> Capacity:
     """Return a machine's state at `time` (µs), or at the end of the trace.
 
+    Parameters
+    ----------
+    store
+        The store.
+    machine
+        Its id.
+    time
+        On the trace's clock, in µs; the end of the trace where None.
+
     Raises
     ------
     UsageError
@@ -59,6 +68,15 @@ def running_on(store: Store, machine: int, time: int) -> pa.Table:
     Columns: collection_id, instance_index, since (µs), priority, scheduling_class, requests, and the
     usage of the window that covers `time` (NULL where none does).  An instance runs from its
     SCHEDULE on this machine until its next terminal event.
+
+    Parameters
+    ----------
+    store
+        The store.
+    machine
+        Its id.
+    time
+        On the trace's clock, in µs.
     """
     # A full join: where SCHEDULE records are missing (under 0.05 % in 2011) usage alone shows that a task ran, and a
     # task between two windows is shown by its events alone.
@@ -97,6 +115,13 @@ def hourly_load(store: Store, machine: int) -> pa.Table:
 
     Columns: hour (from 0), n_tasks, cpu, memory.  Windows are weighted by the time they cover;
     tasks inside an alloc are counted, the alloc's own rows are not.
+
+    Parameters
+    ----------
+    store
+        The store.
+    machine
+        Its id.
     """
     # Only jobs: the usage of an alloc instance contains that of the tasks inside it and would count twice.
     return store.sql(f"""

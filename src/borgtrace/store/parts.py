@@ -8,6 +8,13 @@ from collections.abc import Iterable
 def describe_numbers(numbers: Iterable[int | None], total: int | None) -> str:
     """Say which numbered parts are there.
 
+    Parameters
+    ----------
+    numbers
+        Of the parts, in any order; None for a part without one.
+    total
+        How many parts the table has, where that is known.
+
     Examples
     --------
     >>> describe_numbers([0, 1, 2, 7], 500)

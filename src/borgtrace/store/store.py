@@ -143,6 +143,11 @@ class Store:
     def trace(self, collection_id: int, instance_index: int) -> dict[str, npt.NDArray[np.generic]]:
         """Return one task's windows in time order.
 
+        Parameters
+        ----------
+        collection_id, instance_index
+            The task.
+
         Returns
         -------
         dict

@@ -94,6 +94,11 @@ class TraceReader:
     def row(self, collection_id: int, instance_index: int) -> int:
         """Return the position of a task in the index.
 
+        Parameters
+        ----------
+        collection_id, instance_index
+            The task.
+
         Raises
         ------
         UsageError
@@ -118,13 +123,37 @@ class TraceReader:
         return rows
 
     def trace(self, collection_id: int, instance_index: int) -> dict[str, Array]:
-        """Return one task's default columns as views of the memory maps."""
+        """Return one task's default columns as views of the memory maps.
+
+        Parameters
+        ----------
+        collection_id, instance_index
+            The task.
+
+        Returns
+        -------
+        dict
+            Arrays of shape (windows,), read-only: times in s, amounts as fractions of the largest machine.
+
+        Raises
+        ------
+        UsageError
+            When the store has no such task.
+        """
         row = self.row(collection_id, instance_index)
         low, high = self.offsets[row], self.offsets[row + 1]
         return {name: column[low:high] for name, column in self._slices}
 
     def traces(self, rows: npt.NDArray[np.int64], columns: tuple[str, ...] = DEFAULT_COLUMNS) -> Traces:
-        """Return many tasks as flat columns; zero-copy where they are neighbours, else gathered."""
+        """Return many tasks as flat columns; zero-copy where they are neighbours, else gathered.
+
+        Parameters
+        ----------
+        rows
+            Positions of the tasks in the index, shape (n,).
+        columns
+            Names from `TRACE_COLUMNS`.
+        """
         starts, ends = self.offsets[rows], self.offsets[rows + 1]
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(ends - starts, out=offsets[1:])

@@ -104,7 +104,15 @@ class RawTable:
         return tuple(dict.fromkeys(names))
 
     def source(self, table: str, column: str) -> str | None:
-        """Return where this raw table publishes a column of a canonical table, or None."""
+        """Return where this raw table publishes a column of a canonical table, or None.
+
+        Parameters
+        ----------
+        table
+            The canonical table.
+        column
+            One of its columns.
+        """
         for inner in self.lists:
             if inner.table == table:
                 found = inner.source(table, column)

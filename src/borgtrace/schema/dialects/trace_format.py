@@ -144,6 +144,13 @@ class Dialect:
     def source(self, table: str, column: str) -> Source:
         """Return where a column of a canonical table comes from, or why it comes from nowhere.
 
+        Parameters
+        ----------
+        table
+            The canonical table.
+        column
+            One of its columns.
+
         Examples
         --------
         >>> from borgtrace.schema.dialects import dialect
@@ -162,6 +169,13 @@ class Dialect:
     def publishes(self, column: str, table: str | None = None) -> bool:
         """Return whether raw files hold a column of a canonical table (of any table, where None).
 
+        Parameters
+        ----------
+        column
+            The canonical column.
+        table
+            The canonical table; any table of the trace where None.
+
         Examples
         --------
         >>> from borgtrace.schema.dialects import dialect
@@ -173,6 +187,11 @@ class Dialect:
 
     def tier_of(self, priority: int) -> str:
         """Name the tier of a priority; KeyError outside the published range.
+
+        Raises
+        ------
+        KeyError
+            No tier has the priority.
 
         Examples
         --------
@@ -198,6 +217,13 @@ class Dialect:
 
     def wall_clock(self, time: int, cell: str = "") -> datetime:
         """Convert a trace time in µs to the local time of a cell.
+
+        Parameters
+        ----------
+        time
+            On the trace's clock, in µs.
+        cell
+            Name of the cell, where cells have names.
 
         Raises
         ------
