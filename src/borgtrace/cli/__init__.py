@@ -13,6 +13,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     SystemExit
         Always: 0, 2 for wrong options, the exit code of a `BorgtraceError`, 130 after Ctrl-C.
     """
+    # Inside, so that importing the package does not build the command line.
     from borgtrace.cli.app import app
 
     app(args=None if arguments is None else list(arguments), prog_name="borgtrace")

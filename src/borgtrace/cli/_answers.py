@@ -22,6 +22,7 @@ from borgtrace.schema.ranges import list_numbers
 from borgtrace.schema.time import parse_time
 from borgtrace.storage import write_file
 
+# The columns of claims.csv: names of fields of a finding, behind that of its recipe.
 _CLAIM_COLUMNS = ("recipe", "id", "statement", "published", "measured", "verdict", "reason", "source")
 
 
@@ -35,6 +36,7 @@ def parse_settings(settings: Sequence[str], chosen: Sequence[Question]) -> dict[
     UsageError
         For a name that none of the chosen questions has, or a value of another type.
     """
+    # One value serves all chosen questions that have the parameter; each then picks what is its own.
     known = {name: (default, recipe) for recipe in chosen for name, default in recipe.parameters.items()}
     found: dict[str, Any] = {}
     for setting in settings:
@@ -48,14 +50,17 @@ def parse_settings(settings: Sequence[str], chosen: Sequence[Question]) -> dict[
 
 
 def _parse(where: str, text: str, default: Any, time_unit: int | None) -> Any:
+    # Text first: "1" for a text is no number, and needs no quotes on a command line.
     if isinstance(default, str):
         return text
     if isinstance(default, tuple):
         return list_numbers(text.strip("[] "), where)
+    # An amount ends in its unit; a plain number is already in the unit of the parameter.
     if time_unit and text.strip()[-1:].isalpha():
         return type(default)(parse_time(text, where) / time_unit)
     with suppress(json.JSONDecodeError):
         value = json.loads(text)
+        # The only cast: 1 is meant as 1.0, but 1.5 is no count, and true (an int to Python) is no number.
         if isinstance(default, float) and type(value) is int:
             value = float(value)
         if type(value) is type(default):
@@ -72,15 +77,18 @@ def print_list(chosen: Sequence[Question]) -> None:
 
 def print_sql(store: Path, chosen: Sequence[Question], parameters: Mapping[str, Any]) -> None:
     """Print the BigQuery SQL of every relational stage, shared tables first and once."""
+    # Inside: the compiler of Ibis is loaded only by those who print SQL.
     from borgtrace.engine.bigquery import compile_sql
     from borgtrace.lifecycle import DERIVED
     from borgtrace.store.manifest import read_manifest
 
+    # The manifest alone: SQL for BigQuery is printed for a store without opening its tables.
     generation = read_manifest(store).generation
     printed: set[str] = set()
     for recipe in chosen:
         for name, stage in recipe.stages(generation, **_own(recipe, parameters)).items():
             if name in DERIVED:
+                # Several questions share what is derived; BigQuery refuses a second table of the same name.
                 if name not in printed:
                     print(f"CREATE TEMP TABLE {name} AS\n{compile_sql(stage)};\n")
                 printed.add(name)
@@ -105,15 +113,18 @@ def answer(
     results = []
     for result in _run(chosen, tables, parameters):
         results.append(result)
+        # At once, and not at the end: what is answered stays when a later question is interrupted.
         if out is not None:
             write(result, out, png=png)
         if as_json:
+            # Flushed line by line: whoever reads the pipe gets each answer when it is there.
             print(_json(result), flush=True)
     claims = [(result.recipe.name, finding) for result in results for finding in result.findings]
     if out is not None:
         write_file(out / "claims.csv", claims_csv(claims).encode())
     if as_json:
         return
+    # Several tables one after the other would be no CSV, so then the claims are the data.
     if len(results) == 1 and out is None:
         _print_one(results[0])
     else:
@@ -135,6 +146,7 @@ def _run(chosen: Sequence[Question], tables: Any, parameters: Mapping[str, Any])
 def _print_one(result: Result) -> None:
     """Print the table as data, the claims as talk."""
     if result.not_applicable is None:
+        # Arrow writes to the buffer below: what Python's text layer still holds has to come first.
         sys.stdout.flush()
         pyarrow.csv.write_csv(result.table, sys.stdout.buffer)
     for finding in result.findings:
@@ -143,6 +155,7 @@ def _print_one(result: Result) -> None:
 
 def write(result: Result, out: Path, *, png: bool) -> None:
     """Write one result's files into `out`; each appears whole or not at all."""
+    # Only here: a command that writes no files need not load the renderer.
     import vl_convert
 
     out.mkdir(parents=True, exist_ok=True)
@@ -152,6 +165,7 @@ def write(result: Result, out: Path, *, png: bool) -> None:
     pyarrow.csv.write_csv(result.table, text)
     write_file(out / f"{name}.parquet", parquet.getvalue().to_pybytes())
     write_file(out / f"{name}.csv", text.getvalue().to_pybytes())
+    # None for an answer without rows; its tables are written all the same.
     chart = result.plot()
     if chart is None:
         return
@@ -165,6 +179,7 @@ def write(result: Result, out: Path, *, png: bool) -> None:
 def _described(result: Result) -> Any:
     """Return the table with its provenance in the file's metadata, run time aside."""
     facts = {**asdict(result.provenance), "parameters": dict(result.provenance.parameters)}
+    # The run time differs each time; without it the same question on the same store gives the same file.
     facts.pop("seconds")
     if result.not_applicable is not None:
         facts["not_applicable"] = result.not_applicable

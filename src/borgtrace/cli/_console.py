@@ -25,6 +25,7 @@ def counted(count: int, noun: str) -> str:
 
 def console() -> Console:
     """Return the console for messages; square brackets in names and paths are printed as they are."""
+    # Not wrapped and not marked up: messages hold paths and commands that people copy.
     return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -40,6 +41,7 @@ def progress(talk: Console, *columns: ProgressColumn) -> Iterator[Progress]:
         What stands between the bar and the time left.
     """
     around = (TextColumn("{task.description}"), BarColumn(), *columns, TimeRemainingColumn())
+    # Transient: when the work is done the screen holds what was said, not the bars.
     with Progress(*around, console=talk, transient=True, disable=not talk.is_terminal) as bars:
         yield bars
 
@@ -48,5 +50,6 @@ def progress(talk: Console, *columns: ProgressColumn) -> Iterator[Progress]:
 def steps(talk: Console) -> Iterator[Report]:
     """Show one bar that follows the current step; yields the function to call."""
     with progress(talk, MofNCompleteColumn()) as bars:
+        # Without a total at first, since a step says how long it is when it begins.
         bar = bars.add_task("", total=None)
         yield lambda name, done, total: bars.update(bar, description=name, completed=done, total=total)

@@ -28,6 +28,7 @@ def fractions(text: str) -> tuple[float, ...]:
 def print_built(built: BuildResult, talk: Console, *, as_json: bool) -> None:
     """Print what was built, how it was scaled, and what its sets have in common."""
     if as_json:
+        # A path is not JSON.
         print(json.dumps(asdict(built) | {"path": str(built.path)}))
         return
     state = "" if built.is_new else " (already there, unchanged)"
@@ -36,8 +37,10 @@ def print_built(built: BuildResult, talk: Console, *, as_json: bool) -> None:
     for scaling in built.scalings:
         scaled = f"({scaling.feature} − {scaling.offset:.6g}) ÷ {scaling.divisor:.6g}"
         talk.print(f"  {scaling.feature}: {scaled}, measured on {scaling.count:,} values")
+    # Always, also when nothing is shared: that a split leaks is not something to ask for.
     for line in built.leakage:
         talk.print(f"  leakage: {line}")
+    # The only line on stdout, for ``$(borgtrace dataset …)``.
     print(built.path)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from borgtrace.errors import BorgtraceError, UsageError
 
+# Tells a folder that a demo made, and that may be emptied, from anybody else's.
 MARK = ".borgtrace-demo"
 
 
@@ -78,6 +79,7 @@ def run(folder: Path, machines: int, hours: int, seed: int) -> None:
     _claim(folder)
     planned = steps(folder, machines, hours, seed)
     for number, step in enumerate(planned, 1):
+        # Shown before it runs and flushed: a step takes up to minutes.
         print(f"{number}/{len(planned)} {step.title}")
         print(f"    $ borgtrace {step.command}", flush=True)
         seconds = _run(step, folder / "log" / f"{number}-{step.arguments[0]}.txt")
@@ -88,6 +90,7 @@ def run(folder: Path, machines: int, hours: int, seed: int) -> None:
 def _claim(folder: Path) -> None:
     """Empty the folder of an earlier demo; refuse one that holds anything else."""
     if folder.exists() and any(folder.iterdir()):
+        # Never a folder of unknown origin: what follows deletes it.
         if not (folder / MARK).exists():
             way_out = "name an empty or a new folder: borgtrace demo demo-out"
             raise UsageError("DIR", "the folder is not empty", got=str(folder), way_out=way_out)
@@ -98,10 +101,12 @@ def _claim(folder: Path) -> None:
 
 def _run(step: Step, log: Path) -> float:
     before = time.perf_counter()
+    # A process each, with this Python: exactly what a person who copies the line would run.
     command = [sys.executable, "-m", "borgtrace", *step.arguments]
     with log.open("w") as output:
         done = subprocess.run(command, stdout=output, stderr=output, check=False)
     if done.returncode:
+        # The last line is the error: commands print it in one.
         last = log.read_text().strip().splitlines()[-1:] or [""]
         way_out = f"see its whole output in {log}"
         raise BorgtraceError(f"borgtrace {step.arguments[0]}", "the step failed", got=last[0], way_out=way_out)

@@ -20,6 +20,7 @@ from borgtrace.cli._console import counted, progress
 from borgtrace.errors import SourceError
 from borgtrace.fetch import Ledger, Listener, Outcome, Plan, RemoteFile, Session, fetch_files
 
+# A bucket that is away fails for all of its files alike.
 _SHOWN = 5
 
 
@@ -35,6 +36,7 @@ def print_plan(plan: Plan, *, as_json: bool) -> None:
         files = [file for file in plan.files if file.table == table]
         todo = [file for file in plan.todo if file.table == table]
         grid.add_row(table, f"{len(files):,}", _size(files), counted(len(todo), "file"))
+    # On stdout: what a dry run prints is its answer.
     out = Console(highlight=False, markup=False)
     out.print(grid)
     out.print(f"\nTotal {decimal(plan.total)}; to fetch {decimal(plan.remaining)}; free disk {decimal(plan.free)}")
@@ -44,6 +46,7 @@ def print_plan(plan: Plan, *, as_json: bool) -> None:
 
 def _size(files: list[RemoteFile]) -> str:
     unknown = any(file.version.size is None for file in files)
+    # A server need not state a length.
     return ("at least " if unknown else "") + decimal(sum(file.version.size or 0 for file in files))
 
 
@@ -78,6 +81,7 @@ class Download:
     def run(self) -> list[Outcome]:
         """Fetch (and stage) everything there is to do."""
         plan = self.plan
+        # With it files go as they come, so the sum of all need not fit.
         if not self.delete_raw:
             plan.check_space()
         self.talk.print(
@@ -86,6 +90,7 @@ class Download:
         )
         outcomes: list[Outcome] = []
         with Ledger.open(plan.folder) as ledger, self._bar():
+            # Files of an earlier run that was stopped between fetching and staging.
             self._stage(self._already_here(), ledger)
             arriving = fetch_files(self.session, plan, jobs=self.jobs, ledger=ledger)
             try:
@@ -93,6 +98,7 @@ class Download:
                 while batch := list(islice(arriving, self.jobs if self.store else 1)):
                     outcomes += self._stage(batch, ledger)
             finally:
+                # Stops the transfers, also when staging has failed; without it they would go on behind the error.
                 arriving.close()
         return outcomes
 
@@ -106,13 +112,16 @@ class Download:
         arrived = [outcome for outcome in batch if not outcome.error]
         if self.store is None or not arrived:
             return batch
+        # Only with a store: a plain fetch needs neither DuckDB nor Arrow.
         from borgtrace.ingest import IngestOptions, ingest
 
         options = IngestOptions(stage_only=True, cell=self.plan.bucket.cell)
         faults = ingest([outcome.path for outcome in arrived], self.store, options).faults
         judged = [replace(outcome, error=_fault_of(outcome, faults) or outcome.error) for outcome in batch]
+        # A file with a fault is kept: its error names it.
         for outcome in judged if self.delete_raw else []:
             if not outcome.error:
+                # The ledger before the file: after a kill between the two the file is found staged, not missing.
                 ledger.staged(outcome.file.path, self.store)
                 outcome.path.unlink()
         return judged
@@ -140,6 +149,7 @@ class Download:
                 got=", ".join(lost[:_SHOWN]) + (" …" if len(lost) > _SHOWN else ""),
                 way_out="run the same command again: what has arrived is kept",
             )
+        # Once at the end: sorting after every batch would rewrite the store each time.
         self._sort()
         if not as_json:
             print(self.store or plan.folder)
@@ -158,6 +168,7 @@ class Download:
 
     @contextmanager
     def _bar(self) -> Iterator[None]:
+        # The session tells its listener; the bar does not exist before the plan says how much is to come.
         with progress(self.talk, DownloadColumn(), TransferSpeedColumn()) as bars:
             self.session.listener = _Bar(bars, bars.add_task("fetch", total=self.plan.remaining), self.talk)
             yield

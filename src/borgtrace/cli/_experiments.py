@@ -41,6 +41,7 @@ def study_of(
     UsageError
         None or several were given; or percentiles where there are none.
     """
+    # Counted by presence, so that ``--synthetic 0`` is refused for its value and not taken for absent.
     given = [
         name for name, value in (("STORE", store), ("--pool", pool), ("--synthetic", synthetic)) if value is not None
     ]
@@ -58,6 +59,7 @@ def study_of(
             raise UsageError("--synthetic", "not a number of tasks", expected="at least 1", got=str(synthetic))
         return Study(synthetic_pool(synthetic, seed))
     assert store is not None
+    # Prepared here, because a study of a store draws from the sampled seconds.
     if percentiles:
         return Study(prepare_pool(store, tasks, seed, "histogram"))
     return Study.of_store(store)
@@ -67,6 +69,7 @@ def export(study: Study, path: Path, tasks: int, seed: int) -> None:
     """Write the prepared pool to a file; say what the preparation did."""
     try:
         pool = study.pool(Options(tasks=tasks, seed=seed))
+    # A question that does not apply has an answer; a pool that cannot be made is an error.
     except NotApplicable as reason:
         raise StoreError(study.source.name, f"no pool: {reason}") from None
     write(pool, path)
@@ -87,6 +90,7 @@ def target_of(slo: float) -> float:
         raise UsageError(
             "--slo", "not a service level", expected="above 0 and below 1", got=f"{slo:g}", way_out="try 0.999"
         )
+    # 1 − 0.999 is 0.0010000000000000009 in floating point, which would stand so in every table.
     return round(1 - slo, 12)
 
 
@@ -94,6 +98,7 @@ def run(
     study: Study, names: Sequence[str], given: Mapping[str, Any], *, out: Path | None, png: bool, as_json: bool
 ) -> None:
     """Run experiments, all by default, the advice last; print it on stderr."""
+    # What was not given is left to each experiment's own default.
     parameters = {name: value for name, value in given.items() if value is not None}
     Options(**parameters)  # refuses values outside their range before anything runs
     known = find_experiments()
@@ -101,6 +106,8 @@ def run(
         if name not in known:
             raise UsageError("--experiment", "unknown name", expected="one of " + ", ".join(known), got=name)
     chosen = [known[name] for name in dict.fromkeys(names or known)]
+    # All cells first, in one pass over the instances: experiments share them, and their answers find the outcomes
+    # kept.
     run_cells(study, chosen, parameters)
     _answers.answer(chosen, study, parameters, out=out, png=png, as_json=as_json)
     if ADVICE in chosen:

@@ -45,6 +45,7 @@ class Bars:
 
     def begin(self, label: str, total: int, unit: str) -> None:
         """Draw one more bar."""
+        # A step with nothing to do is shown as done: a total of 0 would be drawn as unknown.
         self._tasks[label] = self._bars.add_task(label, total=total or 1, completed=not total, unit=unit)
 
     def advance(self, label: str, amount: int) -> None:
@@ -94,6 +95,7 @@ def _needs(planned: IngestPlan) -> str:
 def _duration(seconds: float) -> str:
     if seconds < 60:
         return f"{max(seconds, 1):.0f} s"
+    # Minutes up to an hour and a half, as people say it.
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
@@ -105,10 +107,12 @@ def print_outcome(talk: Console, result: IngestResult, store: Path, *, as_json: 
     rows_in = sum(entry.rows_in for entry in result.staged)
     stored = sum(entry.stored for entry in result.staged)
     rejected = sum(entry.quarantined for entry in result.staged)
+    # Rows of other cells, and rows that a flattened source repeats: neither stored nor rejected.
     aside = sum(entry.skipped + entry.merged for entry in result.staged)
     more = f" + {aside:,} set aside" if aside else ""
     print(f"Read {counted(len(result.staged), 'file')}; {result.known} already in the store")
     print(f"rows in {rows_in:,} = stored {stored:,} + quarantined {rejected:,}{more}")
+    # Only staged: counters and digest exist when the store is sorted.
     if result.manifest is None:
         print(f"Staged. To sort: borgtrace ingest SRC --store {store}")
         return

@@ -22,6 +22,7 @@ from borgtrace.store.parts import describe_numbers
 
 def print_manifest(manifest: Manifest, store: Path) -> None:
     """Print a store's manifest for people."""
+    # Not wrapped: a digest or a path cut in two cannot be copied.
     out = Console(highlight=False, soft_wrap=True)
     cell = f" cell {manifest.cell}" if manifest.cell else ""
     out.print(f"[bold]{store}[/]: {_origin(manifest)}, {manifest.generation}{cell}, {manifest.time_zone}")
@@ -85,6 +86,7 @@ def _described(table: Table) -> dict[str, Any]:
     described = asdict(table)
     for column in described["columns"]:
         sources = {one.name: one.source(table.name, column["name"]) for one in PUBLISHED}
+        # Asked of each published dialect: a column itself does not know where it comes from.
         column["source"] = {
             name: asdict(source) if isinstance(source, Absent) else source for name, source in sources.items()
         }

@@ -51,5 +51,6 @@ def number(value: Any, digits: int = 7, missing: str = "") -> str:
 
 def _plain(value: Any) -> Any:
     """Return the number JSON shall show: the shortest text that reads back as the same float32."""
+    # A float32 widened directly would print as 0.24930000305175781.
     found = float(str(value)) if isinstance(value, np.floating) else value.item()
     return None if isinstance(found, float) and math.isnan(found) else found

@@ -18,6 +18,7 @@ NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 def print_table(answer: pa.RecordBatchReader, rows: int) -> None:
     """Print the first `rows` rows for people; what is left out is counted on stderr."""
     records = _records(answer)
+    # Only the head is held: an answer may be larger than memory.
     head = list(islice(records, rows))
     grid = Grid(box=None, pad_edge=False, header_style="bold")
     for field in answer.schema:
@@ -29,6 +30,7 @@ def print_table(answer: pa.RecordBatchReader, rows: int) -> None:
     if not console.is_terminal:
         console.width = 10_000  # a pipe has no edge to wrap at
     console.print(grid)
+    # Counted by reading on; whoever wants fewer says so in the query.
     more = sum(1 for _ in records)
     if more:
         print(f"{more:,} more rows; --rows N shows more, --format csv shows all", file=sys.stderr)
@@ -50,6 +52,7 @@ def _write_csv(answer: pa.RecordBatchReader, out: IO[bytes]) -> None:
     from pyarrow import csv
 
     flat = pa.schema([pa.field(field.name, _flat(field.type)) for field in answer.schema])
+    # Batch by batch with one schema, so that the heading is written once.
     with csv.CSVWriter(out, flat, write_options=csv.WriteOptions(quoting_style="needed")) as writer:
         for batch in answer:
             columns = [_flattened(column, field.type) for column, field in zip(batch.columns, flat, strict=True)]
@@ -87,6 +90,7 @@ def _plain(value: Any) -> Any:
         return [_plain(item) for item in value]
     if isinstance(value, float):
         return value if math.isfinite(value) else None
+    # Decimals, dates and times as text, which JSON has no types for.
     return value if value is None or isinstance(value, bool | int | str) else str(value)
 
 
@@ -103,6 +107,7 @@ def _shortest(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _widened(column: pa.Array) -> pa.Array:
     if column.type == pa.float32():
+        # Arrow writes a float32 by the shortest text that reads back as the same.
         return column.cast(pa.string()).cast(pa.float64())
     if column.type == pa.list_(pa.float32()):
         return column.cast(pa.list_(pa.string())).cast(pa.list_(pa.float64()))

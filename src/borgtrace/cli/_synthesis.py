@@ -21,6 +21,7 @@ def make(out: Path, **options: Any) -> None:
     from borgtrace.synth import generate
     from borgtrace.synth.options import Options, check_output
 
+    # Built for its checks only; `generate` builds it again.
     Options(**options)
     check_output(out)  # what is refused is refused before a bar is drawn
     talk = console()
@@ -28,6 +29,7 @@ def make(out: Path, **options: Any) -> None:
         bar = bars.add_task("synth", total=options["hours"], rate="")
 
         def report(hours: float, rows: int) -> None:
+            # No time has passed at the very first call.
             seconds = bars.tasks[bar].elapsed or 1.0
             bars.update(bar, completed=hours, rate=f"{rows / seconds / 1000:,.0f} k rows/s")
 
@@ -54,6 +56,7 @@ def print_check(out: Path, *, as_json: bool) -> None:
     if not (out / "truth.json").is_file():
         expected, way_out = "a folder with truth.json", "make one with `borgtrace synth`"
         raise UsageError(str(out), "not a synthetic trace", expected=expected, way_out=way_out)
+    # Beside the trace, where there is room for its size; the usual place may be a small disk in memory.
     with tempfile.TemporaryDirectory(dir=out.absolute().parent) as folder:
         store = Path(folder) / "store"
         ingest([out], store, IngestOptions())
@@ -89,5 +92,6 @@ def _print_targets(rows: list[dict[str, Any]]) -> None:
                 f"{row['grade']}: {row['reference']}",
             )
         )
+    # Guides and tails are shown without a verdict and do not count.
     judged = [row["verdict"] for row in rows if row["verdict"] in ("fits", "does not fit")]
     print(f"{judged.count('fits')} of {len(judged)} judged targets fit")

@@ -37,7 +37,9 @@ def analyze(
     from borgtrace.errors import UsageError
     from borgtrace.recipe import EngineTables, find_recipe, recipes
 
+    # Each once: a name given twice would write the same files twice.
     chosen = [find_recipe(name) for name in dict.fromkeys(names or recipes())]
+    # Before the store is opened: a wrong name costs no time.
     parameters = _answers.parse_settings(settings or [], chosen)
     if list_names:
         _answers.print_list(chosen)

@@ -56,6 +56,7 @@ class LazyGroup(TyperGroup):
 
 def _load(name: str) -> Any:
     function = getattr(import_module(f"borgtrace.cli.{name}"), name)
+    # No tracebacks, and no marked-up help: errors are one line.
     one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     one.command(name)(ending_well(function))
     return typer.main.get_command(one)
@@ -69,12 +70,14 @@ def ending_well(function: Callable[..., None]) -> Callable[..., None]:
         warnings.formatwarning = _one_line
         try:
             function(*arguments, **options)
+            # Here, where a closed pipe is caught; at exit Python would complain about it.
             sys.stdout.flush()
         except BorgtraceError as error:
             print(f"borgtrace: {error}", file=sys.stderr)
             raise typer.Exit(error.exit_code) from error
         except KeyboardInterrupt:
             print("borgtrace: interrupted; run the same command again to continue", file=sys.stderr)
+            # 128 + SIGINT, as shells have it.
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:
             # Whoever read our output has had enough (``| head``); that is no failure.

@@ -67,6 +67,7 @@ def colocate(
         _experiments.print_estimators()
     else:
         source = _experiments.study_of(store, pool, synthetic, tasks, seed, percentiles=percentiles)
+        # Before anything is computed: the option says "and stop".
         if export_pool is not None:
             _experiments.export(source, export_pool, tasks, seed)
             return

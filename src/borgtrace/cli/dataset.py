@@ -64,9 +64,11 @@ def dataset(
     from borgtrace.schema.ranges import list_numbers, parse_words
     from borgtrace.schema.time import parse_span
 
+    # Free text here; Split, Selection and Options refuse what is none of their names, with the option in the message.
     free: Any = {"split_by": split_by, "gaps": gaps, "scale": scale, "compat": compat}
     selection = Selection(
         min_length=min_length,
+        # 0 stands for no limit, since an option cannot be left empty.
         max_length=max_length or None,
         tiers=parse_words(tier),
         priorities=list_numbers(priority, "--priority"),

@@ -67,6 +67,7 @@ def fetch(
                 return _download.print_plan(plan, as_json=as_json)
             download = _download.Download(session, plan, talk, jobs=jobs, store=store, delete_raw=delete_raw)
             download.finish(download.run(), as_json=as_json)
+        # Not left to the common handler: here it can be said that nothing is lost.
         except KeyboardInterrupt:
             talk.print("Stopped. What has arrived is kept; run the same command again to resume.")
             raise Exit(_INTERRUPTED) from None

@@ -27,6 +27,7 @@ def info(
         return
     if store is None:
         raise UsageError("STORE", "no store named", way_out="borgtrace info STORE, or borgtrace info --schema")
+    # The manifest only: no table is opened.
     from borgtrace.store.manifest import read_manifest
 
     manifest = read_manifest(store)

@@ -36,6 +36,7 @@ def ingest(
     from borgtrace.ingest import IngestOptions
     from borgtrace.ingest import ingest as run
 
+    # For its refusal only, before sources are looked for.
     parse_memory(memory)
     talk = console()
     if dry_run:
@@ -46,6 +47,7 @@ def ingest(
     with _ingestion.bars(talk) as progress:
         result = run(sources, store, options, progress)
     _ingestion.print_outcome(talk, result, store, as_json=as_json)
+    # Faulty files do not stop the others, so the account comes first and the exit code at the end.
     for fault in result.faults:
         talk.print(f"borgtrace: {fault}")
     if result.faults:

@@ -45,6 +45,7 @@ def machine(
     cpu, memory = text(capacity.cpu), text(capacity.memory)
     print(f"machine {machine_id}: {state}, CPU {cpu}, memory {memory}, platform {platform}")
     print_aligned(table.column_names, [[text(value) for value in row.values()] for row in rows])
+    # A share of an unknown capacity is no number (32 ADD rows of 2011 have none).
     resources = (("CPU", capacity.cpu), ("memory", capacity.memory))
     parts = [_use(name, whole, rows) for name, whole in resources if whole and rows]
     print("; ".join(parts) or ("its capacity is unknown" if rows else "nothing is known to have run"))

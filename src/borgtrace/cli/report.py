@@ -36,5 +36,6 @@ def report(
         talk.print(f"{name}: {error}")
     talk.print(f"{summary.n_questions} questions, {summary.n_charts} charts, {summary.size / 1e6:.1f} MB")
     print(summary.path)
+    # The page is written, but the command has not answered everything: the first refusal is its exit code.
     for error in summary.refused.values():
         raise error

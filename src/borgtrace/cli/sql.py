@@ -42,4 +42,5 @@ def sql(
     if format is Format.table:
         _rows.print_table(answer, rows)
     else:
+        # Bytes: Parquet is no text, and CSV must not have its line ends translated.
         _rows.write(answer, format.value, sys.stdout.buffer)

@@ -34,6 +34,7 @@ def subset(
     from borgtrace.schema.ranges import list_numbers
     from borgtrace.schema.time import parse_span
 
+    # Options are read before the store is opened.
     span = parse_span(time, "--time") if time else None
     cut = Cut(list_numbers(jobs, "--jobs"), list_numbers(machines, "--machines"), span, fraction, seed)
     with bars(console()) as progress:

@@ -41,6 +41,7 @@ def trace(
 
     opened = borgtrace.open(store)
     names = ("start_time", "duration", *parse_words(columns))
+    # Before the page too: an unknown task is refused in the same words.
     found = opened.traces([(collection, instance)], names)
     if plot is not None:
         from borgtrace.report import task_page

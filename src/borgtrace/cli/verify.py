@@ -23,6 +23,7 @@ def verify(store: Store, as_json: Json = False) -> None:
     with console().status("checking") as status:
         checks = run(store, lambda name: status.update(f"checking {name}"), os.cpu_count() or 1)
     if as_json:
+        # All checks are printed before the failure, so that one run shows all damage.
         print(json.dumps([asdict(check) for check in checks], indent=1))
     else:
         for check in checks:
