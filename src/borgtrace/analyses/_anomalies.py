@@ -33,6 +33,15 @@ def verdict(rate: Rate, n: int, of: int) -> str:
 
     A range with low = high > 0 is met within half of it or within two standard deviations of
     a Poisson count, so that a small trace is not accused.
+
+    Parameters
+    ----------
+    rate
+        What is documented.
+    n
+        Rows (or seconds) found.
+    of
+        Rows (or seconds) examined; 0 where the store has none.
     """
     if not of:
         return "nothing to measure"

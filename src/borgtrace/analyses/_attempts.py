@@ -40,7 +40,13 @@ def last_time(events: ir.Table) -> ir.Table:
 
 
 def time_running(attempts: ir.Table) -> ir.IntegerValue:
-    """Return how long an attempt ran within the trace (µs), up to its column ``last`` where it did not end."""
+    """Return how long an attempt ran within the trace (µs), up to its column ``last`` where it did not end.
+
+    Parameters
+    ----------
+    attempts
+        Attempts that were scheduled, with a column ``last``: the end of the trace, µs.
+    """
     # Filled first: least() of a NULL is NULL on BigQuery, while DuckDB and Spark pass it over.
     until = ibis.least(attempts.left_time.fill_null(AFTER_TRACE), attempts["last"])
     return ibis.greatest(until - ibis.greatest(attempts.schedule_time, TRACE_START), 0)
@@ -82,6 +88,15 @@ def collection_ends(attempts: ir.Table) -> ir.Table:
 
 def duration_sums(tables: Tables, length: int, origin: int = 0) -> dict[str, ir.Table]:
     """Return sums of waits (when scheduled) and of runs (when ended) per period of `length` µs from `origin`.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    length
+        Length of a period, µs.
+    origin
+        Start of period 0, µs; what lies before it is left out.
 
     Returns
     -------

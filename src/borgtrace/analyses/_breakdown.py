@@ -37,7 +37,28 @@ def cuts(tier_: str, class_: str) -> Iterator[tuple[str, str]]:
 def count_by_group(
     tables: Tables, attempts: ir.Table, value: ir.Value, stage: str, *by: str, per: float = 1.0
 ) -> Groups:
-    """Count values of attempts by (grouping, group, `by` …); see :func:`fetch_counts`."""
+    """Count values of attempts by (grouping, group, `by` …); see :func:`fetch_counts`.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    attempts
+        Attempts of tasks.
+    value
+        Whole number to be counted, an expression over `attempts`.
+    stage
+        Name of the relational stage.
+    by
+        Further columns that make groups.
+    per
+        What the values are divided by: 1e6 turns µs into seconds.
+
+    Returns
+    -------
+    dict
+        Values with their counts by (grouping, group, `by` …), in sorted order.
+    """
     # Counted once per tier and class; the three cuts are sums of these, without three passes over the attempts.
     found = fetch_counts(tables, named(tables, attempts), value, stage, ("tier", "class_", *by), per=per)
     members: dict[tuple[str, ...], list[Counts]] = {}
@@ -48,6 +69,14 @@ def count_by_group(
 
 
 def tier_rows(result: pa.Table, *, with_all: bool = True) -> list[dict[str, Any]]:
-    """Return the rows of all tasks and of each tier, with the group as ``tier``."""
+    """Return the rows of all tasks and of each tier, with the group as ``tier``.
+
+    Parameters
+    ----------
+    result
+        A result that begins with `GROUP_COLUMNS`.
+    with_all
+        Whether to keep the rows of all tasks.
+    """
     wanted = ("all", "tier") if with_all else ("tier",)
     return [{**row, "tier": row["group"]} for row in result.to_pylist() if row["grouping"] in wanted]

@@ -99,6 +99,15 @@ class Machines:
 def meets(found: str | None, relation: str, value: str | None) -> bool:
     """Say whether an attribute value (None: absent) meets a relation with a constraint's value.
 
+    Parameters
+    ----------
+    found
+        Value of the machine's attribute; None where it has none.
+    relation
+        Name of the relation, of either trace.
+    value
+        Value of the constraint; None where it is empty.
+
     Examples
     --------
     >>> meets(None, "NOT_EQUAL", "x"), meets(None, "LESS_THAN", "1"), meets("3", "GREATER_THAN", "3")
@@ -144,6 +153,13 @@ def shares_by_day(tables: Tables, sets: Sets) -> dict[int, Day]:
     """Return the share of eligible machines for each set at the end of each day of the trace.
 
     Day −1 is the state at the start of the trace; days after the last change of a machine are left out.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    sets
+        What is demanded, by fingerprint.
     """
     names = sorted({name for constraints in sets.values() for name, _, _ in constraints})
     changes = _daily(tables, names)

@@ -47,6 +47,13 @@ def buckets(values: NDArray[np.float64], alpha: float) -> NDArray[np.int64]:
 def middle(bucket: int, alpha: float) -> float:
     """Return the value that stands for a bucket, at most a share `alpha` from all it may hold.
 
+    Parameters
+    ----------
+    bucket
+        Number of the bucket.
+    alpha
+        Relative error of the sketch, 0 < α < 1.
+
     Examples
     --------
     >>> middle(1, 0.5), middle(ZERO_BUCKET, 0.5)
@@ -62,6 +69,13 @@ def middle(bucket: int, alpha: float) -> float:
 
 def rank(quantile: float, total: int) -> int:
     """Return which of `total` sorted values is the quantile: the smallest k with k ≥ q · total, from 1.
+
+    Parameters
+    ----------
+    quantile
+        Share of the values, 0 to 1.
+    total
+        Number of values, at least 1.
 
     Examples
     --------

@@ -49,7 +49,22 @@ class Units:
 
 
 def ratio(numerator: Floats, denominator: Floats | float, job: NDArray[np.int64]) -> Measure:
-    """Weighted sum over weighted sum (or over a constant)."""
+    """Weighted sum over weighted sum (or over a constant).
+
+    Parameters
+    ----------
+    numerator
+        One number per row, shape (n,).
+    denominator
+        The same, or one number for the whole.
+    job
+        Unit of each row, shape (n,).
+
+    Returns
+    -------
+    Measure
+        NaN where the denominator is 0.
+    """
 
     def value(weights: Floats) -> float:
         w = weights[job]
@@ -61,7 +76,22 @@ def ratio(numerator: Floats, denominator: Floats | float, job: NDArray[np.int64]
 
 
 def quantile(values: Floats, job: NDArray[np.int64], q: float) -> Measure:
-    """Weighted quantile: the smallest value that a share `q` does not exceed."""
+    """Weighted quantile: the smallest value that a share `q` does not exceed.
+
+    Parameters
+    ----------
+    values
+        Values in any order, without NaN; shape (n,).
+    job
+        Unit of each value, shape (n,).
+    q
+        Wanted share, 0 to 1.
+
+    Returns
+    -------
+    Measure
+        NaN where no value has a weight.
+    """
     order = np.argsort(values, kind="stable")
     ordered, jobs = values[order], job[order]
 
@@ -75,7 +105,19 @@ def quantile(values: Floats, job: NDArray[np.int64], q: float) -> Measure:
 
 
 def ended_within(run: Floats, has_ended: NDArray[np.bool_], job: NDArray[np.int64], limit: float) -> Measure:
-    """Kaplan–Meier share of runs that end within `limit`; runs still going are censored."""
+    """Kaplan–Meier share of runs that end within `limit`; runs still going are censored.
+
+    Parameters
+    ----------
+    run
+        Durations in any unit, shape (n,).
+    has_ended
+        Whether the run ended, else it was last seen then; shape (n,).
+    job
+        Unit of each run, shape (n,).
+    limit
+        Time in the unit of `run`.
+    """
     order = np.argsort(run, kind="stable")
     times, ended, jobs = run[order], has_ended[order].astype(float), job[order]
     # The product needs the runs up to the limit alone; those after it only count as at risk.
@@ -91,7 +133,18 @@ def ended_within(run: Floats, has_ended: NDArray[np.bool_], job: NDArray[np.int6
 
 
 def moment(mean: Floats, deviation: Floats, job: NDArray[np.int64], which: str) -> Measure:
-    """Weighted moments of per-task means and deviations, and their regression."""
+    """Weighted moments of per-task means and deviations, and their regression.
+
+    Parameters
+    ----------
+    mean, deviation
+        Mean and standard deviation of each task, shape (n,).
+    job
+        Unit of each task, shape (n,).
+    which
+        ``"mean"``, ``"deviation"`` (mean of the deviations), ``"rms"`` (their root mean square), ``"spread"``
+        (deviation of the means), ``"slope"`` or ``"intercept"`` of the deviation on the mean.
+    """
 
     def value(weights: Floats) -> float:
         w = weights[job]
@@ -116,7 +169,17 @@ FEWEST = 5
 
 
 def rank_slope(owner: NDArray[np.int64], job: NDArray[np.int64], ranks: int) -> Measure:
-    """Slope of log(jobs of an owner) over log(rank), up to `ranks`, of owners with :data:`FEWEST` jobs."""
+    """Slope of log(jobs of an owner) over log(rank), up to `ranks`, of owners with :data:`FEWEST` jobs.
+
+    Parameters
+    ----------
+    owner
+        Number of the owner of each job, from 0; shape (n,).
+    job
+        Unit of each job, shape (n,).
+    ranks
+        Largest rank that is fitted.
+    """
 
     def value(weights: Floats) -> float:
         sizes = np.sort(np.bincount(owner, weights=weights[job]))[::-1][:ranks]
@@ -130,7 +193,17 @@ def rank_slope(owner: NDArray[np.int64], job: NDArray[np.int64], ranks: int) -> 
 
 
 def top_share(owner: NDArray[np.int64], job: NDArray[np.int64], ranks: int) -> Measure:
-    """Share of jobs that the `ranks` busiest owners have."""
+    """Share of jobs that the `ranks` busiest owners have.
+
+    Parameters
+    ----------
+    owner
+        Number of the owner of each job, from 0; shape (n,).
+    job
+        Unit of each job, shape (n,).
+    ranks
+        How many owners are the busiest.
+    """
 
     def value(weights: Floats) -> float:
         sizes = np.sort(np.bincount(owner, weights=weights[job]))[::-1]
@@ -140,7 +213,17 @@ def top_share(owner: NDArray[np.int64], job: NDArray[np.int64], ranks: int) -> M
 
 
 def hill(values: Floats, job: NDArray[np.int64], least: float) -> Measure:
-    """Hill's estimate of the exponent of a Pareto tail that begins at `least`."""
+    """Hill's estimate of the exponent of a Pareto tail that begins at `least`.
+
+    Parameters
+    ----------
+    values
+        Values in any order, shape (n,); those below `least` are left out.
+    job
+        Unit of each value, shape (n,).
+    least
+        Where the tail begins.
+    """
     inside = values >= least
     logs = np.log(values[inside] / least)
     return ratio(np.ones(len(logs)), logs, job[inside])

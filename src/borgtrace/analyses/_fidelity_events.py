@@ -31,7 +31,20 @@ _KEY: Final = (*TASK, "begin_time")
 
 
 def event_measures(tables: Tables, units: Units) -> Measures:
-    """Fetch what the measures of events need, and return them."""
+    """Fetch what the measures of events need, and return them.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    units
+        What a resample draws.
+
+    Raises
+    ------
+    NotApplicable
+        Where the store holds no attempt.
+    """
     attempts = of_jobs(tables.instance_attempts)
     # Engines return rows in any order, and sums of floats depend on it: sorted, so that a seed gives one answer.
     found = tables.fetch(

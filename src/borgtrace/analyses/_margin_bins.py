@@ -35,7 +35,15 @@ def upper_edges() -> NDArray[np.float64]:
 
 @compiled(inline=True)
 def margin_bin(usage: float, base: float) -> int:
-    """Return the bin of the margin that `usage` needs over `base`."""
+    """Return the bin of the margin that `usage` needs over `base`.
+
+    Parameters
+    ----------
+    usage
+        What is used.
+    base
+        What was used before, in the same unit.
+    """
     if usage <= base:
         return 0
     # No share of nothing is enough.
@@ -145,6 +153,13 @@ def margin_for(counts: NDArray[np.int64], violation: float) -> float:
     """Return the smallest bin edge that at most a share `violation` of the counted time exceeds.
 
     NaN where no event was counted, infinite where no bin suffices.
+
+    Parameters
+    ----------
+    counts
+        Time per bin, shape (N_BINS,).
+    violation
+        Share of the time that may need more, 0 to 1.
 
     Examples
     --------

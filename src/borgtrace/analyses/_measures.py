@@ -14,7 +14,15 @@ Where = Mapping[str, Any]
 
 
 def matching(result: pa.Table, where: Where) -> list[dict[str, Any]]:
-    """Return the rows whose columns have the wanted values (one, or a tuple of them)."""
+    """Return the rows whose columns have the wanted values (one, or a tuple of them).
+
+    Parameters
+    ----------
+    result
+        A result table.
+    where
+        Columns and what they must be: one value, or a collection of them.
+    """
     return [row for row in result.to_pylist() if all(_meets(row[name], wanted) for name, wanted in where.items())]
 
 
@@ -29,7 +37,17 @@ def total(rows: list[dict[str, Any]], column: str) -> float:
 
 
 def value(column: str, why: str, **where: Any) -> Measure:
-    """Take `column` of the first row that matches `where`; not applicable without one or where it is NULL."""
+    """Take `column` of the first row that matches `where`; not applicable without one or where it is NULL.
+
+    Parameters
+    ----------
+    column
+        Column to take.
+    why
+        Reason where there is no such row.
+    where
+        Columns and what they must be.
+    """
 
     def measure(result: pa.Table) -> float:
         found = next((row[column] for row in matching(result, where)), None)
@@ -41,7 +59,17 @@ def value(column: str, why: str, **where: Any) -> Measure:
 
 
 def ratio(over: str, under: str, why: str, **where: Any) -> Measure:
-    """Return Σ `over` ÷ Σ `under` of the rows that match `where`; not applicable where that is nothing."""
+    """Return Σ `over` ÷ Σ `under` of the rows that match `where`; not applicable where that is nothing.
+
+    Parameters
+    ----------
+    over, under
+        Columns to add up; NULL counts as nothing.
+    why
+        Reason where there is nothing to divide by.
+    where
+        Columns and what they must be.
+    """
 
     def measure(result: pa.Table) -> float:
         rows = matching(result, where)
@@ -54,7 +82,19 @@ def ratio(over: str, under: str, why: str, **where: Any) -> Measure:
 
 
 def part(column: str, why: str, among: Where | None = None, **where: Any) -> Measure:
-    """Return which part of Σ `column` over the rows of `among` lies in those that match `where` too."""
+    """Return which part of Σ `column` over the rows of `among` lies in those that match `where` too.
+
+    Parameters
+    ----------
+    column
+        Column to add up.
+    why
+        Reason where there is nothing to take a part of.
+    among
+        Rows that make the whole; all of them where None.
+    where
+        What rows of the part satisfy besides.
+    """
 
     def measure(result: pa.Table) -> float:
         everything = total(matching(result, among or {}), column)

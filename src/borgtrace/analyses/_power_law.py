@@ -12,6 +12,15 @@ def continuous_exponent(values: npt.NDArray[np.float64], n: npt.NDArray[np.int64
 
     NaN where nothing lies above `x_min`.
 
+    Parameters
+    ----------
+    values
+        Values in any order, above 0; shape (k,).
+    n
+        How often each occurs, shape (k,).
+    x_min
+        Where the tail begins; excluded.
+
     Examples
     --------
     >>> float(continuous_exponent(np.array([np.e, np.e**3]), np.array([1, 1]), 1.0))
@@ -27,6 +36,15 @@ def discrete_exponent(values: npt.NDArray[np.int64], n: npt.NDArray[np.int64], x
     """Return α of the zeta law P(X = x) ∝ x^−(α+1) for x ≥ `x_min`.
 
     Clauset, Shalizi and Newman, SIAM Review 51 (2009), eq. 3.4–3.5; NaN with fewer than two values.
+
+    Parameters
+    ----------
+    values
+        Whole numbers in any order, from 1; shape (k,).
+    n
+        How often each occurs, shape (k,).
+    x_min
+        Where the tail begins; included.
 
     Examples
     --------

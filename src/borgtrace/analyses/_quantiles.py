@@ -69,7 +69,17 @@ Groups = dict[tuple[str, ...], Counts]
 
 
 def counts(rows: ir.Table, value: ir.Value, by: Sequence[str] = ()) -> ir.Table:
-    """Return ``(*by, value, n)``: how often each value occurs; NULLs are left out."""
+    """Return ``(*by, value, n)``: how often each value occurs; NULLs are left out.
+
+    Parameters
+    ----------
+    rows
+        A table.
+    value
+        Expression over it.
+    by
+        Columns that make groups.
+    """
     valued = rows.mutate(value=value)
     return valued.filter(valued.value.notnull()).group_by([*by, "value"]).aggregate(n=lambda t: t.count())
 

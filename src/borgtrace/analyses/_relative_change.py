@@ -58,6 +58,13 @@ def slot_pairs(usage: ir.Table, by: Sequence[str]) -> ir.Table:
     """Return pairs of neighboring slots of summed usage: of the cell, or of each of `by`.
 
     What runs inside an alloc set counts once.
+
+    Parameters
+    ----------
+    usage
+        Windows from :func:`borgtrace.analyses._windows.regular`.
+    by
+        What usage is summed over: empty for the cell, ``machine_id`` for machines.
     """
     rows = outermost(usage)
     # Usage on a dedicated machine names no machine; all such together are not one machine.
@@ -70,12 +77,26 @@ def slot_pairs(usage: ir.Table, by: Sequence[str]) -> ir.Table:
 
 
 def task_pairs(usage: ir.Table, period: str) -> ir.Table:
-    """Return pairs of neighboring slots or hours of each task's mean usage."""
+    """Return pairs of neighboring slots or hours of each task's mean usage.
+
+    Parameters
+    ----------
+    usage
+        Windows from :func:`borgtrace.analyses._windows.regular`.
+    period
+        ``"slot"`` or ``"hour"``.
+    """
     return pairs(task_means(usage, period), TASK, period)
 
 
 def relative(later: ir.NumericColumn, earlier: ir.NumericColumn) -> ir.FloatingColumn:
-    """Return |later − earlier| ÷ earlier; 0 where both are 0, infinite from 0 to something."""
+    """Return |later − earlier| ÷ earlier; 0 where both are 0, infinite from 0 to something.
+
+    Parameters
+    ----------
+    later, earlier
+        Columns of one unit, at least 0.
+    """
     change = (later - earlier).abs().cast("float64")
     # A number in place of infinity, which no engine casts to the number of a bin.
     grown = ibis.cases((change == 0.0, 0.0), else_=1e18)
@@ -97,7 +118,15 @@ def by_resource(rows: ir.Table) -> ir.Table:
 
 
 def curves(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
-    """Return the distribution of the change of CPU and of memory, in percent bins (`CURVE_COLUMNS`)."""
+    """Return the distribution of the change of CPU and of memory, in percent bins (`CURVE_COLUMNS`).
+
+    Parameters
+    ----------
+    rows
+        Pairs from :func:`slot_pairs` or :func:`task_pairs`.
+    by
+        Columns that make the curves, beside the resource.
+    """
     known = by_resource(rows)
     percent = known.change * 100.0
     # Cut before the cast: 1e18 as a percentage does not fit into an int64.
@@ -111,7 +140,15 @@ def curves(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
 
 
 def share_within(percent: int, **where: str) -> Measure:
-    """Measure the share of time in pairs that change by at most `percent`; `where` picks the curve."""
+    """Measure the share of time in pairs that change by at most `percent`; `where` picks the curve.
+
+    Parameters
+    ----------
+    percent
+        Largest change, %.
+    where
+        Columns of the result and what they must be.
+    """
 
     def measure(result: pa.Table) -> float:
         rows = matching(result, where)

@@ -62,6 +62,17 @@ def rank_correlation(x: Floats, y: Floats, *, block: int = 3, repetitions: int =
     Blocks of `block` neighbouring values are drawn together (circular block bootstrap), so that the
     dependence within a block stays.
 
+    Parameters
+    ----------
+    x, y
+        Series of equal length n, shape (n,), in order of time.
+    block
+        Values of a block: how far apart two values may still be alike.
+    repetitions
+        Number of resamples.
+    seed
+        Start of the random numbers.
+
     Examples
     --------
     >>> x = np.arange(20.0)

@@ -106,12 +106,38 @@ def _in_workers(rows: ir.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.int
 
 
 def column(block: pa.Table, name: str) -> NDArray[np.float64]:
-    """Return a column as float64, NaN where it is NULL."""
+    """Return a column as float64, NaN where it is NULL.
+
+    Parameters
+    ----------
+    block
+        Rows of windows.
+    name
+        A column of numbers.
+
+    Returns
+    -------
+    ndarray
+        float64 of shape (n,).
+    """
     return block[name].cast(pa.float64()).fill_null(float("nan")).combine_chunks().to_numpy(zero_copy_only=False)
 
 
 def integers(block: pa.Table, name: str) -> NDArray[np.int64]:
-    """Return a column without NULLs as int64."""
+    """Return a column without NULLs as int64.
+
+    Parameters
+    ----------
+    block
+        Rows of windows.
+    name
+        A column without NULLs.
+
+    Returns
+    -------
+    ndarray
+        int64 of shape (n,).
+    """
     return block[name].cast(pa.int64()).combine_chunks().to_numpy(zero_copy_only=False)
 
 

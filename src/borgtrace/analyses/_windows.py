@@ -56,18 +56,46 @@ def outermost(rows: ir.Table) -> ir.Table:
 
 
 def fixed(value: ir.NumericColumn, bits: int = BITS) -> ir.IntegerColumn:
-    """Round a resource to a whole number of 2⁻ᵇⁱᵗˢ."""
+    """Round a resource to a whole number of 2⁻ᵇⁱᵗˢ.
+
+    Parameters
+    ----------
+    value
+        A resource, as a fraction of the largest machine.
+    bits
+        Binary digits behind the point.
+    """
     # Not round(): engines differ in which way they round halves.
     return (value.cast("float64") * float(2**bits) + 0.5).floor().cast("int64")
 
 
 def amount(value: ir.NumericColumn, seconds: ir.IntegerColumn, bits: int = BITS) -> ir.IntegerColumn:
-    """Return value × seconds as an exact integer (see the module's note); NULL stays NULL."""
+    """Return value × seconds as an exact integer (see the module's note); NULL stays NULL.
+
+    Parameters
+    ----------
+    value
+        A resource, as a fraction of the largest machine.
+    seconds
+        Whole seconds that it was used.
+    bits
+        Binary digits behind the point.
+    """
     return fixed(value, bits) * seconds
 
 
 def level(total: ir.IntegerColumn, seconds: ir.NumericValue | float, bits: int = BITS) -> ir.FloatingColumn:
-    """Turn a sum of amounts back into a mean resource over `seconds`."""
+    """Turn a sum of amounts back into a mean resource over `seconds`.
+
+    Parameters
+    ----------
+    total
+        Sum of amounts with `bits` digits.
+    seconds
+        What the mean is over: the length of an hour or slot, or the time measured.
+    bits
+        Binary digits behind the point.
+    """
     return total.cast("float64") / float(2**bits) / seconds
 
 
@@ -83,6 +111,18 @@ def credited(tables: Tables, own: ir.Table) -> ir.Table:
     A task counts for its own tier.  One that runs inside an alloc set is taken off the alloc's tier
     again (a second row with ``sign`` −1), because the alloc instance's own row contains it; what is left
     there is the alloc's remainder.  Hence the tiers add up to the cell.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    own
+        Rows with ``alloc_collection_id`` and the ``tier`` of their own task.
+
+    Returns
+    -------
+    ir.Table
+        `own` with ``sign`` 1, and the rows inside alloc sets again, with the tier of the alloc set and ``sign`` −1.
     """
     once = own.mutate(sign=ibis.literal(1, "int64"))
     # 2011 has no alloc sets: the join would be of nothing with nothing.
@@ -134,7 +174,17 @@ _FINE_BITS = 36
 
 
 def of_request(rows: ir.Table, used: ir.NumericColumn, resource: str) -> ir.FloatingColumn:
-    """Return what was used as a share of the request; NULL without a request, or where it is 0."""
+    """Return what was used as a share of the request; NULL without a request, or where it is 0.
+
+    Parameters
+    ----------
+    rows
+        Rows with ``cpu_request`` and ``memory_request``.
+    used
+        What was used, an expression over `rows`.
+    resource
+        ``"cpu"`` or ``"memory"``.
+    """
     return used.cast("float64") / rows[f"{resource}_request"].cast("float64").nullif(0.0)
 
 

@@ -50,7 +50,15 @@ def compute(tables: Tables) -> list[Row]:
 
 
 def owners(events: ir.Table, column: str) -> ir.Table:
-    """Return owners by their number of jobs (``n_jobs``, ``n_owners``)."""
+    """Return owners by their number of jobs (``n_jobs``, ``n_owners``).
+
+    Parameters
+    ----------
+    events
+        ``collection_events``.
+    column
+        Column that names the owner; jobs without one are left out.
+    """
     # The 2019 trace came without users until August 2020, and missing info costs some names.
     known = of_jobs(events).filter(events[column].notnull())
     jobs = known.group_by(column).aggregate(n_jobs=known.collection_id.nunique())

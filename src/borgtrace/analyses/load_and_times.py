@@ -118,7 +118,20 @@ def plot(result: pa.Table) -> Chart:
 
 
 def correlation(result: pa.Table, column: str) -> Interval:
-    """Return Spearman's correlation of a column with the number pending, over days."""
+    """Return Spearman's correlation of a column with the number pending, over days.
+
+    Parameters
+    ----------
+    result
+        A result of this question.
+    column
+        ``"mean_wait"`` or ``"mean_run"``.
+
+    Raises
+    ------
+    NotApplicable
+        Where the trace has less than seven such days, or a series is constant.
+    """
     whole = [row for row in result.to_pylist() if row[column] is not None and row["mean_pending"] is not None]
     # Too few days for blocks of three to be drawn from.
     if len(whole) < 7:

@@ -148,7 +148,20 @@ def _panel(thin: pa.Table, state: str) -> Chart:
 
 
 def trend(result: pa.Table, columns: tuple[str, ...]) -> Interval:
-    """Return the trend of a sum of columns in tasks per day, with values up to a day apart taken as alike."""
+    """Return the trend of a sum of columns in tasks per day, with values up to a day apart taken as alike.
+
+    Parameters
+    ----------
+    result
+        A result of this question.
+    columns
+        Columns that are added up.
+
+    Raises
+    ------
+    NotApplicable
+        Where the trace is shorter than two days.
+    """
     days = result["time"].to_numpy() / DAY
     # The first steps hold what was there before the trace began, all at once.
     inside = result["time"].to_numpy() >= 3 * WINDOW

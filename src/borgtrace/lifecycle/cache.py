@@ -59,7 +59,22 @@ class Cache:
         return replace(self, digest=digest)
 
     def keep(self, source: ir.Table, derived: Derived, dialect: Dialect) -> ir.Table:
-        """Compute a derived table from `source` unless it is kept already, and return it as read back."""
+        """Compute a derived table from `source` unless it is kept already, and return it as read back.
+
+        Parameters
+        ----------
+        source
+            The table it is derived from, on the engine that computes.
+        derived
+            What is computed.
+        dialect
+            Trace format of the rows.
+
+        Returns
+        -------
+        ir.Table
+            The kept table, under a new name on the connection.
+        """
         con = ibis.get_backend(source)
         table = derived.table
         target = self._target(table.name, con.name)
@@ -90,6 +105,13 @@ def hold(expr: ir.Table, name: str) -> ir.Table:
     """Compute an expression into the engine's memory, for as long as the connection lives.
 
     Ibis's own ``cache()`` drops its tables from finalizers, which fail noisily when the interpreter ends.
+
+    Parameters
+    ----------
+    expr
+        A relational expression.
+    name
+        Name of the table or view on the connection; one of the same name is replaced.
     """
     con = ibis.get_backend(expr)
     if con.name == "pyspark":

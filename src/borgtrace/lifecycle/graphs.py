@@ -81,6 +81,13 @@ GRAPHS: dict[str, Graph] = {graph.name: graph for graph in (DOCUMENT_2011, BORG_
 def is_legal(graph: Graph, before: str | None, after: str) -> bool:
     """Whether `after` may directly follow `before` (None: be the first event) in a life cycle.
 
+    Parameters
+    ----------
+    graph
+        A published life cycle.
+    before, after
+        Types of neighboring events; `before` is None for the first event of a life.
+
     Examples
     --------
     >>> is_legal(DOCUMENT_2011, "SUBMIT", "EVICT"), is_legal(ZHU, "SUBMIT", "EVICT")

@@ -20,6 +20,18 @@ PIECE = 4_000_000
 def pieces(events: ir.Table, size: int = PIECE) -> list[ir.Table]:
     """Cut events into ranges of ``collection_id`` of at least `size` events each, but for the last.
 
+    Parameters
+    ----------
+    events
+        Events with ``collection_id``, on an engine.
+    size
+        Least number of events of a piece.
+
+    Returns
+    -------
+    list
+        One expression per piece; `events` itself where one piece holds all.
+
     Examples
     --------
     >>> import ibis

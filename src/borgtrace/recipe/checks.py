@@ -18,6 +18,18 @@ def conform(answer: pa.Table, declared: Table) -> pa.Table:
 
     Integers may change width and floats may become narrower; nothing else is converted.
 
+    Parameters
+    ----------
+    answer
+        What `compute` returned.
+    declared
+        The declaration of the result.
+
+    Returns
+    -------
+    pa.Table
+        Columns in the declared order, one chunk each; rows sorted by the key.
+
     Raises
     ------
     SchemaError
@@ -37,6 +49,13 @@ def conform(answer: pa.Table, declared: Table) -> pa.Table:
 
 def table_of(rows: Sequence[Mapping[str, Any]], declared: Table) -> pa.Table:
     """Turn rows into a table with the declared types.
+
+    Parameters
+    ----------
+    rows
+        Rows as mappings, each with all columns.
+    declared
+        The declaration of the result.
 
     Raises
     ------

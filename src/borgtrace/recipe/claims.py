@@ -107,5 +107,13 @@ class Claim:
 
 
 def from_source(source: str, *claims: Claim) -> tuple[Claim, ...]:
-    """Return claims, with the source of those that name none."""
+    """Return claims, with the source of those that name none.
+
+    Parameters
+    ----------
+    source
+        Paper and section.
+    claims
+        Claims, of which some may name a source of their own.
+    """
     return tuple(claim if claim.source else replace(claim, source=source) for claim in claims)

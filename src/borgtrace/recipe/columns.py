@@ -8,6 +8,17 @@ from borgtrace.schema.types import Column, Table
 def declare(name: str, grain: str, key: tuple[str, ...], *columns: Column) -> Table:
     """Declare the result of a recipe: one row per `grain`, identified by `key`.
 
+    Parameters
+    ----------
+    name
+        Name of the question.
+    grain
+        What a row stands for, after "one row per".
+    key
+        Columns that identify a row, in the order of sorting.
+    columns
+        Columns, the key among them.
+
     Examples
     --------
     >>> declare("sizes", "number of tasks", ("n_tasks",), count("n_tasks", "Tasks of a job.")).names
@@ -32,12 +43,34 @@ def count(name: str, doc: str) -> Column:
 
 
 def whole(name: str, unit: str, doc: str) -> Column:
-    """A whole number with a unit: hours, days, percent."""
+    """A whole number with a unit: hours, days, percent.
+
+    Parameters
+    ----------
+    name
+        Name of the column.
+    unit
+        ``"h"``, ``"d"``, ``"us"``, ``"%"`` …; axes name it.
+    doc
+        A sentence; its first clause titles the axis.
+    """
     return Column(name, "int64", unit, doc, nullable=False)
 
 
 def number(name: str, unit: str, doc: str, *, nullable: bool = False) -> Column:
-    """A number with a unit."""
+    """A number with a unit.
+
+    Parameters
+    ----------
+    name
+        Name of the column.
+    unit
+        ``"s"``, ``"fraction"``, ``"1/h"``, ``"1"`` for a pure number.
+    doc
+        A sentence; its first clause titles the axis.
+    nullable
+        Whether a row may have none; the doc says when.
+    """
     return Column(name, "float64", unit, doc, nullable=nullable)
 
 

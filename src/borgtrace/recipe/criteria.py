@@ -32,6 +32,17 @@ class Criterion:
 def near(value: float, within: float = 0.0, *, relative: float = 0.0, published: str | None = None) -> Criterion:
     """Accept what lies within an absolute distance of `value`, or within a `relative` one.
 
+    Parameters
+    ----------
+    value
+        The number, also what is printed as published.
+    within
+        Largest distance, in the unit of the value.
+    relative
+        Largest distance as a share of the value; replaces `within`.
+    published
+        What to print instead of the number.
+
     Examples
     --------
     >>> near(0.4, 0.05).test(0.45), near(1000, relative=0.02).test(1021)
@@ -43,7 +54,15 @@ def near(value: float, within: float = 0.0, *, relative: float = 0.0, published:
 
 
 def between(low: float, high: float, published: str | float) -> Criterion:
-    """Accept `low` … `high`, both included."""
+    """Accept `low` … `high`, both included.
+
+    Parameters
+    ----------
+    low, high
+        Ends of the range.
+    published
+        What was published, which the range surrounds.
+    """
     return Criterion(published, f"{low:g} … {high:g}", lambda v: low <= v <= high)
 
 
@@ -73,7 +92,15 @@ def equals(value: Any, published: str | None = None) -> Criterion:
 
 
 def any_of(*criteria: Criterion, published: str) -> Criterion:
-    """Accept what one of several accepts, e.g. the number of either trace."""
+    """Accept what one of several accepts, e.g. the number of either trace.
+
+    Parameters
+    ----------
+    criteria
+        Criteria of which one has to be met.
+    published
+        What to print as published.
+    """
     words = " or ".join(f"{c.published} {c.tolerance}" for c in criteria)
     return Criterion(published, words, lambda v: any(c.test(v) for c in criteria))
 

@@ -86,6 +86,23 @@ class Recipe(Question):
         The expressions are unbound: compile them for any engine, e.g. with
         ``borgtrace.engine.bigquery.compile_sql``.  A stage that bears the name of a derived table
         (``instance_attempts`` …) defines the table that the stages after it read.
+
+        Parameters
+        ----------
+        generation
+            Trace format the expressions are made for: tiers, order of equal times, what is published.
+        params
+            Parameters of the question.
+
+        Returns
+        -------
+        dict
+            Expressions by name of the stage, in an order in which they can run.
+
+        Raises
+        ------
+        UsageError
+            For a parameter the question does not have.
         """
         tables = PlannedTables(generation)
         try:

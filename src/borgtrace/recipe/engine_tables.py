@@ -167,7 +167,15 @@ class EngineTables(Tables):
         return made
 
     def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
-        """Say what a result comes from."""
+        """Say what a result comes from.
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the question, as they were used.
+        seconds
+            How long the answer took.
+        """
         return Provenance(
             store=self.name,
             digest=self.digest,

@@ -88,11 +88,29 @@ class Question:
         return tables
 
     def run(self, store: Any, engine: str | None = None, **params: Any) -> Any:
-        """Return the :class:`~borgtrace.recipe.Result` on a subject, or on a store from which it is made."""
+        """Return the :class:`~borgtrace.recipe.Result` on a subject, or on a store from which it is made.
+
+        Parameters
+        ----------
+        store
+            A store, a path to one, or the subject itself.
+        engine
+            ``"duckdb"`` (default), ``"local[n]"`` or ``"spark://host:port"``.
+        params
+            Parameters of the question.
+        """
         raise NotImplementedError
 
     def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, Any]:
-        """Return the relational stages over the canonical tables, computing nothing."""
+        """Return the relational stages over the canonical tables, computing nothing.
+
+        Parameters
+        ----------
+        generation
+            Trace format the expressions are made for.
+        params
+            Parameters of the question.
+        """
         raise NotImplementedError
 
     def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,7 +130,15 @@ class Question:
 
 
 def with_subjects(questions: Iterable[Question], tables: Any) -> Iterator[tuple[Question, Any]]:
-    """Pair each question with what it is asked of; questions of one kind get the same subject and what it keeps."""
+    """Pair each question with what it is asked of; questions of one kind get the same subject and what it keeps.
+
+    Parameters
+    ----------
+    questions
+        Questions of any kind.
+    tables
+        Tables of the store, from which subjects are made.
+    """
     made: dict[type[Question], Any] = {}
     for question in questions:
         kind = type(question)

@@ -69,20 +69,54 @@ class Tables(ABC):
 
     @abstractmethod
     def fetch(self, expr: ir.Table, stage: str | None = None) -> pa.Table:
-        """Run a relational stage, called `stage` in a plan, and return its rows as an Arrow table."""
+        """Run a relational stage, called `stage` in a plan, and return its rows as an Arrow table.
+
+        Parameters
+        ----------
+        expr
+            A relational expression over these tables.
+        stage
+            Name of the stage; numbered where None.
+        """
 
     def has(self, name: str) -> bool:
         """Whether a table has any row."""
         return self.n_rows(name) > 0
 
     def require(self, *names: str) -> None:
-        """Raise :class:`NotApplicable` where one of the tables has no rows."""
+        """Raise :class:`NotApplicable` where one of the tables has no rows.
+
+        Parameters
+        ----------
+        names
+            Names of tables.
+
+        Raises
+        ------
+        NotApplicable
+            Where one of them has no rows.
+        """
         for name in names:
             if not self.has(name):
                 raise NotApplicable(f"the store holds no rows of {name}")
 
     def require_published(self, what: str, *, column: str = "", event: str = "") -> None:
-        """Raise :class:`NotApplicable` where the trace format publishes no such column, or no such type of event."""
+        """Raise :class:`NotApplicable` where the trace format publishes no such column, or no such type of event.
+
+        Parameters
+        ----------
+        what
+            What is missing, for the reason.
+        column
+            Column that the trace format must fill; or
+        event
+            type of event that it must know.
+
+        Raises
+        ------
+        NotApplicable
+            Where it does not.
+        """
         known = self.dialect.publishes(column) if column else event in self.dialect.codes["event_type"].values()
         if not known:
             raise NotApplicable(f"{self.dialect.trace} does not publish {what}")

@@ -96,6 +96,15 @@ def log_axis(name: str, title: str | None = AUTO, *, least: float | None = 0.0, 
     """Return a logarithmic axis with a line at 1, 2 and 5 of each decade from `least` on (None: Vega's own).
 
     A scale that shows 0 is asked for by ``type="symlog"``.
+
+    Parameters
+    ----------
+    name, title
+        See :class:`Channel`.
+    least
+        Smallest labelled value, in units of the field; None leaves the ticks to Vega.
+    scale
+        Vega-Lite's scale, as it is: ``type="symlog"``, ``constant=0.001``.
     """
     ticks = None if least is None else {"values": [0, *(t for t in _DECADES if t >= least)], "format": ",~r"}
     return axis(name, title, scale={"type": "log", **scale}, axis=ticks)
@@ -107,7 +116,15 @@ def count_axis(name: str, title: str | None = AUTO) -> Channel:
 
 
 def duration_axis(name: str, title: str | None = AUTO, **scale: Any) -> Channel:
-    """Return a logarithmic axis of seconds that shows 0, labelled in seconds, minutes, hours and days."""
+    """Return a logarithmic axis of seconds that shows 0, labelled in seconds, minutes, hours and days.
+
+    Parameters
+    ----------
+    name, title
+        See :class:`Channel`; the field is in seconds.
+    scale
+        Vega-Lite's scale, as it is.
+    """
     labels = {"values": _DURATIONS, "labelExpr": _DURATION_LABEL}
     return axis(name, title, scale={"type": "symlog", **scale}, axis=labels)
 
@@ -123,7 +140,15 @@ def hour_axis(name: str = "hour", title: str = "hour of the trace") -> Channel:
 
 
 def palette(name: str, colours: Mapping[str, str], title: str | None = AUTO) -> Channel:
-    """Return a colour channel with a fixed colour per name; the legend lists the names that occur."""
+    """Return a colour channel with a fixed colour per name; the legend lists the names that occur.
+
+    Parameters
+    ----------
+    name, title
+        See :class:`Channel`.
+    colours
+        Colour by name; its order is that of the legend.
+    """
     return Channel(name, title, "N", colours)
 
 
@@ -131,12 +156,27 @@ def series(values: str | Channel | None = None, /, **columns: str) -> Series:
     """Draw several columns as series: ``series("tasks per hour", n_new="new", n_again="resubmitted")``.
 
     `values` is the title of the axis, or its channel (of the field ``value``).
+
+    Parameters
+    ----------
+    values
+        Title of the value axis, or its channel.
+    columns
+        Names of the columns to the labels of their series.
     """
     return Series(columns, values if isinstance(values, Channel) else Channel("value", values))
 
 
 def when(test: str, then: Any, otherwise: Any) -> Any:
-    """Return `then` where a Vega expression over ``datum`` holds, else `otherwise` (constants)."""
+    """Return `then` where a Vega expression over ``datum`` holds, else `otherwise` (constants).
+
+    Parameters
+    ----------
+    test
+        Vega expression over ``datum``, the row.
+    then, otherwise
+        Values of the channel: a colour, an opacity.
+    """
     import altair as alt
 
     return alt.condition(test, alt.value(then), alt.value(otherwise))

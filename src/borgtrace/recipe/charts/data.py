@@ -14,6 +14,13 @@ Rows = list[dict[str, Any]]
 def added(table: pa.Table, **columns: Callable[[dict[str, Any]], Any]) -> Rows:
     """Return the rows of a table with computed columns.
 
+    Parameters
+    ----------
+    table
+        A result.
+    columns
+        Names of new columns to functions of a row.
+
     Examples
     --------
     >>> added(pa.table({"n": [1], "of": [4]}), share=lambda row: row["n"] / row["of"])
@@ -24,6 +31,15 @@ def added(table: pa.Table, **columns: Callable[[dict[str, Any]], Any]) -> Rows:
 
 def melted(rows: Rows, columns: Mapping[str, str], value: str = "value") -> Rows:
     """Turn columns into rows (``series``, `value`); `columns` maps names to labels, NULLs are left out.
+
+    Parameters
+    ----------
+    rows
+        Rows of a chart.
+    columns
+        Columns that become rows, with the labels of their series.
+    value
+        Name of the column that takes the values.
 
     Examples
     --------
@@ -40,6 +56,15 @@ def melted(rows: Rows, columns: Mapping[str, str], value: str = "value") -> Rows
 
 def thinned(table: pa.Table, columns: Sequence[str], points: int = 1200) -> pa.Table:
     """Keep about `points` rows of a curve: of each part the ends, and the extremes of `columns`.
+
+    Parameters
+    ----------
+    table
+        A curve, in the order in which it is drawn.
+    columns
+        Columns whose extremes must stay visible.
+    points
+        How many rows may be left, about.
 
     Examples
     --------

@@ -102,6 +102,17 @@ class Plot:
         """Repeat the plot for each value of a field: in rows, in columns, or wrapped after `columns`.
 
         `independent` names the channels whose scale is the panel's own; `header` is Vega-Lite's.
+
+        Parameters
+        ----------
+        row, column, wrap
+            Field whose values make the rows, the columns, or panels in reading order; `wrap` excludes the others.
+        columns
+            Panels side by side, for `wrap`.
+        independent
+            Channels whose scale is each panel's own; else all panels share it.
+        header
+            Vega-Lite's header, as it is.
         """
         import altair as alt
 
@@ -117,7 +128,15 @@ class Plot:
         return self
 
     def draw(self, title: str = "", *, width: int = WIDTH, height: int | None = HEIGHT) -> Chart:
-        """Return the Altair chart; `height` None leaves it to the number of names on the y axis."""
+        """Return the Altair chart; `height` None leaves it to the number of names on the y axis.
+
+        Parameters
+        ----------
+        title
+            Heading of the chart; none where empty.
+        width, height
+            Size of a panel in pixels.
+        """
         import altair as alt
 
         # Without a height Vega-Lite gives every name its own step.
@@ -203,7 +222,15 @@ class Plot:
 
 
 def beside(title: str, *panels: Chart) -> Chart:
-    """Put drawn charts side by side under one title."""
+    """Put drawn charts side by side under one title.
+
+    Parameters
+    ----------
+    title
+        Heading over all; none where empty.
+    panels
+        Charts as :meth:`Plot.draw` returns them.
+    """
     import altair as alt
 
     return alt.hconcat(*panels).properties(**({"title": title} if title else {}))
@@ -211,6 +238,13 @@ def beside(title: str, *panels: Chart) -> Chart:
 
 def axis_title(column: Column, *, with_unit: bool = True) -> str:
     """Return the first clause of a column's doc with its unit.
+
+    Parameters
+    ----------
+    column
+        A declared column; its doc begins with what the axis is called.
+    with_unit
+        Whether to name the unit, where it is one that a reader needs.
 
     Examples
     --------
