@@ -109,7 +109,23 @@ def answer(
     png: bool,
     as_json: bool,
 ) -> None:
-    """Run the questions; write files under `out`; print tables or claims."""
+    """Run the questions; write files under `out`; print tables or claims.
+
+    Parameters
+    ----------
+    chosen
+        Questions, in the order of the answers.
+    tables
+        What they are asked of: tables of a store, or a study.
+    parameters
+        Values that were set; each question takes its own.
+    out
+        Folder for files; None prints only.
+    png
+        Whether charts are written as PNG, too.
+    as_json
+        Print one JSON object a line.
+    """
     results = []
     for result in _run(chosen, tables, parameters):
         results.append(result)

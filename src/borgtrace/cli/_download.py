@@ -90,7 +90,7 @@ class Download:
         )
         outcomes: list[Outcome] = []
         with Ledger.open(plan.folder) as ledger, self._bar():
-            # Files of an earlier run that was stopped between fetching and staging.
+            # Files fetched before: by a run without a store, or by one that was stopped before it staged them.
             self._stage(self._already_here(), ledger)
             arriving = fetch_files(self.session, plan, jobs=self.jobs, ledger=ledger)
             try:

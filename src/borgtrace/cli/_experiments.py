@@ -36,6 +36,15 @@ def study_of(
 ) -> Study:
     """Open the one source of tasks that was given.
 
+    Parameters
+    ----------
+    store, pool, synthetic
+        A store, a file of tasks, or a number of synthetic ones; exactly one is given.
+    tasks, seed
+        Size of the sample and its seed.
+    percentiles
+        Draw seconds from the percentiles of each window (2019).
+
     Raises
     ------
     UsageError
@@ -97,7 +106,19 @@ def target_of(slo: float) -> float:
 def run(
     study: Study, names: Sequence[str], given: Mapping[str, Any], *, out: Path | None, png: bool, as_json: bool
 ) -> None:
-    """Run experiments, all by default, the advice last; print it on stderr."""
+    """Run experiments, all by default, the advice last; print it on stderr.
+
+    Parameters
+    ----------
+    study
+        Where the tasks come from.
+    names
+        Experiments; all where empty.
+    given
+        Options; None where one was not given.
+    out, png, as_json
+        As for :func:`borgtrace.cli._answers.answer`.
+    """
     # What was not given is left to each experiment's own default.
     parameters = {name: value for name, value in given.items() if value is not None}
     Options(**parameters)  # refuses values outside their range before anything runs
@@ -106,8 +127,7 @@ def run(
         if name not in known:
             raise UsageError("--experiment", "unknown name", expected="one of " + ", ".join(known), got=name)
     chosen = [known[name] for name in dict.fromkeys(names or known)]
-    # All cells first, in one pass over the instances: experiments share them, and their answers find the outcomes
-    # kept.
+    # All cells first, in one pass over the instances: experiments share them and find the outcomes kept.
     run_cells(study, chosen, parameters)
     _answers.answer(chosen, study, parameters, out=out, png=png, as_json=as_json)
     if ADVICE in chosen:

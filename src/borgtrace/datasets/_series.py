@@ -29,6 +29,17 @@ def gather(column: Column, first: Index, offsets: Index, series: Series) -> floa
 
     Traces lie anywhere in a column larger than the caches, so the first values of those to come are read
     ahead; the sum of what was read ahead is returned lest the compiler drop the reading.
+
+    Parameters
+    ----------
+    column
+        A column of the store, shape (rows,).
+    first
+        Row at which each trace begins, shape (n,).
+    offsets
+        CSR offsets into `series`, shape (n + 1,).
+    series
+        Output, float32, shape (offsets[n],).
     """
     ahead = 0.0
     for i in range(first.size):
@@ -56,6 +67,17 @@ def grid_spans(start: Column, first: Index, windows: Index, period: int, slot: I
     """Find the first slot of each trace on a grid of `period` seconds, and how many slots it spans.
 
     Windows that start before or after the trace (0, 2³²−1) have no place; a trace of only such has 0 slots.
+
+    Parameters
+    ----------
+    start
+        Start of all windows of the store, s, uint32.
+    first, windows
+        First row and number of windows of each trace, shape (n,).
+    period
+        Length of a slot, s.
+    slot, slots
+        Output, shape (n,): the first slot of each trace, and how many.
     """
     for i in range(first.size):
         low, high = np.int64(-1), np.int64(-1)
@@ -83,6 +105,21 @@ def gather_grid(
     """Fill `series` slot by slot: the mean of the windows that start there, by their length.
 
     A slot in which no window with a value starts is NaN; windows of no length count as one second.
+
+    Parameters
+    ----------
+    column, start, duration
+        Columns of the store, shape (rows,): values, and start and length of windows in s.
+    first, windows
+        First row and number of windows of each trace, shape (n,).
+    period
+        Length of a slot, s.
+    slot
+        First slot of each trace, shape (n,).
+    offsets
+        CSR offsets into `series` in slots, shape (n + 1,).
+    series
+        Output, float32, shape (offsets[n],).
     """
     for i in range(first.size):
         size = offsets[i + 1] - offsets[i]
@@ -142,6 +179,15 @@ def scale(series: Series, offset: float, divisor: float, mask: NDArray[np.uint8]
     """Replace each value by (value − offset) ÷ divisor; `mask` becomes 1 where there is one, else 0.
 
     The arithmetic is float64, the result float32.
+
+    Parameters
+    ----------
+    series
+        float32, shape (points,); changed.
+    offset, divisor
+        The parameters.
+    mask
+        Output, shape (points,).
     """
     for i in range(series.size):
         value = series[i]

@@ -73,7 +73,17 @@ def check_size(option: str, size: int) -> None:
 
 
 def ahead(function: Callable[[Item], Result], items: Sequence[Item], threads: int) -> Iterator[Result]:
-    """Yield the results of a function, in order, the next ones being worked on meanwhile."""
+    """Yield the results of a function, in order, the next ones being worked on meanwhile.
+
+    Parameters
+    ----------
+    function
+        What to do with each item.
+    items
+        In the order of the results.
+    threads
+        How many work at a time; below 1 the caller's own works.
+    """
     if threads < 1:
         yield from map(function, items)
         return
@@ -94,6 +104,19 @@ def batches_of(
     """Sort traces by length, cut them into batches, and return those in random order.
 
     All batches are views of arrays that are filled in one go.
+
+    Parameters
+    ----------
+    traces
+        What to cut, as read from one file.
+    size
+        Traces in a batch; the last may be smaller.
+    rng
+        Shuffles traces of one length, and the batches; None keeps the order of lengths.
+    fill
+        What stands where nothing was measured.
+    features
+        Values of a point.
     """
     n = len(traces)
     if not n:

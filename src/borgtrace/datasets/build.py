@@ -73,7 +73,17 @@ class BuildResult:
 
     @classmethod
     def of(cls, path: Path, is_new: bool, about: Metadata) -> BuildResult:
-        """Return the result for a dataset of this metadata."""
+        """Return the result for a dataset of this metadata.
+
+        Parameters
+        ----------
+        path
+            The dataset's folder.
+        is_new
+            Whether it was built now.
+        about
+            Its metadata.
+        """
         return cls(path, is_new, about.counts, about.n_matched, about.leakage, about.scalings)
 
 

@@ -96,7 +96,23 @@ def describe(
     leakage: Leakage,
     n_matched: int,
 ) -> Metadata:
-    """Put together what is written; nothing in it depends on place or time."""
+    """Put together what is written; nothing in it depends on place or time.
+
+    Parameters
+    ----------
+    store, options
+        What the dataset was made from, and how.
+    names
+        What each trace has.
+    scalings
+        How each series was scaled.
+    files
+        Files of each set.
+    leakage
+        What the sets share.
+    n_matched
+        Traces that fit the selection.
+    """
     manifest = store.manifest
     return Metadata(
         {

@@ -72,8 +72,7 @@ class TraceDataset(IterableDataset[Item]):
         order = list(range(len(paths)))
         if self.seed is not None:
             order = np.random.default_rng([self.seed, self.epoch]).permutation(len(paths)).tolist()
-        # Files are ordered alike in all workers, else two would read the same one; what is shuffled inside of them
-        # differs.
+        # Files are ordered alike in all workers, else two would read the same one; what is shuffled inside differs.
         rng = None if self.seed is None else np.random.default_rng([self.seed, self.epoch, worker])
         for arrays in self._buffers([paths[k] for k in order], worker, workers):
             for batch in batches_of(buffered(arrays), self.batch_size, rng, self.fill, self.traces.width):
@@ -98,7 +97,6 @@ class TraceDataset(IterableDataset[Item]):
 
 
 def _item(batch: Batch) -> Item:
-    # Columns of the identity are views with gaps; PyTorch would copy them later, batch after batch.
     return {
         name: torch.from_numpy(np.ascontiguousarray(getattr(batch, name)))
         for name in ("data", "mask", "lengths", "collection_id", "instance_index", "first_time", "numbers", "codes")

@@ -51,9 +51,18 @@ class Scaling:
 
 
 def scaling_of(feature: str, method: Method, measured: Numbers) -> Scaling:
-    """Build the scaling of a feature from (count, mean, sum of squares, smallest, largest)."""
+    """Build the scaling of a feature from (count, mean, sum of squares, smallest, largest).
+
+    Parameters
+    ----------
+    feature
+        Name of the series.
+    method
+        How it is scaled.
+    measured
+        What was measured on the training set, shape (5,).
+    """
     count, mean, squares, low, high = (float(number) for number in measured[:5])
-    # ddof 1, as the pipeline of 2017 and most libraries have it.
     deviation = math.sqrt(squares / (count - 1)) if count > 1 else 0.0
     offset, divisor = {"standard": (mean, deviation), "minmax": (low, high - low), "none": (0.0, 1.0)}[method]
     if not count:  # nothing was measured: leave the (missing) values as they are

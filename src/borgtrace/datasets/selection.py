@@ -121,6 +121,15 @@ class Selection:
 def check_names(option: str, names: tuple[str, ...], allowed: tuple[str, ...]) -> None:
     """Refuse a name that is not allowed.
 
+    Parameters
+    ----------
+    option
+        For the message.
+    names
+        What was given.
+    allowed
+        What may be given.
+
     Raises
     ------
     UsageError

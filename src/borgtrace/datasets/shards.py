@@ -52,6 +52,15 @@ def shard_numbers(prefixes: NDArray[np.uint32], shards: int) -> NDArray[np.uint1
 def shard_name(number: int, shards: int, suffix: str, *, is_original: bool = False) -> str:
     """Return the name of a file.
 
+    Parameters
+    ----------
+    number, shards
+        Which file of how many.
+    suffix
+        Ending of the format's files.
+    is_original
+        Two hex digits, as in 2017.
+
     Examples
     --------
     >>> shard_name(12, 256, ".tfrecord"), shard_name(12, 256, ".tfrecord", is_original=True)

@@ -93,6 +93,15 @@ class Bucket:
 def bucket(generation: str, cell: str = "", raw_format: str | None = None) -> Bucket:
     """Return the bucket of a trace and cell, or say what is wrong with the request.
 
+    Parameters
+    ----------
+    generation
+        ``"2011"`` or ``"2019"``.
+    cell
+        A letter from a to h where the trace has cells; else empty.
+    raw_format
+        ``"json"`` or ``"parquet"`` where there is a choice; None: the first that is published.
+
     Raises
     ------
     UsageError

@@ -204,7 +204,19 @@ class _Finder:
 
 
 def is_here(file: RemoteFile, folder: Path, ledger: Ledger, store: Path | None) -> bool:
-    """Return whether a file was verified and not touched since, or staged by ``store`` and deleted."""
+    """Return whether a file was verified and not touched since, or staged by ``store`` and deleted.
+
+    Parameters
+    ----------
+    file
+        What the server offers.
+    folder
+        Where the bucket's files are kept.
+    ledger
+        What is known of that folder.
+    store
+        The store that staged files count for; None counts none.
+    """
     entry, path = ledger.entries.get(file.path), folder / file.path
     # What the server offers now decides: a file of an older version counts as not here.
     if entry is None or entry.state == "started" or entry.version.differs(file.version):

@@ -66,7 +66,17 @@ class Backoff:
     longest_retry_after: float = 600.0
 
     def delay(self, key: str, failures: int, retry_after: float | None = None) -> float:
-        """Return the seconds to wait after the given number of failures in a row (≥ 1)."""
+        """Return the seconds to wait after the given number of failures in a row (≥ 1).
+
+        Parameters
+        ----------
+        key
+            Name of what is fetched: another name, other jitter.
+        failures
+            Failures in a row, at least 1.
+        retry_after
+            What the server asked for, s.
+        """
         # Drawn by name and number, not from a shared generator: threads do not change one another's waits.
         ceiling = min(self.cap, self.base * 2.0 ** (failures - 1))
         jitter = random.Random(f"{self.seed}/{key}/{failures}").uniform(ceiling / 2, ceiling)

@@ -35,8 +35,7 @@ class Transfer:
         self._session, self._file, self._ledger = session, file, ledger
         self._target = folder / file.path
         self._partial = folder / (file.path + INCOMPLETE)
-        # The published list holds for whatever version the server sends; its own headers only for the one they came
-        # with.
+        # The published list holds for any version that comes; headers of an answer only for their own.
         self._listed = {k: v for k, v in file.version.digests.items() if k == "sha256"}
         self._version = file.version
         self._said = {file.version.size}

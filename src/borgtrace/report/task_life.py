@@ -47,6 +47,13 @@ class Life:
 def read_life(store: Store, collection_id: int, instance_index: int) -> Life:
     """Read all that a store knows of one task.
 
+    Parameters
+    ----------
+    store
+        An open store.
+    collection_id, instance_index
+        The task.
+
     Raises
     ------
     UsageError

@@ -69,7 +69,17 @@ def write(store: Store, collection_id: int, instance_index: int, path: str | Pat
 
 
 def task_html(manifest: Manifest, store_name: str, life: Life) -> str:
-    """Return the page of one task."""
+    """Return the page of one task.
+
+    Parameters
+    ----------
+    manifest
+        Of the store.
+    store_name
+        Name of the store, as commands on the page call it.
+    life
+        What is known of the task.
+    """
     name = f"Task {life.collection_id}:{life.instance_index}"
     drawn = chart(life)
     events, usage = (

@@ -47,7 +47,17 @@ class ShownTable:
 
 
 def shown_table(table: pa.Table, declared: Table, limit: int = SHOWN_ROWS) -> ShownTable:
-    """Write the first `limit` rows of a result."""
+    """Write the first `limit` rows of a result.
+
+    Parameters
+    ----------
+    table
+        The result.
+    declared
+        Its columns, with units and docs.
+    limit
+        Rows to write.
+    """
     columns = declared.columns
     rows = (tuple(cell(row[column.name], column) for column in columns) for row in table.slice(0, limit).to_pylist())
     return ShownTable(tuple(map(_heading, columns)), tuple(rows), table.num_rows)
@@ -101,6 +111,15 @@ def _heading(column: Column) -> Heading:
 
 def instant(time: int, manifest: Manifest, form: str) -> str:
     """Write a trace time as the cell's wall clock, in the form of ``strftime``.
+
+    Parameters
+    ----------
+    time
+        µs of the trace; its sentinels become words.
+    manifest
+        Of the store: trace format and cell give the time zone.
+    form
+        As for ``strftime``.
 
     Examples
     --------

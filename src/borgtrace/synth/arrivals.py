@@ -38,8 +38,7 @@ class Arrivals:
 
     def __init__(self, profile: Profile, machines: int, hours: float, seed: int, rng: random.Random) -> None:
         self.profile, self.machines, self.random = profile, machines, rng
-        # The tail below has no finite mean: cut at a size that grows with the cell (the largest real job has 90,050
-        # tasks).
+        # The tail below has no finite mean: cut at a size that grows with the cell (the largest real job: 90,050).
         self.largest = max(10, 10 * machines)
         self._tiers = Stratified(rng)
         # Mean 1, deviation .29: with the day and the week about as much as between the real hours (340 of 960 jobs).

@@ -120,8 +120,7 @@ them that are zero."""
 EVERY_CLASS: Final = (*CLASSES, *CLASSES_2019)
 """What a ``kind`` is a row of."""
 
-# Percents in floating point do not add up to exactly 100, and NumPy's `choice` refuses shares that do not add up to
-# 1.
+# Percents in floating point do not add up to exactly 100; NumPy's `choice` insists on a sum of 1.
 SHARES: Final = np.array([c.share for c in CLASSES]) / sum(c.share for c in CLASSES)
 
 

@@ -11,7 +11,17 @@ from borgtrace.synth.machines import MODES, Machines
 
 
 def constrain(job: Job, machines: Machines, rng: random.Random) -> None:
-    """Give a job up to four constraints that, together, at least a quarter of the machines satisfy."""
+    """Give a job up to four constraints that, together, at least a quarter of the machines satisfy.
+
+    Parameters
+    ----------
+    job
+        Gets the constraints, and the machines that they allow.
+    machines
+        With the attributes to choose from.
+    rng
+        Where they are drawn from.
+    """
     allowed = np.ones(len(machines), dtype=bool)
     constraints: list[tuple[int, int, int]] = []
     for attribute in rng.sample(range(len(MODES)), rng.choice((1, 2, 2, 3, 3, 4))):

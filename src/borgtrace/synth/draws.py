@@ -8,7 +8,19 @@ from collections.abc import Sequence
 
 
 def ranked(u: float, head: tuple[float, ...], exponent: float, count: int, shift: float) -> int:
-    """Draw a rank 1 … `count`: the first ranks by their shares, the rest by a power law."""
+    """Draw a rank 1 … `count`: the first ranks by their shares, the rest by a power law.
+
+    Parameters
+    ----------
+    u
+        A number in [0, 1).
+    head
+        Shares of the first ranks.
+    exponent, shift
+        Of the power law of the rest.
+    count
+        The largest rank.
+    """
     for rank, share in enumerate(head, start=1):
         if u < share:
             return rank
@@ -89,7 +101,17 @@ class BalancedStrata:
         self._masses = [0.0] * parts
 
     def place(self, u: float, mass: float, below: float = 1.0) -> float:
-        """Return the place `u` of the lightest part that begins below a limit, and add a mass to it."""
+        """Return the place `u` of the lightest part that begins below a limit, and add a mass to it.
+
+        Parameters
+        ----------
+        u
+            Where in its part, from 0 to 1.
+        mass
+            What to add to the part.
+        below
+            Parts that begin at or above it, as a share of all, are not chosen.
+        """
         parts = len(self._masses)
         # The first of equally light parts, so that the result depends on masses and order alone.
         lightest = min(range(max(1, math.ceil(below * parts))), key=self._masses.__getitem__)

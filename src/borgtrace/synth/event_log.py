@@ -56,8 +56,7 @@ class EventLog:
         done, last = self._segment, len(self.bounds) - 1
         done.attributes += attributes
         done.is_last = done.end == self.bounds[-1]
-        # A run that goes on is handed over with every part that it touches; whoever cuts windows stops at the part's
-        # end.
+        # A run that goes on is handed over with every part that it touches, and cut at the part's end by the reader.
         done.executions += [Execution(t, t.machine, t.start, AFTER_TRACE, AFTER_TRACE) for t in self._running.values()]
         number = done.number + 1
         # After the last part there is no next limit; that empty segment is never handed over.

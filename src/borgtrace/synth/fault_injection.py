@@ -92,8 +92,7 @@ class FaultInjector:
             begin = start + int(self.rng.random() * (end - start) * 0.5)
             self._ghost(begin, begin + int(self.rng.random() * (end - begin)))
         if self.rates.reuses_id and end - start > 400 * SECOND:
-            # Where the real one is (33,912 s with the offset), or in the middle of a trace that is too short for
-            # that.
+            # Where the real one is (33,912 s with the offset), or in the middle of a trace too short for that.
             begin = min(TRACE_START + 33_312 * SECOND, start + (end - start - 360 * SECOND) // 2)
             self._reuse(begin)
         self._extra.sort(key=lambda item: item[0])
@@ -153,8 +152,7 @@ class FaultInjector:
     def _forget_requests(self, segment: TraceSegment) -> None:
         rows = [i for i, e in enumerate(segment.instances) if e.time == 0 and e.type == "SUBMIT"]
         count = max(1, round(self.rates.no_requests * len(rows)))
-        # Tasks, not rows: the SCHEDULE at time 0 of such a task has no requests either (291 rows of part 0, all
-        # without).
+        # Tasks, not rows: the SCHEDULE at time 0 of such a task has no requests either (291 rows of part 0).
         chosen = {segment.instances[rows[i]].task for i in self._choose(len(rows), count)}
         for i, event in enumerate(segment.instances):
             if event.time == 0 and event.task in chosen:

@@ -43,8 +43,7 @@ class JobLifecycle:
 
     def release(self, job: Job) -> None:
         """Let a job out of the batch queue."""
-        # A release is planned when the job is held; until then its parent may have killed it, or another release
-        # come.
+        # Planned when the job was held; since then its parent may have killed it, or another release have come.
         if job.is_cancelled or not job.is_held:
             return
         job.is_held = False

@@ -137,7 +137,17 @@ def draw_machines(profile: Profile, count: int, seed: int) -> Machines:
 
 
 def machine_events(count: int, end: int, seed: int) -> list[MachineEvent]:
-    """Return ADDs at time 0 and the churn until `end` (µs): REMOVE, ADD and UPDATE, in time order."""
+    """Return ADDs at time 0 and the churn until `end` (µs): REMOVE, ADD and UPDATE, in time order.
+
+    Parameters
+    ----------
+    count
+        Number of machines.
+    end
+        End of the trace, µs.
+    seed
+        Decides which machines go, when and for how long.
+    """
     events = [MachineEvent(0, machine, "ADD") for machine in range(count)]
     hours = (end - TRACE_START) / SECOND / 3600.0
     # One even stream for all machines: downtimes reach from seconds to 12 days, and a small cell sees few of them.
@@ -176,7 +186,17 @@ def attribute_name(number: int) -> str:
 
 
 def attribute_events(machines: Machines, end: int, seed: int) -> list[AttributeEvent]:
-    """Return all attributes at time 0 and the changes until `end` (µs), in time order."""
+    """Return all attributes at time 0 and the changes until `end` (µs), in time order.
+
+    Parameters
+    ----------
+    machines
+        The machines, with the values that constraints may name.
+    end
+        End of the trace, µs.
+    seed
+        Decides what changes, and when.
+    """
     names = [attribute_name(i) for i in range(len(MODES) + FIXED)]
     events = [
         AttributeEvent(0, machine, names[i], str(machines.attributes[machine, i] if i < len(MODES) else 1))

@@ -72,7 +72,19 @@ class UsageFaults(NamedTuple):
 
 
 def traits_of(executions: NDArray[np.void], seed: int, rates: FaultRates, model: CpuModel) -> Traits:
-    """Draw the traits of executions; they depend on seed and task only."""
+    """Draw the traits of executions; they depend on seed and task only.
+
+    Parameters
+    ----------
+    executions
+        Structured array with :data:`~borgtrace.synth.usage_windows.FIELDS`, shape (n,).
+    seed
+        Of the trace.
+    rates
+        Says how many executions have no counters.
+    model
+        Tables of the CPU process.
+    """
     keys = np.empty((len(executions), 2), dtype=np.uint64)
     noises = np.empty((len(executions), 3), dtype=NOISE)
     traits = Traits(keys, noises, np.empty((len(executions), 8)))
@@ -186,7 +198,23 @@ def measure(
 def inject_faults(
     own: np.uint64, rates: UsageFaults, has_counters: bool, start: int, out: Any, faults: NDArray[np.int64]
 ) -> None:
-    """Put faults into a measured window, by the hash `own`, and count them; what is missing becomes −1."""
+    """Put faults into a measured window, by the hash `own`, and count them; what is missing becomes −1.
+
+    Parameters
+    ----------
+    own
+        Hash of the window.
+    rates
+        Rates of the faults.
+    has_counters
+        Whether the execution has CPI and MAI.
+    start
+        Start of the window, s.
+    out
+        What was measured, shape (:data:`WIDTH`,); changed.
+    faults
+        Counts by kind, shape (len(:data:`FAULTS`),); changed.
+    """
     u = unit(own)
     if rates.above_one > 0.0 and unit(mix(own, np.uint64(1))) < rates.above_one:
         faults[1] += 1
@@ -205,7 +233,21 @@ def inject_faults(
 
 @compiled(makes_arrays=False)
 def sample_percentiles(model: CpuModel, own: np.uint64, kind: int, scores: NDArray[np.float64], out: Any) -> None:
-    """Fill in the percentiles of a second in the window, from at most the sample to the maximum, and the rate."""
+    """Fill in the percentiles of a second in the window, from at most the sample to the maximum, and the rate.
+
+    Parameters
+    ----------
+    model
+        Tables of the CPU process.
+    own
+        Hash of the window.
+    kind
+        Class of the task.
+    scores
+        Normal scores of the percentiles, shape (20,).
+    out
+        What was measured, shape (:data:`WIDTH`,); the percentiles and the rate are filled in.
+    """
     wobble = 0.08 * model.normal[mix(own, np.uint64(7)) >> np.uint64(52)]
     # A planted average above 1 must not move the percentiles.
     mean, top = min(out[AVERAGE], 1.0), out[MAXIMUM]

@@ -72,7 +72,19 @@ def _remember(noise: Any, window: int, spectra: NDArray[np.float32], row: int, n
 
 @compiled(inline=True)
 def noise_at(noise: Any, window: int, spectra: NDArray[np.float32], row: int, normal: NDArray[np.float32]) -> float:
-    """Return the value of one noise, always of the same row of :data:`SPECTRA`, in one window."""
+    """Return the value of one noise, always of the same row of :data:`SPECTRA`, in one window.
+
+    Parameters
+    ----------
+    noise
+        Record with :data:`NOISE`; the slow parts that it remembers are renewed.
+    window
+        Number of the window since time 0.
+    spectra, row
+        :data:`SPECTRA`, and which row of it.
+    normal
+        Equally likely standard-normal values, shape (4096,).
+    """
     short = _interval(noise["short"], window, PERIODS[1])
     z = spectra[row, 0] * normal[mix(noise["shortest"], np.uint64(window)) >> np.uint64(52)]
     z += spectra[row, 1] * normal[mix(noise["short"], short) >> np.uint64(52)]

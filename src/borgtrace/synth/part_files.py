@@ -81,7 +81,19 @@ class PartFiles:
                     self._close(file)
 
     def add_usage(self, table: str, number: int, pieces: Mapping[int, CompressedBlock], rows: int) -> None:
-        """Write part `number` of the table of usage."""
+        """Write part `number` of the table of usage.
+
+        Parameters
+        ----------
+        table
+            The raw table.
+        number
+            Number of the part.
+        pieces
+            Compressed text; there is one piece, as a part is one file.
+        rows
+            Rows in it.
+        """
         self.rows[table] += rows
         file = self._open(table, number)
         for piece in pieces.values():

@@ -77,7 +77,19 @@ class ShardFiles:
                 file.write_table(pa.Table.from_pylist(list(map(spelled.record, mine)), schema=file.schema))
 
     def add_usage(self, table: str, number: int, pieces: Mapping[int, CompressedBlock | pa.Table], rows: int) -> None:
-        """Append the usage of a segment to its shards; its `number` does not matter."""
+        """Append the usage of a segment to its shards; its `number` does not matter.
+
+        Parameters
+        ----------
+        table
+            The raw table.
+        number
+            Number of the segment.
+        pieces
+            By number of the shard: compressed text, or rows for Parquet.
+        rows
+            Rows in all of them.
+        """
         self.rows[table] += rows
         for shard, piece in pieces.items():
             file: Any = self._files[table][shard]

@@ -50,7 +50,19 @@ FORMATS: dict[str, Format] = {"tfrecord": tfrecord, "parquet": parquet, "npz": n
 
 
 def read_buffered(name: str, path: Path, names: FeatureNames, *, is_verified: bool = True) -> BufferedTraces:
-    """Read one file of format `name` for batches; valid until the thread reads its next file."""
+    """Read one file of format `name` for batches; valid until the thread reads its next file.
+
+    Parameters
+    ----------
+    name
+        The format.
+    path
+        The file.
+    names
+        What each trace has.
+    is_verified
+        Whether check sums are looked at.
+    """
     if name == "tfrecord":  # records are laid into batches from where they are in the file
         return tfrecord.read_buffered(path, names, is_verified=is_verified)
     # Other formats hold values as arrays already.

@@ -37,6 +37,15 @@ def _agrees(buffer: Buffer, start: int, stop: int) -> bool:
 def find_records(buffer: Buffer, is_verified: bool, starts: Index) -> int:
     """Fill `starts` with where each record begins and the last one ends.
 
+    Parameters
+    ----------
+    buffer
+        A whole file.
+    is_verified
+        Whether check sums are looked at.
+    starts
+        Output, shape (room + 1,).
+
     Returns
     -------
     int
@@ -267,7 +276,19 @@ def read_records(
 
 @compiled(makes_arrays=False)
 def copy_lists(buffer: Buffer, position: Index, offsets: Index, out: Buffer) -> None:
-    """Copy bytes ``position[i]`` … of each record to ``out[offsets[i] : offsets[i + 1]]``."""
+    """Copy bytes ``position[i]`` … of each record to ``out[offsets[i] : offsets[i + 1]]``.
+
+    Parameters
+    ----------
+    buffer
+        A whole file.
+    position
+        Where each list begins, shape (n,).
+    offsets
+        Where each goes, in bytes, shape (n + 1,).
+    out
+        Output, shape (offsets[n],).
+    """
     for i in range(position.size):
         target = out[offsets[i] : offsets[i + 1]]
         source = buffer[position[i] : position[i] + target.size]

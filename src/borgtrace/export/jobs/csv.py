@@ -35,7 +35,17 @@ class CsvFiles:
         return None
 
     def write(self, start: int, batch: pa.RecordBatch, files: Sequence[FileRows]) -> None:
-        """Append the rows of `batch`, whose first is row `start` of the table, to their files."""
+        """Append the rows of `batch`, whose first is row `start` of the table, to their files.
+
+        Parameters
+        ----------
+        start
+            Number of the first row of `batch`.
+        batch
+            Rows of ``instance_usage``.
+        files
+            Files that have rows in it, in their order.
+        """
         sink = pa.BufferOutputStream()
         pa_csv.write_csv(batch, sink, self._options)
         text = sink.getvalue()

@@ -49,6 +49,17 @@ def write_index(store: Store, path: Path, layout: JobsLayout, *, has_header: boo
 
     Users and applications (logical names) are dense numbers by first appearance over the SUBMIT events of
     jobs, in order of job; jobs that were never seen to be submitted come after all others.
+
+    Parameters
+    ----------
+    store
+        Where from.
+    path
+        The file to write.
+    layout
+        Gives the paths.
+    has_header
+        Whether the first line names the columns.
     """
     # The header is written by hand: once, not with every batch.
     options = pa_csv.WriteOptions(include_header=False, quoting_style="none")

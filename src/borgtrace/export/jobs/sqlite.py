@@ -45,7 +45,17 @@ class SqliteFiles:
         self._memory.close()
 
     def write(self, start: int, batch: pa.RecordBatch, files: Sequence[FileRows]) -> None:
-        """Append the rows of `batch`, whose first is row `start` of the table, to their files."""
+        """Append the rows of `batch`, whose first is row `start` of the table, to their files.
+
+        Parameters
+        ----------
+        start
+            Number of the first row of `batch`.
+        batch
+            Rows of ``instance_usage``.
+        files
+            Files that have rows in it, in their order.
+        """
         rows = list(zip(*map(_values, batch.columns), strict=True))
         for file in files:
             low, high = file.within(start, batch.num_rows)
