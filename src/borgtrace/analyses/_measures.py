@@ -100,6 +100,7 @@ def part(column: str, why: str, among: Where | None = None, **where: Any) -> Mea
         everything = total(matching(result, among or {}), column)
         if everything <= 0:
             raise NotApplicable(why)
+        # `where` may narrow a column that `among` already names.
         return total(matching(result, {**(among or {}), **where}), column) / everything
 
     return measure

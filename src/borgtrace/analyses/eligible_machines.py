@@ -43,6 +43,7 @@ def compute(tables: Tables) -> list[Row]:
     """Return the share of eligible machines per day."""
     events, sets = fingerprints(tables)
     tasks = of_jobs(tables.instance_attempts)
+    # Time 0 stays: what was submitted before the trace makes day −1.
     tasks = tasks.filter(tasks.submit_time < AFTER_TRACE)
     dated = tasks.select(*TASK, time="submit_time", day=day_of(tasks.submit_time))
     demands = dated.left_join(events, [*TASK, "time"]).select("day", "fingerprint")

@@ -56,6 +56,7 @@ CLAIMS = from_source(
     Claim(
         "TIR-jobs-mean",
         "mean number of jobs per hour",
+        # A result does not say which trace it is of: either number confirms.
         any_of(near(964, relative=0.02), near(3360, relative=0.02), published="964 in 2011, 3360 in 2019"),
         lambda r: float(np.mean(r["n_jobs"].to_numpy())),
     ),

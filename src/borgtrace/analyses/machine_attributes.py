@@ -30,8 +30,10 @@ def compute(tables: Tables) -> ir.Table:
     rows = tables.machine_attributes
     return rows.group_by("name").aggregate(
         n_machines=rows.machine_id.nunique(),
+        # A deletion has no value: NULL is not counted among the distinct ones.
         n_values=rows.value.nunique(),
         n_changes=rows.count(),
+        # Cast first: BigQuery adds up no truth values.
         n_deletions=rows.is_deleted.cast("int64").sum(),
     )
 

@@ -32,6 +32,7 @@ def compute(tables: Tables) -> ir.Table:
     machines = events.group_by("machine_id").aggregate(
         n_removals=is_removal.cast("int64").sum(),
         removed=events.time.max(where=is_removal),
+        # An UPDATE shows that a machine is there as well as an ADD does.
         present=events.time.max(where=~is_removal),
     )
     # By the later of two times: no machine has two events at one time in 2011.
@@ -58,6 +59,7 @@ CLAIMS = from_source(
     Claim(
         "ME-gone",
         "all but one in fifty of the removed machines come back",
+        # 97 of the 5,141 machines that were ever removed were gone at the end.
         at_most(0.05, published=97 / 5141),
         _never_back,
     ),

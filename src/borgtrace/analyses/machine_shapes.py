@@ -50,6 +50,7 @@ def compute(tables: Tables) -> ir.Table:
     shapes = placed.group_by(list(SHAPE)).aggregate(
         n_at_start=placed.is_at_start.sum(), n_first=placed.is_first.sum(), n_last=placed.is_last.sum()
     )
+    # A shape that a machine had only in between counts nowhere.
     return shapes.filter((shapes.n_at_start + shapes.n_first + shapes.n_last) > 0)
 
 
@@ -68,6 +69,7 @@ def plot(result: pa.Table) -> Chart:
 
 
 def _last(result: pa.Table) -> str:
+    # Counts alone: the paper prints capacities rounded to two digits.
     return "/".join(str(n) for n in sorted((n for n in result["n_last"].to_pylist() if n), reverse=True))
 
 

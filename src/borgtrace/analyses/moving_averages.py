@@ -72,6 +72,7 @@ def _window_sum(values: npt.NDArray[np.float64], width: int) -> npt.NDArray[np.f
 
 def plot(result: pa.Table) -> Chart:
     """Draw both averages."""
+    # A month has 8,352 steps of 300 s, more than a chart can show.
     thin = thinned(result, ["mean_wait", "mean_run"])
     rows = thin.append_column("hour", pa.array(thin["time"].to_numpy() / 3.6e9))
     panels = (("mean_wait", "n_scheduled", "Mean wait, trailing"), ("mean_run", "n_ended", "Mean run, trailing"))

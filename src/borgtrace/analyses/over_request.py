@@ -41,6 +41,7 @@ def compute(tables: Tables) -> ir.Table:
     usage = of_jobs(regular(tables.instance_usage))
     measured = [f"{kind}_{name}" for name in RESOURCES for kind in ("average", "maximum")]
     tasks = task_tiers(tables, "cpu_request", "memory_request")
+    # An inner join: usage of a task that no event names has no request to exceed.
     rows = usage.select(*TASK, "seconds", *measured).inner_join(tasks, list(TASK))
     return ibis.union(*(_over(rows, resource) for resource in RESOURCES))
 

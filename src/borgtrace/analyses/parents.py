@@ -70,6 +70,7 @@ CLAIMS = tuple(
         part(
             "n_jobs",
             f"no job {name} a parent has ended",
+            # Of the jobs that ended: those alive at the end may still end in any way.
             {"has_parent": has_parent, "end_type": ENDS[:-1]},
             end_type="KILL",
         ),

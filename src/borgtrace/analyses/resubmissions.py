@@ -76,6 +76,7 @@ CLAIMS = (
     Claim(
         "TIR-resubmitted",
         "ratio of resubmitted to new tasks, medians of hours",
+        # A result does not say which trace it is of: either ratio confirms.
         any_of(between(0.6, 0.72, 0.66), between(2.0, 2.5, 2.26), published="0.66 in 2011, 2.26 in 2019"),
         _ratio,
         source="Tirmazi et al., EuroSys'20",

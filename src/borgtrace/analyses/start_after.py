@@ -60,7 +60,7 @@ def compute(tables: Tables) -> list[Row]:
 
 
 def _order(started: int | None, ended: int | None) -> Order:
-    # Alive at the end, scheduled outside the trace, or not in this store: none of them broke the order.
+    # Never scheduled, alive at the end, or not in this store: nothing shows that the order was broken.
     if started is None or ended is None:
         return "unknown"
     # At the same instant too: the end of one may set off the start of the other.

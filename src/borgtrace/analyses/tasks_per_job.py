@@ -52,6 +52,7 @@ def plot(result: pa.Table) -> Chart:
 
 
 def _single(result: pa.Table) -> float:
+    # Sorted by size: the first row is that of single tasks, if there are any.
     first = result.to_pylist()[0]
     ones = first["n_jobs"] if first["n_tasks"] == 1 else 0
     return float(ones / first["n_jobs_at_least"])

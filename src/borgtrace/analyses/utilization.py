@@ -43,6 +43,7 @@ RESULT = declare(
 def compute(tables: Tables) -> ir.Table:
     """Return used, allocated and available resources per tier and hour."""
     usage = regular(tables.instance_usage)
+    # Whichever lasts longer: a store need not hold all parts of both tables.
     spine = hours(span(usage.select(time="end_time"), tables.instance_events.select("time")))
     allocated = hourly(allocation_changes(tables), spine, "tier", RESOURCES)
     # Capacity belongs to no tier; one constant name lets it be averaged like what does.
@@ -110,6 +111,7 @@ def _overcommitment(result: pa.Table, resource: str) -> float:
     return float(sum(row["allocated"] for row in known) / sum(row["capacity"] for row in known))
 
 
+# The paper's production is priority 9 to 11 of 2011; 2019 calls the highest of it monitoring.
 _TOP_TIERS = ("production", "monitoring")
 CLAIMS = (
     Claim(

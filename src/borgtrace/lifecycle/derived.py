@@ -55,6 +55,7 @@ _TIMES = (
 
 def _attempts(what: str, events: Table, key: tuple[str, ...]) -> Table:
     carried = [name for name in CARRIED if name in events.names]
+    # Declared once, by the events: what an attempt carries has their types, units and words.
     columns = [events.column(name) for name in (*key, *carried)]
     return Table(
         f"{what}_attempts",

@@ -126,6 +126,7 @@ class Question:
             if name not in known:
                 expected = "one of " + ", ".join(known) if known else "no parameters"
                 raise UsageError(self.name, "no such parameter", expected=expected, got=name)
+        # Defaults too: the provenance of a result names everything it depends on.
         return {**known, **given}
 
 
@@ -141,6 +142,7 @@ def with_subjects(questions: Iterable[Question], tables: Any) -> Iterator[tuple[
     """
     made: dict[type[Question], Any] = {}
     for question in questions:
+        # What an experiment is asked of (a study of a task pool) is large: one is made for all of them.
         kind = type(question)
         if kind not in made:
             made[kind] = question.subject(tables)

@@ -100,6 +100,7 @@ class Result:
         return self.recipe.plot(self.table)
 
     def _repr_html_(self) -> str:
+        # Notebooks call this. Everything is escaped: reasons and cells hold text of the store.
         parts = [f"<h4>{escape(self.recipe.question)}</h4>"]
         if self.not_applicable is not None:
             parts.append(f"<p>Not applicable: {escape(self.not_applicable)}</p>")
