@@ -76,6 +76,7 @@ def _repeated(
     if among is not None:
         connection.register("among", pa.table({"collection_id": among}))
         rows = f"(SELECT * FROM {rows} WHERE collection_id IN (SELECT collection_id FROM among))"
+    # `hash` is compared with itself within one query only: its values differ between versions of DuckDB.
     suspects = f"SELECT hash({columns}) AS h FROM {rows} GROUP BY h HAVING count(*) > 1"
     return _number(
         connection,
@@ -88,6 +89,7 @@ def _unknown_machines(connection: duckdb.DuckDBPyConnection, files: Mapping[str,
     known = f"SELECT DISTINCT machine_id FROM {files_sql(files['machine_events'])}"
     return _number(
         connection,
+        # NULL is left out: an instance that waits, or is on a dedicated machine, names none.
         f"SELECT count(*) FROM {files_sql(files[name])} WHERE machine_id IS NOT NULL AND machine_id NOT IN ({known})",
     )
 

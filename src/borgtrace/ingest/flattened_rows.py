@@ -55,6 +55,7 @@ def _whole(text: str) -> str:
 
 def _literal(text: str) -> str:
     """Turn a printed Python dict or numpy list into JSON."""
+    # In this order: numpy prints 1. where JSON needs 1.0, and numbers with blanks where JSON needs commas.
     whole = _BARE_POINT.sub(".0", text.strip())
     spaced = _BETWEEN_RECORDS.sub("},{", _BETWEEN_NUMBERS.sub(",", whole))
     return spaced.replace("'", '"').replace("None", "null").replace("nan", "null")

@@ -74,6 +74,7 @@ class _Target:
         self._types = types
         kinds = [DECIMAL if kind == pa.float32() else INTEGER for kind in types.values()]
         self._kinds = np.array(kinds, np.uint8)
+        # Integers and decimals are held apart, each in one array: a column's slot is its number among its own kind.
         self._slots = np.array([kinds[:i].count(kind) for i, kind in enumerate(kinds)], np.uint8)
         self._doubtful = np.empty((DOUBTFUL_LIMIT, 4), np.int64)
         self._begin()

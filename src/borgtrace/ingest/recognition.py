@@ -138,6 +138,7 @@ def _by_names(path: Path, kind: Format, records: Sequence[Sequence[str]]) -> _Ki
 
     Several tables may fit a record with few fields; the file's name then decides, if it can.
     """
+    # JSON leaves NULL fields out, so a record shows some of its table's names, but never others.
     for keys in map(set, records):
         fitting = [
             _Kind(dialect, raw.name, kind)

@@ -96,6 +96,7 @@ def _read_fast(source: Source, container: Container, output: StagedOutput) -> bo
     """Return whether a fast reader could read the whole file."""
     for reader in container.readers:
         try:
+            # Closed before the next reader begins: one left half-way would keep its pipe and its connection.
             with closing(reader(source, output.layout)) as chunks:  # type: ignore[type-var]
                 for chunk in chunks:
                     output.write(canonical_chunk(output.layout, chunk))

@@ -127,6 +127,7 @@ def with_lists(layout: RawLayout, texts: list[str]) -> list[TextField]:
     texts
         As many as there are fields and lists, in that order.
     """
+    # strict=False: the texts of the lists follow those of the fields.
     plain = [text_field(field, text) for field, text in zip(layout.fields, texts, strict=False)]
     if layout.derives_dedicated:
         place = next(i for i, field in enumerate(plain) if field.name == MACHINE)
@@ -211,6 +212,7 @@ def _whole_number(field: Field, text: str) -> tuple[str, Tests]:
 
 def _list(field: Field, text: str) -> tuple[str, Tests]:
     column = field.column
+    # Through JSON, so that text that is none gives NULL rather than an error.
     value = f"TRY_CAST(TRY_CAST({text} AS JSON) AS {SQL_TYPES[column.type]})"
     faulty = _any(value, "x", "x IS NULL OR NOT isfinite(CAST(x AS DOUBLE))")
     tests = (("unparsable_value", f"{text} IS NOT NULL AND ({value} IS NULL OR {faulty})"),)

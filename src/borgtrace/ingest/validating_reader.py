@@ -116,7 +116,7 @@ def line_blocks(stream: BinaryIO) -> Iterator[pa.Table]:
             return
 
 
-# Windows' line ends are forgiven.  Arrow's texts must be UTF-8, and DuckDB's cannot hold a NUL.
+# Windows' line ends are forgiven; what Arrow's UTF-8 texts cannot hold is marked, for the tests to refuse.
 def _text(line: bytes) -> str:
     """Decode a line; a byte that is no UTF-8, or a NUL, becomes a mark that no field accepts."""
     return line.removesuffix(b"\r").decode("utf-8", "replace").replace("\0", _NOT_UTF8)

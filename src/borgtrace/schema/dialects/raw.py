@@ -89,6 +89,7 @@ class RawTable:
     @property
     def field_counts(self) -> tuple[int, ...]:
         """Numbers of fields that a row may have."""
+        # A set first: where nothing is optional both numbers are the same.
         return tuple(sorted({len(self.fields) - self.optional, len(self.fields)}))
 
     @property

@@ -15,6 +15,7 @@ MACHINE_EVENTS = Table(
         code("type", "machine_event_type", "What happened: ADD, REMOVE or UPDATE.", nullable=False),
         Column("switch_id", "string", "id", "The network switch of the machine (hash)."),
         Column("platform_id", "string", "id", "Microarchitecture and chipset of the machine (hash)."),
+        # May be NULL: 32 ADD events of 2011 have neither capacity.
         amount("cpu_capacity", "CPU of the machine, as a fraction of the largest."),
         amount("memory_capacity", "Memory of the machine, as a fraction of the largest."),
         code("missing_data_reason", "missing_data_reason", "Why the event is uncertain, NULL when it is not."),

@@ -75,6 +75,7 @@ INSTANCE_USAGE = Table(
         # Two columns, since they are two things: 2011 defines expected ÷ observed samples, v3 samples per second.
         amount("sample_portion", "Ratio of expected to observed samples.", unit="1"),
         amount("sample_rate", "Samples taken per second.", unit="1/s"),
+        # It decides how bad a mean above its maximum is: a sum of maxima of sub-containers is no bound for the mean.
         Column("aggregation_type", "bool", "1", "Whether maxima are sums of the maxima of sub-containers."),
         _percentiles("cpu_usage_distribution", "0, 10, …, 100", 11),
         _percentiles("tail_cpu_usage_distribution", "91, 92, …, 99", 9),
