@@ -82,7 +82,7 @@ def _peaks(tables: Tables, units: Units) -> Measures:
 def _series(tables: Tables, long: ir.Table, units: Units) -> Measures:
     """Long tasks over time: stationarity, autocorrelation, variation, CPU with memory."""
     parts = max(1, -(-tables.n_rows("instance_usage") // MOST_ROWS))
-    # Whole jobs: the bootstrap draws jobs, and half a job is none.
+    # Whole jobs, because the bootstrap draws jobs.
     chosen = long.filter(long.collection_id % parts == 0).select(*TASK)
     usage = tables.instance_usage.semi_join(chosen, list(TASK))
     rows = tables.fetch(usage.select(*_ORDER, "average_cpu", "sampled_cpu", "average_memory"), "series")

@@ -46,7 +46,7 @@ def margin_bin(usage: float, base: float) -> int:
     """
     if usage <= base:
         return 0
-    # No share of nothing is enough.
+    # Where nothing was used before, no relative margin is enough.
     if base <= 0.0:
         return N_BINS - 1
     percent = (usage - base) * 100.0 / base

@@ -27,7 +27,7 @@ def matching(result: pa.Table, where: Where) -> list[dict[str, Any]]:
 
 
 def _meets(value: Any, wanted: Any) -> bool:
-    # A text is a collection of letters, but stands for itself.
+    # A string is a collection of letters, but is meant as one value.
     return value in wanted if isinstance(wanted, Collection) and not isinstance(wanted, str) else bool(value == wanted)
 
 

@@ -95,7 +95,7 @@ def _spearman(x: Floats, y: Floats) -> float:
     # Ties share their mean rank, as Spearman's correlation wants it.
     ranks_x, ranks_y = stats.rankdata(x), stats.rankdata(y)
     spread = ranks_x.std() * ranks_y.std()
-    # Ranks that are all alike go with nothing.
+    # A constant series correlates with nothing.
     if spread == 0:
         return float("nan")
     return float(((ranks_x - ranks_x.mean()) * (ranks_y - ranks_y.mean())).mean() / spread)

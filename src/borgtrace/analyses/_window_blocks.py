@@ -97,7 +97,7 @@ def _in_workers(rows: ir.Table, kernel: Kernel, n_blocks: int) -> NDArray[np.int
         return pa.table({"position": where.astype(np.int64), "value": flat[where]})
 
     sent = frame_to_arrow(frame.groupBy("block").applyInArrow(work, "position long, value long"))
-    # The shape of a kernel's answer does not depend on the rows: none are enough to learn it.
+    # The shape of a kernel's answer does not depend on the rows: an empty block tells it.
     shape = kernel(rows.schema().to_pyarrow().empty_table())
     total = np.zeros(shape.size, dtype=np.int64)
     # add.at, not ``+=``: several blocks send the same position.
@@ -144,7 +144,7 @@ def integers(block: pa.Table, name: str) -> NDArray[np.int64]:
 def task_numbers(block: pa.Table) -> NDArray[np.int64]:
     """Number the tasks of a sorted block from 0."""
     ids, index = integers(block, "collection_id"), integers(block, "instance_index")
-    # The number 0 below would be that of a task which is not there.
+    # Without rows there is no task 0 either.
     if not ids.size:
         return ids
     changes = (np.diff(ids) != 0) | (np.diff(index) != 0)

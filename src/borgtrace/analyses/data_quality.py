@@ -161,7 +161,7 @@ def _collections(tables: Tables) -> ir.Table:
 
 def _jobs(tables: Tables) -> ir.Table:
     jobs = of_jobs(tables.collection_events)
-    # Joined, not asked of the tasks: a job without tasks stands in the events of jobs alone.
+    # A join, because a job without tasks stands in the events of jobs alone.
     with_tasks = tables.instance_events.select("collection_id").distinct().mutate(has_tasks=True)
     joined = jobs.select("collection_id").distinct().left_join(with_tasks, "collection_id")
     return _count(joined, {"jobs_without_tasks": (joined.has_tasks.isnull(), ibis.literal(True))})

@@ -44,7 +44,7 @@ def compute(tables: Tables) -> ir.Table:
     # The last machine event may be hours before the end: tasks tell how long the trace lasts.
     spine = hours(span(events.select("time"), tables.instance_events.select("time")))
     present = _mean(capacity_changes(events), spine, ("cpu", "memory"))
-    # Without REMOVE a capacity never leaves: what has been seen so far.
+    # Without its REMOVE events a machine keeps its capacity: what has been seen so far.
     seen = _mean(capacity_changes(events.filter(events.type != "REMOVE")), spine, ("cpu",))
     parts = (
         seen.select("hour", cpu_seen="cpu"),

@@ -35,7 +35,7 @@ def compute(tables: Tables) -> ir.Table:
         # An UPDATE shows that a machine is there as well as an ADD does.
         present=events.time.max(where=~is_removal),
     )
-    # By the later of two times: no machine has two events at one time in 2011.
+    # Times alone tell which came last: no machine of 2011 has two events at one time.
     gone = machines.removed.notnull() & (machines.present.isnull() | (machines.removed > machines.present))
     return machines.group_by("n_removals").aggregate(n_machines=machines.count(), n_gone=gone.cast("int64").sum())
 

@@ -45,7 +45,7 @@ def plot(result: pa.Table) -> Chart:
 
 def _lumps(result: pa.Table) -> int:
     days = result["hour"].to_numpy() // 24
-    # The median of a few days is no background for a lump.
+    # The median of a few days does not tell what a usual day is.
     if not len(days) or days.max() < 6:
         raise NotApplicable("the trace is shorter than a week")
     # By day: hours are too noisy for twice the median to mean anything.

@@ -67,7 +67,7 @@ def compute(tables: Tables) -> list[Row]:
 
 def _end(attempts: ir.Table) -> ir.Value:
     """FINISH, another end, or none: still running, or its end is lost."""
-    # Other ends are ends as well: a run that is killed is over, not out of sight.
+    # Every kind of end counts as one in the estimate: only what still runs, or was lost sight of, is censored.
     ended = attempts.end_type.notnull() & (attempts.end_time < AFTER_TRACE)
     return ibis.cases((ended & (attempts.end_type == "FINISH"), "finish"), (ended, "end"), else_="open")
 

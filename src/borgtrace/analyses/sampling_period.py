@@ -105,7 +105,7 @@ def _percentiles(block: pa.Table) -> NDArray[np.float64]:
         (_LISTS[0], 11, slice(10, 11), slice(18, 19)),
     ):
         lists = block[name].combine_chunks()
-        # Real lists may be missing or short.
+        # Lists may be NULL or empty: ingest counts such rows and stores them.
         full = np.asarray(lists.value_lengths().fill_null(0)) == length
         flat = lists.filter(pa.array(full)).flatten().cast(pa.float64()).to_numpy(zero_copy_only=False)
         values[full, places] = flat.reshape(-1, length)[:, kept]
