@@ -96,6 +96,7 @@ class GroundTruth:
         """Merge the executions of each task; one thread, so that sums are added in one order."""
         part, final = self.out / _PART, self.out / "truth.parquet"
         letters = "".join(c.letter for c in EVERY_CLASS)
+        # Deviations come from sums, and are cut at 0: rounding may leave a variance a little below it.
         with duckdb.connect(config={"threads": 1, "memory_limit": "400MB"}) as connection:
             connection.execute(f"""
                 COPY (

@@ -70,6 +70,7 @@ def _remember(noise: Any, window: int, spectra: NDArray[np.float32], row: int, n
     )
 
 
+# Reading a noise changes what it remembers, so a record belongs to one thread.
 @compiled(inline=True)
 def noise_at(noise: Any, window: int, spectra: NDArray[np.float32], row: int, normal: NDArray[np.float32]) -> float:
     """Return the value of one noise, always of the same row of :data:`SPECTRA`, in one window.

@@ -14,7 +14,7 @@ from borgtrace.synth.profiles import Profile
 
 GAP: Final = {"EVICT": 7, "FAIL": 12, "KILL": 3}
 """Microseconds from the end of a run to the resubmission (medians of the real trace)."""
-# 29,306 of 798,753 submissions of the first 19.65 hours.
+# 29,306 of about 800,000 submissions (40,649 an hour) in the first 19.65 hours.
 KILLED_PENDING: Final = 0.0367
 """Submissions that are killed before they run."""
 # 248 of the same.

@@ -72,6 +72,7 @@ def _spelling(dialect: Dialect, raw: RawTable, field: RawField) -> tuple[Mapping
         return None, None
     enum = TABLES[raw.table].column(field.column).enum
     codes = {name: code for code, name in dialect.codes[enum].items()} if enum else None
+    # The first of several constants is what the published files have (0 and −1 for the alloc fields of 2019).
     return codes, dialect.none.get(field.column, (None,))[0] if field.column in _SENTINELS else None
 
 

@@ -72,6 +72,7 @@ class ShardFiles:
         for file, pile in zip(files, piles, strict=True):
             mine = [row for _, row in sorted(pile, key=lambda item: item[0])]
             if isinstance(file, GzipFile):
+                # A segment of deflate for each part of the trace: the file is one gzip member all the same.
                 file.write("".join(map(spelled.json_line, mine)).encode())
             elif mine:
                 file.write_table(pa.Table.from_pylist(list(map(spelled.record, mine)), schema=file.schema))

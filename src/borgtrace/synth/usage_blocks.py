@@ -160,6 +160,7 @@ class UsageBlocks:
         # 16 bits hold the 11,264 numbers and −1. Rows that are not kept stay undefined and are never read.
         codes = np.empty((len(windows[0]), columns), dtype=np.int16)
         is_kept = np.empty(len(codes), dtype=bool)
+        # All four are written by the kernel, which adds to the last two; nobody else has them while it runs.
         found = (codes, is_kept, self.tally, self.faults)
         _measure_block(MODEL, w.executions, self._traits, windows, self._plan, np.empty(WIDTH), found)
         return codes, is_kept

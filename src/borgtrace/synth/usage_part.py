@@ -45,6 +45,7 @@ def usage_part(windows: Windows, options: Options) -> UsagePart:
     raw = options.dialect.tables[options.usage_table]
     shards = options.shards.get(options.usage_table, 0)
     texts = number_texts(is_short=is_time_ordered)
+    # Made here, in the thread that measures: its tally, its faults and its noises are written without a lock.
     blocks = UsageBlocks(windows, raw, texts, options.draw_seed, shards, options.fault_rates)
     pieces: dict[int, Any] = {}
     if is_time_ordered or options.file_format == "json":
