@@ -65,7 +65,7 @@ class Candidate:
     is_advised
         Fewest machines among those that keep the target.
     overcommit
-        Requests of the placed tasks ÷ capacity of the machines in use, or None.
+        Known requests ÷ capacity of `machines`, or None where no request is known.
     saved_request, saved_maximum
         Share of machines saved against packing by request, and by the maximum seen; None where unknown.
     """

@@ -99,5 +99,7 @@ def machines(table: Numbers, count: int, seed: int) -> Numbers:
     array([[1. , 0.5],
            [1. , 0.5]])
     """
-    rng = np.random.default_rng([seed, 3])  # 3: a stream of its own, apart from tasks, halves and shuffles
+    # Streams of one seed: 2 divides the pool, 3 draws machines, 4 picks the tasks of a span, 5 shuffles their series, 6
+    # pairs them, 7 makes classes.  (The order of tasks in instance k comes from stream k too.)
+    rng = np.random.default_rng([seed, 3])
     return table[rng.choice(len(table), count, p=table[:, 2] / table[:, 2].sum()), :2]

@@ -216,6 +216,7 @@ class Study:
 
     def grid(self, options: Options) -> Grid:
         """Return the grid that packs every instance and judges it as the paper does: on all realizations."""
+        # With the number of instances, because a grid keeps outcomes over all of them.
         key = ("grid", *_scale(options), options.instances)
         return self.once(key, lambda: Grid(self.instances(options)))
 

@@ -29,6 +29,7 @@ def synthetic_pool(tasks: int, seed: int) -> Pool:
     lengths = np.diff(made.offsets)
     used = np.maximum.reduceat(made.inst, made.offsets[:-1]) > 0
     above = made.avg > 1
+    # Every task starts with the trace: pools like this have one clock, but no arrivals.
     within = np.arange(len(made.inst), dtype=np.int64) - np.repeat(made.offsets[:-1], lengths)
     pool = Pool(
         offsets=made.offsets,

@@ -102,9 +102,11 @@ def spread_chart(result: pa.Table, column: str, title: str) -> Any:
     """
     rows = []
     for row in with_floor(summaries(result)):
+        # The floor of `with_floor`, so that both ends of a rule lie on the same axis as its point.
         least = 0.5 / max(row["trials"], 1) if column == "q" else 0.0
         ends = {end: max(row[f"{column}_{end}"], least) for end in ("low", "high")}
         rows.append(row | ends | {"middle": row["shown_q"] if column == "q" else row["m"]})
+    # q spans powers of ten, m stays between 1 and a few.
     scale = probability_axis if column == "q" else from_data
     plot = Plot(rows, y=axis("label", None, order="data"), color="packer", yOffset="packer")
     plot.add(rule(), x=scale("low", title), x2="high").add(point(), x=scale("middle", title))
@@ -124,6 +126,7 @@ def overflow_lines(rows: Sequence[Row], x: str, title: str) -> Any:
         Of the chart.
     """
     plot = Plot(with_floor(rows), OUTCOMES, x=log_axis(x, least=None), y=probability_axis("shown_q", OVERFLOW))
+    # Colour per parameter, dashes per estimator: sixteen colours alone could not be told apart.
     label = axis("label", "estimator")
     plot.add(line(), color=label, strokeDash="estimator", tips=TIPS).add(point(), color=label, tips=TIPS)
     return plot.draw(title, width=WIDTH, height=HEIGHT)

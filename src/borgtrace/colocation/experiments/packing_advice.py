@@ -130,6 +130,7 @@ def _compared(saved: float, low: float, high: float) -> str:
     >>> _compared(-0.45, -0.57, -0.33)
     'takes 45% (33% … 57%) more machines than packing'
     """
+    # A negative saving reads badly; its ends change places when the sign does.
     if saved < 0:
         return f"takes {-saved:.0%} ({-high:.0%} … {-low:.0%}) more machines than packing"
     return f"saves {saved:.0%} ({low:.0%} … {high:.0%}) of the machines of packing"
@@ -139,6 +140,7 @@ def plot(result: pa.Table) -> Any:
     """Draw machines against overflow: all ways, the front, the advice."""
     import altair as alt
 
+    # 1e-8 stands for none seen: a logarithmic axis has no 0.
     rows = added(
         result, label=lambda row: f"{row['estimator']} {row['parameter']:g}", shown_q=lambda row: max(row["q"], 1e-8)
     )

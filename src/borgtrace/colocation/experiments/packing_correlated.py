@@ -69,6 +69,7 @@ def _rows(seen: Observation, jobs: NDArray[np.int64], judged: Mapping[str, NDArr
     ways: list[tuple[Estimator, bool]] = [
         (kind(target), apart) for kind in (Gpa, CovarianceGpa) for target in TARGETS for apart in (False, True)
     ]
+    # All of them first: they are judged together, in one pass over each kind of usage.
     packings = [pack(e, seen, groups=jobs if apart else None) for e, apart in ways]
     rows = []
     for k, row in replayed(packings, judged):

@@ -39,11 +39,13 @@ def falls(result: pa.Table, estimator: str | None = None) -> list[dict[str, Any]
     plain: dict[tuple[str, float, str, int], float] = {}
     after: dict[tuple[str, float, str, int], float] = {}
     for row in result.to_pylist():
+        # Paired by instance: the same packing before and after, so what differs between instances cancels.
         key = (row["estimator"], row["parameter"], row["packer"], row["instance"])
         (after if row["is_rebalanced"] else plain)[key] = row["q"]
     return [
         {"label": f"{key[0]} {key[1]:g}", "estimator": key[0], "packer": key[2], "fall": 1 - after[key] / q}
         for key, q in plain.items()
+        # Where nothing overflowed, nothing can fall.
         if q > 0 and (estimator is None or key[0] == estimator)
     ]
 

@@ -78,12 +78,14 @@ def _rows(judged: dict[str, NDArray[np.float32]]) -> list[Row]:
 def plot(result: pa.Table) -> Any:
     """Draw q per estimator on the three kinds of evaluation, with the promise."""
     rows = result.to_pylist()
+    # In the order they were run: a chart would sort them by name.
     labels = list(dict.fromkeys(row["estimator"] for row in rows))
     points = [
         {"estimator": name, "judged_on": kind, "q": max(overflow(rows, estimator=name, judged_on=kind), 1e-6)}
         for name in labels
         for kind in ("draws", "shuffled", "raw")
     ]
+    # Sizes promise nothing, so they get no tick.
     targets = {row["estimator"]: row["target"] for row in rows if row["target"] is not None}
     promise = [{"estimator": name, "q": target} for name, target in targets.items()]
     x = probability_axis("q", "overflow probability (tick: promised)")

@@ -49,6 +49,7 @@ def compute(study: Study, options: Options) -> pa.Table:
 
 
 def _example(pool: Pool, size: int, realizations: int, seed: int) -> pa.Table:
+    # With one seed this is the first sample of its size in Table 1: the same tasks and the same draws.
     rows = pool.draw(draw_subsets(len(pool), size, 1, seed)[0], realizations, seed)
     total = np.empty(realizations, np.float32)
     add_sample(rows, np.arange(size), total)

@@ -72,6 +72,7 @@ def plot(result: pa.Table) -> Any:
 def _of_size(result: pa.Table, size: int, column: str, *, as_published: bool = False) -> float:
     """A number of one size; a test on more realizations rejects more, so only the paper's number compares."""
     row = rows_where(result, f"the pool has fewer than {size} tasks", size=size)[0]
+    # The more values, the smaller the deviation from a normal law that the test rejects.
     if as_published and row["n_realizations"] != REALIZATIONS:
         raise NotApplicable(f"the published test is on {REALIZATIONS:,} realizations")
     return float(row[column])
