@@ -37,7 +37,6 @@ CELLS = {
 """Synthetic cells by name, with the options of ``synth``."""
 SMALL = ("--tasks", "2000", "--realizations", "400", "--instances", "2", "--size", "100", "--samples", "200")
 """A scale at which all experiments take a minute or two."""
-VOLATILE = {"seconds", "code_version", "version", "date", "time", "digest", "store", "source"}
 
 
 def main() -> int:

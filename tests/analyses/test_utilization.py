@@ -86,7 +86,7 @@ def test_claims_without_production_are_not_applicable() -> None:
     )
     findings = {finding.id: finding for finding in utilization.RECIPE.run(tables).findings}
     assert findings["S4-fig9-use"].verdict == "not applicable"
-    assert findings["S4-fig9-use"].reason == "no instance of that tier"
+    assert findings["S4-fig9-use"].reason == "production is allocated no CPU"
     assert findings["S4-fig9-share-cpu"].verdict == "does not hold"
     assert findings["TIR-cpu-overcommit"].measured == "0.5"
 

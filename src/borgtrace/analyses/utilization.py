@@ -134,7 +134,7 @@ CLAIMS = (
     *(
         Claim(
             f"TIR-{resource}-overcommit",
-            f"more {name} is allocated than there is",
+            f"allocated {name} exceeds the capacity",
             above(1),
             partial(_overcommitment, resource=resource),
             source="Tirmazi et al., EuroSys'20",
