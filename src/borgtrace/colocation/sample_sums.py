@@ -67,8 +67,8 @@ def judge_samples(
 
     Notes
     -----
-    Reads 4·R·ΣN·samples bytes of realizations (384 GB at the paper's scale); memory beyond them is
-    one sum per thread and the indices of one size.
+    Reads 4·R·ΣN·samples bytes of realizations (384 GB at the paper's scale); memory beyond them is the sums of
+    one block of samples (20 MB at R = 10,000) and the indices of one size.
     """
     # Moments of the sums from those of the tasks: that the draws are independent is what is tested.
     means, stds = row_moments(realizations)
