@@ -6,6 +6,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 import pytest
 
+from borgtrace.engine import to_arrow
 from borgtrace.errors import UsageError
 from borgtrace.lifecycle import code_version
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, find_recipe, recipes
@@ -92,6 +93,20 @@ def test_where_keeps_tasks_and_what_belongs_to_them() -> None:
     assert (kept.n_rows("instance_events"), kept.n_rows("collection_events"), kept.n_rows("tasks")) == (4, 1, 1)
     assert kept.where == "priority >= 9"
     assert kept.filter("priority < 9").n_rows("instance_events") == 0
+
+
+def test_a_filter_leaves_earlier_ones_of_the_same_connection_alone() -> None:
+    tables = tiny(
+        tasks=[
+            {"collection_id": 1, "priority": 9, "cpu_request": 0.5},
+            {"collection_id": 2, "priority": 9, "cpu_request": 0.25},
+            {"collection_id": 3, "priority": 0, "cpu_request": 0.5},
+        ]
+    )
+    wide = tables.filter("cpu_request >= 0.5")
+    narrow = tables.filter("priority >= 9").filter("cpu_request >= 0.5")
+    found = [sorted(to_arrow(one.tasks)["collection_id"].to_pylist()) for one in (wide, narrow)]
+    assert found == [[1, 3], [1]]
 
 
 def test_a_predicate_that_is_none_is_an_error() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
-from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,8 @@ from borgtrace.store import Store
 from borgtrace.store import open as open_store
 
 _PER_INSTANCE = tuple(name for name, table in TABLES.items() if "instance_index" in table.names)
+# A predicate chooses other tasks of another parent, and all of them share the names of one connection.
+_SERIAL = count()
 
 
 class EngineTables(Tables):
@@ -196,7 +198,7 @@ class EngineTables(Tables):
         query = f"SELECT collection_id, instance_index FROM tasks_to_choose WHERE ({predicate})"
         try:
             # Held in memory: every table is filtered by it, and each would run the predicate again.
-            return hold(_queried(tasks, query), f"chosen_{sha256(predicate.encode()).hexdigest()[:16]}")
+            return hold(_queried(tasks, query), f"chosen_{next(_SERIAL)}")
         except BorgtraceError:
             raise
         # Each engine raises its own class for a wrong predicate.
