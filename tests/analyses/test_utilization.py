@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from borgtrace.analyses import utilization
+from borgtrace.analyses import alloc_sets, utilization
 from tests.analyses.tiny import answer, at, tiny, window
 
 MACHINES = [
@@ -109,3 +109,32 @@ def test_an_update_changes_what_is_held_until_the_end() -> None:
     (row,) = answer(utilization.RECIPE, tables)
     assert row["cpu_allocated"] == (0.25 + 0.75 + 0.5 + 0.125) / 4
     assert row["memory_allocated"] == (0.5 + 0.5 + 0.25 + 0.125) / 4
+
+
+def test_requests_are_not_rounded_as_float32() -> None:
+    # An odd number of 2⁻²⁴ above 2²³: a half more is no float32, and would be rounded to the next even number.
+    request = (2**23 + 1) / 2**24
+    tables = tiny(
+        machine_events=MACHINES[:1],
+        instance_usage=[window(1, 0, 0.5, 0.25, length=300)],
+        instance_events=[event(1, 0, "SUBMIT"), event(1, 0, "SCHEDULE", cpu_request=request, memory_request=request)],
+        tasks=[{"collection_id": 1, "priority": 9}],
+    )
+    (row,) = answer(utilization.RECIPE, tables)
+    assert (row["cpu_allocated"], row["memory_allocated"]) == (request, request)
+
+
+def test_requests_of_alloc_sets_are_not_rounded_as_float32() -> None:
+    # Just less than half of 2⁻¹⁰ is nothing; a half more, as float32, would be one.
+    small = {"cpu_request": (0.5 - 2**-25) / 2**10, "memory_request": 0.5, "collection_type": "ALLOC_SET"}
+    tables = tiny(
+        "2019",
+        collection_events=[{"collection_id": 7, "time": at(0), "type": "SUBMIT", "collection_type": "ALLOC_SET"}],
+        instance_usage=[window(7, 0, 0.5, collection_type="ALLOC_SET")],
+        instance_events=[
+            event(7, seconds, kind, **small) for seconds, kind in ((0, "SUBMIT"), (0, "SCHEDULE"), (2048, "FINISH"))
+        ],
+        tasks=[{"collection_id": 7, "priority": 200, "collection_type": "ALLOC_SET"}],
+    )
+    rows = {row["quantity"]: row for row in answer(alloc_sets.RECIPE, tables)}
+    assert (rows["cpu_allocated"]["n"], rows["memory_allocated"]["n"]) == (0, 1024)

@@ -42,7 +42,7 @@ def allocation_changes(tables: Tables) -> ir.Table:
 
 
 def _scaled(request: ir.FloatingColumn) -> ir.IntegerColumn:
-    return fixed(request.fill_null(0.0), LEVEL_BITS)
+    return fixed(request, LEVEL_BITS).fill_null(0)
 
 
 def _updates(tables: Tables, ran: ir.Table) -> ir.Table:

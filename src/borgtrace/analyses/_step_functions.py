@@ -106,5 +106,4 @@ def capacity_changes(machine_events: ir.Table) -> ir.Table:
 
 
 def _level(applies: ir.BooleanColumn, value: ir.FloatingColumn) -> ir.IntegerColumn:
-    # Widened before NULLs are filled: DuckDB else computes in float32 here, Spark does not, and the two differ.
-    return applies.ifelse(fixed(value.cast("float64").fill_null(0.0), LEVEL_BITS), ibis.literal(0, "int64"))
+    return applies.ifelse(fixed(value, LEVEL_BITS).fill_null(0), ibis.literal(0, "int64"))

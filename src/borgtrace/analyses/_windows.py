@@ -64,6 +64,11 @@ def fixed(value: ir.NumericColumn, bits: int = BITS) -> ir.IntegerColumn:
         A resource, as a fraction of the largest machine.
     bits
         Binary digits behind the point.
+
+    Notes
+    -----
+    Fill NULLs in what this returns, never in a float32 `value`: ibis takes the filled column for float64 and leaves
+    the cast out, and DuckDB then rounds as float32 where Spark does not.
     """
     # Not round(): engines differ in which way they round halves.
     return (value.cast("float64") * float(2**bits) + 0.5).floor().cast("int64")

@@ -85,7 +85,7 @@ def _allocated(tables: Tables) -> list[ir.Table]:
     ran = outermost(attempts.filter(attempts.schedule_time < AFTER_TRACE)).cross_join(last)
     # What still runs at the end holds its request until then, so that long-lived alloc sets are not left out.
     seconds = time_running(ran) // SECOND
-    held = {name: amount(ran[f"{name}_request"].fill_null(0.0), seconds, _BITS) for name in RESOURCES}
+    held = {name: amount(ran[f"{name}_request"], seconds, _BITS).fill_null(0) for name in RESOURCES}
     ran = ran.mutate(is_set=ran.collection_type == "ALLOC_SET", **held)
     return [
         _pair(ran, f"{name}_allocated", ran[name].sum(where=ran.is_set) // 2**_BITS, ran[name].sum() // 2**_BITS)
