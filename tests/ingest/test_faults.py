@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import random
 import resource
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -15,9 +17,10 @@ import pytest
 
 import borgtrace
 from borgtrace.errors import SourceError, StoreError
-from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.ingest import IngestOptions, ingest, record_pipe
 from borgtrace.ingest.recognition import classify
 from borgtrace.ingest.staging import stage
+from borgtrace.ingest.streams import open_stream
 from borgtrace.store.verify import verify
 from tests.ingest.raw import USAGE, usage_record, write_cell, write_part, write_records
 
@@ -73,6 +76,43 @@ def test_a_broken_file_is_named_and_the_others_are_kept(tmp_path, damage, genera
     assert result.manifest.tables["instance_usage"] == 1
     assert all(check.holds for check in verify(tmp_path / "store"))
     assert not list((tmp_path / "store").rglob("*.incomplete"))
+
+
+@pytest.mark.parametrize("fault", [OSError(errno.EIO, "Input/output error"), MemoryError("out of memory")])
+def test_a_shard_that_cannot_be_read_to_its_end_is_refused(tmp_path, monkeypatch, fault):
+    class Failing:
+        blocks = 0
+
+        def __init__(self, stream):
+            self.stream = stream
+
+        def read(self, size):
+            self.blocks += 1
+            if self.blocks > 1:
+                raise fault
+            return self.stream.read(size)
+
+    @contextmanager
+    def failing(path, *, is_gzip):
+        with open_stream(path, is_gzip=is_gzip) as stream:
+            yield Failing(stream)
+
+    path = write_records(tmp_path, "instance_usage", [usage_record(instance_index=str(i)) for i in range(50)])
+    monkeypatch.setattr(record_pipe, "open_stream", failing)
+    with pytest.raises(SourceError) as error:
+        ingest([path], tmp_path / "store", ONE)
+    assert str(error.value) == (
+        f"{path}: reading stopped before the end of the file ({fault}); check the disk, and run the command again"
+    )
+
+
+def test_a_pipe_that_may_not_grow_loses_no_rows(tmp_path, monkeypatch):
+    def refuse(*_):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    path = write_records(tmp_path, "instance_usage", [usage_record(instance_index=str(i)) for i in range(50)])
+    monkeypatch.setattr(record_pipe.fcntl, "fcntl", refuse)
+    assert ingest([path], tmp_path / "store", ONE).manifest.tables["instance_usage"] == 50
 
 
 def test_a_mended_file_is_taken_in_later(tmp_path):

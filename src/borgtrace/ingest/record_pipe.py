@@ -31,7 +31,7 @@ class RecordPipe:
 
     def __init__(self, source: Source) -> None:
         self._source = source
-        self._fault: BaseException | None = None
+        self._fault: SourceError | None = None
         self._folder = tempfile.mkdtemp(prefix="borgtrace-")
         self.path = f"{self._folder}/records.json"
         self.tokens = TokenCounts()
@@ -59,7 +59,7 @@ class RecordPipe:
         """Raise the reader's error, when it has one (it explains the parser's)."""
         # Not for ever: where the parser has given up, the thread still waits for somebody to read the pipe.
         self._thread.join(timeout=0.2)
-        if isinstance(self._fault, SourceError):
+        if self._fault is not None:
             raise self._fault
 
     def _head_is_quoted(self) -> bool:
@@ -74,10 +74,19 @@ class RecordPipe:
                 open_stream(self._source.path, is_gzip=self._source.is_gzip) as stream,
             ):
                 # A pipe holds 64 kB unless told otherwise: with 1 MB the two sides take turns less often.
-                fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, BLOCK)
+                # A user whose pipes hold much already is refused that (EPERM); a small pipe works as well.
+                with suppress(OSError):
+                    fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, BLOCK)
                 self._copy(stream, pipe)
-        except (SourceError, OSError) as error:
+        except SourceError as error:
             self._fault = error
+        except BrokenPipeError:
+            # The parser has given up, and says why itself.
+            pass
+        except Exception as error:
+            # To the parser any early end looks like the end of the file, and the rows after it would be lost.
+            what = f"reading stopped before the end of the file ({error})"
+            self._fault = SourceError(str(self._source.path), what, way_out="check the disk, and run the command again")
 
     def _copy(self, stream: BinaryIO, pipe: BinaryIO) -> None:
         last = b"\n"
