@@ -12,6 +12,7 @@ import pytest
 import borgtrace
 from borgtrace.errors import QualityError, SourceError, StoreError
 from borgtrace.ingest import IngestOptions, ingest, workers
+from borgtrace.ingest.streams import sha256_of
 from borgtrace.storage import locked
 from borgtrace.store.layout import Layout
 from borgtrace.store.verify import verify
@@ -116,6 +117,21 @@ def test_adding_a_loose_file_renumbers_the_ranks(tmp_path):
         for part in order:
             ingest([tmp_path / f"{part}.csv"], store, ONE)
         assert _digest(store) == _digest(tmp_path / "both")
+
+
+def test_adding_a_loose_file_renumbers_the_tables_it_has_no_rows_of(tmp_path):
+    def loose(name, **fields):
+        path = write_records(tmp_path, "instance_events", [event_record(**fields)])
+        return path.rename(tmp_path / f"instance_events_{name}.json.gz")
+
+    first = loose("a", constraint=[{"name": HASH, "relation": "0", "value": "x"}])
+    # Loose files are ranked by digest: one that comes before the first gives its constraint another source_part.
+    others = (loose("b", instance_index=str(index)) for index in range(2, 99))
+    second = next(path for path in others if sha256_of(path) < sha256_of(first))
+    ingest([first, second], tmp_path / "both", ONE)
+    for path in (first, second):
+        ingest([path], tmp_path / "store", ONE)
+    assert _digest(tmp_path / "store") == _digest(tmp_path / "both")
 
 
 def test_a_changed_source_is_an_error_that_names_it(raw, tmp_path, expected):

@@ -128,8 +128,10 @@ class _Builder:
         """Return the table's files: new ones where it has new rows, else the present ones."""
         parts = self._staged_parts(name)
         present, moved = self.layout.parts(name), self._moved(name)
-        # A table without new rows keeps its files; one that loses rows, or that an earlier version wrote, is made anew.
-        if not parts and None not in moved.values() and (not present or is_current(TABLES[name], present)):
+        # A table without new rows keeps its files.  One whose rows go or get other numbers of their parts is made anew,
+        # as is one that an earlier version wrote: its rows and their order must be those of an ingest of all at once.
+        is_kept = all(before == now for before, now in moved.items())
+        if not parts and (not present or (is_kept and is_current(TABLES[name], present))):
             return present
         relations = [staged_relation(TABLES[name], parts)] if parts else []
         if present:
