@@ -38,6 +38,12 @@ def test_cpi_by_tasks_and_by_cpu() -> None:
     assert finding.verdict == "does not hold"
 
 
+def test_a_slot_of_unknown_cpu_counts_by_its_tasks_alone() -> None:
+    tables = tiny(machine_events=MACHINE, instance_usage=[window(1, 0, None, cycles_per_instruction=1.0)])
+    rows = answer(interference.RECIPE, tables)
+    assert [(row["condition"], row["bin"], row["seconds"]) for row in rows] == [("tasks", 1, 300)]
+
+
 def test_tasks_over_their_request() -> None:
     tables = tiny(
         instance_usage=[

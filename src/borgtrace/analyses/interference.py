@@ -3,7 +3,8 @@
 Cycles (CPI) and memory accesses (MAI) per instruction of every window, against two things: how many
 tasks the machine held in that 300 s slot (summed window time ÷ 300 s, rounded), and how much of its
 CPU was used. Means are weighted by the length of the windows; impossible values (CPI outside 0.1 …
-50, MAI outside 0 … 1) are left out. A slope says how things go together in this trace, not what
+50, MAI outside 0 … 1) are left out. A slot in which no window tells its CPU has no place among the
+percents of CPU, but counts by its number of tasks. A slope says how things go together in this trace, not what
 causes what: large machines hold more tasks and run other programs.
 """
 
@@ -43,7 +44,8 @@ def compute(tables: Tables, *, most_tasks: int = 60) -> ir.Table:
     # The machine's CPU counts an alloc set as a whole; the tasks on it are counted one by one, in alloc sets or not.
     slots = machine_slots(outermost(usage), present_intervals(tables.machine_events))
     used = level(slots.cpu, SLOT_SECONDS) / slots.cpu_capacity.cast("float64")
-    slots = slots.select("machine_id", "slot", used=ibis.least((used * 20.0).ceil().cast("int64") * 5, 150))
+    # Not least(): on DuckDB and Spark it turns a slot of unknown use (NULL) into one of 150 %.
+    slots = slots.select("machine_id", "slot", used=((used * 20.0).ceil().cast("int64") * 5).clip(upper=150))
     tasks = of_jobs(usage).filter(usage.machine_id.notnull())
     # Time, not rows: two attempts of 100 s in a slot are not two neighbours.
     held = tasks.group_by(["machine_id", "slot"]).aggregate(held=tasks.seconds.sum().cast("int64"))
@@ -61,7 +63,7 @@ def _n_tasks(seconds: ir.IntegerColumn, most: int) -> ir.IntegerColumn:
 def _curve(rows: ir.Table, metric: str, condition: str) -> ir.Table:
     name, least, largest, bits = METRICS[metric]
     # The 2011 trace has some impossible values of both counters (Google's notes).
-    possible = rows.filter((rows[name] >= least) & (rows[name] <= largest))
+    possible = rows.filter((rows[name] >= least) & (rows[name] <= largest) & rows[condition].notnull())
     value = possible[name].cast("float64")
     sums = possible.group_by(bin=possible[condition].cast("int64")).aggregate(
         seconds=possible.seconds.sum().cast("int64"),
