@@ -42,3 +42,9 @@ def test_slots_of_two_machines() -> None:
     assert rows["cpu", 38]["share"] == pytest.approx(0.8)
     finding = machine_utilization.RECIPE.run(tables).findings[0]
     assert (finding.measured, finding.verdict) == ("0", "holds")
+
+
+def test_usage_outside_the_trace_alone_is_not_applicable() -> None:
+    before = {**window(1, 0, 0.125, 0.25), "start_time": 0, "end_time": at(0)}
+    result = machine_utilization.RECIPE.run(tiny(machine_events=MACHINES, instance_usage=[before]))
+    assert result.not_applicable == "no usage inside the trace, or no machine of known capacity"

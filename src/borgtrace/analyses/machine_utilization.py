@@ -34,19 +34,23 @@ RESULT = declare(
 )
 
 
-def compute(tables: Tables, *, highest: int = 150) -> ir.Table:
+def compute(tables: Tables, *, highest: int = 150) -> pa.Table:
     """Return the distribution of machine utilization, in percent up to `highest`."""
     usage = regular(outermost(tables.instance_usage))
     present = present_intervals(tables.machine_events)
     held = machine_slots(usage, present)
     # Up to the last window: after it nothing was measured, which is not the same as idle.
     n_present = _n_slots(present, span(usage.select(time="end_time")))
-    return ibis.union(*(_curve(held, n_present, name, highest) for name in RESOURCES))
+    answer = tables.fetch(ibis.union(*(_curve(held, n_present, name, highest) for name in RESOURCES)))
+    if not answer.num_rows:
+        raise NotApplicable("no usage inside the trace, or no machine of known capacity")
+    return answer
 
 
 def _n_slots(present: ir.Table, last: ir.Table) -> ir.Table:
     """Count the slots that start while a machine is present, up to the last window."""
-    rows = present.cross_join(last)
+    # Without a last window nothing was measured: least() below would take the end of time for it.
+    rows = present.cross_join(last.filter(last.last.notnull()))
     # What is there before the trace is there from its first slot on.
     start = ibis.greatest(rows.start, TRACE_START)
     end = ibis.least(rows.end, rows.last)
@@ -79,8 +83,6 @@ def plot(result: pa.Table) -> Chart:
 def _above(result: pa.Table, resource: str, percent: int) -> float:
     """Return the share of machine-slots more than `percent` full."""
     rows = matching(result, {"resource": resource})
-    if not rows:
-        raise NotApplicable("no machine was observed")
     return total([row for row in rows if row["percent"] > percent], "n_slots") / total(rows, "n_slots")
 
 
