@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from borgtrace.analyses._fidelity import ended_within
 from borgtrace.analyses.fidelity import RECIPE
 from borgtrace.schema.time import BEFORE_TRACE
 from tests.analyses.tiny import at, tiny
@@ -61,3 +63,10 @@ def test_a_synthetic_trace_is_measured(measure: str, tier: str, expected: float)
     rows = RECIPE.run(one_task(is_synthetic=True), resamples=5).table.to_pylist()
     found = {(row["measure"], row["tier"]): row["measured"] for row in rows}
     assert found[measure, tier] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("has_ended", [[True, False, False], [False, True, False]])
+def test_a_run_lost_at_the_time_of_an_end_is_at_risk_there(has_ended: list[bool]) -> None:
+    # One of the three at risk at 300 s ends there, in whatever order the rows come.
+    measure = ended_within(np.array([300.0, 300.0, 900.0]), np.array(has_ended), np.arange(3), 300.0)
+    assert measure(np.ones(3)) == pytest.approx(1 / 3)

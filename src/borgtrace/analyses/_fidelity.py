@@ -118,7 +118,9 @@ def ended_within(run: Floats, has_ended: NDArray[np.bool_], job: NDArray[np.int6
     limit
         Time in the unit of `run`.
     """
-    order = np.argsort(run, kind="stable")
+    # At a tie, what ended comes first: a run last seen then is still at risk, as in `_survival.kaplan_meier`.
+    # Sorted once here, for it is asked with the weights of many resamples.
+    order = np.lexsort((~has_ended, run))
     times, ended, jobs = run[order], has_ended[order].astype(float), job[order]
     # The product needs the runs up to the limit alone; those after it only count as at risk.
     upto = int(np.searchsorted(times, limit, side="right"))
