@@ -33,6 +33,7 @@ def _changed(line: str, **fields: str) -> str:
     return ",".join(parts)
 
 
+MACHINE_RECORD = {"time": "0", "machine_id": "5", "type": "1", "capacity": {"cpus": 0.5, "memory": 0.25}}
 LIST = [i / 32 for i in range(11)]
 REFUSED_2011 = [
     ("wrong_column_count", "task_usage", USAGE[0] + ",7"),
@@ -70,6 +71,8 @@ REFUSED_2019 = [
     ("integer_out_of_range", "instance_usage", usage_record(collection_id="9223372036854775808")),
     ("integer_out_of_range", "instance_usage", usage_record(machine_id="-2")),
     ("null_in_mandatory_field", "instance_usage", usage_record(end_time=None)),
+    ("null_in_mandatory_field", "machine_events", MACHINE_RECORD | {"machine_id": "0"}),
+    ("null_in_mandatory_field", "machine_events", MACHINE_RECORD | {"machine_id": "-1"}),
     ("null_in_mandatory_field", "instance_events", event_record(constraint=[{"relation": "1"}])),
     ("unknown_enum_code", "instance_events", event_record(type="11")),
     ("unknown_enum_code", "instance_events", event_record(constraint=[{"name": HASH, "relation": "8"}])),
@@ -119,7 +122,9 @@ def test_a_refused_2011_line_is_kept_with_its_reason(tmp_path, code, table, line
 
 @pytest.mark.parametrize(("code", "table", "record"), REFUSED_2019)
 def test_a_refused_2019_record_is_kept_with_its_reason(tmp_path, code, table, record):
-    good = usage_record() if table == "instance_usage" else event_record()
+    good = {"instance_usage": usage_record(), "instance_events": event_record(), "machine_events": MACHINE_RECORD}[
+        table
+    ]
     path = write_records(tmp_path / "raw", table, [good, record, good])
     entry = stage(classify(path), tmp_path / "staging")
     assert (entry.rows_in, entry.stored, entry.quarantined) == (3, 2, 1)

@@ -114,6 +114,9 @@ def _without_none(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
         if lowest is None or lowest > code:
             continue
         values = pc.if_else(pc.equal(values, code), pa.scalar(None, values.type), values)
+    # A machine event of no machine: refused, since NULL cannot be part of a key.
+    if field.none and not field.column.nullable and values.null_count:
+        raise NeedsValidation
     return values
 
 

@@ -46,9 +46,12 @@ def text_field(field: Field, text: str) -> TextField:
     found = f'"text_{column.name}"'
     value, tests = _read(field, found)
     tests = (*tests, *_checked(column, value))
+    absent = f"{found} IS NULL"
+    codes = ", ".join(f"'{code}'" for code in field.none)
+    if codes and not column.nullable:
+        absent = f"{absent} OR {found} IN ({codes})"
     # A number that stands for "none" is exempt from all tests: −1 is no negative id.
-    if field.none:
-        codes = ", ".join(f"'{code}'" for code in field.none)
+    elif codes:
         value = f"CASE WHEN {found} NOT IN ({codes}) THEN {value} END"
         tests = tuple((reason, f"{found} NOT IN ({codes}) AND ({test})") for reason, test in tests)
     if field.has_default:
@@ -56,8 +59,9 @@ def text_field(field: Field, text: str) -> TextField:
         value = f"coalesce({value}, {default})"
     # First of all tests: an empty field is missing, not unparsable.  Where a text is NULL the other tests are NULL as
     # well, which CASE takes for false.
-    absent = (("null_in_mandatory_field", f"{found} IS NULL"),) if field.is_mandatory else ()
-    return TextField(column.name, text, value, (*absent, *tests))
+    if field.is_mandatory:
+        tests = (("null_in_mandatory_field", absent), *tests)
+    return TextField(column.name, text, value, tests)
 
 
 def dedicated_field(layout: RawLayout, machine: TextField) -> TextField:

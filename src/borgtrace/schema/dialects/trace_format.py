@@ -83,7 +83,7 @@ class Dialect:
     codes, null_codes
         For each enumeration the name of each code, and the codes that mean "nothing to say" (NULL).
     none
-        Numbers that stand for "none" and become NULL, by column.
+        Numbers that stand for "none" and become NULL, by column; where a column is mandatory its row is refused.
     dedicated_machine
         The number that stands for a machine of its own, where there is one.
     absent
