@@ -31,10 +31,9 @@ def lacking_columns(layout: Layout, schema: str, format_version: str) -> tuple[s
     # The usual case: no file is opened.
     if schema == schema_digest(TABLES.values()):
         return ()
-    is_newer = _minor(format_version) > _minor(FORMAT_VERSION)
     lacking: list[str] = []
     for table, types in _stored(layout):
-        faults = incompatible_columns(table, types, is_newer=is_newer)
+        faults = incompatible_columns(table, types, is_newer=is_newer(format_version))
         if faults:
             raise StoreError(
                 str(layout.root),
@@ -45,6 +44,11 @@ def lacking_columns(layout: Layout, schema: str, format_version: str) -> tuple[s
             )
         lacking += [f"{table.name}.{name}" for name, stored in held_names(table, types).items() if stored is None]
     return tuple(lacking)
+
+
+def is_newer(format_version: str) -> bool:
+    """Return whether a store is of a later minor version, whose columns may be unknown here."""
+    return _minor(format_version) > _minor(FORMAT_VERSION)
 
 
 def _stored(layout: Layout) -> Iterator[tuple[Table, dict[str, str]]]:

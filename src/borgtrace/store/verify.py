@@ -17,6 +17,7 @@ from borgtrace.errors import first_line
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.evolution import incompatible_columns
 from borgtrace.store.columns import MEASURED, column_blocks
+from borgtrace.store.compatibility import is_newer
 from borgtrace.store.content import table_digest
 from borgtrace.store.digest import digest_1_0, file_digests
 from borgtrace.store.layout import Layout
@@ -79,7 +80,7 @@ def _checks(manifest: Manifest, layout: Layout, threads: int) -> Iterator[tuple[
     yield "conservation", partial(_conservation, manifest)
     for table in TABLES.values():
         yield f"{table.name}: rows", partial(_rows, table.name, manifest, layout)
-        yield f"{table.name}: columns", partial(_columns, table, layout)
+        yield f"{table.name}: columns", partial(_columns, table, manifest, layout)
         yield f"{table.name}: order", partial(_order, table, layout)
         if manifest.content:
             yield f"{table.name}: content", partial(_content, table, manifest, layout, threads)
@@ -120,10 +121,11 @@ def _rows(name: str, manifest: Manifest, layout: Layout) -> Finding:
     return found == expected, f"{found:,}" if found == expected else f"{found:,}, the manifest says {expected:,}"
 
 
-def _columns(table: Table, layout: Layout) -> Finding:
+def _columns(table: Table, manifest: Manifest, layout: Layout) -> Finding:
     """Check the types in every file, and that all have the same columns; a column that all lack reads as NULL."""
     found = [stored_types(path) for path in layout.parts(table.name)]
-    wrong = [fault for types in found for fault in incompatible_columns(table, types)]
+    newer = is_newer(manifest.format_version)
+    wrong = [fault for types in found for fault in incompatible_columns(table, types, is_newer=newer)]
     wrong += [f"{table.name}: files differ in their columns"] * any(types != found[0] for types in found)
     return not wrong, "; ".join(wrong[:3]) or f"{len(table.columns)} as declared"
 
