@@ -6,9 +6,11 @@ import pytest
 
 import borgtrace
 from borgtrace.errors import UsageError
+from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.subset import Cut, subset
 from borgtrace.store.machine import capacity_at, hourly_load, running_on
 from borgtrace.store.verify import verify
+from tests.ingest.raw import MACHINES, write_part
 
 
 def _tasks(store):
@@ -51,6 +53,14 @@ def test_a_fraction_is_chosen_by_hash_and_seed(small, tmp_path):
         assert borgtrace.open(tmp_path / f"{seed}-again").digest == store.digest
         chosen.add(tuple(_tasks(store)))
     assert len(chosen) > 1
+
+
+def test_of_machine_tables_alone_nothing_is_left(tmp_path):
+    write_part(tmp_path / "raw", "machine_events", MACHINES)
+    ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
+    with pytest.raises(UsageError, match=r"^subset: nothing is left; see what the store holds: borgtrace info STORE$"):
+        subset(tmp_path / "store", tmp_path / "out", Cut(machines=(5,)))
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def _copy(
     done = finish(connection, files, held.dialect, work, progress)
     # Known only now, and harmless: `new_folder` removes what was written when the block fails.
     if not done.rows["tasks"] and not done.rows["collection_events"]:
-        raise UsageError("subset", "nothing is left", way_out="see what the store holds: borgtrace info STORE")
+        raise _nothing_left()
     return replace(
         held,
         code_version=__version__,
@@ -155,7 +155,14 @@ def _choose(connection: duckdb.DuckDBPyConnection, paths: Mapping[str, Sequence[
         for name in (names if _by_collection(cut) else names[1:])
         if paths[name]
     ]
+    # A store of machine tables alone has nothing to choose from.
+    if not queries:
+        raise _nothing_left()
     connection.execute(f"CREATE TEMP TABLE chosen AS {' UNION '.join(queries)}")
+
+
+def _nothing_left() -> UsageError:
+    return UsageError("subset", "nothing is left", way_out="see what the store holds: borgtrace info STORE")
 
 
 def _by_collection(cut: Cut) -> bool:
