@@ -16,7 +16,7 @@ from borgtrace.ingest.streams import sha256_of
 from borgtrace.storage import locked
 from borgtrace.store.layout import Layout
 from borgtrace.store.verify import verify
-from tests.ingest.raw import HASH, USAGE, event_record, usage_record, write_cell, write_part, write_records
+from tests.ingest.raw import HASH, TABLES, USAGE, event_record, usage_record, write_cell, write_part, write_records
 
 
 def _usage(part: int, rows: int = 40) -> list[str]:
@@ -173,6 +173,23 @@ def test_cells_are_not_mixed(tmp_path):
     with pytest.raises(StoreError, match="the store holds another cell: expected a, got b"):
         ingest([tmp_path / "clusterdata_2019_b"], tmp_path / "store", ONE)
     assert borgtrace.open(tmp_path / "store").manifest.time_zone == "America/New_York"
+
+
+def test_real_and_synthetic_traces_are_not_mixed(tmp_path):
+    paths = {}
+    for table, seed in (("job_events", None), ("machine_events", 1), ("task_events", 2)):
+        paths[seed] = write_part(tmp_path / str(seed), table, TABLES[table])
+        if seed:
+            (tmp_path / str(seed) / "truth.json").write_text(json.dumps({"seed": seed}))
+    names = {None: "Google's trace", 1: "synthetic, seed 1", 2: "synthetic, seed 2"}
+    for pair in ((None, 1), (1, 2), (1, None)):
+        with pytest.raises(SourceError) as error:
+            ingest([tmp_path / str(seed) for seed in pair], tmp_path / "store", ONE)
+        got = "; ".join(sorted(f"{names[seed]}: {paths[seed]}" for seed in pair))
+        assert str(error.value) == (
+            f"sources: the files mix origins: expected one per store, got {got}; ingest each into a separate store"
+        )
+    assert ingest([tmp_path / "1"], tmp_path / "store", ONE).manifest.synthetic["seed"] == 1
 
 
 def test_a_second_writer_is_refused(raw, tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,18 @@ class Discovery:
     sources: list[Source] = field(default_factory=list)
     faults: list[SourceError] = field(default_factory=list)
     ignored: list[Path] = field(default_factory=list)
-    synthetic: dict[str, Any] | None = None
+    truths: dict[Path, dict[str, Any]] = field(default_factory=dict)
+    """What is known of synthetic traces, by the folder whose files it is about."""
+
+    @property
+    def synthetic(self) -> dict[str, Any] | None:
+        """Seed, version and parameters of a synthetic trace; None for a real one."""
+        return next(iter(self.truths.values()), None)
+
+    def origin(self, source: Source) -> str:
+        """Return which trace a file is of, by the nearest folder above it that says so."""
+        above = source.path.absolute().parents
+        return origin(next((self.truths[folder] for folder in above if folder in self.truths), None))
 
     @property
     def size(self) -> int:
@@ -49,14 +60,14 @@ def discover(places: Iterable[Path], cell: str = "") -> Discovery:
     Raises
     ------
     SourceError
-        When a place does not exist, nothing usable is found, or generations or cells are mixed.
+        When a place does not exist, nothing usable is found, or generations, cells or origins are mixed.
     """
     found = Discovery()
     for path, orders in _walk(places, found):
         _take(path, cell, orders, found)
     if not found.sources:
         raise found.faults[0] if found.faults else _nothing(places)
-    _agree(found.sources)
+    _agree(found)
     # Whatever the order of arguments and folders, the same files give the same order of work and messages.
     found.sources.sort(key=lambda source: (source.table, source.part or 0, str(source.path)))
     return found
@@ -96,7 +107,7 @@ def _walk_folder(folder: Path, orders: Orders, found: Discovery) -> Iterator[tup
 def _take(path: Path, cell: str, orders: Orders, found: Discovery) -> None:
     if path.name == TRUTH:
         truth = json.loads(path.read_text())
-        found.synthetic = found.synthetic or {key: truth.get(key) for key in ("seed", "version", "parameters")}
+        found.truths[path.absolute().parent] = {key: truth.get(key) for key in ("seed", "version", "parameters")}
     elif path.name in _BESIDE_DATA or path.name.startswith("truth") or path.name.endswith(_NOT_DATA_ENDINGS):
         found.ignored.append(path)
     else:
@@ -115,11 +126,18 @@ def _nothing(places: Iterable[Path]) -> SourceError:
     )
 
 
-def _agree(sources: Sequence[Source]) -> None:
-    """Refuse a mix of generations or of cells: a store holds one cell of one generation."""
+def origin(synthetic: Mapping[str, object] | None) -> str:
+    """Return in words which trace rows are of: Google's, or that of a seed."""
+    return f"synthetic, seed {synthetic.get('seed')}" if synthetic else "Google's trace"
+
+
+def _agree(found: Discovery) -> None:
+    """Refuse a mix of generations, cells or origins: a store holds one cell of one trace."""
+    sources = found.sources
     for what, kinds in (
         ("generations", {source.generation: source.path for source in sources}),
         ("cells", {f"cell {s.cell}": s.path for s in sources if s.cell}),
+        ("origins", {found.origin(source): source.path for source in sources}),
     ):
         if len(kinds) > 1:
             listed = "; ".join(f"{kind}: {path}" for kind, path in sorted(kinds.items()))

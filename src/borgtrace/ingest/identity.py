@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from borgtrace.errors import SourceError, StoreError
-from borgtrace.ingest.discovery import Discovery
+from borgtrace.ingest.discovery import Discovery, origin
 from borgtrace.ingest.pending import staged_entries
 from borgtrace.storage import write_file
 from borgtrace.store.layout import Layout
@@ -65,7 +65,7 @@ def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identit
     for what, expected, got in (
         ("generation", known.generation, new.generation),
         ("cell", cell, new.cell or cell),
-        ("origin", _origin(known.synthetic), _origin(new.synthetic)),
+        ("origin", origin(known.synthetic), origin(new.synthetic)),
     ):
         if expected != got:
             raise StoreError(
@@ -92,7 +92,3 @@ def _known(held: Manifest | None, layout: Layout) -> Identity | None:
 
 def _file(layout: Layout) -> Path:
     return layout.staging / "trace.json"
-
-
-def _origin(synthetic: dict[str, object] | None) -> str:
-    return f"synthetic, seed {synthetic.get('seed')}" if synthetic else "Google's trace"
