@@ -10,7 +10,8 @@ from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.ingest.subset import Cut, subset
 from borgtrace.store.machine import capacity_at, hourly_load, running_on
 from borgtrace.store.verify import verify
-from tests.ingest.raw import MACHINES, write_part
+from tests.ingest.raw import MACHINES, write_cell, write_part
+from tests.store.conftest import usage
 
 
 def _tasks(store):
@@ -111,3 +112,15 @@ def test_capacity_and_load_of_a_machine(small):
     assert hour["n_tasks"] == 2
     with pytest.raises(UsageError, match="no such machine in machine_events: got 7"):
         capacity_at(store, 7)
+
+
+def test_a_window_without_an_end_has_no_weight(tmp_path):
+    lines = [usage(10, 0, 0, "0.1"), usage(10, 1, 1, "0.4")]
+    endless = lines[1].split(",")
+    endless[1] = str(2**63 - 1)
+    write_cell(tmp_path / "raw")
+    write_part(tmp_path / "raw", "task_usage", [lines[0], ",".join(endless)])
+    ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
+    (hour,) = hourly_load(borgtrace.open(tmp_path / "store"), 5).to_pylist()
+    # Of the two tasks only one says how long it used what: 300 s at .1, over 3,600 s.
+    assert (hour["n_tasks"], hour["cpu"]) == (2, pytest.approx(300 * 0.1 / 3600))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from borgtrace.errors import UsageError
 from borgtrace.schema import TERMINAL_EVENTS
-from borgtrace.schema.time import HOUR
+from borgtrace.schema.time import AFTER_TRACE, HOUR
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,7 +114,8 @@ def hourly_load(store: Store, machine: int) -> pa.Table:
     """Return, per hour of the trace, what the machine's tasks used (means over the hour).
 
     Columns: hour (from 0), n_tasks, cpu, memory.  Windows are weighted by the time they cover;
-    tasks inside an alloc are counted, the alloc's own rows are not.
+    tasks inside an alloc are counted, the alloc's own rows are not.  A window that ends after the
+    trace (2⁶³−1) counts its task but has no weight, since nobody knows how long it was.
 
     Parameters
     ----------
@@ -125,9 +126,13 @@ def hourly_load(store: Store, machine: int) -> pa.Table:
     """
     # Only jobs: the usage of an alloc instance contains that of the tasks inside it and would count twice.
     return store.sql(f"""
+        WITH windows AS (
+            -- NULL where the end is not known: sums leave it out.
+            SELECT *, nullif(end_time, {AFTER_TRACE}) - start_time AS duration FROM instance_usage
+        )
         SELECT start_time // {HOUR} AS hour, count(DISTINCT (collection_id, instance_index)) AS n_tasks,
-               sum(average_cpu * (end_time - start_time)) / {HOUR} AS cpu,
-               sum(average_memory * (end_time - start_time)) / {HOUR} AS memory
-        FROM instance_usage WHERE machine_id = {machine} AND collection_type = 'JOB'
+               sum(average_cpu * duration) / {HOUR} AS cpu,
+               sum(average_memory * duration) / {HOUR} AS memory
+        FROM windows WHERE machine_id = {machine} AND collection_type = 'JOB'
         GROUP BY hour ORDER BY hour
     """)
