@@ -56,7 +56,7 @@ bench: $(TESTS)
 
 ## Measure all claims on the demo cell and on the real parts, for the page of published claims.
 measured: $(PACKAGE)
-	rm -rf measured-out
+	rm -rf measured-out && mkdir measured-out
 	$(BIN)/borgtrace synth measured-out/raw --machines 100 --hours 24 --seed 1
 	$(BIN)/borgtrace ingest measured-out/raw --store measured-out/synthetic
 	test ! -d ../shared/trace || $(BIN)/borgtrace ingest ../shared/trace/clusterdata-2011-2 --store measured-out/real-parts
