@@ -9,20 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "docs"))
-from blocks import (  # noqa: E402
-    INSTALLING,
-    RUN,
-    STATIC,
-    agrees,
-    blocks,
-    dialogue,
-    home,
-    masked,
-    pages,
-    run,
-    steps,
-    workspace,
-)
+from blocks import INSTALLING, RUN, STATIC, agrees, blocks, dialogue, home, masked, pages, run, steps, workspace  # noqa: E402
 
 sys.path.remove(str(ROOT / "docs"))
 
