@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from borgtrace.schema.types import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Question(ABC):
     """A question: how it is computed, drawn, declared, and what papers claim about it.
 
     What it is asked of is the subclass's: a recipe is asked of tables, an experiment of a study of a task pool.
@@ -74,9 +75,9 @@ class Question:
         return inspect.cleandoc(getattr(inspect.getmodule(self.plot), "__doc__", None) or "")
 
     @property
+    @abstractmethod
     def parameters(self) -> Mapping[str, Any]:
         """Names of the parameters with their defaults."""
-        raise NotImplementedError
 
     @property
     def time_units(self) -> Mapping[str, int]:
@@ -87,6 +88,7 @@ class Question:
         """Make what the question is asked of from a store's tables; questions of one kind share it."""
         return tables
 
+    @abstractmethod
     def run(self, store: Any, engine: str | None = None, **params: Any) -> Any:
         """Return the :class:`~borgtrace.recipe.Result` on a subject, or on a store from which it is made.
 
@@ -99,8 +101,8 @@ class Question:
         params
             Parameters of the question.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, Any]:
         """Return the relational stages over the canonical tables, computing nothing.
 
@@ -111,7 +113,6 @@ class Question:
         params
             Parameters of the question.
         """
-        raise NotImplementedError
 
     def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return all parameters, as given or by default.

@@ -10,7 +10,6 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.words import load_word
 
 _HEAD, _CRC = 12, 4
-_FIELD_1, _FIELD_2 = 0x0A, 0x12
 # The largest number that a varint of two bytes holds; sizes of usual features are below.
 _LARGEST = (1 << 14) - 1
 LISTS = 2

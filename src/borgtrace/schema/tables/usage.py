@@ -17,8 +17,6 @@ from borgtrace.schema.time import WINDOW
 from borgtrace.schema.types import Column, Table
 
 CPU_AT_MOST_1 = Check("cpu_above_1", "at_most", 1)
-SAMPLE_AT_MOST_MAXIMUM = Check("sample_out_of_range", "at_most", minus="maximum_cpu")
-CPU_MEAN, MEMORY_MEAN, DISK_MEAN = map(at_most_maximum, ("maximum_cpu", "maximum_memory", "maximum_disk_io_time"))
 
 
 def _percentiles(name: str, which: str, length: int) -> Column:
@@ -47,7 +45,7 @@ INSTANCE_USAGE = Table(
         # int64 here and int32 in the events: so the proto declares them.
         number("alloc_instance_index", "int64", "id", "Alloc instance that the instance runs in."),
         COLLECTION_TYPE,
-        amount("average_cpu", "Mean CPU rate over the window.", CPU_AT_MOST_1, CPU_MEAN),
+        amount("average_cpu", "Mean CPU rate over the window.", CPU_AT_MOST_1, at_most_maximum("maximum_cpu")),
         amount("maximum_cpu", "Largest CPU rate among the window's 1-second samples.", CPU_AT_MOST_1),
         amount(
             "sampled_cpu",
