@@ -8,8 +8,6 @@ colon or a quote.  Where the two counts differ, the file is read by the validati
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -20,31 +18,22 @@ PRESENT = "has "
 """Prefix of columns that say whether a nested record, or a field that fills no column, was there."""
 
 
-@dataclass(frozen=True, slots=True)
-class TokenCounts:
-    """Numbers of lines, colons and quotes."""
-
-    lines: int = 0
-    colons: int = 0
-    quotes: int = 0
-
-    def __add__(self, other: TokenCounts) -> TokenCounts:
-        """Add up."""
-        return TokenCounts(self.lines + other.lines, self.colons + other.colons, self.quotes + other.quotes)
+Tokens = npt.NDArray[np.int64]
+"""Numbers of lines, colons and quotes, shape (3,)."""
 
 
-def tokens_in(text: npt.NDArray[np.uint8]) -> TokenCounts:
+def tokens_in(text: npt.NDArray[np.uint8]) -> Tokens:
     r"""Count the tokens in a block of bytes.
 
     Examples
     --------
-    >>> tokens_in(np.frombuffer(b'{"a":"1"}\n', np.uint8))
-    TokenCounts(lines=1, colons=1, quotes=4)
+    >>> tokens_in(np.frombuffer(b'{"a":"1"}\n', np.uint8)).tolist()
+    [1, 1, 4]
     """
-    return TokenCounts(*(int(np.count_nonzero(text == token)) for token in (_NEWLINE, _COLON, _QUOTE)))
+    return np.array([np.count_nonzero(text == token) for token in (_NEWLINE, _COLON, _QUOTE)], np.int64)
 
 
-def tokens_of(flat: pa.Table) -> TokenCounts:
+def tokens_of(flat: pa.Table) -> Tokens:
     """Return the tokens that the text of flat records must have: a line each, their colons and quotes."""
     keys = quoted = 0
     for name in flat.column_names:
@@ -65,7 +54,7 @@ def tokens_of(flat: pa.Table) -> TokenCounts:
         else:
             quoted += _quoted(pc.list_flatten(column))
     # Each key has two quotes, and each quoted value two more.
-    return TokenCounts(len(flat), keys, 2 * (keys + quoted))
+    return np.array([len(flat), keys, 2 * (keys + quoted)], np.int64)
 
 
 def _quoted(values: pa.ChunkedArray) -> int:

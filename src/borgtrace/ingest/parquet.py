@@ -5,11 +5,7 @@ So both containers of 2019 are judged by the same SQL, and the quarantine shows 
 
 from __future__ import annotations
 
-import gzip
-import shutil
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import duckdb
 import numpy as np
@@ -19,6 +15,7 @@ import pyarrow.parquet as pq
 from borgtrace.ingest.raw_layout import RawLayout
 from borgtrace.ingest.records import ROWS_PER_CHUNK, read_flat
 from borgtrace.ingest.sources import Source
+from borgtrace.ingest.streams import plain_file
 
 
 def read_parquet(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
@@ -36,31 +33,17 @@ def read_parquet(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     NeedsValidation
         Where DuckDB cannot read a record as what it should be.
     """
-    with plain_file(source) as path:
+    with plain_file(source.path, is_gzip=source.is_gzip) as path:
         yield from read_flat(f"read_parquet('{path}')", layout, pq.read_schema(path).names)
 
 
 def parquet_blocks(source: Source) -> Iterator[pa.Table]:
     """Yield the records of a file as numbered lines of JSON."""
     done = 0
-    with plain_file(source) as path, duckdb.connect(config={"threads": 1}) as connection:
+    with plain_file(source.path, is_gzip=source.is_gzip) as path, duckdb.connect(config={"threads": 1}) as connection:
         # As JSON, since the validating reader takes texts apart, and the quarantine keeps what a person can read.
         query = f"SELECT to_json(r)::VARCHAR AS line FROM read_parquet('{path}') AS r"
         for batch in connection.sql(query).to_arrow_reader(ROWS_PER_CHUNK):
             numbers = pa.array(np.arange(done, done + batch.num_rows))
             done += batch.num_rows
             yield pa.table({"source_row": numbers, "line": batch.column("line")})
-
-
-@contextmanager
-def plain_file(source: Source) -> Iterator[str]:
-    """Yield the path of a file that is not compressed: the source, or a copy of it."""
-    if not source.is_gzip:
-        yield str(source.path)
-        return
-    # Parquet is read from its end, which a compressed stream has not: it has to be a plain file.
-    with tempfile.NamedTemporaryFile(prefix="borgtrace-", suffix=".parquet") as copy:
-        with gzip.open(source.path, "rb") as compressed:
-            shutil.copyfileobj(compressed, copy)
-        copy.flush()
-        yield copy.name

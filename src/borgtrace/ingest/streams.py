@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
+import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,6 +46,34 @@ def open_stream(path: Path, *, is_gzip: bool) -> Iterator[BinaryIO]:
         raise damaged(path, error) from error
     except PermissionError as error:
         raise SourceError(str(path), "permission denied", way_out="make the file readable") from error
+
+
+@contextmanager
+def plain_file(path: Path, *, is_gzip: bool) -> Iterator[Path]:
+    """Yield the path of a file that is not compressed: the file itself, or a copy of it in the temporary directory.
+
+    For readers that take no stream: Parquet is read from its end, and DuckDB takes a path.
+
+    Parameters
+    ----------
+    path
+        The file.
+    is_gzip
+        Whether it is compressed, by its first bytes.
+
+    Raises
+    ------
+    SourceError
+        When its gzip data are truncated or damaged.
+    """
+    if not is_gzip:
+        yield path
+        return
+    with tempfile.NamedTemporaryFile(prefix="borgtrace-") as copy:
+        with open_stream(path, is_gzip=True) as stream:
+            shutil.copyfileobj(stream, copy, READ_SIZE)
+        copy.flush()
+        yield Path(copy.name)
 
 
 def damaged(path: Path, error: Exception) -> SourceError:
