@@ -13,53 +13,49 @@ from zoneinfo import ZoneInfo
 from borgtrace.schema.dialects.rates import ALL, EDA, G11, NONE, REAL, S1, SHARED, about, at_most
 from borgtrace.schema.dialects.raw import RawField, RawTable
 from borgtrace.schema.dialects.trace_format import Citation, Dialect, Publication, Rate
+from borgtrace.schema.enums import ENUMS
 
 # Base64 of a SHA-256: 43 letters and one "=".
 HASH = r"[A-Za-z0-9+/]{43}="
 
 
-def _table(name: str, table: str, parts: int, text: str, optional: int = 0, hashed: str = "") -> RawTable:
-    """Read a raw table from lines of: content, format, mandatory (as in schema.csv), canonical column."""
+def _table(text: str) -> RawTable:
+    """Read a raw table from its line (name, canonical table, published parts, optional fields) and a line per field.
+
+    The line of a field says its content, format and whether it is mandatory, as in schema.csv, and its column.
+    """
+    head, *lines = (tuple(word.strip() for word in line.split("|")) for line in text.strip().splitlines())
+    name, table, parts, optional = head
     fields: list[RawField] = []
-    for line in text.strip().splitlines():
-        content, kind, mandatory, column = (word.strip() for word in line.split("|"))
+    for content, kind, mandatory, column in lines:
         # The value of a constraint is the one text where empty is a value, not NULL (format document).
         keeps_empty = (name, column) == ("task_constraints", "value")
-        # A file is taken for a table of its width where the first field is a number.
-        pattern = HASH if content == hashed else "" if fields else r"\d+"
+        # A file is taken for a table of its width where the first field is a number.  machine_events has six fields
+        # like task_constraints, but a number where that has the name of an attribute.
+        is_name = (name, column) == ("task_constraints", "name")
+        pattern = HASH if is_name else "" if fields else r"\d+"
         fields.append(RawField(content, column, mandatory == "Y", kind, keeps_empty, pattern))
-    return RawTable(name, table, tuple(fields), True, optional, parts)
+    return RawTable(name, table, tuple(fields), True, int(optional), int(parts))
 
 
 TABLES = (
-    _table(
-        "machine_events",
-        "machine_events",
-        1,
-        """
+    _table("""
+        machine_events|machine_events|1|0
         time|INTEGER|Y|time
         machine ID|INTEGER|Y|machine_id
         event type|INTEGER|Y|type
         platform ID|STRING_HASH|N|platform_id
         CPUs|FLOAT|N|cpu_capacity
-        Memory|FLOAT|N|memory_capacity""",
-    ),
-    _table(
-        "machine_attributes",
-        "machine_attributes",
-        1,
-        """
+        Memory|FLOAT|N|memory_capacity"""),
+    _table("""
+        machine_attributes|machine_attributes|1|0
         time|INTEGER|Y|time
         machine ID|INTEGER|Y|machine_id
         attribute name|STRING_HASH|Y|name
         attribute value|STRING_HASH_OR_INTEGER|N|value
-        attribute deleted|BOOLEAN|Y|is_deleted""",
-    ),
-    _table(
-        "job_events",
-        "collection_events",
-        500,
-        """
+        attribute deleted|BOOLEAN|Y|is_deleted"""),
+    _table("""
+        job_events|collection_events|500|0
         time|INTEGER|Y|time
         missing info|INTEGER|N|missing_type
         job ID|INTEGER|Y|collection_id
@@ -67,13 +63,9 @@ TABLES = (
         user|STRING_HASH|N|user
         scheduling class|INTEGER|N|scheduling_class
         job name|STRING_HASH|N|collection_name
-        logical job name|STRING_HASH|N|collection_logical_name""",
-    ),
-    _table(
-        "task_events",
-        "instance_events",
-        500,
-        """
+        logical job name|STRING_HASH|N|collection_logical_name"""),
+    _table("""
+        task_events|instance_events|500|0
         time|INTEGER|Y|time
         missing info|INTEGER|N|missing_type
         job ID|INTEGER|Y|collection_id
@@ -86,27 +78,18 @@ TABLES = (
         CPU request|FLOAT|N|cpu_request
         memory request|FLOAT|N|memory_request
         disk space request|FLOAT|N|disk_request
-        different machines restriction|BOOLEAN|N|needs_different_machine""",
-    ),
-    _table(
-        "task_constraints",
-        "instance_constraints",
-        500,
-        """
+        different machines restriction|BOOLEAN|N|needs_different_machine"""),
+    _table("""
+        task_constraints|instance_constraints|500|0
         time|INTEGER|Y|time
         job ID|INTEGER|Y|collection_id
         task index|INTEGER|Y|instance_index
         comparison operator|INTEGER|Y|relation
         attribute name|STRING_HASH|Y|name
-        attribute value|STRING_HASH_OR_INTEGER|N|value""",
-        # machine_events has six fields too, but a number where this table has the name of an attribute.
-        hashed="attribute name",
-    ),
-    _table(
-        "task_usage",
-        "instance_usage",
-        500,
-        """
+        attribute value|STRING_HASH_OR_INTEGER|N|value"""),
+    # v2.0 has no sampled CPU usage.
+    _table("""
+        task_usage|instance_usage|500|1
         start time|INTEGER|Y|start_time
         end time|INTEGER|Y|end_time
         job ID|INTEGER|Y|collection_id
@@ -126,9 +109,7 @@ TABLES = (
         memory accesses per instruction|FLOAT|N|memory_accesses_per_instruction
         sample portion|FLOAT|N|sample_portion
         aggregation type|BOOLEAN|N|aggregation_type
-        sampled CPU usage|FLOAT|N|sampled_cpu""",
-        optional=1,  # v2.0 has no sampled CPU usage
-    ),
+        sampled CPU usage|FLOAT|N|sampled_cpu"""),
 )
 
 EVENTS = ("SUBMIT", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST", "UPDATE_PENDING", "UPDATE_RUNNING")
@@ -144,8 +125,8 @@ GOOGLE_2011 = Dialect(
         # Other numbers than in 2019, where QUEUE and ENABLE come in between.
         "event_type": dict(enumerate(EVENTS)),
         "machine_event_type": {0: "ADD", 1: "REMOVE", 2: "UPDATE"},
-        "missing_type": {0: "SNAPSHOT_BUT_NO_TRANSITION", 1: "NO_SNAPSHOT_OR_TRANSITION", 2: "EXISTS_BUT_NO_CREATION"},
-        "relation": {0: "EQUAL", 1: "NOT_EQUAL", 2: "LESS_THAN", 3: "GREATER_THAN"},
+        "missing_type": dict(enumerate(ENUMS["missing_type"].names[:3])),
+        "relation": dict(enumerate(ENUMS["relation"].names[:4])),
     },
     absent={
         "collection_type": "2011 has jobs only: every row is of type JOB",

@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 from borgtrace.schema.dialects.rates import NONE, SHARED, V3, about, at_most
 from borgtrace.schema.dialects.raw import RawField, RawTable
 from borgtrace.schema.dialects.trace_format import Citation, Dialect, Publication, Rate
+from borgtrace.schema.enums import ENUMS
 
 
 def _fields(plain: str, mandatory: str = "", **renamed: str) -> tuple[RawField, ...]:
@@ -87,19 +88,8 @@ DEDICATED_MACHINE = -1
 NO_ALLOC_COLLECTION = 0
 NO_ALLOC_INDEX = -1
 
-EVENTS = (
-    "SUBMIT",
-    "QUEUE",
-    "ENABLE",
-    "SCHEDULE",
-    "EVICT",
-    "FAIL",
-    "FINISH",
-    "KILL",
-    "LOST",
-    "UPDATE_PENDING",
-    "UPDATE_RUNNING",
-)
+# The proto numbers these from 0 in the order of their names; notes that call a collection of type 0 a "task" are wrong.
+_NUMBERED = ("event_type", "collection_type", "vertical_scaling", "scheduler", "relation")
 
 GOOGLE_2019 = Dialect(
     name="2019",
@@ -109,31 +99,11 @@ GOOGLE_2019 = Dialect(
     formats=("json", "parquet"),
     tables={raw.name: raw for raw in TABLES},
     codes={
-        "event_type": dict(enumerate(EVENTS)),
+        **{name: dict(enumerate(ENUMS[name].names)) for name in _NUMBERED},
         "machine_event_type": {0: "EVENT_TYPE_UNKNOWN", 1: "ADD", 2: "REMOVE", 3: "UPDATE"},
         # 0 is NONE and so has no name: see null_codes.
-        "missing_type": {
-            1: "SNAPSHOT_BUT_NO_TRANSITION",
-            2: "NO_SNAPSHOT_OR_TRANSITION",
-            3: "EXISTS_BUT_NO_CREATION",
-            4: "TRANSITION_MISSING_STEP",
-            5: "TOO_MANY_EVENTS",
-        },
-        "missing_data_reason": {1: "SNAPSHOT_BUT_NO_TRANSITION"},
-        # The proto numbers them so; notes that call 0 a "task" are wrong.
-        "collection_type": {0: "JOB", 1: "ALLOC_SET"},
-        "vertical_scaling": {0: "VERTICAL_SCALING_SETTING_UNKNOWN", 1: "OFF", 2: "CONSTRAINED", 3: "FULLY_AUTOMATED"},
-        "scheduler": {0: "DEFAULT", 1: "BATCH"},
-        "relation": {
-            0: "EQUAL",
-            1: "NOT_EQUAL",
-            2: "LESS_THAN",
-            3: "GREATER_THAN",
-            4: "LESS_THAN_EQUAL",
-            5: "GREATER_THAN_EQUAL",
-            6: "PRESENT",
-            7: "NOT_PRESENT",
-        },
+        "missing_type": dict(enumerate(ENUMS["missing_type"].names, 1)),
+        "missing_data_reason": dict(enumerate(ENUMS["missing_data_reason"].names, 1)),
     },
     null_codes={"missing_type": (0,), "missing_data_reason": (0,)},
     none={

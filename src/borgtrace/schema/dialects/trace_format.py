@@ -133,7 +133,6 @@ class Dialect:
     raw_priority: tuple[int, ...] = ()
     has_equal_windows: bool = False
     flattened: Flattened | None = None
-    resource_basis: str = "fraction of the largest machine of this generation"
     licence: str = "Google's cluster traces are published under the licence CC-BY 4.0."
 
     @property
