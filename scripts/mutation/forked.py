@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import resource
 import signal
 import sys
 import threading
@@ -59,14 +60,23 @@ def warm_up() -> None:
         importlib.import_module(name)
 
 
-class Fork:
-    """A child that runs tests, and what became of it."""
+_WAIT = 20
+"""Elapsed seconds per second of CPU after which a child is taken to wait for ever: other programs run here too."""
 
-    def __init__(self, work: Callable[[], int], seconds: float) -> None:
-        self.begun, self.seconds = time.monotonic(), seconds
+
+class Fork:
+    """A child that runs tests, and what became of it.
+
+    `seconds` are of CPU: on a busy machine a slow test must not be taken for one that hangs.
+    """
+
+    def __init__(self, work: Callable[[], int], seconds: int) -> None:
+        self.begun, self.seconds = time.monotonic(), _WAIT * seconds
         self.pid = os.fork()
         if self.pid == 0:
             os.setsid()
+            # One second more for the hard limit: the soft one's signal tells that it was the time.
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
             silence = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):
                 os.dup2(silence, stream)
@@ -77,7 +87,7 @@ class Fork:
                 os._exit(code)
 
     def outcome(self) -> int | None:
-        """Return the exit code, −1 after too long, None while it runs."""
+        """Return the exit code, a negative one after too long, None while it runs."""
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if pid:
             return os.waitstatus_to_exitcode(status)

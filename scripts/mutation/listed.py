@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,7 @@ from mutation.forked import Fork, tests, warm_up, with_source
 ROOT = Path(__file__).parents[2]
 _COPIED = ("src", "tests", "scripts", "benchmarks", "docs", "examples")
 _FILES = ("pyproject.toml", "README.md", "mkdocs.yml", "Makefile")
-_OUTCOMES = {0: "SURVIVED", 1: "noticed", 2: "noticed", -1: "noticed", 5: "NO SUCH TEST"}
+_OUTCOMES = {0: "SURVIVED", 1: "noticed", 2: "noticed", -1: "noticed", -signal.SIGXCPU: "noticed", 5: "NO SUCH TEST"}
 """By pytest's exit code; an edit that makes the import of a test fail is noticed, too."""
 _COMPILED = ("@compiled", "kernel(", "njit")
 SECONDS = 300
