@@ -4,6 +4,8 @@ Recipes made for these tests: *one* for each shape of chart, with ``code`` and <
 
 - a list
 - of two items
+
+Reference: Zhu et al., Method 3-2.
 """
 
 from __future__ import annotations
@@ -133,7 +135,7 @@ CLAIMS = (
 )
 
 RECIPES = [
-    Recipe(_table("queue_length"), answer(N_STEPS // 2), step_line, CLAIMS, reference="Zhu et al., Method 3-2"),
+    Recipe(_table("queue_length"), answer(N_STEPS // 2), step_line, CLAIMS),
     Recipe(_table("side_by_side"), answer(300), side_by_side, CLAIMS[1:2]),
     Recipe(_table("facets"), answer(200), facets),
     Recipe(_table("heat_map"), answer(200), heat_map),

@@ -3,6 +3,8 @@
 Shares, each as n of: alloc sets among collections, jobs that run in one, production among these,
 requests held by alloc instances (request × time, over all outermost requests), and how much of its
 memory request a task uses inside and outside (time-weighted, over tasks with usage and a request).
+
+Reference: Tirmazi et al., EuroSys'20 (alloc sets).
 """
 
 from __future__ import annotations
@@ -134,12 +136,5 @@ CLAIMS = tuple(
 )
 
 RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("collection_events", "instance_events", "instance_usage", "tasks"),
-    reference="Tirmazi et al., EuroSys'20 (alloc sets)",
-    order=125,
-    topic="Dependencies and limits",
+    RESULT, compute, plot, CLAIMS, reads=("collection_events", "instance_events", "instance_usage", "tasks"), order=125
 )

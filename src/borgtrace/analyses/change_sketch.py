@@ -5,6 +5,8 @@ counts in buckets that grow by two percent; sketches of machines, hours or files
 their counts. Beside each quantile of the merged sketch stands the exact one, found by a second pass
 over the single bucket that holds it. The error is at most a share alpha of the exact value,
 whatever the data.
+
+Reference: Zhu et al., future work; Masson et al., DDSketch, VLDB 2019.
 """
 
 from __future__ import annotations
@@ -138,13 +140,4 @@ CLAIMS = from_source(
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_usage",),
-    reference="Zhu et al., future work; Masson et al., DDSketch, VLDB 2019",
-    order=72,
-    topic="How usage changes",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage",), order=72)

@@ -3,6 +3,8 @@
 The duration of a task is the summed length of its usage windows; its CPU is the window-weighted
 mean of ``average_cpu`` times that. Bins double from one minute. Only tasks of jobs: what runs in an
 alloc set is a task, the alloc itself is not.
+
+Reference: Zhu et al., Fig. 11.
 """
 
 from __future__ import annotations
@@ -95,13 +97,4 @@ CLAIMS = (
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("tasks", "instance_usage"),
-    reference="Zhu et al., Fig. 11",
-    order=63,
-    topic="Utilization",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("tasks", "instance_usage"), order=63)

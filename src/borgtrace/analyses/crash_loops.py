@@ -1,6 +1,8 @@
 """Which jobs fail again and again?
 
 The twenty jobs with the most FAILs of their tasks, and what share of all FAILs they make.
+
+Reference: 2011 format document, job and task life cycles.
 """
 
 from __future__ import annotations
@@ -72,13 +74,4 @@ CLAIMS = from_source(
     Claim("TE-crash-loops", "ten jobs make about half of all failures", near(0.498, 0.15), _top_ten),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_events",),
-    reference="2011 format document, job and task life cycles",
-    order=58,
-    topic="Jobs and users",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=58)

@@ -4,6 +4,8 @@ Every anomaly that the format documents, Google's notes or studies of the traces
 put beside what is documented: expected – found. A documented share is met within half of it, or
 within two standard deviations of a Poisson count where the trace is small. What ingest refuses or
 flags row by row is in the store's own quality counters (`borgtrace info`).
+
+Reference: format documents, Google's notes on the traces, and counts over the real files.
 """
 
 from __future__ import annotations
@@ -267,12 +269,4 @@ def _claim(anomaly: Anomaly) -> Claim:
 
 CLAIMS = tuple(_claim(anomaly) for anomaly in ANOMALIES.values())
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reference="format documents, Google's notes on the traces, and counts over the real files",
-    order=5,
-    topic="Data quality",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, order=5)

@@ -3,6 +3,8 @@
 Waits of attempts by the share of machines that meet their constraints (at the end of the day of
 submission), in bands; tasks without constraints are the last band.  Observation 9 suspects this and not
 the load behind long waits.
+
+Reference: Zhu et al., Observation 9; Sharma et al., SoCC'11.
 """
 
 from __future__ import annotations
@@ -116,7 +118,5 @@ RECIPE = Recipe(
     plot,
     CLAIMS,
     reads=("instance_constraints", "instance_events", "machine_events", "machine_attributes"),
-    reference="Zhu et al., Observation 9; Sharma et al., SoCC'11",
     order=91,
-    topic="Placement constraints",
 )

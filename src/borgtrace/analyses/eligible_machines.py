@@ -3,6 +3,8 @@
 One row per day: tasks submitted (resubmissions included), the share of them that carry constraints,
 and, over those, quantiles of the share of machines that meet all their constraints at the end of the
 day.
+
+Reference: 2011 format document, task constraints; Sharma et al., SoCC'11.
 """
 
 from __future__ import annotations
@@ -85,7 +87,5 @@ RECIPE = Recipe(
     compute,
     plot,
     reads=("instance_constraints", "instance_events", "machine_events", "machine_attributes"),
-    reference="2011 format document, task constraints; Sharma et al., SoCC'11",
     order=90,
-    topic="Placement constraints",
 )

@@ -4,6 +4,8 @@ Every calibration target of the generator is measured through the ordinary table
 holds when the measured number lies within 10 % of the published one, or the published one within the
 95 % bootstrap interval over jobs (tasks of a job are not independent; machines where they are counted).
 The question does not apply to Google's own traces: the targets come from them.
+
+Reference: published facts about the traces of 2011 and 2019.
 """
 
 from __future__ import annotations
@@ -141,13 +143,4 @@ CLAIMS = from_source(
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_events",),
-    reference="published facts about the traces of 2011 and 2019",
-    order=900,
-    topic="The synthetic trace",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=900)

@@ -2,6 +2,8 @@
 
 Ends of running attempts per hour that attempts ran within the trace, per tier and per scheduling class.
 Time before the start of the trace and after its end does not count.
+
+Reference: Verma et al., EuroSys'15, Fig. 3.
 """
 
 from __future__ import annotations
@@ -80,13 +82,4 @@ CLAIMS = from_source(
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_events",),
-    reference="Verma et al., EuroSys'15, Fig. 3",
-    order=57,
-    topic="Jobs and users",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=57)

@@ -2,6 +2,8 @@
 
 The usage of a task in an hour is the mean over its windows, weighted by their length. Every pair of
 neighboring hours counts with the time measured in both, so long tasks weigh by their duration.
+
+Reference: Reiss et al., SoCC'12.
 """
 
 from __future__ import annotations
@@ -49,13 +51,4 @@ CLAIMS = from_source(
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_usage", "tasks"),
-    reference="Reiss et al., SoCC'12",
-    order=71,
-    topic="How usage changes",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage", "tasks"), order=71)

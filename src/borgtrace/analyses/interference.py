@@ -6,6 +6,8 @@ CPU was used. Means are weighted by the length of the windows; impossible values
 50, MAI outside 0 … 1) are left out. A slot in which no window tells its CPU has no place among the
 percents of CPU, but counts by its number of tasks. A slope says how things go together in this trace, not what
 causes what: large machines hold more tasks and run other programs.
+
+Reference: Verma et al., EuroSys'15, §5.2; the caveat of Zhu et al., Measure 1.
 """
 
 from __future__ import annotations
@@ -127,13 +129,4 @@ CLAIMS = from_source(
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_usage", "machine_events"),
-    reference="Verma et al., EuroSys'15, §5.2; the caveat of Zhu et al., Measure 1",
-    order=110,
-    topic="Interference",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage", "machine_events"), order=110)

@@ -2,6 +2,8 @@
 
 Jobs whose first SUBMIT lies within the trace, per hour since its start; the last hour is left out where the
 trace ends within it.
+
+Reference: Tirmazi et al., EuroSys'20, Fig. 8.
 """
 
 from __future__ import annotations
@@ -68,13 +70,4 @@ CLAIMS = from_source(
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("collection_events",),
-    reference="Tirmazi et al., EuroSys'20, Fig. 8",
-    order=51,
-    topic="Jobs and users",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=51)

@@ -2,6 +2,8 @@
 
 Quantiles of the time from the first SCHEDULE (after the start of the trace) to the last end of a job, of
 all jobs and by the way they ended.
+
+Reference: Reiss et al., SoCC'12, section 4.
 """
 
 from __future__ import annotations
@@ -94,13 +96,4 @@ CLAIMS = from_source(
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("collection_events",),
-    reference="Reiss et al., SoCC'12, section 4",
-    order=53,
-    topic="Jobs and users",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=53)

@@ -2,6 +2,8 @@
 
 One row per event type: how many such events there are, and how many jobs have one.  Alloc sets are left
 out.
+
+Reference: 2011 format document, job events table.
 """
 
 from __future__ import annotations
@@ -63,13 +65,4 @@ CLAIMS = from_source(
     Claim("JE-fail", "few jobs fail", at_most(0.03, published=0.015), _share("FAIL")),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("collection_events",),
-    reference="2011 format document, job events table",
-    order=50,
-    topic="Jobs and users",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=50)

@@ -2,6 +2,8 @@
 
 Quantiles of the time between the first SUBMITs of neighboring jobs within the trace, to the
 microsecond.
+
+Reference: Tirmazi et al., EuroSys'20, section 7.
 """
 
 from __future__ import annotations
@@ -61,13 +63,4 @@ CLAIMS = from_source(
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("collection_events",),
-    reference="Tirmazi et al., EuroSys'20, section 7",
-    order=52,
-    topic="Jobs and users",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=52)

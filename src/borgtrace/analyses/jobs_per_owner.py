@@ -2,6 +2,8 @@
 
 Jobs per user and per logical name (runs of one program share it), in descending order.  The
 last rank tells how many owners there are.
+
+Reference: Reiss et al., SoCC'12, section 3.
 """
 
 from __future__ import annotations
@@ -94,13 +96,4 @@ CLAIMS = from_source(
     Claim("JE-top-ten", "ten users submit more than half of all jobs", above(0.5, published=0.554), _top("user", 10)),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("collection_events",),
-    reference="Reiss et al., SoCC'12, section 3",
-    order=55,
-    topic="Jobs and users",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=55)

@@ -2,6 +2,8 @@
 
 One row per attribute name: how many machines ever had it, with how many values, how often it changed and
 how often it was deleted.
+
+Reference: 2011 format document, machine attributes.
 """
 
 from __future__ import annotations
@@ -45,12 +47,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(point(opacity=0.6)).draw("Attributes of machines")
 
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    reads=("machine_attributes",),
-    reference="2011 format document, machine attributes",
-    order=14,
-    topic="Machines",
-)
+RECIPE = Recipe(RESULT, compute, plot, reads=("machine_attributes",), order=14)

@@ -2,6 +2,8 @@
 
 Hourly means, exact to the millisecond.  *Seen* counts every machine from its first ADD on, whether it
 is present or not; the difference between seen and present is lost to absences.
+
+Reference: 2011 format document, machine events.
 """
 
 from __future__ import annotations
@@ -95,13 +97,4 @@ CLAIMS = from_source(
     Claim("ME-cpu-lost", "absences cost less than one percent of the CPU time", below(0.01, published=0.00692), _lost),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("machine_events",),
-    reference="2011 format document, machine events",
-    order=13,
-    topic="Machines",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("machine_events",), order=13)

@@ -2,6 +2,8 @@
 
 Quantiles of the time from a REMOVE to the next ADD of the same machine.  Machines that never come
 back are counted by the question on removals.
+
+Reference: 2011 format document, machine events.
 """
 
 from __future__ import annotations
@@ -72,13 +74,4 @@ CLAIMS = tuple(
     )
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("machine_events",),
-    reference="2011 format document, machine events",
-    order=12,
-    topic="Machines",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("machine_events",), order=12)

@@ -1,6 +1,8 @@
 """How often do machines leave?
 
 One row per number of removals: how many machines left the cell that often.
+
+Reference: 2011 format document, machine events.
 """
 
 from __future__ import annotations
@@ -65,13 +67,4 @@ CLAIMS = from_source(
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("machine_events",),
-    reference="2011 format document, machine events",
-    order=11,
-    topic="Machines",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("machine_events",), order=11)

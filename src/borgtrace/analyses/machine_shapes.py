@@ -3,6 +3,8 @@
 One row per shape (platform, CPU, memory).  Machines change: a machine counts under its first known
 capacity, its last known one, and the one it had at the start of the trace.  The table that Reiss et al.
 published counts last capacities; only that column reproduces it.
+
+Reference: Reiss et al., SoCC'12, Table 1.
 """
 
 from __future__ import annotations
@@ -78,13 +80,4 @@ CLAIMS = from_source(
     Claim("R12-table1", "the ten machine shapes of the 2011 cell", equals("6732/3863/1001/795/126/52/5/5/3/1"), _last),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("machine_events",),
-    reference="Reiss et al., SoCC'12, Table 1",
-    order=10,
-    topic="Machines",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("machine_events",), order=10)

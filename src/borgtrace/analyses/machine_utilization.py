@@ -4,6 +4,8 @@ Per machine and 300 s slot: what its instances used (``average_cpu``, ``average_
 weighted by their length; what runs inside an alloc set is already in the alloc's row), divided by
 the machine's capacity at the start of the slot. A slot in which a machine is present and nothing
 ran counts as 0. The curve is cumulative, in steps of one percent of the machine.
+
+Reference: Tirmazi et al., EuroSys'20 (machine utilization).
 """
 
 from __future__ import annotations
@@ -96,13 +98,4 @@ CLAIMS = from_source(
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_usage", "machine_events"),
-    reference="Tirmazi et al., EuroSys'20 (machine utilization)",
-    order=61,
-    topic="Utilization",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage", "machine_events"), order=61)

@@ -3,6 +3,8 @@
 Trailing averages at the end of every step: the mean wait of the attempts scheduled, and the mean run
 of the attempts ended, within the last hour (a parameter).  Tasks only; what began before the trace has no
 wait and no run.
+
+Reference: Zhu et al., Fig. 6 and 7.
 """
 
 from __future__ import annotations
@@ -82,12 +84,4 @@ def plot(result: pa.Table) -> Chart:
     )
 
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    reads=("instance_events",),
-    reference="Zhu et al., Fig. 6 and 7",
-    order=40,
-    topic="Waiting and running times",
-)
+RECIPE = Recipe(RESULT, compute, plot, reads=("instance_events",), order=40)

@@ -2,6 +2,8 @@
 
 *Over* compares the mean of a window with the request (on the last SCHEDULE of the task); *peak* the
 largest maximum. Tasks of jobs with a request above zero.
+
+Reference: Zhu et al. (over-consumption).
 """
 
 from __future__ import annotations
@@ -116,13 +118,4 @@ CLAIMS = (
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_usage", "tasks"),
-    reference="Zhu et al. (over-consumption)",
-    order=111,
-    topic="Interference",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage", "tasks"), order=111)

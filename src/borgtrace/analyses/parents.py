@@ -3,6 +3,8 @@
 A collection may name a parent whose end also ends it. Jobs are counted by how their last attempt
 ended, with and without a parent; of those with one, *after parent* counts the ends within `delay`
 seconds after an end of the parent.
+
+Reference: Tirmazi et al., EuroSys'20 (job dependencies).
 """
 
 from __future__ import annotations
@@ -82,13 +84,4 @@ CLAIMS = tuple(
     )
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("collection_events",),
-    reference="Tirmazi et al., EuroSys'20 (job dependencies)",
-    order=120,
-    topic="Dependencies and limits",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=120)

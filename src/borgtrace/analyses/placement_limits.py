@@ -5,6 +5,8 @@ task that it must run on another machine than all other tasks of its job (a limi
 start). Every start is replayed against the tasks of the same collection that run there at that
 instant; ends come before starts at one time. A start above the limit breaks it. Starts without a
 known machine (or switch) are not judged.
+
+Reference: format documents (different-machine restriction; max_per_machine, max_per_switch).
 """
 
 from __future__ import annotations
@@ -115,13 +117,4 @@ CLAIMS = tuple(
     for kind, source in LIMITS.items()
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_events", "collection_events"),
-    reference="format documents (different-machine restriction; max_per_machine, max_per_switch)",
-    order=126,
-    topic="Dependencies and limits",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events", "collection_events"), order=126)

@@ -13,6 +13,8 @@ is not counted when it fails, is killed or lost.
 
 *stock* – how many tasks are pending or running (exact, with the extremes within the step).  Submissions
 minus all ends equal pending plus running at every instant.
+
+Reference: Zhu et al., Methods 3-2 and 3-3.
 """
 
 from __future__ import annotations
@@ -203,13 +205,4 @@ CLAIMS = (
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_events",),
-    reference="Zhu et al., Methods 3-2 and 3-3",
-    order=30,
-    topic="The queue and the running tasks",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=30)

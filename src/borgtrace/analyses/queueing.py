@@ -2,6 +2,8 @@
 
 From the first QUEUE to the last ENABLE of an attempt of a job. Bins double from one second; the
 first also holds what was enabled at once.
+
+Reference: 2019 format document (QUEUE, ENABLE).
 """
 
 from __future__ import annotations
@@ -72,13 +74,4 @@ CLAIMS = from_source(
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("collection_events",),
-    reference="2019 format document (QUEUE, ENABLE)",
-    order=122,
-    topic="Dependencies and limits",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=122)

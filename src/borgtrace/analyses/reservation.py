@@ -9,6 +9,8 @@ or a change of machine reserves the request. *Reclaimed* is the part of the requ
 reserved, *violated* the share of time in windows whose usage exceeds the reservation, *overload* by
 how much, as a share of usage. A policy is on the front where no other reclaims more and violates
 less.
+
+Reference: Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource reclamation).
 """
 
 from __future__ import annotations
@@ -226,13 +228,4 @@ CLAIMS = (
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_usage", "tasks"),
-    reference="Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource reclamation)",
-    order=80,
-    topic="Reservations and sampling",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage", "tasks"), order=80)

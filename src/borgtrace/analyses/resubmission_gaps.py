@@ -2,6 +2,8 @@
 
 One row per way to end and tier: attempts that ended, those that were followed by another attempt, and
 quantiles of the gap between the two.
+
+Reference: 2011 format document, job and task life cycles.
 """
 
 from __future__ import annotations
@@ -83,13 +85,4 @@ CLAIMS = (
     Claim("TE-kill-again", "a third of the killed tasks are resubmitted", near(0.351, 0.1), _KILLED, source=_HOURS),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_events",),
-    reference="2011 format document, job and task life cycles",
-    order=24,
-    topic="Submissions and completions",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=24)

@@ -2,6 +2,8 @@
 
 New and repeated submissions per hour.  A *lump* is a run of days each of which sees more than twice the
 resubmissions of the median day (a run that spans neighboring days is one lump).
+
+Reference: Zhu et al., Observation 3.
 """
 
 from __future__ import annotations
@@ -83,13 +85,4 @@ CLAIMS = (
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_events",),
-    reference="Zhu et al., Observation 3",
-    order=23,
-    topic="Submissions and completions",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=23)

@@ -4,6 +4,8 @@ The share of attempts that have ended after a time, for all tasks, per tier and 
 Kaplan and Meier (attempts still running at the end of the trace count as "at least so long"), and for
 finished attempts alone, as in Fig. 8 of Zhu et al.  Runs are counted in whole seconds; those that began
 before the trace are left out.
+
+Reference: Zhu et al., Fig. 8; Kaplan and Meier, JASA 53 (1958).
 """
 
 from __future__ import annotations
@@ -139,13 +141,4 @@ CLAIMS = (
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_events",),
-    reference="Zhu et al., Fig. 8; Kaplan and Meier, JASA 53 (1958)",
-    order=43,
-    topic="Waiting and running times",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=43)

@@ -2,6 +2,8 @@
 
 Collections by scheduler, tier and type; how many were held in the batch queue, and how many have
 ended by themselves (FINISH). Scheduler and priority are the last ones known.
+
+Reference: Tirmazi et al., EuroSys'20.
 """
 
 from __future__ import annotations
@@ -66,13 +68,4 @@ CLAIMS = from_source(
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("collection_events",),
-    reference="Tirmazi et al., EuroSys'20",
-    order=123,
-    topic="Dependencies and limits",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=123)

@@ -2,6 +2,8 @@
 
 Quantiles of SCHEDULE − SUBMIT per tier and per scheduling class, counted in hundredths of a second.  Waits
 that began before the trace are unknown and left out.
+
+Reference: Zhu et al., Fig. 6; Tirmazi et al., EuroSys'20, Fig. 10.
 """
 
 from __future__ import annotations
@@ -61,13 +63,4 @@ CLAIMS = from_source(
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_events",),
-    reference="Zhu et al., Fig. 6; Tirmazi et al., EuroSys'20, Fig. 10",
-    order=42,
-    topic="Waiting and running times",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=42)

@@ -3,6 +3,8 @@
 A collection may name others that must finish before it starts. Its depth is the longest chain of
 such names that leads to it. The order is kept where it is first scheduled at or after the last end
 of everything it names; unknown where one of these times is not in the trace.
+
+Reference: 2019 format document (start_after_collection_ids).
 """
 
 from __future__ import annotations
@@ -104,13 +106,4 @@ CLAIMS = from_source(
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("collection_events",),
-    reference="2019 format document (start_after_collection_ids)",
-    order=121,
-    topic="Dependencies and limits",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=121)

@@ -4,6 +4,8 @@ Largest distances between CDFs, exact to the microsecond: of each process to its
 from the first counted event of any process to the last), and of each pair.  A curve is called linear
 where the distance to the chord is at most .05; new tasks and completions coincide up to .05,
 submissions and schedulings up to .01.
+
+Reference: Zhu et al., Observations 1, 2 and 4.
 """
 
 from __future__ import annotations
@@ -95,13 +97,4 @@ CLAIMS = tuple(
     )
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_events",),
-    reference="Zhu et al., Observations 1, 2 and 4",
-    order=22,
-    topic="Submissions and completions",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=22)

@@ -3,6 +3,8 @@
 Cumulative numbers of new tasks, submissions (resubmissions included), schedulings and completions, at
 the end of every step; what happened before the trace is left out.  A curve divided by its last value is
 the CDF of Zhu et al., Fig. 2; divided by the last value of *new*, the weighted one of Fig. 3.
+
+Reference: Zhu et al., Methods 3 and 3-1, Fig. 2 and 3.
 """
 
 from __future__ import annotations
@@ -126,13 +128,4 @@ CLAIMS = (
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_events",),
-    reference="Zhu et al., Methods 3 and 3-1, Fig. 2 and 3",
-    order=21,
-    topic="Submissions and completions",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=21)

@@ -2,6 +2,8 @@
 
 Exponents α of P(X > x) ∝ x^−α above a threshold, by maximum likelihood (counts by the zeta law, times by
 Hill's estimator), with the standard error α ÷ √n.  Below α = 1 a law has no mean, below 2 no variance.
+
+Reference: Clauset, Shalizi and Newman, SIAM Review 51 (2009).
 """
 
 from __future__ import annotations
@@ -86,13 +88,4 @@ CLAIMS = from_source(
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_events",),
-    reference="Clauset, Shalizi and Newman, SIAM Review 51 (2009)",
-    order=56,
-    topic="Jobs and users",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=56)

@@ -1,6 +1,8 @@
 """How many tasks does a job have?
 
 One row per number of tasks: how many jobs have so many, and how many have at least so many.
+
+Reference: Reiss et al., SoCC'12; Tirmazi et al., EuroSys'20, Fig. 11.
 """
 
 from __future__ import annotations
@@ -62,13 +64,4 @@ CLAIMS = from_source(
     "Reiss et al., SoCC'12", Claim("R12-single", "three quarters of all jobs have one task", near(0.75, 0.05), _single)
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_events",),
-    reference="Reiss et al., SoCC'12; Tirmazi et al., EuroSys'20, Fig. 11",
-    order=54,
-    topic="Jobs and users",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=54)

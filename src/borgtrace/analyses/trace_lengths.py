@@ -3,6 +3,8 @@
 The trace of a task is all its usage rows, over all its attempts; its length is their number.
 Lengths from 1 to 100 are counted one by one, longer ones by powers of two. Tasks without usage have
 no trace.
+
+Reference: definition of a trace in the data pipeline the project started from.
 """
 
 from __future__ import annotations
@@ -81,13 +83,4 @@ CLAIMS = (
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("tasks", "instance_usage"),
-    reference="definition of a trace in the data pipeline the project started from",
-    order=64,
-    topic="Utilization",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("tasks", "instance_usage"), order=64)

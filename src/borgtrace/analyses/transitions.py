@@ -3,6 +3,8 @@
 One row per pair of neighboring events of an instance, in the order of the raw files (2011) or of the
 life cycle (2019), UPDATE_* events included.  The last columns tell in which graphs the pair is legal:
 the 2011 format document, Fig. 2 of the Borg paper, Fig. 1 of Zhu et al., the 2019 format document.
+
+Reference: Zhu et al., Fig. 1; Verma et al., EuroSys'15, Fig. 2; format documents.
 """
 
 from __future__ import annotations
@@ -97,13 +99,4 @@ CLAIMS = from_source(
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_events",),
-    reference="Zhu et al., Fig. 1; Verma et al., EuroSys'15, Fig. 2; format documents",
-    order=20,
-    topic="Submissions and completions",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=20)

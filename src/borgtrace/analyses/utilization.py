@@ -4,6 +4,8 @@
 *allocated* is the mean of the requests of running instances; *capacity* that of the machines present.
 What runs inside an alloc set counts once: a task for its own tier, what is left of the alloc for the
 alloc's.  Hours count from the start of the trace, the last one may be shorter.
+
+Reference: Zhu et al., Fig. 9; Google's analysis notebook of the 2019 traces.
 """
 
 from __future__ import annotations
@@ -144,12 +146,5 @@ CLAIMS = (
 )
 
 RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_usage", "instance_events", "machine_events", "tasks"),
-    reference="Zhu et al., Fig. 9; Google's analysis notebook of the 2019 traces",
-    order=60,
-    topic="Utilization",
+    RESULT, compute, plot, CLAIMS, reads=("instance_usage", "instance_events", "machine_events", "tasks"), order=60
 )

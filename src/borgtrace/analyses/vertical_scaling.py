@@ -4,6 +4,8 @@ Jobs by their Autopilot setting; how often a running or pending instance got ano
 (UPDATE_* events that carry a request different from the event before); and the slack of their
 tasks: 1 − peak CPU ÷ request, its median over tasks in steps of one percent (a peak above the
 request counts as no slack).
+
+Reference: Tirmazi et al., EuroSys'20 (vertical scaling).
 """
 
 from __future__ import annotations
@@ -101,12 +103,5 @@ CLAIMS = from_source(
 )
 
 RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("collection_events", "instance_events", "instance_usage", "tasks"),
-    reference="Tirmazi et al., EuroSys'20 (vertical scaling)",
-    order=124,
-    topic="Dependencies and limits",
+    RESULT, compute, plot, CLAIMS, reads=("collection_events", "instance_events", "instance_usage", "tasks"), order=124
 )

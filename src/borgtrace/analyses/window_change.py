@@ -4,6 +4,8 @@ Consecutive means neighboring 300 s slots. *Cell*: the summed usage of all slots
 same per machine; *task*: each task alone. Within a slot usage is the mean over its windows,
 weighted by their length; at cell and machine level what runs inside an alloc set counts once. A
 change from zero to something is larger than any percentage.
+
+Reference: Zhu et al., Fig. 10.
 """
 
 from __future__ import annotations
@@ -66,13 +68,4 @@ CLAIMS = (
     ),
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_usage",),
-    reference="Zhu et al., Fig. 10",
-    order=70,
-    topic="How usage changes",
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage",), order=70)

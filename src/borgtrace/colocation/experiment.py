@@ -40,11 +40,19 @@ class Experiment(Question):
         Defaults of its own.
     cells
         The ways of packing it runs on the common grid, or None where it has a design of its own.
+    paper
+        What it repeats or goes past.
     """
 
     options: tuple[str, ...] = POOL
     defaults: Mapping[str, Any] = field(default_factory=dict)
     cells: Callable[[], Sequence[Cell]] | None = None
+    paper: str = ""
+
+    @property
+    def reference(self) -> str:
+        """The paper, and the figure or section that it repeats."""
+        return self.paper
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -121,11 +129,11 @@ def experiment(
         plot,
         claims,
         ("tasks", "instance_usage"),
-        f"{GPA_PAPER}, {figure}" if figure else reference,
         order,
         options=options,
         defaults=defaults,
         cells=cells,
+        paper=f"{GPA_PAPER}, {figure}" if figure else reference,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from typing import Any
 from borgtrace.errors import UsageError
 from borgtrace.recipe.claims import Claim
 from borgtrace.schema.types import Table
+
+_REFERENCE = "\n\nReference: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +36,8 @@ class Question(ABC):
         Published statements that are judged on the result.
     reads
         Tables the question needs; one of them without rows makes it not applicable.
-    reference
-        Where the method comes from.
     order
-        Place among the questions, smaller first.
-    topic
-        Heading under which a page lists the question; the heading of its package where empty.
+        Place among the questions, smaller first; it also decides the :attr:`topic`.
     """
 
     result: Table
@@ -46,9 +45,7 @@ class Question(ABC):
     plot: Callable[[Any], Any]
     claims: tuple[Claim, ...] = ()
     reads: tuple[str, ...] = ()
-    reference: str = ""
     order: int = 100
-    topic: str = ""
 
     @property
     def name(self) -> str:
@@ -67,8 +64,26 @@ class Question(ABC):
 
     @property
     def method(self) -> str:
-        """The module's docstring after its first line: how the number is computed."""
-        return self._text.partition("\n")[2].strip()
+        """The module's docstring between its first line and the reference: how the number is computed."""
+        return self._text.partition(_REFERENCE)[0].partition("\n")[2].strip()
+
+    @property
+    def reference(self) -> str:
+        """Where the method comes from: the paragraph of the module's docstring that begins with ``Reference:``."""
+        return " ".join(self._text.partition(_REFERENCE)[2].split()).removesuffix(".")
+
+    @property
+    def topic(self) -> str:
+        """Heading under which a page lists the question.
+
+        A package may have headings of its own: ``TOPICS``, each by the `order` from which on it holds.
+        """
+        package = sys.modules[".".join(self.module.split(".")[:2])]
+        topics: Mapping[int, str] | None = getattr(package, "TOPICS", None)
+        if topics:
+            return topics[max(first for first in topics if first <= self.order)]
+        # The first words of the package's docstring, as far as a colon.
+        return (package.__doc__ or package.__name__).strip().splitlines()[0].rstrip(".").split(":")[0]
 
     @property
     def _text(self) -> str:

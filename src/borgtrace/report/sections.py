@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -92,25 +90,15 @@ def refused(recipe: Question, reason: str) -> Section:
 
 
 def grouped(sections: Iterable[Section]) -> list[Group]:
-    """Gather sections by package and topic of their recipes, in order of first appearance."""
+    """Gather sections by the topic of their questions, in order of first appearance."""
     found: dict[str, list[Section]] = {}
     for item in sections:
-        recipe = item.recipe
-        # A package is a topic where recipes name none.
-        title = recipe.topic or _package_title(".".join(recipe.module.split(".")[:2]))
-        found.setdefault(title, []).append(item)
+        found.setdefault(item.recipe.topic, []).append(item)
     return [Group(inline(title), f"group-{_slug(title)}", tuple(items)) for title, items in found.items()]
 
 
 def _slug(title: str) -> str:
     return "-".join(re.findall(r"[a-z0-9]+", title.lower()))
-
-
-def _package_title(package: str) -> str:
-    # The heading is the first line of the package's docstring; its first words, as far as a colon.
-    module = sys.modules.get(package) or importlib.import_module(package)
-    text = (module.__doc__ or package).strip().splitlines()[0].rstrip(".")
-    return text.split(":")[0]
 
 
 def _figure(result: Result) -> tuple[Figure | None, str]:
