@@ -11,7 +11,7 @@ from borgtrace.synth.classes import CLASSES
 from borgtrace.synth.consumption import OVERUSE, Consumption, use_little
 from borgtrace.synth.draws import BalancedStrata, Stratified
 from borgtrace.synth.hashing import generator
-from borgtrace.synth.jobs import JobRequest
+from borgtrace.synth.jobs import Job
 from borgtrace.synth.machines import draw_machines
 from borgtrace.synth.profiles import GOOGLE_2011, GOOGLE_2019
 from borgtrace.synth.workload import Workload
@@ -42,15 +42,15 @@ def test_classes_of_the_tasks_alive_at_the_start_have_their_published_shares(see
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_large_new_job_has_tasks_of_many_classes_a_small_one_of_few(seed: int) -> None:
     use = consumption(seed)
-    large = JobRequest(OTHER, 4000, 0.0178, 0.01, 2, 0, False)
-    small = JobRequest(OTHER, 8, 0.0178, 0.01, 2, 0, False)
+    large = Job(OTHER, 4000, 0.0178, 0.01, 2, 0, False)
+    small = Job(OTHER, 8, 0.0178, 0.01, 2, 0, False)
     kinds = [len(set(use.draw(job, use.place_new(job))[0].tolist())) for job in (large, small)]
     assert kinds[0] >= 10
     assert kinds[1] <= 3
 
 
 def test_places_of_the_tasks_alive_are_spread_evenly_by_weight() -> None:
-    asked = [JobRequest(FREE, 3, 0.01, 0.01, 0, 0, False), JobRequest(FREE, 1, 0.01, 0.01, 0, 0, False)]
+    asked = [Job(FREE, 3, 0.01, 0.01, 0, 0, False), Job(FREE, 1, 0.01, 0.01, 0, 0, False)]
     places = consumption(0).place_alive(asked, [1.0, 3.0])
     # Six units of weight: three tasks of one and one of three, whichever comes first; middles of their shares.
     together = sorted(np.concatenate(places).tolist())
@@ -69,7 +69,7 @@ def test_no_task_uses_more_than_twice_its_request() -> None:
 
 def test_class_and_level_have_nothing_to_do_with_each_other_in_2019() -> None:
     use, beb = consumption(1), GOOGLE_2019.tiers[1]
-    asked = [JobRequest(beb, 1, 0.01, 0.01, 103, 0, False)] * 4000
+    asked = [Job(beb, 1, 0.01, 0.01, 103, 0, False)] * 4000
     drawn = [use.draw(a, p) for a, p in zip(asked, use.place_alive(asked, [1.0] * 4000), strict=True)]
     kinds, levels = (np.concatenate([d[i] for d in drawn]) for i in (0, 1))
     shares = 100 * np.bincount(kinds - len(CLASSES), minlength=len(CLASSES)) / 4000

@@ -13,8 +13,8 @@ from borgtrace.synth.profiles import Profile, Tier
 
 BURST: Final = 0.4
 """Share of arrivals that follow the one before within 12 ms."""
-SIZE_ATOMS: Final = (2, 11, 50, 15, 9, 110, 100, 14)
-"""Frequent sizes of jobs with several tasks."""
+SIZE_ATOMS: Final = {2: 8, 11: 6, 50: 5, 15: 4, 9: 3, 110: 3, 100: 3, 14: 2}
+"""Frequent sizes of jobs with several tasks, in the order of their frequency in the real trace, and their weights."""
 TAIL: Final = 0.585
 """Pareto exponent of tasks per job from 10 on."""
 
@@ -64,8 +64,7 @@ class Arrivals:
 
     def tier(self) -> Tier:
         """Draw the tier of a new job."""
-        tiers = self.profile.tiers
-        return tiers[pick(range(len(tiers)), tuple(t.jobs for t in tiers), self._tiers.draw())]
+        return pick({tier: tier.jobs for tier in self.profile.tiers}, self._tiers.draw())
 
     def size(self, tier: Tier) -> int:
         """Draw the number of tasks of a new job."""
@@ -75,8 +74,7 @@ class Arrivals:
         u = (u - tier.single) / (1.0 - tier.single)
         largest = min(self.largest, tier.largest)
         if u < 0.20:
-            # Weights fall in the order of the atoms, which is that of their frequency in the real trace.
-            return min(self.random.choices(SIZE_ATOMS, (8, 6, 5, 4, 3, 3, 3, 2))[0], largest)
+            return min(pick(SIZE_ATOMS, self.random.random()), largest)
         if u < 0.45:
             return min(self.random.randint(2, 10), largest)
         # Inverse of the Pareto distribution cut at `largest`. Uncut it has a mean near 156 tasks, where the real one

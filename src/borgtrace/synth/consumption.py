@@ -19,7 +19,7 @@ from scipy import special
 from borgtrace.schema.time import WINDOW
 from borgtrace.synth.classes import CLASSES, LEVEL_LIMIT, LONG, SHARES, levels_of
 from borgtrace.synth.draws import systematic
-from borgtrace.synth.jobs import JobRequest, Task
+from borgtrace.synth.jobs import Job, Task
 
 REQUEST: Final = (-4.03, 1.01)
 """Logarithm of the CPU request of new jobs: mean and deviation (log-normal, first 19.65 h of 2011)."""
@@ -62,7 +62,7 @@ class Consumption:
     def __init__(self, rng: random.Random, task_rng: np.random.Generator) -> None:
         self.random, self.rng = rng, task_rng
 
-    def place_new(self, asked: JobRequest) -> Places:
+    def place_new(self, asked: Job) -> Places:
         """Draw the places of the tasks of a job that arrives: shape (size,), evenly spread over [0, 1]."""
         width = 2.0 * min(1.0, asked.size / SPAN)  # reflected at 0 and 1, a width of 2 covers everything
         own = self._spread(self.random.random(), width, asked.size)
@@ -72,7 +72,7 @@ class Consumption:
         z = (math.log(asked.cpu) - REQUEST[0]) / REQUEST[1]
         return np.asarray(special.ndtr(_score(z, own)))
 
-    def place_alive(self, asked: Sequence[JobRequest], weights: Sequence[float]) -> list[Places]:
+    def place_alive(self, asked: Sequence[Job], weights: Sequence[float]) -> list[Places]:
         """Draw the places of tasks alive at the start, so that tasks with these weights fill [0, 1] evenly.
 
         Parameters
@@ -113,7 +113,7 @@ class Consumption:
         is_idle = self.rng.random(size) < IDLE_SHARE
         return is_idle, is_idle & (self.rng.random(size) < LIGHT_SHARE)
 
-    def draw(self, asked: JobRequest, places: Places) -> tuple[NDArray[np.int64], Places, Places]:
+    def draw(self, asked: Job, places: Places) -> tuple[NDArray[np.int64], Places, Places]:
         """Draw class, mean CPU and memory as a share of the request, for every task.
 
         2011: by class (Janus & Rzadca).  2019: as the tier's share of the request.

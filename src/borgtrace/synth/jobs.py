@@ -7,38 +7,26 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.synth.machines import hashed
 from borgtrace.synth.profiles import Tier
-
-
-@dataclass(frozen=True, slots=True)
-class JobRequest:
-    """What a job asks for: its tier, how many tasks, the requests of each, how urgent they are."""
-
-    tier: Tier
-    size: int
-    cpu: float
-    memory: float
-    priority: int
-    scheduling_class: int
-    different: bool
 
 
 # Compared by identity: jobs and tasks refer to each other, so comparing fields would never end.
 @dataclass(slots=True, eq=False)
 class Job:
-    """One collection.
+    """One collection: first what it asks for; the workload adds who it is, and its tasks.
 
     Parameters
     ----------
-    id, number
-        Collection id, and its rank in the trace.
     tier
         The tier it belongs to.
     size
         Number of tasks.
     cpu, memory, disk
         Requests of every task, as fractions of the largest machine.
+    different
+        Whether its tasks want a machine each.
+    id, number
+        Collection id, and its rank in the trace.
     wave, phase
         Amplitude (in normal scores) and phase (radians) of the day wave of its tasks; 0 for none.
     is_looping
@@ -57,21 +45,21 @@ class Job:
         2019: vertical scaling, by name.
     """
 
-    id: int
-    number: int
     tier: Tier
-    priority: int
-    scheduling_class: int
-    user: int
-    name: int
     size: int
     cpu: float
     memory: float
-    disk: float
+    priority: int
+    scheduling_class: int
     different: bool
-    wave: float
-    phase: float
-    is_looping: bool
+    id: int = 0
+    number: int = 0
+    user: int = 0
+    name: int = 0
+    disk: float = 0.0
+    wave: float = 0.0
+    phase: float = 0.0
+    is_looping: bool = False
     constraints: tuple[tuple[int, int, int], ...] = ()
     allowed: NDArray[np.bool_] | None = None
     is_alloc_set: bool = False
@@ -90,11 +78,6 @@ class Job:
     worst: int = 0
     machines: set[int] = field(default_factory=set)
     tasks: list[Task] = field(default_factory=list)
-
-    @property
-    def user_hash(self) -> str:
-        """The user as published."""
-        return hashed("user", self.user)
 
 
 @dataclass(slots=True, eq=False)

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.schema.time import SECOND, TRACE_START
-from borgtrace.synth.distributions import QuantileCurve
-from borgtrace.synth.draws import Stratified
+from borgtrace.synth.draws import QuantileCurve, Stratified
 from borgtrace.synth.hashing import generator
 from borgtrace.synth.profiles import Profile
 

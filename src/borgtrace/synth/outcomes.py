@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import random
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final
 
 from borgtrace.schema.time import SECOND
-from borgtrace.synth.draws import Stratified
+from borgtrace.synth.draws import Stratified, pick
 from borgtrace.synth.jobs import Job
-from borgtrace.synth.profiles import Profile
+from borgtrace.synth.profiles import LENGTHS, Profile
 
 GAP: Final = {"EVICT": 7, "FAIL": 12, "KILL": 3}
 """Microseconds from the end of a run to the resubmission (medians of the real trace)."""
@@ -96,9 +97,10 @@ class Outcomes:
             return (tier.residual if residual else tier.duration).at(u), "LOST"
         if residual:
             seconds = tier.residual.at(u)
-            return seconds, tier.residual_outcomes.draw(seconds, self.random.random())
+            return seconds, pick(tier.residual_outcomes, self.random.random())
         seconds = tier.duration.at(u)
-        return seconds, tier.outcomes.draw(seconds, self.random.random())
+        length = bisect_right(LENGTHS, seconds)
+        return seconds, pick({kind: shares[length] for kind, shares in tier.outcomes.items()}, self.random.random())
 
     def is_updated(self, job: Job) -> bool:
         """Draw whether a run has an update."""

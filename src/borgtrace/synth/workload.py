@@ -14,7 +14,7 @@ from borgtrace.synth.constraints import constrain
 from borgtrace.synth.consumption import REQUEST, Consumption, Places
 from borgtrace.synth.draws import BalancedStrata, Stratified, pick, ranked, systematic
 from borgtrace.synth.hashing import generator
-from borgtrace.synth.jobs import Job, JobRequest, Task
+from borgtrace.synth.jobs import Job, Task
 from borgtrace.synth.machines import Machines
 from borgtrace.synth.profiles import Profile, Tier
 
@@ -44,11 +44,7 @@ class Workload:
         self.consumption = Consumption(self.random, generator(seed, "tasks"))
         self._requests = BalancedStrata()
         # Stratified draws: shares of users, names and classes come out within a few thousand jobs.
-        self._users, self._names, self._classes = (
-            Stratified(self.random),
-            Stratified(self.random),
-            Stratified(self.random),
-        )
+        self._users, self._names, self._classes = (Stratified(self.random) for _ in range(3))
         self._loops = Stratified(self.random, block=100)
         self._id = profile.first_id
         self._number = 0
@@ -70,11 +66,11 @@ class Workload:
         # No request of the real trace is above .5 CPU.
         cpu = min(min(0.5, math.exp(REQUEST[0] + REQUEST[1] * z)) * cpu_scale, most_cpu)
         memory = min(min(0.5, math.exp(-5.14 + 1.6 * y)) * memory_scale, most_memory)
-        priority = self.random.choices(tier.priorities, tier.priority_weights)[0]
-        scheduling_class = pick(range(4), tier.classes, self._classes.draw())
+        priority = pick(tier.priorities, self.random.random())
+        scheduling_class = pick(tier.classes, self._classes.draw())
         different = self._may_differ(size) and self.random.random() < tier.different_machines
-        asked = JobRequest(tier, size, cpu, memory, priority, scheduling_class, different)
-        return self._job(asked, self.consumption.place_new(asked))
+        job = Job(tier, size, cpu, memory, priority, scheduling_class, different)
+        return self._complete(job, self.consumption.place_new(job))
 
     def _urge(self, size: int, most: float) -> float:
         """Draw the normal score of a request; those of large jobs are spread evenly over their tasks."""
@@ -87,16 +83,9 @@ class Workload:
 
     def alloc_set(self, guest: Job) -> Job:
         """Draw the alloc set around a job: one alloc instance per task, somewhat larger than it."""
-        asked = JobRequest(
-            guest.tier,
-            guest.size,
-            min(1.0, guest.cpu * 1.3),
-            min(1.0, guest.memory * 1.4),
-            guest.priority,
-            guest.scheduling_class,
-            guest.different,
-        )
-        host = self._job(asked, np.full(guest.size, 0.5))
+        cpu, memory = min(1.0, guest.cpu * 1.3), min(1.0, guest.memory * 1.4)
+        host = Job(guest.tier, guest.size, cpu, memory, guest.priority, guest.scheduling_class, guest.different)
+        self._complete(host, np.full(guest.size, 0.5))
         host.is_alloc_set, host.guest, guest.host = True, guest, host
         host.wave, host.phase = guest.wave, guest.phase
         for mine, inside in zip(host.tasks, guest.tasks, strict=True):
@@ -115,16 +104,16 @@ class Workload:
         by_tier = [self._ask_alive(tier, count) for tier, count in tasks.items()]
         everything = [a for asked in by_tier for a in asked]
         return [
-            self._job(mine, where)
+            self._complete(mine, where)
             for asked in (by_tier if self.profile.has_use_by_tier else [everything])
             for mine, where in zip(asked, self._place_alive(asked, is_waiting), strict=True)
         ]
 
-    def _place_alive(self, asked: list[JobRequest], is_waiting: bool) -> list[Places]:
+    def _place_alive(self, asked: list[Job], is_waiting: bool) -> list[Places]:
         weights = [1.0 if is_waiting else a.tier.lasting(self.seconds) for a in asked]
         return self.consumption.place_alive(asked, weights)
 
-    def _ask_alive(self, tier: Tier, tasks: int) -> list[JobRequest]:
+    def _ask_alive(self, tier: Tier, tasks: int) -> list[Job]:
         sizes: list[int] = []
         while sum(sizes) < tasks:
             size = round(tier.snapshot_sizes.at(self.random.random()))
@@ -138,13 +127,13 @@ class Workload:
         different = systematic(sizes, [self.random.random() for _ in sizes])
         cpu_scale, memory_scale = self.profile.request_scale
         return [
-            JobRequest(
+            Job(
                 tier,
                 size,
-                tier.cpu.at(cpu[i]) * cpu_scale,
-                tier.memory.at(memory[i]) * memory_scale,
-                pick(tier.snapshot_priorities, tier.snapshot_weights, rank[i]),
-                pick(range(4), tier.snapshot_classes, order[i]),
+                pick(tier.cpu, cpu[i]) * cpu_scale,
+                pick(tier.memory, memory[i]) * memory_scale,
+                pick(tier.snapshot_priorities, rank[i]),
+                pick(tier.snapshot_classes, order[i]),
                 self._may_differ(size) and different[i] < tier.snapshot_different,
             )
             for i, size in enumerate(sizes)
@@ -154,42 +143,28 @@ class Workload:
         """Return whether so many tasks can find different machines with some to spare."""
         return 1 < size <= len(self.machines) // 2
 
-    def _job(self, asked: JobRequest, places: Places) -> Job:
-        draw, tier, size = self.random.random, asked.tier, asked.size
+    def _complete(self, job: Job, places: Places) -> Job:
+        """Add to what a job asks for who it is, its tasks at their places in the order of use, and constraints."""
+        draw = self.random.random
         # 9,000 apart on average; the 672,074 jobs of 2011 lie 9,600 apart.
         self._id += 1 + int(draw() * 9_000 * 2)
         self._number += 1
-        kinds, levels, ratio = self.consumption.draw(asked, places)
-        is_production = tier.name in ("production", "monitoring")
-        is_service = is_production and asked.scheduling_class >= 2
-        job = Job(
-            self._id,
-            self._number,
-            tier,
-            asked.priority,
-            asked.scheduling_class,
-            user=ranked(self._users.draw(), BUSIEST, 2.1, USERS, 13.0),
-            name=ranked(self._names.draw(), COMMONEST, 0.95, NAMES, 3.5),
-            size=size,
-            cpu=asked.cpu,
-            memory=asked.memory,
-            disk=math.exp(-8.6 + 1.3 * self.random.gauss(0, 1)),
-            different=asked.different,
-            wave=0.4 + 0.8 * draw() if is_service else 0.0,
-            phase=1.0 + draw(),
-            # Half of the failures of the real first hours come from ten jobs; production submits 5.8 times per task.
-            is_looping=is_production and size <= 3 and self._loops.draw() < LOOPING,
-            alive=size,
-        )
-        used = zip(
-            levels.tolist(),
-            (ratio * asked.memory).tolist(),
-            kinds.tolist(),
-            *(ease.tolist() for ease in self.consumption.draw_ease(size)),
-            strict=True,
-        )
+        job.id, job.number, job.alive = self._id, self._number, job.size
+        kinds, levels, ratio = self.consumption.draw(job, places)
+        job.user = ranked(self._users.draw(), BUSIEST, 2.1, USERS, 13.0)
+        job.name = ranked(self._names.draw(), COMMONEST, 0.95, NAMES, 3.5)
+        job.disk = math.exp(-8.6 + 1.3 * self.random.gauss(0, 1))
+        is_production = job.tier.name in ("production", "monitoring")
+        is_service = is_production and job.scheduling_class >= 2
+        job.wave = 0.4 + 0.8 * draw() if is_service else 0.0
+        job.phase = 1.0 + draw()
+        # Half of the failures of the real first hours come from ten jobs; production submits 5.8 times per task.
+        job.is_looping = is_production and job.size <= 3 and self._loops.draw() < LOOPING
+        is_idle, is_light = self.consumption.draw_ease(job.size)
+        columns = (levels, ratio * job.memory, kinds, is_idle, is_light)
+        used = zip(*(column.tolist() for column in columns), strict=True)
         job.tasks = [Task(job, i, self._tasks + i, *mine) for i, mine in enumerate(used)]
-        self._tasks += size
+        self._tasks += job.size
         if draw() < CONSTRAINED:
             constrain(job, self.machines, self.random)
         return job

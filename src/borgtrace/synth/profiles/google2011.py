@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from borgtrace.synth.distributions import DiscreteDistribution, OutcomeShares, QuantileCurve
+from borgtrace.synth.draws import QuantileCurve
 from borgtrace.synth.profiles.profile import Profile, Tier
 
 _SECONDS: Final = (
@@ -16,18 +16,19 @@ _SECONDS: Final = (
     *(14400.0, 18000.0, 28800.0, 36000.0, 1e5),
 )
 """Where the lengths of executions were counted; each tier has a longest of its own."""
-BINS: Final = (60.0, 300.0, 1800.0, 7200.0, 20000.0)
-"""Limits (s) of the lengths of executions by which outcomes were counted: EVICT, FAIL, FINISH, KILL."""
 _RESIDUAL_SECONDS: Final = (4200.0, 7800.0, 15000.0, 22000.0, 36000.0, 45000.0, 86400.0, 172800.0)
+
+
+def _shares(values: tuple[float, ...], weights: tuple[float, ...]) -> dict[float, float]:
+    return dict(zip(values, weights, strict=True))
+
 
 FREE: Final = Tier(
     "free",
-    (0, 1),
-    (3897, 3028),
-    (0, 1),
-    (38040, 16571),
-    (0.50, 0.31, 0.185, 0.005),
-    (0.6153, 0.1497, 0.2004, 0.0346),
+    priorities={0: 3897, 1: 3028},
+    snapshot_priorities={0: 38040, 1: 16571},
+    classes={0: 0.50, 1: 0.31, 2: 0.185, 3: 0.005},
+    snapshot_classes={0: 0.6153, 1: 0.1497, 2: 0.2004, 3: 0.0346},
     # 6,925 of the 15,165 new jobs of the first 19.65 hours.
     jobs=0.457,
     # 54,611 tasks running at the start on 12,477 machines; the other tiers alike.
@@ -35,11 +36,11 @@ FREE: Final = Tier(
     pending=0.65,
     single=0.84,
     snapshot_sizes=QuantileCurve((0.0, 0.55, 0.75, 0.9, 0.95, 0.99, 1.0), (1.0, 1.0, 2.0, 10.0, 45.0, 716.0, 2e4)),
-    cpu=DiscreteDistribution(
+    cpu=_shares(
         (0.0006247, 0.006248, 0.0125, 0.01874, 0.03125, 0.04065, 0.05627, 0.0625, 0.06873, 0.125, 0.25, 0.4375),
         (0.080, 0.040, 0.420, 0.146, 0.036, 0.025, 0.023, 0.174, 0.032, 0.013, 0.0005, 0.0003),
     ),
-    memory=DiscreteDistribution(
+    memory=_shares(
         (0.001553, 0.003109, 0.003181, 0.003887, 0.007767, 0.0159, 0.02069, 0.03516, 0.03961, 0.06677, 0.1272),
         (0.03, 0.05, 0.08, 0.08, 0.14, 0.36, 0.12, 0.07, 0.04, 0.022, 0.012),
     ),
@@ -47,22 +48,17 @@ FREE: Final = Tier(
         (0.0, 0.005, 0.12, 0.19, 0.235, 0.318, 0.39, 0.512, 0.61, 0.755, 0.86, 0.885, 0.945, 0.965, 0.992, 1.0),
         (*_SECONDS, 4e5),
     ),
-    outcomes=OutcomeShares(
-        BINS,
-        (
-            (0.07, 0.030, 0.450, 0.450),
-            (0.25, 0.060, 0.520, 0.170),
-            (0.40, 0.010, 0.310, 0.280),
-            (0.50, 0.010, 0.290, 0.200),
-            (0.65, 0.005, 0.185, 0.160),
-            (0.938, 0.001, 0.032, 0.029),
-        ),
-    ),
+    outcomes={
+        "EVICT": (0.07, 0.25, 0.40, 0.50, 0.65, 0.938),
+        "FAIL": (0.030, 0.060, 0.010, 0.010, 0.005, 0.001),
+        "FINISH": (0.450, 0.520, 0.310, 0.290, 0.185, 0.032),
+        "KILL": (0.450, 0.170, 0.280, 0.200, 0.160, 0.029),
+    },
     residual=QuantileCurve(
         (0.0, 0.004, 0.05, 0.087, 0.102, 0.261, 0.335, 0.486, 0.671, 0.86, 0.95, 1.0),
         (200.0, 1200.0, 2400.0, *_RESIDUAL_SECONDS, 2.5e6),
     ),
-    residual_outcomes=OutcomeShares((), ((0.79, 0.004, 0.123, 0.083),)),
+    residual_outcomes={"EVICT": 0.79, "FAIL": 0.004, "FINISH": 0.123, "KILL": 0.083},
     delay=QuantileCurve(
         (0.0, 0.25, 0.5, 0.65, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.5, 3.4, 15.0, 60.0, 720.0, 1700.0, 5600.0, 2e4)
     ),
@@ -71,22 +67,20 @@ FREE: Final = Tier(
 )
 OTHER: Final = Tier(
     "other",
-    (2, 3, 4, 6, 8),
-    (3909, 5, 513, 214, 2386),
-    (2, 8),
-    (19210, 3108),
-    (0.31, 0.35, 0.335, 0.005),
-    (0.3691, 0.1795, 0.4062, 0.0452),
+    priorities={2: 3909, 3: 5, 4: 513, 6: 214, 8: 2386},
+    snapshot_priorities={2: 19210, 8: 3108},
+    classes={0: 0.31, 1: 0.35, 2: 0.335, 3: 0.005},
+    snapshot_classes={0: 0.3691, 1: 0.1795, 2: 0.4062, 3: 0.0452},
     jobs=0.463,
     running=1.7887,
     pending=0.20,
     single=0.72,
     snapshot_sizes=QuantileCurve((0.0, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0), (1.0, 1.0, 30.0, 100.0, 263.0, 792.0, 4408.0)),
-    cpu=DiscreteDistribution(
+    cpu=_shares(
         (0.006248, 0.0125, 0.02499, 0.03064, 0.03748, 0.05109, 0.0625, 0.07812, 0.09998, 0.125, 0.1868, 0.25, 0.4375),
         (0.025, 0.060, 0.150, 0.200, 0.040, 0.012, 0.360, 0.027, 0.045, 0.060, 0.010, 0.008, 0.003),
     ),
-    memory=DiscreteDistribution(
+    memory=_shares(
         (0.00544, 0.009796, 0.01317, 0.02545, 0.03339, 0.04773, 0.06061, 0.09412, 0.1184, 0.2544),
         (0.09, 0.06, 0.17, 0.14, 0.12, 0.11, 0.10, 0.08, 0.12, 0.019),
     ),
@@ -94,22 +88,17 @@ OTHER: Final = Tier(
         (0.0, 0.0005, 0.026, 0.07, 0.15, 0.372, 0.54, 0.754, 0.86, 0.918, 0.945, 0.953, 0.968, 0.975, 0.99, 1.0),
         (*_SECONDS, 6e5),
     ),
-    outcomes=OutcomeShares(
-        BINS,
-        (
-            (0.002, 0.066, 0.622, 0.310),
-            (0.001, 0.009, 0.760, 0.230),
-            (0.003, 0.020, 0.787, 0.190),
-            (0.010, 0.014, 0.716, 0.260),
-            (0.060, 0.010, 0.580, 0.350),
-            (0.130, 0.020, 0.090, 0.760),
-        ),
-    ),
+    outcomes={
+        "EVICT": (0.002, 0.001, 0.003, 0.010, 0.060, 0.130),
+        "FAIL": (0.066, 0.009, 0.020, 0.014, 0.010, 0.020),
+        "FINISH": (0.622, 0.760, 0.787, 0.716, 0.580, 0.090),
+        "KILL": (0.310, 0.230, 0.190, 0.260, 0.350, 0.760),
+    },
     residual=QuantileCurve(
         (0.0, 0.098, 0.165, 0.183, 0.197, 0.236, 0.248, 0.426, 0.458, 0.60, 0.75, 1.0),
         (60.0, 1200.0, 2400.0, *_RESIDUAL_SECONDS, 2.5e6),
     ),
-    residual_outcomes=OutcomeShares((), ((0.031, 0.013, 0.53, 0.426),)),
+    residual_outcomes={"EVICT": 0.031, "FAIL": 0.013, "FINISH": 0.53, "KILL": 0.426},
     delay=QuantileCurve((0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.4, 2.7, 12.0, 58.9, 200.0, 1500.0, 1e4)),
     different_machines=0.25,
     snapshot_different=0.253,
@@ -127,39 +116,32 @@ _PRODUCTION_MEMORY: Final = (
 """Requests and their weights, read off the stock of production tasks at the start."""
 PRODUCTION: Final = Tier(
     "production",
-    (9, 10, 11),
-    (1217, 1, 1),
-    (9, 10, 11),
-    (48702, 811, 6540),
-    (0.08, 0.18, 0.68, 0.06),
-    (0.0079, 0.2329, 0.3130, 0.4462),
+    priorities={9: 1217, 10: 1, 11: 1},
+    snapshot_priorities={9: 48702, 10: 811, 11: 6540},
+    classes={0: 0.08, 1: 0.18, 2: 0.68, 3: 0.06},
+    snapshot_classes={0: 0.0079, 1: 0.2329, 2: 0.3130, 3: 0.4462},
     jobs=0.080,
     running=4.4925,
     pending=0.06,
     single=0.92,
     snapshot_sizes=QuantileCurve((0.0, 0.6, 0.75, 0.9, 0.95, 0.99, 1.0), (1.0, 1.0, 5.0, 30.0, 100.0, 340.0, 3879.0)),
-    cpu=DiscreteDistribution(*_PRODUCTION_CPU),
-    memory=DiscreteDistribution(*_PRODUCTION_MEMORY),
+    cpu=_shares(*_PRODUCTION_CPU),
+    memory=_shares(*_PRODUCTION_MEMORY),
     duration=QuantileCurve(
         (0.0, 0.0005, 0.195, 0.263, 0.313, 0.427, 0.545, 0.587, 0.61, 0.69, 0.735, 0.741, 0.75, 0.754, 0.80, 1.0),
         (*_SECONDS, 2.5e6),
     ),
-    outcomes=OutcomeShares(
-        BINS,
-        (
-            (0.0005, 0.56, 0.4395, 0.0),
-            (0.0005, 0.391, 0.4885, 0.12),
-            (0.001, 0.569, 0.31, 0.12),
-            (0.009, 0.121, 0.320, 0.55),
-            (0.003, 0.101, 0.346, 0.55),
-            (0.01, 0.55, 0.19, 0.25),
-        ),
-    ),
+    outcomes={
+        "EVICT": (0.0005, 0.0005, 0.001, 0.009, 0.003, 0.01),
+        "FAIL": (0.56, 0.391, 0.569, 0.121, 0.101, 0.55),
+        "FINISH": (0.4395, 0.4885, 0.31, 0.320, 0.346, 0.19),
+        "KILL": (0.0, 0.12, 0.12, 0.55, 0.55, 0.25),
+    },
     residual=QuantileCurve(
         (0.0, 0.001, 0.002, 0.009, 0.013, 0.017, 0.026, 0.036, 0.07, 0.13, 0.35, 1.0),
         (300.0, 1200.0, *_RESIDUAL_SECONDS, 6e5, 1e7),
     ),
-    residual_outcomes=OutcomeShares((), ((0.011, 0.20, 0.439, 0.35),)),
+    residual_outcomes={"EVICT": 0.011, "FAIL": 0.20, "FINISH": 0.439, "KILL": 0.35},
     delay=QuantileCurve((0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.2, 1.73, 5.0, 30.0, 45.0, 150.0, 2e3)),
     different_machines=0.10,
     snapshot_different=0.466,

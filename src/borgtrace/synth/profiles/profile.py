@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from borgtrace.synth.distributions import DiscreteDistribution, OutcomeShares, QuantileCurve
+from borgtrace.synth.draws import QuantileCurve, Shares
 
 _LONG: Final = 7200.0
 """Seconds from which on an execution is long (Janus & Rzadca, SoCC'17)."""
+LENGTHS: Final = (60.0, 300.0, 1800.0, 7200.0, 20000.0)
+"""Limits (s) of the lengths of executions by which outcomes were counted."""
 
 
-@dataclass(frozen=True, slots=True)
+# Compared by identity, because shares are no keys.
+@dataclass(frozen=True, slots=True, eq=False)
 class Tier:
     """One tier of a cell.
 
@@ -19,12 +22,12 @@ class Tier:
     ----------
     name
         As in the dialect's tiers.
-    priorities, priority_weights
-        Priorities of new jobs and their shares.
-    snapshot_priorities, snapshot_weights
-        The same for tasks alive at the start.
+    priorities
+        Shares of priorities among new jobs.
+    snapshot_priorities
+        The same among tasks alive at the start.
     classes
-        Shares of scheduling classes 0–3 among new jobs.
+        Shares of scheduling classes among new jobs.
     snapshot_classes
         The same among tasks alive at the start.
     jobs
@@ -38,9 +41,9 @@ class Tier:
     cpu, memory
         Requests of tasks alive at the start.
     duration, outcomes
-        How long an execution lasts (s) and how it ends.
+        How long an execution lasts (s), and shares of how it ends, each by :data:`LENGTHS`; the last bin is open.
     residual, residual_outcomes
-        The same for executions that began before the trace.
+        The same for executions that began before the trace, whatever they last.
     delay
         From SUBMIT to SCHEDULE, s.
     different_machines, snapshot_different
@@ -54,23 +57,21 @@ class Tier:
     """
 
     name: str
-    priorities: tuple[int, ...]
-    priority_weights: tuple[float, ...]
-    snapshot_priorities: tuple[int, ...]
-    snapshot_weights: tuple[float, ...]
-    classes: tuple[float, float, float, float]
-    snapshot_classes: tuple[float, float, float, float]
+    priorities: Shares[int]
+    snapshot_priorities: Shares[int]
+    classes: Shares[int]
+    snapshot_classes: Shares[int]
     jobs: float
     running: float
     pending: float
     single: float
     snapshot_sizes: QuantileCurve
-    cpu: DiscreteDistribution
-    memory: DiscreteDistribution
+    cpu: Shares[float]
+    memory: Shares[float]
     duration: QuantileCurve
-    outcomes: OutcomeShares
+    outcomes: dict[str, tuple[float, ...]]
     residual: QuantileCurve
-    residual_outcomes: OutcomeShares
+    residual_outcomes: Shares[str]
     delay: QuantileCurve
     different_machines: float
     snapshot_different: float
@@ -80,9 +81,8 @@ class Tier:
 
     def lasting(self, seconds: float) -> float:
         """Return which share of the tasks alive at the start becomes long and has not failed after `seconds`."""
-        # FINISH is the third outcome. Janus & Rzadca drop tasks that fail, so only finished ones and those that still
-        # run count as long tasks.
-        finished = self.residual_outcomes.shares[0][2]
+        # Janus & Rzadca drop tasks that fail, so only finished ones and those that still run count as long tasks.
+        finished = self.residual_outcomes["FINISH"]
         ended = max(self.residual.below(seconds) - self.residual.below(_LONG), 0.0)
         return 1.0 - self.residual.below(max(seconds, _LONG)) + finished * ended
 
