@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,13 +108,8 @@ class Consumption:
         # Strictly inside: the normal score of 0 or 1 is infinite.
         return np.asarray(np.clip(np.minimum(places, 2.0 - places), 1e-9, 1.0 - 1e-9))
 
-    def draw_ease(self, size: int) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Draw which tasks of a job are idle and which are light while they are short: task by task."""
-        is_idle = self.rng.random(size) < IDLE_SHARE
-        return is_idle, is_idle & (self.rng.random(size) < LIGHT_SHARE)
-
-    def draw(self, asked: Job, places: Places) -> tuple[NDArray[np.int64], Places, Places]:
-        """Draw class, mean CPU and memory as a share of the request, for every task.
+    def draw(self, asked: Job, places: Places) -> tuple[list[Any], ...]:
+        """Draw mean CPU, memory, class, and whether it is idle and light while it is short, for every task.
 
         2011: by class (Janus & Rzadca).  2019: as the tier's share of the request.
         """
@@ -133,7 +128,10 @@ class Consumption:
             levels = levels_of(kinds, special.ndtri(inside) * math.sqrt(0.8) + own * math.sqrt(0.2))
             memory = (y + special.ndtri(np.clip(CYCLES * inside % 1.0, 1e-6, 1.0 - 1e-6))) * math.sqrt(0.5)
         ratio = np.clip(tier.memory_use * np.exp(0.45 * memory + 0.1 * other), 0.02, 1.05)
-        return kinds, np.minimum(levels, OVERUSE * asked.cpu), ratio
+        is_idle = self.rng.random(size) < IDLE_SHARE
+        is_light = is_idle & (self.rng.random(size) < LIGHT_SHARE)
+        columns = (np.minimum(levels, OVERUSE * asked.cpu), ratio * asked.memory, kinds, is_idle, is_light)
+        return tuple(column.tolist() for column in columns)
 
 
 def _score(z: float, own: Places) -> Places:

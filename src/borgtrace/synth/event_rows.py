@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
+from borgtrace.synth.event_log import CollectionEvent, InstanceEvent, TraceSegment
 from borgtrace.synth.machines import AttributeEvent, MachineEvent, Machines, attribute_name, hashed
 from borgtrace.synth.number_text import ten_bits
-from borgtrace.synth.trace_segment import CollectionEvent, InstanceEvent, TraceSegment
 
 Row = dict[str, Any]
 """Values by canonical column; NULL where a column is absent."""

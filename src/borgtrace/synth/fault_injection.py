@@ -10,10 +10,10 @@ import numpy as np
 
 from borgtrace.schema.enums import EVENT_TYPE
 from borgtrace.schema.time import HOUR, SECOND, TRACE_START
+from borgtrace.synth.event_log import CollectionEvent, InstanceEvent, TraceSegment
 from borgtrace.synth.fault_rates import FaultRates
 from borgtrace.synth.hashing import generator
 from borgtrace.synth.missing_records import MissingSchedules, Place, place_of
-from borgtrace.synth.trace_segment import CollectionEvent, InstanceEvent, TraceSegment
 from borgtrace.synth.workload import Workload
 
 REUSED_ID: Final = 6_253_771_429

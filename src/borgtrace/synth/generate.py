@@ -9,6 +9,7 @@ from pathlib import Path
 
 from borgtrace.schema.time import HOUR
 from borgtrace.storage import new_folder
+from borgtrace.synth.event_log import TraceSegment
 from borgtrace.synth.fault_injection import FaultInjector
 from borgtrace.synth.ground_truth import GroundTruth
 from borgtrace.synth.machines import Machines, draw_machines
@@ -18,7 +19,6 @@ from borgtrace.synth.part_files import PartFiles
 from borgtrace.synth.profiles import PROFILES
 from borgtrace.synth.shard_files import ShardFiles
 from borgtrace.synth.simulation import Simulation
-from borgtrace.synth.trace_segment import TraceSegment
 from borgtrace.synth.usage_part import UsagePart, usage_part
 from borgtrace.synth.usage_windows import windows_of
 

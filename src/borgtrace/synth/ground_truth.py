@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 
 import borgtrace
 from borgtrace.synth.classes import EVERY_CLASS
+from borgtrace.synth.event_log import TraceSegment
 from borgtrace.synth.fault_injection import InjectedFaults
 from borgtrace.synth.options import Options
-from borgtrace.synth.trace_segment import TraceSegment
 from borgtrace.synth.usage_blocks import TALLY
 
 # Sums go to this file part by part and are merged at the end, so that memory does not grow with the hours.

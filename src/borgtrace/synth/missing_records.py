@@ -9,7 +9,7 @@ import numpy as np
 
 from borgtrace.schema import UPDATE_EVENTS
 from borgtrace.schema.time import TRACE_START
-from borgtrace.synth.trace_segment import InstanceEvent, TraceSegment
+from borgtrace.synth.event_log import InstanceEvent, TraceSegment
 
 Place = tuple[int, int, int]
 _ALREADY: Final = ""

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from borgtrace.schema.dialects import Dialect, RawTable
+from borgtrace.synth.event_log import TraceSegment
 from borgtrace.synth.event_rows import event_rows
 from borgtrace.synth.gzip_files import CompressedBlock, GzipFile
 from borgtrace.synth.machines import Machines
 from borgtrace.synth.raw_rows import RawRows
-from borgtrace.synth.trace_segment import TraceSegment
 
 _SCHEMA_ORDER: Final = (
     *("job_events", "task_events", "machine_events", "machine_attributes", "task_constraints", "task_usage"),

@@ -11,12 +11,12 @@ import pyarrow.parquet as pq
 
 from borgtrace.schema.arrow import raw_schema
 from borgtrace.schema.dialects import Dialect, RawTable
+from borgtrace.synth.event_log import TraceSegment
 from borgtrace.synth.event_rows import Row, event_rows
 from borgtrace.synth.gzip_files import CompressedBlock, GzipFile
 from borgtrace.synth.hashing import key
 from borgtrace.synth.machines import Machines
 from borgtrace.synth.raw_rows import RawRows
-from borgtrace.synth.trace_segment import TraceSegment
 
 
 class ShardFiles:

@@ -1,6 +1,6 @@
 """The simulation of a cell: jobs arrive, machines come and go, and the trace is cut into parts.
 
-A discrete-event simulation that yields one :class:`~borgtrace.synth.trace_segment.TraceSegment` per part and forgets
+A discrete-event simulation that yields one :class:`~borgtrace.synth.event_log.TraceSegment` per part and forgets
 what is over: memory depends on the machines, not on the hours.
 """
 
@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from typing import Final
 
-from borgtrace.schema.time import TRACE_START
-from borgtrace.synth.clock import Clock
-from borgtrace.synth.event_log import EventLog
+from borgtrace.schema.time import BEFORE_TRACE, TRACE_START
+from borgtrace.synth.event_log import TraceSegment
 from borgtrace.synth.hashing import generator
-from borgtrace.synth.job_lifecycle import JobLifecycle
+from borgtrace.synth.jobs import Task
+from borgtrace.synth.lifecycle import Lifecycle
 from borgtrace.synth.machines import MachineEvent, Machines, attribute_events, machine_events
-from borgtrace.synth.outcomes import Outcomes
 from borgtrace.synth.profiles import Profile
 from borgtrace.synth.relations import Relations
-from borgtrace.synth.scheduler import Scheduler
-from borgtrace.synth.snapshot import begin_snapshot
-from borgtrace.synth.trace_segment import TraceSegment
 from borgtrace.synth.workload import Workload
+
+HINTED: Final = 0.602
+"""Running tasks whose submission already names their machine."""
 
 
 class Simulation:
@@ -43,11 +43,8 @@ class Simulation:
         self.profile, self.machines, self.bounds, self.seed = profile, machines, bounds, seed
         self.workload = Workload(profile, machines, hours, seed)
         self.random = random.Random(int(generator(seed, "cluster").integers(2**62)))
-        self.scheduler = Scheduler(machines, self.random)
-        self.clock = Clock(bounds[-1])
-        self.log = EventLog(self.clock, bounds)
-        self.outcomes = Outcomes(profile, self.random)
-        self.lifecycle = JobLifecycle(profile, self.clock, self.log, self.scheduler, self.outcomes)
+        self.lifecycle = Lifecycle(profile, machines, bounds, self.random)
+        self.clock, self.log, self.scheduler = self.lifecycle.clock, self.lifecycle.log, self.lifecycle.scheduler
         self.relations = Relations(self.workload, self.lifecycle, self.random)
 
     def segments(self) -> Iterator[TraceSegment]:
@@ -55,7 +52,7 @@ class Simulation:
         changes = machine_events(len(self.machines), self.clock.end, self.seed)
         attributes = attribute_events(self.machines, self.clock.end, self.seed)
         # The snapshot first: its rows have time 0, and the clock has not moved yet.
-        begin_snapshot(self.workload, self.lifecycle, self.relations, self.scheduler, self.random)
+        self._begin()
         for event in changes:
             self.clock.at(event.time, self._change_machine, event)
         # One arrival ahead at a time, each plans the next: the heap stays as small as the stock of tasks.
@@ -67,6 +64,41 @@ class Simulation:
             while written < len(attributes) and attributes[written].time < limit:
                 written += 1
             yield self.log.hand_over(attributes[first:written])
+
+    def _begin(self) -> None:
+        """Place the tasks that run when the trace begins, and queue those that wait."""
+        # All that was before the trace has time 0; the clock starts after it.
+        self.clock.now = BEFORE_TRACE
+        alive, late = self.workload.alive_jobs(), self.workload.alive_jobs(is_waiting=True)
+        hosts = self.relations.hosts(alive)
+        for job in (*alive, *late, *hosts):
+            self.lifecycle.announce(job)
+        running = [task for job in (*alive, *hosts) for task in job.tasks]
+        waiting = [task for job in late for task in job.tasks]
+        self._place(running)
+        for task in running:
+            # 60.2 % of the SUBMIT rows at time 0 name a machine, no later one does.
+            hint = task.machine if self.random.random() < HINTED else -1
+            self.log.task("SUBMIT", task, hint)
+            if self.profile.has_queue:
+                self.log.task("ENABLE", task)
+        for task in waiting:
+            self.log.task("SUBMIT", task)
+        # Alloc instances first: a task must not be running before the place that it runs in.
+        for task in sorted(running, key=lambda t: (t.job.host is not None, t.serial)):
+            # Counts as queued: updates and ends planned from here on belong to the first attempt.
+            task.attempt = 1
+            self.lifecycle.begin(task, residual=True)
+        for task in waiting:
+            # They wait from the start of the trace on; from time 0 some would be over before it begins.
+            self.lifecycle.queue(task, TRACE_START)
+
+    def _place(self, running: list[Task]) -> None:
+        """Give every task a machine: the largest first, those inside alloc sets last."""
+        # The large ones would find no room after the small ones, and then overfill a machine.
+        for task in sorted(running, key=lambda t: (t.job.host is not None, -t.job.cpu, t.serial)):
+            task.machine = self.scheduler.choose(task, insist=True)
+            self.scheduler.add(task)
 
     def _arrive(self) -> None:
         job = self.workload.arriving()
@@ -81,6 +113,6 @@ class Simulation:
             self.scheduler.is_up[event.machine] = False
             # A copy of the list, since every end takes a task off the machine.
             for task in self.scheduler.tasks_on(event.machine):
-                self.lifecycle.tasks.finish(task, task.attempt, self.outcomes.without_machine(task.job))
+                self.lifecycle.finish(task, task.attempt, self.lifecycle.outcomes.without_machine(task.job))
         elif event.type == "ADD":
             self.scheduler.is_up[event.machine] = True

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.time import SECOND, TRACE_START
-from borgtrace.synth.trace_segment import Execution, TraceSegment
+from borgtrace.synth.event_log import Execution, TraceSegment
 
 WINDOW_SECONDS: Final = 300
 IDENTITY: Final = (

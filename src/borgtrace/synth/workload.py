@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import chain
 from statistics import NormalDist
 from typing import Final
 
@@ -95,23 +96,19 @@ class Workload:
         guest.constraints, guest.allowed, guest.different = (), None, False
         return host
 
-    def alive_jobs(self, tasks: dict[Tier, int], *, is_waiting: bool = False) -> list[Job]:
-        """Draw the jobs of so many tasks of each tier that are alive at the start.
+    def alive_jobs(self, *, is_waiting: bool = False) -> list[Job]:
+        """Draw the jobs whose tasks run, or wait, at the start.
 
         Requests, and what is used of them, are spread evenly over tasks (systematic sampling), so that the
         published quantiles hold for any seed although a few jobs own most tasks.
         """
-        by_tier = [self._ask_alive(tier, count) for tier, count in tasks.items()]
-        everything = [a for asked in by_tier for a in asked]
-        return [
-            self._complete(mine, where)
-            for asked in (by_tier if self.profile.has_use_by_tier else [everything])
-            for mine, where in zip(asked, self._place_alive(asked, is_waiting), strict=True)
-        ]
-
-    def _place_alive(self, asked: list[Job], is_waiting: bool) -> list[Places]:
-        weights = [1.0 if is_waiting else a.tier.lasting(self.seconds) for a in asked]
-        return self.consumption.place_alive(asked, weights)
+        per_machine = {tier: tier.pending if is_waiting else tier.running for tier in self.profile.tiers}
+        by_tier = [self._ask_alive(tier, max(1, round(n * len(self.machines)))) for tier, n in per_machine.items()]
+        jobs: list[Job] = []
+        for asked in by_tier if self.profile.has_use_by_tier else [list(chain(*by_tier))]:
+            weights = [1.0 if is_waiting else job.tier.lasting(self.seconds) for job in asked]
+            jobs += map(self._complete, asked, self.consumption.place_alive(asked, weights))
+        return jobs
 
     def _ask_alive(self, tier: Tier, tasks: int) -> list[Job]:
         sizes: list[int] = []
@@ -122,9 +119,7 @@ class Workload:
         # A key of its own for each trait: traits of a job are independent, but for memory, which follows CPU.
         cpu = systematic(sizes, [self.random.random() for _ in sizes])
         memory = systematic(sizes, [0.5 * u + 0.5 * self.random.random() for u in cpu])
-        rank = systematic(sizes, [self.random.random() for _ in sizes])
-        order = systematic(sizes, [self.random.random() for _ in sizes])
-        different = systematic(sizes, [self.random.random() for _ in sizes])
+        rank, order, different = (systematic(sizes, [self.random.random() for _ in sizes]) for _ in range(3))
         cpu_scale, memory_scale = self.profile.request_scale
         return [
             Job(
@@ -150,7 +145,7 @@ class Workload:
         self._id += 1 + int(draw() * 9_000 * 2)
         self._number += 1
         job.id, job.number, job.alive = self._id, self._number, job.size
-        kinds, levels, ratio = self.consumption.draw(job, places)
+        used = self.consumption.draw(job, places)
         job.user = ranked(self._users.draw(), BUSIEST, 2.1, USERS, 13.0)
         job.name = ranked(self._names.draw(), COMMONEST, 0.95, NAMES, 3.5)
         job.disk = math.exp(-8.6 + 1.3 * self.random.gauss(0, 1))
@@ -160,10 +155,7 @@ class Workload:
         job.phase = 1.0 + draw()
         # Half of the failures of the real first hours come from ten jobs; production submits 5.8 times per task.
         job.is_looping = is_production and job.size <= 3 and self._loops.draw() < LOOPING
-        is_idle, is_light = self.consumption.draw_ease(job.size)
-        columns = (levels, ratio * job.memory, kinds, is_idle, is_light)
-        used = zip(*(column.tolist() for column in columns), strict=True)
-        job.tasks = [Task(job, i, self._tasks + i, *mine) for i, mine in enumerate(used)]
+        job.tasks = [Task(job, i, self._tasks + i, *mine) for i, mine in enumerate(zip(*used, strict=True))]
         self._tasks += job.size
         if draw() < CONSTRAINED:
             constrain(job, self.machines, self.random)

@@ -1,48 +1,105 @@
-"""The life of a task: submitted, queued, waiting, placed, running, over, resubmitted."""
+"""The lives of jobs and their tasks, from event to event.
+
+A job is announced, held back, let go, cancelled, over with its last task.  A task is submitted, queued, waiting,
+placed, running, over, resubmitted.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import random
+from typing import Final
 
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.synth.clock import Clock
 from borgtrace.synth.consumption import use_little
 from borgtrace.synth.event_log import EventLog
 from borgtrace.synth.jobs import Job, Task
+from borgtrace.synth.machines import Machines
 from borgtrace.synth.outcomes import Outcomes
 from borgtrace.synth.profiles import Profile
 from borgtrace.synth.scheduler import Scheduler
 
+_ENDS: Final = ("FINISH", "EVICT", "LOST", "FAIL", "KILL")
+"""From good to bad: a job ends like the worst of its tasks."""
 
-class TaskLifecycle:
-    """Leads tasks from event to event.
+
+class Lifecycle:
+    """Leads jobs and tasks from event to event.
 
     An action that was planned for an attempt does nothing when that attempt is over.
 
     Parameters
     ----------
-    profile, clock, log, scheduler, outcomes
-        The generation, the time, what is written down, where tasks go, what happens to them.
-    on_end
-        Told of every task that does not come back: its job, and how it ended.
+    profile, machines
+        What happens how often, and where tasks run.
+    bounds
+        Limits of the parts, µs.
+    rng
+        Where all that happens is drawn from, in the order of events.
     """
 
-    def __init__(
-        self,
-        profile: Profile,
-        clock: Clock,
-        log: EventLog,
-        scheduler: Scheduler,
-        outcomes: Outcomes,
-        on_end: Callable[[Job, str], None],
-    ) -> None:
-        self.profile, self.clock, self.log = profile, clock, log
-        self.scheduler, self.outcomes, self.on_end = scheduler, outcomes, on_end
+    def __init__(self, profile: Profile, machines: Machines, bounds: list[int], rng: random.Random) -> None:
+        self.profile, self.clock = profile, Clock(bounds[-1])
+        self.log = EventLog(self.clock, bounds)
+        self.scheduler = Scheduler(machines, rng)
+        self.outcomes = Outcomes(profile, rng)
+
+    def arrive(self, job: Job, gap: int) -> None:
+        """Announce a job and submit its tasks, one every `gap` µs."""
+        self.announce(job)
+        for i, task in enumerate(job.tasks):
+            self.clock.at(self.clock.now + gap * i, self.submit, task)
+
+    def announce(self, job: Job) -> None:
+        """Write the first events of a job: SUBMIT, and in 2019 QUEUE or ENABLE."""
+        self.log.job("SUBMIT", job)
+        if self.profile.has_queue:
+            self.log.job("QUEUE" if job.is_held else "ENABLE", job)
+
+    def release(self, job: Job) -> None:
+        """Let a job out of the batch queue."""
+        # Planned when the job was held; since then its parent may have killed it, or another release have come.
+        if job.is_cancelled or not job.is_held:
+            return
+        job.is_held = False
+        self.log.job("ENABLE", job)
+        for task in job.tasks:
+            if task.state == "QUEUE":
+                self.log.task("ENABLE", task)
+                self.wait(task, self.clock.now)
+
+    def _lose(self, job: Job, kind: str) -> None:
+        """Note that a task of a job does not come back; with the last of them the job is over."""
+        job.alive -= 1
+        job.worst = max(job.worst, _ENDS.index(kind))
+        if job.alive == 0:
+            self.log.job(_ENDS[job.worst], job)
+            self._after(job)
+
+    def _after(self, job: Job) -> None:
+        """What the end of a job of 2019 brings: followers start, children are killed."""
+        for follower in job.followers:
+            self.release(follower)
+        for child in job.children:
+            if child.alive > 0:
+                self._cancel(child)
+        # Those who are done are forgotten: else every job would keep all of its descendants in memory.
+        job.followers, job.children = [], []
+
+    def _cancel(self, job: Job) -> None:
+        """Kill what is left of a job."""
+        job.is_cancelled = True
+        # A task between two attempts is in neither state: its next submission finds the job cancelled.
+        for task in job.tasks:
+            if task.machine >= 0:
+                self.finish(task, task.attempt, "KILL")
+            elif task.state in ("SUBMIT", "QUEUE", "ENABLE", "UPDATE_PENDING"):
+                self.end(task, "KILL", -1)
 
     def submit(self, task: Task) -> None:
         """Submit a task, for the first time or again."""
         if task.job.is_cancelled:
-            self.on_end(task.job, "KILL")
+            self._lose(task.job, "KILL")
             return
         self.log.task("SUBMIT", task)
         self.queue(task, self.clock.now)
@@ -148,4 +205,4 @@ class TaskLifecycle:
         if self.outcomes.comes_back(task.job, kind):
             self.clock.at(self.clock.now + self.outcomes.pause(kind), self.submit, task)
         else:
-            self.on_end(task.job, kind)
+            self._lose(task.job, kind)
