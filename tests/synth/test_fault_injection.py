@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ EVENTS = ("SUBMIT", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST", "UPDA
 @pytest.fixture(scope="module")
 def often(tmp_path_factory: pytest.TempPathFactory) -> Trace:
     """30 machines, 6 hours, no faults but these, each a hundred times as often as published."""
-    rates = replace(NO_FAULTS, no_schedule=0.02, lost_jobs=0.3, made_up_collections=0.05, made_up_updates=1.0)
+    rates = NO_FAULTS._replace(no_schedule=0.02, lost_jobs=0.3, made_up_collections=0.05, made_up_updates=1.0)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(PUBLISHED, "2011", rates)
         patch.setattr("borgtrace.synth.outcomes.UPDATED", 0.05)

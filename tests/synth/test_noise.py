@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from borgtrace.synth.noise import NOISE, SPECTRA, begin_noise, noise_at
-from borgtrace.synth.shapes import normal_scores
+from borgtrace.synth.cpu_process import MODEL, NOISE, begin_noise, noise_at
 
 
 def _values(key: int, row: int, windows: list[int]) -> list[float]:
     noise = np.empty(1, dtype=NOISE)
     begin_noise(noise[0], np.uint64(key))
-    return [noise_at(noise[0], window, SPECTRA, row, normal_scores()) for window in windows]
+    return [noise_at(MODEL, noise[0], row, window) for window in windows]
 
 
 @pytest.mark.parametrize("row", [0, 1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019
 from borgtrace.synth import generate
 from borgtrace.synth.fault_rates import PUBLISHED, FaultRates
 from borgtrace.synth.machines import draw_machines
-from borgtrace.synth.measurement import AVERAGE, CPI, DISK_IO, DISK_IO_MAXIMUM, MAI, MAXIMUM, WIDTH, UsageFaults
+from borgtrace.synth.measurement import MEASURED
 from borgtrace.synth.measurement import inject_faults as inject
 from borgtrace.synth.options import Options
 from borgtrace.synth.profiles import PROFILES
@@ -21,6 +20,8 @@ from borgtrace.synth.simulation import Simulation
 from borgtrace.synth.usage_text import csv_layout, json_layout
 from borgtrace.synth.usage_windows import Windows, windows_of
 from tests.synth.reading import read_lines, read_rows
+
+CPI, MAI = "cycles_per_instruction", "memory_accesses_per_instruction"
 
 
 def test_missing_records_leave_the_others_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,13 +51,13 @@ def _first_windows(bounds: list[int]) -> Windows:
 
 def test_windows_are_the_executions_cut_at_the_grid() -> None:
     windows = _first_windows([600_000_000, 4_200_000_000])
-    start, end = windows.start, windows.end
+    execution, start, end = (windows.rows[name] for name in ("execution", "start", "end"))
     assert (start // 300 == (end - 1) // 300).all()
     assert (start < end).all()
     assert start.min() == 600
     assert start.max() < 4200
     for i in range(len(windows.executions)):
-        mine = np.flatnonzero(windows.execution == i)
+        mine = np.flatnonzero(execution == i)
         since, until = max(int(windows.executions["start"][i]), 600), int(windows.executions["end"][i])
         if len(mine):
             assert start[mine[0]] == since
@@ -67,24 +68,24 @@ def test_windows_are_the_executions_cut_at_the_grid() -> None:
 @pytest.mark.parametrize(
     ("rates", "has_counters", "start", "expected", "counted"),
     [
-        ((0.0, 0.0, 0.0, 900), True, 899, {AVERAGE: 0.5, CPI: 2.0, MAI: 2.0, DISK_IO: 2.0}, (0, 0)),
-        ((0.0, 0.0, 0.0, 900), True, 900, {DISK_IO: -1.0, DISK_IO_MAXIMUM: -1.0, CPI: 2.0}, (0, 0)),
-        ((0.0, 0.0, 0.0, 900), False, 0, {CPI: -1.0, MAI: -1.0, DISK_IO: 2.0}, (0, 0)),
-        ((0.0, 1.0, 0.0, 900), False, 0, {MAI: 3.0, AVERAGE: 0.5}, (0, 1)),
-        ((0.0, 0.0, 1.0, 900), True, 0, {CPI: 2.0}, (1, 0)),
+        ({}, True, 899, {"average_cpu": 0.5, CPI: 2.0, MAI: 2.0, "mean_disk_io_time": 2.0}, (0, 0)),
+        ({}, True, 900, {"mean_disk_io_time": -1.0, "maximum_disk_io_time": -1.0, CPI: 2.0}, (0, 0)),
+        ({}, False, 0, {CPI: -1.0, MAI: -1.0, "mean_disk_io_time": 2.0}, (0, 0)),
+        ({"bad_counters": 1.0}, False, 0, {MAI: 3.0, "average_cpu": 0.5}, (0, 1)),
+        ({"above_one": 1.0}, True, 0, {CPI: 2.0}, (1, 0)),
     ],
 )
 def test_faults_of_a_record(
-    rates: tuple[Any, ...], has_counters: bool, start: int, expected: dict[int, float], counted: tuple[int, int]
+    rates: dict[str, float], has_counters: bool, start: int, expected: dict[str, float], counted: tuple[int, int]
 ) -> None:
-    line, faults = np.full(WIDTH, 2.0), np.zeros(3, dtype=np.int64)
-    line[AVERAGE] = 0.5
-    inject(np.uint64(12345), UsageFaults(*rates), has_counters, start, line, faults)
+    line, faults = np.full(36, 2.0).view(MEASURED)[0], np.zeros(3, dtype=np.int64)
+    line["average_cpu"] = 0.5
+    inject(np.uint64(12345), FaultRates(disk_io_until=900, **rates), has_counters, start, line, faults)
     assert {column: line[column] for column in expected} == expected
     assert tuple(faults[1:]) == counted
     if counted[0]:
-        assert 1.001 <= line[AVERAGE] <= 6.601
-        assert line[MAXIMUM] == max(2.0, line[AVERAGE])
+        assert 1.001 <= line["average_cpu"] <= 6.601
+        assert line["maximum_cpu"] == max(2.0, line["average_cpu"])
     if counted[1]:
         assert 30.0 <= line[CPI] <= 430.0
 

@@ -8,6 +8,9 @@ For window w of task i, with z_i(w) a standard-normal process and G, H distribut
 so the mean, the random second (column 20 of 2011), the maximum and the percentiles (2019) belong to
 one process.  z_i is a sum of piecewise-constant noises of 1, 4, 18 and 144 windows with a phase of its
 own per task; a part of its variance is shared by the job; services add a day wave.
+
+Every value of a noise depends on key and window alone.  Its two slow parts are remembered, because windows mostly
+come in order and most of them are like the one before.
 """
 
 from __future__ import annotations
@@ -20,11 +23,24 @@ from numpy.typing import NDArray
 
 from borgtrace.kernels.compiled import compiled
 from borgtrace.synth.classes import tables
-from borgtrace.synth.noise import SPECTRA, noise_at
+from borgtrace.synth.hashing import mix
 from borgtrace.synth.shapes import STEPS_PER_UNIT, Z_LIMIT, maximum_scores, normal_scores
 
 _DAY: Final = 2.0 * math.pi / 288.0
 """Radians per window: a day has 288 of them."""
+PERIODS: Final = (1, 4, 18, 144)
+"""Lengths of the constant intervals, in windows of 300 s: 5 min, 20 min, 90 min, 12 h."""
+# Each row adds up to 1 before the root, so that the sum is standard normal. A drifting task has most of its variance
+# in 90 minutes, which an hourly Kolmogorov–Smirnov test notices (30 % of real long tasks).
+SPECTRA: Final = np.sqrt(np.array([[0.80, 0.20, 0.0, 0.0], [0.02, 0.03, 0.92, 0.03]], dtype=np.float32))
+"""Amplitude of each interval for stationary (row 0) and drifting (row 1) tasks."""
+NOISE: Final = np.dtype(
+    [
+        *((name, "u8") for name in ("shortest", "short", "long", "longest")),
+        *(("since", "i8"), ("until", "i8"), ("slow", "f4"), ("slowest", "f4")),
+    ]
+)
+"""One noise: keys of its four parts; the windows [since, until) for which the last two are remembered."""
 
 
 class CpuModel(NamedTuple):
@@ -35,7 +51,7 @@ class CpuModel(NamedTuple):
     between, within
         Quantile tables of the averages of windows and of the seconds inside one: float32, shape (kinds, 289).
     spectra
-        :data:`borgtrace.synth.noise.SPECTRA`: float32, shape (2, 4).
+        :data:`SPECTRA`: float32, shape (2, 4).
     normal
         Equally likely standard-normal values: float32, shape (4096,).
     largest
@@ -50,6 +66,69 @@ class CpuModel(NamedTuple):
 
 
 MODEL: Final = CpuModel(*tables(), SPECTRA, normal_scores(), maximum_scores())
+
+
+@compiled(makes_arrays=False)
+def begin_noise(noise: Any, key: np.uint64) -> None:
+    """Make a record with :data:`NOISE` the noise of one key."""
+    noise["shortest"], noise["short"] = mix(key, np.uint64(1)), mix(key, np.uint64(2))
+    noise["long"], noise["longest"] = mix(key, np.uint64(3)), mix(key, np.uint64(4))
+    # An empty range: nothing is remembered yet.
+    noise["since"] = noise["until"] = 0
+
+
+@compiled(inline=True)
+def _interval(key: np.uint64, window: int, period: int) -> np.uint64:
+    """Return the number of the interval that holds a window; each key has a phase of its own."""
+    return (np.uint64(window) + key % np.uint64(period)) // np.uint64(period)
+
+
+@compiled(inline=True)
+def _limit(key: np.uint64, interval: np.uint64, period: int) -> int:
+    """Return the first window of an interval."""
+    return int(np.int64(interval) * period - np.int64(key % np.uint64(period)))
+
+
+@compiled(makes_arrays=False)
+def _remember(model: CpuModel, noise: Any, row: int, window: int) -> None:
+    """Draw the slow parts of a noise anew."""
+    slow = _interval(noise["long"], window, PERIODS[2])
+    slowest = _interval(noise["longest"], window, PERIODS[3])
+    noise["slow"] = model.spectra[row, 2] * model.normal[mix(noise["long"], slow) >> np.uint64(52)]
+    noise["slowest"] = model.spectra[row, 3] * model.normal[mix(noise["longest"], slowest) >> np.uint64(52)]
+    noise["since"] = max(_limit(noise["long"], slow, PERIODS[2]), _limit(noise["longest"], slowest, PERIODS[3]))
+    noise["until"] = min(
+        _limit(noise["long"], slow + np.uint64(1), PERIODS[2]),
+        _limit(noise["longest"], slowest + np.uint64(1), PERIODS[3]),
+    )
+
+
+# Reading a noise changes what it remembers, so a record belongs to one thread.
+@compiled(inline=True)
+def noise_at(model: CpuModel, noise: Any, row: int, window: int) -> float:
+    """Return the value of one noise, always of the same row of :data:`SPECTRA`, in one window.
+
+    Parameters
+    ----------
+    model
+        Tables of the process.
+    noise
+        Record with :data:`NOISE`; the slow parts that it remembers are renewed.
+    row
+        Row of :data:`SPECTRA`.
+    window
+        Number of the window since time 0.
+    """
+    short = _interval(noise["short"], window, PERIODS[1])
+    z = model.spectra[row, 0] * model.normal[mix(noise["shortest"], np.uint64(window)) >> np.uint64(52)]
+    z += model.spectra[row, 1] * model.normal[mix(noise["short"], short) >> np.uint64(52)]
+    # Stationary tasks have no slow parts: two hashes and two look-ups less for most windows.
+    if row > 0:
+        if window >= noise["until"] or window < noise["since"]:
+            _remember(model, noise, row, window)
+        z += noise["slow"]
+        z += noise["slowest"]
+    return z
 
 
 @compiled(inline=True)
@@ -82,9 +161,9 @@ def window_average(model: CpuModel, task: Any, own: Any, job: Any, drifts: int, 
     window
         Number of the window since time 0.
     """
-    z = noise_at(own, window, model.spectra, drifts, model.normal)
+    z = noise_at(model, own, drifts, window)
     if shared > 0.0:
-        common = noise_at(job, window, model.spectra, 1, model.normal)
+        common = noise_at(model, job, 1, window)
         # Mixed in normal scores with squares that add up to 1: the task keeps its own distribution.
         z = math.sqrt(1.0 - shared) * z + math.sqrt(shared) * common
     wave = task["wave"]

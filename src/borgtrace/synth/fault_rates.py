@@ -8,18 +8,16 @@ event files.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
-from borgtrace.schema.time import DAY, TRACE_START
+from borgtrace.schema.time import DAY, SECOND, TRACE_START
 
 _NEVER: Final = 2**62
-"""A time after every trace, µs."""
+"""A time after every trace, s."""
 
 
-@dataclass(frozen=True, slots=True)
-class FaultRates:
-    """Rates of injected faults; all zero means none is injected.
+class FaultRates(NamedTuple):
+    """Rates of injected faults; all zero means none is injected. Compiled functions take them as one argument.
 
     Parameters
     ----------
@@ -50,7 +48,7 @@ class FaultRates:
     no_capacity
         Share of machine ADD rows without capacity (32 of 21,443).
     disk_io_until
-        After this time (µs) the disk I/O fields are empty.
+        After this time (s) the disk I/O fields are empty.
     """
 
     missing_usage: float = 0.0
@@ -81,15 +79,14 @@ _SHARED: Final = FaultRates(
     no_capacity=32 / 21443,
 )
 PUBLISHED: Final[dict[str, FaultRates]] = {
-    "2011": replace(
-        _SHARED,
+    "2011": _SHARED._replace(
         made_up_updates=55 / 160,
         no_schedule=2e-4,
         lost_jobs=16 / 672074,
         made_up_collections=3 / 2012242,
         reuses_id=True,
-        disk_io_until=TRACE_START + 14 * DAY,
+        disk_io_until=(TRACE_START + 14 * DAY) // SECOND,
     ),
-    "2019": replace(_SHARED, made_up=1.3e-4),
+    "2019": _SHARED._replace(made_up=1.3e-4),
 }
 """Documented rates by dialect."""

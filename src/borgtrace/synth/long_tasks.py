@@ -15,16 +15,21 @@ from numpy.typing import NDArray
 from borgtrace.errors import UsageError
 from borgtrace.kernels.compiled import compiled
 from borgtrace.synth.classes import CLASSES, LONG, SHARES, levels_of
-from borgtrace.synth.cpu_process import MODEL, CpuModel, random_second, window_average
+from borgtrace.synth.cpu_process import MODEL, NOISE, CpuModel, begin_noise, random_second, window_average
 from borgtrace.synth.hashing import generator, key, mix
-from borgtrace.synth.noise import NOISE, begin_noise
 
 LONGEST: Final = 2000
 """Longest task, in windows (about a week)."""
 WINDOWS_PER_WEEK: Final = 2016
 # In the range of the real ids, which go up to 6.49e9.
 FIRST_ID: Final = 6_000_000_000
-_PROCESS: Final = np.dtype([("level", "f4"), ("kind", "i1"), ("wave", "f4"), ("phase", "f4")])
+_TASK: Final = np.dtype(
+    [
+        *(("job", "i8"), ("index", "i8"), ("kind", "i1"), ("drifts", "i1"), ("first", "i8")),
+        *(("level", "f4"), ("wave", "f4"), ("phase", "f4")),
+    ]
+)
+"""Whose task it is, class, whether its level drifts, its first window, and its process; none has a day wave."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +104,18 @@ def draw_long_tasks(n: int, seed: int) -> LongTasks:
         raise UsageError("n", "too few", expected="at least 1", got=str(n))
     rng = generator(seed, "pool")  # names of streams are part of the data: another name is another pool
     size_of_job = _job_sizes(n, rng)
-    job = np.repeat(np.arange(len(size_of_job)), size_of_job)
-    index = np.concatenate([np.arange(size) for size in size_of_job]).astype(np.int32)
-    tasks, drifts = _draw_processes(job, rng)
-    lengths = _lengths(n, rng)
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    inst, avg = np.empty(offsets[-1], dtype=np.float32), np.empty(offsets[-1], dtype=np.float32)
-    first = rng.integers(0, WINDOWS_PER_WEEK, size=n)
-    _fill(MODEL, tasks, _keys(np.uint64(key(seed, "process")), job, index), drifts, first, offsets, inst, avg)
-    return LongTasks(FIRST_ID + 37 * job.astype(np.int64), index, offsets, inst, avg, tasks["kind"].copy())
+    tasks = np.zeros(n, dtype=_TASK)
+    tasks["job"] = np.repeat(np.arange(len(size_of_job)), size_of_job)
+    tasks["index"] = np.concatenate([np.arange(size) for size in size_of_job])
+    _draw_processes(tasks, rng)
+    # Pareto tail of the run times of FACTS (2 h .822, 5 h .923, 10 h .971).
+    lengths = np.minimum(LONG / rng.random(n), LONGEST).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    inst, avg = np.empty((2, offsets[-1]), dtype=np.float32)
+    tasks["first"] = rng.integers(0, WINDOWS_PER_WEEK, size=n)
+    _fill(MODEL, np.uint64(key(seed, "process")), tasks, offsets, inst, avg)
+    index, kind = tasks["index"].astype(np.int32), tasks["kind"].copy()
+    return LongTasks(FIRST_ID + 37 * tasks["job"], index, offsets, inst, avg, kind)
 
 
 def _job_sizes(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -123,51 +131,36 @@ def _job_sizes(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
     return sizes
 
 
-def _lengths(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Windows per long task: Pareto tail of the run times of FACTS (2 h .822, 5 h .923, 10 h .971)."""
-    return np.minimum(LONG * rng.random(n) ** (-1.0 / 1.0), LONGEST).astype(np.int64)
-
-
-def _draw_processes(job: NDArray[np.int64], rng: np.random.Generator) -> tuple[NDArray[np.void], NDArray[np.int8]]:
-    """Draw class and level (of the job, with a jitter of the task) and which tasks drift: two arrays of shape (n,)."""
-    n, jobs = len(job), int(job[-1]) + 1
-    kind_of_job = rng.choice(len(CLASSES), size=jobs, p=SHARES).astype(np.int8)
-    level_z = rng.standard_normal(jobs)[job] * np.sqrt(0.8) + rng.standard_normal(n) * np.sqrt(0.2)
-    kind = kind_of_job[job]
-    tasks = np.zeros(n, dtype=_PROCESS)  # no day wave
-    tasks["kind"], tasks["level"] = kind, levels_of(kind, level_z)
-    drifts = rng.random(n) < np.array([c.drifting for c in CLASSES])[kind]
-    return tasks, drifts.astype(np.int8)
+def _draw_processes(tasks: NDArray[np.void], rng: np.random.Generator) -> None:
+    """Draw class and level (of the job, with a jitter of the task) and which tasks drift."""
+    n, job = len(tasks), tasks["job"]
+    kind_of_job = rng.choice(len(CLASSES), size=job[-1] + 1, p=SHARES)
+    level_z = rng.standard_normal(job[-1] + 1)[job] * np.sqrt(0.8) + rng.standard_normal(n) * np.sqrt(0.2)
+    kind = tasks["kind"] = kind_of_job[job]
+    tasks["level"] = levels_of(kind, level_z)
+    tasks["drifts"] = rng.random(n) < np.array([c.drifting for c in CLASSES])[kind]
 
 
 @compiled()
 def _fill(
     model: CpuModel,
+    base: np.uint64,
     tasks: NDArray[np.void],
-    keys: NDArray[np.uint64],
-    drifts: NDArray[np.int8],
-    first: NDArray[np.int64],
     offsets: NDArray[np.int64],
     inst: NDArray[np.float32],
     avg: NDArray[np.float32],
 ) -> None:
     """Fill `inst` and `avg` with a random second and the average of consecutive windows of every task."""
-    noises = np.empty(1, dtype=NOISE)
+    noise = np.empty(1, dtype=NOISE)[0]
     for i in range(len(tasks)):
-        begin_noise(noises[0], keys[i])
+        task = tasks[i]
+        # The key of a task, as a task of a cell has it.
+        own = mix(mix(base, np.uint64(task["job"])), np.uint64(task["index"] + 1))
+        begin_noise(noise, own)
         for row in range(offsets[i], offsets[i + 1]):
-            window = first[i] + row - offsets[i]
+            window = task["first"] + row - offsets[i]
             # Nothing is shared with the job, so its noise is never asked.
-            mean = window_average(model, tasks[i], noises[0], noises[0], drifts[i], 0.0, window)
-            bits = mix(mix(keys[i], np.uint64(7)), np.uint64(window))
+            mean = window_average(model, task, noise, noise, task["drifts"], 0.0, window)
+            bits = mix(mix(own, np.uint64(7)), np.uint64(window))
             avg[row] = min(mean, 1.0)
-            inst[row] = min(random_second(model, bits, mean, tasks[i]["kind"]), 1.0)
-
-
-@compiled()
-def _keys(base: np.uint64, job: NDArray[np.int64], index: NDArray[np.int32]) -> NDArray[np.uint64]:
-    """Return the key of every task, as a task of a cell has it."""
-    out = np.empty(len(job), dtype=np.uint64)
-    for i in range(len(job)):
-        out[i] = mix(mix(base, np.uint64(job[i])), np.uint64(index[i] + 1))
-    return out
+            inst[row] = min(random_second(model, bits, mean, task["kind"]), 1.0)

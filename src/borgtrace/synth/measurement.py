@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,26 +11,44 @@ from scipy import special
 
 from borgtrace.kernels.compiled import compiled
 from borgtrace.synth.classes import EVERY_CLASS
-from borgtrace.synth.cpu_process import CpuModel, random_second, shape_value, window_average
+from borgtrace.synth.cpu_process import (
+    MODEL,
+    NOISE,
+    CpuModel,
+    begin_noise,
+    noise_at,
+    random_second,
+    shape_value,
+    window_average,
+)
 from borgtrace.synth.fault_rates import FaultRates
 from borgtrace.synth.hashing import key, mix, unit
-from borgtrace.synth.noise import NOISE, begin_noise, noise_at
 
-SCALARS: Final = (
+_SCALARS: Final = (
     *("average_cpu", "sampled_cpu", "maximum_cpu", "average_memory", "assigned_memory"),
     *("unmapped_page_cache_memory", "page_cache_memory", "maximum_memory", "mean_disk_io_time"),
     *("maximum_disk_io_time", "mean_disk_space", "cycles_per_instruction", "memory_accesses_per_instruction"),
     *("sample_portion", "aggregation_type", "sample_rate"),
 )
-"""Measured columns of ``instance_usage`` with one number per window."""
-# Compiled code takes numbers by place, not by name; the places are those of SCALARS.
-AVERAGE, SAMPLED, MAXIMUM, MEMORY, ASSIGNED, UNMAPPED, CACHE, MEMORY_MAXIMUM = range(8)
-DISK_IO, DISK_IO_MAXIMUM, DISK_SPACE, CPI, MAI, SAMPLE_PORTION, AGGREGATION, SAMPLE_RATE = range(8, 16)
-LISTS: Final = {"cpu_usage_distribution": (16, 27), "tail_cpu_usage_distribution": (27, 36)}
-"""Measured columns with several numbers per window: where they stand behind the scalars."""
-WIDTH: Final = 36
-"""Numbers per window."""
-_PERCENTILE, _LAST_TEN = 16, 26
+_LISTS: Final = (("cpu_usage_distribution", "f8", 11), ("tail_cpu_usage_distribution", "f8", 9))
+MEASURED: Final = np.dtype([*((name, "f8") for name in _SCALARS), *_LISTS])
+"""One window: the measured columns of ``instance_usage``, with one number each or several."""
+PLACES: Final = {
+    name: range(offset // 8, (offset + kind.itemsize) // 8)
+    for name, (kind, offset, *_) in (MEASURED.fields or {}).items()
+}
+"""Where the numbers of each column stand among all of a window."""
+TRAITS: Final = np.dtype(
+    [
+        *(("seconds", "u8"), ("faults", "u8"), ("own", NOISE), ("job", NOISE), ("memory", NOISE), ("drifts", "i8")),
+        *((name, "f8") for name in ("cache", "assigned", "disk_io", "disk_space", "cpi", "mai")),
+        ("has_counters", "i8"),
+    ]
+)
+"""What does not change within an execution: keys of its seconds and of its faults; noise of the task, of its job, of
+its memory; whether its level drifts; page cache and assigned memory per memory used, disk I/O, disk space, CPI, MAI;
+whether the counters of the last two are there."""
+_LOWEST, *_, _HIGHEST = PLACES["cpu_usage_distribution"]
 PERCENTILES: Final = special.ndtri(
     np.array([0.0035, *np.arange(10, 100, 10) / 100.0, 0.9985, *np.arange(91, 100) / 100.0])
 )
@@ -43,36 +61,8 @@ FAULTS: Final = ("missing_usage", "above_one", "bad_counters")
 _DRIFTING: Final = np.array([c.drifting for c in EVERY_CLASS])
 
 
-class Traits(NamedTuple):
-    """What does not change within an execution, drawn once.
-
-    Attributes
-    ----------
-    keys
-        Keys of its seconds and of its faults: shape (n, 2).
-    noises
-        Noise of the task, of its job, of its memory: shape (n, 3).
-    factors
-        Drifts, page cache, assigned memory, disk I/O, disk space, CPI, MAI, whether the counters are missing:
-        shape (n, 8).
-    """
-
-    keys: NDArray[np.uint64]
-    noises: NDArray[np.void]
-    factors: NDArray[np.float64]
-
-
-class UsageFaults(NamedTuple):
-    """Rates of faults in usage records, see :class:`~borgtrace.synth.fault_rates.FaultRates`; time in s."""
-
-    missing: float
-    bad_counters: float
-    above_one: float
-    disk_io_until: int
-
-
-def traits_of(executions: NDArray[np.void], seed: int, rates: FaultRates, model: CpuModel) -> Traits:
-    """Draw the traits of executions; they depend on seed and task only.
+def traits_of(executions: NDArray[np.void], seed: int, rates: FaultRates) -> NDArray[np.void]:
+    """Draw the :data:`TRAITS` of executions, shape (n,); they depend on seed and task only.
 
     Parameters
     ----------
@@ -82,50 +72,44 @@ def traits_of(executions: NDArray[np.void], seed: int, rates: FaultRates, model:
         Of the trace.
     rates
         Says how many executions have no counters.
-    model
-        Tables of the CPU process.
     """
-    keys = np.empty((len(executions), 2), dtype=np.uint64)
-    noises = np.empty((len(executions), 3), dtype=NOISE)
-    traits = Traits(keys, noises, np.empty((len(executions), 8)))
+    traits = np.empty(len(executions), dtype=TRAITS)
     # Two keys: whether faults are injected must not change what is measured.
     process, faults = np.uint64(key(seed, "process")), np.uint64(key(seed, "faults"))
-    _draw_traits(process, faults, executions, rates.no_counters, _DRIFTING, model.normal, traits)
+    _draw_traits(MODEL, process, faults, executions, rates.no_counters, _DRIFTING, traits)
     return traits
 
 
 @compiled()
 def _draw_traits(
+    model: CpuModel,
     process: np.uint64,
     faults: np.uint64,
     executions: NDArray[np.void],
     no_counters: float,
     drifting: NDArray[np.float64],
-    normal: NDArray[np.float32],
-    traits: Traits,
+    traits: NDArray[np.void],
 ) -> None:
-    keys, noises, factors = traits
     for i in range(len(executions)):
-        execution = executions[i]
+        execution, trait = executions[i], traits[i]
         # The process follows the task (of an alloc instance: the task inside it), so that a task keeps its level and
         # its phase over all of its runs and parts.
         job = mix(process, np.uint64(execution["process_job"]))
         own = mix(job, np.uint64(execution["process_index"] + 1))
         fault = mix(mix(faults, np.uint64(execution["collection_id"])), np.uint64(execution["instance_index"] + 1))
-        keys[i, 0], keys[i, 1] = mix(own, np.uint64(7)), fault
-        begin_noise(noises[i, 0], own)
-        begin_noise(noises[i, 1], job)
-        begin_noise(noises[i, 2], mix(own, np.uint64(9)))
-        line = factors[i]
-        line[0] = 1.0 if unit(mix(own, np.uint64(101))) < drifting[execution["kind"]] else 0.0
-        line[1] = 0.35 * unit(mix(own, np.uint64(102))) ** 1.5
-        line[2] = 1.2 + 0.3 * unit(mix(own, np.uint64(103)))
-        line[3] = -2.3e-4 * math.log(unit(mix(own, np.uint64(104))))
-        line[4] = 3e-4 * unit(mix(own, np.uint64(105)))
+        trait["seconds"], trait["faults"] = mix(own, np.uint64(7)), fault
+        begin_noise(trait["own"], own)
+        begin_noise(trait["job"], job)
+        begin_noise(trait["memory"], mix(own, np.uint64(9)))
+        trait["drifts"] = unit(mix(own, np.uint64(101))) < drifting[execution["kind"]]
+        trait["cache"] = 0.35 * unit(mix(own, np.uint64(102))) ** 1.5
+        trait["assigned"] = 1.2 + 0.3 * unit(mix(own, np.uint64(103)))
+        trait["disk_io"] = -2.3e-4 * math.log(unit(mix(own, np.uint64(104))))
+        trait["disk_space"] = 3e-4 * unit(mix(own, np.uint64(105)))
         # The few published rows have a CPI of 2.1 to 5.6 and a MAI of .005 to .02.
-        line[5] = 4.2 * math.exp(0.42 * normal[mix(own, np.uint64(106)) >> np.uint64(52)])
-        line[6] = 0.0145 * math.exp(0.5 * normal[mix(own, np.uint64(107)) >> np.uint64(52)])
-        line[7] = 1.0 if unit(mix(fault, np.uint64(5))) < no_counters else 0.0
+        trait["cpi"] = 4.2 * math.exp(0.42 * model.normal[mix(own, np.uint64(106)) >> np.uint64(52)])
+        trait["mai"] = 0.0145 * math.exp(0.5 * model.normal[mix(own, np.uint64(107)) >> np.uint64(52)])
+        trait["has_counters"] = unit(mix(fault, np.uint64(5))) >= no_counters
 
 
 @compiled(inline=True)
@@ -136,37 +120,26 @@ def _share(bits: np.uint64, which: int) -> float:
 
 # Inlined, because passing so many arrays costs as much as measuring.
 @compiled(inline=True)
-def measure(
-    model: CpuModel,
-    executions: NDArray[np.void],
-    traits: Traits,
-    i: int,
-    start: int,
-    end: int,
-    out: NDArray[np.float64],
-) -> None:
-    """Fill `out` with the :data:`SCALARS` of one window, as exact numbers before rounding.
+def measure(model: CpuModel, execution: Any, trait: Any, start: int, end: int, out: Any) -> None:
+    """Fill `out` with all of one window but percentiles, as exact numbers before rounding.
 
     Parameters
     ----------
     model
         Tables of the CPU process.
-    executions, traits
-        Executions, and what was drawn for them; `i` is the one measured.
+    execution, trait
+        An execution, and what was drawn for it.
     start, end
         Limits of the window, s.
     out
-        Shape (:data:`WIDTH`,).
+        Record with :data:`MEASURED`.
     """
-    keys, noises, factors = traits
-    execution = executions[i]
-    kind, window = execution["kind"], start // 300
-    drifts = int(factors[i, 0])
-    y = window_average(model, execution, noises[i, 0], noises[i, 1], drifts, 0.3 * factors[i, 0], window)
+    kind, drifts, window = execution["kind"], trait["drifts"], start // 300
+    y = window_average(model, execution, trait["own"], trait["job"], drifts, 0.3 * drifts, window)
     # Above 1 is a fault (13 records of the real trace): only the injector makes it, and counts it.
     y = min(y, 1.0)
     # By the start of the window, not by its number in the run: parts of a run are measured apart.
-    bits = mix(keys[i, 0], np.uint64(start))
+    bits = mix(trait["seconds"], np.uint64(start))
     x = min(random_second(model, bits, y, kind), 1.0)
     bits = mix(bits, np.uint64(8))
     # The largest of n seconds is looked up for the power of two below n.
@@ -176,27 +149,28 @@ def measure(
         level += 1
     peak = y * shape_value(model.within, kind, model.largest[level, bits >> np.uint64(56)])
     # A maximum below the sample or the mean would be counted as a fault at ingest.
-    out[AVERAGE], out[SAMPLED], out[MAXIMUM] = y, x, min(max(peak, x, y), 1.0)
+    out["average_cpu"], out["sampled_cpu"], out["maximum_cpu"] = y, x, min(max(peak, x, y), 1.0)
 
     # Memory has a slow noise of its own and follows CPU a little: the real series correlate with a median of .54.
     deviation = min(max(y / max(execution["level"], 1e-9) - 1.0, -1.0), 2.0)
-    slow = noise_at(noises[i, 2], window, model.spectra, 1, model.normal)
+    slow = noise_at(model, trait["memory"], 1, window)
     memory = execution["memory"] * max(1.0 + 0.05 * slow + 0.04 * deviation, 0.05)
     bits = mix(bits, np.uint64(10))
-    out[MEMORY], out[MEMORY_MAXIMUM] = memory, memory * (1.0 + 0.02 * _share(bits, 0))
-    out[ASSIGNED], out[CACHE] = memory * factors[i, 2], memory * factors[i, 1]
-    out[UNMAPPED] = out[CACHE] * (0.85 + 0.14 * _share(bits, 1))
-    out[DISK_IO] = factors[i, 3] * (0.5 + _share(bits, 2))
-    out[DISK_IO_MAXIMUM] = min(out[DISK_IO] * (27.0 + 40.0 * _share(bits, 3)), 1.0)
-    out[DISK_SPACE] = factors[i, 4]
+    out["average_memory"], out["maximum_memory"] = memory, memory * (1.0 + 0.02 * _share(bits, 0))
+    out["assigned_memory"], out["page_cache_memory"] = memory * trait["assigned"], memory * trait["cache"]
+    out["unmapped_page_cache_memory"] = out["page_cache_memory"] * (0.85 + 0.14 * _share(bits, 1))
+    out["mean_disk_io_time"] = trait["disk_io"] * (0.5 + _share(bits, 2))
+    out["maximum_disk_io_time"] = min(out["mean_disk_io_time"] * (27.0 + 40.0 * _share(bits, 3)), 1.0)
+    out["mean_disk_space"] = trait["disk_space"]
     wobble = 1.0 + 0.06 * model.normal[mix(bits, np.uint64(11)) >> np.uint64(52)]
-    out[CPI], out[MAI] = factors[i, 5] * wobble, factors[i, 6] * wobble
-    out[SAMPLE_PORTION], out[AGGREGATION] = 0.0, float(execution["collection_id"] & 1)
+    out["cycles_per_instruction"] = trait["cpi"] * wobble
+    out["memory_accesses_per_instruction"] = trait["mai"] * wobble
+    out["sample_portion"], out["aggregation_type"] = 0.0, execution["collection_id"] & 1
 
 
 @compiled(inline=True)
 def inject_faults(
-    own: np.uint64, rates: UsageFaults, has_counters: bool, start: int, out: Any, faults: NDArray[np.int64]
+    own: np.uint64, rates: FaultRates, has_counters: bool, start: int, out: Any, faults: NDArray[np.int64]
 ) -> None:
     """Put faults into a measured window, by the hash `own`, and count them; what is missing becomes −1.
 
@@ -211,7 +185,7 @@ def inject_faults(
     start
         Start of the window, s.
     out
-        What was measured, shape (:data:`WIDTH`,); changed.
+        Record with :data:`MEASURED`; changed.
     faults
         Counts by kind, shape (len(:data:`FAULTS`),); changed.
     """
@@ -219,20 +193,22 @@ def inject_faults(
     if rates.above_one > 0.0 and unit(mix(own, np.uint64(1))) < rates.above_one:
         faults[1] += 1
         # Up to 6.6, as in the real trace (6.633 in part 0).
-        out[AVERAGE] = 1.001 + 5.6 * u
+        out["average_cpu"] = 1.001 + 5.6 * u
         # Else the record would have a second fault that nobody planted: a mean above its maximum.
-        out[MAXIMUM] = max(out[MAXIMUM], out[AVERAGE])
+        out["maximum_cpu"] = max(out["maximum_cpu"], out["average_cpu"])
     if rates.bad_counters > 0.0 and unit(mix(own, np.uint64(3))) < rates.bad_counters:
         faults[2] += 1
-        out[CPI], out[MAI] = 30.0 + 400.0 * u, 3.0
+        out["cycles_per_instruction"], out["memory_accesses_per_instruction"] = 30.0 + 400.0 * u, 3.0
     elif not has_counters:
-        out[CPI] = out[MAI] = -1.0
+        out["cycles_per_instruction"] = out["memory_accesses_per_instruction"] = -1.0
     if start >= rates.disk_io_until:
-        out[DISK_IO] = out[DISK_IO_MAXIMUM] = -1.0
+        out["mean_disk_io_time"] = out["maximum_disk_io_time"] = -1.0
 
 
 @compiled(makes_arrays=False)
-def sample_percentiles(model: CpuModel, own: np.uint64, kind: int, scores: NDArray[np.float64], out: Any) -> None:
+def sample_percentiles(
+    model: CpuModel, own: np.uint64, kind: int, scores: NDArray[np.float64], out: Any, numbers: NDArray[np.float64]
+) -> None:
     """Fill in the percentiles of a second in the window, from at most the sample to the maximum, and the rate.
 
     Parameters
@@ -246,14 +222,16 @@ def sample_percentiles(model: CpuModel, own: np.uint64, kind: int, scores: NDArr
     scores
         Normal scores of the percentiles, shape (20,).
     out
-        What was measured, shape (:data:`WIDTH`,); the percentiles and the rate are filled in.
+        Record with :data:`MEASURED`; the rate is filled in.
+    numbers
+        All numbers of that record; the last 20 are filled in.
     """
     wobble = 0.08 * model.normal[mix(own, np.uint64(7)) >> np.uint64(52)]
     # A planted average above 1 must not move the percentiles.
-    mean, top = min(out[AVERAGE], 1.0), out[MAXIMUM]
+    mean, top = min(out["average_cpu"], 1.0), out["maximum_cpu"]
     for i in range(len(scores)):
-        out[_PERCENTILE + i] = min(mean * shape_value(model.within, kind, scores[i] + wobble), top)
+        numbers[_LOWEST + i] = min(mean * shape_value(model.within, kind, scores[i] + wobble), top)
     # The sample is one of the seconds: it lies between the smallest and the largest percentile.
-    out[_PERCENTILE] = min(out[_PERCENTILE], out[SAMPLED])
-    out[_LAST_TEN] = max(top * (1.0 - 0.01 * unit(mix(own, np.uint64(8)))), out[WIDTH - 1], out[SAMPLED])
-    out[SAMPLE_RATE] = 0.99609375 if mix(own, np.uint64(6)) & np.uint64(15) == np.uint64(0) else 1.0
+    numbers[_LOWEST] = min(numbers[_LOWEST], out["sampled_cpu"])
+    numbers[_HIGHEST] = max(top * (1.0 - 0.01 * unit(mix(own, np.uint64(8)))), numbers[-1], out["sampled_cpu"])
+    out["sample_rate"] = 0.99609375 if mix(own, np.uint64(6)) & np.uint64(15) == np.uint64(0) else 1.0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from borgtrace.schema.dialects import RawTable
 from borgtrace.schema.time import SECOND
-from borgtrace.synth.measurement import LISTS, SCALARS
+from borgtrace.synth.measurement import PLACES
 from borgtrace.synth.usage_blocks import Block, UsageBlocks
 from borgtrace.synth.usage_windows import IDENTITY, Windows
 
@@ -25,23 +25,21 @@ def usage_tables(blocks: UsageBlocks) -> Iterator[tuple[int, pa.Table]]:
 
 
 def _table(raw: RawTable, windows: Windows, block: Block, values: NDArray[np.float32]) -> pa.Table:
-    executions = windows.executions[windows.execution[block.rows]]
+    rows = windows.rows[block.rows]
+    executions = windows.executions[rows["execution"]]
     columns: dict[str, Any] = {}
     at = 0
     for field in raw.fields:
-        if field.column in LISTS:
-            first, last = LISTS[field.column]
-            array = _lists(values[:, at : at + last - first])
-            at += last - first
-        elif field.column in SCALARS:
-            array = pa.array(values[:, at], from_pandas=True)  # NaN is NULL
-            at += 1
+        if field.column in PLACES:
+            several = values[:, at : at + len(PLACES[field.column])]
+            at += several.shape[1]
+            array = _lists(several) if several.shape[1] > 1 else pa.array(several[:, 0], from_pandas=True)
         elif field.column in IDENTITY:
             array = pa.array(executions[field.column])
         elif field.column:
-            array = pa.array((windows.start if field.column == "start_time" else windows.end)[block.rows] * SECOND)
+            array = pa.array(rows[field.column.removesuffix("_time")] * SECOND)
         else:
-            array = pa.nulls(len(block.rows), pa.float32())
+            array = pa.nulls(len(rows), pa.float32())
         if len(field.path) > 1:
             columns.setdefault(field.path[0], {})[field.path[1]] = array
         else:

@@ -11,21 +11,14 @@ from numpy.typing import NDArray
 
 from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.dialects import RawTable
-from borgtrace.schema.time import SECOND
 from borgtrace.synth.cpu_process import MODEL, CpuModel
 from borgtrace.synth.fault_rates import FaultRates
 from borgtrace.synth.hashing import mix, unit
 from borgtrace.synth.measurement import (
-    AVERAGE,
     FAULTS,
-    LISTS,
-    MEMORY,
+    MEASURED,
     PERCENTILES,
-    SAMPLED,
-    SCALARS,
-    WIDTH,
-    Traits,
-    UsageFaults,
+    PLACES,
     inject_faults,
     measure,
     sample_percentiles,
@@ -51,13 +44,7 @@ def measured_columns(raw: RawTable) -> NDArray[np.int64]:
     >>> measured_columns(dialect("2011").tables["task_usage"])
     array([ 0,  3,  4,  5,  6,  7,  8, 10,  2,  9, 11, 12, 13, 14,  1])
     """
-    columns: list[int] = []
-    for field in raw.fields:
-        if field.column in LISTS:
-            columns += range(*LISTS[field.column])
-        elif field.column in SCALARS:
-            columns.append(SCALARS.index(field.column))
-    return np.array(columns)
+    return np.array([place for field in raw.fields for place in PLACES.get(field.column, ())])
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +74,21 @@ class _Plan(NamedTuple):
     gets back for each code.
     """
 
-    rates: UsageFaults
+    rates: FaultRates
     scores: NDArray[np.float64]
     columns: NDArray[np.int64]
     tallied: NDArray[np.int64]
     values: NDArray[np.float64]
+
+
+class _Found(NamedTuple):
+    """What measuring a block writes: codes, which rows are kept, a hash of each; and the sums that it adds to."""
+
+    codes: NDArray[np.int16]
+    is_kept: NDArray[np.bool_]
+    hashes: NDArray[np.uint64]
+    tally: NDArray[np.float64]
+    faults: NDArray[np.int64]
 
 
 class UsageBlocks:
@@ -127,76 +124,73 @@ class UsageBlocks:
         self.tally = np.zeros((len(windows.executions), len(TALLY)))
         self.faults = np.zeros(len(FAULTS), dtype=np.int64)
         self.block_size = SHARD_ROWS * max(shards, 4) if shards else ORDERED_ROWS
-        self._traits = traits_of(windows.executions, seed, rates, MODEL)
+        self._traits = traits_of(windows.executions, seed, rates)
         columns = measured_columns(raw)
-        self._plan = _Plan(
-            UsageFaults(rates.missing_usage, rates.bad_counters, rates.above_one, rates.disk_io_until // SECOND),
-            PERCENTILES if any(field.column in LISTS for field in raw.fields) else PERCENTILES[:0],
-            columns,
-            np.array([columns.tolist().index(column) for column in (AVERAGE, SAMPLED, MEMORY)]),
-            texts.values,
-        )
+        scores = PERCENTILES if PLACES["cpu_usage_distribution"][0] in columns else PERCENTILES[:0]
+        tallied = [PLACES[name][0] for name in ("average_cpu", "sampled_cpu", "average_memory")]
+        where = np.array([columns.tolist().index(place) for place in tallied])
+        self._plan = _Plan(rates, scores, columns, where, texts.values)
 
     def __iter__(self) -> Iterator[Block]:
-        for first in range(0, len(self.windows), self.block_size):
-            codes, is_kept = self._measure(slice(first, first + self.block_size))
-            kept = np.flatnonzero(is_kept)
-            for shard, rows in self._deal(first, kept) if self.shards else [(0, kept)]:
-                yield Block(shard, first + rows, codes[rows])
+        for first in range(0, len(self.windows.rows), self.block_size):
+            found = self._measure(self.windows.rows[first : first + self.block_size])
+            kept = np.flatnonzero(found.is_kept)
+            for shard, rows in self._deal(kept, found.hashes[kept]) if self.shards else [(0, kept)]:
+                yield Block(shard, first + rows, found.codes[rows])
 
-    def _deal(self, first: int, kept: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Yield the number of each shard and its rows among `kept`, in the order of their hashes."""
-        rows = first + kept
-        order = _hashes(self._traits.keys, self.windows.execution[rows], self.windows.start[rows])
+    def _deal(self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+        """Yield the number of each shard and its rows, in the order of their hashes."""
         # The upper half chooses the file, the whole number the place in it.
-        shard = (order >> np.uint64(32)) % np.uint64(self.shards)
+        shard = (hashes >> np.uint64(32)) % np.uint64(self.shards)
         for number in range(self.shards):
             mine = np.flatnonzero(shard == number)
-            yield number, kept[mine[np.argsort(order[mine], kind="stable")]]
+            yield number, rows[mine[np.argsort(hashes[mine], kind="stable")]]
 
-    def _measure(self, part: slice) -> tuple[NDArray[np.int16], NDArray[np.bool_]]:
-        w, columns = self.windows, len(self._plan.columns)
-        windows = w.execution[part], w.start[part], w.end[part]
+    def _measure(self, rows: NDArray[np.void]) -> _Found:
         # 16 bits hold the 11,264 numbers and −1. Rows that are not kept stay undefined and are never read.
-        codes = np.empty((len(windows[0]), columns), dtype=np.int16)
-        is_kept = np.empty(len(codes), dtype=bool)
-        # All four are written by the kernel, which adds to the last two; nobody else has them while it runs.
-        found = (codes, is_kept, self.tally, self.faults)
-        _measure_block(MODEL, w.executions, self._traits, windows, self._plan, np.empty(WIDTH), found)
-        return codes, is_kept
+        codes = np.empty((len(rows), len(self._plan.columns)), dtype=np.int16)
+        is_kept, hashes = np.empty(len(rows), dtype=bool), np.empty(len(rows), dtype=np.uint64)
+        # Nobody else has the tally and the faults while the kernel adds to them.
+        found = _Found(codes, is_kept, hashes, self.tally, self.faults)
+        line = np.empty(1, dtype=MEASURED)
+        _measure_block(MODEL, self.windows.executions, self._traits, rows, self._plan, line, line.view("f8"), found)
+        return found
 
 
 @compiled(makes_arrays=False)
 def _measure_block(
     model: CpuModel,
     executions: NDArray[np.void],
-    traits: Traits,
-    windows: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]],
+    traits: NDArray[np.void],
+    windows: NDArray[np.void],
     plan: _Plan,
-    line: NDArray[np.float64],
-    found: tuple[NDArray[np.int16], NDArray[np.bool_], NDArray[np.float64], NDArray[np.int64]],
+    lines: NDArray[np.void],
+    numbers: NDArray[np.float64],
+    found: _Found,
 ) -> None:
     """Measure windows, inject faults, add what is printed to the tally.
 
-    `line` is scratch: a kernel that makes no arrays need not count references to them, which would cost as much in
-    every row as measuring it.
+    The one of `lines` is scratch, and `numbers` all of its numbers: a kernel that makes no arrays need not count
+    references to them, which would cost as much in every row as measuring it.
     """
     rates, scores, columns, tallied, values = plan
-    codes, is_kept, tally, faults = found
-    execution, start, end = windows
-    for row in range(len(execution)):
-        i = execution[row]
-        own = mix(traits.keys[i, 1], np.uint64(start[row]))
-        is_kept[row] = unit(own) >= rates.missing
+    codes, is_kept, hashes, tally, faults = found
+    line = lines[0]
+    for row in range(len(windows)):
+        i, start = windows[row]["execution"], windows[row]["start"]
+        execution, trait = executions[i], traits[i]
+        own = mix(trait["faults"], np.uint64(start))
+        hashes[row] = mix(mix(trait["faults"], np.uint64(4)), np.uint64(start))
+        is_kept[row] = unit(own) >= rates.missing_usage
         if not is_kept[row]:
             faults[0] += 1
             continue
-        measure(model, executions, traits, i, start[row], end[row], line)
-        inject_faults(own, rates, traits.factors[i, 7] == 0.0, start[row], line, faults)
+        measure(model, execution, trait, start, windows[row]["end"], line)
+        inject_faults(own, rates, trait["has_counters"], start, line, faults)
         if len(scores) > 0:
-            sample_percentiles(model, own, executions[i]["kind"], scores, line)
+            sample_percentiles(model, own, execution["kind"], scores, line, numbers)
         for number in range(len(columns)):
-            value = line[columns[number]]
+            value = numbers[columns[number]]
             codes[row, number] = -1 if value < 0.0 else number_code(value)
         # What a reader gets back, not what was measured: the sums must agree to the last bit with the files.
         average, sampled = values[codes[row, tallied[0]]], values[codes[row, tallied[1]]]
@@ -212,12 +206,3 @@ def _add(tally: NDArray[np.float64], i: int, average: float, sampled: float, mem
     tally[i, 3] += sampled
     tally[i, 4] += sampled * sampled
     tally[i, 5] += memory
-
-
-@compiled()
-def _hashes(keys: NDArray[np.uint64], execution: NDArray[np.int32], start: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return a hash of every window."""
-    out = np.empty(len(execution), dtype=np.uint64)
-    for row in range(len(execution)):
-        out[row] = mix(mix(keys[execution[row], 1], np.uint64(4)), np.uint64(start[row]))
-    return out

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.dialects import RawField, RawTable
 from borgtrace.schema.time import SECOND
-from borgtrace.synth.measurement import LISTS, SCALARS
+from borgtrace.synth.measurement import PLACES
 from borgtrace.synth.number_text import NumberTexts, pack, put_integer, put_number, put_words
 from borgtrace.synth.usage_blocks import UsageBlocks, measured_columns
 from borgtrace.synth.usage_windows import IDENTITY
@@ -73,29 +73,25 @@ def json_layout(raw: RawTable) -> Layout:
         record = parents[0] if parents else ""
         kind, before, after = _json_kind(field)
         texts[kind].append(f'{close}{comma}{opened}"{name}":{before}')
-        if field.column in LISTS:
-            first, last = LISTS[field.column]
-            texts[kind] += [","] * (last - first - 1)
+        texts[kind] += [","] * (len(PLACES.get(field.column, (0,))) - 1)
         close = after
     return Layout(tuple(texts["times"]), tuple(texts["identity"]), tuple(texts["numbers"]), f"{close}}}\n")
 
 
 def _json_kind(field: RawField) -> tuple[str, str, str]:
     """Return which part of the layout a field belongs to, and what stands before and after its value."""
-    if field.column in SCALARS:
-        return "numbers", "", ""
-    if field.column in LISTS:
-        return "numbers", "[", "]"
+    if field.column in PLACES:
+        return ("numbers", "", "") if len(PLACES[field.column]) == 1 else ("numbers", "[", "]")
     return ("times" if field.column in _TIMES else "identity"), '"', '"'
 
 
 def usage_text(blocks: UsageBlocks, layout: Layout) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """Yield number of the file and lines, block by block; the bytes are overwritten by the next block."""
     windows, texts = blocks.windows, blocks.texts
-    if not len(windows):
+    if not len(windows.rows):
         return
-    base = int(windows.start.min())
-    seconds = _times(base, int(windows.end.max()) + 1 - base)
+    base = int(windows.rows["start"].min())
+    seconds = _times(base, int(windows.rows["end"].max()) + 1 - base)
     names = [field.column for field in blocks.raw.fields if field.column in IDENTITY]
     ids = np.stack([windows.executions[name].astype(np.int64) for name in names], axis=1)
     identity = _identities(ids, Texts(*pack(layout.identity)))
@@ -105,8 +101,8 @@ def usage_text(blocks: UsageBlocks, layout: Layout) -> Iterator[tuple[int, NDArr
     longest += int(pieces.lengths.sum()) + len(measured_columns(blocks.raw)) * (8 * texts.words.shape[1] + 1) + 8
     buffer = np.empty(blocks.block_size * longest, dtype=np.uint8)
     for block in blocks:
-        rows = windows.execution[block.rows], windows.start[block.rows] - base, windows.end[block.rows] - base
-        size = _format(rows, block.codes, seconds, identity, pieces, texts, not layout.numbers, buffer)
+        rows = windows.rows[block.rows]
+        size = _format(rows, base, block.codes, seconds, identity, pieces, texts, not layout.numbers, buffer)
         yield block.shard, buffer[:size]
 
 
@@ -137,7 +133,8 @@ def _identities(ids: NDArray[np.int64], before: Texts) -> Texts:
 
 @compiled(makes_arrays=False)
 def _format(
-    windows: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]],
+    windows: NDArray[np.void],
+    base: int,
     codes: NDArray[np.int16],
     seconds: Texts,
     identity: Texts,
@@ -147,14 +144,14 @@ def _format(
     buffer: NDArray[np.uint8],
 ) -> int:
     """Print rows into `buffer`; return how many bytes."""
-    execution, start, end = windows
     at = 0
-    for row in range(len(execution)):
+    for row in range(len(windows)):
+        window = windows[row]
         at = put_words(buffer, at, pieces.words, 0, pieces.lengths)
-        at = put_words(buffer, at, seconds.words, start[row], seconds.lengths)
+        at = put_words(buffer, at, seconds.words, window["start"] - base, seconds.lengths)
         at = put_words(buffer, at, pieces.words, 1, pieces.lengths)
-        at = put_words(buffer, at, seconds.words, end[row], seconds.lengths)
-        at = put_words(buffer, at, identity.words, execution[row], identity.lengths)
+        at = put_words(buffer, at, seconds.words, window["end"] - base, seconds.lengths)
+        at = put_words(buffer, at, identity.words, window["execution"], identity.lengths)
         for number in range(codes.shape[1]):
             code = codes[row, number]
             if is_csv:

@@ -10,7 +10,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.synth.event_log import Execution, TraceSegment
 
@@ -27,30 +26,25 @@ FIELDS: Final = np.dtype([*((name, "i8") for name in _INTEGERS), *((name, "f4") 
 
 ``process_job``, ``process_index`` name the process it follows: its own, or, for an alloc instance, that of
 the task inside it, whose usage it includes."""
+WINDOW: Final = np.dtype([("execution", "i8"), ("start", "i8"), ("end", "i8")])
+"""One window: the entry of its execution, and its limits, s."""
 _PACK: Final = struct.Struct(f"<{len(_INTEGERS)}q{len(_FLOATS)}fb").pack
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Usage windows of one part, sorted by start, collection and instance.
+    """Usage windows of one part.
 
     Attributes
     ----------
     executions
         Structured array with :data:`FIELDS`, one entry per execution, sorted by collection and instance.
-    execution
-        Entry of `executions` per window, shape (w,).
-    start, end
-        Limits of the windows, s, shape (w,).
+    rows
+        Structured array with :data:`WINDOW`, one entry per window, sorted by start, collection and instance.
     """
 
     executions: NDArray[np.void]
-    execution: NDArray[np.int32]
-    start: NDArray[np.int64]
-    end: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.execution)
+    rows: NDArray[np.void]
 
 
 def windows_of(segment: TraceSegment, machine_ids: NDArray[np.int64]) -> Windows:
@@ -61,12 +55,16 @@ def windows_of(segment: TraceSegment, machine_ids: NDArray[np.int64]) -> Windows
     count = np.maximum(-(-last // WINDOW_SECONDS) - first // WINDOW_SECONDS, 0)
     # An empty run in the middle of a window would count as one.
     count[last <= first] = 0
-    offsets = np.concatenate([[0], np.cumsum(count)])
-    execution, start, end = _cut(offsets, first, executions["end"].copy())
-    since = start - segment.start // SECOND
+    rows = np.empty(count.sum(), dtype=WINDOW)
+    mine = rows["execution"] = np.repeat(np.arange(len(executions)), count)
+    # Numbers of windows since time 0: those of an execution follow each other.
+    window = np.arange(len(rows)) + (first // WINDOW_SECONDS - np.cumsum(count) + count)[mine]
+    rows["start"] = np.maximum(first[mine], window * WINDOW_SECONDS)
+    rows["end"] = np.minimum(executions["end"][mine], (window + 1) * WINDOW_SECONDS)
+    since = rows["start"] - segment.start // SECOND
     # NumPy sorts 16 bits by radix, twice as fast; only a part of more than 18 hours needs more.
     order = np.argsort(since.astype(np.uint16) if since.max(initial=0) < 2**16 else since, kind="stable")
-    return Windows(executions, execution[order], start[order], end[order])
+    return Windows(executions, rows[order])
 
 
 def _table(executions: Sequence[Execution], machine_ids: NDArray[np.int64], since: int) -> NDArray[np.void]:
@@ -90,22 +88,3 @@ def _packed(execution: Execution, machine: int) -> bytes:
         *(guest.id if guest else job.id, task.index, execution.start, execution.usage_end),
         *(task.level * task.cpu_share, task.memory * task.memory_share, job.wave, job.phase, task.kind),
     )
-
-
-@compiled()
-def _cut(
-    offsets: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]
-) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]:
-    """Return execution, start and end of every window, the windows of one execution after the other."""
-    total = offsets[-1]
-    execution = np.empty(total, dtype=np.int32)
-    start = np.empty(total, dtype=np.int64)
-    end = np.empty(total, dtype=np.int64)
-    for i in range(len(first)):
-        window = first[i] // WINDOW_SECONDS
-        for row in range(offsets[i], offsets[i + 1]):
-            execution[row] = i
-            start[row] = max(first[i], window * WINDOW_SECONDS)
-            window += 1
-            end[row] = min(last[i], window * WINDOW_SECONDS)
-    return execution, start, end
