@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from borgtrace.engine.duckdb import raw_connection
+from borgtrace.engine.embedded import raw_connection
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.recipe import EngineTables, find_recipe
 from borgtrace.synth import generate

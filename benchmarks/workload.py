@@ -22,7 +22,7 @@ from pathlib import Path
 import duckdb
 
 from borgtrace.engine import connect, read_table
-from borgtrace.engine.duckdb import raw_connection
+from borgtrace.engine.embedded import raw_connection
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.lifecycle import Cache
 from borgtrace.recipe import EngineTables, Tables, find_recipe

@@ -9,8 +9,8 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
+from borgtrace import engine
 from borgtrace.engine import bigquery
-from borgtrace.engine import duckdb as embedded
 from borgtrace.errors import UsageError
 from borgtrace.schema import TABLES, TRACE_TABLES
 
@@ -231,8 +231,8 @@ def test_expressions_compile_to_sql_that_parses_over_the_views() -> None:
 
 
 def test_expressions_bound_to_duckdb_compile_too() -> None:
-    con = embedded.connect("100MB")
-    events = embedded.read_table(con, TABLES["machine_events"], [])
+    con = engine.connect("100MB")
+    events = engine.read_table(con, TABLES["machine_events"], [])
     tree = sqlglot.parse_one(bigquery.compile_sql(events.filter(events.type == "ADD")), read="bigquery")
     assert [table.sql(dialect="bigquery") for table in tree.find_all(exp.Table)] == ["`machine_events` AS `t0`"]
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from borgtrace import engine
-from borgtrace.engine import duckdb as embedded
-from borgtrace.engine import spark
+from borgtrace.engine import embedded, spark
 from borgtrace.engine.memory import parse_memory
 from borgtrace.errors import EngineError, UsageError
 

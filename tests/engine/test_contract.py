@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace import engine
+from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.schema import TABLES
 from borgtrace.schema.arrow import arrow_schema
 
@@ -26,7 +27,7 @@ def _rows(table: pa.Table) -> list[dict[str, Any]]:
 def test_table_reads_equal(con: Any, files: dict[str, list[str]], name: str) -> None:
     table = engine.read_table(con, TABLES[name], files[name])
     result = engine.to_arrow(table)
-    assert table.schema() == engine.ibis_schema(TABLES[name])
+    assert table.schema() == ibis_schema(TABLES[name])
     assert [field.type for field in result.schema] == [field.type for field in arrow_schema(TABLES[name])]
     assert _rows(result) == _rows(sample(name))
 
@@ -35,7 +36,7 @@ def test_table_reads_equal(con: Any, files: dict[str, list[str]], name: str) -> 
 def test_no_files_give_an_empty_table_of_the_right_types(con: Any, name: str) -> None:
     table = engine.read_table(con, TABLES[name], [], name=f"no_{name}")
     result = engine.to_arrow(table)
-    assert table.schema() == engine.ibis_schema(TABLES[name])
+    assert table.schema() == ibis_schema(TABLES[name])
     assert result.num_rows == 0
     assert [field.type for field in result.schema] == [field.type for field in arrow_schema(TABLES[name])]
 

@@ -8,32 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from borgtrace.errors import UsageError
+from borgtrace.engine.embedded import raw_connection, view_sql
+from borgtrace.errors import EngineError, UsageError, first_line
 from borgtrace.schema import Table
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+    import pyarrow as pa
     from ibis.backends.sql import SQLBackend
 
-    from borgtrace.engine.arrow import to_arrow
-    from borgtrace.engine.dtypes import ibis_schema
-
-__all__ = ["connect", "ibis_schema", "read_table", "to_arrow"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import Ibis only for those who use it: it takes longer than opening a store."""
-    if name == "to_arrow":
-        from borgtrace.engine.arrow import to_arrow
-
-        return to_arrow
-    if name == "ibis_schema":
-        from borgtrace.engine.dtypes import ibis_schema
-
-        return ibis_schema
-    raise AttributeError(name)
+__all__ = ["connect", "read_table", "to_arrow"]
 
 
 def connect(
@@ -65,9 +51,10 @@ def connect(
     'duckdb'
     """
     if url == "duckdb":
-        from borgtrace.engine import duckdb
+        # Inside, here and below: Ibis takes longer to import than opening a store.
+        import ibis
 
-        return duckdb.connect(memory, threads, temp_directory)
+        return ibis.duckdb.from_connection(raw_connection(memory, threads, temp_directory))
     if url == "local" or url.startswith(("local[", "spark://")):
         from borgtrace.engine import spark
 
@@ -78,6 +65,8 @@ def connect(
 def read_table(con: SQLBackend, table: Table, paths: Sequence[str], *, name: str | None = None) -> ir.Table:
     """Read Parquet files as a canonical table on any engine from :func:`connect`.
 
+    On a cluster, every worker must see `paths` under the same names (a shared file system).
+
     Parameters
     ----------
     con
@@ -87,19 +76,54 @@ def read_table(con: SQLBackend, table: Table, paths: Sequence[str], *, name: str
     paths
         Parquet files; none gives an empty table.
     name
-        Name in SQL; the table's own where None.
+        Name in SQL; the table's own where None.  A later table of the same name replaces the earlier one.
+
+    Raises
+    ------
+    EngineError
+        Where a file is missing or is not Parquet.
 
     Examples
     --------
-    >>> from borgtrace.engine import to_arrow
     >>> from borgtrace.schema import TABLES
     >>> to_arrow(read_table(connect(memory="200MB"), TABLES["machine_events"], [])).num_rows
     0
     """
-    engine: Any
-    if con.name == "pyspark":
-        from borgtrace.engine import spark as engine
-    else:
-        from borgtrace.engine import duckdb as engine
-    table_expr: ir.Table = engine.read_table(con, table, paths, name=name)
-    return table_expr
+    name = name or table.name
+    try:
+        if con.name == "pyspark":
+            from borgtrace.engine.spark import register
+
+            register(con, table, paths, name)
+        else:
+            con.raw_sql(view_sql(table, paths, name))
+    except Exception as error:  # pyspark raises classes of its own for each cause
+        raise EngineError(
+            con.name,
+            f"cannot read {table.name}",
+            got=first_line(error),
+            way_out="check the store with: borgtrace verify STORE",
+        ) from error
+    return con.table(name)
+
+
+def to_arrow(expr: ir.Table) -> pa.Table:
+    """Run `expr` and return its rows, with the types the expression declares.
+
+    Ibis itself goes through pandas on Spark, where an integer beside a NULL becomes a float and
+    loses its last digits, and NaN becomes NULL; this does not.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> to_arrow(ibis.memtable({"a": [1, 2]})).column("a").to_pylist()
+    [1, 2]
+    """
+    import ibis
+
+    backend = ibis.get_backend(expr)
+    if backend.name != "pyspark":
+        return expr.to_pyarrow()
+    from borgtrace.engine.spark import collect
+
+    return collect(backend, expr)

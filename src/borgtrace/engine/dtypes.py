@@ -6,7 +6,7 @@ from functools import cache
 
 import ibis
 
-from borgtrace.schema import Column, Table
+from borgtrace.schema import Table
 
 _DTYPES: dict[str, str] = {
     "enum": "string",
@@ -15,11 +15,6 @@ _DTYPES: dict[str, str] = {
     "list<int64>": "array<int64>",
 }
 """Where Ibis has another word for a column type; elsewhere the words agree."""
-
-
-def ibis_dtype(column: Column) -> str:
-    """Return the Ibis type of a column, in Ibis's own notation."""
-    return _DTYPES.get(column.type, column.type)
 
 
 @cache
@@ -32,4 +27,4 @@ def ibis_schema(table: Table) -> ibis.Schema:
     >>> ibis_schema(TABLES["machine_events"])["cpu_capacity"]
     Float32(nullable=True)
     """
-    return ibis.schema({column.name: ibis_dtype(column) for column in table.columns})
+    return ibis.schema({column.name: _DTYPES.get(column.type, column.type) for column in table.columns})

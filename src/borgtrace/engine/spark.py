@@ -69,10 +69,8 @@ def connect(url: str = "local[2]", memory: str = "4GB", temp_directory: Path | N
     return ibis.pyspark.connect(session)
 
 
-def read_table(con: Backend, table: Table, paths: Sequence[str], *, name: str | None = None) -> ir.Table:
-    """Register Parquet files as a canonical table; see :func:`borgtrace.engine.duckdb.read_table`.
-
-    On a cluster, every worker must see `paths` under the same names (a shared file system).
+def register(con: Backend, table: Table, paths: Sequence[str], name: str) -> None:
+    """Register Parquet files as the view `name` with a table's declared columns; no files, no rows.
 
     Parameters
     ----------
@@ -81,39 +79,29 @@ def read_table(con: Backend, table: Table, paths: Sequence[str], *, name: str | 
     table
         What the files hold.
     paths
-        Parquet files; none gives an empty table.
+        Parquet files.
     name
-        Name in SQL; the table's own where None.
-
-    Raises
-    ------
-    EngineError
-        Where a file is missing or is not Parquet.
+        Name in SQL.
     """
     from ibis.backends.pyspark.datatypes import PySparkSchema
 
-    name = name or table.name
-    session = spark_session(con)
-    schema = ibis_schema(table)
-    try:
-        if paths:
-            # Spark itself reads columns that the files lack as NULL.
-            names = stored_names(table, paths)
-            stored = ibis.schema({names[name] or name: dtype for name, dtype in schema.items()})
-            frame = session.read.schema(PySparkSchema.from_ibis(stored)).parquet(*map(_location, paths))
-            # By position: the schema above was written in the order of the declared columns.
-            frame = frame.toDF(*schema.names)
-        else:
-            frame = session.createDataFrame([], PySparkSchema.from_ibis(schema))
-        frame.createOrReplaceTempView(name)
-    except Exception as error:  # pyspark raises classes of its own for each cause
-        raise EngineError(
-            "spark",
-            f"cannot read {table.name}",
-            got=first_line(error),
-            way_out="check the store with: borgtrace verify STORE",
-        ) from error
-    return con.table(name)
+    session, schema = spark_session(con), ibis_schema(table)
+    if paths:
+        # Spark itself reads columns that the files lack as NULL.
+        names = stored_names(table, paths)
+        stored = ibis.schema({names[column] or column: dtype for column, dtype in schema.items()})
+        frame = session.read.schema(PySparkSchema.from_ibis(stored)).parquet(*map(_location, paths))
+        # By position: the schema above was written in the order of the declared columns.
+        frame = frame.toDF(*schema.names)
+    else:
+        frame = session.createDataFrame([], PySparkSchema.from_ibis(schema))
+    frame.createOrReplaceTempView(name)
+
+
+def collect(con: Backend, expr: ir.Table) -> pa.Table:
+    """Run an expression and return its rows; see :func:`borgtrace.engine.to_arrow`."""
+    con._run_pre_execute_hooks(expr)  # registers in-memory tables and functions of the expression
+    return frame_to_arrow(spark_session(con).sql(con.compile(expr))).cast(expr.schema().to_pyarrow())
 
 
 def spark_session(con: Backend) -> SparkSession:

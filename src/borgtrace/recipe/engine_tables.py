@@ -13,7 +13,8 @@ import ibis.expr.operations as ops
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.engine import connect, ibis_schema, read_table, to_arrow
+from borgtrace.engine import connect, read_table, to_arrow
+from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import BorgtraceError, UsageError
 from borgtrace.lifecycle import DERIVED, Cache, code_version, hold
 from borgtrace.recipe.result import Provenance

@@ -6,7 +6,7 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.engine import ibis_schema
+from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.lifecycle import DERIVED
 from borgtrace.recipe.tables import Tables
 from borgtrace.schema import TABLES

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from borgtrace.storage import INCOMPLETE
@@ -11,56 +10,29 @@ FORMAT_VERSION = "1.1"
 """Major.minor of the store's layout; another major version is refused.  1.1: content digests."""
 
 
-@dataclass(frozen=True, slots=True)
 class Layout:
     """Paths inside the store at ``root``."""
 
-    root: Path
-
-    @property
-    def manifest(self) -> Path:
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.manifest = root / "manifest.json"
         """What the store holds; written last."""
-        return self.root / "manifest.json"
-
-    @property
-    def traces(self) -> Path:
+        self.traces = root / "traces"
         """Memory-mapped usage columns in task order."""
-        return self.root / "traces"
-
-    @property
-    def quarantine(self) -> Path:
+        self.quarantine = root / "quarantine"
         """Refused rows with their reasons."""
-        return self.root / "quarantine"
-
-    @property
-    def cache(self) -> Path:
+        self.cache = root / "cache"
         """Derived tables that several questions share; may be deleted at any time."""
-        return self.root / "cache"
-
-    @property
-    def staging(self) -> Path:
+        self.staging = root / "staging"
         """Checked Parquet parts that wait to be clustered."""
-        return self.root / "staging"
-
-    @property
-    def next(self) -> Path:
+        self.next = root / "next"
         """A finished new version of tables, about to replace the present one."""
-        return self.root / "next"
-
-    @property
-    def unfinished(self) -> Path:
+        self.unfinished = root / f"next{INCOMPLETE}"
         """That version while it is made; without the number of a process, for the next one to find and remove."""
-        return self.root / f"next{INCOMPLETE}"
-
-    @property
-    def spill(self) -> Path:
+        self.spill = root / f"spill{INCOMPLETE}"
         """Where external sorts spill."""
-        return self.root / f"spill{INCOMPLETE}"
-
-    @property
-    def lock(self) -> Path:
+        self.lock = root / ".lock"
         """Held by the one process that writes."""
-        return self.root / ".lock"
 
     def table(self, name: str) -> Path:
         """Folder of a table's Parquet files."""

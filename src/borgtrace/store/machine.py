@@ -81,31 +81,26 @@ def running_on(store: Store, machine: int, time: int) -> pa.Table:
     # A full join: where SCHEDULE records are missing (under 0.05 % in 2011) usage alone shows that a task ran, and a
     # task between two windows is shown by its events alone.
     return store.sql(f"""
-        WITH here AS (
-            SELECT collection_id, instance_index, type, time, machine_id, source_part, source_row,
-                   row_number() OVER (PARTITION BY collection_id, instance_index
-                                      ORDER BY time DESC, source_part DESC, source_row DESC) AS back
+        WITH last_event AS (
+            SELECT collection_id, instance_index, max(time) AS since,
+                   arg_max((type, machine_id), (time, source_part, source_row)) AS event
             FROM instance_events
             WHERE time <= {time} AND type IN ('SCHEDULE', {_ENDED})
               AND (collection_id, instance_index) IN (
                   SELECT (collection_id, instance_index) FROM instance_events
                   WHERE machine_id = {machine} AND type = 'SCHEDULE' AND time <= {time})
+            GROUP BY ALL
         ), running AS (
-            SELECT collection_id, instance_index, time AS since FROM here
-            WHERE back = 1 AND type = 'SCHEDULE' AND machine_id = {machine}
+            SELECT * FROM last_event WHERE event = ('SCHEDULE', {machine})
         ), used AS (
             SELECT collection_id, instance_index, average_cpu, maximum_cpu, average_memory
             FROM instance_usage
             WHERE machine_id = {machine} AND start_time <= {time} AND end_time > {time}
         )
-        SELECT coalesce(r.collection_id, u.collection_id) AS collection_id,
-               coalesce(r.instance_index, u.instance_index) AS instance_index,
-               since, t.priority, t.scheduling_class, t.cpu_request, t.memory_request,
+        SELECT collection_id, instance_index, since, priority, scheduling_class, cpu_request, memory_request,
                average_cpu, maximum_cpu, average_memory
-        FROM running r FULL JOIN used u
-             ON r.collection_id = u.collection_id AND r.instance_index = u.instance_index
-        LEFT JOIN tasks t ON t.collection_id = coalesce(r.collection_id, u.collection_id)
-                         AND t.instance_index = coalesce(r.instance_index, u.instance_index)
+        FROM running FULL JOIN used USING (collection_id, instance_index)
+             LEFT JOIN tasks USING (collection_id, instance_index)
         ORDER BY cpu_request DESC NULLS LAST, 1, 2
     """)
 
