@@ -16,6 +16,7 @@ Bad rows are data, not exceptions (see :mod:`borgtrace.schema.reasons`).  A mess
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import Any
 
 
@@ -104,6 +105,32 @@ class EngineError(BorgtraceError):
     """An engine is not installed, or refused the work."""
 
     exit_code = 7
+
+
+def check_names(option: str, names: Iterable[str], allowed: Collection[str], what: str = "unknown name") -> None:
+    """Refuse a name that is not allowed.
+
+    Parameters
+    ----------
+    option
+        For the message.
+    names
+        What was given.
+    allowed
+        What may be given.
+    what
+        What is wrong with another name.
+
+    Raises
+    ------
+    UsageError
+        It names `option` and all that is allowed.
+    """
+    # A few alternatives read as a sentence, many as a list.
+    known = " or ".join(allowed) if len(allowed) <= 5 else f"one of {', '.join(allowed)}"
+    for name in names:
+        if name not in allowed:
+            raise UsageError(option, what, expected=known, got=name)
 
 
 def first_line(error: BaseException) -> str:

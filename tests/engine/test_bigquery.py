@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import duckdb
+import ibis
 import pytest
 import sqlglot
 from sqlglot import exp
 
 from borgtrace import engine
 from borgtrace.engine import bigquery
+from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import UsageError
 from borgtrace.schema import TABLES, TRACE_TABLES
 
@@ -223,15 +225,14 @@ def test_script_parses_as_bigquery(cell: str) -> None:
 
 
 def test_expressions_compile_to_sql_that_parses_over_the_views() -> None:
-    tables = bigquery.unbound_tables()
-    events = tables["instance_events"]
+    events = ibis.table(ibis_schema(TABLES["instance_events"]), name="instance_events")
     expr = events.group_by("type").agg(n=events.count(), cpu=events.cpu_request.sum()).order_by("type")
     tree = sqlglot.parse_one(bigquery.compile_sql(expr), read="bigquery")
     assert [table.name for table in tree.find_all(exp.Table)] == ["instance_events"]
 
 
 def test_expressions_bound_to_duckdb_compile_too() -> None:
-    con = engine.connect("100MB")
+    con = engine.connect(memory="100MB")
     events = engine.read_table(con, TABLES["machine_events"], [])
     tree = sqlglot.parse_one(bigquery.compile_sql(events.filter(events.type == "ADD")), read="bigquery")
     assert [table.sql(dialect="bigquery") for table in tree.find_all(exp.Table)] == ["`machine_events` AS `t0`"]

@@ -269,7 +269,7 @@ def test_stream_checks_before_anything_runs(con: duckdb.DuckDBPyConnection) -> N
         ("COPY t TO 'x'", "query: not a SELECT: expected one SELECT, got COPY; only a query can be answered"),
         (
             "WITH x AS (DELETE FROM t RETURNING *) SELECT * FROM x",
-            "query: part of it writes: expected SELECT only, got DELETE; only a query can be answered",
+            "query: part of it writes: expected one SELECT, got DELETE; only a query can be answered",
         ),
         (
             "PIVOT machine_events ON type USING count(*)",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from borgtrace.datasets.formats import IDENTITY
-from borgtrace.errors import UsageError
+from borgtrace.errors import UsageError, check_names
 from borgtrace.schema import TABLES, Dialect
 
 if TYPE_CHECKING:
@@ -53,19 +53,12 @@ def series_features(store: Store, names: Sequence[str]) -> tuple[SeriesFeature, 
         A name is unknown, is given twice, is no single number, or is not published in this dialect;
         or the store has no usage.
     """
-    if not store.manifest.tables.get("instance_usage"):
-        raise UsageError(
-            str(store.path),
-            "the store has no usage",
-            expected="rows in instance_usage",
-            got="none",
-            way_out="ingest task_usage or instance_usage files first",
-        )
+    store.usage_rows()
     if not names or len(set(names)) < len(names):
         got = ",".join(names) or "none"
         raise UsageError("--features", "a feature is missing or given twice", expected="one or more names", got=got)
     # Only what this trace format publishes: a column that is always missing would give a dataset of NaN.
-    _check_known("--features", names, series_names(store.manifest.dialect))
+    check_names("--features", names, series_names(store.manifest.dialect), "unknown feature")
     return tuple(SeriesFeature(name, DERIVED.get(name, name), name == "elapsed") for name in names)
 
 
@@ -99,7 +92,7 @@ def static_features(dialect: Dialect, names: Sequence[str]) -> tuple[StaticFeatu
     """
     if len(set(names)) < len(names):
         raise UsageError("--static", "a feature is given twice", got=",".join(names))
-    _check_known("--static", names, static_names())
+    check_names("--static", names, static_names(), "unknown feature")
     return tuple(_static(name, dialect) for name in names)
 
 
@@ -114,9 +107,3 @@ def _static(name: str, dialect: Dialect) -> StaticFeature:
         cases = (f"when priority between {low} and {high} then '{tier}'" for tier, low, high in dialect.tiers)
         return StaticFeature(name, f"case {' '.join(cases)} end", is_word=True)
     return StaticFeature(name, f'"{name}"', TABLES["tasks"].column(name).type in _WORDS)
-
-
-def _check_known(option: str, names: Sequence[str], known: Sequence[str]) -> None:
-    for name in names:
-        if name not in known:
-            raise UsageError(option, "unknown feature", expected=", ".join(known), got=name)

@@ -9,9 +9,9 @@ from typing import Literal, get_args
 
 from borgtrace.datasets.formats import FORMATS
 from borgtrace.datasets.scaling import Method
-from borgtrace.datasets.selection import Selection, check_names
+from borgtrace.datasets.selection import Selection
 from borgtrace.datasets.split import SETS, Split
-from borgtrace.errors import UsageError
+from borgtrace.errors import UsageError, check_names
 
 Compat = Literal["original"]
 MAX_SHARDS = 65_536

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from borgtrace.errors import UsageError
+from borgtrace.errors import UsageError, check_names
 from borgtrace.schema import ENUMS, TERMINAL_EVENTS, Dialect
 
 Gaps = Literal["keep", "grid", "drop"]
@@ -116,28 +116,6 @@ class Selection:
         bounds = {name: f"priority between {low} and {high}" for name, low, high in dialect.tiers}
         check_names("--tier", self.tiers, tuple(bounds))
         return f"({' or '.join(bounds[name] for name in self.tiers)})"
-
-
-def check_names(option: str, names: tuple[str, ...], allowed: tuple[str, ...]) -> None:
-    """Refuse a name that is not allowed.
-
-    Parameters
-    ----------
-    option
-        For the message.
-    names
-        What was given.
-    allowed
-        What may be given.
-
-    Raises
-    ------
-    UsageError
-        It names `option` and all that is allowed.
-    """
-    for name in names:
-        if name not in allowed:
-            raise UsageError(option, "unknown name", expected=" or ".join(allowed), got=name)
 
 
 def _literal(value: object) -> str:

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.errors import UsageError
+from borgtrace.errors import UsageError, check_names
 
 By = Literal["task", "job", "user", "time"]
 SETS = ("training", "validation", "testing")
@@ -49,8 +49,7 @@ class Split:
             raise UsageError(
                 "--split", "fractions exceed 1", expected="a sum of at most 1", got=got, way_out="try 0.7,0.1,0.2"
             )
-        if self.by not in get_args(By):
-            raise UsageError("--split-by", "unknown way to split", expected=" or ".join(get_args(By)), got=self.by)
+        check_names("--split-by", (self.by,), get_args(By), "unknown way to split")
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import cast
 
 import ibis
-import ibis.expr.types as ir
+from ibis.backends.sql.datatypes import BigQueryType
 
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import UsageError
@@ -19,16 +19,6 @@ from borgtrace.schema import TRACE_TABLES, Absent, Column, Table
 from borgtrace.schema.dialects.google2019 import DEDICATED_MACHINE, GOOGLE_2019
 
 PROJECT = "google.com:google-cluster-data"
-# BigQuery has one size of integer and of float each; the narrower types of the store fit in them.
-_TYPES = {
-    "int64": "INT64",
-    "int32": "INT64",
-    "float32": "FLOAT64",
-    "string": "STRING",
-    "bool": "BOOL",
-    "list<float32>": "ARRAY<FLOAT64>",
-    "list<int64>": "ARRAY<INT64>",
-}
 _GIVEN = {
     "source_part": "0",
     "source_row": "0",
@@ -106,18 +96,7 @@ def views_sql(cell: str, dataset: str) -> str:
     )
 
 
-def unbound_tables() -> dict[str, ir.Table]:
-    """Return the canonical tables without any engine, to write an expression for BigQuery on.
-
-    Examples
-    --------
-    >>> compile_sql(unbound_tables()["machine_events"].count()).split()[0]
-    'SELECT'
-    """
-    return {name: ibis.table(ibis_schema(table), name=name) for name, table in TRACE_TABLES.items()}
-
-
-def compile_sql(expr: ir.Expr) -> str:
+def compile_sql(expr: ibis.Expr) -> str:
     """Return the BigQuery SQL of an expression over canonical tables, bound or not.
 
     The tables of the views keep their names; run it with the dataset of :func:`views_sql` as the
@@ -132,7 +111,7 @@ def _value(table: Table, column: Column) -> str:
         return _GIVEN[column.name]
     source = GOOGLE_2019.source(table.name, column.name)
     if isinstance(source, Absent):
-        return f"CAST(NULL AS {_TYPES[column.type]})"
+        return f"CAST(NULL AS {BigQueryType.to_string(ibis_schema(table)[column.name])})"
     path = _path(source)
     if column.enum:
         return _named(column, path)

@@ -21,7 +21,6 @@ from borgtrace.engine.embedded import raw_connection, view_sql
 from borgtrace.errors import BorgtraceError, EngineError, UsageError, first_line
 from borgtrace.schema import Table
 
-_ONLY = "only a query can be answered"
 _NAMES = "every table and column: borgtrace info --schema"
 _PIVOT = "list the values: PIVOT instance_events ON type IN ('EVICT', 'FAIL') USING count(*)"
 # Allowed rather than forbidden kinds: a version of DuckDB that learns a new statement does not open a hole.
@@ -146,18 +145,19 @@ def check(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     """
     kinds = [statement.type.name for statement in con.extract_statements(sql)]
     if len(kinds) != 1:
-        got = f"{len(kinds)} statements"
-        raise UsageError("query", "not one statement", expected="one SELECT", got=got, way_out=_ONLY)
+        raise _not_a_select("not one statement", f"{len(kinds)} statements")
     # DuckDB writes such a PIVOT as two statements, the first of which makes a type.
     if kinds[0] == "MULTI":
-        raise UsageError(
-            "query", "PIVOT without its values", expected="one SELECT", got="several statements", way_out=_PIVOT
-        )
+        raise _not_a_select("PIVOT without its values", "several statements", _PIVOT)
     if kinds[0] != "SELECT":
-        raise UsageError("query", "not a SELECT", expected="one SELECT", got=kinds[0], way_out=_ONLY)
+        raise _not_a_select("not a SELECT", kinds[0])
     # A SELECT may still hold a writing CTE or a table function that reaches elsewhere.
     for node in _nodes(_parse_tree(con, sql)):
         _check_node(node)
+
+
+def _not_a_select(what: str, got: str, way_out: str = "only a query can be answered") -> UsageError:
+    return UsageError("query", what, expected="one SELECT", got=got, way_out=way_out)
 
 
 @contextmanager
@@ -196,8 +196,7 @@ def _parse_tree(con: duckdb.DuckDBPyConnection, sql: str) -> Any:
     ((text,),) = con.execute("SELECT json_serialize_sql(?)", [sql]).fetchall()
     tree = json.loads(text)
     if tree["error"]:
-        got = str(tree.get("error_message"))
-        raise UsageError("query", "cannot be checked", expected="one SELECT", got=got, way_out=_ONLY)
+        raise _not_a_select("cannot be checked", str(tree.get("error_message")))
     return tree["statements"]
 
 
@@ -216,8 +215,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
 def _check_node(node: Mapping[str, Any]) -> None:
     kind = node.get("type")
     if isinstance(kind, str) and kind.endswith("_NODE") and kind not in _QUERY_NODES:
-        got = kind.removesuffix("_NODE").removesuffix("_QUERY")
-        raise UsageError("query", "part of it writes", expected="SELECT only", got=got, way_out=_ONLY)
+        raise _not_a_select("part of it writes", kind.removesuffix("_NODE").removesuffix("_QUERY"))
     if kind == "TABLE_FUNCTION":
         # SQL names are the same in any case, and quoting hides none: "ARROW_SCAN" is arrow_scan.
         name = str(node["function"]["function_name"]).lower()

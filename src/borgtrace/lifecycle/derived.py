@@ -104,6 +104,11 @@ def _occupancy(name: str, what: str) -> Table:
     )
 
 
+def _levels(attempts: ir.Table, dialect: Dialect) -> ir.Table:
+    """Build as every derived table is built; attempts are of one shape, whatever the trace."""
+    return occupancy(attempts)
+
+
 DERIVED: Mapping[str, Derived] = {
     derived.table.name: derived
     for derived in (
@@ -113,8 +118,8 @@ DERIVED: Mapping[str, Derived] = {
         Derived(_transitions("instance_transitions", "instances"), "instance_events", transitions, True, added),
         Derived(_transitions("collection_transitions", "collections"), "collection_events", transitions, True, added),
         # A level is a sum over all lives: it cannot be built piece by piece.
-        Derived(_occupancy("instance_occupancy", "instances"), "instance_attempts", occupancy),
-        Derived(_occupancy("collection_occupancy", "collections"), "collection_attempts", occupancy),
+        Derived(_occupancy("instance_occupancy", "instances"), "instance_attempts", _levels),
+        Derived(_occupancy("collection_occupancy", "collections"), "collection_attempts", _levels),
     )
 }
 """Derived tables by name."""

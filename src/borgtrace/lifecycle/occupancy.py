@@ -5,18 +5,14 @@ from __future__ import annotations
 import ibis
 import ibis.expr.types as ir
 
-from borgtrace.schema import Dialect
 
-
-def occupancy(attempts: ir.Table, dialect: Dialect | None = None) -> ir.Table:
+def occupancy(attempts: ir.Table) -> ir.Table:
     """Return the number of things in each state after every instant at which it changes.
 
     Parameters
     ----------
     attempts
         Attempts of collections or of instances.
-    dialect
-        Not used: attempts are of one shape, whatever the trace.
 
     Returns
     -------
@@ -29,8 +25,6 @@ def occupancy(attempts: ir.Table, dialect: Dialect | None = None) -> ir.Table:
     What is alive is ``pending + running``, and equals the number of attempts begun minus left: the stock
     identity holds by construction, whatever the history looks like.
     """
-    # It is here because every derived table is built as ``build(table, dialect)``.
-    del dialect
     # A lost SUBMIT hides nothing but its own time: what was queued or enabled was waiting.
     waiting_from = ibis.coalesce(attempts.submit_time, attempts.queue_time, attempts.enable_time)
     # Where ENABLE is lost, being scheduled or leaving ends the hold.

@@ -68,14 +68,7 @@ def column_blocks(layout: Layout, column: str) -> Iterator[tuple[int, np.ndarray
     for part in parts:
         for batch in pq.ParquetFile(part).iter_batches(1 << 20, columns=[stored] if stored else []):
             # A store of an earlier version may lack the column; batches without columns still count the rows.
-            yield row, as_floats(batch.column(0) if stored else pa.nulls(batch.num_rows))
+            column = batch.column(0) if stored else pa.nulls(batch.num_rows, pa.float32())
+            # NumPy has no NULL; NaN is free for it, since ingest refuses NaN and infinity.
+            yield row, pc.fill_null(column, np.float32(np.nan)).to_numpy(zero_copy_only=False)
             row += batch.num_rows
-
-
-def as_floats(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
-    """Return a numeric column as contiguous float32, NaN for NULL."""
-    # NumPy has no NULL; NaN is free for it, since ingest refuses NaN and infinity.
-    filled = pc.fill_null(pc.cast(column, pa.float32()), np.float32(np.nan))
-    return np.ascontiguousarray(
-        filled.to_numpy(zero_copy_only=False) if isinstance(filled, pa.Array) else filled.to_numpy()
-    )

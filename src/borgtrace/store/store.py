@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from borgtrace.errors import StoreNotice
+from borgtrace.errors import StoreNotice, UsageError
 from borgtrace.schema import TABLES
 from borgtrace.store.compatibility import lacking_columns
 from borgtrace.store.layout import Layout
@@ -79,7 +79,7 @@ class Store:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over the store's tables: same sources, same digest."""
+        """Content digest of the store's tables: the same sources always give the same digest."""
         return self.manifest.digest
 
     @cached_property
@@ -130,6 +130,25 @@ class Store:
     @cached_property
     def _reader(self) -> TraceReader:
         return TraceReader(self.layout)
+
+    def usage_rows(self) -> int:
+        """Return the number of usage rows.
+
+        Raises
+        ------
+        UsageError
+            When there is none: what is made of usage cannot be made.
+        """
+        rows = self.manifest.tables.get("instance_usage", 0)
+        if not rows:
+            raise UsageError(
+                str(self.path),
+                "the store has no usage",
+                expected="rows in instance_usage",
+                got="none",
+                way_out="ingest task_usage or instance_usage files first",
+            )
+        return rows
 
     @property
     def offsets(self) -> npt.NDArray[np.int64]:

@@ -68,10 +68,10 @@ class TraceReader:
         self.collections: npt.NDArray[np.int64] = _numbers(key, "collection_id", np.int64)
         self.instances: npt.NDArray[np.int32] = _numbers(key, "instance_index", np.int32)
         # One more than tasks, so that a trace is offsets[i] to offsets[i + 1] for the last one too.
-        self.offsets = np.append(_numbers(key, "first_row", np.int64), _total_windows(key)).astype(np.int64)
-        self.default = {name: self.array(name) for name in DEFAULT_COLUMNS}
+        windows = key.column("n_windows").to_numpy().sum(dtype=np.int64)
+        self.offsets: npt.NDArray[np.int64] = np.append(_numbers(key, "first_row", np.int64), windows)
         # A tuple made once: a trace takes a few microseconds, of which each look-up by name would be a part.
-        self._slices = tuple(self.default.items())
+        self._default = tuple((name, self.array(name)) for name in DEFAULT_COLUMNS)
 
     def array(self, column: str) -> Array:
         """Return a whole column in task order, memory-mapped; built on first use.
@@ -90,24 +90,6 @@ class TraceReader:
                 add_array(self._layout, column)
             self._arrays[column] = _map(path)
         return self._arrays[column]
-
-    def row(self, collection_id: int, instance_index: int) -> int:
-        """Return the position of a task in the index.
-
-        Parameters
-        ----------
-        collection_id, instance_index
-            The task.
-
-        Raises
-        ------
-        UsageError
-            When the store has no such task.
-        """
-        row = int(find_row(self.collections, self.instances, collection_id, instance_index))
-        if row < 0:
-            raise self._unknown(collection_id, instance_index)
-        return row
 
     def rows(self, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """Return the positions of tasks given as (collection_id, instance_index), shape (n, 2).
@@ -140,9 +122,11 @@ class TraceReader:
         UsageError
             When the store has no such task.
         """
-        row = self.row(collection_id, instance_index)
+        row = find_row(self.collections, self.instances, collection_id, instance_index)
+        if row < 0:
+            raise self._unknown(collection_id, instance_index)
         low, high = self.offsets[row], self.offsets[row + 1]
-        return {name: column[low:high] for name, column in self._slices}
+        return {name: column[low:high] for name, column in self._default}
 
     def traces(self, rows: npt.NDArray[np.int64], columns: tuple[str, ...] = DEFAULT_COLUMNS) -> Traces:
         """Return many tasks as flat columns; zero-copy where they are neighbours, else gathered.
@@ -173,10 +157,6 @@ class TraceReader:
             got = f"instance {instance_index}"
             way_out = f"it has instances {self.instances[low]} to {self.instances[high - 1]}"
         return UsageError("task", "not in this store", got=got, way_out=way_out)
-
-
-def _total_windows(key: pa.Table) -> int:
-    return int(key.column("n_windows").to_numpy().sum(dtype=np.int64))
 
 
 def _numbers(key: pa.Table, name: str, kind: type) -> Any:

@@ -88,14 +88,16 @@ def _checks(manifest: Manifest, layout: Layout, threads: int) -> Iterator[tuple[
     yield "arrays", partial(_arrays, manifest, layout)
 
 
+def _compared(found: str, expected: str) -> Finding:
+    return found == expected, found if found == expected else f"{found}, the manifest says {expected}"
+
+
 def _files(manifest: Manifest, layout: Layout, threads: int) -> Finding:
     """Compare files with their digests; arrays that were built on first use have none."""
     tables = [path for name in TABLES for path in layout.parts(name)]
     # A store of format 1.0: its manifest has one digest over all files.
     if not manifest.files:
-        found = digest_1_0(file_digests(tables, threads))
-        same = found == manifest.digest
-        return same, found if same else f"{found}, the manifest says {manifest.digest}"
+        return _compared(digest_1_0(file_digests(tables, threads)), manifest.digest)
     # Arrays that the manifest lists; others were made on first use and are compared with their column instead.
     known = [path for name in manifest.files if (path := layout.root / name).exists()]
     digests = file_digests(sorted({*tables, *known}), threads)
@@ -105,8 +107,7 @@ def _files(manifest: Manifest, layout: Layout, threads: int) -> Finding:
 
 
 def _content(table: Table, manifest: Manifest, layout: Layout, threads: int) -> Finding:
-    found, expected = table_digest(table, layout.parts(table.name), threads), manifest.content.get(table.name, "")
-    return found == expected, found if found == expected else f"{found}, the manifest says {expected}"
+    return _compared(table_digest(table, layout.parts(table.name), threads), manifest.content.get(table.name, ""))
 
 
 def _conservation(manifest: Manifest) -> Finding:
@@ -117,8 +118,7 @@ def _conservation(manifest: Manifest) -> Finding:
 
 def _rows(name: str, manifest: Manifest, layout: Layout) -> Finding:
     found = sum(pq.read_metadata(path).num_rows for path in layout.parts(name))
-    expected = manifest.tables.get(name, 0)
-    return found == expected, f"{found:,}" if found == expected else f"{found:,}, the manifest says {expected:,}"
+    return _compared(f"{found:,}", f"{manifest.tables.get(name, 0):,}")
 
 
 def _columns(table: Table, manifest: Manifest, layout: Layout) -> Finding:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from borgtrace.engine.processes import map_processes
-from borgtrace.errors import UsageError
 from borgtrace.export.jobs.file_rows import FileRows
 from borgtrace.export.jobs.files import write_files
 from borgtrace.export.jobs.index import write_index
@@ -74,15 +73,7 @@ def export_jobs(
         Another process is writing to `out`, or a worker was killed.
     """
     out, layout, report = Path(out), layout or JobsLayout(), progress or (lambda *_: None)
-    rows = store.manifest.tables.get("instance_usage", 0)
-    if not rows:
-        raise UsageError(
-            str(store.path),
-            "the store has no usage",
-            expected="rows in instance_usage",
-            got="none",
-            way_out="ingest task_usage or instance_usage files first",
-        )
+    rows = store.usage_rows()
     check_free(out)
     with new_folder(out) as folder:
         parts = [str(part) for part in store.layout.parts("instance_usage")]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import pyarrow as pa
@@ -28,11 +27,8 @@ class CsvFiles:
         # All columns that can be exported are numbers: none needs quotes.
         self._options = pa_csv.WriteOptions(include_header=False, quoting_style="none")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        return None
+    def close(self) -> None:
+        """Do nothing: no file stays open between two batches."""
 
     def write(self, start: int, batch: pa.RecordBatch, files: Sequence[FileRows]) -> None:
         """Append the rows of `batch`, whose first is row `start` of the table, to their files.

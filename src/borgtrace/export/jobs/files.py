@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
@@ -43,7 +44,7 @@ def write_files(
     for folder in {(out / file.path).parent for file in files}:
         folder.mkdir(exist_ok=True)
     # The writer spans the batches: a large job goes on in the next one.
-    with _WRITERS[layout.format](out, layout) as writer:
+    with closing(_WRITERS[layout.format](out, layout)) as writer:
         for start, batch in _batches(parts, files[0].first, files[-1].last, layout):
             end = start + batch.num_rows
             writer.write(start, batch, [file for file in files if file.first < end and file.last > start])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from borgtrace.errors import UsageError
+from borgtrace.errors import UsageError, check_names
 from borgtrace.schema import TABLES
 from borgtrace.schema.dialects import GOOGLE_2011
 
@@ -57,20 +57,14 @@ class JobsLayout:
     key: Key = "job"
 
     def __post_init__(self) -> None:
-        for option, value, allowed in (
-            ("--format", self.format, get_args(FileFormat)),
-            ("--key", self.key, get_args(Key)),
-        ):
-            if value not in allowed:
-                raise UsageError(option, "unknown name", expected=" or ".join(allowed), got=value)
+        check_names("--format", (self.format,), SUFFIXES)
+        check_names("--key", (self.key,), get_args(Key))
         if not 0 <= self.granularity <= MAX_DIGITS:
             raise UsageError(
                 "--granularity", "not a number of hex digits", expected=f"0 to {MAX_DIGITS}", got=str(self.granularity)
             )
         known = [column.name for column in TABLES["instance_usage"].columns if column.type in _EXPORTED]
-        for name in self.columns:
-            if name not in known:
-                raise UsageError("--columns", "unknown column", expected=", ".join(known), got=name)
+        check_names("--columns", self.columns, known, "unknown column")
         if not self.columns or len(set(self.columns)) < len(self.columns):
             raise UsageError("--columns", "a column is missing or given twice", got=",".join(self.columns))
 

@@ -6,7 +6,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import pyarrow as pa
 
@@ -37,10 +37,8 @@ class SqliteFiles:
         self._memory = _connect(":memory:")
         self._open = self._memory
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
+    def close(self) -> None:
+        """Close the database that is being written, and the one in memory."""
         self._open.close()
         self._memory.close()
 
