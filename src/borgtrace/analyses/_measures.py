@@ -2,31 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from borgtrace.recipe import NotApplicable
+from borgtrace.recipe.criteria import Criterion
 
 Measure = Callable[[pa.Table], float]
 Where = Mapping[str, Any]
 
 
 def matching(result: pa.Table, where: Where) -> list[dict[str, Any]]:
-    """Return the rows whose columns have the wanted values (one, or a tuple of them).
+    """Return the rows whose columns have the wanted values.
 
     Parameters
     ----------
     result
         A result table.
     where
-        Columns and what they must be: one value, or a collection of them.
+        Columns and what they must be: one value, one of a collection of them, or what meets a criterion.
+
+    Examples
+    --------
+    >>> from borgtrace.recipe.criteria import above
+    >>> matching(pa.table({"tier": ["free", "mid"], "n": [3, 4]}), {"tier": ("free", "mid"), "n": above(3)})
+    [{'tier': 'mid', 'n': 4}]
     """
     return [row for row in result.to_pylist() if all(_meets(row[name], wanted) for name, wanted in where.items())]
 
 
 def _meets(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, Criterion):
+        return wanted.test(value)
     # A string is a collection of letters, but is meant as one value.
     return value in wanted if isinstance(wanted, Collection) and not isinstance(wanted, str) else bool(value == wanted)
 
@@ -58,13 +67,35 @@ def value(column: str, why: str, **where: Any) -> Measure:
     return measure
 
 
-def ratio(over: str, under: str, why: str, **where: Any) -> Measure:
+def largest(column: str, why: str, **where: Any) -> Measure:
+    """Take the largest value of `column` in the rows that match `where`; not applicable where all are NULL.
+
+    Parameters
+    ----------
+    column
+        Column to take.
+    why
+        Reason where no such row has a value.
+    where
+        Columns and what they must be.
+    """
+
+    def measure(result: pa.Table) -> float:
+        found = [row[column] for row in matching(result, where) if row[column] is not None]
+        if not found:
+            raise NotApplicable(why)
+        return float(max(found))
+
+    return measure
+
+
+def ratio(over: str, under: str | Sequence[str], why: str, **where: Any) -> Measure:
     """Return Σ `over` ÷ Σ `under` of the rows that match `where`; not applicable where that is nothing.
 
     Parameters
     ----------
     over, under
-        Columns to add up; NULL counts as nothing.
+        Columns to add up, one or (under the line) several; NULL counts as nothing.
     why
         Reason where there is nothing to divide by.
     where
@@ -73,7 +104,7 @@ def ratio(over: str, under: str, why: str, **where: Any) -> Measure:
 
     def measure(result: pa.Table) -> float:
         rows = matching(result, where)
-        below = total(rows, under)
+        below = sum(total(rows, column) for column in ([under] if isinstance(under, str) else under))
         if below <= 0:
             raise NotApplicable(why)
         return total(rows, over) / below

@@ -10,11 +10,11 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._histograms import cumulative_share
-from borgtrace.analyses._measures import Measure, matching, total
+from borgtrace.analyses._measures import Measure, part
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, amount, outermost, task_means
-from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import HEIGHT, WIDTH, Chart, Plot, axis, step
 from borgtrace.recipe.columns import count, label, share, whole
+from borgtrace.recipe.criteria import at_most
 
 HIGHEST = 200
 """Changes above this percentage share the last bin, with those from zero to something."""
@@ -149,14 +149,7 @@ def share_within(percent: int, **where: str) -> Measure:
     where
         Columns of the result and what they must be.
     """
-
-    def measure(result: pa.Table) -> float:
-        rows = matching(result, where)
-        if not rows:
-            raise NotApplicable("no two consecutive periods")
-        return total([row for row in rows if row["percent"] <= percent], "seconds") / total(rows, "seconds")
-
-    return measure
+    return part("seconds", "no two consecutive periods", where, percent=at_most(percent))
 
 
 def plot_curves(result: pa.Table, title: str, colour: str) -> Chart:

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._ddsketch import INFINITE_BUCKET, ZERO_BUCKET, growth, locate, middle
+from borgtrace.analyses._measures import largest
 from borgtrace.analyses._relative_change import by_resource, slot_pairs, task_pairs
 from borgtrace.analyses._windows import regular
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
@@ -122,21 +123,14 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Relative error of the sketch (dashed: its bound)")
 
 
-def _largest_error(result: pa.Table) -> float:
-    # NULL is a quantile that is a change from zero, exactly so in both ways.
-    errors = [error for error in result["relative_error"].to_pylist() if error is not None]
-    if not errors:
-        raise NotApplicable("every quantile is a change from zero")
-    return max(errors)
-
-
 CLAIMS = from_source(
     "Masson et al., DDSketch, VLDB 2019",
     Claim(
         "SKETCH-bound",
         "no quantile of the sketch is further off than its bound",
         at_most(0.01 + 1e-12, "≤ 0.01"),  # the bound itself, computed, may end in another digit
-        _largest_error,
+        # NULL is a quantile that is a change from zero, exactly so in both ways.
+        largest("relative_error", "every quantile is a change from zero"),
     ),
 )
 

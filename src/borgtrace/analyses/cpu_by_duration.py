@@ -14,11 +14,12 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._histograms import bin_up_to
+from borgtrace.analyses._measures import Measure, part
 from borgtrace.analyses._windows import fixed, tier
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, label, seconds, whole
-from borgtrace.recipe.criteria import below
+from borgtrace.recipe.criteria import at_most, below
 
 EDGES = tuple(60 * 2**k for k in range(16))
 """Upper edges of the bins, s: 1 min, 2 min, … 22.8 d; what is longer falls into the last bin."""
@@ -72,12 +73,9 @@ def _cumulative(result: pa.Table, column: str) -> list[tuple[int, float]]:
     return [(edge, sum(row[column] for row in rows if row["at_most"] <= edge) / total) for edge in edges]
 
 
-def _upto(result: pa.Table, seconds: int) -> float:
-    curve = _cumulative(result, "cpu_seconds")
-    if not curve:
-        raise NotApplicable("no task used any CPU")
+def _upto(seconds: int) -> Measure:
     # Edges are exact: a share up to a time inside a bin would be a guess.
-    return max((share for edge, share in curve if edge <= seconds), default=0.0)
+    return part("cpu_seconds", "no task used any CPU", at_most=at_most(seconds))
 
 
 CLAIMS = (
@@ -85,14 +83,14 @@ CLAIMS = (
         "S4-fig11",
         "tasks of up to 4 minutes use a tiny portion of the CPU",
         below(0.05, "a tiny portion (< 0.05)"),
-        lambda result: _upto(result, 240),
+        _upto(240),
         source="Zhu et al., Fig. 11",
     ),
     Claim(
         "REISS-short",
         "tasks of up to 2 hours use less than a tenth of the CPU",
         below(0.1, "< 0.1 (of jobs under 2 h)"),
-        lambda result: _upto(result, 7680),  # the edge of a bin nearest to 2 hours
+        _upto(7680),  # the edge of a bin nearest to 2 hours
         source="Reiss et al., SoCC'12",
     ),
 )

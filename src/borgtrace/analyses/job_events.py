@@ -8,14 +8,13 @@ Reference: 2011 format document, job events table.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
+from borgtrace.analyses._measures import Measure, part
+from borgtrace.recipe import Claim, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.recipe.columns import count, declare, label
 from borgtrace.recipe.criteria import above, at_most, near
@@ -46,20 +45,12 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(bar()).draw("Jobs by event")
 
 
-def _share(type_: str) -> Callable[[pa.Table], float]:
-    def measure(result: pa.Table) -> float:
-        n = {row["type"]: row["n_jobs"] for row in result.to_pylist()}
-        if not n.get(ANY):
-            raise NotApplicable("there is no job")
-        # A type that no job has makes no row: its share is 0.
-        return float(n.get(type_, 0) / n[ANY])
-
-    return measure
+def _share(type_: str) -> Measure:
+    return part("n_jobs", "there is no job", {"type": ANY}, type=type_)
 
 
-_COUNT = "count over the job events of 2011"
 CLAIMS = from_source(
-    _COUNT,
+    "count over the job events of 2011",
     Claim("JE-finish", "most jobs finish", above(0.5, published=0.574), _share("FINISH")),
     Claim("JE-kill", "two jobs in five are killed", near(0.405, 0.05), _share("KILL")),
     Claim("JE-fail", "few jobs fail", at_most(0.03, published=0.015), _share("FAIL")),

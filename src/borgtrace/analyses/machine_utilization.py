@@ -16,13 +16,13 @@ import pyarrow as pa
 
 from borgtrace.analyses._histograms import cumulative_share
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
-from borgtrace.analyses._measures import matching, total
+from borgtrace.analyses._measures import part
 from borgtrace.analyses._step_functions import span
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, level, outermost, regular
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, step
 from borgtrace.recipe.columns import count, declare, label, share, whole
-from borgtrace.recipe.criteria import below
+from borgtrace.recipe.criteria import above, below
 from borgtrace.schema.time import TRACE_START, WINDOW
 
 RESULT = declare(
@@ -82,19 +82,13 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(step()).draw("Utilization of machines, 300 s at a time")
 
 
-def _above(result: pa.Table, resource: str, percent: int) -> float:
-    """Return the share of machine-slots more than `percent` full."""
-    rows = matching(result, {"resource": resource})
-    return total([row for row in rows if row["percent"] > percent], "n_slots") / total(rows, "n_slots")
-
-
 CLAIMS = from_source(
     "Tirmazi et al., EuroSys'20",
     Claim(
         "TIR-machines-cpu-80",
         "few machines use more than 80 % of their CPU",
         below(0.1, "few (2019, fewer than in 2011)"),
-        lambda result: _above(result, "cpu", 80),
+        part("n_slots", "no slot was measured", {"resource": "cpu"}, percent=above(80)),
     ),
 )
 

@@ -13,9 +13,9 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs
-from borgtrace.analyses._measures import ratio
+from borgtrace.analyses._measures import largest, ratio
 from borgtrace.analyses._windows import RESOURCES, of_request, regular, task_tiers
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, Recipe, Tables
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar, series
 from borgtrace.recipe.columns import count, declare, label, number, whole
 from borgtrace.recipe.criteria import Criterion, below, between
@@ -87,13 +87,6 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Tasks over their request", width=WIDTH // 3, height=90)
 
 
-def _largest(result: pa.Table) -> float:
-    ratios = [row["largest"] for row in result.to_pylist() if row["largest"] is not None]
-    if not ratios:
-        raise NotApplicable("no task has usage and a request")
-    return float(max(ratios))
-
-
 CLAIMS = (
     Claim(
         "EDA-memory-peak",
@@ -106,7 +99,7 @@ CLAIMS = (
         "S4-over-request",
         "the largest window of a task is up to twice its request",
         Criterion("up to 2", "above 1, at most 2", lambda v: 1.0 < v <= 2.0),
-        _largest,
+        largest("largest", "no task has usage and a request"),
         source="Zhu et al.",
     ),
     Claim(

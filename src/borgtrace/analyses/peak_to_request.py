@@ -10,14 +10,13 @@ Reference: published histogram of 20 million tasks (5 % bins).
 
 from __future__ import annotations
 
-from functools import partial
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._measures import Measure, matching, part
 from borgtrace.analyses._windows import RESOURCES, peaks_of_request
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import HEIGHT, Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, label, whole
 from borgtrace.recipe.criteria import above, below, between
@@ -61,46 +60,46 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Peak usage as a share of the request", height=HEIGHT // 2)
 
 
-def _within(result: pa.Table, resource: str) -> dict[int, int]:
-    bins = {row["bin"]: row["n_within"] for row in result.to_pylist() if row["resource"] == resource}
-    if not sum(bins.values()):
-        raise NotApplicable(f"no task has a {resource} peak within its request")
-    return bins
+def _why(resource: str) -> str:
+    return f"no task has a {resource} peak within its request"
 
 
-def _first_bin(result: pa.Table, resource: str) -> float:
-    bins = _within(result, resource)
-    return bins.get(0, 0) / sum(bins.values())
+def _first_bin(resource: str) -> Measure:
+    return part("n_within", _why(resource), {"resource": resource}, bin=0)
 
 
-def _mean(result: pa.Table, resource: str) -> float:
-    bins = _within(result, resource)
-    # Midpoints of the bins: so the published means were computed.
-    return sum((number + 0.5) * 0.05 * n for number, n in bins.items()) / sum(bins.values())
+def _mean(resource: str) -> Measure:
+    def measure(result: pa.Table) -> float:
+        bins = {row["bin"]: row["n_within"] for row in matching(result, {"resource": resource})}
+        if not any(bins.values()):
+            raise NotApplicable(_why(resource))
+        # Midpoints of the bins: so the published means were computed.
+        return sum((number + 0.5) * 0.05 * n for number, n in bins.items()) / sum(bins.values())
+
+    return measure
 
 
-CLAIMS = tuple(
+CLAIMS = from_source(
+    "full-trace Spark run over 2011",
     Claim(
-        f"KOR-{name}-{r}", statement, criterion, partial(measure, resource=r), source="full-trace Spark run over 2011"
-    )
-    for name, measure, r, statement, criterion in (
-        (
-            "first-bin",
-            _first_bin,
-            "cpu",
-            "more than half of the tasks peak at 5 % of their CPU request or less",
-            above(0.5, 0.587),
-        ),
-        (
-            "first-bin",
-            _first_bin,
-            "memory",
-            "nearly half of the tasks peak at 5 % of their memory request or less",
-            between(0.4, 0.55, 0.466),
-        ),
-        ("mean", _mean, "cpu", "the mean CPU peak is below a tenth of the request", below(0.1, 0.086)),
-        ("mean", _mean, "memory", "the mean memory peak is about a third of the request", between(0.25, 0.4, 0.324)),
-    )
+        "KOR-first-bin-cpu",
+        "more than half of the tasks peak at 5 % of their CPU request or less",
+        above(0.5, 0.587),
+        _first_bin("cpu"),
+    ),
+    Claim(
+        "KOR-first-bin-memory",
+        "nearly half of the tasks peak at 5 % of their memory request or less",
+        between(0.4, 0.55, 0.466),
+        _first_bin("memory"),
+    ),
+    Claim("KOR-mean-cpu", "the mean CPU peak is below a tenth of the request", below(0.1, 0.086), _mean("cpu")),
+    Claim(
+        "KOR-mean-memory",
+        "the mean memory peak is about a third of the request",
+        between(0.25, 0.4, 0.324),
+        _mean("memory"),
+    ),
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage", "tasks"), order=62)

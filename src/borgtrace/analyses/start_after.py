@@ -18,6 +18,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import collection_ends
 from borgtrace.analyses._dag_depth import depths
 from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._measures import ratio
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
 from borgtrace.recipe.columns import count, declare
@@ -88,21 +89,13 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Dependency chains of collections")
 
 
-def _kept(result: pa.Table) -> float:
-    rows = result.to_pylist()
-    known = sum(row["n_kept"] + row["n_broken"] for row in rows)
-    if not known:
-        raise NotApplicable("no dependency has both times in the trace")
-    return float(sum(row["n_kept"] for row in rows) / known)
-
-
 CLAIMS = from_source(
     "2019 format document",
     Claim(
         "V3-start-after",
         "a collection starts only after those it names have finished",
         at_least(0.999, "always"),
-        _kept,
+        ratio("n_kept", ("n_kept", "n_broken"), "no dependency has both times in the trace"),
     ),
 )
 

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
+from borgtrace.analyses._measures import part
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, line, log_axis
 from borgtrace.recipe.columns import count, declare
@@ -53,15 +54,9 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(line(point=True)).draw("Jobs with at least this many tasks")
 
 
-def _single(result: pa.Table) -> float:
-    # Sorted by size: the first row is that of single tasks, if there are any.
-    first = result.to_pylist()[0]
-    ones = first["n_jobs"] if first["n_tasks"] == 1 else 0
-    return float(ones / first["n_jobs_at_least"])
-
-
+_SINGLE = part("n_jobs", "there is no task", n_tasks=1)
 CLAIMS = from_source(
-    "Reiss et al., SoCC'12", Claim("R12-single", "three quarters of all jobs have one task", near(0.75, 0.05), _single)
+    "Reiss et al., SoCC'12", Claim("R12-single", "three quarters of all jobs have one task", near(0.75, 0.05), _SINGLE)
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=54)

@@ -9,7 +9,6 @@ Reference: definition of a trace in the data pipeline the project started from.
 
 from __future__ import annotations
 
-from functools import partial
 from itertools import pairwise
 
 import ibis
@@ -17,10 +16,11 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.analyses._measures import Measure, part
+from borgtrace.recipe import Claim, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, added, log_axis, point
 from borgtrace.recipe.columns import count, declare
-from borgtrace.recipe.criteria import between
+from borgtrace.recipe.criteria import at_least, at_most, between
 
 SINGLE = 100
 RESULT = declare(
@@ -57,13 +57,9 @@ def plot(result: pa.Table) -> Chart:
     return Plot(rows, RESULT, x=x, y=y).add(point(25)).draw("Length of task traces")
 
 
-def _share(result: pa.Table, low: int, high: int) -> float:
-    rows = result.to_pylist()
-    total = sum(row["n_tasks"] for row in rows)
-    if not total:
-        raise NotApplicable("no task has usage")
+def _share(low: int, high: int) -> Measure:
     # Only whole bins: up to 100 every length has its own, and the claims stay below.
-    return float(sum(row["n_tasks"] for row in rows if low <= row["length"] and row["longest"] <= high) / total)
+    return part("n_tasks", "no task has usage", length=at_least(low), longest=at_most(high))
 
 
 CLAIMS = (
@@ -71,14 +67,14 @@ CLAIMS = (
         "S0-5-50",
         "traces of 5 to 50 points are about 74 % of all",
         between(0.69, 0.79, 0.74),
-        partial(_share, low=5, high=50),
+        _share(5, 50),
         source="data pipeline description (section on data)",
     ),
     Claim(
         "S1-short",
         "95 % of the tasks have fewer than 24 points",
         between(0.93, 0.97, 0.95),
-        partial(_share, low=1, high=23),
+        _share(1, 23),
         source="Janus & Rzadca, SoCC'17, §3",
     ),
 )
