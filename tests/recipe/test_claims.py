@@ -4,12 +4,13 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe.criteria import below
 
 TABLE = pa.table({"share": [0.25]})
 
 
 def claim(measure: object = lambda t: t["share"][0].as_py(), published: str | float = 0.7165) -> Claim:
-    return Claim("X-1", "few are long", published, measure, lambda share: share < 0.5, "Somebody, Fig. 1")  # type: ignore[arg-type]
+    return Claim("X-1", "few are long", below(0.5, published), measure, "Somebody, Fig. 1")  # type: ignore[arg-type]
 
 
 def test_a_claim_that_holds() -> None:

@@ -10,6 +10,7 @@ from borgtrace.engine import to_arrow
 from borgtrace.errors import UsageError
 from borgtrace.lifecycle import code_version
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, find_recipe, recipes
+from borgtrace.recipe.criteria import below
 from borgtrace.recipe.registry import collect
 from borgtrace.schema import Column, Table
 from tests.analyses.tiny import tiny
@@ -35,7 +36,7 @@ def plot(result: pa.Table) -> object:
     raise AssertionError("drawn without being asked")
 
 
-CLAIM = Claim("X-1", "few", 3.0, lambda t: float(t.num_rows), lambda n: n < 3)
+CLAIM = Claim("X-1", "few", below(3, 3.0), lambda t: float(t.num_rows))
 RECIPE = Recipe(RESULT, compute, plot, (CLAIM,), reads=("instance_events",))  # type: ignore[arg-type]
 LIFE = life("SUBMIT 5 SCHEDULE 6 EVICT 7 SUBMIT 8")
 

@@ -18,6 +18,7 @@ import altair as alt
 import pyarrow as pa
 
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe.criteria import above, below, equals
 from borgtrace.schema import Column, Table
 
 N_STEPS = 120_000
@@ -116,22 +117,10 @@ def no_answer(tables: Tables) -> pa.Table:
 
 CLAIMS = (
     Claim(
-        "T-1",
-        "the queue has a peak",
-        "> 1 000",
-        lambda t: max(t["n"].to_pylist()),
-        lambda n: n > 1000,
-        "Zhu et al., Fig. 4",
+        "T-1", "the queue has a peak", above(1000, "> 1 000"), lambda t: max(t["n"].to_pylist()), "Zhu et al., Fig. 4"
     ),
-    Claim(
-        "T-2",
-        "CPU stays below a half",
-        "< 0.5",
-        lambda t: max(t["cpu"].to_pylist()),
-        lambda x: x < 0.5,
-        "Reiss et al., section 4",
-    ),
-    Claim("T-3", "memory is full", "100 %", lambda t: None, lambda x: True, ""),
+    Claim("T-2", "CPU stays below a half", below(0.5), lambda t: max(t["cpu"].to_pylist()), "Reiss et al., section 4"),
+    Claim("T-3", "memory is full", equals(1.0, "100 %"), lambda t: None),
 )
 
 RECIPES = [

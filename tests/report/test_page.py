@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.recipe import Claim, EngineTables
+from borgtrace.recipe.criteria import equals
 from borgtrace.report.citations import papers_cited
 from borgtrace.report.holdings import conservation, counters, holdings, trace_name
 from borgtrace.report.observations import observed
@@ -139,7 +140,7 @@ def test_papers_are_found_by_author() -> None:
 
 def test_observations_stand_together_in_their_order() -> None:
     def judged(id_: str, source: str) -> Claim:
-        return Claim(id_, id_, "1", lambda result: 1, lambda value: True, source)
+        return Claim(id_, id_, equals(1), lambda result: 1, source)
 
     claims = (
         judged("tenth", "Zhu et al., Observation 10"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ibis
 import ibis.expr.types as ir
 
-from borgtrace.analyses._attempts import FILE_ORDER, TASK
+from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._step_functions import LEVEL_BITS
 from borgtrace.analyses._windows import RESOURCES, credited, fixed, tier
+from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Tables
 from borgtrace.schema.time import AFTER_TRACE
 
@@ -53,14 +54,14 @@ def _updates(tables: Tables, ran: ir.Table) -> ir.Table:
         (events.type == "UPDATE_RUNNING") & events.cpu_request.notnull() & events.memory_request.notnull()
     )
     updates = updates.select(
-        *TASK, *FILE_ORDER, **{f"new_{name}": _scaled(updates[f"{name}_request"]) for name in RESOURCES}
+        *TASK, *SOURCE_ORDER, **{f"new_{name}": _scaled(updates[f"{name}_request"]) for name in RESOURCES}
     )
     # Events name no attempt: an update belongs to the one in whose span it falls.
     inside = ran.inner_join(updates, list(TASK))
     # An update at the instant of the SCHEDULE already holds; one at the instant of leaving does not.
     until = inside.left_time.fill_null(AFTER_TRACE)
     inside = inside.filter((inside.schedule_time <= inside.time) & (inside.time < until))
-    life = ibis.window(group_by=[*TASK, "attempt"], order_by=list(FILE_ORDER))
+    life = ibis.window(group_by=[*TASK, "attempt"], order_by=list(SOURCE_ORDER))
     before = {name: inside[f"new_{name}"].lag().over(life) for name in RESOURCES}
     # The first update changes what the SCHEDULE asked for, each later one what the update before asked for.
     changes = {name: inside[f"new_{name}"] - ibis.coalesce(before[name], inside[name]) for name in RESOURCES}

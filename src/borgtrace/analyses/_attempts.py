@@ -15,8 +15,8 @@ from borgtrace.recipe import Tables
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, TRACE_START
 
 PROCESSES = ("new", "submitted", "scheduled", "completed")
-FILE_ORDER = ("time", "source_part", "source_row")
-"""Events of one time stand in the order of the raw files."""
+HUNDREDTH = 10_000
+"""A hundredth of a second, µs: waits have few distinct values then, and their distribution stays small on any trace."""
 TASK = ("collection_id", "instance_index")
 ENDS = ("EVICT", "FAIL", "FINISH", "KILL", "LOST", "NONE")
 """Ways of ending; the last for what was alive at the end of the trace."""
@@ -27,11 +27,20 @@ def of_jobs(rows: ir.Table) -> ir.Table:
     return rows.filter(rows.collection_type == "JOB")
 
 
+def is_known(time: ir.IntegerValue) -> ir.BooleanValue:
+    """Whether a time is one: neither "before the trace" (0) nor "after the trace", which are no times."""
+    return (time > BEFORE_TRACE) & (time < AFTER_TRACE)
+
+
+def is_inside(time: ir.IntegerValue) -> ir.BooleanValue:
+    """Whether a time lies within the trace, which starts 600 s after its zero (so that its hours and days do)."""
+    return (time >= TRACE_START) & (time < AFTER_TRACE)
+
+
 def new_jobs(attempts: ir.Table) -> ir.Table:
     """Keep the first attempts of jobs that are submitted within the trace."""
     firsts = of_jobs(attempts)
-    inside = (firsts.submit_time >= TRACE_START) & (firsts.submit_time < AFTER_TRACE)
-    return firsts.filter((firsts.attempt == 1) & inside)
+    return firsts.filter((firsts.attempt == 1) & is_inside(firsts.submit_time))
 
 
 def last_time(events: ir.Table) -> ir.Table:
@@ -70,7 +79,7 @@ def _counted(rows: ir.Table, time: ir.Value, **counted: ir.Value | int) -> ir.Ta
         columns[name] = value if isinstance(value, ir.Value) else ibis.literal(value, "int8")
     chosen = rows.select(time=time, **columns)
     # What never happened has no time and fails the comparison like what lies outside the trace.
-    return chosen.filter((chosen.time > BEFORE_TRACE) & (chosen.time < AFTER_TRACE))
+    return chosen.filter(is_known(chosen.time))
 
 
 def collection_ends(attempts: ir.Table) -> ir.Table:

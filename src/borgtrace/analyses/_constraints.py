@@ -23,8 +23,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from borgtrace.analyses._attempts import FILE_ORDER, TASK
+from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._histograms import period
+from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Tables
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
@@ -166,7 +167,7 @@ def shares_by_day(tables: Tables, sets: Sets) -> dict[int, Day]:
     presence = _presence(tables)
     there: set[int] = set()
     values: dict[str, dict[int, str]] = {name: {} for name in names}
-    moves, turns = _by_day(presence), _by_day(changes)
+    moves, turns = by_day(presence), by_day(changes)
     days = {}
     # Days without a change are listed too: the submissions of such a day look up its state.
     for day in range(-1, max([*moves, *turns], default=-2) + 1):
@@ -182,7 +183,13 @@ def shares_by_day(tables: Tables, sets: Sets) -> dict[int, Day]:
     return days
 
 
-def _by_day(rows: pa.Table) -> dict[int, list[dict[str, Any]]]:
+def on_day(days: Mapping[int, Day], day: int) -> Day:
+    """Return the state at the end of a day; after the last change of a machine every day is like the last one."""
+    return days[min(day, max(days))]
+
+
+def by_day(rows: pa.Table) -> dict[int, list[dict[str, Any]]]:
+    """Gather rows by their column ``day``."""
     days: dict[int, list[dict[str, Any]]] = {}
     for row in rows.to_pylist():
         days.setdefault(row["day"], []).append(row)
@@ -192,7 +199,7 @@ def _by_day(rows: pa.Table) -> dict[int, list[dict[str, Any]]]:
 def _last_of_day(rows: ir.Table, key: list[str]) -> ir.Table:
     """Keep the last row per key and day; day −1 is what is before the trace."""
     dated = rows.filter(rows.time < AFTER_TRACE).mutate(day=day_of(rows.time))
-    order = [dated[name].desc() for name in FILE_ORDER]
+    order = [dated[name].desc() for name in SOURCE_ORDER]
     # The end of the day stands for all of it: 10.7 million attribute changes of 2011 shrink to one a day and machine.
     placed = dated.mutate(place=ibis.row_number().over(group_by=[*key, "day"], order_by=order))
     return placed.filter(placed.place == 0)

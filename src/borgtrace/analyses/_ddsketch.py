@@ -29,21 +29,6 @@ def growth(alpha: float) -> float:
     return (1.0 + alpha) / (1.0 - alpha)
 
 
-def buckets(values: NDArray[np.float64], alpha: float) -> NDArray[np.int64]:
-    """Return the bucket of each value ≥ 0: the k with γᵏ⁻¹ < value ≤ γᵏ.
-
-    Examples
-    --------
-    >>> buckets(np.array([0.0, 1.0, 2.0, np.inf]), 0.5).tolist()
-    [-100000, 0, 1, 100000]
-    """
-    found = np.full(values.shape, ZERO_BUCKET, dtype=np.int64)
-    finite = (values > 0) & np.isfinite(values)
-    found[finite] = np.ceil(np.log(values[finite]) / math.log(growth(alpha))).astype(np.int64)
-    found[np.isposinf(values)] = INFINITE_BUCKET
-    return found
-
-
 def middle(bucket: int, alpha: float) -> float:
     """Return the value that stands for a bucket, at most a share `alpha` from all it may hold.
 

@@ -6,14 +6,17 @@ one resample: jobs, not tasks, are independent.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.analyses._window_blocks import column
 from borgtrace.recipe import Tables
+from borgtrace.schema.time import AFTER_TRACE
 
 Floats = NDArray[np.float64]
 Measure = Callable[[Floats], float]
@@ -75,13 +78,26 @@ def ratio(numerator: Floats, denominator: Floats | float, job: NDArray[np.int64]
     return value
 
 
+def share(which: NDArray[np.bool_], job: NDArray[np.int64]) -> Measure:
+    """Weighted share of the rows that are chosen.
+
+    Parameters
+    ----------
+    which
+        Whether each row is chosen, shape (n,).
+    job
+        Unit of each row, shape (n,).
+    """
+    return ratio(which.astype(float), np.ones(len(which)), job)
+
+
 def quantile(values: Floats, job: NDArray[np.int64], q: float) -> Measure:
     """Weighted quantile: the smallest value that a share `q` does not exceed.
 
     Parameters
     ----------
     values
-        Values in any order, without NaN; shape (n,).
+        Values in any order, shape (n,); those that are NaN are left out.
     job
         Unit of each value, shape (n,).
     q
@@ -92,7 +108,8 @@ def quantile(values: Floats, job: NDArray[np.int64], q: float) -> Measure:
     Measure
         NaN where no value has a weight.
     """
-    order = np.argsort(values, kind="stable")
+    # NaN sorts to the end, whatever its sign.
+    order = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))]
     ordered, jobs = values[order], job[order]
 
     def value(weights: Floats) -> float:
@@ -231,9 +248,29 @@ def hill(values: Floats, job: NDArray[np.int64], least: float) -> Measure:
     return ratio(np.ones(len(logs)), logs, job[inside])
 
 
-def column(table: pa.Table, name: str) -> Floats:
-    """Return a column as float64, NaN where it is NULL."""
-    return np.asarray(table[name].to_numpy(zero_copy_only=False), dtype=np.float64)
+def fetch_sorted(tables: Tables, rows: ir.Table, stage: str, key: Sequence[str]) -> pa.Table:
+    """Fetch rows in the order of a key.
+
+    Engines return rows in any order, and sums of floats depend on it: sorted, so that a seed gives one answer.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    rows
+        A relational expression over them.
+    stage
+        Name of the stage.
+    key
+        Columns that identify a row.
+    """
+    return tables.fetch(rows, stage).sort_by([(name, "ascending") for name in key])
+
+
+def times(table: pa.Table, name: str) -> Floats:
+    """Return a column of times as float64, NaN where it is NULL or "after the trace", which is no time."""
+    found = column(table, name)
+    return np.where(found < AFTER_TRACE, found, np.nan)
 
 
 def words(table: pa.Table, name: str) -> NDArray[np.str_]:

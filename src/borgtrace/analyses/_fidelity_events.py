@@ -8,26 +8,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from borgtrace.analyses import _fidelity as weighted
 from borgtrace.analyses._attempts import TASK, of_jobs
-from borgtrace.analyses._fidelity import (
-    Floats,
-    Measures,
-    Units,
-    column,
-    ended_within,
-    hill,
-    quantile,
-    rank_slope,
-    ratio,
-    top_share,
-    words,
-)
+from borgtrace.analyses._fidelity import Floats, Measures, Units, times, words
+from borgtrace.analyses._window_blocks import column
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import NotApplicable, Tables
-from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR, SECOND, TRACE_START
+from borgtrace.schema.time import BEFORE_TRACE, HOUR, SECOND, TRACE_START
 
 TIERS: Final = ("free", "other", "production")
 _KEY: Final = (*TASK, "begin_time")
+_REQUESTS: Final = ("cpu_request", "memory_request")
 
 
 def event_measures(tables: Tables, units: Units) -> Measures:
@@ -46,33 +37,23 @@ def event_measures(tables: Tables, units: Units) -> Measures:
         Where the store holds no attempt.
     """
     attempts = of_jobs(tables.instance_attempts)
-    # Engines return rows in any order, and sums of floats depend on it: sorted, so that a seed gives one answer.
-    found = tables.fetch(
-        attempts.select(
-            *_KEY,
-            *("submit_time", "schedule_time", "end_time", "end_type", "left_time", "next_time"),
-            *("cpu_request", "memory_request"),
-            tier=tier(tables, attempts.priority),
-        ),
-        "attempts",
-    ).sort_by([(name, "ascending") for name in _KEY])
+    read = (*_KEY, "submit_time", "schedule_time", "end_time", "end_type", "left_time", "next_time", *_REQUESTS)
+    rows = attempts.select(*read, tier=tier(tables, attempts.priority))
+    found = weighted.fetch_sorted(tables, rows, "attempts", _KEY)
     events = tables.collection_events
     first = events.filter((events.type == "SUBMIT") & (events.time >= TRACE_START))
-    jobs = tables.fetch(
-        first.group_by("collection_id").aggregate(
-            class_=first.scheduling_class.min(),
-            user=first.user.min(),
-            time=first.time.min(),
-            name=first.collection_logical_name.min(),
-        ),
-        "jobs",
-    ).sort_by("collection_id")
-    machines = tables.fetch(
-        tables.machine_events.select("machine_id", "time", "type", "cpu_capacity", "memory_capacity"), "machines"
-    ).sort_by([("machine_id", "ascending"), ("time", "ascending")])
+    arrived = first.group_by("collection_id").aggregate(
+        class_=first.scheduling_class.min(),
+        user=first.user.min(),
+        time=first.time.min(),
+        name=first.collection_logical_name.min(),
+    )
+    jobs = weighted.fetch_sorted(tables, arrived, "jobs", ("collection_id",))
+    changes = tables.machine_events.select("machine_id", "time", "type", "cpu_capacity", "memory_capacity")
+    machines = weighted.fetch_sorted(tables, changes, "machines", ("machine_id", "time"))
     if not found.num_rows:
         raise NotApplicable("the store holds no attempts")
-    last = float(np.max(column(found, "begin_time")))
+    last = float(np.nanmax(times(found, "begin_time"), initial=float(BEFORE_TRACE)))
     jobs, machines = (table.filter(pc.less_equal(table["time"], int(last))) for table in (jobs, machines))
     return {
         **_runs(found, units),
@@ -101,21 +82,19 @@ def _start(found: pa.Table, machines: pa.Table, units: Units) -> Measures:
     for name in TIERS:
         mine = at_start & (tiers == name)
         job = jobs[mine]
-        measures["running_per_machine", name] = ratio(np.ones(len(job)), float(count), job)
+        measures["running_per_machine", name] = weighted.ratio(np.ones(len(job)), float(count), job)
         for resource, total in capacity.items():
             request = column(found, f"{resource}_request")[mine]
-            known = ~np.isnan(request)
-            measures[f"{resource}_requested_of_capacity", name] = ratio(np.nan_to_num(request), total, job)
+            measures[f"{resource}_requested_of_capacity", name] = weighted.ratio(np.nan_to_num(request), total, job)
             for q in (10, 50, 90):
-                measures[f"{resource}_request_p{q}", name] = quantile(request[known], job[known], q / 100.0)
+                measures[f"{resource}_request_p{q}", name] = weighted.quantile(request, job, q / 100.0)
     return measures
 
 
 def _runs(found: pa.Table, units: Units) -> Measures:
     """Lengths and ends of runs, waits before them, resubmissions after them."""
-    submit, schedule = column(found, "submit_time"), column(found, "schedule_time")
-    left, end = column(found, "left_time"), column(found, "end_time")
-    last = float(np.nanmax(np.concatenate([schedule, end[end < AFTER_TRACE], [TRACE_START]])))
+    submit, schedule, left, end = (times(found, f"{name}_time") for name in ("submit", "schedule", "left", "end"))
+    last = float(np.nanmax(np.concatenate([schedule, end]), initial=float(TRACE_START)))
     # What still runs has run until the last known instant, and is censored there.
     until = np.where(np.isnan(left), last, np.minimum(left, last))
     hours = np.nan_to_num(np.maximum(until - np.maximum(schedule, TRACE_START), 0.0) / HOUR)
@@ -128,20 +107,20 @@ def _runs(found: pa.Table, units: Units) -> Measures:
         mine = tiers == name
         fresh, waited = mine & is_new, mine & is_new & (submit >= TRACE_START)
         for limit in (300, 1800, 7200):
-            measures[f"run_within_{limit}s", name] = ended_within(
+            measures[f"run_within_{limit}s", name] = weighted.ended_within(
                 seconds[fresh], ~np.isnan(end[fresh]), jobs[fresh], float(limit)
             )
         for kind in ("EVICT", "FAIL", "KILL"):
             # Kills of pending tasks count too, over hours of running: so do the targets (.102 and .204 per hour;
             # .0985 and .1475 with kills of running tasks alone).
             ended = (ends[mine] == kind).astype(float)
-            measures[f"{kind.lower()}_per_hour", name] = ratio(ended, hours[mine], jobs[mine])
+            measures[f"{kind.lower()}_per_hour", name] = weighted.ratio(ended, hours[mine], jobs[mine])
         for q in (50, 90):
-            measures[f"delay_p{q}", name] = quantile(wait[waited], jobs[waited], q / 100.0)
-    came_back = (~np.isnan(column(found, "next_time"))).astype(float)
+            measures[f"delay_p{q}", name] = weighted.quantile(wait[waited], jobs[waited], q / 100.0)
+    came_back = ~np.isnan(column(found, "next_time"))
     for kind in ("EVICT", "FAIL", "KILL"):
         mine = ends == kind
-        measures[f"resubmitted_after_{kind}", "all"] = ratio(came_back[mine], np.ones(int(mine.sum())), jobs[mine])
+        measures[f"resubmitted_after_{kind}", "all"] = weighted.share(came_back[mine], jobs[mine])
     return measures
 
 
@@ -157,44 +136,42 @@ def _machines(machines: pa.Table, units: Units, last: float) -> Measures:
     for shape in ((0.5, 0.5), (0.5, 0.25), (0.5, 0.75), (1.0, 1.0), (0.25, 0.25)):
         # Memory is rounded to ten bits: a half is written as .4995 (1023/2048).
         mine = (cpu == shape[0]) & (np.abs(memory - shape[1]) < 0.001)
-        measures[f"machines_{shape[0]:g}_{shape[1]:g}", "machines"] = ratio(
-            mine[at_start].astype(float), np.ones(int(at_start.sum())), unit[at_start]
-        )
+        measures[f"machines_{shape[0]:g}_{shape[1]:g}", "machines"] = weighted.share(mine[at_start], unit[at_start])
     removed = ((kind == "REMOVE") & (time >= TRACE_START)).astype(float)
     # Machines × hours of the trace, absences included: so the target divides.
     hours = np.where(at_start, (last - TRACE_START) / HOUR, 0.0)
-    measures["removals_per_machine_hour", "machines"] = ratio(removed, hours, unit)
+    measures["removals_per_machine_hour", "machines"] = weighted.ratio(removed, hours, unit)
     away = np.flatnonzero((kind == "REMOVE") & (time >= TRACE_START))
     after = np.minimum(away + 1, len(ids) - 1)
     is_back = (ids[after] == ids[away]) & (kind[after] == "ADD")
     down = (time[after] - time[away]) / SECOND
     # A short trace ends before the long downtimes do: for the median, machines still away count as the longest.
-    measures["downtime_p50", "machines"] = quantile(np.where(is_back, down, np.inf), unit[away], 0.5)
-    measures["downtime_p99", "machines"] = quantile(down[is_back], unit[away][is_back], 0.99)
+    measures["downtime_p50", "machines"] = weighted.quantile(np.where(is_back, down, np.inf), unit[away], 0.5)
+    measures["downtime_p99", "machines"] = weighted.quantile(np.where(is_back, down, np.nan), unit[away], 0.99)
     return measures
 
 
 def _jobs(jobs: pa.Table, found: pa.Table, units: Units, last: float) -> Measures:
     """Jobs that arrive inside the trace: rate, bursts, classes, sizes, owners."""
-    unit, ones = units.job(jobs["collection_id"].to_numpy()), np.ones(jobs.num_rows)
+    unit = units.job(jobs["collection_id"].to_numpy())
     machine_hours = len(units.machines) * (last - TRACE_START) / HOUR
-    measures: Measures = {("jobs_per_machine_hour", "all"): ratio(ones, machine_hours, unit)}
+    measures: Measures = {("jobs_per_machine_hour", "all"): weighted.ratio(np.ones(len(unit)), machine_hours, unit)}
     classes = column(jobs, "class_")
     for number in range(4):
-        measures[f"jobs_of_class_{number}", "all"] = ratio((classes == number).astype(float), ones, unit)
+        measures[f"jobs_of_class_{number}", "all"] = weighted.share(classes == number, unit)
     # Every gap belongs to the job that ends it, hence the units from the second on.
     order = np.argsort(column(jobs, "time"), kind="stable")
     gaps = np.diff(column(jobs, "time")[order])
-    measures["arrivals_within_10ms", "all"] = ratio((gaps < 1e4).astype(float), ones[1:], unit[order][1:])
+    measures["arrivals_within_10ms", "all"] = weighted.share(gaps < 1e4, unit[order][1:])
     sizes = _sizes(found, jobs)
     known = ~np.isnan(sizes)
-    measures["single_task_jobs", "all"] = ratio((sizes[known] == 1.0).astype(float), ones[known], unit[known])
-    measures["job_slots_tail", "all"] = hill(sizes[known], unit[known], 10.0)
+    measures["single_task_jobs", "all"] = weighted.share(sizes[known] == 1.0, unit[known])
+    measures["job_slots_tail", "all"] = weighted.hill(sizes[known], unit[known], 10.0)
     # The published slopes are fitted up to these ranks.
     for name, source, top, ranks in (("user", "user", 10, 200), ("logical_name", "name", 3, 1000)):
         _, owner = np.unique(words(jobs, source), return_inverse=True)
-        measures[f"{name}_top_{top}_share", "all"] = top_share(owner, unit, top)
-        measures[f"{name}_slope", "all"] = rank_slope(owner, unit, ranks)
+        measures[f"{name}_top_{top}_share", "all"] = weighted.top_share(owner, unit, top)
+        measures[f"{name}_slope", "all"] = weighted.rank_slope(owner, unit, ranks)
     measures |= _new_tasks(found, units)
     return measures
 
@@ -217,5 +194,4 @@ def _new_tasks(found: pa.Table, units: Units) -> Measures:
         return_index=True,
     )[1]
     tiers, job = words(found, "tier")[firsts], units.job(found["collection_id"].to_numpy()[firsts])
-    ones = np.ones(len(firsts))
-    return {("new_tasks_share_of_month", name): ratio((tiers == name).astype(float), ones, job) for name in TIERS}
+    return {("new_tasks_share_of_month", name): weighted.share(tiers == name, job) for name in TIERS}

@@ -10,7 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.analyses._attempts import TASK, of_jobs
-from borgtrace.analyses._fidelity import Floats, Measures, Units, column, moment, quantile, ratio, words
+from borgtrace.analyses._fidelity import Floats, Measures, Units, fetch_sorted, moment, quantile, ratio, share, words
+from borgtrace.analyses._window_blocks import column
 from borgtrace.analyses._windows import peaks_of_request, task_tiers
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
@@ -34,10 +35,8 @@ def usage_measures(tables: Tables, units: Units) -> Measures:
     # As in Janus & Rzadca: tasks without any use are dropped (209,940 of them). Averages above 1 (13 records) they
     # replace by samples; here such tasks are left out.
     long = jobs.filter((jobs.mean_sampled_cpu > 0) & (jobs.max_average_cpu <= 1) & (failures == 0))
-    moments = tables.fetch(
-        long.select(*TASK, *(f"{kind}_{name}_cpu" for name in ("sampled", "average") for kind in ("mean", "std"))),
-        "long_tasks",
-    ).sort_by([(name, "ascending") for name in TASK])
+    read = [f"{kind}_{name}_cpu" for name in ("sampled", "average") for kind in ("mean", "std")]
+    moments = fetch_sorted(tables, long.select(*TASK, *read), "long_tasks", TASK)
     measures = _peaks(tables, units)
     measures |= _series(tables, long, units)
     if moments.num_rows:
@@ -69,13 +68,13 @@ def _peaks(tables: Tables, units: Units) -> Measures:
     rows = peaks_of_request(tables)
     # The published histogram holds only tasks that stay within both requests.
     rows = rows.filter((rows.cpu <= 1.0) & (rows.memory <= 1.0))
-    found = tables.fetch(rows, "peaks").sort_by([(name, "ascending") for name in TASK])
-    job, ones = units.job(found["collection_id"].to_numpy()), np.ones(found.num_rows)
+    found = fetch_sorted(tables, rows, "peaks", TASK)
+    job = units.job(found["collection_id"].to_numpy())
     measures: Measures = {}
     for resource in ("cpu", "memory"):
         peak = column(found, resource)
-        measures[f"peak_{resource}_of_request", "all"] = ratio(peak, ones, job)
-        measures[f"peak_{resource}_below_5_percent", "all"] = ratio((peak < 0.05).astype(float), ones, job)
+        measures[f"peak_{resource}_of_request", "all"] = ratio(peak, np.ones(len(peak)), job)
+        measures[f"peak_{resource}_below_5_percent", "all"] = share(peak < 0.05, job)
     return measures
 
 
@@ -85,10 +84,10 @@ def _series(tables: Tables, long: ir.Table, units: Units) -> Measures:
     # Whole jobs, because the bootstrap draws jobs.
     chosen = long.filter(long.collection_id % parts == 0).select(*TASK)
     usage = tables.instance_usage.semi_join(chosen, list(TASK))
-    rows = tables.fetch(usage.select(*_ORDER, "average_cpu", "sampled_cpu", "average_memory"), "series")
+    read = usage.select(*_ORDER, "average_cpu", "sampled_cpu", "average_memory")
+    rows = fetch_sorted(tables, read, "series", _ORDER)
     if not rows.num_rows:
         return {}
-    rows = rows.sort_by([(name, "ascending") for name in _ORDER])
     ids, index = rows["collection_id"].to_numpy(), rows["instance_index"].to_numpy().astype(np.int64)
     first = np.flatnonzero(np.concatenate([[True], (np.diff(ids) != 0) | (np.diff(index) != 0)]))
     offsets = np.append(first, len(ids)).astype(np.int64)
@@ -104,10 +103,9 @@ def _series(tables: Tables, long: ir.Table, units: Units) -> Measures:
         "variation_p50": variation,
         "cpu_memory_correlation_p50": _correlation(cpu, memory, offsets, 0),
     }
-    measures: Measures = {("stationarity_rejected", "long tasks"): ratio(differs.astype(float), np.ones(len(job)), job)}
+    measures: Measures = {("stationarity_rejected", "long tasks"): share(differs, job)}
     for name, values in found.items():
-        known = ~np.isnan(values)
-        measures[name, "long tasks"] = quantile(values[known], job[known], 0.5)
+        measures[name, "long tasks"] = quantile(values, job, 0.5)
     return measures
 
 
@@ -159,7 +157,7 @@ def row_measures(tables: Tables, units: Units) -> Measures:
     measured = ("average_cpu", "maximum_cpu", "sampled_cpu", "average_memory")
     rows = usage.filter(number % parts == 0).inner_join(task_tiers(tables, *requests), list(TASK))
     rows = rows.select(*_ORDER, *measured, *requests, "tier")
-    found = tables.fetch(rows, "rows").sort_by([(name, "ascending") for name in _ORDER])
+    found = fetch_sorted(tables, rows, "rows", _ORDER)
     if not found.num_rows:
         return {}
     job = units.job(found["collection_id"].to_numpy())
@@ -172,10 +170,10 @@ def _of_request(rows: pa.Table, job: NDArray[np.int64]) -> Measures:
     measures: Measures = {}
     for resource in ("cpu", "memory"):
         request = column(rows, f"{resource}_request")
-        share = column(rows, f"average_{resource}") / np.where(request > 0.0, request, np.nan)
+        of_request = column(rows, f"average_{resource}") / np.where(request > 0.0, request, np.nan)
         for name in np.unique(tiers):
-            mine = (tiers == name) & ~np.isnan(share)
-            measures[f"{resource}_of_request_p50", str(name)] = quantile(share[mine], job[mine], 0.5)
+            mine = tiers == name
+            measures[f"{resource}_of_request_p50", str(name)] = quantile(of_request[mine], job[mine], 0.5)
     return measures
 
 
@@ -183,14 +181,13 @@ def _within_window(rows: pa.Table, job: NDArray[np.int64]) -> Measures:
     """Maximum and random second of a window ÷ its average."""
     average = column(rows, "average_cpu")
     measures: Measures = {}
-    for name, source, shares in (
+    for name, source, percents in (
         ("maximum_of_average", "maximum_cpu", (10, 50, 90)),
         ("sample_of_average", "sampled_cpu", (5, 25, 50, 75, 95)),
     ):
-        share = column(rows, source) / np.where(average > 0.0, average, np.nan)
-        known = ~np.isnan(share)
-        for q in shares:
-            measures[f"{name}_p{q}", "rows"] = quantile(share[known], job[known], q / 100.0)
+        of_average = column(rows, source) / np.where(average > 0.0, average, np.nan)
+        for q in percents:
+            measures[f"{name}_p{q}", "rows"] = quantile(of_average, job, q / 100.0)
     return measures
 
 
@@ -209,7 +206,7 @@ def _logs(cpu: Floats, memory: Floats, job: NDArray[np.int64]) -> Measures:
         return float(xy / np.sqrt(xx * yy)) if xx > 0.0 and yy > 0.0 else float("nan")
 
     return {
-        ("zero_cpu", "rows"): ratio((cpu == 0.0).astype(float), np.ones(len(cpu)), job),
+        ("zero_cpu", "rows"): share(cpu == 0.0, job),
         ("log_cpu_mean", "rows"): lambda weights: float(moments(weights)[0]) if len(x) else float("nan"),
         ("log_cpu_deviation", "rows"): lambda weights: float(np.sqrt(moments(weights)[1])),
         ("log_cpu_memory_correlation", "rows"): correlation,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ibis
 import ibis.expr.types as ir
 
-from borgtrace.analyses._attempts import FILE_ORDER
 from borgtrace.analyses._windows import RESOURCES, amount
+from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
 
 
@@ -15,7 +15,7 @@ def present_intervals(machine_events: ir.Table) -> ir.Table:
 
     A machine whose capacity is not published, or is zero, is left out.
     """
-    order = ibis.window(group_by="machine_id", order_by=list(FILE_ORDER))
+    order = ibis.window(group_by="machine_id", order_by=list(SOURCE_ORDER))
     # A machine keeps what its last event gave it until the next, or until the end of the trace.
     rows = machine_events.mutate(end=machine_events.time.lead().over(order).fill_null(AFTER_TRACE))
     rows = rows.filter((rows.type != "REMOVE") & (rows.cpu_capacity > 0) & (rows.memory_capacity > 0))

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import ibis
 import ibis.expr.types as ir
 
-from borgtrace.analyses._attempts import FILE_ORDER
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._windows import fixed
+from borgtrace.analyses._windows import RESOURCES, fixed
+from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.schema.time import AFTER_TRACE, HOUR, TRACE_START
 
 LEVEL_BITS = 24
@@ -87,23 +87,15 @@ def _mean(filled: ir.Table, name: str, before: ibis.expr.builders.WindowBuilder)
 
 
 def capacity_changes(machine_events: ir.Table) -> ir.Table:
-    """Return what each machine event changes: ``time``, ``cpu``, ``memory`` in 2⁻²⁴.
+    """Return what each machine event changes: ``time``, ``machines``, ``cpu``, ``memory`` in 2⁻²⁴.
 
     A removed machine has none; a capacity that is not published counts as none.
     """
-    order = ibis.window(group_by="machine_id", order_by=list(FILE_ORDER))
-    present = machine_events.type != "REMOVE"
-    levels = machine_events.mutate(
-        cpu_level=_level(present, machine_events.cpu_capacity),
-        memory_level=_level(present, machine_events.memory_capacity),
-    )
-    return levels.select(
-        "time",
-        # Differences to the level before: an UPDATE changes a capacity, and two ADDs in a row add it once.
-        cpu=levels.cpu_level - levels.cpu_level.lag().over(order).fill_null(0),
-        memory=levels.memory_level - levels.memory_level.lag().over(order).fill_null(0),
-    )
-
-
-def _level(applies: ir.BooleanColumn, value: ir.FloatingColumn) -> ir.IntegerColumn:
-    return applies.ifelse(fixed(value, LEVEL_BITS).fill_null(0), ibis.literal(0, "int64"))
+    order = ibis.window(group_by="machine_id", order_by=list(SOURCE_ORDER))
+    present, nothing = machine_events.type != "REMOVE", ibis.literal(0, "int64")
+    holds = {name: fixed(machine_events[f"{name}_capacity"], LEVEL_BITS).fill_null(0) for name in RESOURCES}
+    holds["machines"] = ibis.literal(2**LEVEL_BITS, "int64")
+    levels = machine_events.mutate(**{f"{name}_level": present.ifelse(value, nothing) for name, value in holds.items()})
+    # Differences to the level before: an UPDATE changes a capacity, and two ADDs in a row add it once.
+    steps = {name: levels[f"{name}_level"] - levels[f"{name}_level"].lag().over(order).fill_null(0) for name in holds}
+    return levels.select("time", **steps)

@@ -120,7 +120,7 @@ def column(block: pa.Table, name: str) -> NDArray[np.float64]:
     ndarray
         float64 of shape (n,).
     """
-    return block[name].cast(pa.float64()).fill_null(float("nan")).combine_chunks().to_numpy(zero_copy_only=False)
+    return np.asarray(block[name].to_numpy(), dtype=np.float64)
 
 
 def integers(block: pa.Table, name: str) -> NDArray[np.int64]:
@@ -138,7 +138,7 @@ def integers(block: pa.Table, name: str) -> NDArray[np.int64]:
     ndarray
         int64 of shape (n,).
     """
-    return block[name].cast(pa.int64()).combine_chunks().to_numpy(zero_copy_only=False)
+    return np.asarray(block[name].to_numpy(), dtype=np.int64)
 
 
 def task_numbers(block: pa.Table) -> NDArray[np.int64]:

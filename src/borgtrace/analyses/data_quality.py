@@ -17,9 +17,10 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._anomalies import ANOMALIES, Anomaly, verdict
-from borgtrace.analyses._attempts import FILE_ORDER, of_jobs, time_running
+from borgtrace.analyses._attempts import is_inside, of_jobs, time_running
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._windows import amount, regular
+from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, palette, point
 from borgtrace.recipe.columns import count, declare, label, share
@@ -137,7 +138,7 @@ def _attempts(tables: Tables) -> ir.Table:
 def _fail_days(tables: Tables) -> tuple[int, int]:
     """Count the days with more than twice the median of FAIL events; too short a trace has none."""
     e = tables.instance_events
-    inside = e.filter((e.time >= TRACE_START) & (e.time < AFTER_TRACE))
+    inside = e.filter(is_inside(e.time))
     days = inside.group_by(day=period(inside.time, DAY, TRACE_START)).aggregate(
         n=inside.count(where=inside.type == "FAIL")
     )
@@ -171,7 +172,7 @@ def _jobs(tables: Tables) -> ir.Table:
 
 def _machines(tables: Tables) -> ir.Table:
     m = tables.machine_events
-    before = m.time.lag().over(ibis.window(group_by="machine_id", order_by=list(FILE_ORDER)))
+    before = m.time.lag().over(ibis.window(group_by="machine_id", order_by=list(SOURCE_ORDER)))
     m = m.mutate(is_doubled=(before == m.time).fill_null(False))
     lacks = m.cpu_capacity.isnull() | m.memory_capacity.isnull()
     return _count(

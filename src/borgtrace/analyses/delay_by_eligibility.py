@@ -14,8 +14,8 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._attempts import TASK, of_jobs
-from borgtrace.analyses._constraints import Sets, fingerprints, shares_by_day
+from borgtrace.analyses._attempts import HUNDREDTH, TASK, of_jobs
+from borgtrace.analyses._constraints import Sets, fingerprints, on_day, shares_by_day
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._quantiles import fetch_counts
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
@@ -29,7 +29,6 @@ BANDS = (0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0)
 FREE = 2.0
 """Stands for "no constraint" in the column ``share_below``."""
 _PERCENTS = (50.0, 90.0, 99.0)
-_HUNDREDTH = 10_000
 RESULT = declare(
     "delay_by_eligibility",
     "band of eligible share",
@@ -46,7 +45,7 @@ def compute(tables: Tables) -> list[Row]:
     events, sets = fingerprints(tables)
     tasks = of_jobs(tables.instance_attempts)
     waited = tasks.filter(tasks.wait.notnull())
-    day, wait = period(waited.submit_time, DAY, TRACE_START), (waited.wait // _HUNDREDTH).cast("int64")
+    day, wait = period(waited.submit_time, DAY, TRACE_START), (waited.wait // HUNDREDTH).cast("int64")
     dated = waited.select(*TASK, time="submit_time", day=day, wait=wait)
     # Constraints come with the event that demands them: those of the SUBMIT rule the wait after it.
     joined = dated.left_join(events, [*TASK, "time"]).select("day", "wait", "fingerprint")
@@ -69,10 +68,9 @@ def _bands(tables: Tables, demands: ir.Table, sets: Sets) -> ir.Table:
     constrained = demands.filter(demands.fingerprint.notnull())
     pairs = tables.fetch(constrained.select("day", "fingerprint").distinct(), "demands")
     days = shares_by_day(tables, sets)
-    # After the last change of a machine every day is like the last one.
     rows = []
     for pair in pairs.to_pylist() if days else ():
-        share = days[min(pair["day"], max(days))].share.get(pair["fingerprint"])
+        share = on_day(days, pair["day"]).share.get(pair["fingerprint"])
         if share is not None:
             # A band is named by its upper end, which belongs to it.
             rows.append({**pair, "band": BANDS[int(np.searchsorted(BANDS, share))]})

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs
-from borgtrace.analyses._constraints import day_of, fingerprints, shares_by_day
+from borgtrace.analyses._constraints import by_day, day_of, fingerprints, on_day, shares_by_day
 from borgtrace.analyses._quantiles import Counts
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, line, series
@@ -54,10 +54,8 @@ def compute(tables: Tables) -> list[Row]:
     if not found.num_rows or not states:
         raise NotApplicable("no task is submitted, or no machine is there")
     rows = []
-    for day in sorted(set(found["day"].to_pylist())):
-        # After the last change of a machine every day is like the last one.
-        state = states[min(day, max(states))]
-        demand = [row for row in found.to_pylist() if row["day"] == day]
+    for day, demand in sorted(by_day(found).items()):
+        state = on_day(states, day)
         # Over constrained submissions alone: the others may use every machine.
         known = [(state.share[row["fingerprint"]], row["n"]) for row in demand if row["fingerprint"] in state.share]
         eligible = Counts(np.array([share for share, _ in known]), np.array([n for _, n in known], np.int64))

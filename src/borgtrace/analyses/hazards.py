@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from borgtrace.analyses._attempts import last_time, of_jobs, time_running
+from borgtrace.analyses._attempts import is_inside, last_time, of_jobs, time_running
 from borgtrace.analyses._breakdown import GROUP_COLUMNS, cuts, named, tier_rows
 from borgtrace.analyses._measures import part
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
@@ -18,7 +18,7 @@ from borgtrace.recipe.charts import Chart, Plot, bar, log_axis, series
 from borgtrace.recipe.columns import count, declare, number
 from borgtrace.recipe.criteria import at_least
 from borgtrace.schema import TERMINAL_EVENTS
-from borgtrace.schema.time import AFTER_TRACE, TRACE_START
+from borgtrace.schema.time import AFTER_TRACE
 
 _ENDS = {kind: kind.lower() for kind in TERMINAL_EVENTS}
 RESULT = declare(
@@ -39,8 +39,8 @@ def compute(tables: Tables) -> list[Row]:
     # missing.
     ran = tasks.filter(tasks.schedule_time < AFTER_TRACE).cross_join(last_time(tables.instance_events))
     # An end after the trace has no hours that belong to it.
-    is_inside = (ran.end_time >= TRACE_START) & (ran.end_time < AFTER_TRACE)
-    numbers = {f"n_{name}": (is_inside & (ran.end_type == kind)).cast("int64") for kind, name in _ENDS.items()}
+    inside = is_inside(ran.end_time)
+    numbers = {f"n_{name}": (inside & (ran.end_type == kind)).cast("int64") for kind, name in _ENDS.items()}
     # Whole milliseconds: integers add up to the same sum in every order.
     counted = named(tables, ran.mutate(milliseconds=time_running(ran) // 1000, **numbers))
     names = ("milliseconds", *numbers)

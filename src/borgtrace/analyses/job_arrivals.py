@@ -41,10 +41,7 @@ def compute(tables: Tables) -> pa.Table:
     if n_hours == 0:
         raise NotApplicable("the trace is shorter than an hour")
     # Hours without a job have no group and count 0.
-    counts = np.zeros(int(n_hours), np.int64)
-    for row in found.to_pylist():
-        if row["hour"] < n_hours:
-            counts[row["hour"]] = row["n"]
+    counts = np.bincount(found["hour"].to_numpy(), found["n"].to_numpy(), n_hours)[:n_hours].astype(np.int64)
     return pa.table({"hour": np.arange(n_hours, dtype=np.int64), "n_jobs": counts})
 
 

@@ -15,7 +15,7 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._attempts import of_jobs
+from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._measures import value
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
@@ -23,7 +23,7 @@ from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, label, number, seconds
 from borgtrace.recipe.criteria import above, near
 from borgtrace.schema import TERMINAL_EVENTS
-from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
+from borgtrace.schema.time import AFTER_TRACE
 
 ALL = "all"
 RESULT = declare(
@@ -56,7 +56,7 @@ def compute(tables: Tables) -> list[Row]:
 
 def _durations(attempts: ir.Table) -> ir.Table:
     """One row per job: from its first SCHEDULE within the trace to its last end."""
-    scheduled = (attempts.schedule_time > BEFORE_TRACE) & (attempts.schedule_time < AFTER_TRACE)
+    scheduled = is_known(attempts.schedule_time)
     # EVICT and LOST are ends too: 666,432 jobs of 2011 have a duration then, 666,396 without them.
     ended = attempts.end_time < AFTER_TRACE
     last = {

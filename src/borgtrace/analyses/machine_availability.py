@@ -8,16 +8,13 @@ Reference: 2011 format document, machine events.
 
 from __future__ import annotations
 
-from functools import reduce
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._attempts import FILE_ORDER
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._step_functions import LEVEL_BITS, capacity_changes, hourly, hours, span
+from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line, series
 from borgtrace.recipe.columns import count, declare, number, share, whole
@@ -45,30 +42,16 @@ def compute(tables: Tables) -> ir.Table:
     events = tables.machine_events
     # The last machine event may be hours before the end: tasks tell how long the trace lasts.
     spine = hours(span(events.select("time"), tables.instance_events.select("time")))
-    present = _mean(capacity_changes(events), spine, ("cpu", "memory"))
+    present = _mean(capacity_changes(events), spine, ("machines", "cpu", "memory"))
     # Without its REMOVE events a machine keeps its capacity: what has been seen so far.
     seen = _mean(capacity_changes(events.filter(events.type != "REMOVE")), spine, ("cpu",))
-    parts = (
-        seen.select("hour", cpu_seen="cpu"),
-        _mean(_machine_changes(events), spine, ("machines",)).select("hour", "machines"),
-        _events_per_hour(events),
-    )
-    joined = reduce(lambda rows, part: lookup(rows, part, ["hour"]), parts, present)
+    joined = lookup(lookup(present, seen.select("hour", cpu_seen="cpu"), ["hour"]), _events_per_hour(events), ["hour"])
     numbers = {f"n_{kind.lower()}": joined[f"n_{kind.lower()}"].fill_null(0) for kind in _KINDS}
     return joined.select("hour", "machines", "cpu", "memory", "cpu_seen", **numbers)
 
 
 def _mean(changes: ir.Table, spine: ir.Table, columns: tuple[str, ...]) -> ir.Table:
     return hourly(changes.mutate(cell=ibis.literal("cell")), spine, "cell", columns)
-
-
-def _machine_changes(events: ir.Table) -> ir.Table:
-    """Return +1 and −1 (in 2⁻²⁴) where a machine comes and goes."""
-    order = ibis.window(group_by="machine_id", order_by=list(FILE_ORDER))
-    unit = ibis.literal(2**LEVEL_BITS, "int64")
-    level = (events.type == "REMOVE").ifelse(ibis.literal(0, "int64"), unit)
-    levels = events.select(*FILE_ORDER, "machine_id", level=level)
-    return levels.select("time", machines=levels.level - levels.level.lag().over(order).fill_null(0))
 
 
 def _events_per_hour(events: ir.Table) -> ir.Table:

@@ -11,13 +11,13 @@ from __future__ import annotations
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._attempts import FILE_ORDER
-from borgtrace.analyses._measures import Measure, value
+from borgtrace.analyses._measures import value
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
+from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, number, seconds
-from borgtrace.recipe.criteria import near
+from borgtrace.recipe.criteria import at_least, near
 
 _ENOUGH = 100
 """Absences, before their quantiles are compared."""
@@ -34,7 +34,7 @@ RESULT = declare(
 def compute(tables: Tables) -> list[Row]:
     """Return quantiles of the absences of machines."""
     events = tables.machine_events
-    life = ibis.window(group_by="machine_id", order_by=list(FILE_ORDER))
+    life = ibis.window(group_by="machine_id", order_by=list(SOURCE_ORDER))
     # The event just before: in 2011 nothing but ADD follows a REMOVE (8,860 times).
     seen = events.mutate(before=events.type.lag().over(life), since=events.time.lag().over(life))
     back = seen.filter((seen.before == "REMOVE") & (seen.type == "ADD"))
@@ -50,21 +50,12 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(line(point=True)).draw("How long machines are away")
 
 
-def _at(percent: float) -> Measure:
-    def measure(result: pa.Table) -> float:
-        if result["n"][0].as_py() < _ENOUGH:
-            raise NotApplicable(f"fewer than {_ENOUGH} absences")
-        return value("seconds", "no such percentile", percent=percent)(result)
-
-    return measure
-
-
 CLAIMS = tuple(
     Claim(
         claim,
         statement,
         near(published, relative=0.1, published=f"{published:,} s"),
-        _at(percent),
+        value("seconds", f"fewer than {_ENOUGH} absences", percent=percent, n=at_least(_ENOUGH)),
         source="count over the machine events of 2011",
         format=",.0f",
     )

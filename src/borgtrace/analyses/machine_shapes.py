@@ -13,7 +13,7 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._attempts import FILE_ORDER
+from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, point
 from borgtrace.recipe.columns import count, declare
@@ -40,7 +40,7 @@ def compute(tables: Tables) -> ir.Table:
     events = tables.machine_events
     # 32 ADD events of 2011 have no capacity; those machines get one later.
     known = events.mutate(unknown=events.cpu_capacity.isnull() & events.memory_capacity.isnull())
-    order = [known[name] for name in FILE_ORDER]
+    order = [known[name] for name in SOURCE_ORDER]
     # Events without a capacity come last in both orders: they are neither the first nor the last known one.
     onwards = ibis.window(group_by="machine_id", order_by=[known.unknown, *order])
     backwards = ibis.window(group_by="machine_id", order_by=[known.unknown, *(ibis.desc(c) for c in order)])

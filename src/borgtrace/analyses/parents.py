@@ -12,7 +12,7 @@ from __future__ import annotations
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._attempts import ENDS, collection_ends, of_jobs
+from borgtrace.analyses._attempts import ENDS, collection_ends, is_known, of_jobs
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._measures import part
 from borgtrace.recipe import Claim, Recipe, Tables
@@ -45,12 +45,13 @@ def compute(tables: Tables, *, delay: Seconds = 60) -> ir.Table:
         ends.select(parent_id="collection_id", parent_end="end_time"),
         ["parent_id"],
     )
-    # Negative where the parent ended later: not after it.
+    # Negative where the parent ended later: not after it. Sentinels are no times that could be compared.
     after = both.end_time - both.parent_end
+    is_after = after.between(0, delay * SECOND) & is_known(both.end_time) & is_known(both.parent_end)
     rows = both.select(
         has_parent=both.parent_id.notnull(),
         end_type=both.end_type.fill_null(ENDS[-1]),
-        after_parent=after.between(0, delay * SECOND).fill_null(False).cast("int64"),
+        after_parent=is_after.fill_null(False).cast("int64"),
     )
     return rows.group_by(["has_parent", "end_type"]).aggregate(
         n_jobs=rows.count(), n_after_parent=rows.after_parent.sum().cast("int64")

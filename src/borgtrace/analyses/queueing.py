@@ -11,7 +11,7 @@ from __future__ import annotations
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._attempts import of_jobs
+from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._histograms import bin_up_to, cumulative_share
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._measures import part
@@ -21,7 +21,7 @@ from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, label, share, whole
 from borgtrace.recipe.criteria import at_least
 from borgtrace.schema import Column
-from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, SECOND
+from borgtrace.schema.time import SECOND
 
 EDGES = tuple(2**k for k in range(22))
 """Upper edges of the bins, s; the last (24 days) holds all above."""
@@ -42,11 +42,11 @@ def compute(tables: Tables) -> ir.Table:
     tables.require_published("QUEUE and ENABLE", event="QUEUE")
     attempts = of_jobs(tables.collection_attempts)
     # A delay that began before the trace is unknown; one whose ENABLE comes first has lost its own.
-    both = (attempts.queue_time > BEFORE_TRACE) & (attempts.enable_time >= attempts.queue_time)
+    both = is_known(attempts.queue_time) & is_known(attempts.enable_time)
     events = tables.collection_events
     schedulers = events.group_by("collection_id").aggregate(scheduler=events.scheduler.max())
     # A left join: a collection whose events name no scheduler stays, as unknown.
-    rows = lookup(attempts.filter(both & (attempts.enable_time < AFTER_TRACE)), schedulers, ["collection_id"])
+    rows = lookup(attempts.filter(both & (attempts.enable_time >= attempts.queue_time)), schedulers, ["collection_id"])
     rows = rows.select(
         scheduler=rows.scheduler.fill_null("unknown"),
         tier=tier(tables, rows.priority),

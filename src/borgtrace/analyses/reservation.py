@@ -25,18 +25,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.analyses import _reservation_policies as kernel
+from borgtrace.analyses import _window_blocks as blocks
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._measures import value
-from borgtrace.analyses._window_blocks import (
-    ORDER,
-    column,
-    integers,
-    seconds_since_start,
-    sum_blocks,
-    task_numbers,
-    task_windows,
-    tier_names,
-)
 from borgtrace.analyses._windows import RESOURCES
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, point, when
@@ -86,22 +77,22 @@ def compute(tables: Tables, *, half_life: Seconds = 3600.0) -> list[Row]:
 
 def _windows(tables: Tables, resource: str) -> ir.Table:
     usage, request = f"average_{resource}", tables.tasks[f"{resource}_request"]
-    rows = task_windows(tables, "machine_id", usage, request=request)
+    rows = blocks.task_windows(tables, "machine_id", usage, request=request)
     rows = rows.filter(rows[usage].notnull() & (rows.request > 0))
     # NULL equals nothing, not even NULL: a task on a dedicated machine would start over at every window.
     machine = rows.machine_id.fill_null(_NO_MACHINE)
-    return rows.select(*ORDER, "seconds", "tier", "request", machine_id=machine, usage=rows[usage])
+    return rows.select(*blocks.ORDER, "seconds", "tier", "request", machine_id=machine, usage=rows[usage])
 
 
 def _replayed(tables: Tables, resource: str, half_life: float) -> list[Row]:
-    windows, names = _windows(tables, resource), tier_names(tables)
+    windows, names = _windows(tables, resource), blocks.tier_names(tables)
     # Learned and judged on the same trace: the margin is the best that such a policy could have known.
     learned = _increases(tables, windows, resource, len(names))
     margins = np.array(
         [learned[:, QUANTILES.index(x)] if name == "quantile" else np.full(len(names), x) for name, x in SETTINGS]
     )
     replay = partial(_replay, margins=margins, half_life=half_life)
-    sums = sum_blocks(tables, windows, replay, f"windows_{resource}")
+    sums = blocks.sum_blocks(tables, windows, replay, f"windows_{resource}")
     shown = [(name, sums[:, code], margins[:, code]) for code, name in enumerate(names)]
     # Where tiers have margins of their own, all of them together have none; a limit has no margin.
     common = np.where((margins == margins[:, :1]).all(axis=1), margins[:, 0], np.nan)
@@ -115,14 +106,14 @@ def _replayed(tables: Tables, resource: str, half_life: float) -> list[Row]:
 
 
 def _replay(block: pa.Table, margins: NDArray[np.float64], half_life: float) -> NDArray[np.int64]:
-    start, seconds = seconds_since_start(block), integers(block, "seconds")
+    start, seconds = blocks.seconds_since_start(block), blocks.integers(block, "seconds")
     return kernel.replay(
         _continues(block, start, seconds),
         start,
         seconds,
-        column(block, "usage"),
-        column(block, "request"),
-        integers(block, "tier"),
+        blocks.column(block, "usage"),
+        blocks.column(block, "request"),
+        blocks.integers(block, "tier"),
         margins.shape[1],
         _POLICIES,
         margins,
@@ -134,7 +125,7 @@ def _continues(block: pa.Table, start: NDArray[np.int64], seconds: NDArray[np.in
     """Tell which windows follow the one before in the same run of the same task."""
     if not start.size:
         return np.zeros(0, dtype=np.bool_)
-    task, machine = task_numbers(block), integers(block, "machine_id")
+    task, machine = blocks.task_numbers(block), blocks.integers(block, "machine_id")
     # A gap means that the task was away, or that its records are missing: either way the past is no guide.
     near = start[1:] - (start[:-1] + seconds[:-1]) < _GAP
     follows = (task[1:] == task[:-1]) & (machine[1:] == machine[:-1]) & near
@@ -146,7 +137,7 @@ def _increases(tables: Tables, windows: ir.Table, resource: str, n_tiers: int) -
 
     In whole percent, weighted by the length of the later window; what exceeds 1000 % counts as that.
     """
-    life = ibis.window(group_by=list(TASK), order_by=list(ORDER[2:]))
+    life = ibis.window(group_by=list(TASK), order_by=list(blocks.ORDER[2:]))
     end = windows.start_time + windows.seconds * SECOND
     rows = windows.mutate(
         before=windows.usage.cast("float64").lag().over(life),
@@ -164,7 +155,8 @@ def _increases(tables: Tables, windows: ir.Table, resource: str, n_tiers: int) -
     summed = bins.group_by(["tier", "percent"]).aggregate(seconds=bins.seconds.sum().cast("int64"))
     counted = tables.fetch(summed, f"increases_{resource}")
     counts = np.zeros((n_tiers, _HIGHEST + 1), dtype=np.int64)
-    np.add.at(counts, (integers(counted, "tier"), integers(counted, "percent")), integers(counted, "seconds"))
+    tiers, percents, seconds = (blocks.integers(counted, name) for name in ("tier", "percent", "seconds"))
+    np.add.at(counts, (tiers, percents), seconds)
     totals = counts.sum(axis=1, keepdims=True)
     upto = np.cumsum(counts, axis=1)[:, :, None]
     # argmax finds the first bin that reaches the quantile; a tier without windows gets 0.

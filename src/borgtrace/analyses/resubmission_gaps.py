@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from borgtrace.analyses._attempts import of_jobs
+from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._measures import largest, ratio
 from borgtrace.analyses._quantiles import fetch_counts
 from borgtrace.analyses._windows import tier
@@ -18,7 +18,6 @@ from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, event_type, label, seconds
 from borgtrace.recipe.criteria import at_least, at_most, near
-from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 
 _PERCENTS = (50.0, 90.0, 99.0)
 _NEVER = -1
@@ -39,8 +38,7 @@ def compute(tables: Tables) -> list[Row]:
     """Return how often and how soon tasks are submitted again."""
     ended = of_jobs(tables.instance_attempts)
     # What ended before the trace may have been submitted again before it too.
-    inside = (ended.end_time > BEFORE_TRACE) & (ended.end_time < AFTER_TRACE)
-    ended = ended.filter(ended.end_type.notnull() & inside).mutate(tier=tier(tables, ended.priority))
+    ended = ended.filter(ended.end_type.notnull() & is_known(ended.end_time)).mutate(tier=tier(tables, ended.priority))
     # A number for "never": `counts` leaves NULLs out, and these attempts are the denominator.
     gap = (ended.next_time - ended.end_time).fill_null(_NEVER)
     groups = fetch_counts(tables, ended, gap, "gaps", ("end_type", "tier"))

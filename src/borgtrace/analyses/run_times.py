@@ -15,7 +15,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.analyses._attempts import last_time, of_jobs
+from borgtrace.analyses._attempts import is_known, last_time, of_jobs
 from borgtrace.analyses._breakdown import GROUP_COLUMNS, count_by_group, tier_rows
 from borgtrace.analyses._measures import Measure, value
 from borgtrace.analyses._quantiles import Counts
@@ -53,7 +53,7 @@ def compute(tables: Tables) -> list[Row]:
     tasks = of_jobs(tables.instance_attempts)
     horizon = tables.fetch(last_time(tables.instance_events), "horizon").to_pylist()
     last = horizon[0]["last"] if horizon and horizon[0]["last"] is not None else BEFORE_TRACE
-    started = tasks.filter((tasks.schedule_time > BEFORE_TRACE) & (tasks.schedule_time < AFTER_TRACE))
+    started = tasks.filter(is_known(tasks.schedule_time))
     # Where the end is lost, the next begin bounds the run; where nothing is known, the end of the trace.
     ran = ibis.least(started.left_time.fill_null(last), last) - started.schedule_time
     runs = started.mutate(end=_end(started), ran=(ran // SECOND).cast("int64"))

@@ -19,17 +19,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.analyses import _window_blocks as blocks
 from borgtrace.analyses._margin_bins import margin_for, needed_margins
 from borgtrace.analyses._measures import Measure, value
-from borgtrace.analyses._window_blocks import (
-    ORDER,
-    column,
-    integers,
-    sum_blocks,
-    task_numbers,
-    task_windows,
-    tier_names,
-)
 from borgtrace.analyses._windows import SLOT_SECONDS
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line
@@ -61,12 +53,12 @@ RESULT = declare(
 
 def compute(tables: Tables, *, periods: tuple[int, ...] = (1, 2, 3, 6, 12)) -> list[Row]:
     """Return the margin each sampling period (in slots of 300 s) needs."""
-    names = tier_names(tables)
+    names = blocks.tier_names(tables)
     has_percentiles = tables.dialect.publishes(_LISTS[0])
     count = partial(
         _count, n_tiers=len(names), periods=np.array(periods, dtype=np.int64), has_percentiles=has_percentiles
     )
-    counts = sum_blocks(tables, _windows(tables, has_percentiles), count, "windows")
+    counts = blocks.sum_blocks(tables, _windows(tables, has_percentiles), count, "windows")
     rows = _rows(counts.reshape(*counts.shape[:2], len(names), len(DURATIONS), -1), names, periods)
     if not rows:
         raise NotApplicable("no task was measured in two neighboring periods")
@@ -75,13 +67,13 @@ def compute(tables: Tables, *, periods: tuple[int, ...] = (1, 2, 3, 6, 12)) -> l
 
 def _count(block: pa.Table, n_tiers: int, periods: NDArray[np.int64], has_percentiles: bool) -> NDArray[np.int64]:
     return needed_margins(
-        task_numbers(block),
-        integers(block, "slot"),
-        integers(block, "seconds"),
-        column(block, "average_cpu"),
-        _percentiles(block) if has_percentiles else column(block, "sampled_cpu")[:, None],
+        blocks.task_numbers(block),
+        blocks.integers(block, "slot"),
+        blocks.integers(block, "seconds"),
+        blocks.column(block, "average_cpu"),
+        _percentiles(block) if has_percentiles else blocks.column(block, "sampled_cpu")[:, None],
         _PERCENTILES if has_percentiles else _SAMPLE,
-        integers(block, "tier") * len(DURATIONS) + integers(block, "duration"),
+        blocks.integers(block, "tier") * len(DURATIONS) + blocks.integers(block, "duration"),
         n_tiers * len(DURATIONS),
         periods,
     )
@@ -91,10 +83,12 @@ def _windows(tables: Tables, has_percentiles: bool) -> ir.Table:
     seconds = tables.tasks.seconds
     duration = (seconds >= DURATIONS[0][1]).cast("int64") + (seconds >= DURATIONS[1][1]).cast("int64")
     fine = _LISTS if has_percentiles else ("sampled_cpu",)
-    rows = task_windows(tables, "average_cpu", *fine, duration=duration)
+    rows = blocks.task_windows(tables, "average_cpu", *fine, duration=duration)
     # Both demands are compared with the mean of the period before.
     rows = rows.filter(rows.average_cpu.notnull())
-    return rows.select(*ORDER, "seconds", "slot", "tier", "average_cpu", *fine, duration=rows.duration.fill_null(0))
+    return rows.select(
+        *blocks.ORDER, "seconds", "slot", "tier", "average_cpu", *fine, duration=rows.duration.fill_null(0)
+    )
 
 
 def _percentiles(block: pa.Table) -> NDArray[np.float64]:

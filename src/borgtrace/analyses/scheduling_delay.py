@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from borgtrace.analyses._attempts import of_jobs
+from borgtrace.analyses._attempts import HUNDREDTH, of_jobs
 from borgtrace.analyses._breakdown import GROUP_COLUMNS, count_by_group, tier_rows
 from borgtrace.analyses._measures import value
 from borgtrace.analyses._quantiles import PERCENTS
@@ -19,8 +19,6 @@ from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, number, seconds
 from borgtrace.recipe.criteria import below
 
-_HUNDREDTH = 10_000
-"""µs: the distribution of waits has few distinct values then, and stays small on any trace."""
 RESULT = declare(
     "scheduling_delay",
     "group of tasks and percentile",
@@ -37,7 +35,7 @@ def compute(tables: Tables) -> list[Row]:
     """Return quantiles of the waits, for all tasks, per tier and per class."""
     tasks = of_jobs(tables.instance_attempts)
     # Rounded down: a wait shorter than a hundredth of a second is 0.
-    groups = count_by_group(tables, tasks, (tasks.wait // _HUNDREDTH).cast("int64"), "waits", per=100.0)
+    groups = count_by_group(tables, tasks, (tasks.wait // HUNDREDTH).cast("int64"), "waits", per=100.0)
     if not groups:
         raise NotApplicable("no wait lies within the trace")
     rows = []

@@ -10,7 +10,6 @@ Reference: 2019 format document (start_after_collection_ids).
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
 
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -23,8 +22,10 @@ from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_sou
 from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
 from borgtrace.recipe.columns import count, declare
 from borgtrace.recipe.criteria import at_least
+from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 
-Order = Literal["kept", "broken", "unknown"]
+ORDERS = ("kept", "unknown", "broken")
+"""One broken dependency breaks the order, whatever the others; else one unknown leaves it open."""
 RESULT = declare(
     "start_after",
     "depth",
@@ -44,27 +45,23 @@ def compute(tables: Tables) -> list[Row]:
     if not edges.num_rows:
         raise NotApplicable("no collection names another to start after")
     depth = depths(edges["collection_id"].to_numpy(), edges["named_id"].to_numpy())
-    found: dict[int, set[Order]] = {}
+    worst: dict[int, int] = {}
     for row in edges.to_pylist():
-        found.setdefault(row["collection_id"], set()).add(_order(row["started"], row["ended"]))
-    # One broken dependency breaks the order, whatever the others; else one unknown leaves it open.
-    orders = {
-        one: next(order for order in ("broken", "unknown", "kept") if order in seen) for one, seen in found.items()
-    }
-    numbers = Counter((depth[one], order) for one, order in orders.items())
+        place = ORDERS.index(_order(row["started"], row["ended"]))
+        worst[row["collection_id"]] = max(place, worst.get(row["collection_id"], 0))
+    found: dict[int, Counter[str]] = {}
+    for one, place in sorted(worst.items()):
+        found.setdefault(depth[one], Counter())[ORDERS[place]] += 1
     return [
-        {
-            "depth": level,
-            "n_collections": sum(n for (deep, _), n in numbers.items() if deep == level),
-            **{f"n_{order}": numbers[level, order] for order in ("kept", "broken", "unknown")},
-        }
-        for level in sorted({deep for deep, _ in numbers})
+        {"depth": level, "n_collections": orders.total(), **{f"n_{order}": orders[order] for order in ORDERS}}
+        for level, orders in found.items()
     ]
 
 
-def _order(started: int | None, ended: int | None) -> Order:
+def _order(started: int | None, ended: int | None) -> str:
     # Never scheduled, alive at the end, or not in this store: nothing shows that the order was broken.
-    if started is None or ended is None:
+    # Nor where both lie before the trace, or both after it: equal sentinels are no equal times.
+    if started is None or ended is None or (started == ended and started in (BEFORE_TRACE, AFTER_TRACE)):
         return "unknown"
     # At the same instant too: the end of one may set off the start of the other.
     return "kept" if started >= ended else "broken"

@@ -48,10 +48,8 @@ def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
     ends = np.arange(first, int(places.max()) + 1, dtype=np.int64)
     columns = {"time": (ends + 1) * step}
     for name in PROCESSES:
-        # Steps without an event have no group.
-        added = np.zeros(len(ends), np.int64)
-        added[places - first] = found[name].to_numpy()
-        columns[name] = np.cumsum(added)
+        # Steps without an event have no group; counts are whole numbers as floats too.
+        columns[name] = np.bincount(places - first, found[name].to_numpy()).cumsum().astype(np.int64)
     return pa.table(columns)
 
 

@@ -14,8 +14,10 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._attempts import FILE_ORDER, TASK, of_jobs
+from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._windows import peaks_of_request
+from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.recipe.columns import count, declare, share
@@ -48,7 +50,7 @@ def compute(tables: Tables) -> ir.Table:
 
 def _updates(tables: Tables, settings: ir.Table) -> ir.Table:
     events = tables.instance_events
-    life = ibis.window(group_by=list(TASK), order_by=list(FILE_ORDER))
+    life = ibis.window(group_by=list(TASK), order_by=list(SOURCE_ORDER))
     # Over all events: the first update changes what SUBMIT or SCHEDULE asked for.
     seen = events.mutate(
         cpu_before=events.cpu_request.lag().over(life), memory_before=events.memory_request.lag().over(life)
@@ -64,13 +66,10 @@ def _updates(tables: Tables, settings: ir.Table) -> ir.Table:
 
 def _slack(tables: Tables, settings: ir.Table) -> ir.Table:
     """Return the number of tasks per setting, and the median of their slack in whole percent."""
-    usage = tables.instance_usage
-    peaks = usage.group_by(list(TASK)).aggregate(peak=usage.maximum_cpu.max())
-    tasks = tables.tasks.filter(tables.tasks.cpu_request > 0).select(*TASK, request=tables.tasks.cpu_request)
-    rows = peaks.filter(peaks.peak.notnull()).inner_join(tasks, list(TASK)).inner_join(settings, "collection_id")
-    slack = 1.0 - rows.peak.cast("float64") / rows.request.cast("float64")
+    peaks = peaks_of_request(tables)
+    rows = peaks.filter(peaks.cpu.notnull()).inner_join(settings, "collection_id")
     # A peak above the request has no slack, not a negative one.
-    bins = rows.select("setting", percent=(ibis.greatest(slack, 0.0) * 100.0).floor().cast("int64"))
+    bins = rows.select("setting", percent=(ibis.greatest(1.0 - rows.cpu, 0.0) * 100.0).floor().cast("int64"))
     counts = bins.group_by(["setting", "percent"]).aggregate(n=bins.count())
     upto = counts.n.sum().over(ibis.cumulative_window(group_by="setting", order_by="percent"))
     # The first percent that half of the tasks do not exceed, in integers: no engine rounds them.

@@ -46,13 +46,10 @@ class Claim:
     statement
         What was said, in one clause.
     published
-        What was published, as text or number; or a :class:`~borgtrace.recipe.criteria.Criterion`, which
-        says both what was published and what makes the claim true.
+        What was published, and what makes the claim true.
     measure
         From the result table to a number (or a text); raises :class:`NotApplicable` with the reason
         where the result cannot tell.  None or NaN means "not applicable" too.
-    holds
-        Whether the measured value bears the statement out; from the criterion where None.
     source
         Paper and section.
     format
@@ -60,17 +57,16 @@ class Claim:
 
     Examples
     --------
-    >>> claim = Claim("X-1", "most are short", published="> 50 %",
-    ...               measure=lambda t: t["share"][0].as_py(), holds=lambda share: share > 0.5)
+    >>> from borgtrace.recipe.criteria import above
+    >>> claim = Claim("X-1", "most are short", above(0.5), measure=lambda t: t["share"][0].as_py())
     >>> print(claim.judge(pa.table({"share": [0.625]})))
-    X-1: most are short: published > 50 %, measured 0.625: holds
+    X-1: most are short: published > 0.5, measured 0.625: holds
     """
 
     id: str
     statement: str
-    published: str | float | Criterion
+    published: Criterion
     measure: Callable[[pa.Table], Any]
-    holds: Callable[[Any], bool] | None = None
     source: str = ""
     format: str = ".4g"
 
@@ -82,7 +78,7 @@ class Claim:
             return self.not_applicable(str(reason))
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return self.not_applicable("nothing to measure it on")
-        verdict: Verdict = "holds" if self._holds(value) else "does not hold"
+        verdict: Verdict = "holds" if self.published.test(value) else "does not hold"
         return self._finding(self._text(value), verdict)
 
     def not_applicable(self, reason: str) -> Finding:
@@ -90,16 +86,8 @@ class Claim:
         return self._finding("–", "not applicable", reason)
 
     def _finding(self, measured: str, verdict: Verdict, reason: str = "") -> Finding:
-        published = self.published.published if isinstance(self.published, Criterion) else self.published
-        return Finding(self.id, self.statement, self._text(published), measured, verdict, reason, self.source)
-
-    def _holds(self, value: Any) -> bool:
-        if self.holds is not None:
-            return self.holds(value)
-        if isinstance(self.published, Criterion):
-            return self.published.test(value)
-        # A mistake in a recipe, which no user can mend: not one of the package's own errors.
-        raise TypeError(f"claim {self.id} has neither a criterion nor a predicate")
+        published = self._text(self.published.published)
+        return Finding(self.id, self.statement, published, measured, verdict, reason, self.source)
 
     def _text(self, value: Any) -> str:
         # A count under ".4g" would print as 1.235e+06.
