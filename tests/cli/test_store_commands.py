@@ -48,7 +48,7 @@ def test_every_command_has_help_with_an_example(command):
 
 def test_info(store):
     done = borgtrace("info", store)
-    assert "Google's trace, 2011, America/New_York" in done.stdout
+    assert ": Google cluster trace 2011, America/New_York" in done.stdout
     assert "rows in 7, quarantined 1" in done.stdout
     manifest = json.loads(borgtrace("info", store, "--json").stdout)
     assert manifest["tables"]["instance_usage"] == 1

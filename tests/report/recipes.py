@@ -97,7 +97,7 @@ def heat_map(result: pa.Table) -> Any:
 def interactive(result: pa.Table) -> Any:
     return (
         alt.Chart(result)
-        .mark_circle(size=20)
+        .mark_point(size=20)
         .encode(x=alt.X("hour:Q"), y="n:Q", color=alt.value("#222"), column="series:N")
         .interactive()
     )

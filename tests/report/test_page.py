@@ -11,10 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from borgtrace.errors import EngineError
 from borgtrace.recipe import Claim, EngineTables
 from borgtrace.recipe.criteria import equals
 from borgtrace.report.citations import papers_cited
-from borgtrace.report.holdings import conservation, counters, holdings, trace_name
+from borgtrace.report.holdings import counters, holdings, trace_name
 from borgtrace.report.observations import observed
 from borgtrace.report.page import report_html
 from borgtrace.report.sections import grouped, refused, section
@@ -90,7 +91,7 @@ def test_same_input_same_bytes(html: str) -> None:
 
 def test_refused_question_says_why() -> None:
     recipe = recipes.RECIPES[0]
-    html = report_html(manifest(), "store", [refused(recipe, "query: memory <exhausted>")])
+    html = report_html(manifest(), "store", [refused(recipe, EngineError("query", "memory <exhausted>"))])
     assert "Not answered: query: memory &lt;exhausted&gt;" in html
 
 
@@ -102,26 +103,28 @@ def test_empty_store_makes_a_page() -> None:
 
 def test_holdings_of_the_manifest() -> None:
     events, tasks = holdings(manifest())
-    assert (events.rows, events.sources) == ("450\u202f140", "1 of 500 files")
+    assert (events.rows, events.sources) == (450_140, "1 of 500 files")
     assert events.span == "before the trace to 1 May 2011 20:00 EDT"  # 4,200 s: an hour after its start
     assert (tasks.sources, tasks.span) == ("derived at ingest", "")
 
 
 def test_counters_come_worst_first() -> None:
-    assert [(c.severity, c.number, c.is_refused) for c in counters(manifest())] == [
-        ("data loss", "6", True),
-        ("notice", "2", False),
+    assert [(table, reason.code, number) for table, reason, number in counters(manifest())] == [
+        ("instance_events", "unparsable_value", 6),
+        ("instance_events", "time_out_of_order", 2),
     ]
+    html = report_html(manifest(), "store", [])
+    assert '<span class="severity data-loss">data loss</span></td><td class="n" data-label="Rows">6</td>' in html
+    assert "is expected. <em>Rejected.</em>" in html
 
 
 def test_conservation() -> None:
-    kept = conservation(manifest())
-    assert [kept[name] for name in ("rows_in", "stored", "quarantined", "is_kept")] == [
-        "450\u202f146",
-        "450\u202f140",
-        "6",
-        True,
-    ]
+    html = report_html(manifest(), "store", [])
+    assert "450\u202f146 rows read: 450\u202f140 stored, 6 rejected and kept in quarantine, 0 of other cells" in html
+    assert "Every row of every file is accounted for." in html
+    lost = replace(manifest().sources[0], stored=450_139)
+    html = report_html(manifest(sources=(lost,)), "store", [])
+    assert "Some rows are not accounted for; run <code>borgtrace verify</code>." in html
 
 
 @pytest.mark.parametrize(
@@ -174,7 +177,15 @@ def test_questions_stand_under_their_topic(monkeypatch: pytest.MonkeyPatch) -> N
     ]
 
 
-def test_headings_of_a_table_are_words_and_its_method_names_the_columns() -> None:
-    declared = Table("t", "row", (), (Column("n_jobs", "int64", "count", "Number of jobs."),))
-    shown = shown_table(pa.table({"n_jobs": [3]}), declared)
-    assert (shown.headings[0].name, shown.headings[0].words) == ("n_jobs", "jobs")
+def test_headings_of_a_table_are_words_and_its_method_names_the_columns(html: str) -> None:
+    assert '<th scope="col" class="n" title="Number of tasks.">n</th>' in html
+    assert '<th scope="col" class="n" title="Hours since the trace began.">hour <small>h</small></th>' in html
+    assert "<dt><code>cpu</code></dt><dd>CPU used.</dd>" in html
+    assert "<dt><code>hour</code> (h)</dt>" in html
+
+
+def test_a_table_shows_the_columns_it_has_in_its_own_order() -> None:
+    columns = (Column("n_jobs", "int64", "count", "Number of jobs."), Column("user", "string", "id", "Hash."))
+    shown = shown_table(pa.table({"user": ["x", "y"], "n_jobs": [30_000, None]}), Table("t", "row", (), columns), 2)
+    assert [column.name for column in shown.columns] == ["user", "n_jobs"]
+    assert shown.rows == (("x", "30\u202f000"), ("y", "–"))

@@ -16,11 +16,12 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from borgtrace.cli._console import console, steps
+from borgtrace.cli._printing import print_json
 from borgtrace.errors import UsageError
 from borgtrace.recipe import Finding, Question, Result, with_subjects
 from borgtrace.schema.ranges import list_numbers
 from borgtrace.schema.time import parse_time
-from borgtrace.storage import write_file
+from borgtrace.storage import replacing, write_file
 
 # The columns of claims.csv: names of fields of a finding, behind that of its recipe.
 _CLAIM_COLUMNS = ("recipe", "id", "statement", "published", "measured", "verdict", "reason", "source")
@@ -108,8 +109,8 @@ def answer(
     out: Path | None,
     png: bool,
     as_json: bool,
-) -> None:
-    """Run the questions; write files under `out`; print tables or claims.
+) -> list[Result]:
+    """Run the questions; write files under `out`; print tables or claims; return the results.
 
     Parameters
     ----------
@@ -133,18 +134,16 @@ def answer(
         if out is not None:
             write(result, out, png=png)
         if as_json:
-            # Flushed line by line: whoever reads the pipe gets each answer when it is there.
-            print(_json(result), flush=True)
+            print_json(_facts(result))
     claims = [(result.recipe.name, finding) for result in results for finding in result.findings]
     if out is not None:
-        write_file(out / "claims.csv", claims_csv(claims).encode())
-    if as_json:
-        return
+        write_file(out / "claims.csv", claims_csv(claims))
     # Several tables one after the other would be no CSV, so then the claims are the data.
-    if len(results) == 1 and out is None:
+    if not as_json and out is None and len(results) == 1:
         _print_one(results[0])
-    else:
+    elif not as_json:
         print(claims_csv(claims), end="")
+    return results
 
 
 def _run(chosen: Sequence[Question], tables: Any, parameters: Mapping[str, Any]) -> Iterator[Result]:
@@ -174,27 +173,25 @@ def write(result: Result, out: Path, *, png: bool) -> None:
     # Only here: a command that writes no files need not load the renderer.
     import vl_convert
 
-    out.mkdir(parents=True, exist_ok=True)
     name = result.recipe.name
-    parquet, text = pyarrow.BufferOutputStream(), pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(_described(result), parquet, compression="zstd")
-    pyarrow.csv.write_csv(result.table, text)
-    write_file(out / f"{name}.parquet", parquet.getvalue().to_pybytes())
-    write_file(out / f"{name}.csv", text.getvalue().to_pybytes())
+    with replacing(out / f"{name}.parquet") as draft:
+        pyarrow.parquet.write_table(_described(result), draft, compression="zstd")
+    with replacing(out / f"{name}.csv") as draft:
+        pyarrow.csv.write_csv(result.table, draft)
     # None for an answer without rows; its tables are written all the same.
     chart = result.plot()
     if chart is None:
         return
     spec = chart.to_json(indent=None)
-    write_file(out / f"{name}.vl.json", spec.encode())
-    write_file(out / f"{name}.svg", vl_convert.vegalite_to_svg(spec).encode())
+    write_file(out / f"{name}.vl.json", spec)
+    write_file(out / f"{name}.svg", vl_convert.vegalite_to_svg(spec))
     if png:
         write_file(out / f"{name}.png", vl_convert.vegalite_to_png(spec, scale=2))
 
 
 def _described(result: Result) -> Any:
     """Return the table with its provenance in the file's metadata, run time aside."""
-    facts = {**asdict(result.provenance), "parameters": dict(result.provenance.parameters)}
+    facts = asdict(result.provenance)
     # The run time differs each time; without it the same question on the same store gives the same file.
     facts.pop("seconds")
     if result.not_applicable is not None:
@@ -212,13 +209,12 @@ def claims_csv(claims: Sequence[tuple[str, Finding]]) -> str:
     return text.getvalue()
 
 
-def _json(result: Result) -> str:
-    facts = {
+def _facts(result: Result) -> dict[str, Any]:
+    return {
         "recipe": result.recipe.name,
         "question": result.recipe.question,
         "not_applicable": result.not_applicable,
         "rows": result.table.to_pylist(),
         "claims": [asdict(finding) for finding in result.findings],
-        "provenance": {**asdict(result.provenance), "parameters": dict(result.provenance.parameters)},
+        "provenance": asdict(result.provenance),
     }
-    return json.dumps(facts)

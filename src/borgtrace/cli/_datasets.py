@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
 from borgtrace.cli._console import counted
+from borgtrace.cli._printing import print_json
 from borgtrace.errors import UsageError
 from borgtrace.schema.ranges import parse_words
 
@@ -28,8 +28,7 @@ def fractions(text: str) -> tuple[float, ...]:
 def print_built(built: BuildResult, talk: Console, *, as_json: bool) -> None:
     """Print what was built, how it was scaled, and what its sets have in common."""
     if as_json:
-        # A path is not JSON.
-        print(json.dumps(asdict(built) | {"path": str(built.path)}))
+        print_json(asdict(built))
         return
     state = "" if built.is_new else " (already there, unchanged)"
     counts = ", ".join(f"{name} {count:,}" for name, count in built.counts.items())
@@ -47,7 +46,7 @@ def print_built(built: BuildResult, talk: Console, *, as_json: bool) -> None:
 def print_exported(exported: ExportResult, talk: Console, *, as_json: bool) -> None:
     """Print what was exported."""
     if as_json:
-        print(json.dumps(asdict(exported) | {"path": str(exported.path)}))
+        print_json(asdict(exported))
         return
     files = counted(exported.files, "file")
     talk.print(f"{files}, {exported.tasks:,} tasks in index.csv, {exported.rows:,} usage rows")

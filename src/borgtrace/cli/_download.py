@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,10 +12,11 @@ from typing import Any
 
 from rich.console import Console
 from rich.filesize import decimal
-from rich.progress import DownloadColumn, Progress, TaskID, TransferSpeedColumn
+from rich.progress import DownloadColumn, TransferSpeedColumn
 from rich.table import Table
 
 from borgtrace.cli._console import counted, progress
+from borgtrace.cli._printing import print_json
 from borgtrace.errors import SourceError
 from borgtrace.fetch import Ledger, Listener, Outcome, Plan, RemoteFile, Session, fetch_files
 
@@ -27,7 +27,7 @@ _SHOWN = 5
 def print_plan(plan: Plan, *, as_json: bool) -> None:
     """Print what a fetch would do, table by table."""
     if as_json:
-        print(json.dumps(_facts(plan), indent=2))
+        print_json(_facts(plan), indent=2)
         return
     grid = Table("table", box=None, header_style="bold")
     for heading in ("files", "size", "to fetch"):
@@ -117,7 +117,7 @@ class Download:
 
         options = IngestOptions(stage_only=True, cell=self.plan.bucket.cell)
         faults = ingest([outcome.path for outcome in arrived], self.store, options).faults
-        judged = [replace(outcome, error=_fault_of(outcome, faults) or outcome.error) for outcome in batch]
+        judged = [replace(outcome, error=outcome.error or _fault_of(outcome, faults)) for outcome in batch]
         # A file with a fault is kept: its error names it.
         for outcome in judged if self.delete_raw else []:
             if not outcome.error:
@@ -138,7 +138,7 @@ class Download:
         failed = [outcome for outcome in outcomes if outcome.error]
         if as_json:
             errors = {outcome.file.path: str(outcome.error) for outcome in failed}
-            print(json.dumps({**_facts(plan), "failed": errors, "seconds": round(seconds, 3)}, indent=2))
+            print_json({**_facts(plan), "failed": errors, "seconds": round(seconds, 3)}, indent=2)
         for outcome in failed[:_SHOWN]:
             self.talk.print(f"✗ {outcome.error}", style="red")
         lost = [*plan.missing, *(outcome.file.path for outcome in failed)]
@@ -170,24 +170,14 @@ class Download:
     def _bar(self) -> Iterator[None]:
         # The session tells its listener; the bar does not exist before the plan says how much is to come.
         with progress(self.talk, DownloadColumn(), TransferSpeedColumn()) as bars:
-            self.session.listener = _Bar(bars, bars.add_task("fetch", total=self.plan.remaining), self.talk)
+            bar = bars.add_task("fetch", total=self.plan.remaining)
+            # What has to come again moves the bar back.
+            self.session.listener = Listener(lambda path, n_bytes: bars.advance(bar, n_bytes), self._retrying)
             yield
+
+    def _retrying(self, path: str, reason: str, delay: float) -> None:
+        self.talk.print(f"↻ {path}: {reason}; retrying in {delay:.1f} s", style="yellow")
 
 
 def _fault_of(outcome: Outcome, faults: tuple[SourceError, ...]) -> SourceError | None:
     return next((fault for fault in faults if fault.where.startswith(str(outcome.path))), None)
-
-
-class _Bar(Listener):
-    """Feeds the progress bar from the threads that download."""
-
-    def __init__(self, bars: Progress, task: TaskID, talk: Console) -> None:
-        self._bars, self._task, self._talk = bars, task, talk
-
-    def received(self, path: str, n_bytes: int) -> None:
-        """Move the bar; what has to come again moves it back."""
-        self._bars.advance(self._task, n_bytes)
-
-    def retrying(self, path: str, reason: str, delay: float) -> None:
-        """Say what is retried, why and when."""
-        self._talk.print(f"↻ {path}: {reason}; retrying in {delay:.1f} s", style="yellow")

@@ -18,11 +18,6 @@ from borgtrace.placement import estimators, packers
 from borgtrace.recipe import NotApplicable
 
 
-def print_experiments() -> None:
-    """Print names and questions."""
-    _answers.print_list(list(find_experiments().values()))
-
-
 def print_estimators() -> None:
     """Print the estimators with their parameter, and the packers."""
     for name, kind in estimators().items():
@@ -51,16 +46,11 @@ def study_of(
         None or several were given; or percentiles where there are none.
     """
     # Counted by presence, so that ``--synthetic 0`` is refused for its value and not taken for absent.
-    given = [
-        name for name, value in (("STORE", store), ("--pool", pool), ("--synthetic", synthetic)) if value is not None
-    ]
+    sources = {"STORE": store, "--pool": pool, "--synthetic": synthetic}
+    given = [name for name, value in sources.items() if value is not None]
     if len(given) != 1:
-        raise UsageError(
-            "colocate",
-            "where do the tasks come from",
-            expected="one of STORE, --pool, --synthetic",
-            got=" and ".join(given) or "none",
-        )
+        expected, got = "one of STORE, --pool, --synthetic", " and ".join(given) or "none"
+        raise UsageError("colocate", "where do the tasks come from", expected=expected, got=got)
     if pool is not None:
         return Study(read_pool(pool))
     if synthetic is not None:
@@ -69,9 +59,7 @@ def study_of(
         return Study(synthetic_pool(synthetic, seed))
     assert store is not None
     # Prepared here, because a study of a store draws from the sampled seconds.
-    if percentiles:
-        return Study(prepare_pool(store, tasks, seed, "histogram"))
-    return Study.of_store(store)
+    return Study(prepare_pool(store, tasks, seed, "histogram")) if percentiles else Study.of_store(store)
 
 
 def export(study: Study, path: Path, tasks: int, seed: int) -> None:
@@ -96,9 +84,8 @@ def target_of(slo: float) -> float:
         `slo` is not strictly between 0 and 1.
     """
     if not 0 < slo < 1:
-        raise UsageError(
-            "--slo", "not a service level", expected="above 0 and below 1", got=f"{slo:g}", way_out="try 0.999"
-        )
+        expected = "above 0 and below 1"
+        raise UsageError("--slo", "not a service level", expected=expected, got=f"{slo:g}", way_out="try 0.999")
     # 1 − 0.999 is 0.0010000000000000009 in floating point, which would stand so in every table.
     return round(1 - slo, 12)
 
@@ -129,13 +116,8 @@ def run(
     chosen = [known[name] for name in dict.fromkeys(names or known)]
     # All cells first, in one pass over the instances: experiments share them and find the outcomes kept.
     run_cells(study, chosen, parameters)
-    _answers.answer(chosen, study, parameters, out=out, png=png, as_json=as_json)
-    if ADVICE in chosen:
-        print(_advice_of(study, parameters), file=sys.stderr)
-
-
-def _advice_of(study: Study, parameters: Mapping[str, Any]) -> str:
-    result = ADVICE.run(study, **{name: value for name, value in parameters.items() if name in ADVICE.parameters})
-    if result.not_applicable is not None:
-        return f"No advice: {result.not_applicable}"
-    return advice(result.table)
+    results = _answers.answer(chosen, study, parameters, out=out, png=png, as_json=as_json)
+    for result in results:
+        if result.recipe is ADVICE:
+            refusal = result.not_applicable
+            print(advice(result.table) if refusal is None else f"No advice: {refusal}", file=sys.stderr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -15,6 +14,7 @@ from rich.progress import Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
 from borgtrace.cli._console import counted, progress
+from borgtrace.cli._printing import print_json
 from borgtrace.ingest.discovery import discover
 from borgtrace.ingest.ingest_plan import IngestPlan, plan
 from borgtrace.ingest.ingestion import available_cores
@@ -74,7 +74,7 @@ def print_plan(sources: Sequence[Path], store: Path, cell: str, jobs: int | None
     """Print what an ingest would do; nothing is written."""
     planned = plan(discover(sources, cell), store, jobs or available_cores())
     if as_json:
-        print(json.dumps(asdict(planned), indent=1))
+        print_json(asdict(planned), indent=1)
         return
     print(_trace(planned))
     for table in planned.tables:
@@ -102,14 +102,12 @@ def _duration(seconds: float) -> str:
 def print_outcome(talk: Console, result: IngestResult, store: Path, *, as_json: bool) -> None:
     """Print the account: rows in = stored + quarantined, per table, and what was noticed."""
     if as_json:
-        print(json.dumps(_outcome(result, store), indent=1))
+        print_json(_facts(result, store), indent=1)
         return
-    rows_in = sum(entry.rows_in for entry in result.staged)
-    stored = sum(entry.stored for entry in result.staged)
-    rejected = sum(entry.quarantined for entry in result.staged)
+    columns = ("rows_in", "stored", "quarantined", "skipped", "merged")
+    rows_in, stored, rejected, *other = (sum(getattr(e, column) for e in result.staged) for column in columns)
     # Rows of other cells, and rows that a flattened source repeats: neither stored nor rejected.
-    aside = sum(entry.skipped + entry.merged for entry in result.staged)
-    more = f" + {aside:,} set aside" if aside else ""
+    more = f" + {sum(other):,} set aside" if any(other) else ""
     print(f"Read {counted(len(result.staged), 'file')}; {result.known} already in the store")
     print(f"rows in {rows_in:,} = stored {stored:,} + quarantined {rejected:,}{more}")
     # Only staged: counters and digest exist when the store is sorted.
@@ -129,7 +127,7 @@ def print_counters(counters: Mapping[str, Mapping[str, int]]) -> None:
             print(f"{known.severity:<9} {table}: {number:,} × {reason}: {known.sentence}")
 
 
-def _outcome(result: IngestResult, store: Path) -> dict[str, object]:
+def _facts(result: IngestResult, store: Path) -> dict[str, object]:
     manifest = result.manifest
     return {
         "store": str(store),

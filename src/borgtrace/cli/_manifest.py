@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +12,8 @@ from rich.table import Table as Grid
 
 from borgtrace.cli._console import counted
 from borgtrace.cli._ingestion import print_counters
+from borgtrace.cli._printing import print_json
+from borgtrace.report.holdings import trace_name
 from borgtrace.report.values import instant
 from borgtrace.schema import TABLES, Absent, Table
 from borgtrace.schema.dialects import PUBLISHED
@@ -24,8 +25,7 @@ def print_manifest(manifest: Manifest, store: Path) -> None:
     """Print a store's manifest for people."""
     # Not wrapped: a digest or a path cut in two cannot be copied.
     out = Console(highlight=False, soft_wrap=True)
-    cell = f" cell {manifest.cell}" if manifest.cell else ""
-    out.print(f"[bold]{store}[/]: {_origin(manifest)}, {manifest.generation}{cell}, {manifest.time_zone}")
+    out.print(f"[bold]{store}[/]: {_origin(manifest)}, {manifest.time_zone}")
     out.print(_tables(manifest))
     for line in _sources(manifest):
         out.print(line)
@@ -37,10 +37,11 @@ def print_manifest(manifest: Manifest, store: Path) -> None:
 
 
 def _origin(manifest: Manifest) -> str:
-    if not manifest.is_synthetic:
-        return "Google's trace"
-    made = manifest.synthetic or {}
-    return f"[bold]SYNTHETIC[/] trace (seed {made.get('seed')}, generator {made.get('version')})"
+    made = manifest.synthetic
+    if made is None:
+        return trace_name(manifest)
+    generator = f"seed {made.get('seed')}, generator {made.get('version')}"
+    return f"[bold]SYNTHETIC[/] ({generator}), in the format of {trace_name(manifest)}"
 
 
 def _tables(manifest: Manifest) -> Grid:
@@ -48,13 +49,9 @@ def _tables(manifest: Manifest) -> Grid:
     for name, side in (("table", "left"), ("rows", "right"), ("from", "left"), ("to", "left")):
         grid.add_column(name, justify=side)  # type: ignore[arg-type]
     for name, rows in manifest.tables.items():
-        first, last = manifest.time_range.get(name, (None, None))
-        grid.add_row(name, f"{rows:,}", _instant(first, manifest), _instant(last, manifest))
+        times = (instant(time, manifest, "%Y-%m-%d %H:%M:%S %Z") for time in manifest.time_range.get(name, ()))
+        grid.add_row(name, f"{rows:,}", *times)
     return grid
-
-
-def _instant(time: int | None, manifest: Manifest) -> str:
-    return "" if time is None else instant(time, manifest, "%Y-%m-%d %H:%M:%S %Z")
 
 
 def _sources(manifest: Manifest) -> list[str]:
@@ -71,7 +68,7 @@ def _sources(manifest: Manifest) -> list[str]:
 def print_schema(*, as_json: bool) -> None:
     """Print every table and column."""
     if as_json:
-        print(json.dumps({name: _described(table) for name, table in TABLES.items()}, indent=1))
+        print_json({name: _described(table) for name, table in TABLES.items()}, indent=1)
         return
     out = Console(highlight=False, soft_wrap=True)
     for table in TABLES.values():

@@ -15,6 +15,27 @@ _WIDTH = 12
 """Narrowest column: numbers stay below one another when a table is printed piece by piece."""
 
 
+def print_json(value: Any, indent: int | None = None) -> None:
+    """Print a value as JSON."""
+    # Flushed: whoever reads the pipe gets each answer when it is there.
+    print(json.dumps(json_value(value), indent=indent, default=str), flush=True)
+
+
+def json_value(value: Any) -> Any:
+    """Return a value that JSON can hold: what is not finite becomes null.
+
+    Examples
+    --------
+    >>> json_value({"mean": float("nan"), "bounds": (0.5, float("inf"))})
+    {'mean': None, 'bounds': [0.5, None]}
+    """
+    if isinstance(value, dict):
+        return {key: json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [json_value(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def print_aligned(names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows of text below their headings, all to the right."""
     widths = [max(len(name), _WIDTH) for name in names]
@@ -25,7 +46,7 @@ def print_aligned(names: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 def print_columns(columns: Mapping[str, Any], shape: str) -> None:
     """Print equally long arrays; NaN is empty in CSV and tables, null in JSON."""
     if shape == "json":
-        print(json.dumps({name: [_plain(v) for v in values] for name, values in columns.items()}))
+        print_json({name: [_plain(v) for v in values] for name, values in columns.items()})
         return
     rows = ([number(value) for value in row] for row in zip(*(v.tolist() for v in columns.values()), strict=True))
     if shape == "csv":
@@ -52,5 +73,4 @@ def number(value: Any, digits: int = 7, missing: str = "") -> str:
 def _plain(value: Any) -> Any:
     """Return the number JSON shall show: the shortest text that reads back as the same float32."""
     # A float32 widened directly would print as 0.24930000305175781.
-    found = float(str(value)) if isinstance(value, np.floating) else value.item()
-    return None if isinstance(found, float) and math.isnan(found) else found
+    return float(str(value)) if isinstance(value, np.floating) else value.item()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 from itertools import islice
 from typing import IO, Any
@@ -11,6 +10,8 @@ from typing import IO, Any
 import pyarrow as pa
 from rich.console import Console
 from rich.table import Table as Grid
+
+from borgtrace.cli._printing import json_value
 
 NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
 
@@ -42,7 +43,7 @@ def write(answer: pa.RecordBatchReader, format: str, out: IO[bytes]) -> None:
         _write_csv(answer, out)
     elif format == "json":
         for batch in answer:
-            out.writelines(_json_line(row) for row in _shortest(batch).to_pylist())
+            out.writelines(f"{_json(row)}\n".encode() for row in _shortest(batch).to_pylist())
     else:
         _write_parquet(answer, out)
     out.flush()
@@ -51,23 +52,19 @@ def write(answer: pa.RecordBatchReader, format: str, out: IO[bytes]) -> None:
 def _write_csv(answer: pa.RecordBatchReader, out: IO[bytes]) -> None:
     from pyarrow import csv
 
-    flat = pa.schema([pa.field(field.name, _flat(field.type)) for field in answer.schema])
+    kinds = (pa.string() if pa.types.is_nested(field.type) else field.type for field in answer.schema)
+    flat = pa.schema(zip(answer.schema.names, kinds, strict=True))
     # Batch by batch with one schema, so that the heading is written once.
     with csv.CSVWriter(out, flat, write_options=csv.WriteOptions(quoting_style="needed")) as writer:
         for batch in answer:
-            columns = [_flattened(column, field.type) for column, field in zip(batch.columns, flat, strict=True)]
-            writer.write_batch(pa.record_batch(columns, schema=flat))
+            writer.write_batch(pa.record_batch(list(map(_flattened, batch.columns)), schema=flat))
 
 
-def _flat(kind: pa.DataType) -> pa.DataType:
-    return pa.string() if pa.types.is_nested(kind) else kind
-
-
-def _flattened(column: pa.Array, kind: pa.DataType) -> pa.Array:
+def _flattened(column: pa.Array) -> pa.Array:
     """Write lists and records, which CSV cannot hold, as JSON."""
     if not pa.types.is_nested(column.type):
         return column
-    return pa.array([None if v is None else json.dumps(_plain(v)) for v in _widened(column).to_pylist()], kind)
+    return pa.array([None if v is None else _json(v) for v in _widened(column).to_pylist()], pa.string())
 
 
 def _write_parquet(answer: pa.RecordBatchReader, out: IO[bytes]) -> None:
@@ -78,20 +75,9 @@ def _write_parquet(answer: pa.RecordBatchReader, out: IO[bytes]) -> None:
             writer.write_batch(batch)
 
 
-def _json_line(row: dict[str, Any]) -> bytes:
-    return (json.dumps(_plain(row), ensure_ascii=False) + "\n").encode()
-
-
-def _plain(value: Any) -> Any:
-    """Turn a value into what JSON knows; what is not finite becomes null."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
+def _json(value: Any) -> str:
     # Decimals, dates and times as text, which JSON has no types for.
-    return value if value is None or isinstance(value, bool | int | str) else str(value)
+    return json.dumps(json_value(value), ensure_ascii=False, default=str)
 
 
 def _records(answer: pa.RecordBatchReader) -> Any:
@@ -101,8 +87,7 @@ def _records(answer: pa.RecordBatchReader) -> Any:
 
 def _shortest(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Widen float32 by its shortest decimal form, as it was published: 0.2493, not 0.24930000305."""
-    columns = [_widened(column) for column in batch.columns]
-    return pa.record_batch(columns, names=batch.schema.names)
+    return pa.record_batch(list(map(_widened, batch.columns)), names=batch.schema.names)
 
 
 def _widened(column: pa.Array) -> pa.Array:

@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from borgtrace.cli._printing import number
+from borgtrace.cli._printing import number, print_json
 
 _LINE = "{:<44}{:>11}{:>11}{:>11}  {:<23}{:<13}{}"
 
@@ -65,7 +65,7 @@ def print_check(out: Path, *, as_json: bool) -> None:
     if result.not_applicable:
         print(f"not applicable: {result.not_applicable}", file=sys.stderr)
     if as_json:
-        print(json.dumps(rows, indent=1))
+        print_json(rows, indent=1)
     else:
         _print_targets(rows)
 

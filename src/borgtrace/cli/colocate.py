@@ -59,10 +59,11 @@ def colocate(
 
     Example: borgtrace colocate cell-2011 --experiment packing_base --instances 10
     """
-    from borgtrace.cli import _experiments
+    from borgtrace.cli import _answers, _experiments
+    from borgtrace.colocation import find_experiments
 
     if list_names:
-        _experiments.print_experiments()
+        _answers.print_list(list(find_experiments().values()))
     elif list_estimators:
         _experiments.print_estimators()
     else:

@@ -21,11 +21,10 @@ def machine(
 
     Example: borgtrace machine cell-2011 4155527081 --at 700s
     """
-    import json
     from dataclasses import asdict
 
     import borgtrace
-    from borgtrace.cli._printing import number, print_aligned
+    from borgtrace.cli._printing import number, print_aligned, print_json
     from borgtrace.schema.time import parse_time
     from borgtrace.store.machine import capacity_at, hourly_load, running_on
 
@@ -35,7 +34,7 @@ def machine(
     table = hourly_load(opened, machine_id) if time is None else running_on(opened, machine_id, time)
     rows = table.to_pylist()
     if as_json:
-        print(json.dumps({"machine": machine_id, "capacity": asdict(capacity), "rows": rows}))
+        print_json({"machine": machine_id, "capacity": asdict(capacity), "rows": rows})
         return
 
     def text(value: object) -> str:

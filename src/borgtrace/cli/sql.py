@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from typer import Argument, Option
 
 from borgtrace.cli._options import Memory, Store
 
 
-class Format(StrEnum):
-    """How the answer is written."""
-
-    table = "table"
-    csv = "csv"
-    json = "json"
-    parquet = "parquet"
-
-
 def sql(
     store: Store,
     query: Annotated[str, Argument(help="One SELECT; - reads it from stdin.", metavar="QUERY")],
     format: Annotated[
-        Format, Option(help="table for people; csv, json (one object per line) or parquet for programs.")
-    ] = Format.table,
+        Literal["table", "csv", "json", "parquet"],
+        Option(help="table for people; csv, json (one object per line) or parquet for programs."),
+    ] = "table",
     memory: Memory = "4GB",
     rows: Annotated[int, Option(help="Rows that --format table shows.", min=1, metavar="N")] = 40,
 ) -> None:
@@ -39,8 +30,8 @@ def sql(
 
     text = sys.stdin.read() if query == "-" else query
     answer = open_store(store, memory=memory).stream(text)
-    if format is Format.table:
+    if format == "table":
         _rows.print_table(answer, rows)
     else:
         # Bytes: Parquet is no text, and CSV must not have its line ends translated.
-        _rows.write(answer, format.value, sys.stdout.buffer)
+        _rows.write(answer, format, sys.stdout.buffer)

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from typer import Argument, Option
 
 from borgtrace.cli._options import Store
 
 
-class Shape(StrEnum):
-    """How a trace is printed."""
-
-    TABLE = "table"
-    CSV = "csv"
-    JSON = "json"
-
-
 def trace(
     store: Store,
     collection: Annotated[int, Argument(help="Job (collection) id.", metavar="COLLECTION")],
     instance: Annotated[int, Argument(help="Task (instance) index.", metavar="INSTANCE")],
-    shape: Annotated[Shape, Option("--format", help="How to print it.")] = Shape.TABLE,
+    shape: Annotated[Literal["table", "csv", "json"], Option("--format", help="How to print it.")] = "table",
     columns: Annotated[
         str, Option(help="Usage columns, separated by commas.", metavar="A,B")
     ] = "average_cpu,sampled_cpu,average_memory",
@@ -49,4 +40,4 @@ def trace(
         task_page.write(opened, collection, instance, plot)
         print(plot)
         return
-    print_columns({name: found.columns[name] for name in names}, shape.value)
+    print_columns({name: found.columns[name] for name in names}, shape)

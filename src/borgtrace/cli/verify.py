@@ -12,11 +12,11 @@ def verify(store: Store, as_json: Json = False) -> None:
 
     Example: borgtrace verify cell-2011
     """
-    import json
     import os
     from dataclasses import asdict
 
     from borgtrace.cli._console import console
+    from borgtrace.cli._printing import print_json
     from borgtrace.errors import StoreError
     from borgtrace.store.verify import verify as run
 
@@ -24,7 +24,7 @@ def verify(store: Store, as_json: Json = False) -> None:
         checks = run(store, lambda name: status.update(f"checking {name}"), os.cpu_count() or 1)
     if as_json:
         # All checks are printed before the failure, so that one run shows all damage.
-        print(json.dumps([asdict(check) for check in checks], indent=1))
+        print_json(list(map(asdict, checks)), indent=1)
     else:
         for check in checks:
             print(f"{'ok  ' if check.holds else 'FAIL'} {check.name}: {check.found}")

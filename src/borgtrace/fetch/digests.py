@@ -56,16 +56,16 @@ def parse_goog_hash(values: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def strongest(digests: Digests) -> str | None:
-    """Return the algorithm to check by, or None when nothing was published."""
-    return next((name for name in STRONGEST_FIRST if name in digests), None)
+def strongest(*digests: Digests) -> str | None:
+    """Return the best algorithm that all of some digests have, or None when there is none."""
+    return next((name for name in STRONGEST_FIRST if all(name in some for some in digests)), None)
 
 
 def agree(one: Digests, other: Digests) -> bool | None:
     """Return whether two sets of digests speak of the same bytes; None when they share no algorithm."""
-    shared = [name for name in STRONGEST_FIRST if name in one and name in other]
     # The strongest that both have decides: a weaker one can only say the same.
-    return one[shared[0]] == other[shared[0]] if shared else None
+    shared = strongest(one, other)
+    return one[shared] == other[shared] if shared else None
 
 
 def hasher(algorithm: str) -> Any:

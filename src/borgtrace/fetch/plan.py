@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -137,22 +137,23 @@ def make_plan(
     sums = session.sums(f"{base}/{bucket.publication.sums}") if bucket.publication.sums else {}
     with session.threads(jobs) as pool:
         finder = _Finder(session, pool, bucket, base, sums, max(2, jobs))
-        for table in tables if tables is not None else bucket.tables:
-            finder.find(table, bucket.parts_of(table, wanted))
+        chosen = bucket.tables if tables is None else tables
+        found = [item for table in chosen for item in finder.find(table, bucket.parts_of(table, wanted))]
     # By part, then by table: equal numbers mean equal time in 2011, so that an interrupted fetch leaves whole
     # stretches of time.
-    files = tuple(sorted(finder.files, key=lambda file: file.part))
+    files = tuple(sorted((file for file in found if isinstance(file, RemoteFile)), key=lambda file: file.part))
+    missing = tuple(path for path in found if isinstance(path, str))
     folder = dest / bucket.name
     ledger = Ledger.read(folder)
     todo = tuple(file for file in files if not is_here(file, folder, ledger, store))
     # Not below 0: what is here may be longer than the file has become.
     remaining = sum(max(0, (file.version.size or 0) - _received(folder, file.path)) for file in todo)
-    return Plan(bucket, folder, files, todo, tuple(finder.missing), remaining)
+    return Plan(bucket, folder, files, todo, missing, remaining)
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class _Finder:
-    """Collects the files of table after table."""
+    """Asks for the files of table after table, `window` at a time."""
 
     session: Session
     pool: ThreadPoolExecutor
@@ -160,47 +161,40 @@ class _Finder:
     base: str
     sums: dict[str, str]
     window: int
-    files: list[RemoteFile] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
 
-    def find(self, table: str, parts: Numbers) -> None:
-        """Add the wanted parts of a table."""
+    def find(self, table: str, parts: Numbers) -> list[RemoteFile | str]:
+        """Return the wanted parts of a table: the file, or only the path of one that is missing."""
         n_parts = self.bucket.n_parts(table)
         first = next(parts.numbers(_NO_END))
         if n_parts is not None and first >= n_parts:
-            expected = f"0 … {n_parts - 1}"
-            raise SourceError(
-                f"{self.base}/{table}", f"has no part {first}", expected=expected, way_out="check --parts"
-            )
-        n_before, holes = len(self.files), []
-        for part, version in self._ask(table, parts.numbers(n_parts or _NO_END)):
-            path = self.bucket.path(table, part)
-            if version is None:
-                holes.append(path)
-                if n_parts is None and len(holes) == _END_OF_TABLE:
-                    break
-            else:  # what is missing before it is a hole, not the end
-                self.missing += holes
-                holes = []
-                self.files.append(RemoteFile(table, part, path, f"{self.base}/{path}", version))
-        if len(self.files) == n_before:
-            path = self.bucket.path(table, first)
-            raise SourceError(f"{self.base}/{path}", "not found", way_out="check --parts, --format and --base-url")
+            where, expected = f"{self.base}/{table}", f"0 … {n_parts - 1}"
+            raise SourceError(where, f"has no part {first}", expected=expected, way_out="check --parts")
+        found: list[RemoteFile | str] = []
+        holes = 0
+        for file in self._ask(table, parts.numbers(n_parts or _NO_END)):
+            found.append(file)
+            holes = holes + 1 if isinstance(file, str) else 0
+            if n_parts is None and holes == _END_OF_TABLE:
+                break
+        if holes == len(found):
+            where = f"{self.base}/{self.bucket.path(table, first)}"
+            raise SourceError(where, "not found", way_out="check --parts, --format and --base-url")
         # Where the number of parts is not known, holes at the end are the end.
-        self.missing += holes if n_parts is not None else []
+        return found if n_parts is not None else found[: len(found) - holes]
 
-    def _ask(self, table: str, numbers: Iterator[int]) -> Iterator[tuple[int, Version | None]]:
+    def _ask(self, table: str, numbers: Iterator[int]) -> Iterator[RemoteFile | str]:
         while window := list(islice(numbers, self.window)):
-            paths = [self.bucket.path(table, part) for part in window]
-            yield from zip(window, list(self.pool.map(self._version, paths)), strict=True)
+            yield from list(self.pool.map(lambda part: self._file(table, part), window))
 
-    def _version(self, path: str) -> Version | None:
+    def _file(self, table: str, part: int) -> RemoteFile | str:
+        path = self.bucket.path(table, part)
         url = f"{self.base}/{path}"
         # Asked twice: one wrong 404 would otherwise end a table, or leave a hole in it.
         version = self.session.head(url) or self.session.head(url)
-        listed = self.sums.get(path)
         # A file on the publisher's list exists, whatever the server says now.
-        return (version or Version()).with_digests({"sha256": listed}) if listed else version
+        if path in self.sums:
+            version = (version or Version()).merged(Version(digests={"sha256": self.sums[path]}))
+        return RemoteFile(table, part, path, url, version) if version else path
 
 
 def is_here(file: RemoteFile, folder: Path, ledger: Ledger, store: Path | None) -> bool:

@@ -5,11 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
-
-from borgtrace.errors import SourceError
-
-T = TypeVar("T")
 
 
 class Fault(Exception):  # noqa: N818 - a signal between threads, not an error of the user's
@@ -32,14 +27,16 @@ class Stopped(Exception):  # noqa: N818 - as above
     """The session was stopped; what has been received is kept."""
 
 
+@dataclass(frozen=True, slots=True)
 class Listener:
-    """Hears how a fetch goes, from any thread; this one ignores it all."""
+    """Hears how a fetch goes, from any thread; by default it ignores it all.
 
-    def received(self, path: str, n_bytes: int) -> None:
-        """Bytes of a file arrived; negative when they had to be discarded."""
+    ``received(path, n_bytes)``: bytes of a file arrived, a negative number when they had to be discarded.
+    ``retrying(path, reason, delay)``: a request failed and is repeated after ``delay`` seconds.
+    """
 
-    def retrying(self, path: str, reason: str, delay: float) -> None:
-        """A request failed and is repeated after ``delay`` seconds."""
+    received: Callable[[str, int], None] = lambda path, n_bytes: None
+    retrying: Callable[[str, str, float], None] = lambda path, reason, delay: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,55 +79,3 @@ class Backoff:
         jitter = random.Random(f"{self.seed}/{key}/{failures}").uniform(ceiling / 2, ceiling)
         # Bounded: a server that says "tomorrow" must not look like a hang.
         return max(jitter, min(retry_after or 0.0, self.longest_retry_after))
-
-    def repeat(
-        self,
-        name: str,
-        attempt: Callable[[], T],
-        wait: Callable[[float], None],
-        *,
-        listener: Listener,
-        progress: Callable[[], int] = lambda: 0,
-    ) -> T:
-        """Call `attempt` until it raises no :class:`Fault`, and return what it returned.
-
-        httpx can repeat a connection that fails, but knows neither ``Retry-After`` nor that a broken
-        transfer of gigabytes has moved on; so this loop is ours.
-
-        Parameters
-        ----------
-        name
-            What is fetched: for messages, and as the seed of the jitter.
-        attempt
-            What may fail.
-        wait
-            Sleeps, or raises when the session is stopped.
-        listener
-            Hears of every repetition.
-        progress
-            A number that grows when an attempt, failed or not, brought something.
-
-        Raises
-        ------
-        SourceError
-            There were too many fruitless attempts in a row.
-        """
-        fruitless = failures = 0
-        while True:
-            mark = progress()
-            try:
-                return attempt()
-            except Fault as fault:
-                # A connection that breaks every minute but brings new bytes each time gets there in the end.
-                if progress() > mark:
-                    fruitless = failures = 0
-                fruitless, failures = fruitless + fault.cost, failures + 1
-                if fruitless >= self.attempts:
-                    raise SourceError(
-                        name,
-                        f"gave up after {failures} attempts: {fault.reason}",
-                        way_out="run the same command again later: what has arrived is kept",
-                    ) from fault
-                delay = self.delay(name, failures, fault.retry_after)
-                listener.retrying(name, fault.reason, delay)
-            wait(delay)

@@ -13,7 +13,7 @@ from typing import Self, TypeVar
 
 import httpx
 
-from borgtrace.errors import UsageError
+from borgtrace.errors import SourceError, UsageError
 from borgtrace.fetch.digests import parse_sums
 from borgtrace.fetch.retry import Backoff, Fault, Listener, NotPublished, Stopped
 from borgtrace.fetch.version import Version, version_of
@@ -25,6 +25,7 @@ _NO_HEAD = {405, 501}
 _TEMPORARY = {408, 425, 429}
 # 416 is an answer, too: it tells the length of the file.
 _GOOD = {200, 206, 416}
+_LATER = "run the same command again later: what has arrived is kept"
 
 
 class Session:
@@ -81,13 +82,14 @@ class Session:
             with suppress(OSError):
                 open_socket.shutdown(socket.SHUT_RDWR)
 
-    def check(self) -> None:
-        """Raise :class:`Stopped` once the session has been stopped."""
-        if self._stop.is_set():
-            raise Stopped
+    def wait(self, seconds: float = 0.0) -> None:
+        """Sleep, but not beyond a stop.
 
-    def wait(self, seconds: float) -> None:
-        """Sleep, but not beyond a stop."""
+        Raises
+        ------
+        Stopped
+            The session was stopped, before or meanwhile.
+        """
         if self._stop.wait(max(0.0, seconds)):
             raise Stopped
 
@@ -104,8 +106,41 @@ class Session:
                 raise
 
     def repeat(self, name: str, attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:
-        """Do something until it works, as long as the back-off allows."""
-        return self.backoff.repeat(name, attempt, self.wait, listener=self.listener, progress=progress)
+        """Call `attempt` until it raises no :class:`Fault`, and return what it returned.
+
+        httpx can repeat a connection that fails, but knows neither ``Retry-After`` nor that a broken
+        transfer of gigabytes has moved on; so this loop is ours.
+
+        Parameters
+        ----------
+        name
+            What is fetched: for messages, and as the seed of the jitter.
+        attempt
+            What may fail.
+        progress
+            A number that grows when an attempt, failed or not, brought something.
+
+        Raises
+        ------
+        SourceError
+            There were too many fruitless attempts in a row.
+        """
+        fruitless = failures = 0
+        while True:
+            mark = progress()
+            try:
+                return attempt()
+            except Fault as fault:
+                # A connection that breaks every minute but brings new bytes each time gets there in the end.
+                if progress() > mark:
+                    fruitless = failures = 0
+                fruitless, failures = fruitless + fault.cost, failures + 1
+                if fruitless >= self.backoff.attempts:
+                    what, way_out = f"gave up after {failures} attempts: {fault.reason}", _LATER
+                    raise SourceError(name, what, way_out=way_out) from fault
+                delay = self.backoff.delay(name, failures, fault.retry_after)
+                self.listener.retrying(name, fault.reason, delay)
+            self.wait(delay)
 
     def head(self, url: str) -> Version | None:
         """Return what the server says about a file, None when it says there is none."""
@@ -122,14 +157,14 @@ class Session:
     @contextmanager
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[httpx.Response]:
         """Open a file for reading; whatever breaks until the block ends is a :class:`Fault`."""
-        self._respect_quiet()
+        self.wait(self._quiet_until - time.monotonic())
         with self._translated(), self._client.stream("GET", url, headers=headers) as response:
             self._judge(response)
             with self._registered(response):
                 yield response
 
     def _head(self, url: str) -> Version:
-        self._respect_quiet()
+        self.wait(self._quiet_until - time.monotonic())
         with self._translated():
             response = self._client.head(url)
         # Some mirrors do not know HEAD; the headers of a GET say the same, and its body is not read.
@@ -168,16 +203,13 @@ class Session:
         reason = f"the server answers {response.status_code} {response.reason_phrase}".strip()
         return Fault(reason, retry_after=after)
 
-    def _respect_quiet(self) -> None:
-        self.wait(self._quiet_until - time.monotonic())
-
     @contextmanager
     def _registered(self, response: httpx.Response) -> Iterator[None]:
         # A blocked read ends only when its socket is shut down; httpx has no other way to interrupt one.
         raw = response.extensions["network_stream"].get_extra_info("socket")
         self._open.add(raw)
         try:
-            self.check()
+            self.wait()
             yield
         finally:
             self._open.discard(raw)
@@ -192,7 +224,7 @@ class Session:
             raise Fault(f"no data for {self._client.timeout.read:g} s") from error
         # Our own stop looks like a broken connection: asked first, so that it is not tried again.
         except httpx.RequestError as error:
-            self.check()
+            self.wait()
             raise Fault(f"the connection failed ({error})") from error
 
 

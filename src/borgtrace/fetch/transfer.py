@@ -36,7 +36,7 @@ class Transfer:
         self._target = folder / file.path
         self._partial = folder / (file.path + INCOMPLETE)
         # The published list holds for any version that comes; headers of an answer only for their own.
-        self._listed = {k: v for k, v in file.version.digests.items() if k == "sha256"}
+        self._listed = Version(digests={k: v for k, v in file.version.digests.items() if k == "sha256"})
         self._version = file.version
         self._said = {file.version.size}
         self._offset = self._farthest = 0
@@ -86,11 +86,7 @@ class Transfer:
             self._version = entry.version.merged(self._version)
         total = self._version.size
         # Bytes of unknown origin are kept only if a digest will judge them, or if they are already as many as wanted.
-        return size <= (total or size) and (known or size == total or self._checkable)
-
-    @property
-    def _checkable(self) -> bool:
-        return strongest(self._version.digests) is not None
+        return size <= (total or size) and (known or size == total or strongest(self._version.digests) is not None)
 
     def _begin(self) -> None:
         algorithm = strongest(self._version.digests)
@@ -124,7 +120,7 @@ class Transfer:
         if self._version.validator:
             # With it a changed file comes whole (200), not as the end of another one.
             headers["if-range"] = self._version.validator
-        elif not self._checkable:  # nothing would tell two versions apart
+        elif not strongest(self._version.digests):  # nothing would tell two versions apart
             self._discard()
             return {}
         return headers
@@ -140,9 +136,8 @@ class Transfer:
     def _go_on(self, response: httpx.Response) -> None:
         version = version_of(response)
         if version.differs(self._version) or self._settled_on_another_length(version):
+            self._version = version.merged(self._listed)
             self._discard()
-            self._version = version.with_digests(self._listed)
-            self._begin()
             raise Fault("the file changed on the server")
         if content_range(response)[0] != self._offset:
             raise Fault("the server sent another range than requested")
@@ -156,7 +151,7 @@ class Transfer:
             raise Fault(f"{describe(first)} came instead of an archive")
         version = version_of(response)
         if version.differs(self._version):
-            self._version = version.with_digests(self._listed)
+            self._version = version.merged(self._listed)
         else:
             self._settled_on_another_length(version)
             self._version = self._version.merged(version)
@@ -179,7 +174,7 @@ class Transfer:
     def _append(self, mode: str, chunks: Iterator[bytes]) -> None:
         with self._partial.open(mode) as file:
             for chunk in chunks:
-                self._session.check()
+                self._session.wait()
                 file.write(chunk)
                 if self._hash:
                     self._hash.update(chunk)
@@ -202,9 +197,8 @@ class Transfer:
     def _verify(self) -> None:
         algorithm = strongest(self._version.digests)
         if algorithm and self._hash:
-            if self._hash.digest().hex() == self._version.digests[algorithm]:
-                return
-            wrong: str | None = f"its {algorithm} is not the published one"
+            is_right = self._hash.digest().hex() == self._version.digests[algorithm]
+            wrong = None if is_right else f"its {algorithm} is not the published one"
         else:
             wrong = flaw(self._partial)
         if wrong:
@@ -216,7 +210,6 @@ class Transfer:
             # On the disk before it has its name: after a power cut a named file would else be empty.
             os.fsync(file.fileno())
         self._partial.replace(self._target)
-        version = self._version.merged(Version(self._offset))
-        entry = Entry("done", version, self._target.stat().st_mtime_ns)
+        entry = Entry("done", self._version.merged(Version(self._offset)), self._target.stat().st_mtime_ns)
         self._ledger.record(self._file.path, entry)
         return self._target

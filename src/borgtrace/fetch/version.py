@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import httpx
 
@@ -39,12 +38,8 @@ class Version:
         return same is False
 
     def merged(self, later: Version) -> Version:
-        """Return this version with what a later answer about the same bytes adds."""
+        """Return this version with what is known besides about the same bytes, which takes precedence."""
         return Version(later.size or self.size, later.etag or self.etag, {**self.digests, **later.digests})
-
-    def with_digests(self, digests: Mapping[str, str]) -> Version:
-        """Return this version with digests published elsewhere, which take precedence."""
-        return replace(self, digests={**self.digests, **digests})
 
 
 def version_of(response: httpx.Response) -> Version:

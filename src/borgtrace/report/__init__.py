@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Summary", "write"]
 
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a question, its number from 0, and the number of questions."""
+
 
 @dataclass(frozen=True, slots=True)
 class Summary:
@@ -41,7 +44,7 @@ def write(
     *,
     engine: str = "duckdb",
     memory: str = "4GB",
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress = lambda name, done, total: None,
 ) -> Summary:
     """Answer questions on `store` and write them as one page.
 
@@ -56,7 +59,7 @@ def write(
     engine, memory
         Where relational work runs, and its budget.
     progress
-        Called before each question with its name, its number from 0 and the number of questions.
+        Called before each question.
 
     Raises
     ------
@@ -69,28 +72,20 @@ def write(
     """
     chosen = [find_recipe(name) for name in names] or list(recipes().values())
     tables = EngineTables.of(store, engine, memory=memory)
-    failures: dict[str, BorgtraceError] = {}
     # All answers before the page: contents, counts of verdicts and cited papers stand at its head.
-    sections = list(_answers(chosen, tables, failures, progress))
-    html = report_html(store.manifest, Path(tables.name).name, sections)
+    sections = list(_answers(chosen, tables, progress))
     path = Path(path)
-    write_file(path, html)
+    write_file(path, report_html(store.manifest, Path(tables.name).name, sections))
     n_charts = sum(item.figure is not None for item in sections)
+    failures = {item.recipe.name: item.error for item in sections if item.error}
     return Summary(path, len(sections), n_charts, path.stat().st_size, failures)
 
 
-def _answers(
-    chosen: Sequence[Question],
-    tables: Tables,
-    failures: dict[str, BorgtraceError],
-    progress: Callable[[str, int, int], None] | None,
-) -> Iterator[Section]:
+def _answers(chosen: Sequence[Question], tables: Tables, progress: Progress) -> Iterator[Section]:
     for number, (recipe, subject) in enumerate(with_subjects(chosen, tables)):
-        if progress:
-            progress(recipe.name, number, len(chosen))
+        progress(recipe.name, number, len(chosen))
         try:
             yield section(recipe.run(subject))
         # Anything else is a mistake of ours and ends the report: a page with a silent gap would look complete.
         except BorgtraceError as error:
-            failures[recipe.name] = error
-            yield refused(recipe, str(error))
+            yield refused(recipe, error)

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from borgtrace.report.views import View, datasets, unit_views
+from borgtrace.report.views import View, unit_views
 
 _MARKS = {
     "line": "line chart",
     "area": "area chart",
     "bar": "bar chart",
     "point": "scatter plot",
-    "circle": "scatter plot",
-    "square": "scatter plot",
     "rect": "heat map",
     "tick": "strip of marks",
     "boxplot": "box plot",
-    "errorband": "band",
-    "errorbar": "intervals",
-    "trail": "line chart",
 }
 
 
@@ -32,34 +27,28 @@ def describe(spec: dict[str, Any], title: str) -> str:
     ...           "encoding": {"x": {"field": "t", "title": "hour"}, "y": {"field": "n"}}}, "How many?")
     'How many? Line chart of n (2.5 to 3) over hour (1 to 4).'
     """
-    rows = {key: values for key, values, _ in datasets(spec)}
-    sentences = []
-    for view in unit_views(spec):
-        sentence = _sentence(view, rows.get(view.data or "", []))
-        # Layers of one chart often say the same: lines, and the points on them that answer the pointer.
-        if sentence and sentence not in sentences:
-            sentences.append(sentence)
-    return " ".join([title, *sentences[:4]])
+    # Each once: layers of one chart often say the same, as lines and the points on them that answer the pointer do.
+    sentences = dict.fromkeys(filter(None, map(_sentence, unit_views(spec))))
+    return " ".join([title, *list(sentences)[:4]])
 
 
-def _sentence(view: View, rows: list[dict[str, Any]]) -> str:
+def _sentence(view: View) -> str:
     kind = _MARKS.get(view.mark)
-    x, y = _axis(view, "x", rows), _axis(view, "y", rows)
+    x, y, colour = (_axis(view, channel) for channel in ("x", "y", "color"))
     if kind is None or not (x or y):
         return ""
     axes = f"{y} over {x}" if x and y else x or y
-    colour = _axis(view, "color", rows)
     return f"{kind.capitalize()} of {axes}{f', by {colour}' if colour else ''}."
 
 
-def _axis(view: View, channel: str, rows: list[dict[str, Any]]) -> str:
+def _axis(view: View, channel: str) -> str:
     encoding = view.encoding.get(channel)
     if not isinstance(encoding, dict) or not ("field" in encoding or "aggregate" in encoding):
         return ""
     name = str(encoding.get("field", ""))
     title = encoding.get("title") or " ".join(filter(None, (str(encoding.get("aggregate") or ""), name)))
     # The browser computes aggregates; the range of the rows would not be theirs.
-    extent = "" if encoding.get("aggregate") else _extent(row.get(name) for row in rows)
+    extent = "" if encoding.get("aggregate") else _extent(row.get(name) for row in view.rows)
     return f"{title}{extent}"
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from borgtrace.report.alttext import describe
 from borgtrace.report.reduction import reduce_rows
 from borgtrace.report.theme import themed
-from borgtrace.report.views import View, datasets, unit_views
-from borgtrace.report.words import words
+from borgtrace.report.values import words
+from borgtrace.report.views import View, unit_views
 
 if TYPE_CHECKING:
     import altair as alt
@@ -26,8 +27,7 @@ _ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 _PAN = "[pointerdown[event.pointerType !== 'touch'], window:pointerup] > window:pointermove!"
 _TOUCHED = {"opacity": 0, "size": 90, "tooltip": True}
 """Points on lines that are not seen but felt."""
-_ZOOMED = ("line", "area", "trail", "point", "circle", "square")
-_POINTS = ("point", "circle", "square")
+_ZOOMED = ("line", "area", "point")
 _AXES = ("x", "y", "x2", "y2")
 _POINT_ROOM = 8
 """Pixels between a point and the end of an axis."""
@@ -64,16 +64,16 @@ def figure(chart: alt.TopLevelMixin, title: str) -> Figure:
     """
     spec = themed(_specification(chart))
     spec.pop("$schema", None)
+    views = list(unit_views(spec))
     # Before the texts: they state the range of what is drawn, and no extreme is lost by it.
-    _reduce(spec)
+    n_rows = _reduce(views)
     text = describe(spec, title)
     spec["description"] = text
-    for view in unit_views(spec):
+    for view in views:
         _name_fields(view.spec.get("encoding", {}))
         _show_values(view)
         _keep_points_whole(view)
-    _make_zoomable(spec)
-    n_rows = sum(len(rows) for _, rows, _ in datasets(spec))
+    _make_zoomable(spec, views)
     return Figure(json.dumps(_compact(spec), ensure_ascii=False, separators=(",", ":")), text, n_rows)
 
 
@@ -86,18 +86,18 @@ def _specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
     return spec
 
 
-def _reduce(spec: dict[str, Any]) -> None:
-    """Reduce each large dataset by all views that draw it."""
-    views = list(unit_views(spec))
-    for key, rows, holder in datasets(spec):
-        if len(rows) <= ROWS:
-            continue
-        users = [view for view in views if view.data == key]
-        kept = _reduced(rows, users)
-        if len(kept) > MAXIMUM_ROWS:
-            raise TooManyPointsError(f"{len(kept):,} points are too many to draw")
-        # Names of inlined datasets begin with ``#`` here; they are held under ``values``.
-        holder["values" if key.startswith("#") else key] = kept
+def _reduce(views: list[View]) -> int:
+    """Reduce each large dataset in place, by all views that draw it; return how many rows are left in all."""
+    drawn_by: defaultdict[int, list[View]] = defaultdict(list)
+    for view in views:
+        drawn_by[id(view.rows)].append(view)
+    for users in drawn_by.values():
+        rows = users[0].rows
+        if len(rows) > ROWS:
+            rows[:] = _reduced(rows, users)
+        if len(rows) > MAXIMUM_ROWS:
+            raise TooManyPointsError(f"{len(rows):,} points are too many to draw")
+    return sum(len(users[0].rows) for users in drawn_by.values())
 
 
 def _reduced(rows: list[dict[str, Any]], users: list[View]) -> list[Any]:
@@ -118,7 +118,7 @@ def _show_values(view: View) -> None:
     """
     mark = view.spec["mark"]
     mark = {"tooltip": True, **(mark if isinstance(mark, dict) else {"type": mark})}
-    view.spec["mark"] = {"point": dict(_TOUCHED), **mark} if view.mark in ("line", "area", "trail") else mark
+    view.spec["mark"] = {"point": dict(_TOUCHED), **mark} if view.mark in ("line", "area") else mark
 
 
 def _name_fields(encoding: dict[str, Any]) -> None:
@@ -135,7 +135,7 @@ def _name_fields(encoding: dict[str, Any]) -> None:
 def _keep_points_whole(view: View) -> None:
     """Leave room at the ends of an axis: a zoomable plot is clipped, and would cut points on its edge in half."""
     # Lines and bars look right when they are cut at the edge.
-    if view.mark not in _POINTS:
+    if view.mark != "point":
         return
     for name in ("x", "y"):
         channel = view.spec.get("encoding", {}).get(name)
@@ -143,16 +143,13 @@ def _keep_points_whole(view: View) -> None:
             channel["scale"] = {"padding": _POINT_ROOM, "nice": False, **channel.get("scale", {})}
 
 
-def _make_zoomable(spec: dict[str, Any]) -> None:
+def _make_zoomable(spec: dict[str, Any], views: list[View]) -> None:
     """Bind scales to wheel (with Ctrl, so that the page still scrolls) and drag (not on touch screens)."""
-    views = list(unit_views(spec))
-    # A recipe that binds its scales itself keeps its choice; only the gestures become those of the page.
-    own = [param for part in [spec, *(view.spec for view in views)] for param in part.get("params", [])]
-    bound = [param for param in own if param.get("bind") == "scales"]
-    for param in bound:
-        select = param["select"] if isinstance(param["select"], dict) else {"type": param["select"]}
-        param["select"] = {**select, "zoom": _ZOOM, "translate": _PAN}
-    for number, view in enumerate(views if not bound else []):
+    for part in [spec, *(view.spec for view in views)]:
+        # The page's gestures replace those that a recipe binds itself: a scale follows one selection only.
+        if "params" in part:
+            part["params"] = [param for param in part["params"] if param.get("bind") != "scales"]
+    for number, view in enumerate(views):
         channels = [name for name in ("x", "y") if _is_continuous(view.encoding.get(name))]
         # One selection for all layers of a view: they share the scales.
         if channels and view.is_first and view.mark in _ZOOMED:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from borgtrace.schema.dialects import GOOGLE_2011, Citation
-
-LICENCE = GOOGLE_2011.licence
+from borgtrace.schema.dialects import Citation
 
 PAPERS: tuple[Citation, ...] = (
     Citation(

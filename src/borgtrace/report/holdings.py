@@ -4,36 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from borgtrace.report.values import instant, integer
-from borgtrace.schema import TABLES
-from borgtrace.schema.reasons import REASONS, SEVERITIES
+from borgtrace.report.values import instant
+from borgtrace.schema import TABLES, Table
+from borgtrace.schema.reasons import REASONS, SEVERITIES, Reason
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
 from borgtrace.store.manifest import Manifest
 
 _MINUTES = "%-d %b %Y %H:%M %Z"
-_RANK = {severity: rank for rank, severity in enumerate(SEVERITIES)}
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """One table of the store."""
+    """A table of the store, the files it comes from, and its first and last time."""
 
-    name: str
-    grain: str
-    rows: str
+    table: Table
+    rows: int
     sources: str
     span: str
-
-
-@dataclass(frozen=True, slots=True)
-class Counter:
-    """One quality counter: how often a reason occurred in a table."""
-
-    table: str
-    severity: str
-    number: str
-    sentence: str
-    is_refused: bool
 
 
 def trace_name(manifest: Manifest) -> str:
@@ -43,57 +30,28 @@ def trace_name(manifest: Manifest) -> str:
     >>> trace_name(Manifest("2019", "a", "America/New_York", "0", "", {}, ()))
     'Google cluster trace 2019, cell a'
     """
-    cell = f", cell {manifest.cell}" if manifest.cell else ""
-    return f"Google cluster trace {manifest.generation}{cell}"
+    return manifest.dialect.title + (f", cell {manifest.cell}" if manifest.cell else "")
 
 
 def holdings(manifest: Manifest) -> list[Holding]:
     """Describe each table that has rows."""
     return [
-        Holding(
-            name,
-            f"one row per {table.grain}",
-            integer(manifest.tables[name]),
-            _sources(manifest, name),
-            _span(manifest, name),
-        )
+        Holding(table, manifest.tables[name], _sources(manifest, name), _span(manifest, name))
         for name, table in TABLES.items()
         if manifest.tables.get(name)
     ]
 
 
-def missing_tables(manifest: Manifest) -> list[str]:
-    """Return the tables without rows."""
-    return [name for name in TABLES if not manifest.tables.get(name)]
-
-
-def counters(manifest: Manifest) -> list[Counter]:
-    """Return all quality counters, the worst first."""
+def counters(manifest: Manifest) -> list[tuple[str, Reason, int]]:
+    """Return (table, reason, number of rows) of all quality counters, the worst first."""
     found = [
-        (reason, table, number)
+        (table, REASONS[code], number)
         for table, numbers in manifest.counters.items()
-        for reason, number in numbers.items()
+        for code, number in numbers.items()
         if number
     ]
-    # Then by table and number; the reason last, so that the page is the same byte for byte.
-    found.sort(key=lambda item: (-_RANK[REASONS[item[0]].severity], item[1], -item[2], item[0]))
-    return [
-        Counter(
-            table,
-            REASONS[code].severity.replace("_", " "),
-            integer(number),
-            REASONS[code].sentence,
-            REASONS[code].quarantines,
-        )
-        for code, table, number in found
-    ]
-
-
-def conservation(manifest: Manifest) -> dict[str, str | bool]:
-    """Sum the ledger: rows that came in, and what became of them."""
-    columns = ("rows_in", "stored", "quarantined", "skipped", "merged")
-    sums = {column: integer(sum(getattr(entry, column) for entry in manifest.sources)) for column in columns}
-    return {**sums, "is_kept": all(entry.is_conserved for entry in manifest.sources)}
+    # Then by table and number; the code last, so that the page is the same byte for byte.
+    return sorted(found, key=lambda item: (-SEVERITIES.index(item[1].severity), item[0], -item[2], item[1].code))
 
 
 def _sources(manifest: Manifest, table: str) -> str:
@@ -113,9 +71,7 @@ def _span(manifest: Manifest, table: str) -> str:
     if not bounds:
         return ""
     first, last = min(bounds), max(bounds)
-    instants = f"{instant(first, manifest, _MINUTES)} to {instant(last, manifest, _MINUTES)}"
+    instants = " to ".join(instant(time, manifest, _MINUTES) for time in dict.fromkeys((first, last)))
     # A span from "before the trace" has no length.
-    is_known = first > BEFORE_TRACE and last < AFTER_TRACE
-    if first == last:
-        return instant(first, manifest, _MINUTES)
-    return f"{instants} ({(last - first) / HOUR:.1f} h)" if is_known else instants
+    has_length = BEFORE_TRACE < first < last < AFTER_TRACE
+    return f"{instants} ({(last - first) / HOUR:.1f} h)" if has_length else instants

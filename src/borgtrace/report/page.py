@@ -11,10 +11,12 @@ from markupsafe import Markup
 
 from borgtrace.report import holdings
 from borgtrace.report.bundle import inline_script, javascript
-from borgtrace.report.citations import LICENCE, papers_cited
+from borgtrace.report.citations import papers_cited
 from borgtrace.report.observations import observed
+from borgtrace.report.prose import inline, paragraphs
 from borgtrace.report.sections import VERDICTS, Section, grouped
-from borgtrace.report.values import integer
+from borgtrace.report.values import integer, is_number, unit, words
+from borgtrace.schema import TABLES
 from borgtrace.store.manifest import Manifest
 
 
@@ -42,12 +44,11 @@ def report_html(manifest: Manifest, store_name: str, sections: Sequence[Section]
         observed=observed(sections),
         verdicts={verdict: sum(item.count(verdict) for item in sections) for verdict in VERDICTS},
         holdings=holdings.holdings(manifest),
-        missing=holdings.missing_tables(manifest),
+        missing=[name for name in TABLES if not manifest.tables.get(name)],
         counters=holdings.counters(manifest),
-        conservation=holdings.conservation(manifest),
         trace_citations=manifest.dialect.citations,
         papers=papers_cited(" ".join(methods + sources)),
-        licence=LICENCE,
+        licence=manifest.dialect.licence,
     )
 
 
@@ -61,9 +62,11 @@ def render(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(json_script=json_script, integer=integer)
-    page = environment.get_template(template)
-    return page.render(
+    environment.filters.update(
+        json_script=json_script, inline=inline, paragraphs=paragraphs, integer=integer, words=words, unit=unit
+    )
+    environment.tests.update(numeric=is_number)
+    return environment.get_template(template).render(
         style=Markup(_resource("style.css")),
         script=Markup(inline_script(_resource("page.js"))),
         library=Markup(javascript()),

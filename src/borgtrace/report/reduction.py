@@ -7,8 +7,8 @@ y).  Every extreme survives, and what is left out lies within one bucket's width
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -50,56 +50,34 @@ def reduce_rows(
     """
     if len(rows) <= budget:
         return list(rows)
-    lines = _lines(rows, by)
+    lines: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for i, row in enumerate(rows):
+        lines[tuple(row.get(name) for name in by)].append(i)
     # Two points of each bucket are its ends, and two more for each y its extremes.
     buckets = max(budget // (len(lines) * (2 + 2 * len(ys))), MINIMUM_BUCKETS)
-    keep = np.zeros(len(rows), dtype=np.bool_)
-    for line in lines:
-        _mark(keep, rows, np.array(line, dtype=np.int64), x, ys, buckets)
-    return [row for row, stays in zip(rows, keep, strict=True) if stays]
+    keep = {line[k] for line in lines.values() for k in _kept([rows[i] for i in line], x, ys, buckets)}
+    return [rows[i] for i in sorted(keep)]
 
 
-def _lines(rows: Sequence[Mapping[str, Any]], by: Sequence[str]) -> list[list[int]]:
-    lines: dict[tuple[Any, ...], list[int]] = {}
-    for i, row in enumerate(rows):
-        lines.setdefault(tuple(row.get(name) for name in by), []).append(i)
-    return list(lines.values())
-
-
-def _mark(
-    keep: npt.NDArray[np.bool_],
-    rows: Sequence[Mapping[str, Any]],
-    line: npt.NDArray[np.int64],
-    x: str,
-    ys: Sequence[str],
-    buckets: int,
-) -> None:
-    """Set `keep` for the rows of one line that stay."""
-    at = _numbers(rows, line, x)
+def _kept(rows: Sequence[Mapping[str, Any]], x: str, ys: Sequence[str], buckets: int) -> set[np.int64]:
+    """Return the numbers of the rows of one line that stay."""
+    at, values = _numbers(rows, x), [_numbers(rows, y) for y in ys]
     # Without a place on the axis they fall into no bucket; they may be what a chart counts as missing.
-    keep[line[np.isnan(at)]] = True
-    line, at = line[~np.isnan(at)], at[~np.isnan(at)]
-    order = np.argsort(at, kind="stable")
-    line, at = line[order], at[order]
-    values = [_numbers(rows, line, y) for y in ys]
-    for start, stop in _bucket_bounds(at, buckets):
-        keep[line[start]] = keep[line[stop - 1]] = True
-        for value in values:
-            piece = value[start:stop]
-            if not np.isnan(piece).all():
-                keep[line[start + np.nanargmin(piece)]] = keep[line[start + np.nanargmax(piece)]] = True
-
-
-def _bucket_bounds(at: npt.NDArray[np.float64], buckets: int) -> list[tuple[int, int]]:
-    """Return the slices of sorted `at` that fall into buckets of equal width, empty ones left out."""
-    if not len(at):
-        return []
+    kept: set[np.int64] = set(np.flatnonzero(np.isnan(at)))
+    # What is not a number is sorted to the end.
+    order = np.argsort(at, kind="stable")[: len(rows) - len(kept)]
+    if not len(order):
+        return kept
     # Inner limits only: the last point belongs to the last bucket.
-    edges = np.linspace(at[0], at[-1], buckets + 1)[1:-1]
-    cuts = np.concatenate(([0], np.searchsorted(at, edges), [len(at)]))
-    return [(int(a), int(b)) for a, b in pairwise(cuts) if b > a]
+    edges = np.linspace(at[order[0]], at[order[-1]], buckets + 1)[1:-1]
+    for bucket in filter(len, np.split(order, np.searchsorted(at[order], edges))):
+        kept |= {bucket[0], bucket[-1]}
+        for value in (column[bucket] for column in values):
+            if not np.isnan(value).all():
+                kept |= {bucket[np.nanargmin(value)], bucket[np.nanargmax(value)]}
+    return kept
 
 
-def _numbers(rows: Sequence[Mapping[str, Any]], line: npt.NDArray[np.int64], column: str) -> npt.NDArray[np.float64]:
-    values = (rows[i].get(column) for i in line)
+def _numbers(rows: Sequence[Mapping[str, Any]], column: str) -> npt.NDArray[np.float64]:
+    values = (row.get(column) for row in rows)
     return np.array([v if isinstance(v, int | float) else np.nan for v in values], dtype=np.float64)

@@ -7,11 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
+from borgtrace.errors import BorgtraceError
 from borgtrace.recipe import Finding, Question, Result
 from borgtrace.report.charts import Figure, TooManyPointsError, figure
-from borgtrace.report.prose import inline, paragraphs
 from borgtrace.report.values import ShownTable, shown_table
 
 VERDICTS = ("holds", "does not hold", "not applicable")
@@ -21,28 +19,20 @@ VERDICTS = ("holds", "does not hold", "not applicable")
 class Section:
     """All that the page says on one question.
 
-    ``result`` and ``figure`` are None where there is nothing to show; ``note`` says why.
+    ``result`` and ``figure`` are None where there is nothing to show; ``note`` says why, and ``error`` is what
+    stopped the computation.
     """
 
     recipe: Question
     note: str
     result: Result | None = None
     figure: Figure | None = None
+    error: BorgtraceError | None = None
 
     @property
     def anchor(self) -> str:
         """The section's id in the page."""
         return self.recipe.name.replace("_", "-")
-
-    @property
-    def question(self) -> Markup:
-        """The heading."""
-        return inline(self.recipe.question)
-
-    @property
-    def method(self) -> Markup:
-        """How the answer is computed."""
-        return paragraphs(self.recipe.method)
 
     @property
     def findings(self) -> Sequence[Finding]:
@@ -52,8 +42,9 @@ class Section:
     @property
     def table(self) -> ShownTable | None:
         """The first rows of the answer."""
-        has_rows = self.result and self.result.table.num_rows
-        return shown_table(self.result.table, self.recipe.result) if self.result and has_rows else None
+        if self.result is None or not self.result.table.num_rows:
+            return None
+        return shown_table(self.result.table, self.recipe.result)
 
     @property
     def parameters(self) -> str:
@@ -70,7 +61,7 @@ class Section:
 class Group:
     """Questions of one topic, under its heading."""
 
-    title: Markup
+    title: str
     anchor: str
     sections: tuple[Section, ...]
 
@@ -80,13 +71,21 @@ def section(result: Result) -> Section:
 
     A chart that cannot be made small enough for a browser is left out, and the section says so.
     """
-    drawn, note = _figure(result)
-    return Section(result.recipe, note, result, drawn)
+    recipe = result.recipe
+    if result.not_applicable is not None:
+        return Section(recipe, f"Not applicable to this store: {result.not_applicable}.", result)
+    chart = result.plot()
+    if chart is None:
+        return Section(recipe, "The answer is empty on this store.", result)
+    try:
+        return Section(recipe, "", result, figure(chart, recipe.question))
+    except TooManyPointsError as error:
+        return Section(recipe, f"No chart: {error}. The table lists them all.", result)
 
 
-def refused(recipe: Question, reason: str) -> Section:
+def refused(recipe: Question, error: BorgtraceError) -> Section:
     """Return the section of a question whose computation was refused."""
-    return Section(recipe, f"Not answered: {reason}")
+    return Section(recipe, f"Not answered: {error}", error=error)
 
 
 def grouped(sections: Iterable[Section]) -> list[Group]:
@@ -94,20 +93,8 @@ def grouped(sections: Iterable[Section]) -> list[Group]:
     found: dict[str, list[Section]] = {}
     for item in sections:
         found.setdefault(item.recipe.topic, []).append(item)
-    return [Group(inline(title), f"group-{_slug(title)}", tuple(items)) for title, items in found.items()]
+    return [Group(title, f"group-{_slug(title)}", tuple(items)) for title, items in found.items()]
 
 
 def _slug(title: str) -> str:
     return "-".join(re.findall(r"[a-z0-9]+", title.lower()))
-
-
-def _figure(result: Result) -> tuple[Figure | None, str]:
-    if result.not_applicable is not None:
-        return None, f"Not applicable to this store: {result.not_applicable}."
-    chart = result.plot()
-    if chart is None:
-        return None, "The answer is empty on this store."
-    try:
-        return figure(chart, result.recipe.question), ""
-    except TooManyPointsError as error:
-        return None, f"No chart: {error}. The table lists them all."

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from borgtrace.recipe.charts import Channel, Chart, Plot, axis, point, rule, step
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
 
 if TYPE_CHECKING:
@@ -76,8 +78,8 @@ def chart(life: Life) -> alt.TopLevelMixin | None:
     """Draw events as marks over usage as lines, on one time axis; None where there is neither."""
     import altair as alt
 
+    panels = [*_events(life), *_usage(life, "cpu"), *_usage(life, "memory")]
     # Three colour scales: event types and series are not one list.
-    panels = [panel for panel in (_events(life), _usage(life, "cpu"), _usage(life, "memory")) if panel is not None]
     return alt.vconcat(*panels).resolve_scale(color="independent") if panels else None
 
 
@@ -101,62 +103,35 @@ def _last(life: Life) -> int:
     return max((time for time in times(life) if time != AFTER_TRACE), default=0)
 
 
-def _axis(life: Life) -> alt.X:
-    import altair as alt
-
+def _axis(life: Life) -> Channel:
     ends = [hours(time, life) for time in times(life)]
     # Fixed, so that the panels above one another have the same axis; a single instant leaves it to the library.
     margin = (max(ends) - min(ends)) * 0.015
-    domain = [min(ends) - margin, max(ends) + margin]
-    scale = alt.Scale(domain=domain, nice=False, zero=False, padding=0) if margin else alt.Undefined
-    return alt.X("hour:Q", title="hour of the trace", scale=scale)
+    scale = {"domain": [min(ends) - margin, max(ends) + margin], "nice": False, "zero": False, "padding": 0}
+    return axis("hour", "hour of the trace", scale=scale if margin else None)
 
 
-def _events(life: Life) -> alt.Chart | None:
-    import altair as alt
-
-    rows = [{**row, "hour": hours(row["time"], life)} for row in life.events.to_pylist()]
-    if not rows:
-        return None
+def _events(life: Life) -> Iterator[Chart]:
+    rows = [_text_ids({**row, "hour": hours(row["time"], life)}) for row in life.events.to_pylist()]
     present = list(dict.fromkeys(row["type"] for row in rows))
-    return (
-        # As Arrow: Altair takes it forty times faster than dictionaries.
-        alt.Chart(pa.Table.from_pylist([_text_ids(row) for row in rows]), title="Events", height=22 * len(present))
-        .mark_point(filled=True, size=90, opacity=0.9)
-        .encode(
-            x=_axis(life),
-            y=alt.Y("type:N", sort=present, title=None),
-            color=alt.Color("type:N", sort=present, legend=None),
-            tooltip=[alt.Tooltip("type:N"), alt.Tooltip("hour:Q"), *(f"{name}:N" for name in EVENT_COLUMNS[2:])],
-        )
-    )
+    if rows:
+        kinds = axis("type", order=present, legend=None)
+        plot = Plot(rows, x=_axis(life), y=axis("type", order=present), color=kinds)
+        yield plot.add(point(90, opacity=0.9), tips=EVENT_COLUMNS[2:]).draw("Events", height=22 * len(present))
 
 
-def _usage(life: Life, resource: str) -> alt.LayerChart | alt.Chart | None:
+def _usage(life: Life, resource: str) -> Iterator[Chart]:
     """Draw windows as steps, and the request where one is known."""
-    import altair as alt
-
-    rows = [row for name, label in _SERIES[resource].items() for row in _steps(life, name, label)]
-    if not rows:
-        return None
-    series = [label for label in _SERIES[resource].values() if any(row["series"] == label for row in rows)]
-    lines = (
-        alt.Chart(pa.Table.from_pylist(rows), title="CPU" if resource == "cpu" else "Memory", height=180)
-        .mark_line(interpolate="step-after")
-        .encode(
-            x=_axis(life),
-            y=alt.Y("value:Q", title="of the largest machine"),
-            color=alt.Color("series:N", sort=series, title=None),
-            tooltip=["series:N", "hour:Q", "end:Q", "value:Q", "machine:N"],
-        )
-    )
-    request = life.task[f"{resource}_request"]
-    if request is None:
-        return lines
-    level = alt.Chart(pa.table({"request": [request]}))
-    return lines + level.mark_rule(color="black", strokeDash=[5, 3]).encode(
-        y="request:Q", tooltip=[alt.Tooltip("request:Q", title="request")]
-    )
+    labels = _SERIES[resource]
+    rows = [row for name, label in labels.items() for row in _steps(life, name, label)]
+    if rows:
+        request = life.task[f"{resource}_request"]
+        lines = axis("series", None, order=list(dict.fromkeys(row["series"] for row in rows)))
+        plot = Plot(rows, x=_axis(life), y=axis("value", "of the largest machine"), color=lines)
+        plot.add(step(), tips=("end", "machine"))
+        if request is not None:
+            plot.add(rule(dashed=True, color="black"), y=request)
+        yield plot.draw("CPU" if resource == "cpu" else "Memory", height=180)
 
 
 def _steps(life: Life, column: str, label: str) -> list[dict[str, Any]]:

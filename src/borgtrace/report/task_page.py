@@ -9,8 +9,8 @@ from borgtrace.report.charts import figure
 from borgtrace.report.holdings import trace_name
 from borgtrace.report.page import render
 from borgtrace.report.task_life import Life, chart, read_life, times
-from borgtrace.report.values import Heading, cell, instant, shown_table
-from borgtrace.schema import TABLES, Column, Table
+from borgtrace.report.values import cell, instant, shown_table
+from borgtrace.schema import TABLES, Column
 from borgtrace.storage import write_file
 from borgtrace.store.manifest import Manifest
 
@@ -63,62 +63,34 @@ def write(store: Store, collection_id: int, instance_index: int, path: str | Pat
         Where the store has no such task.
     """
     life = read_life(store, collection_id, instance_index)
-    path = Path(path)
-    write_file(path, task_html(store.manifest, store.path.name, life))
-    return path
-
-
-def task_html(manifest: Manifest, store_name: str, life: Life) -> str:
-    """Return the page of one task.
-
-    Parameters
-    ----------
-    manifest
-        Of the store.
-    store_name
-        Name of the store, as commands on the page call it.
-    life
-        What is known of the task.
-    """
-    name = f"Task {life.collection_id}:{life.instance_index}"
+    name = f"Task {collection_id}:{instance_index}"
     drawn = chart(life)
-    events, usage = (
-        _selected("instance_events", life.events.column_names),
-        _selected("instance_usage", life.usage.column_names),
-    )
-    return render(
+    html = render(
         "task.html.j2",
         title=name,
-        trace=trace_name(manifest),
-        store=store_name,
-        manifest=manifest,
+        trace=trace_name(store.manifest),
+        store=store.path.name,
+        manifest=store.manifest,
         life=life,
         figure=figure(drawn, f"The life of {name.lower()}.") if drawn is not None else None,
         facts=_facts(life),
         tables=(
-            ("Events", shown_table(life.events, events, SHOWN_WINDOWS), "events"),
-            ("Usage", shown_table(life.usage, usage, SHOWN_WINDOWS), "usage"),
+            ("Events", shown_table(life.events, TABLES["instance_events"], SHOWN_WINDOWS), "events"),
+            ("Usage", shown_table(life.usage, TABLES["instance_usage"], SHOWN_WINDOWS), "usage"),
         ),
-        span=_span(manifest, life),
+        span=_span(store.manifest, life),
     )
+    path = Path(path)
+    write_file(path, html)
+    return path
 
 
-def _selected(table: str, names: list[str]) -> Table:
-    columns = tuple(TABLES[table].column(name) for name in names)
-    return Table(table, TABLES[table].grain, (), columns)
-
-
-def _facts(life: Life) -> list[tuple[Heading, str]]:
+def _facts(life: Life) -> list[tuple[Column, str]]:
     """Return what the index says of the task, known values only."""
     # In the order of the table, whatever that of the list.
     columns = [column for column in TABLES["tasks"].columns if column.name in _FACTS]
     known = [column for column in columns if life.task[column.name] is not None]
-    return [(_heading(column), cell(life.task[column.name], column)) for column in known]
-
-
-def _heading(column: Column) -> Heading:
-    unit = column.unit if column.unit in ("s", "us") else ""
-    return Heading(column.name, unit, column.doc, is_number=False)
+    return [(column, cell(life.task[column.name], column)) for column in known]
 
 
 def _span(manifest: Manifest, life: Life) -> str:

@@ -10,12 +10,15 @@ _INK, _MUTED, _PAPER = "var(--ink)", "var(--muted)", "var(--paper)"
 _NAMED = {"black": _INK, "white": _PAPER} | dict.fromkeys(
     ("grey", "gray", "darkgrey", "darkgray", "lightgrey", "lightgray", "silver"), _MUTED
 )
-_SHADE = re.compile(r"#(?:([0-9a-f])\1{2}|([0-9a-f]{2})\2{2})")
+_SHADE = re.compile(r"#([0-9a-f]{1,2})\1\1")
 """A shade of grey in hex: all its digits, or all its pairs of digits, are the same."""
 # Darker greys are meant as ink, lighter ones as something in the background.
 _DARKEST_GREY, _WHITE = 0x45, 0xFF
 
 _COLOUR_KEYS = frozenset({"color", "fill", "stroke", "value", "range", "condition"})
+
+_LABELLED = {"labelColor": _INK, "titleColor": _INK, "labelFontSize": 12, "titleFontWeight": "normal"}
+"""What axes, legends and headers have in common."""
 
 CONFIG: dict[str, Any] = {
     "background": "transparent",
@@ -28,29 +31,23 @@ CONFIG: dict[str, Any] = {
     "view": {"stroke": "transparent"},
     "range": {"category": [f"var(--c{i})" for i in range(1, 9)]},
     "axis": {
-        "labelColor": _INK,
-        "titleColor": _INK,
+        **_LABELLED,
         "domainColor": _MUTED,
         "tickColor": _MUTED,
         "gridColor": "var(--grid)",
-        "labelFontSize": 12,
         "titleFontSize": 12,
-        "titleFontWeight": "normal",
         "labelOverlap": "greedy",
         "labelSeparation": 6,
     },
     "legend": {
-        "labelColor": _INK,
-        "titleColor": _INK,
-        "labelFontSize": 12,
-        "titleFontWeight": "normal",
+        **_LABELLED,
         "labelLimit": 240,
         "symbolStrokeWidth": 3,
         "symbolBaseFillColor": _MUTED,
         "symbolBaseStrokeColor": _MUTED,
     },
     "title": {"color": _INK, "subtitleColor": _MUTED, "fontSize": 14, "anchor": "start"},
-    "header": {"labelColor": _INK, "titleColor": _INK, "titleFontWeight": "normal", "labelFontSize": 12},
+    "header": _LABELLED,
 }
 
 
@@ -64,8 +61,7 @@ def themed(spec: dict[str, Any]) -> dict[str, Any]:
     """
     # The page has a background of its own, in light, dark and print.
     own = {key: value for key, value in spec.get("config", {}).items() if key != "background"}
-    coloured = {key: value if key in _DATA else _recoloured(value, key) for key, value in spec.items()}
-    return {**coloured, "config": _merged(CONFIG, _recoloured(own, ""))}
+    return {**_recoloured(spec, ""), "config": _merged(CONFIG, _recoloured(own, ""))}
 
 
 _DATA = frozenset({"data", "datasets"})
@@ -87,7 +83,7 @@ def _on_any_background(colour: str) -> str:
     if not shade:
         return _NAMED.get(colour.lower(), colour)
     # A digit of the short form stands for two.
-    level = int(shade[2] or shade[1] * 2, 16)
+    level = int((shade[1] * 2)[:2], 16)
     return _INK if level < _DARKEST_GREY else _PAPER if level == _WHITE else _MUTED
 
 

@@ -7,36 +7,21 @@ from typing import Any
 
 import pyarrow as pa
 
-from borgtrace.report.words import words
 from borgtrace.schema import Column, Table
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 from borgtrace.store.manifest import Manifest
 
 NOTHING = "–"
 _UNITS = {"us": "µs", "fraction": "", "1": "", "id": "", "enum": "", "count": "", "rank": "", "class": "", "row": ""}
+_SAID = {"cpu": "CPU", "cpi": "CPI", "mai": "MAI", "id": "ID", "io": "I/O", "us": "µs", "gpa": "GPA", "sql": "SQL"}
 SHOWN_ROWS = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Heading:
-    """Heading of a column: name, unit, what it says, and whether its cells are numbers."""
-
-    name: str
-    unit: str
-    doc: str
-    is_number: bool
-
-    @property
-    def words(self) -> str:
-        """The name in words."""
-        return words(self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class ShownTable:
     """The first rows of a table as text."""
 
-    headings: tuple[Heading, ...]
+    columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
     n_rows: int
 
@@ -47,20 +32,20 @@ class ShownTable:
 
 
 def shown_table(table: pa.Table, declared: Table, limit: int = SHOWN_ROWS) -> ShownTable:
-    """Write the first `limit` rows of a result.
+    """Write the first `limit` rows of a table.
 
     Parameters
     ----------
     table
-        The result.
+        A result, or some columns of a table of the store.
     declared
         Its columns, with units and docs.
     limit
         Rows to write.
     """
-    columns = declared.columns
-    rows = (tuple(cell(row[column.name], column) for column in columns) for row in table.slice(0, limit).to_pylist())
-    return ShownTable(tuple(map(_heading, columns)), tuple(rows), table.num_rows)
+    columns = tuple(map(declared.column, table.column_names))
+    rows = (tuple(map(cell, row.values(), columns)) for row in table.slice(0, limit).to_pylist())
+    return ShownTable(columns, tuple(rows), table.num_rows)
 
 
 def cell(value: Any, column: Column) -> str:
@@ -104,9 +89,26 @@ def integer(value: int) -> str:
     return f"{value:,}".replace(",", "\u202f") if abs(value) >= 10_000 else str(value)
 
 
-def _heading(column: Column) -> Heading:
-    is_number = column.type.startswith(("int", "uint", "float")) and column.unit != "id"
-    return Heading(column.name, _UNITS.get(column.unit, column.unit), column.doc, is_number)
+def words(name: str) -> str:
+    """Write the name of a column in words; `n_` (number of) goes without saying.
+
+    Examples
+    --------
+    >>> words("n_jobs"), words("cpu_request"), words("collection_id"), words("wait_p90"), words("n")
+    ('jobs', 'CPU request', 'collection ID', 'wait p90', 'n')
+    """
+    parts = name.removeprefix("n_").split("_")
+    return " ".join(_SAID.get(part, part) for part in parts)
+
+
+def unit(column: Column) -> str:
+    """Return the unit that a heading names; counts, ids and fractions speak for themselves."""
+    return _UNITS.get(column.unit, column.unit)
+
+
+def is_number(column: Column) -> bool:
+    """Return whether the cells of a column are aligned as numbers."""
+    return column.type.startswith(("int", "uint", "float")) and column.unit != "id"
 
 
 def instant(time: int, manifest: Manifest, form: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,13 +14,13 @@ _GROUPING = ("color", "fill", "stroke", "strokeDash", "detail", "facet", "row", 
 class View:
     """A unit view: its own specification and what it inherits from the views around it.
 
-    ``data`` is the key of its dataset (see :func:`datasets`); ``is_derived`` says that rows are
-    transformed, aggregated or binned before they are drawn; ``is_first`` is false for all layers of a
+    ``rows`` is the list that the specification holds, one object for all views that draw it; ``is_derived`` says
+    that rows are transformed, aggregated or binned before they are drawn; ``is_first`` is false for all layers of a
     layered view but the first.
     """
 
     spec: dict[str, Any]
-    data: str | None
+    rows: list[dict[str, Any]]
     encoding: dict[str, Any]
     is_derived: bool
     facets: tuple[str, ...] = ()
@@ -51,50 +51,27 @@ def unit_views(spec: dict[str, Any]) -> Iterator[View]:
     >>> [(view.mark, view.fields("x")) for view in unit_views(layered)]
     [('line', ['t']), ('point', ['t'])]
     """
-    yield from _walk(spec, View({}, None, {}, False))
+    yield from _walk(spec, View({}, [], {}, False), spec.get("datasets", {}))
 
 
-def datasets(spec: dict[str, Any]) -> Iterator[tuple[str, list[dict[str, Any]], dict[str, Any]]]:
-    """Yield (key, rows, holder) of each inlined dataset; ``holder[key or "values"]`` may be replaced."""
-    for name, rows in spec.get("datasets", {}).items():
-        yield name, rows, spec["datasets"]
-    for data in _inline(spec):
-        # Without a name the object itself is the name; no dataset has one that begins like this.
-        yield f"#{id(data)}", data["values"], data
-
-
-def _walk(spec: dict[str, Any], around: View) -> Iterator[View]:
+def _walk(spec: dict[str, Any], around: View, datasets: Mapping[str, list[dict[str, Any]]]) -> Iterator[View]:
+    data = spec.get("data", {})
+    # Data, encodings and facets are inherited, as Vega-Lite has it.
+    rows = data.get("values", datasets.get(data.get("name"), around.rows))
     encoding = {**around.encoding, **spec.get("encoding", {})}
     derived = around.is_derived or bool(spec.get("transform")) or _computes(encoding)
-    facets = around.facets + _facet_fields(spec)
-    # Data, encodings and facets are inherited, as Vega-Lite has it.
-    inside = View(spec, _data_key(spec) or around.data, encoding, derived, facets, around.is_first)
+    inside = View(spec, rows, encoding, derived, around.facets + _facet_fields(spec), around.is_first)
     if "mark" in spec:
         yield inside
     for number, child in enumerate(_children(spec)):
         # Parts of a concatenation are views of their own; only layers share one.
         is_first = inside.is_first and (number == 0 or "layer" not in spec)
-        yield from _walk(child, replace(inside, is_first=is_first))
+        yield from _walk(child, replace(inside, is_first=is_first), datasets)
 
 
 def _children(spec: dict[str, Any]) -> list[dict[str, Any]]:
     children = [child for key in _CHILDREN for child in spec.get(key, ())]
     return [*children, spec["spec"]] if isinstance(spec.get("spec"), dict) else children
-
-
-def _inline(spec: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    data = spec.get("data")
-    if isinstance(data, dict) and isinstance(data.get("values"), list):
-        yield data
-    for child in _children(spec):
-        yield from _inline(child)
-
-
-def _data_key(spec: dict[str, Any]) -> str | None:
-    data = spec.get("data")
-    if not isinstance(data, dict):
-        return None
-    return str(data["name"]) if "name" in data else f"#{id(data)}"
 
 
 def _facet_fields(spec: dict[str, Any]) -> tuple[str, ...]:
