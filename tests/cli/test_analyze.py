@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -82,6 +83,15 @@ def test_json_is_one_object_a_question(store: Path, capsys: pytest.CaptureFixtur
     assert (second["rows"], second["not_applicable"]) == ([], "no machine was removed and came back")
 
 
+def test_json_has_null_for_what_is_not_finite(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from borgtrace.cli._printing import print_json
+
+    print_json({"rows": [{"mean": float("nan"), "n": 1}, {"mean": -math.inf, "n": None}], "bounds": (0.5, math.inf)})
+    assert capsys.readouterr().out == (
+        '{"rows": [{"mean": null, "n": 1}, {"mean": null, "n": null}], "bounds": [0.5, null]}\n'
+    )
+
+
 def test_parameters_and_a_predicate(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(store, "queue_length", "--set", "step=3600000000", "--where", "priority >= 9", "--json") == 0
     found = json.loads(capsys.readouterr().out)
@@ -124,6 +134,8 @@ def test_the_list_says_what_is_asked(store: Path, capsys: pytest.CaptureFixture[
     assert run(store, "--list") == 0
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("queue_length ") and line.endswith("surge?") for line in lines)
+    assert run(store, "queue_length", "--list", "--set", "none=1") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from borgtrace.fetch import bucket
 
 CELL_A = bucket("2019", "a")
 PATHS = [CELL_A.path("instance_usage", part) for part in range(4)]
-RUN = "import typer; from borgtrace.cli.fetch import fetch; typer.run(fetch)"
 
 
 @pytest.fixture
@@ -84,7 +83,7 @@ def test_a_stopped_command_goes_on_where_it_was(serve, archives, run, tmp_path, 
     files = archives(PATHS, size=400_000)
     server = serve(files, pause=0.3)
     server.choose = lambda method, path: "slow" if method == "GET" else None
-    command = [sys.executable, "-c", RUN, *map(str, words(server, tmp_path))]
+    command = [sys.executable, "-m", "borgtrace", "fetch", *map(str, words(server, tmp_path))]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "COLUMNS": "120"})
     while not any(path.stat().st_size for path in tmp_path.rglob("*.incomplete")):
         assert process.poll() is None, process.stderr.read()
@@ -94,7 +93,7 @@ def test_a_stopped_command_goes_on_where_it_was(serve, archives, run, tmp_path, 
     said = process.communicate(timeout=20)[1]
     if kill == signal.SIGINT:
         assert process.returncode == 130
-        assert "Stopped. What has arrived is kept; run the same command again to resume." in said
+        assert "borgtrace: interrupted; run the same command again to continue" in said
         assert time.monotonic() - started < 3
     kept = {path.name.removesuffix(".incomplete"): path.stat().st_size for path in tmp_path.rglob("*.incomplete")}
     assert sum(kept.values()) > 0

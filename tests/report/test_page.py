@@ -16,11 +16,10 @@ from borgtrace.recipe import Claim, EngineTables
 from borgtrace.recipe.criteria import equals
 from borgtrace.report.citations import papers_cited
 from borgtrace.report.holdings import counters, holdings, trace_name
-from borgtrace.report.observations import observed
 from borgtrace.report.page import report_html
-from borgtrace.report.sections import grouped, refused, section
+from borgtrace.report.sections import grouped, observed, refused, section
 from borgtrace.report.values import shown_table
-from borgtrace.schema import Column, Table
+from borgtrace.schema import TABLES, Column, Table
 
 from . import recipes
 from .conftest import manifest
@@ -102,10 +101,12 @@ def test_empty_store_makes_a_page() -> None:
 
 
 def test_holdings_of_the_manifest() -> None:
-    events, tasks = holdings(manifest())
-    assert (events.rows, events.sources) == (450_140, "1 of 500 files")
-    assert events.span == "before the trace to 1 May 2011 20:00 EDT"  # 4,200 s: an hour after its start
-    assert (tasks.sources, tasks.span) == ("derived at ingest", "")
+    assert holdings(manifest()) == [
+        # 4,200 s: an hour after the start of the trace.
+        (TABLES["instance_events"], "1 of 500 files", "before the trace to 1 May 2011 20:00 EDT"),
+        (TABLES["tasks"], "derived at ingest", ""),
+    ]
+    assert '<td class="n" data-label="Rows">450\u202f140</td>' in report_html(manifest(), "store", [])
 
 
 def test_counters_come_worst_first() -> None:
@@ -154,14 +155,14 @@ def test_observations_stand_together_in_their_order() -> None:
     )
     recipe = replace(recipes.RECIPES[0], claims=claims)
     found = observed([section(recipe.run(EngineTables({})))])
-    assert [(item.label, item.finding.id) for item in found] == [
+    assert [(label, finding.id) for label, _, finding in found] == [
         ("Observation 9", "ninth"),
         ("Observation 10", "tenth"),
         ("Measure 1", "measure"),
     ]
     html = report_html(manifest(), "store", [section(recipe.run(EngineTables({})))])
     assert 'href="#observations"' in html
-    assert f'<small>Observation 9</small><br><a href="#{found[0].anchor}">ninth</a>' in html
+    assert f'<small>Observation 9</small><br><a href="#{found[0][1].anchor}">ninth</a>' in html
 
 
 def test_questions_stand_under_their_topic(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,10 +172,9 @@ def test_questions_stand_under_their_topic(monkeypatch: pytest.MonkeyPatch) -> N
         replace(recipe, order=order) for recipe, order in zip(recipes.RECIPES[:3], (49, 50, 0), strict=True)
     )
     sections = [section(recipe.run(EngineTables({}))) for recipe in (first, second, third)]
-    assert [(group.title, group.anchor, len(group.sections)) for group in grouped(sections)] == [
-        ("Machines", "group-machines", 2),
-        ("Jobs and users", "group-jobs-and-users", 1),
-    ]
+    assert grouped(sections) == {"Machines": [sections[0], sections[2]], "Jobs and users": [sections[1]]}
+    html = report_html(manifest(), "store", sections)
+    assert '<h2 class="group" id="group-jobs-and-users">Jobs and users</h2>' in html
 
 
 def test_headings_of_a_table_are_words_and_its_method_names_the_columns(html: str) -> None:

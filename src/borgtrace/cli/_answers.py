@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from io import StringIO
@@ -15,10 +15,10 @@ from typing import Any
 import pyarrow.csv
 import pyarrow.parquet
 
-from borgtrace.cli._console import console, steps
+from borgtrace.cli._console import steps, talk
 from borgtrace.cli._printing import print_json
 from borgtrace.errors import UsageError
-from borgtrace.recipe import Finding, Question, Result, with_subjects
+from borgtrace.recipe import Question, Result, with_subjects
 from borgtrace.schema.ranges import list_numbers
 from borgtrace.schema.time import parse_time
 from borgtrace.storage import replacing, write_file
@@ -135,20 +135,18 @@ def answer(
             write(result, out, png=png)
         if as_json:
             print_json(_facts(result))
-    claims = [(result.recipe.name, finding) for result in results for finding in result.findings]
     if out is not None:
-        write_file(out / "claims.csv", claims_csv(claims))
+        write_file(out / "claims.csv", claims_csv(results))
     # Several tables one after the other would be no CSV, so then the claims are the data.
     if not as_json and out is None and len(results) == 1:
         _print_one(results[0])
     elif not as_json:
-        print(claims_csv(claims), end="")
+        print(claims_csv(results), end="")
     return results
 
 
 def _run(chosen: Sequence[Question], tables: Any, parameters: Mapping[str, Any]) -> Iterator[Result]:
-    talk = console()
-    with steps(talk) as report:
+    with steps() as report:
         for number, (recipe, subject) in enumerate(with_subjects(chosen, tables)):
             report(recipe.name, number, len(chosen))
             result = recipe.run(subject, **_own(recipe, parameters))
@@ -199,13 +197,13 @@ def _described(result: Result) -> Any:
     return result.table.replace_schema_metadata({"borgtrace": json.dumps(facts, sort_keys=True)})
 
 
-def claims_csv(claims: Sequence[tuple[str, Finding]]) -> str:
+def claims_csv(results: Iterable[Result]) -> str:
     """Return claims as CSV: recipe, id, statement, published, measured, verdict, reason, source."""
     text = StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(_CLAIM_COLUMNS)
-    for name, finding in claims:
-        writer.writerow([name, *(getattr(finding, column) for column in _CLAIM_COLUMNS[1:])])
+    writer = csv.DictWriter(text, _CLAIM_COLUMNS, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for result in results:
+        writer.writerows({"recipe": result.recipe.name, **asdict(finding)} for finding in result.findings)
     return text.getvalue()
 
 

@@ -8,6 +8,10 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
+# Not wrapped and not marked up: messages hold paths and commands that people copy, and names hold square brackets.
+talk = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+"""The console for messages."""
+
 Report = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
 
@@ -23,20 +27,12 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def console() -> Console:
-    """Return the console for messages; square brackets in names and paths are printed as they are."""
-    # Not wrapped and not marked up: messages hold paths and commands that people copy.
-    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-
-
 @contextmanager
-def progress(talk: Console, *columns: ProgressColumn) -> Iterator[Progress]:
-    """Show progress bars while the block runs, where somebody watches.
+def progress(*columns: ProgressColumn) -> Iterator[Progress]:
+    """Show progress bars while the block runs, where somebody watches: not in a file or a pipe.
 
     Parameters
     ----------
-    talk
-        Where the bars are drawn; nothing is drawn into a file or a pipe.
     columns
         What stands between the bar and the time left.
     """
@@ -47,9 +43,9 @@ def progress(talk: Console, *columns: ProgressColumn) -> Iterator[Progress]:
 
 
 @contextmanager
-def steps(talk: Console) -> Iterator[Report]:
+def steps() -> Iterator[Report]:
     """Show one bar that follows the current step; yields the function to call."""
-    with progress(talk, MofNCompleteColumn()) as bars:
+    with progress(MofNCompleteColumn()) as bars:
         # Without a total at first, since a step says how long it is when it begins.
         bar = bars.add_task("", total=None)
         yield lambda name, done, total: bars.update(bar, description=name, completed=done, total=total)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
-from borgtrace.cli._console import counted
+from borgtrace.cli._console import counted, talk
 from borgtrace.cli._printing import print_json
 from borgtrace.errors import UsageError
 from borgtrace.schema.ranges import parse_words
@@ -25,7 +23,7 @@ def fractions(text: str) -> tuple[float, ...]:
         raise UsageError("--split", "not a fraction", expected="numbers such as 0.7,0.1,0.2", got=text) from None
 
 
-def print_built(built: BuildResult, talk: Console, *, as_json: bool) -> None:
+def print_built(built: BuildResult, *, as_json: bool) -> None:
     """Print what was built, how it was scaled, and what its sets have in common."""
     if as_json:
         print_json(asdict(built))
@@ -43,7 +41,7 @@ def print_built(built: BuildResult, talk: Console, *, as_json: bool) -> None:
     print(built.path)
 
 
-def print_exported(exported: ExportResult, talk: Console, *, as_json: bool) -> None:
+def print_exported(exported: ExportResult, *, as_json: bool) -> None:
     """Print what was exported."""
     if as_json:
         print_json(asdict(exported))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -15,7 +13,7 @@ from rich.filesize import decimal
 from rich.progress import DownloadColumn, TransferSpeedColumn
 from rich.table import Table
 
-from borgtrace.cli._console import counted, progress
+from borgtrace.cli._console import counted, progress, talk
 from borgtrace.cli._printing import print_json
 from borgtrace.errors import SourceError
 from borgtrace.fetch import Ledger, Listener, Outcome, Plan, RemoteFile, Session, fetch_files
@@ -51,7 +49,7 @@ def _size(files: list[RemoteFile]) -> str:
 
 
 def _facts(plan: Plan) -> dict[str, Any]:
-    todo = {file.path for file in plan.todo}
+    here = {file.path for file in plan.here}
     return {
         "trace": plan.bucket.name,
         "folder": str(plan.folder),
@@ -60,7 +58,7 @@ def _facts(plan: Plan) -> dict[str, Any]:
         "bytes_free": plan.free,
         "missing": list(plan.missing),
         "files": [
-            {"path": file.path, "table": file.table, "bytes": file.version.size, "is_here": file.path not in todo}
+            {"path": file.path, "table": file.table, "bytes": file.version.size, "is_here": file.path in here}
             for file in plan.files
         ],
     }
@@ -72,7 +70,6 @@ class Download:
 
     session: Session
     plan: Plan
-    talk: Console
     jobs: int
     store: Path | None
     delete_raw: bool
@@ -84,12 +81,15 @@ class Download:
         # With it files go as they come, so the sum of all need not fit.
         if not self.delete_raw:
             plan.check_space()
-        self.talk.print(
+        talk.print(
             f"Fetching {len(plan.todo):,} of {counted(len(plan.files), 'file')}, {decimal(plan.remaining)}; "
             f"{decimal(plan.free)} of disk free"
         )
         outcomes: list[Outcome] = []
-        with Ledger.open(plan.folder) as ledger, self._bar():
+        with Ledger.open(plan.folder) as ledger, progress(DownloadColumn(), TransferSpeedColumn()) as bars:
+            bar = bars.add_task("fetch", total=plan.remaining)
+            # What has to come again moves the bar back.
+            self.session.listener = Listener(lambda path, n_bytes: bars.advance(bar, n_bytes), _say_retrying)
             # Files fetched before: by a run without a store, or by one that was stopped before it staged them.
             self._stage(self._already_here(), ledger)
             arriving = fetch_files(self.session, plan, jobs=self.jobs, ledger=ledger)
@@ -103,8 +103,7 @@ class Download:
         return outcomes
 
     def _already_here(self) -> list[Outcome]:
-        todo = {file.path for file in self.plan.todo}
-        here = (Outcome(file, self.plan.folder / file.path) for file in self.plan.files if file.path not in todo)
+        here = (Outcome(file, self.plan.folder / file.path) for file in self.plan.here)
         return [outcome for outcome in here if outcome.path.exists()]
 
     def _stage(self, batch: list[Outcome], ledger: Ledger) -> list[Outcome]:
@@ -112,11 +111,7 @@ class Download:
         arrived = [outcome for outcome in batch if not outcome.error]
         if self.store is None or not arrived:
             return batch
-        # Only with a store: a plain fetch needs neither DuckDB nor Arrow.
-        from borgtrace.ingest import IngestOptions, ingest
-
-        options = IngestOptions(stage_only=True, cell=self.plan.bucket.cell)
-        faults = ingest([outcome.path for outcome in arrived], self.store, options).faults
+        faults = self._ingest(self.store, [outcome.path for outcome in arrived], stage_only=True)
         judged = [replace(outcome, error=outcome.error or _fault_of(outcome, faults)) for outcome in batch]
         # A file with a fault is kept: its error names it.
         for outcome in judged if self.delete_raw else []:
@@ -140,7 +135,7 @@ class Download:
             errors = {outcome.file.path: str(outcome.error) for outcome in failed}
             print_json({**_facts(plan), "failed": errors, "seconds": round(seconds, 3)}, indent=2)
         for outcome in failed[:_SHOWN]:
-            self.talk.print(f"✗ {outcome.error}", style="red")
+            talk.print(f"✗ {outcome.error}", style="red")
         lost = [*plan.missing, *(outcome.file.path for outcome in failed)]
         if lost:
             raise SourceError(
@@ -149,34 +144,26 @@ class Download:
                 got=", ".join(lost[:_SHOWN]) + (" …" if len(lost) > _SHOWN else ""),
                 way_out="run the same command again: what has arrived is kept",
             )
-        # Once at the end: sorting after every batch would rewrite the store each time.
-        self._sort()
-        if not as_json:
-            print(self.store or plan.folder)
         files = counted(len(plan.files), "file")
         if self.store is None:
-            self.talk.print(f"{files} complete and verified. Next: borgtrace ingest {plan.folder} --store STORE")
+            talk.print(f"{files} complete and verified. Next: borgtrace ingest {plan.folder} --store STORE")
         else:
-            self.talk.print(f"{files} in the store. Next: borgtrace info {self.store}")
+            # Once at the end: sorting after every batch would rewrite the store each time.
+            with talk.status(f"Sorting {self.store} by task …"):
+                self._ingest(self.store, [], stage_only=False)
+            talk.print(f"{files} in the store. Next: borgtrace info {self.store}")
+        if not as_json:
+            print(self.store or plan.folder)
 
-    def _sort(self) -> None:
-        if self.store is not None:
-            from borgtrace.ingest import IngestOptions, ingest
+    def _ingest(self, store: Path, paths: list[Path], *, stage_only: bool) -> tuple[SourceError, ...]:
+        # Only with a store: a plain fetch needs neither DuckDB nor Arrow.
+        from borgtrace.ingest import IngestOptions, ingest
 
-            with self.talk.status(f"Sorting {self.store} by task …"):
-                ingest([], self.store, IngestOptions(cell=self.plan.bucket.cell))
+        return ingest(paths, store, IngestOptions(stage_only=stage_only, cell=self.plan.bucket.cell)).faults
 
-    @contextmanager
-    def _bar(self) -> Iterator[None]:
-        # The session tells its listener; the bar does not exist before the plan says how much is to come.
-        with progress(self.talk, DownloadColumn(), TransferSpeedColumn()) as bars:
-            bar = bars.add_task("fetch", total=self.plan.remaining)
-            # What has to come again moves the bar back.
-            self.session.listener = Listener(lambda path, n_bytes: bars.advance(bar, n_bytes), self._retrying)
-            yield
 
-    def _retrying(self, path: str, reason: str, delay: float) -> None:
-        self.talk.print(f"↻ {path}: {reason}; retrying in {delay:.1f} s", style="yellow")
+def _say_retrying(path: str, reason: str, delay: float) -> None:
+    talk.print(f"↻ {path}: {reason}; retrying in {delay:.1f} s", style="yellow")
 
 
 def _fault_of(outcome: Outcome, faults: tuple[SourceError, ...]) -> SourceError | None:

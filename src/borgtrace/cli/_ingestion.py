@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.filesize import decimal
 from rich.progress import Progress, ProgressColumn, Task, TaskID, TextColumn
 from rich.text import Text
 
-from borgtrace.cli._console import counted, progress
+from borgtrace.cli._console import counted, progress, talk
 from borgtrace.cli._printing import print_json
-from borgtrace.ingest.discovery import discover
-from borgtrace.ingest.ingest_plan import IngestPlan, plan
-from borgtrace.ingest.ingestion import available_cores
+from borgtrace.ingest.ingest_plan import IngestPlan
 from borgtrace.schema.reasons import REASONS
 
 if TYPE_CHECKING:
@@ -54,25 +51,23 @@ class Bars:
 
 
 @contextmanager
-def bars(talk: Console) -> Iterator[Bars]:
+def bars() -> Iterator[Bars]:
     """Show progress with rate and time left while the block runs."""
-    with progress(talk, TextColumn("{task.percentage:>3.0f}%"), _Rate()) as shown:
+    with progress(TextColumn("{task.percentage:>3.0f}%"), _Rate()) as shown:
         yield Bars(shown)
 
 
-def announce(talk: Console, sources: Sequence[Path], store: Path, cell: str, jobs: int | None) -> None:
+def announce(planned: IngestPlan) -> None:
     """Say what was found and which disk it needs, before anything is written."""
-    found = discover(sources, cell)
-    planned = plan(found, store, jobs or available_cores())
-    files = counted(len(found.sources), "file")
-    talk.print(f"{_trace(planned)}: {files}, {decimal(found.size)}; {_needs(planned)}")
+    files = counted(sum(table.files for table in planned.tables), "file")
+    size = decimal(sum(table.size for table in planned.tables))
+    talk.print(f"{_trace(planned)}: {files}, {size}; {_needs(planned)}")
     for table in planned.tables:
         talk.print(f"  {table.table}: {counted(table.files, 'file')}, parts {table.parts}", style="dim")
 
 
-def print_plan(sources: Sequence[Path], store: Path, cell: str, jobs: int | None, *, as_json: bool) -> None:
+def print_plan(planned: IngestPlan, *, as_json: bool) -> None:
     """Print what an ingest would do; nothing is written."""
-    planned = plan(discover(sources, cell), store, jobs or available_cores())
     if as_json:
         print_json(asdict(planned), indent=1)
         return
@@ -99,7 +94,7 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def print_outcome(talk: Console, result: IngestResult, store: Path, *, as_json: bool) -> None:
+def print_outcome(result: IngestResult, store: Path, *, as_json: bool) -> None:
     """Print the account: rows in = stored + quarantined, per table, and what was noticed."""
     if as_json:
         print_json(_facts(result, store), indent=1)

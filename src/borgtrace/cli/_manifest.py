@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from borgtrace.report.holdings import trace_name
 from borgtrace.report.values import instant
 from borgtrace.schema import TABLES, Absent, Table
 from borgtrace.schema.dialects import PUBLISHED
-from borgtrace.store.manifest import Manifest, SourceEntry
+from borgtrace.store.manifest import Manifest
 from borgtrace.store.parts import describe_numbers
 
 
@@ -27,8 +26,11 @@ def print_manifest(manifest: Manifest, store: Path) -> None:
     out = Console(highlight=False, soft_wrap=True)
     out.print(f"[bold]{store}[/]: {_origin(manifest)}, {manifest.time_zone}")
     out.print(_tables(manifest))
-    for line in _sources(manifest):
-        out.print(line)
+    for name in sorted({entry.raw_table for entry in manifest.sources}):
+        entries = [entry for entry in manifest.sources if entry.raw_table == name]
+        n_parts = next((entry.parts for entry in entries if entry.parts), None)
+        numbers = describe_numbers([entry.part for entry in entries], n_parts)
+        out.print(f"{name}: {counted(len(entries), 'file')}, parts {numbers}")
     refused = sum(entry.quarantined for entry in manifest.sources)
     rows_in = sum(entry.rows_in for entry in manifest.sources)
     out.print(f"rows in {rows_in:,}, quarantined {refused:,}")
@@ -52,17 +54,6 @@ def _tables(manifest: Manifest) -> Grid:
         times = (instant(time, manifest, "%Y-%m-%d %H:%M:%S %Z") for time in manifest.time_range.get(name, ()))
         grid.add_row(name, f"{rows:,}", *times)
     return grid
-
-
-def _sources(manifest: Manifest) -> list[str]:
-    groups: dict[str, list[SourceEntry]] = defaultdict(list)
-    for entry in manifest.sources:
-        groups[entry.raw_table].append(entry)
-    return [
-        f"{name}: {counted(len(entries), 'file')}, parts "
-        + describe_numbers([e.part for e in entries], next((e.parts for e in entries if e.parts), None))
-        for name, entries in sorted(groups.items())
-    ]
 
 
 def print_schema(*, as_json: bool) -> None:

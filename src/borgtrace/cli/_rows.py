@@ -27,10 +27,9 @@ def print_table(answer: pa.RecordBatchReader, rows: int) -> None:
         grid.add_column(field.name, justify="right" if is_number else "left", overflow="fold")
     for record in head:
         grid.add_row(*(_text(record[i]) for i in range(len(answer.schema))))
-    console = Console(highlight=False, markup=False)
-    if not console.is_terminal:
-        console.width = 10_000  # a pipe has no edge to wrap at
-    console.print(grid)
+    # A pipe has no edge to wrap at.
+    width = None if sys.stdout.isatty() else 10_000
+    Console(highlight=False, markup=False, width=width).print(grid)
     # Counted by reading on; whoever wants fewer says so in the query.
     more = sum(1 for _ in records)
     if more:

@@ -17,15 +17,14 @@ def make(out: Path, **options: Any) -> None:
     """Generate a trace with a progress bar over its hours, and say what is in it."""
     from rich.progress import TextColumn
 
-    from borgtrace.cli._console import console, progress
+    from borgtrace.cli._console import progress, talk
     from borgtrace.synth import generate
     from borgtrace.synth.options import Options, check_output
 
     # Built for its checks only; `generate` builds it again.
     Options(**options)
     check_output(out)  # what is refused is refused before a bar is drawn
-    talk = console()
-    with progress(talk, TextColumn("{task.fields[rate]}")) as bars:
+    with progress(TextColumn("{task.fields[rate]}")) as bars:
         bar = bars.add_task("synth", total=options["hours"], rate="")
 
         def report(hours: float, rows: int) -> None:
@@ -52,6 +51,7 @@ def print_check(out: Path, *, as_json: bool) -> None:
     from borgtrace.errors import UsageError
     from borgtrace.ingest import IngestOptions, ingest
     from borgtrace.recipe import find_recipe
+    from borgtrace.synth.targets import TARGETS, TARGETS_2019
 
     if not (out / "truth.json").is_file():
         expected, way_out = "a folder with truth.json", "make one with `borgtrace synth`"
@@ -61,21 +61,15 @@ def print_check(out: Path, *, as_json: bool) -> None:
         store = Path(folder) / "store"
         ingest([out], store, IngestOptions())
         result = find_recipe("fidelity").run(store)
-        rows = sorted(result.table.to_pylist(), key=_place)
+    # In the order of the list of targets, where related ones are neighbours.
+    places = [(target.measure, target.tier) for target in (*TARGETS, *TARGETS_2019)]
+    rows = sorted(result.table.to_pylist(), key=lambda row: places.index((row["measure"], row["tier"])))
     if result.not_applicable:
         print(f"not applicable: {result.not_applicable}", file=sys.stderr)
     if as_json:
         print_json(rows, indent=1)
     else:
         _print_targets(rows)
-
-
-def _place(row: dict[str, Any]) -> int:
-    """Place of a target in the list of targets, where related ones are neighbours."""
-    from borgtrace.synth.targets import TARGETS, TARGETS_2019
-
-    names = [(target.measure, target.tier) for target in (*TARGETS, *TARGETS_2019)]
-    return names.index((row["measure"], row["tier"]))
 
 
 def _print_targets(rows: list[dict[str, Any]]) -> None:

@@ -39,11 +39,12 @@ def analyze(
 
     # Each once: a name given twice would write the same files twice.
     chosen = [find_recipe(name) for name in dict.fromkeys(names or recipes())]
-    # Before the store is opened: a wrong name costs no time.
-    parameters = _answers.parse_settings(settings or [], chosen)
     if list_names:
         _answers.print_list(chosen)
-    elif show_sql is not None:
+        return
+    # Before the store is opened: a wrong name costs no time.
+    parameters = _answers.parse_settings(settings or [], chosen)
+    if show_sql is not None:
         if show_sql != "bigquery":
             raise UsageError("--show-sql", "unknown dialect", expected="bigquery", got=show_sql)
         _answers.print_sql(store, chosen, parameters)

@@ -42,12 +42,8 @@ class LazyGroup(TyperGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        # Typer suggests names near a wrong one from these; what they stand for comes from get_command.
+        # Typer lists these, and suggests names near a wrong one; what they stand for comes from get_command.
         self.commands = dict.fromkeys(COMMANDS)  # type: ignore[assignment]
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names of the commands."""
-        return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import one command; None for an unknown name."""

@@ -58,7 +58,7 @@ def dataset(
     """
     import borgtrace
     from borgtrace.cli import _datasets
-    from borgtrace.cli._console import console, steps
+    from borgtrace.cli._console import steps
     from borgtrace.datasets import Options, Selection, Split, build
     from borgtrace.errors import UsageError
     from borgtrace.schema.ranges import list_numbers, parse_words
@@ -101,7 +101,6 @@ def dataset(
 
         print("\n".join(lengths.drawn(lengths.lengths(opened, selection))))
     if out is not None:
-        talk = console()
-        with steps(talk) as report:
+        with steps() as report:
             built = build(opened, out, options, threads=threads, progress=report)
-        _datasets.print_built(built, talk, as_json=as_json)
+        _datasets.print_built(built, as_json=as_json)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from typer import Option
 
@@ -12,7 +12,7 @@ from borgtrace.cli._options import Json, NewFolder, Store, Workers
 def export(
     store: Store,
     out: NewFolder,
-    layout: Annotated[str, Option(help="How the files are laid out.", metavar="jobs")] = "jobs",
+    layout: Annotated[Literal["jobs"], Option(help="How the files are laid out.", metavar="jobs")] = "jobs",
     output_format: Annotated[str, Option("--format", help="Format of the files.", metavar="csv|sqlite")] = "csv",
     columns: Annotated[
         str, Option(help="Columns of instance_usage, in order.", metavar="A,B")
@@ -32,18 +32,14 @@ def export(
     """
     import borgtrace
     from borgtrace.cli import _datasets
-    from borgtrace.cli._console import console, steps
-    from borgtrace.errors import UsageError
+    from borgtrace.cli._console import steps
     from borgtrace.export import JobsLayout, export_jobs
     from borgtrace.schema.ranges import parse_words
 
-    if layout != "jobs":
-        raise UsageError("--layout", "unknown layout", expected="jobs", got=layout)
     free: Any = {"format": output_format, "key": key}
     files = JobsLayout(free["format"], parse_words(columns), granularity, free["key"])
-    talk = console()
-    with steps(talk) as report:
+    with steps() as report:
         exported = export_jobs(
             borgtrace.open(store), out, files, has_header=not no_header, workers=jobs, progress=report
         )
-    _datasets.print_exported(exported, talk, as_json=as_json)
+    _datasets.print_exported(exported, as_json=as_json)

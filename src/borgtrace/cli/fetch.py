@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Exit, Option
+from typer import Argument, Option
 
 from borgtrace.cli._options import Cell, Json, Tables
-
-_INTERRUPTED = 130
 
 
 def fetch(
@@ -26,10 +24,7 @@ def fetch(
     base_url: Annotated[
         str | None,
         Option(
-            help="A mirror: the address that holds the files of the trace.",
-            metavar="URL",
-            envvar="BORGTRACE_BASE_URL",
-            show_envvar=True,
+            help="A mirror: the address that holds the files of the trace.", metavar="URL", envvar="BORGTRACE_BASE_URL"
         ),
     ] = None,
     jobs: Annotated[int, Option(help="Parallel downloads.", min=1, max=64, metavar="N")] = 4,
@@ -48,7 +43,7 @@ def fetch(
     """
     from borgtrace import fetch as fetching
     from borgtrace.cli import _download
-    from borgtrace.cli._console import console
+    from borgtrace.cli._console import talk
     from borgtrace.errors import UsageError
     from borgtrace.schema.ranges import parse_words
 
@@ -56,18 +51,13 @@ def fetch(
         raise UsageError("--delete-raw", "nothing would be left", way_out="name a store for the rows: --store STORE")
     wanted = fetching.bucket(generation, cell, raw_format)
     selection = wanted.select_tables(parse_words(tables))
-    talk = console()
     with fetching.Session(jobs, backoff=fetching.Backoff(seed=seed)) as session:
-        try:
-            with talk.status(f"Asking {base_url or wanted.url} for its files …"):
-                plan = fetching.make_plan(
-                    session, wanted, dest, tables=selection, parts=parts, base_url=base_url, store=store, jobs=jobs
-                )
-            if dry_run:
-                return _download.print_plan(plan, as_json=as_json)
-            download = _download.Download(session, plan, talk, jobs=jobs, store=store, delete_raw=delete_raw)
+        with talk.status(f"Asking {base_url or wanted.url} for its files …"):
+            plan = fetching.make_plan(
+                session, wanted, dest, tables=selection, parts=parts, base_url=base_url, store=store, jobs=jobs
+            )
+        if dry_run:
+            _download.print_plan(plan, as_json=as_json)
+        else:
+            download = _download.Download(session, plan, jobs=jobs, store=store, delete_raw=delete_raw)
             download.finish(download.run(), as_json=as_json)
-        # Not left to the common handler: here it can be said that nothing is lost.
-        except KeyboardInterrupt:
-            talk.print("Stopped. What has arrived is kept; run the same command again to resume.")
-            raise Exit(_INTERRUPTED) from None

@@ -31,22 +31,25 @@ def ingest(
     Example: borgtrace ingest clusterdata-2011-2 --store cell-2011
     """
     from borgtrace.cli import _ingestion
-    from borgtrace.cli._console import console
+    from borgtrace.cli._console import talk
     from borgtrace.engine.memory import parse_memory
     from borgtrace.ingest import IngestOptions
     from borgtrace.ingest import ingest as run
+    from borgtrace.ingest.discovery import discover
+    from borgtrace.ingest.ingest_plan import plan
+    from borgtrace.ingest.ingestion import available_cores
 
     # For its refusal only, before sources are looked for.
     parse_memory(memory)
-    talk = console()
+    planned = plan(discover(sources, cell), store, jobs or available_cores())
     if dry_run:
-        _ingestion.print_plan(sources, store, cell, jobs, as_json=as_json)
+        _ingestion.print_plan(planned, as_json=as_json)
         return
     options = IngestOptions(jobs, memory, strict, replace, stage_only, rebuild, cell)
-    _ingestion.announce(talk, sources, store, cell, jobs)
-    with _ingestion.bars(talk) as progress:
+    _ingestion.announce(planned)
+    with _ingestion.bars() as progress:
         result = run(sources, store, options, progress)
-    _ingestion.print_outcome(talk, result, store, as_json=as_json)
+    _ingestion.print_outcome(result, store, as_json=as_json)
     # Faulty files do not stop the others, so the account comes first and the exit code at the end.
     for fault in result.faults:
         talk.print(f"borgtrace: {fault}")

@@ -25,12 +25,11 @@ def report(
     Example: borgtrace report cell-2011 report.html
     """
     import borgtrace
-    from borgtrace.cli._console import console, steps
+    from borgtrace.cli._console import steps, talk
     from borgtrace.report import write
 
-    talk = console()
     opened = borgtrace.open(store, memory=memory)
-    with steps(talk) as progress:
+    with steps() as progress:
         summary = write(opened, out, names or (), engine=engine, memory=memory, progress=progress)
     for name, error in summary.refused.items():
         talk.print(f"{name}: {error}")

@@ -27,7 +27,6 @@ def subset(
 
     Example: borgtrace subset cell-2011 day-2 --time 24h..48h
     """
-    from borgtrace.cli._console import console
     from borgtrace.cli._ingestion import bars
     from borgtrace.ingest.subset import Cut
     from borgtrace.ingest.subset import subset as run
@@ -37,7 +36,7 @@ def subset(
     # Options are read before the store is opened.
     span = parse_span(time, "--time") if time else None
     cut = Cut(list_numbers(jobs, "--jobs"), list_numbers(machines, "--machines"), span, fraction, seed)
-    with bars(console()) as progress:
+    with bars() as progress:
         manifest = run(store, out, cut, memory=memory, progress=progress)
     if as_json:
         print(manifest.to_json(), end="")

@@ -15,12 +15,12 @@ def verify(store: Store, as_json: Json = False) -> None:
     import os
     from dataclasses import asdict
 
-    from borgtrace.cli._console import console
+    from borgtrace.cli._console import talk
     from borgtrace.cli._printing import print_json
     from borgtrace.errors import StoreError
     from borgtrace.store.verify import verify as run
 
-    with console().status("checking") as status:
+    with talk.status("checking") as status:
         checks = run(store, lambda name: status.update(f"checking {name}"), os.cpu_count() or 1)
     if as_json:
         # All checks are printed before the failure, so that one run shows all damage.

@@ -68,9 +68,8 @@ class Ledger:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.close()
-            raise UsageError(
-                str(folder), "another fetch is writing here", way_out="wait for it, or fetch to another folder"
-            ) from None
+            way_out = "wait for it, or fetch to another folder"
+            raise UsageError(str(folder), "another fetch is writing here", way_out=way_out) from None
         content = (folder / LEDGER).read_bytes()
         if content and not content.endswith(b"\n"):  # the last line was cut by a kill
             file.write(b"\n")

@@ -61,6 +61,12 @@ class Plan:
     remaining: int
 
     @property
+    def here(self) -> tuple[RemoteFile, ...]:
+        """Files that are here already, or in the store."""
+        todo = {file.path for file in self.todo}
+        return tuple(file for file in self.files if file.path not in todo)
+
+    @property
     def total(self) -> int:
         """Bytes of all wanted files."""
         return sum(file.version.size or 0 for file in self.files)
@@ -80,13 +86,9 @@ class Plan:
             More bytes are to come than the disk has free.
         """
         if self.remaining > self.free:
-            raise UsageError(
-                str(self.folder.parent),
-                "the disk is too small",
-                expected=f"{self.remaining:,} bytes",
-                got=f"{self.free:,} bytes free",
-                way_out="choose fewer --parts or --tables, or store part by part: --delete-raw --store STORE",
-            )
+            where, expected, got = str(self.folder.parent), f"{self.remaining:,} bytes", f"{self.free:,} bytes free"
+            way_out = "choose fewer --parts or --tables, or store part by part: --delete-raw --store STORE"
+            raise UsageError(where, "the disk is too small", expected=expected, got=got, way_out=way_out)
 
 
 def make_plan(

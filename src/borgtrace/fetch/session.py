@@ -39,20 +39,16 @@ class Session:
         How repetitions wait.
     timeout
         Seconds without a single byte after which a connection counts as dead.
+
+    Attributes
+    ----------
     listener
-        Who hears of repetitions.
+        Hears of progress and repetitions.
     """
 
-    def __init__(
-        self,
-        connections: int = 4,
-        *,
-        backoff: Backoff | None = None,
-        timeout: float = 30.0,
-        listener: Listener | None = None,
-    ) -> None:
+    def __init__(self, connections: int = 4, *, backoff: Backoff | None = None, timeout: float = 30.0) -> None:
         self.backoff = backoff or Backoff()
-        self.listener = listener or Listener()
+        self.listener = Listener()
         self._stop = threading.Event()
         # One server, one pace: when it asks one thread to wait, all of them do.
         self._quiet_until = 0.0
@@ -144,15 +140,16 @@ class Session:
 
     def head(self, url: str) -> Version | None:
         """Return what the server says about a file, None when it says there is none."""
-        with suppress(NotPublished):
-            return self.repeat(url, lambda: self._head(url))
-        return None
+        return self._published(url, self._head)
 
     def sums(self, url: str) -> dict[str, str]:
         """Return the checksums that a file lists, by path; empty when there is no such file."""
+        return self._published(url, self._sums) or {}
+
+    def _published(self, url: str, ask: Callable[[str], T]) -> T | None:
         with suppress(NotPublished):
-            return self.repeat(url, lambda: self._sums(url))
-        return {}
+            return self.repeat(url, lambda: ask(url))
+        return None
 
     @contextmanager
     def get(self, url: str, headers: Mapping[str, str] | None = None) -> Iterator[httpx.Response]:
@@ -160,8 +157,14 @@ class Session:
         self.wait(self._quiet_until - time.monotonic())
         with self._translated(), self._client.stream("GET", url, headers=headers) as response:
             self._judge(response)
-            with self._registered(response):
+            # A blocked read ends only when its socket is shut down; httpx has no other way to interrupt one.
+            raw = response.extensions["network_stream"].get_extra_info("socket")
+            self._open.add(raw)
+            try:
+                self.wait()
                 yield response
+            finally:
+                self._open.discard(raw)
 
     def _head(self, url: str) -> Version:
         self.wait(self._quiet_until - time.monotonic())
@@ -185,34 +188,24 @@ class Session:
 
     def _judge(self, response: httpx.Response) -> None:
         code = response.status_code
+        said = f"{code} {response.reason_phrase}".strip()
         if code in _NOT_PUBLISHED:
-            raise NotPublished(f"{code} {response.reason_phrase}".strip())
+            raise NotPublished(said)
         if code in _TEMPORARY or code >= 500:
-            raise self._busy(response)
+            raise Fault(f"the server answers {said}", retry_after=self._quiet(response))
         if code not in _GOOD:
             # Twice is enough for what repeating hardly ever mends (attempts are eight).
-            raise Fault(f"the server answers {code} {response.reason_phrase}".strip(), cost=4)
+            raise Fault(f"the server answers {said}", cost=4)
         if response.headers.get("content-type", "").startswith("text/html"):
             raise Fault("an HTML page came instead of the file (a proxy, or a login page?)")
 
-    def _busy(self, response: httpx.Response) -> Fault:
+    def _quiet(self, response: httpx.Response) -> float | None:
+        """Return how long the server asks to wait, which holds for all threads."""
         after = _seconds(response.headers.get("retry-after"))
         if after is not None:
             after = min(after, self.backoff.longest_retry_after)
             self._quiet_until = max(self._quiet_until, time.monotonic() + after)
-        reason = f"the server answers {response.status_code} {response.reason_phrase}".strip()
-        return Fault(reason, retry_after=after)
-
-    @contextmanager
-    def _registered(self, response: httpx.Response) -> Iterator[None]:
-        # A blocked read ends only when its socket is shut down; httpx has no other way to interrupt one.
-        raw = response.extensions["network_stream"].get_extra_info("socket")
-        self._open.add(raw)
-        try:
-            self.wait()
-            yield
-        finally:
-            self._open.discard(raw)
+        return after
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

@@ -29,11 +29,11 @@ def flaw(path: Path) -> str | None:
     # Read to its end only where no digest was published; else the digest has said it already.
     with path.open("rb") as file:
         head = file.read(4)
-    if head.startswith(GZIP_MAGIC):
-        return _gzip_flaw(path)
-    if head == PARQUET_MAGIC:
-        return _parquet_flaw(path)
-    return "neither gzip nor Parquet"
+        if head == PARQUET_MAGIC:
+            # Not the first four bytes once more: a file of nothing but the magic is not whole.
+            file.seek(max(4, path.stat().st_size - 4))
+            return None if file.read() == PARQUET_MAGIC else "the Parquet file ends early"
+    return _gzip_flaw(path) if head.startswith(GZIP_MAGIC) else "neither gzip nor Parquet"
 
 
 def _gzip_flaw(path: Path) -> str | None:
@@ -46,13 +46,6 @@ def _gzip_flaw(path: Path) -> str | None:
     except (OSError, isal_zlib.error) as error:  # type: ignore[misc]
         return f"the gzip stream is damaged ({error})"
     return None
-
-
-def _parquet_flaw(path: Path) -> str | None:
-    with path.open("rb") as file:
-        # Not the first four bytes once more: a file of nothing but the magic is not whole.
-        file.seek(max(4, path.stat().st_size - 4))
-        return None if file.read() == PARQUET_MAGIC else "the Parquet file ends early"
 
 
 def describe(head: bytes) -> str:

@@ -158,12 +158,9 @@ def _make_zoomable(spec: dict[str, Any], views: list[View]) -> None:
             view.spec["params"] = [*view.spec.get("params", []), zoom]
 
 
-def _is_continuous(channel: Any) -> bool:
-    return (
-        isinstance(channel, dict)
-        and channel.get("type") in _CONTINUOUS
-        and not (channel.get("bin") or channel.get("aggregate"))
-    )
+def _is_continuous(channel: dict[str, Any] | None) -> bool:
+    given = channel or {}
+    return given.get("type") in _CONTINUOUS and not (given.get("bin") or given.get("aggregate"))
 
 
 def _compact(value: Any) -> Any:

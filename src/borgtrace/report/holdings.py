@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from borgtrace.report.values import instant
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.reasons import REASONS, SEVERITIES, Reason
@@ -11,16 +9,6 @@ from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
 from borgtrace.store.manifest import Manifest
 
 _MINUTES = "%-d %b %Y %H:%M %Z"
-
-
-@dataclass(frozen=True, slots=True)
-class Holding:
-    """A table of the store, the files it comes from, and its first and last time."""
-
-    table: Table
-    rows: int
-    sources: str
-    span: str
 
 
 def trace_name(manifest: Manifest) -> str:
@@ -33,10 +21,10 @@ def trace_name(manifest: Manifest) -> str:
     return manifest.dialect.title + (f", cell {manifest.cell}" if manifest.cell else "")
 
 
-def holdings(manifest: Manifest) -> list[Holding]:
-    """Describe each table that has rows."""
+def holdings(manifest: Manifest) -> list[tuple[Table, str, str]]:
+    """Return each table that has rows, the files it comes from, and its first and last time."""
     return [
-        Holding(table, manifest.tables[name], _sources(manifest, name), _span(manifest, name))
+        (table, _sources(manifest, name), _span(manifest, name))
         for name, table in TABLES.items()
         if manifest.tables.get(name)
     ]

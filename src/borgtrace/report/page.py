@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
+from functools import cache
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
 from borgtrace.report import holdings
-from borgtrace.report.bundle import inline_script, javascript
 from borgtrace.report.citations import papers_cited
-from borgtrace.report.observations import observed
 from borgtrace.report.prose import inline, paragraphs
-from borgtrace.report.sections import VERDICTS, Section, grouped
+from borgtrace.report.sections import VERDICTS, Section, grouped, observed
 from borgtrace.report.values import integer, is_number, unit, words
 from borgtrace.schema import TABLES
 from borgtrace.store.manifest import Manifest
@@ -53,10 +51,10 @@ def report_html(manifest: Manifest, store_name: str, sections: Sequence[Section]
 
 
 def render(template: str, **values: Any) -> str:
-    """Fill a template of this package, with the page's style and scripts at hand."""
+    """Fill a template of this package, with the drawing library at hand."""
     # A missing name fails instead of leaving a gap; all text is escaped unless it is marked as HTML.
     environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_resource),
+        loader=jinja2.PackageLoader("borgtrace.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -66,12 +64,7 @@ def render(template: str, **values: Any) -> str:
         json_script=json_script, inline=inline, paragraphs=paragraphs, integer=integer, words=words, unit=unit
     )
     environment.tests.update(numeric=is_number)
-    return environment.get_template(template).render(
-        style=Markup(_resource("style.css")),
-        script=Markup(inline_script(_resource("page.js"))),
-        library=Markup(javascript()),
-        **values,
-    )
+    return environment.get_template(template).render(library=Markup(javascript()), **values)
 
 
 def json_script(text: str) -> Markup:
@@ -86,5 +79,33 @@ def json_script(text: str) -> Markup:
     return Markup(text.replace("<", "\\u003c"))
 
 
-def _resource(name: str) -> str:
-    return (files("borgtrace.report") / "templates" / name).read_text(encoding="utf-8")
+@cache
+def javascript() -> str:
+    """Return the script that defines ``vegaEmbed``; it is shipped by vl-convert, nothing is fetched.
+
+    The Vega-Lite version is the one that Altair writes.
+
+    Examples
+    --------
+    >>> "vegaEmbed" in javascript()
+    True
+    """
+    import altair
+    import vl_convert
+
+    # vl-convert names versions by two numbers, Altair by three.
+    version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
+    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
+    return inline_script(script)
+
+
+def inline_script(text: str) -> str:
+    r"""Make a script safe inside ``<script>``: the page's parser must not see an end tag or a comment.
+
+    Examples
+    --------
+    >>> inline_script("'</script>'")
+    "'<\\/script>'"
+    """
+    # Inside strings of JavaScript a backslash before these characters changes nothing.
+    return text.replace("</script", "<\\/script").replace("<!--", "<\\!--")

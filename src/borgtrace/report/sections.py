@@ -12,6 +12,8 @@ from borgtrace.recipe import Finding, Question, Result
 from borgtrace.report.charts import Figure, TooManyPointsError, figure
 from borgtrace.report.values import ShownTable, shown_table
 
+# Only what the source line numbers: other claims of the same paper have no place in the list.
+_NUMBERED = re.compile(r"^Zhu et al\.,.*?\b(Observation|Measure) (\d+)")
 VERDICTS = ("holds", "does not hold", "not applicable")
 
 
@@ -57,15 +59,6 @@ class Section:
         return sum(finding.verdict == verdict for finding in self.findings)
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Questions of one topic, under its heading."""
-
-    title: str
-    anchor: str
-    sections: tuple[Section, ...]
-
-
 def section(result: Result) -> Section:
     """Turn a result into a section.
 
@@ -88,13 +81,28 @@ def refused(recipe: Question, error: BorgtraceError) -> Section:
     return Section(recipe, f"Not answered: {error}", error=error)
 
 
-def grouped(sections: Iterable[Section]) -> list[Group]:
+def grouped(sections: Iterable[Section]) -> dict[str, list[Section]]:
     """Gather sections by the topic of their questions, in order of first appearance."""
     found: dict[str, list[Section]] = {}
     for item in sections:
         found.setdefault(item.recipe.topic, []).append(item)
-    return [Group(title, f"group-{_slug(title)}", tuple(items)) for title, items in found.items()]
+    return found
 
 
-def _slug(title: str) -> str:
-    return "-".join(re.findall(r"[a-z0-9]+", title.lower()))
+def observed(sections: Iterable[Section]) -> list[tuple[str, Section, Finding]]:
+    """Return (label, section, finding) of the findings on observations, then of those on measures, by number.
+
+    Examples
+    --------
+    >>> observed([])
+    []
+    """
+    found = [
+        (number, section, finding)
+        for section in sections
+        for finding in section.findings
+        if (number := _NUMBERED.search(finding.source))
+    ]
+    # Observations come before measures.
+    found.sort(key=lambda item: (item[0][1] == "Measure", int(item[0][2])))
+    return [(f"{number[1]} {number[2]}", section, finding) for number, section, finding in found]

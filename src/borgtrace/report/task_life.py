@@ -90,17 +90,14 @@ def hours(time: int, life: Life) -> float:
     """
     if time == BEFORE_TRACE:
         return 0.0
-    return (_last(life) if time == AFTER_TRACE else time) / HOUR
+    last = max((known for known in times(life) if known != AFTER_TRACE), default=0)
+    return (last if time == AFTER_TRACE else time) / HOUR
 
 
 def times(life: Life) -> list[int]:
     """Return all times of the task's events and windows, sentinels among them."""
     columns = (life.events["time"], life.usage["start_time"], life.usage["end_time"])
     return [time for column in columns for time in column.to_pylist()]
-
-
-def _last(life: Life) -> int:
-    return max((time for time in times(life) if time != AFTER_TRACE), default=0)
 
 
 def _axis(life: Life) -> Channel:
@@ -112,7 +109,10 @@ def _axis(life: Life) -> Channel:
 
 
 def _events(life: Life) -> Iterator[Chart]:
-    rows = [_text_ids({**row, "hour": hours(row["time"], life)}) for row in life.events.to_pylist()]
+    rows = [{**row, "hour": hours(row["time"], life)} for row in life.events.to_pylist()]
+    for row in rows:
+        # As text, which a browser does not round.
+        row["machine_id"] = None if row["machine_id"] is None else str(row["machine_id"])
     present = list(dict.fromkeys(row["type"] for row in rows))
     if rows:
         kinds = axis("type", order=present, legend=None)
@@ -146,8 +146,3 @@ def _steps(life: Life, column: str, label: str) -> list[dict[str, Any]]:
             # The step ends here, and a row without a value keeps the next one from being joined to it.
             rows += [{**step, "hour": end}, {**step, "hour": end, "value": None}]
     return rows
-
-
-def _text_ids(row: dict[str, Any]) -> dict[str, Any]:
-    """Write ids as text, which a browser does not round."""
-    return {key: str(value) if key == "machine_id" and value is not None else value for key, value in row.items()}

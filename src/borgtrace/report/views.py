@@ -75,11 +75,9 @@ def _children(spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _facet_fields(spec: dict[str, Any]) -> tuple[str, ...]:
-    facet = spec.get("facet")
-    if not isinstance(facet, dict):
-        return ()
-    parts = [facet] if "field" in facet else list(facet.values())
-    return tuple(str(part["field"]) for part in parts if isinstance(part, dict) and "field" in part)
+    facet = spec.get("facet", {})
+    parts = [facet] if "field" in facet else facet.values()
+    return tuple(str(part["field"]) for part in parts)
 
 
 def _computes(encoding: dict[str, Any]) -> bool:
