@@ -19,7 +19,7 @@ ZERO_BUCKET, INFINITE_BUCKET = -100_000, 100_000
 
 
 def growth(alpha: float) -> float:
-    """Return γ, the ratio of neighbouring bucket edges for a relative error `alpha`.
+    """Return γ, the ratio of neighboring bucket edges for a relative error `alpha`.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from borgtrace.kernels.compiled import compiled
 
 LIMIT, PREVIOUS, BORG = 0, 1, 2
-"""Policies: the whole limit; previous usage plus a margin; the limit that decays towards that."""
+"""Policies: the whole limit; previous usage plus a margin; the limit that decays toward that."""
 N_SUMS = 6
 RESERVED, LIMITED, USED, OVERLOAD, SECONDS, VIOLATED = range(N_SUMS)
 """What is summed: reservation, limit, usage and usage over the reservation (2⁻²⁰ s each), time and time in
@@ -93,7 +93,7 @@ def _scaled(value: float) -> int:
 
 @compiled(inline=True)
 def _decay(reserved: float, target: float, passed: float, half_life: float) -> float:
-    """Rise to the target at once, sink towards it by half in every half-life."""
+    """Rise to the target at once, sink toward it by half in every half-life."""
     if target >= reserved:
         return target
     return target + (reserved - target) * 0.5 ** (passed / half_life)

@@ -26,7 +26,7 @@ class Interval:
 def slope(y: Floats, x: Floats, lags: int) -> Interval:
     """Return the least-squares slope of `y` on `x` with a Newey–West 95 % interval.
 
-    Neighbouring values of a load series are alike, so that the textbook interval would be far too
+    Neighboring values of a load series are alike, so that the textbook interval would be far too
     narrow; Newey and West (Econometrica 55, 1987) sum the autocovariances up to `lags` with Bartlett weights.
 
     Parameters
@@ -59,7 +59,7 @@ def slope(y: Floats, x: Floats, lags: int) -> Interval:
 def rank_correlation(x: Floats, y: Floats, *, block: int = 3, repetitions: int = 2000, seed: int = 0) -> Interval:
     """Return Spearman's correlation of two series with a block-bootstrap 95 % interval.
 
-    Blocks of `block` neighbouring values are drawn together (circular block bootstrap), so that the
+    Blocks of `block` neighboring values are drawn together (circular block bootstrap), so that the
     dependence within a block stays.
 
     Parameters

@@ -29,7 +29,7 @@ from borgtrace.schema import Column
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, DAY, SECOND, TRACE_START, WINDOW
 
 COLOURS = {"as documented": "#2ca58d", "differs": "#e4572e", "reported": "#88a", "nothing to measure": "#ddd"}
-"""Colour of each verdict."""
+"""Color of each verdict."""
 RESULT = declare(
     "data_quality",
     "anomaly",
@@ -240,7 +240,7 @@ def _allocs(tables: Tables) -> ir.Table:
 
 
 def plot(result: pa.Table) -> Chart:
-    """Draw the share of every anomaly, coloured by the verdict."""
+    """Draw the share of every anomaly, colored by the verdict."""
     ticks = [0, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1]
     x = axis(
         "share",

@@ -49,7 +49,7 @@ def compute(tables: Tables, *, most_tasks: int = 60) -> ir.Table:
     # Not least(): on DuckDB and Spark it turns a slot of unknown use (NULL) into one of 150 %.
     slots = slots.select("machine_id", "slot", used=((used * 20.0).ceil().cast("int64") * 5).clip(upper=150))
     tasks = of_jobs(usage).filter(usage.machine_id.notnull())
-    # Time, not rows: two attempts of 100 s in a slot are not two neighbours.
+    # Time, not rows: two attempts of 100 s in a slot are not two neighbors.
     held = tasks.group_by(["machine_id", "slot"]).aggregate(held=tasks.seconds.sum().cast("int64"))
     held = held.mutate(held=_n_tasks(held.held, most_tasks))
     rows = tasks.inner_join(slots, ["machine_id", "slot"]).inner_join(held, ["machine_id", "slot"])

@@ -3,7 +3,7 @@
 Every task of a job is replayed window by window under several policies: *limit* (its request,
 always), *previous* (usage of the window before × (1 + margin)), *quantile* (the same with the
 margin that a quantile of the tier's own increases from window to window gives) and *borg* (the
-request for 300 s, then sinking with a half-life towards previous usage × (1 + margin), rising to it
+request for 300 s, then sinking with a half-life toward previous usage × (1 + margin), rising to it
 at once). No policy reserves more than the request. The first window after a start, a gap of 300 s
 or a change of machine reserves the request. *Reclaimed* is the part of the requests that is not
 reserved, *violated* the share of time in windows whose usage exceeds the reservation, *overload* by

@@ -52,7 +52,7 @@ def compute(tables: Tables) -> ir.Table:
 
 
 def plot(result: pa.Table) -> Chart:
-    """Draw collections per tier, coloured by scheduler."""
+    """Draw collections per tier, colored by scheduler."""
     plotted = Plot(result, x=axis("sum(n_collections)", "collections"), y="tier", color="scheduler")
     plotted.add(bar(), tips=("sum(n_queued)", "sum(n_finished)"))
     return plotted.draw("Collections by tier and scheduler", height=HEIGHT // 2)

@@ -79,7 +79,7 @@ def _edges(tables: Tables) -> ir.Table:
 
 
 def plot(result: pa.Table) -> Chart:
-    """Draw the number of collections by depth, coloured by whether the order was kept."""
+    """Draw the number of collections by depth, colored by whether the order was kept."""
     numbers = series("collections", n_kept="kept", n_broken="broken", n_unknown="unknown")
     x = axis("depth", "collections before it", type="O")
     plotted = Plot(result, x=x, y=numbers, color=axis("series", "order")).add(bar(), tips=())

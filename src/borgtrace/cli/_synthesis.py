@@ -61,7 +61,7 @@ def print_check(out: Path, *, as_json: bool) -> None:
         store = Path(folder) / "store"
         ingest([out], store, IngestOptions())
         result = find_recipe("fidelity").run(store)
-    # In the order of the list of targets, where related ones are neighbours.
+    # In the order of the list of targets, where related ones are neighbors.
     places = [(target.measure, target.tier) for target in (*TARGETS, *TARGETS_2019)]
     rows = sorted(result.table.to_pylist(), key=lambda row: places.index((row["measure"], row["tier"])))
     if result.not_applicable:

@@ -39,7 +39,7 @@ def draw_uniform(values: Values, offsets: Index, tasks: Index, keys: Keys, out: 
     """Fill row i of `out` with draws from task ``tasks[i]``, all its windows alike.
 
     The window of a draw depends on the key and the column only: two calls over two value arrays draw the same
-    windows.  The multiply-shift reduction favours no window by more than n/2³².
+    windows.  The multiply-shift reduction favors no window by more than n/2³².
 
     Parameters
     ----------

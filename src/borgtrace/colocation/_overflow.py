@@ -37,7 +37,7 @@ def _grouped(bins: Index, order: Index, starts: Index) -> None:
 
 @compiled()
 def _sum_rows(tile: Values, rows: Index, sums: Values) -> None:
-    """Add `rows` of a tile, in their order, four at a pass; float32, whole tiles: constant loops vectorise."""
+    """Add `rows` of a tile, in their order, four at a pass; float32, whole tiles: constant loops vectorize."""
     for t in range(TILE):
         sums[t] = 0
     k = 0

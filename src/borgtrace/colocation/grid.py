@@ -40,7 +40,7 @@ class Cell:
     packer
         Name of the packer.
     is_rebalanced
-        Whether the last machine is filled up afterwards.
+        Whether the last machine is filled up afterward.
     data
         What the estimator sees: instantaneous usage or window averages.  The evaluation always uses the former.
     capacity

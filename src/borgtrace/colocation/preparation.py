@@ -1,4 +1,4 @@
-"""Which tasks may be modelled at all, and what is dropped or mended on the way?
+"""Which tasks may be modeled at all, and what is dropped or mended on the way?
 
 Janus & Rzadca (SoCC'17, §2.2): tasks with a failing event go (EVICT, FAIL, KILL or LOST: their usage says
 more about the failure than about the task), so do tasks that never used CPU; a window whose average is above
@@ -35,7 +35,7 @@ _ABOUT = ("cpu_request", "memory_request", "priority", "collection_logical_name"
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """Tasks that may be modelled, sorted by their key, and how many went at each step."""
+    """Tasks that may be modeled, sorted by their key, and how many went at each step."""
 
     tasks: pa.Table
     steps: tuple[Step, ...]
@@ -110,7 +110,7 @@ def prepare_pool(
     Raises
     ------
     UsageError
-        No task of the store can be modelled; the message counts why.
+        No task of the store can be modeled; the message counts why.
     """
     tables = store if isinstance(store, Tables) else EngineTables.of(store)
     try:

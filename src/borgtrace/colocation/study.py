@@ -205,7 +205,7 @@ class Study:
         Raises
         ------
         NotApplicable
-            The store has no task that can be modelled; says why, with counts.
+            The store has no task that can be modeled; says why, with counts.
         """
         key = ("pool", options.tasks, options.seed, options.instantaneous)
         return self.once(key, lambda: self.source.pool(options))

@@ -108,7 +108,7 @@ def running_on(sets: Mapping[str, Index], start: NDArray[np.int64], end: NDArray
     """
     names = [name for name in sets if len(sets[name])]
     return {
-        # Only neighbours: whatever runs into a later set runs into the next one first.
+        # Only neighbors: whatever runs into a later set runs into the next one first.
         f"{earlier} → {later}": int(np.count_nonzero(end[sets[earlier]] > start[sets[later]].min()))
         for earlier, later in pairwise(names)
     }

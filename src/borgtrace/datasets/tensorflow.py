@@ -35,7 +35,7 @@ def dataset_of(traces: TraceFiles, *, seed: int | None = None, buffer: int = 65_
     files = tf.data.Dataset.from_tensor_slices([str(path) for path in traces.paths])
     if seed is None:
         return tf.data.TFRecordDataset(files, compression).map(lambda record: parse(record, traces))
-    # Files are shuffled whole, then records within a buffer: a buffer alone would mix neighbours only.
+    # Files are shuffled whole, then records within a buffer: a buffer alone would mix neighbors only.
     files = files.shuffle(max(len(traces.paths), 1), seed=seed, reshuffle_each_iteration=True)
     records = tf.data.TFRecordDataset(files, compression).shuffle(buffer, seed=seed)
     return records.map(lambda record: parse(record, traces))

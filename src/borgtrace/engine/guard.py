@@ -66,12 +66,12 @@ def open_store(
             con.execute(view_sql(table, paths, table.name, "VIEW"))
     except (duckdb.Error, OSError, pa.ArrowInvalid) as error:
         raise EngineError(str(root), "the store cannot be read", got=first_line(error)) from error
-    # The slash at the end keeps out a neighbour whose name only begins like the store's.
+    # The slash at the end keeps out a neighbor whose name only begins like the store's.
     directory = f"{root.resolve()}/".replace("'", "''")
     con.execute(f"SET allowed_directories = ['{directory}']")
     con.execute("SET autoload_known_extensions = false")
     con.execute("SET enable_external_access = false")
-    # Last: afterwards no setting can be changed, those above included.
+    # Last: afterward no setting can be changed, those above included.
     con.execute("SET lock_configuration = true")
     return con
 

@@ -243,7 +243,7 @@ def pack(
     packer
         Which of the machines where a task fits it goes to.
     rebalancing
-        Whether to fill up the last machine afterwards.
+        Whether to fill up the last machine afterward.
     groups
         int64 (n,), dense from 0, −1 for none: tasks of one group never share a machine.
 

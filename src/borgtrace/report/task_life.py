@@ -61,7 +61,7 @@ def read_life(store: Store, collection_id: int, instance_index: int) -> Life:
     UsageError
         Where the store has no such task.
     """
-    store.traces([(collection_id, instance_index)])  # refuses an unknown task, and names its neighbours
+    store.traces([(collection_id, instance_index)])  # refuses an unknown task, and names its neighbors
     which = f"collection_id = {collection_id} AND instance_index = {instance_index}"
 
     def rows(columns: tuple[str, ...], table: str) -> pa.Table:
@@ -79,7 +79,7 @@ def chart(life: Life) -> alt.TopLevelMixin | None:
     import altair as alt
 
     panels = [*_events(life), *_usage(life, "cpu"), *_usage(life, "memory")]
-    # Three colour scales: event types and series are not one list.
+    # Three color scales: event types and series are not one list.
     return alt.vconcat(*panels).resolve_scale(color="independent") if panels else None
 
 

@@ -1,4 +1,4 @@
-"""How charts look on the page: colours are CSS variables, so one drawing serves light, dark and print."""
+"""How charts look on the page: colors are CSS variables, so one drawing serves light, dark and print."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _NAMED = {"black": _INK, "white": _PAPER} | dict.fromkeys(
     ("grey", "gray", "darkgrey", "darkgray", "lightgrey", "lightgray", "silver"), _MUTED
 )
 _SHADE = re.compile(r"#([0-9a-f]{1,2})\1\1")
-"""A shade of grey in hex: all its digits, or all its pairs of digits, are the same."""
-# Darker greys are meant as ink, lighter ones as something in the background.
+"""A shade of gray in hex: all its digits, or all its pairs of digits, are the same."""
+# Darker grays are meant as ink, lighter ones as something in the background.
 _DARKEST_GREY, _WHITE = 0x45, 0xFF
 
 _COLOUR_KEYS = frozenset({"color", "fill", "stroke", "value", "range", "condition"})
@@ -52,7 +52,7 @@ CONFIG: dict[str, Any] = {
 
 
 def themed(spec: dict[str, Any]) -> dict[str, Any]:
-    """Return `spec` in the page's colours; what it configures itself wins, fixed inks excepted.
+    """Return `spec` in the page's colors; what it configures itself wins, fixed inks excepted.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def _recoloured(value: Any, key: str) -> Any:
 
 
 def _on_any_background(colour: str) -> str:
-    """Replace an ink or a grey that a recipe has fixed, and that would vanish on the other background."""
+    """Replace an ink or a gray that a recipe has fixed, and that would vanish on the other background."""
     shade = _SHADE.fullmatch(colour.lower())
     if not shade:
         return _NAMED.get(colour.lower(), colour)

@@ -121,7 +121,7 @@ def _range(word: str, text: str, where: str) -> tuple[int, float]:
 def _merged(ranges: list[tuple[int, float]]) -> Iterator[tuple[int, int | None]]:
     first, last = ranges[0]
     for low, high in ranges[1:]:
-        # Neighbours merge too: 0-2,3-5 is 0-5.
+        # Neighbors merge too: 0-2,3-5 is 0-5.
         if low > last + 1:
             yield first, int(last)
             first, last = low, high

@@ -129,7 +129,7 @@ class TraceReader:
         return {name: column[low:high] for name, column in self._default}
 
     def traces(self, rows: npt.NDArray[np.int64], columns: tuple[str, ...] = DEFAULT_COLUMNS) -> Traces:
-        """Return many tasks as flat columns; zero-copy where they are neighbours, else gathered.
+        """Return many tasks as flat columns; zero-copy where they are neighbors, else gathered.
 
         Parameters
         ----------
@@ -141,7 +141,7 @@ class TraceReader:
         starts, ends = self.offsets[rows], self.offsets[rows + 1]
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(ends - starts, out=offsets[1:])
-        # Neighbours in the index are neighbours in the arrays: one slice serves, and nothing is copied.
+        # Neighbors in the index are neighbors in the arrays: one slice serves, and nothing is copied.
         if len(rows) and np.array_equal(starts[1:], ends[:-1]):
             flat = {name: self.array(name)[starts[0] : ends[-1]] for name in columns}
         else:

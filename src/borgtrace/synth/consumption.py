@@ -2,7 +2,7 @@
 
 A few large jobs own most tasks.  If every job had one class, the classes of a cell would be those of these
 jobs, and no cell would have the published shares.  So tasks, not jobs, take places in the order of use, and
-the places are spread evenly: the tasks of a job are neighbours, and the larger the job, the wider it spreads.
+the places are spread evenly: the tasks of a job are neighbors, and the larger the job, the wider it spreads.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class FaultInjector:
                 self._forget_requests(segment)
             if rates.no_capacity > 0.0:
                 self._forget_capacity(segment)
-            # The order matters: a row that was made up is neither taken out afterwards nor made up again, so that no
+            # The order matters: a row that was made up is neither taken out afterward nor made up again, so that no
             # row is in two lists of the truth.
             self._make_up(segment, rates.made_up, EVENT_TYPE.names)
             self._make_up(segment, rates.made_up_updates, ("UPDATE_RUNNING",))

@@ -41,7 +41,7 @@ class Deflater:
         self._crc = self._size = 0
 
     def write(self, block: Any) -> None:
-        """Compress one block; it may be overwritten afterwards."""
+        """Compress one block; it may be overwritten afterward."""
         view = memoryview(block)
         self._pieces.append(self._stream.compress(view))
         self._crc = isal_zlib.crc32(view, self._crc)

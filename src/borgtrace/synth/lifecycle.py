@@ -1,6 +1,6 @@
 """The lives of jobs and their tasks, from event to event.
 
-A job is announced, held back, let go, cancelled, over with its last task.  A task is submitted, queued, waiting,
+A job is announced, held back, let go, canceled, over with its last task.  A task is submitted, queued, waiting,
 placed, running, over, resubmitted.
 """
 
@@ -89,7 +89,7 @@ class Lifecycle:
     def _cancel(self, job: Job) -> None:
         """Kill what is left of a job."""
         job.is_cancelled = True
-        # A task between two attempts is in neither state: its next submission finds the job cancelled.
+        # A task between two attempts is in neither state: its next submission finds the job canceled.
         for task in job.tasks:
             if task.machine >= 0:
                 self.finish(task, task.attempt, "KILL")

@@ -27,7 +27,7 @@ from borgtrace.recipe.charts import (
 
 WIDTH, HEIGHT = 460, 320
 SERIES_COLOURS = {"inst": "#e4572e", "avg": "#4c9be8"}
-"""Colour of the instantaneous and of the average usage in every chart."""
+"""Color of the instantaneous and of the average usage in every chart."""
 ESTIMATOR_COLOURS = {
     "average": "#4c78a8",
     "percentile": "#72b7b2",
@@ -42,7 +42,7 @@ ESTIMATOR_COLOURS = {
     "cornish-fisher": "#f58518",
     "request": "#222222",
 }
-"""One colour per estimator in every chart."""
+"""One color per estimator in every chart."""
 OVERFLOW = "overflow probability (q)"
 TIPS = ("label", "packer", "data", "capacity", "clairvoyance", "m_abs", "m", "q", "n_unplaceable")
 
@@ -126,7 +126,7 @@ def overflow_lines(rows: Sequence[Row], x: str, title: str) -> Any:
         Of the chart.
     """
     plot = Plot(with_floor(rows), OUTCOMES, x=log_axis(x, least=None), y=probability_axis("shown_q", OVERFLOW))
-    # Colour per parameter, dashes per estimator: sixteen colours alone could not be told apart.
+    # Color per parameter, dashes per estimator: sixteen colors alone could not be told apart.
     label = axis("label", "estimator")
     plot.add(line(), color=label, strokeDash="estimator", tips=TIPS).add(point(), color=label, tips=TIPS)
     return plot.draw(title, width=WIDTH, height=HEIGHT)

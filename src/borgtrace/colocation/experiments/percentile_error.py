@@ -59,7 +59,7 @@ def _rows(sums: SampleSums) -> list[Row]:
     for k, level in enumerate(LEVELS):
         known = relative[np.isfinite(relative[:, k]), k]
         if known.size:
-            # Rounded, so that claims and readers find 99.9 and not a neighbour of it.
+            # Rounded, so that claims and readers find 99.9 and not a neighbor of it.
             percentile = round(100 * float(level), 6)
             rows.append({"size": sums.size, "percentile": percentile, "n_samples": known.size, **spread(known)})
     return rows

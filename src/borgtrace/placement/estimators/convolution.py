@@ -63,7 +63,7 @@ class Convolution(TargetEstimator):
     The distribution of the sum on a machine is kept on a grid of `CELLS` steps up to the capacity (all above is
     overflow), so a fit test is one dot product and joining one convolution, done directly: at the few hundred
     occupied cells of a task that beats an FFT, and never yields a negative probability.  Exact for independent tasks
-    up to the grid: usages are shared between neighbouring cells.  Costs 16 kB per machine in use.
+    up to the grid: usages are shared between neighboring cells.  Costs 16 kB per machine in use.
     """
 
     name = "convolution"

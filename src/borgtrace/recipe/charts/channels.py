@@ -1,4 +1,4 @@
-"""Channels: which field a position or a colour shows, and on which scale."""
+"""Channels: which field a position or a color shows, and on which scale."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ TIER_COLOURS = {
     "unknown": "#bbb",
     "all": "#222",
 }
-"""One colour per tier in every chart."""
+"""One color per tier in every chart."""
 
-# Vega's own ticks of a logarithmic axis are one per tenth of a decade: a grey wall over twelve decades.
+# Vega's own ticks of a logarithmic axis are one per tenth of a decade: a gray wall over twelve decades.
 _DECADES = [digit * 10.0**power for power in range(-6, 10) for digit in (1, 2, 5)]
 _PROBABILITIES = [10.0**power for power in range(-12, 1)]
 _DURATIONS = [0, 1e-6, 1e-5, 1e-4, 0.001, 0.01, 0.1, 1, 10, 60, 600, 3600, 36_000, 86_400, 864_000]
@@ -45,7 +45,7 @@ class Channel:
     type
         ``"Q"`` (number), ``"N"`` (name) or ``"O"`` (ordered value); from the data where empty.
     colours
-        Colour by name; only names that occur are in the legend.
+        Color by name; only names that occur are in the legend.
     options
         What Vega-Lite takes besides: ``scale``, ``axis``, ``legend``, ``sort``, ``stack``, ``bin``.
     """
@@ -103,7 +103,7 @@ def log_axis(name: str, title: str | None = AUTO, *, least: float | None = 0.0, 
     name, title
         See :class:`Channel`.
     least
-        Smallest labelled value, in units of the field; None leaves the ticks to Vega.
+        Smallest labeled value, in units of the field; None leaves the ticks to Vega.
     scale
         Vega-Lite's scale, as it is: ``type="symlog"``, ``constant=0.001``.
     """
@@ -117,7 +117,7 @@ def count_axis(name: str, title: str | None = AUTO) -> Channel:
 
 
 def duration_axis(name: str, title: str | None = AUTO, **scale: Any) -> Channel:
-    """Return a logarithmic axis of seconds that shows 0, labelled in seconds, minutes, hours and days.
+    """Return a logarithmic axis of seconds that shows 0, labeled in seconds, minutes, hours and days.
 
     Parameters
     ----------
@@ -141,14 +141,14 @@ def hour_axis(name: str = "hour", title: str = "hour of the trace") -> Channel:
 
 
 def palette(name: str, colours: Mapping[str, str], title: str | None = AUTO) -> Channel:
-    """Return a colour channel with a fixed colour per name; the legend lists the names that occur.
+    """Return a color channel with a fixed color per name; the legend lists the names that occur.
 
     Parameters
     ----------
     name, title
         See :class:`Channel`.
     colours
-        Colour by name; its order is that of the legend.
+        Color by name; its order is that of the legend.
     """
     return Channel(name, title, "N", colours)
 
@@ -176,7 +176,7 @@ def when(test: str, then: Any, otherwise: Any) -> Any:
     test
         Vega expression over ``datum``, the row.
     then, otherwise
-        Values of the channel: a colour, an opacity.
+        Values of the channel: a color, an opacity.
     """
     import altair as alt
 

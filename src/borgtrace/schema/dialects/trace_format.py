@@ -133,7 +133,7 @@ class Dialect:
     raw_priority: tuple[int, ...] = ()
     has_equal_windows: bool = False
     flattened: Flattened | None = None
-    licence: str = "Google's cluster traces are published under the licence CC-BY 4.0."
+    licence: str = "Google's cluster traces are published under the license CC-BY 4.0."
 
     @property
     def cells(self) -> tuple[str, ...]:
