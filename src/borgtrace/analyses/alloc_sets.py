@@ -1,8 +1,9 @@
 """What are alloc sets used for?
 
-Shares, each as n of: alloc sets among collections, jobs that run in one, production among these,
-requests held by alloc instances (request × time, over all outermost requests), and how much of its
-memory request a task uses inside and outside (time-weighted, over tasks with usage and a request).
+Shares, each with its numerator and denominator: alloc sets among collections, jobs that run in an
+alloc set, production jobs among these, requests held by alloc instances (request × time, over all
+outermost requests), and how much of its memory request a task uses inside and outside alloc sets
+(time-weighted, over tasks with usage and a request).
 
 Reference: Tirmazi et al., EuroSys'20 (alloc sets).
 """

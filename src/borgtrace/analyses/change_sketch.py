@@ -1,9 +1,9 @@
-"""How accurately can a sketch that each machine keeps measure changes of usage?
+"""How accurately does a sketch that each machine keeps measure changes in usage?
 
 The distribution of |change| from one 300 s slot to the next (as in *window_change*) is kept as
 counts in buckets that grow by two percent; sketches of machines, hours or files merge by adding
-their counts. Beside each quantile of the merged sketch stands the exact one, found by a second pass
-over the single bucket that holds it. The error is at most a share alpha of the exact value,
+their counts. Each quantile of the merged sketch is shown beside the exact one, which a second pass
+finds in the single bucket that holds it. The error is at most a share alpha of the exact value,
 whatever the data.
 
 Reference: Zhu et al., future work; Masson et al., DDSketch, VLDB 2019.

@@ -1,8 +1,8 @@
 """Which tasks use the CPU: many short ones or a few long ones?
 
 The duration of a task is the summed length of its usage windows; its CPU is the window-weighted
-mean of ``average_cpu`` times that. Bins double from one minute. Only tasks of jobs: what runs in an
-alloc set is a task, the alloc itself is not.
+mean of ``average_cpu`` times that. Bins double from one minute. Only tasks of jobs count: what runs
+in an alloc set is a task, the alloc set itself is not.
 
 Reference: Zhu et al., Fig. 11.
 """

@@ -1,6 +1,6 @@
 """Which jobs fail again and again?
 
-The twenty jobs with the most FAILs of their tasks, and what share of all FAILs they make.
+The twenty jobs whose tasks have the most FAIL events, and their share of all FAIL events.
 
 Reference: 2011 format document, job and task life cycles.
 """

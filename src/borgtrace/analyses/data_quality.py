@@ -1,9 +1,9 @@
 """Which of the documented anomalies does this trace have, and how often?
 
-Every anomaly that the format documents, Google's notes or studies of the traces name is counted and
-put beside what is documented: expected – found. A documented share is met within half of it, or
-within two standard deviations of a Poisson count where the trace is small. What ingest refuses or
-flags row by row is in the store's own quality counters (`borgtrace info`).
+Every anomaly named by the format documents, by Google's notes or by studies of the traces is
+counted and compared with what is documented: expected – found. A documented share is met within
+half of it, or within two standard deviations of a Poisson count where the trace is small. What
+ingest refuses or flags row by row is in the store's own quality counters (`borgtrace info`).
 
 Reference: format documents, Google's notes on the traces, and counts over the real files.
 """

@@ -1,8 +1,8 @@
 """Do tasks wait longer if fewer machines can run them?
 
 Waits of attempts by the share of machines that meet their constraints (at the end of the day of
-submission), in bands; tasks without constraints are the last band.  Observation 9 suspects this and not
-the load behind long waits.
+submission), in bands; tasks without constraints are the last band. Observation 9 suspects that this,
+and not the load, causes long waits.
 
 Reference: Zhu et al., Observation 9; Sharma et al., SoCC'11.
 """

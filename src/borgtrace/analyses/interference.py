@@ -1,11 +1,10 @@
 """Do tasks run slower when more tasks share their machine?
 
-Cycles (CPI) and memory accesses (MAI) per instruction of every window, against two things: how many
-tasks the machine held in that 300 s slot (summed window time ÷ 300 s, rounded), and how much of its
-CPU was used. Means are weighted by the length of the windows; impossible values (CPI outside 0.1 …
-50, MAI outside 0 … 1) are left out. A slot in which no window tells its CPU has no place among the
-percents of CPU, but counts by its number of tasks. A slope says how things go together in this trace, not what
-causes what: large machines hold more tasks and run other programs.
+Cycles (CPI) and memory accesses (MAI) per instruction of every window, against two things: how many tasks the
+machine held in that 300 s slot (summed window time ÷ 300 s, rounded), and how much of its CPU was used. Means
+are weighted by the length of the windows; impossible values (CPI outside 0.1 … 50, MAI outside 0 … 1) are left
+out. A slot without measured CPU is left out of the means by percent of CPU, but counts by its number of tasks.
+A slope shows correlation in this trace, not causation: large machines hold more tasks and run other programs.
 
 Reference: Verma et al., EuroSys'15, §5.2; the caveat of Zhu et al., Measure 1.
 """

@@ -1,6 +1,6 @@
 """How much time passes between job arrivals?
 
-Quantiles of the time between the first SUBMITs of neighboring jobs within the trace, to the
+Quantiles of the time between the first SUBMITs of consecutive jobs within the trace, to the
 microsecond.
 
 Reference: Tirmazi et al., EuroSys'20, section 7.

@@ -1,7 +1,7 @@
 """How are jobs distributed over users and programs?
 
-Jobs per user and per logical name (runs of one program share it), in descending order.  The
-last rank tells how many owners there are.
+Jobs per user and per logical name (runs of one program share it), in descending order. The last
+rank is the number of owners.
 
 Reference: Reiss et al., SoCC'12, section 3.
 """

@@ -1,9 +1,9 @@
 """Do scheduling and execution take longer when the cell is busier?
 
-One row per day: mean wait of what was scheduled and mean run of what ended on that day, beside the
-time-weighted mean number of pending and running tasks.  A claim of independence holds where the 95 %
-interval of Spearman's correlation (circular block bootstrap, blocks of three days, 2,000
-draws, fixed seed) includes 0.
+One row per day: mean wait of the tasks scheduled and mean run of the tasks that ended on that day,
+beside the time-weighted mean number of pending and running tasks. A claim of independence holds
+where the 95 % interval of Spearman's correlation (circular block bootstrap, blocks of three days,
+2,000 draws, fixed seed) includes 0.
 
 Reference: Zhu et al., Observation 9.
 """

@@ -1,7 +1,7 @@
 """How many machines, and how much capacity, are there over time?
 
-Hourly means, exact to the millisecond.  *Seen* counts every machine from its first ADD on, whether it
-is present or not; the difference between seen and present is lost to absences.
+Hourly means, exact to the millisecond. *Seen* counts every machine from its first ADD on, whether it
+is present or not; the difference between *seen* and *present* is lost to absences.
 
 Reference: 2011 format document, machine events.
 """

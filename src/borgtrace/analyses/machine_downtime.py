@@ -1,7 +1,7 @@
 """How long are machines away?
 
-Quantiles of the time from a REMOVE to the next ADD of the same machine.  Machines that never come
-back are counted by the question on removals.
+Quantiles of the time from a REMOVE to the next ADD of the same machine. Machines that never come
+back are counted by *machine_removals*.
 
 Reference: 2011 format document, machine events.
 """

@@ -1,8 +1,8 @@
 """Do scheduling and execution times change over time?
 
-Trailing averages at the end of every step: the mean wait of the attempts scheduled, and the mean run
-of the attempts ended, within the last hour (a parameter).  Tasks only; what began before the trace has no
-wait and no run.
+Trailing averages at the end of every step: the mean wait of the attempts scheduled, and the mean run of
+the attempts ended, within the last hour (a parameter). Tasks only; what began before the trace has
+neither.
 
 Reference: Zhu et al., Fig. 6 and 7.
 """

@@ -1,7 +1,7 @@
 """How many tasks use more than they requested, and how much more?
 
-*Over* compares the mean of a window with the request (on the last SCHEDULE of the task); *peak* the
-largest maximum. Tasks of jobs with a request above zero.
+*Over* compares the mean of a window with the request (on the last SCHEDULE of the task); *peak*
+compares the largest maximum with it. Tasks of jobs with a request above zero.
 
 Reference: Zhu et al. (over-consumption).
 """

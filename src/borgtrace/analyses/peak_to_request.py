@@ -2,7 +2,7 @@
 
 The peak of a task is the largest ``maximum_cpu`` (``maximum_memory``) of its windows, divided by
 its request (on its last SCHEDULE). Tasks of jobs only; one without usage, maximum or request has no
-ratio. A second count keeps to the tasks whose CPU *and* memory stayed within the request, as the
+ratio. A second count covers only the tasks whose CPU *and* memory stayed within the request, as the
 published histogram does.
 
 Reference: published histogram of 20 million tasks (5 % bins).

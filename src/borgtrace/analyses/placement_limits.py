@@ -3,8 +3,8 @@
 Three limits: ``max_per_machine`` and ``max_per_switch`` of a collection, and the 2011 flag of a
 task that it must run on another machine than all other tasks of its job (a limit of one for its own
 start). Every start is replayed against the tasks of the same collection that run there at that
-instant; ends come before starts at one time. A start above the limit breaks it. Starts without a
-known machine (or switch) are not judged.
+instant; at equal times, ends come before starts. A start above the limit violates it. Starts
+without a known machine (or switch) are not judged.
 
 Reference: format documents (different-machine restriction; max_per_machine, max_per_switch).
 """

@@ -2,11 +2,10 @@
 
 Three counts at the end of every step, of tasks (instances of jobs):
 
-*published* – Zhu et al., Methods 3-2 and 3-3: cumulated
-``submitted − scheduled − (fail, kill, lost while pending)`` and
-``scheduled − finish − evict − (fail, kill, lost while running)``.  An eviction of a *pending* task is
-missing in the first and subtracted from the second, so that each leaves +1 in the queue and −1 in
-running for ever.
+*published* – Zhu et al., Methods 3-2 and 3-3: cumulated ``submitted − scheduled − (fail, kill, lost
+while pending)`` and ``scheduled − finish − evict − (fail, kill, lost while running)``. An eviction of a
+*pending* task is missing in the first and subtracted from the second, so that each leaves +1 in the
+queue and −1 in running forever.
 
 *literal* – the same with "while running" read literally: a task whose last event is an UPDATE_RUNNING
 is not counted when it fails, is killed or lost.

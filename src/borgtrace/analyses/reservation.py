@@ -1,14 +1,14 @@
 """How much of the reserved capacity can be reclaimed, and how often would the rest be too little?
 
 Every task of a job is replayed window by window under several policies: *limit* (its request,
-always), *previous* (usage of the window before × (1 + margin)), *quantile* (the same with the
-margin that a quantile of the tier's own increases from window to window gives) and *borg* (the
-request for 300 s, then sinking with a half-life toward previous usage × (1 + margin), rising to it
-at once). No policy reserves more than the request. The first window after a start, a gap of 300 s
-or a change of machine reserves the request. *Reclaimed* is the part of the requests that is not
+always), *previous* (usage of the window before × (1 + margin)), *quantile* (the same, with the
+margin set to a quantile of the tier's own increases from window to window) and *borg* (the request
+for 300 s, then decaying with a half-life toward previous usage × (1 + margin), and rising to it at
+once). No policy reserves more than the request. The first window after a start, a gap of 300 s or a
+change of machine reserves the request. *Reclaimed* is the part of the requests that is not
 reserved, *violated* the share of time in windows whose usage exceeds the reservation, *overload* by
-how much, as a share of usage. A policy is on the front where no other reclaims more and violates
-less.
+how much, as a share of usage. A policy is on the Pareto front if no other reclaims more and
+violates less.
 
 Reference: Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource reclamation).
 """

@@ -1,7 +1,7 @@
 """When are tasks submitted again?
 
-New and repeated submissions per hour.  A *lump* is a run of days each of which sees more than twice the
-resubmissions of the median day (a run that spans neighboring days is one lump).
+New and repeated submissions per hour. A *lump* is a run of consecutive days, each with more than twice
+the resubmissions of the median day.
 
 Reference: Zhu et al., Observation 3.
 """

@@ -1,9 +1,9 @@
 """How long do tasks run?
 
 The share of attempts that have ended after a time, for all tasks, per tier and per scheduling class: by
-Kaplan and Meier (attempts still running at the end of the trace count as "at least so long"), and for
-finished attempts alone, as in Fig. 8 of Zhu et al.  Runs are counted in whole seconds; those that began
-before the trace are left out.
+the Kaplan–Meier estimator (attempts still running at the end of the trace count as "at least this
+long"), and for finished attempts alone, as in Fig. 8 of Zhu et al. Runs are counted in whole seconds;
+those that began before the trace are left out.
 
 Reference: Zhu et al., Fig. 8; Kaplan and Meier, JASA 53 (1958).
 """

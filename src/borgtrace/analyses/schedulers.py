@@ -1,7 +1,7 @@
 """What does each scheduler handle?
 
-Collections by scheduler, tier and type; how many were held in the batch queue, and how many have
-ended by themselves (FINISH). Scheduler and priority are the last ones known.
+Collections by scheduler, tier and type; how many were held in the batch queue, and how many
+finished on their own (FINISH). Scheduler and priority are the last ones known.
 
 Reference: Tirmazi et al., EuroSys'20.
 """

@@ -1,8 +1,8 @@
 """How long are chains of jobs that wait for each other, and is their order kept?
 
-A collection may name others that must finish before it starts. Its depth is the longest chain of
-such names that leads to it. The order is kept where it is first scheduled at or after the last end
-of everything it names; unknown where one of these times is not in the trace.
+A collection may name others that must finish before it starts. Its depth is the length of the
+longest chain of such references that leads to it. The order is kept if it is first scheduled at or
+after the last end of everything it names, and unknown if one of these times is not in the trace.
 
 Reference: 2019 format document (start_after_collection_ids).
 """

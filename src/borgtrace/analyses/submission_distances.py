@@ -1,9 +1,9 @@
 """How straight are the curves of submission and completion, and which of them coincide?
 
 Largest distances between CDFs, exact to the microsecond: of each process to its chord (the straight line
-from the first counted event of any process to the last), and of each pair.  A curve is called linear
-where the distance to the chord is at most .05; new tasks and completions coincide up to .05,
-submissions and schedulings up to .01.
+from the first counted event of any process to the last), and of each pair. A curve is called linear if
+the distance to the chord is at most .05; new tasks and completions coincide up to .05, submissions and
+schedulings up to .01.
 
 Reference: Zhu et al., Observations 1, 2 and 4.
 """

@@ -1,7 +1,8 @@
 """How heavy are the tails of the distributions?
 
 Exponents α of P(X > x) ∝ x^−α above a threshold, by maximum likelihood (counts by the zeta law, times by
-Hill's estimator), with the standard error α ÷ √n.  Below α = 1 a law has no mean, below 2 no variance.
+Hill's estimator), with the standard error α ÷ √n. Below α = 1 a distribution has no mean, below 2 no
+variance.
 
 Reference: Clauset, Shalizi and Newman, SIAM Review 51 (2009).
 """

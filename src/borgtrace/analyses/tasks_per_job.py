@@ -1,6 +1,7 @@
 """How many tasks does a job have?
 
-One row per number of tasks: how many jobs have so many, and how many have at least so many.
+One row per number of tasks: how many jobs have exactly that many, and how many have at least that
+many.
 
 Reference: Reiss et al., SoCC'12; Tirmazi et al., EuroSys'20, Fig. 11.
 """

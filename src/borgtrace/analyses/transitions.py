@@ -1,7 +1,7 @@
 """Which state transitions do tasks make, and which state graphs allow them?
 
-One row per pair of neighboring events of an instance, in the order of the raw files (2011) or of the
-life cycle (2019), UPDATE_* events included.  The last columns tell in which graphs the pair is legal:
+One row per pair of consecutive events of an instance, in the order of the raw files (2011) or of the
+life cycle (2019), UPDATE_* events included. The last columns show in which graphs the pair is legal:
 the 2011 format document, Fig. 2 of the Borg paper, Fig. 1 of Zhu et al., the 2019 format document.
 
 Reference: Zhu et al., Fig. 1; Verma et al., EuroSys'15, Fig. 2; format documents.

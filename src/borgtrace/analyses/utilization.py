@@ -3,7 +3,7 @@
 *Used* is the mean of ``average_cpu`` (``average_memory``), every window weighted by its length;
 *allocated* is the mean of the requests of running instances; *capacity* that of the machines present.
 What runs inside an alloc set counts once: a task for its own tier, what is left of the alloc for the
-alloc's.  Hours count from the start of the trace, the last one may be shorter.
+alloc's. Hours count from the start of the trace; the last one may be shorter.
 
 Reference: Zhu et al., Fig. 9; Google's analysis notebook of the 2019 traces.
 """

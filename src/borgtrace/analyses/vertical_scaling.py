@@ -1,9 +1,9 @@
 """What does vertical scaling change?
 
-Jobs by their Autopilot setting; how often a running or pending instance got another request
-(UPDATE_* events that carry a request different from the event before); and the slack of their
-tasks: 1 − peak CPU ÷ request, its median over tasks in steps of one percent (a peak above the
-request counts as no slack).
+Jobs by their Autopilot setting; how often a running or pending instance got a different request
+(UPDATE_* events whose request differs from that of the event before); and the slack of their tasks:
+1 − peak CPU ÷ request, its median over tasks in steps of one percent (a peak above the request
+counts as no slack).
 
 Reference: Tirmazi et al., EuroSys'20 (vertical scaling).
 """

@@ -1,9 +1,9 @@
 """How much does usage change from one measurement to the next?
 
-Consecutive means neighboring 300 s slots. *Cell*: the summed usage of all slots; *machine*: the
-same per machine; *task*: each task alone. Within a slot usage is the mean over its windows,
-weighted by their length; at cell and machine level what runs inside an alloc set counts once. A
-change from zero to something is larger than any percentage.
+Consecutive measurements are those of adjacent 300 s slots. *Cell*: the usage summed over the cell
+in each slot; *machine*: the same per machine; *task*: each task alone. Within a slot usage is the
+mean over its windows, weighted by their length; at cell and machine level what runs inside an alloc
+set counts once. A change from zero to something is larger than any percentage.
 
 Reference: Zhu et al., Fig. 10.
 """

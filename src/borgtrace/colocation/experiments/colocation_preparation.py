@@ -1,8 +1,8 @@
 """Which tasks does the colocation study use, and which were dropped?
 
-The preparation of Janus & Rzadca (SoCC'17, §2.2), step by step, with what each step touched of what the steps
-before it left: failing tasks, tasks that never used CPU, short tasks; then a random sample of at most N.
-The last rows count windows: left out for want of a value, or mended because their average was above 1.
+The preparation of Janus & Rzadca (SoCC'17, §2.2), step by step, with how many of the tasks that remained each
+step affected: failing tasks, tasks that never used CPU, short tasks; then a random sample of at most N. The
+last rows count windows: left out because a value is missing, or corrected because their average was above 1.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Which overcommit value should this cell use, and why?
 
-Every way of packing (the paper's estimators, those past it at half, once and twice the target, and requests divided by
-an overcommit factor) is tried on one set of random instances; advised is the one with the fewest machines whose
-overflow, with the upper end of its 95 % confidence interval, stays within the target.  All are then judged on other
-instances.  *Machines* count one more for every task that fits no machine alone.  *Overcommit* is the sum of requests on
-the machines in use ÷ their capacity: the value to set where a scheduler knows only that.  Savings are against packing
-by request and by the highest usage seen, instance by instance.
+Every way of packing (the paper's estimators, those beyond it at half, once and twice the target, and requests divided
+by an overcommit factor) is tried on one set of random instances; the one advised needs the fewest machines among those
+whose overflow, at the upper end of its 95 % confidence interval, stays within the target. All of them are then judged
+on other instances. *Machines* count one more for every task that fits no machine alone. *Overcommit* is the sum of
+requests on the machines in use ÷ their capacity: the value to set where a scheduler knows only that. Savings are
+against packing by request and by the highest usage seen, instance by instance.
 """
 
 from __future__ import annotations

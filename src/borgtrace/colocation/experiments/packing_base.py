@@ -1,9 +1,9 @@
 """How many machines does each estimator need, and how often do they overflow?
 
 Fig. 7, 8 and 9 of Janus & Rzadca (SoCC'17): random instances of 1,000 tasks, machines of capacity 1, all realizations
-seen (O = E = R), First Fit and Best Fit, rebalanced.  m is machines ÷ ⌈Σ mean usage⌉; q the share of (machine,
-realization) pairs whose tasks exceed the machine.  A task that fails the test alone is unplaceable: it is counted
-apart, and left out of m's lower bound.
+seen (O = E = R), First Fit and Best Fit, rebalanced. m is machines ÷ ⌈Σ mean usage⌉; q the share of (machine,
+realization) pairs whose tasks exceed the machine. A task that fails the test alone is unplaceable: it is counted
+separately, and left out of m's lower bound.
 """
 
 from __future__ import annotations

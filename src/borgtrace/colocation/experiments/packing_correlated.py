@@ -1,8 +1,9 @@
 """What helps against tasks that peak together?
 
-Past Janus & Rzadca (SoCC'17): GPA, which takes tasks as independent, against GPA with measured covariances, against
-keeping tasks of one job on different machines, and both.  Everything is learned on the first half of the busiest hours
-and judged on the second half: as it was (*raw*), and with every task in an order of its own (*shuffled*).
+Beyond Janus & Rzadca (SoCC'17): GPA, which treats tasks as independent, against GPA with measured covariances, against
+keeping tasks of one job on different machines, and both. Everything is learned on the first half of the busiest hours
+and judged on the second half: as it was (*raw*), and with the windows of each task in a random order of their own
+(*shuffled*).
 """
 
 from __future__ import annotations

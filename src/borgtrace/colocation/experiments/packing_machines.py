@@ -1,9 +1,9 @@
 """What changes on machines of unequal size?
 
-Past Janus & Rzadca (SoCC'17): machines are drawn from a mix that is given, else from the capacity table of the cell,
-else (where the store has no machines) from the published one of 2011.  They are opened in the order they come, largest
-first, or smallest first; a task that does not fit a fresh machine leaves it to later tasks.  Here m is the *capacity*
-in use ÷ mean usage.
+Beyond Janus & Rzadca (SoCC'17): machines are drawn from the given mix, else from the capacity table of the cell, else
+(where the store has no machines) from the published one of 2011. They are opened in the order in which they come,
+largest first, or smallest first; a task that does not fit a fresh machine leaves it to later tasks. Here m is the
+*capacity* in use ÷ mean usage.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """How many machines are needed when memory must fit too?
 
-Past Janus & Rzadca (SoCC'17): CPU is rate-limited, so a probability of overflow may be promised (ρ = .001); memory is
-value-limited, exceeding it kills, so it gets a test of its own: the maximum seen, or a Gaussian tail of 10⁻⁵.  First
-Fit, Best Fit (least room in the scarcer resource) and dot product choose among the machines where both fit.
+Beyond Janus & Rzadca (SoCC'17): CPU is rate-limited, so a probability of overflow may be promised (ρ = .001); memory is
+value-limited, exceeding it kills the task, so it gets a test of its own: the maximum seen, or a Gaussian tail of
+10⁻⁵. First Fit, Best Fit (least room in the scarcer resource) and dot product choose among the machines where both
+fit.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """What happens when tasks come and go, and are unknown at first?
 
-Past Janus & Rzadca (SoCC'17): tasks arrive when they did, are placed by any estimator from what has been
-measured before that moment, and leave; nobody migrates.  New tasks are guessed from earlier tasks of the same
-logical name, or from their request.  Counted per hour: machine-hours, and moments (machine × 5 minutes) with an
-overflow.
+Beyond Janus & Rzadca (SoCC'17): tasks arrive when they did, are placed by any estimator from what has been
+measured before that moment, and leave; no task migrates. The usage of a new task is estimated from earlier
+tasks of the same logical name, or from its request. Counted per hour: machine-hours, and moments (machine × 5
+minutes) with an overflow.
 """
 
 from __future__ import annotations

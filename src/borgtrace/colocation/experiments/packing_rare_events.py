@@ -1,13 +1,12 @@
 """Which estimators meet a target of 99.9 %?
 
-Past Janus & Rzadca (SoCC'17), their future work: GPA overflows 60 % more often than it promises at ρ = .001, because
-the sum of a few bursty tasks is skewed.  Here every estimator with a target runs at ρ = .001 on the pool and on a
+Beyond Janus & Rzadca (SoCC'17), their future work: GPA overflows 60 % more often than it promises at ρ = .001, because
+the sum of a few bursty tasks is skewed. Here every estimator with a target runs at ρ = .001 on the pool and on a
 heavier-tailed twin of it (1 % of the windows are bursts of 12 times the usage), with and without rebalancing; q is
-measured on draws that no estimator has seen.
-*Predicted* is the mean overflow an estimator itself predicts for its finished machines; *matched* is the number of
-machines of GPA with its target set, on the same instances, to the same overflow: no more machines at equal overflow
-means that an estimator wastes nothing.  Estimators that learn do so on held-out instances: other tasks, where the pool
-has enough, and always other draws.
+measured on draws that no estimator has seen. *Predicted* is the mean overflow an estimator itself predicts for its
+finished machines; *matched* is the number of machines that GPA needs when its target is set, on the same instances, to
+give the same overflow: an estimator that needs no more machines at equal overflow wastes nothing. Estimators that
+learn do so on held-out instances: other tasks, where the pool has enough, and always other draws.
 """
 
 from __future__ import annotations

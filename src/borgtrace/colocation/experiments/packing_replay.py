@@ -1,9 +1,10 @@
 """Is the target met in real time?
 
-Past Janus & Rzadca (SoCC'17), who judge by independent draws: tasks that ran through the same hours are placed from
-their empirical distributions, then their real windows are replayed.  *draws*: independent draws, as in the paper;
-*shuffled*: the real windows of the hours, each task in an order of its own; *raw*: the real windows as they were.  From
-draws to shuffled is what drift of the tasks costs, from shuffled to raw what it costs that tasks peak together.
+Beyond Janus & Rzadca (SoCC'17), who judge by independent draws: tasks that ran through the same hours are placed from
+their empirical distributions, then their real windows are replayed. *draws*: independent draws, as in the paper;
+*shuffled*: the real windows of the hours, each task's in a random order of their own; *raw*: the real windows as they
+were. The step from draws to shuffled is the cost of drift, the step from shuffled to raw the cost of tasks that peak
+together.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """How much does a laxer target for best-effort tasks save?
 
-Past Janus & Rzadca (SoCC'17): production and best-effort tasks share machines.  Production has precedence, so it
+Beyond Janus & Rzadca (SoCC'17): production and best-effort tasks share machines. Production has precedence, so it
 suffers when production alone exceeds the machine (target ρ = .001), best-effort when all together do (target .05).
-Compared: both promises at once, the strict one for everybody, and separate machines for each class.
+Compared: both promises at once, the strict one for all tasks, and separate machines for each class.
 """
 
 from __future__ import annotations

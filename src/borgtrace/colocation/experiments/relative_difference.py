@@ -1,8 +1,8 @@
 """How many random seconds of CPU usage determine a task's mean?
 
 Fig. 1 of Janus & Rzadca (SoCC'17): per task with at least k windows, the mean of k random one-second
-samples x̄ is compared with the mean of all its window averages ȳ, as (ȳ − x̄) / ȳ; shown is how this
-spreads over tasks. Samples are drawn without replacement where windows are equally long (2011), by length
+samples x̄ is compared with the mean of all its window averages ȳ, as (ȳ − x̄) / ȳ; the figure shows its
+spread over tasks. Samples are drawn without replacement where windows are equally long (2011), by length
 with replacement otherwise (2019); tasks whose averages are all 0 have no relative difference.
 """
 

@@ -1,11 +1,11 @@
 """Is the total CPU usage of many tasks normally distributed?
 
-Table 1 of Janus & Rzadca (SoCC'17): for N = 10 … 500, random samples of N tasks; the sum over R
-realizations of each is tested for normality (Anderson–Darling, mean and variance estimated, 5 %), and the
-share of rejected samples is shown.  The critical value has two versions: 0.752 (D'Agostino & Stephens 1986),
-which 5 % of Gaussian samples exceed, and 0.787 (Stephens 1974), which scipy printed until version 1.16,
-thus at the time of the paper: both are in the table and among the claims.  The paper takes 10,000 samples
-per size; 1,000 tell a rate to ± 3 points.
+Table 1 of Janus & Rzadca (SoCC'17): for N = 10 … 500, random samples of N tasks; the sum over R realizations
+of each is tested for normality (Anderson–Darling, mean and variance estimated, 5 %), and the share of
+rejected samples is shown. The critical value has two versions: 0.752 (D'Agostino & Stephens 1986), which 5 %
+of Gaussian samples exceed, and 0.787 (Stephens 1974), which scipy printed until version 1.16, and so at the
+time of the paper: both are in the table and among the claims. The paper takes 10,000 samples per size; 1,000
+determine a rate to within ± 3 points.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Fig. 4 of Janus & Rzadca (SoCC'17): each long task becomes a histogram of its one-second samples in 100
 cells of a hundredth of a machine (the last cell also takes what lies above), and k-means (Euclidean) groups
-them around 16 centroids.  Clusters carry letters in the order of their size, a the largest.
+them around 16 centroids. Clusters are lettered by size; a is the largest.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Does the distribution of a task's CPU usage change over time?
 
 §3.4 of Janus & Rzadca (SoCC'17): two random windows of Δ samples each of one task are compared by the two-
-sample Kolmogorov–Smirnov test at 5 %, for Δ = 12, 24, 36 (one to three hours of five minutes).  Window k
-holds samples kΔ + 1 … kΔ + Δ; as printed in the paper it ends at kΔ + Δ − 1 and is one short: both are
-tested, with the exact distribution of the statistic.
+sample Kolmogorov–Smirnov test at 5 %, for Δ = 12, 24, 36 (one to three hours of five minutes). Window k
+holds samples kΔ + 1 … kΔ + Δ; as printed in the paper it ends at kΔ + Δ − 1 and is one sample short: both
+are tested, with the exact distribution of the statistic.
 """
 
 from __future__ import annotations
