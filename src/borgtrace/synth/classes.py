@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.synth.shapes import Shape, quantiles
+from borgtrace.synth.shapes import Beta, Gamma, Mixed, Shape, quantiles
 
 LONG: Final = 24
 """Windows that make a task long: 2 hours (Janus & Rzadca, §3)."""
@@ -61,55 +61,43 @@ class TaskClass:
         return np.minimum(self.median * np.exp(self.spread * z), LEVEL_LIMIT)
 
 
-def _gamma(cv: float) -> Shape:
-    return Shape("gamma", cv)
-
-
-def _beta(cv: float, top: float = 2.0) -> Shape:
-    return Shape("beta", cv, top=top)
-
-
-def _modes(cv: float, low_share: float, low_level: float) -> Shape:
-    return Shape("mixed", cv, low_share=low_share, low_level=low_level)
-
-
 CLASSES: Final = (
     # near zero: idle with rare spikes; k keeps to the second hundredth of a machine in between
-    TaskClass("c", 17.62, 0.0059, 0.15, _modes(0.12, 0.875, 0.02), _modes(0.20, 0.33, 0.03), 0.8),
-    TaskClass("f", 13.70, 0.0095, 0.12, _modes(0.10, 0.765, 0.02), _modes(0.15, 0.33, 0.03), 0.15),
-    TaskClass("k", 15.22, 0.0135, 0.10, _modes(0.10, 0.70, 0.24), _modes(0.15, 0.36, 0.02), 0.5),
+    TaskClass("c", 17.62, 0.0059, 0.15, Mixed(0.12, 0.875, 0.02), Mixed(0.20, 0.33, 0.03), 0.8),
+    TaskClass("f", 13.70, 0.0095, 0.12, Mixed(0.10, 0.765, 0.02), Mixed(0.15, 0.33, 0.03), 0.15),
+    TaskClass("k", 15.22, 0.0135, 0.10, Mixed(0.10, 0.70, 0.24), Mixed(0.15, 0.36, 0.02), 0.5),
     # exponential-like
-    TaskClass("b", 5.47, 0.0180, 0.15, _gamma(0.90), _gamma(0.60)),
-    TaskClass("p", 3.09, 0.0210, 0.15, _gamma(0.87), _gamma(0.50)),
+    TaskClass("b", 5.47, 0.0180, 0.15, Gamma(0.90), Gamma(0.60)),
+    TaskClass("p", 3.09, 0.0210, 0.15, Gamma(0.87), Gamma(0.50)),
     # mixed: two modes
-    TaskClass("m", 6.96, 0.0275, 0.22, _modes(0.20, 0.44, 0.02), _beta(0.55, 1.36), BUSY),
-    TaskClass("j", 3.48, 0.043, 0.20, _modes(0.20, 0.385, 0.05), _beta(0.50, 1.32), BUSY),
-    TaskClass("h", 2.27, 0.061, 0.18, _modes(0.20, 0.375, 0.07), _beta(0.43, 1.30), BUSY),
+    TaskClass("m", 6.96, 0.0275, 0.22, Mixed(0.20, 0.44, 0.02), Beta(0.55, 1.36), BUSY),
+    TaskClass("j", 3.48, 0.043, 0.20, Mixed(0.20, 0.385, 0.05), Beta(0.50, 1.32), BUSY),
+    TaskClass("h", 2.27, 0.061, 0.18, Mixed(0.20, 0.375, 0.07), Beta(0.43, 1.30), BUSY),
     # unimodal, small
-    TaskClass("o", 6.54, 0.0145, 0.20, _beta(0.97), _beta(0.87, 1.80)),
-    TaskClass("n", 5.77, 0.0215, 0.20, _beta(0.93, 1.9), _beta(0.77, 1.62)),
-    TaskClass("l", 4.38, 0.031, 0.20, _beta(0.88, 1.82), _beta(0.65, 1.46), BUSY),
-    TaskClass("e", 4.27, 0.0415, 0.20, _beta(0.86, 1.85), _beta(0.60, 1.37), BUSY),
+    TaskClass("o", 6.54, 0.0145, 0.20, Beta(0.97), Beta(0.87, 1.80)),
+    TaskClass("n", 5.77, 0.0215, 0.20, Beta(0.93, 1.9), Beta(0.77, 1.62)),
+    TaskClass("l", 4.38, 0.031, 0.20, Beta(0.88, 1.82), Beta(0.65, 1.46), BUSY),
+    TaskClass("e", 4.27, 0.0415, 0.20, Beta(0.86, 1.85), Beta(0.60, 1.37), BUSY),
     # large: two levels of work, neither rare: far from normal, hardly skewed
-    TaskClass("g", 3.77, 0.0555, 0.20, _modes(0.18, 0.375, 0.16), _beta(0.43, 1.33), BUSY),
-    TaskClass("d", 3.11, 0.081, 0.20, _modes(0.15, 0.41, 0.30), _beta(0.25, 1.35), STEADY),
-    TaskClass("i", 2.93, 0.127, 0.16, _modes(0.13, 0.42, 0.43), _beta(0.17, 1.40), STEADY),
-    TaskClass("a", 1.42, 0.196, 0.10, _modes(0.11, 0.41, 0.48), _beta(0.13, 1.40), STEADY),
+    TaskClass("g", 3.77, 0.0555, 0.20, Mixed(0.18, 0.375, 0.16), Beta(0.43, 1.33), BUSY),
+    TaskClass("d", 3.11, 0.081, 0.20, Mixed(0.15, 0.41, 0.30), Beta(0.25, 1.35), STEADY),
+    TaskClass("i", 2.93, 0.127, 0.16, Mixed(0.13, 0.42, 0.43), Beta(0.17, 1.40), STEADY),
+    TaskClass("a", 1.42, 0.196, 0.10, Mixed(0.11, 0.41, 0.48), Beta(0.13, 1.40), STEADY),
 )
 """In the order near-zero, exponential-like, mixed, unimodal."""
 
 _SECONDS_2019: Final = {
-    "c": _modes(0.56, 0.977, 0.068),
-    "f": _modes(1.47, 0.257, 0.315),
-    "k": _modes(0.25, 0.951, 0.313),
-    "o": _modes(0.394, 0.99, 0.248),
-    **dict.fromkeys("bp", _modes(0.44, 0.855, 0.067)),
-    **dict.fromkeys("gdia", _modes(0.194, 0.968, 0.315)),
-    **dict.fromkeys("nmlejh", _modes(0.214, 0.964, 0.293)),
+    "c": Mixed(0.56, 0.977, 0.068),
+    "f": Mixed(1.47, 0.257, 0.315),
+    "k": Mixed(0.25, 0.951, 0.313),
+    "o": Mixed(0.394, 0.99, 0.248),
+    **dict.fromkeys("bp", Mixed(0.44, 0.855, 0.067)),
+    **dict.fromkeys("gdia", Mixed(0.194, 0.968, 0.315)),
+    **dict.fromkeys("nmlejh", Mixed(0.214, 0.964, 0.293)),
 }
 CLASSES_2019: Final = tuple(
     # Class c has 17.6 % of the tasks; three fifths of its windows at 0 make the tenth of zero rows.
-    replace(c, between=_modes(0.45, 0.60, 0.0) if c.letter == "c" else _gamma(0.5), within=_SECONDS_2019[c.letter])
+    replace(c, between=Mixed(0.45, 0.60, 0.0) if c.letter == "c" else Gamma(0.5), within=_SECONDS_2019[c.letter])
     for c in CLASSES
 )
 """The same letters in 2019, where most windows have a few seconds of much more.

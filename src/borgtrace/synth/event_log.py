@@ -20,6 +20,11 @@ class CollectionEvent:
     job: Job
     missing: str | None = None
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """Collection id and time (µs)."""
+        return self.job.id, self.time
+
 
 @dataclass(frozen=True, slots=True)
 class InstanceEvent:
@@ -49,6 +54,11 @@ class InstanceEvent:
     missing: str | None = None
     scale: float = 1.0
     has_request: bool = True
+
+    @property
+    def place(self) -> tuple[int, int, int]:
+        """Collection id, instance index and time (µs)."""
+        return self.task.job.id, self.task.index, self.time
 
 
 @dataclass(frozen=True, slots=True)

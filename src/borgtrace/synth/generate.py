@@ -114,7 +114,7 @@ def _write(work: Path, options: Options, progress: Progress) -> None:
             truth.usage(part.executions, part.tally, part.faults)
         progress((bounds[number + 1] - bounds[0]) / HOUR, truth.usage_rows)
     writer.close()
-    truth.close(writer.rows, injector.injected)
+    truth.close(writer.rows, injector.planted)
 
 
 def _writer(work: Path, options: Options, machines: Machines, parts: int) -> PartFiles | ShardFiles:

@@ -7,10 +7,9 @@ with sums over the very values that a reader of the files gets.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from dataclasses import asdict
+from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import duckdb
 import numpy as np
@@ -21,21 +20,19 @@ from numpy.typing import NDArray
 import borgtrace
 from borgtrace.synth.classes import EVERY_CLASS
 from borgtrace.synth.event_log import TraceSegment
-from borgtrace.synth.fault_injection import InjectedFaults
+from borgtrace.synth.measurement import FAULTS
 from borgtrace.synth.options import Options
 from borgtrace.synth.usage_blocks import TALLY
 
 # Sums go to this file part by part and are merged at the end, so that memory does not grow with the hours.
 _PART: Final = "truth-parts.parquet"
-_SCHEMA: Final = pa.schema(
-    [
-        ("collection_id", pa.int64()),
-        ("instance_index", pa.int32()),
-        ("kind", pa.int8()),
-        ("level", pa.float32()),
-        *((name, pa.float64()) for name in TALLY),
-    ]
-)
+_EXECUTION: Final = {
+    "collection_id": pa.int64(),
+    "instance_index": pa.int32(),
+    "kind": pa.int8(),
+    "level": pa.float32(),
+}
+_SCHEMA: Final = pa.schema(_EXECUTION | dict.fromkeys(TALLY, pa.float64()))
 """Sums of one execution in one part."""
 
 
@@ -45,12 +42,12 @@ class GroundTruth:
     def __init__(self, out: Path, options: Options, bounds: list[int]) -> None:
         self.out, self.options, self.bounds = out, options, bounds
         self._collections: Counter[str] = Counter()
-        self._instances: Counter[tuple[int, str]] = Counter()
+        self._instances: defaultdict[int, Counter[str]] = defaultdict(Counter)
         self._transitions: Counter[tuple[str, str]] = Counter()
         self._machines: Counter[str] = Counter()
         self._tasks = 0
         self.usage_rows = 0
-        self._faults: Counter[str] = Counter()
+        self._faults: Counter[str] = Counter(dict.fromkeys(FAULTS, 0))
         self._writer = pq.ParquetWriter(out / _PART, _SCHEMA)
 
     def events(self, segment: TraceSegment) -> None:
@@ -58,23 +55,20 @@ class GroundTruth:
         self._collections.update(e.type for e in segment.collections)
         self._machines.update(e.type for e in segment.machines)
         for event in segment.instances:
-            self._instances[event.task.job.priority, event.type] += 1
+            self._instances[event.task.job.priority][event.type] += 1
             self._transitions[event.before, event.type] += 1
 
     def usage(self, executions: NDArray[np.void], tally: NDArray[np.float64], faults: dict[str, int]) -> None:
         """Add the sums of one part: `tally` has the columns n, Σy, Σy², Σx, Σx², Σmemory per execution."""
         self._faults.update(faults)
         self.usage_rows += int(tally[:, 0].sum())
-        columns = [*(executions[name] for name in _SCHEMA.names[: -len(TALLY)]), *tally.T]
-        arrays = [pa.array(column).cast(kind) for column, kind in zip(columns, _SCHEMA.types, strict=True)]
-        self._writer.write_batch(pa.record_batch(arrays, schema=_SCHEMA))
+        columns = dict(zip(TALLY, tally.T, strict=True)) | {name: executions[name] for name in _EXECUTION}
+        self._writer.write_batch(pa.RecordBatch.from_pydict(columns, _SCHEMA))
 
-    def close(self, rows: dict[str, int], planted: InjectedFaults) -> None:
+    def close(self, rows: dict[str, int], planted: dict[str, list[Any]]) -> None:
         """Write both files."""
         self._writer.close()
         self._write_tasks()
-        for name, count in self._faults.items():
-            setattr(planted, name, count)
         document = {
             "synthetic": True,
             "generator": "borgtrace synth",
@@ -85,10 +79,10 @@ class GroundTruth:
             "rows": rows,
             "machine_events": dict(sorted(self._machines.items())),
             "collection_events": dict(sorted(self._collections.items())),
-            "instance_events": _by_priority(self._instances),
+            "instance_events": {str(p): dict(sorted(kinds.items())) for p, kinds in sorted(self._instances.items())},
             "transitions": {f"{a or 'START'}>{b}": n for (a, b), n in sorted(self._transitions.items())},
             "usage_rows": self.usage_rows,
-            "planted": asdict(planted),
+            "planted": planted | self._faults,
         }
         (self.out / "truth.json").write_text(json.dumps(document, indent=1) + "\n")
 
@@ -114,10 +108,3 @@ class GroundTruth:
                     GROUP BY ALL ORDER BY collection_id, instance_index
                 ) TO '{final}' (FORMAT parquet, COMPRESSION zstd)""")
         part.unlink()
-
-
-def _by_priority(counts: Counter[tuple[int, str]]) -> dict[str, dict[str, int]]:
-    table: dict[str, dict[str, int]] = {}
-    for (priority, kind), number in sorted(counts.items()):
-        table.setdefault(str(priority), {})[kind] = number
-    return table

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,51 +21,60 @@ Z_LIMIT: Final = 4.5
 STEPS_PER_UNIT: Final = 32
 GRID: Final = np.linspace(-Z_LIMIT, Z_LIMIT, int(2 * Z_LIMIT * STEPS_PER_UNIT) + 1)
 
-Family = Literal["gamma", "beta", "mixed"]
+
+@dataclass(frozen=True, slots=True)
+class Gamma:
+    """A gamma distribution with a coefficient of variation."""
+
+    cv: float
+
+    def at(self, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the values at cumulative probabilities, up to a factor."""
+        k = self.cv**-2
+        return np.asarray(special.gammaincinv(k, quantile) / k)
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """A distribution on [0, ∞) with mean one.
+class Beta:
+    """A beta distribution on [0, `top`], in units of its mean: 2 is symmetric, less leans to the left."""
+
+    cv: float
+    top: float = 2.0
+
+    def at(self, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the values at cumulative probabilities, up to a factor."""
+        total = (self.top - 1.0) / self.cv**2 - 1.0
+        return np.asarray(self.top * stats.beta.ppf(quantile, total / self.top, total * (1.0 - 1.0 / self.top)))
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """A low and a high mode, both gamma.
 
     Parameters
     ----------
-    family
-        ``"gamma"``; ``"beta"`` on [0, `top`]; ``"mixed"``: a low and a high mode.
     cv
-        Coefficient of variation (within a mode, for ``"mixed"``).
-    top
-        For ``"beta"``: the largest value.  2 is symmetric, less leans to the left.
+        Coefficient of variation within a mode.
     low_share, low_level
-        For ``"mixed"``: probability of the low mode and its level as a fraction of the high one.
+        Probability of the low mode, and its level as a fraction of the high one.
     """
 
-    family: Family
     cv: float
-    top: float = 2.0
-    low_share: float = 0.0
-    low_level: float = 0.0
+    low_share: float
+    low_level: float
+
+    def at(self, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the values at cumulative probabilities, up to a factor."""
+        # No closed form for the quantiles of a mixture: the distribution is tabulated, finely near 0, and inverted.
+        k = self.cv**-2
+        x = np.concatenate([[0.0], np.geomspace(1e-6, 8.0, 6000)])
+        low = stats.gamma.cdf(x, k, scale=max(self.low_level, 1e-6) / k)
+        high = stats.gamma.cdf(x, k, scale=1.0 / k)
+        return np.interp(quantile, self.low_share * low + (1.0 - self.low_share) * high, x)
 
 
-def _gamma(cv: float, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
-    k = cv**-2
-    values: NDArray[np.float64] = special.gammaincinv(k, quantile) / k
-    return values
-
-
-def _beta(cv: float, top: float, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
-    total = (top - 1.0) / cv**2 - 1.0
-    return np.asarray(top * stats.beta.ppf(quantile, total / top, total * (1.0 - 1.0 / top)))
-
-
-def _mixed(shape: Shape, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
-    # No closed form for the quantiles of a mixture: the distribution is tabulated, finely near 0, and inverted.
-    k = shape.cv**-2
-    x = np.concatenate([[0.0], np.geomspace(1e-6, 8.0, 6000)])
-    low = stats.gamma.cdf(x, k, scale=max(shape.low_level, 1e-6) / k)
-    high = stats.gamma.cdf(x, k, scale=1.0 / k)
-    cdf = shape.low_share * low + (1.0 - shape.low_share) * high
-    return np.interp(quantile, cdf, x)
+Shape = Gamma | Beta | Mixed
+"""A form of distributions on [0, ∞)."""
 
 
 @cache
@@ -78,19 +87,13 @@ def quantiles(shape: Shape) -> NDArray[np.float32]:
 
     Examples
     --------
-    >>> table = quantiles(Shape("gamma", 1.0))
+    >>> table = quantiles(Gamma(1.0))
     >>> round(float(table[len(table) // 2]), 2)          # the median of an exponential is ln 2
     0.69
     """
     # Gamma and beta have infinite or undefined quantiles at exactly 0 and 1.
     quantile = np.clip(special.ndtr(GRID), 1e-12, 1.0 - 1e-12)
-    match shape.family:
-        case "gamma":
-            values = _gamma(shape.cv, quantile)
-        case "beta":
-            values = _beta(shape.cv, shape.top, quantile)
-        case "mixed":
-            values = _mixed(shape, quantile)
+    values = shape.at(quantile)
     # The mean over z, not over the grid: scaled to 1 by it, because a task's level is its mean CPU.
     weight = np.exp(-(GRID**2) / 2.0)
     return (values / np.average(values, weights=weight)).astype(np.float32)
