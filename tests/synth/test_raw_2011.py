@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from borgtrace.schema.dialects import GOOGLE_2011
-from borgtrace.synth.part_bounds import part_bounds
+from borgtrace.synth.options import part_bounds
 from tests.synth.reading import read_lines, read_rows
 
 

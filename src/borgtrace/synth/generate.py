@@ -13,11 +13,9 @@ from borgtrace.synth.event_log import TraceSegment
 from borgtrace.synth.fault_injection import FaultInjector
 from borgtrace.synth.ground_truth import GroundTruth
 from borgtrace.synth.machines import Machines, draw_machines
-from borgtrace.synth.options import Options, check_output
-from borgtrace.synth.part_bounds import part_bounds
-from borgtrace.synth.part_files import PartFiles
+from borgtrace.synth.options import Options, check_output, part_bounds
 from borgtrace.synth.profiles import PROFILES
-from borgtrace.synth.shard_files import ShardFiles
+from borgtrace.synth.raw_files import PartFiles, RawFiles, ShardFiles
 from borgtrace.synth.simulation import Simulation
 from borgtrace.synth.usage_part import UsagePart, usage_part
 from borgtrace.synth.usage_windows import windows_of
@@ -110,27 +108,23 @@ def _write(work: Path, options: Options, progress: Progress) -> None:
     # Parts arrive in order whatever thread is first, so the files do not depend on the number of threads.
     for number, part in enumerate(parts):
         if part is not None:
-            writer.add_usage(options.usage_table, number, part.pieces, int(part.tally[:, 0].sum()))
+            writer.add(options.usage_table, number, part.pieces, int(part.tally[:, 0].sum()))
             truth.usage(part.executions, part.tally, part.faults)
         progress((bounds[number + 1] - bounds[0]) / HOUR, truth.usage_rows)
     writer.close()
     truth.close(writer.rows, injector.planted)
 
 
-def _writer(work: Path, options: Options, machines: Machines, parts: int) -> PartFiles | ShardFiles:
+def _writer(work: Path, options: Options, machines: Machines, parts: int) -> RawFiles:
     tables = options.chosen_tables
     if not options.shards:
-        return PartFiles(work, options.dialect, machines, parts, tables)
+        return PartFiles(work, options.dialect, machines, tables, parts)
     shards = {name: number for name, number in options.shards.items() if name in tables}
     return ShardFiles(work, options.dialect, machines, shards, options.draw_seed, options.file_format)
 
 
 def _usage_ahead(
-    segments: Iterator[TraceSegment],
-    writer: PartFiles | ShardFiles,
-    truth: GroundTruth,
-    options: Options,
-    machines: Machines,
+    segments: Iterator[TraceSegment], writer: RawFiles, truth: GroundTruth, options: Options, machines: Machines
 ) -> Iterator[UsagePart | None]:
     """Write events in this thread and make usage in others; yield the parts of usage in order."""
     with ThreadPoolExecutor(options.jobs) as threads:

@@ -54,6 +54,13 @@ class Deflater:
         return CompressedBlock(b"".join(self._pieces), self._crc, self._size)
 
 
+def compressed(text: str) -> CompressedBlock:
+    """Compress a text to one segment."""
+    deflater = Deflater()
+    deflater.write(text.encode())
+    return deflater.close()
+
+
 class GzipFile:
     """A gzip file that is written once, segment by segment.
 
@@ -66,8 +73,8 @@ class GzipFile:
     --------
     >>> import gzip, tempfile
     >>> file = GzipFile(Path(tempfile.mkdtemp()) / "a.gz")
-    >>> file.write(b"one,")
-    >>> file.write(b"two")
+    >>> file.append(compressed("one,"))
+    >>> file.append(compressed("two"))
     >>> len(file.close()), gzip.decompress(file.path.read_bytes())
     (64, b'one,two')
     """
@@ -85,12 +92,6 @@ class GzipFile:
         self._put(segment.data)
         self._crc = isal_zlib.crc32_combine(self._crc, segment.crc, segment.size)
         self._size += segment.size
-
-    def write(self, data: bytes) -> None:
-        """Compress and append `data`."""
-        deflater = Deflater()
-        deflater.write(data)
-        self.append(deflater.close())
 
     def _put(self, data: bytes) -> None:
         self._digest.update(data)
