@@ -15,7 +15,7 @@ from borgtrace.synth.number_text import number_code, number_texts, put_integer, 
 def _written(value: float, is_short: bool) -> str:
     table = number_texts(is_short)
     buffer = np.zeros(64, dtype=np.uint8)
-    end = put_number(buffer, 3, table.words, number_code(value), table.lengths)
+    end = put_number(buffer, 3, table.texts, number_code(value))
     return bytes(buffer[3:end]).decode()
 
 

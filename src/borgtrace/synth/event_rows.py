@@ -30,7 +30,13 @@ def event_rows(segment: TraceSegment, machines: Machines) -> dict[str, Iterable[
         "machine_attributes": (attribute_row(event, machines) for event in segment.attributes),
         "collection_events": map(collection_row, segment.collections),
         "instance_events": (instance_row(event, machines) for event in segment.instances),
-        "instance_constraints": (row for event in segment.instances for row in submitted_constraints(event)),
+        # Once per submission with requests.
+        "instance_constraints": (
+            row
+            for event in segment.instances
+            if event.type == "SUBMIT" and event.has_request
+            for row in constraint_rows(event)
+        ),
     }
 
 
@@ -110,11 +116,6 @@ def constraint_rows(event: InstanceEvent) -> list[Row]:
         }
         for attribute, operator, value in task.job.constraints
     ]
-
-
-def submitted_constraints(event: InstanceEvent) -> list[Row]:
-    """Return the rows of constraints that a table of their own has: once per submission with requests."""
-    return constraint_rows(event) if event.type == "SUBMIT" and event.has_request else []
 
 
 def _event_row(event: CollectionEvent | InstanceEvent, job: Any) -> Row:

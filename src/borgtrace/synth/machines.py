@@ -125,14 +125,9 @@ def draw_machines(profile: Profile, count: int, seed: int) -> Machines:
     # Spread over the range of the real ids, 5 … 6,457,070,948.
     ids = np.sort(rng.choice(np.arange(5, 5 + 517_000 * 12), size=count, replace=False)) * 1037 + 5
     values = np.stack([rng.integers(1, modes + 1, size=count) for modes in MODES], axis=1)
-    return Machines(
-        ids.astype(np.int64),
-        tuple(profile.shapes[i][0] for i in shape),
-        np.array([profile.shapes[i][1] for i in shape]),
-        np.array([profile.shapes[i][2] for i in shape]),
-        rng.integers(0, max(1, count // 20), size=count),
-        values,
-    )
+    switch = rng.integers(0, max(1, count // 20), size=count)
+    platform, cpu, memory, _ = zip(*(profile.shapes[i] for i in shape), strict=True)
+    return Machines(ids.astype(np.int64), platform, np.array(cpu), np.array(memory), switch, values)
 
 
 def machine_events(count: int, end: int, seed: int) -> list[MachineEvent]:

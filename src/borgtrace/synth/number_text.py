@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,21 +24,25 @@ _SMALLEST_EXPONENT: Final = 1013 << 9
 """Biased exponent of 2⁻¹⁰, from which on the ten bits float, followed by nine bits of mantissa."""
 
 
-class NumberTexts(NamedTuple):
-    """Every ten-bit number as text.
+class Texts(NamedTuple):
+    """Pieces of text.
 
     Attributes
     ----------
     words
-        The bytes, eight to a word (little-endian), shape (numbers, words).
+        The bytes, eight to a word (little-endian), shape (n, words).
     lengths
-        Bytes of each, shape (numbers,); small, to stay in the cache.
-    values
-        What a reader gets back as float32, held as float64, shape (numbers,).
+        Bytes of each, shape (n,); one byte each where a text may have at most 255, to stay in the cache.
     """
 
     words: NDArray[np.uint64]
-    lengths: NDArray[np.uint8]
+    lengths: NDArray[np.integer]
+
+
+class NumberTexts(NamedTuple):
+    """Every ten-bit number as text, and what a reader gets back as float32, held as float64: shape (numbers,)."""
+
+    texts: Texts
     values: NDArray[np.float64]
 
 
@@ -56,19 +60,19 @@ def number_texts(is_short: bool) -> NumberTexts:
     Examples
     --------
     >>> code = number_code(0.49949)
-    >>> [number_texts(is_short).words[code].tobytes().rstrip(b"\0") for is_short in (True, False)]
+    >>> [number_texts(is_short).texts.words[code].tobytes().rstrip(b"\0") for is_short in (True, False)]
     [b'0.4995', b'0.49951171875']
     """
     numbers = [_number(code) for code in range(_NUMBERS)]
     texts = [f"{n:.4g}" if is_short else f"{n:.20f}".rstrip("0").rstrip(".") for n in numbers]
-    return NumberTexts(*pack(texts), np.array(texts, dtype=np.float32).astype(np.float64))
+    return NumberTexts(pack(texts), np.array(texts, dtype=np.float32).astype(np.float64))
 
 
-def pack(texts: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.uint8]]:
+def pack(texts: Sequence[str]) -> Texts:
     """Return texts as words of eight bytes, all padded to the same number of words, and their lengths in bytes."""
     width = -(-max(map(len, texts)) // 8) * 8
     words = [np.frombuffer(text.encode().ljust(width, b"\0"), dtype="<u8") for text in texts]
-    return np.stack(words), np.array([len(text) for text in texts], dtype=np.uint8)
+    return Texts(np.stack(words), np.array([len(text) for text in texts], dtype=np.uint8))
 
 
 @compiled(inline=True)
@@ -99,26 +103,26 @@ def _store(buffer: NDArray[np.uint8], at: int, word: np.uint64) -> None:
 
 
 @compiled(inline=True)
-def put_words(buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], row: int, lengths: NDArray[Any]) -> int:
+def put_text(buffer: NDArray[np.uint8], at: int, texts: Texts, row: int) -> int:
     """Copy text `row` to position `at` (up to seven more bytes are overwritten); return where it ends.
 
     The whole table is passed: a view of one row would cost more than the copy.
     """
-    length = lengths[row]
+    length = texts.lengths[row]
     for i in range((length + 7) >> 3):
-        _store(buffer, at + 8 * i, words[row, i])
+        _store(buffer, at + 8 * i, texts.words[row, i])
     return at + length
 
 
 @compiled(inline=True)
-def put_number(buffer: NDArray[np.uint8], at: int, words: NDArray[np.uint64], code: int, lengths: NDArray[Any]) -> int:
+def put_number(buffer: NDArray[np.uint8], at: int, texts: Texts, code: int) -> int:
     """Copy the text of a number to position `at`; return where it ends.
 
     All its words are copied, also the empty ones: as long a loop for every number costs less than guessing its length.
     """
-    for i in range(words.shape[1]):
-        _store(buffer, at + 8 * i, words[code, i])
-    return at + lengths[code]
+    for i in range(texts.words.shape[1]):
+        _store(buffer, at + 8 * i, texts.words[code, i])
+    return at + texts.lengths[code]
 
 
 @compiled(makes_arrays=False)

@@ -20,7 +20,7 @@ def usage_tables(blocks: UsageBlocks) -> Iterator[tuple[int, pa.Table]]:
     """Yield number of the file and rows, block by block, with the fields of the raw table."""
     for block in blocks:
         # From the codes, so that Parquet holds the same ten-bit numbers as the JSON of the same seed.
-        values = np.where(block.codes < 0, np.nan, blocks.texts.values[block.codes]).astype(np.float32)
+        values = np.where(block.codes < 0, np.nan, blocks.numbers.values[block.codes]).astype(np.float32)
         yield block.shard, _table(blocks.raw, blocks.windows, block, values)
 
 

@@ -100,7 +100,7 @@ class UsageBlocks:
         Windows of the segment.
     raw
         The raw table, whose fields decide what is measured.
-    texts
+    numbers
         How numbers are printed, and so what a reader gets back.
     seed
         Seed of the draws.
@@ -118,9 +118,9 @@ class UsageBlocks:
     """
 
     def __init__(
-        self, windows: Windows, raw: RawTable, texts: NumberTexts, seed: int, shards: int, rates: FaultRates
+        self, windows: Windows, raw: RawTable, numbers: NumberTexts, seed: int, shards: int, rates: FaultRates
     ) -> None:
-        self.windows, self.raw, self.texts, self.shards = windows, raw, texts, shards
+        self.windows, self.raw, self.numbers, self.shards = windows, raw, numbers, shards
         self.tally = np.zeros((len(windows.executions), len(TALLY)))
         self.faults = np.zeros(len(FAULTS), dtype=np.int64)
         self.block_size = SHARD_ROWS * max(shards, 4) if shards else ORDERED_ROWS
@@ -129,7 +129,7 @@ class UsageBlocks:
         scores = PERCENTILES if PLACES["cpu_usage_distribution"][0] in columns else PERCENTILES[:0]
         tallied = [PLACES[name][0] for name in ("average_cpu", "sampled_cpu", "average_memory")]
         where = np.array([columns.tolist().index(place) for place in tallied])
-        self._plan = _Plan(rates, scores, columns, where, texts.values)
+        self._plan = _Plan(rates, scores, columns, where, numbers.values)
 
     def __iter__(self) -> Iterator[Block]:
         for first in range(0, len(self.windows.rows), self.block_size):

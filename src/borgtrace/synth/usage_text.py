@@ -16,18 +16,11 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.dialects import RawField, RawTable
 from borgtrace.schema.time import SECOND
 from borgtrace.synth.measurement import PLACES
-from borgtrace.synth.number_text import NumberTexts, pack, put_integer, put_number, put_words
+from borgtrace.synth.number_text import Texts, pack, put_integer, put_number, put_text
 from borgtrace.synth.usage_blocks import UsageBlocks, measured_columns
 from borgtrace.synth.usage_windows import IDENTITY
 
 _TIMES: Final = ("start_time", "end_time")
-
-
-class Texts(NamedTuple):
-    """Pieces of text: eight bytes to a word, shape (n, words), and lengths in bytes, shape (n,)."""
-
-    words: NDArray[np.uint64]
-    lengths: NDArray[np.int64] | NDArray[np.uint8]
 
 
 class Layout(NamedTuple):
@@ -87,22 +80,22 @@ def _json_kind(field: RawField) -> tuple[str, str, str]:
 
 def usage_text(blocks: UsageBlocks, layout: Layout) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """Yield number of the file and lines, block by block; the bytes are overwritten by the next block."""
-    windows, texts = blocks.windows, blocks.texts
+    windows, numbers = blocks.windows, blocks.numbers.texts
     if not len(windows.rows):
         return
     base = int(windows.rows["start"].min())
     seconds = _times(base, int(windows.rows["end"].max()) + 1 - base)
     names = [field.column for field in blocks.raw.fields if field.column in IDENTITY]
     ids = np.stack([windows.executions[name].astype(np.int64) for name in names], axis=1)
-    identity = _identities(ids, Texts(*pack(layout.identity)))
-    pieces = Texts(*pack((*layout.times, layout.end, *layout.numbers)))
+    identity = _identities(ids, pack(layout.identity))
+    pieces = pack((*layout.times, layout.end, *layout.numbers))
     # Every text is copied in whole words, so each may need up to seven bytes more than it has.
     longest = sum(8 * part.words.shape[1] for part in (seconds, seconds, identity))
-    longest += int(pieces.lengths.sum()) + len(measured_columns(blocks.raw)) * (8 * texts.words.shape[1] + 1) + 8
+    longest += int(pieces.lengths.sum()) + len(measured_columns(blocks.raw)) * (8 * numbers.words.shape[1] + 1) + 8
     buffer = np.empty(blocks.block_size * longest, dtype=np.uint8)
     for block in blocks:
         rows = windows.rows[block.rows]
-        size = _format(rows, base, block.codes, seconds, identity, pieces, texts, not layout.numbers, buffer)
+        size = _format(rows, base, block.codes, seconds, identity, pieces, numbers, not layout.numbers, buffer)
         yield block.shard, buffer[:size]
 
 
@@ -125,7 +118,7 @@ def _identities(ids: NDArray[np.int64], before: Texts) -> Texts:
     for i in range(len(ids)):
         at = 0
         for number in range(ids.shape[1]):
-            at = put_words(text[i], at, before.words, number, before.lengths)
+            at = put_text(text[i], at, before, number)
             at = put_integer(text[i], at, ids[i, number])
         lengths[i] = at
     return Texts(text.view(np.uint64), lengths)
@@ -139,7 +132,7 @@ def _format(
     seconds: Texts,
     identity: Texts,
     pieces: Texts,
-    texts: NumberTexts,
+    numbers: Texts,
     is_csv: bool,
     buffer: NDArray[np.uint8],
 ) -> int:
@@ -147,19 +140,19 @@ def _format(
     at = 0
     for row in range(len(windows)):
         window = windows[row]
-        at = put_words(buffer, at, pieces.words, 0, pieces.lengths)
-        at = put_words(buffer, at, seconds.words, window["start"] - base, seconds.lengths)
-        at = put_words(buffer, at, pieces.words, 1, pieces.lengths)
-        at = put_words(buffer, at, seconds.words, window["end"] - base, seconds.lengths)
-        at = put_words(buffer, at, identity.words, window["execution"], identity.lengths)
+        at = put_text(buffer, at, pieces, 0)
+        at = put_text(buffer, at, seconds, window["start"] - base)
+        at = put_text(buffer, at, pieces, 1)
+        at = put_text(buffer, at, seconds, window["end"] - base)
+        at = put_text(buffer, at, identity, window["execution"])
         for number in range(codes.shape[1]):
             code = codes[row, number]
             if is_csv:
                 buffer[np.uint64(at)] = 44  # a comma; the unsigned index spares the check for negative ones
                 at += 1
             elif code >= 0:
-                at = put_words(buffer, at, pieces.words, 3 + number, pieces.lengths)
+                at = put_text(buffer, at, pieces, 3 + number)
             if code >= 0:
-                at = put_number(buffer, at, texts.words, code, texts.lengths)
-        at = put_words(buffer, at, pieces.words, 2, pieces.lengths)
+                at = put_number(buffer, at, numbers, code)
+        at = put_text(buffer, at, pieces, 2)
     return at

@@ -7,69 +7,44 @@ per-tier curves are published.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from itertools import starmap
+from typing import Any, Final
 
+from borgtrace.synth.draws import Shares
 from borgtrace.synth.profiles.google2011 import FREE, OTHER, PRODUCTION, RESUBMITTED
-from borgtrace.synth.profiles.profile import Profile
+from borgtrace.synth.profiles.profile import Profile, Tier
 
-BEB: Final = replace(
-    OTHER,
-    name="beb",
-    priorities={100: 5, 103: 45, 105: 18, 107: 10, 112: 12, 114: 5, 115: 5},
-    snapshot_priorities={103: 60, 105: 20, 107: 10, 114: 10},
-    jobs=0.42,
-    running=6.7,
-    pending=0.8,
-    single=0.72,
-    cpu_use=0.20,
-    memory_use=0.37,
+_TIERS: Final = (
+    ("free", FREE, 0.33, 5.0, 0.5, 0.84, 0.145, 0.31),
+    ("beb", OTHER, 0.42, 6.7, 0.8, 0.72, 0.20, 0.37),
+    ("mid", OTHER, 0.10, 2.0, 0.1, 0.85, 0.87, 0.46),
+    ("production", PRODUCTION, 0.14, 7.5, 0.06, 0.92, 0.38, 0.55),
+    ("monitoring", PRODUCTION, 0.01, 1.0, 0.06, 0.92, 0.74, 0.57),
 )
-MID: Final = replace(
-    OTHER,
-    name="mid",
-    priorities={116: 50, 117: 20, 118: 15, 119: 15},
-    snapshot_priorities={116: 50, 118: 25, 119: 25},
-    jobs=0.10,
-    running=2.0,
-    pending=0.1,
-    single=0.85,
-    cpu_use=0.87,
-    memory_use=0.46,
-)
+"""Name, the tier of 2011 whose lengths and requests it has, and the following of its own."""
+_OWN: Final = ("jobs", "running", "pending", "single", "cpu_use", "memory_use")
+_PRIORITIES: Final[dict[str, Shares[int]]] = {
+    "free": {0: 3897, 25: 3028},
+    "beb": {100: 5, 103: 45, 105: 18, 107: 10, 112: 12, 114: 5, 115: 5},
+    "mid": {116: 50, 117: 20, 118: 15, 119: 15},
+    "production": {120: 10, 200: 85, 214: 5},
+    "monitoring": {360: 80, 450: 20},
+}
+_SNAPSHOT_PRIORITIES: Final[dict[str, Shares[int]]] = _PRIORITIES | {
+    "free": {0: 38040, 25: 16571},
+    "beb": {103: 60, 105: 20, 107: 10, 114: 10},
+    "mid": {116: 50, 118: 25, 119: 25},
+}
+
+
+def _tier(name: str, like: Tier, *own: float) -> Tier:
+    numbers: dict[str, Any] = dict(zip(_OWN, own, strict=True))
+    priorities, snapshot = _PRIORITIES[name], _SNAPSHOT_PRIORITIES[name]
+    return replace(like, name=name, priorities=priorities, snapshot_priorities=snapshot, **numbers)
+
+
 GOOGLE_2019: Final = Profile(
-    (
-        replace(
-            FREE,
-            priorities={0: 3897, 25: 3028},
-            snapshot_priorities={0: 38040, 25: 16571},
-            jobs=0.33,
-            running=5.0,
-            pending=0.5,
-            cpu_use=0.145,
-            memory_use=0.31,
-        ),
-        BEB,
-        MID,
-        replace(
-            PRODUCTION,
-            priorities={120: 10, 200: 85, 214: 5},
-            snapshot_priorities={120: 10, 200: 85, 214: 5},
-            jobs=0.14,
-            running=7.5,
-            cpu_use=0.38,
-            memory_use=0.55,
-        ),
-        replace(
-            PRODUCTION,
-            name="monitoring",
-            priorities={360: 80, 450: 20},
-            snapshot_priorities={360: 80, 450: 20},
-            jobs=0.01,
-            running=1.0,
-            cpu_use=0.74,
-            memory_use=0.57,
-        ),
-    ),
+    tuple(starmap(_tier, _TIERS)),
     # A mean of 3,360 an hour and cell, 3.5 times that of 2011.
     jobs_per_hour=3360.0 / 12_000.0,
     shapes=(
