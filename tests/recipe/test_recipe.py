@@ -92,7 +92,7 @@ def test_where_keeps_tasks_and_what_belongs_to_them() -> None:
     )
     kept = both.filter("priority >= 9")
     assert (kept.n_rows("instance_events"), kept.n_rows("collection_events"), kept.n_rows("tasks")) == (4, 1, 1)
-    assert kept.where == "priority >= 9"
+    assert kept.origin.where == "priority >= 9"
     assert kept.filter("priority < 9").n_rows("instance_events") == 0
 
 

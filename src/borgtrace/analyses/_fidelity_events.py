@@ -51,8 +51,7 @@ def event_measures(tables: Tables, units: Units) -> Measures:
     jobs = weighted.fetch_sorted(tables, arrived, "jobs", ("collection_id",))
     changes = tables.machine_events.select("machine_id", "time", "type", "cpu_capacity", "memory_capacity")
     machines = weighted.fetch_sorted(tables, changes, "machines", ("machine_id", "time"))
-    if not found.num_rows:
-        raise NotApplicable("the store holds no attempts")
+    NotApplicable.unless(found.num_rows, "the store holds no attempts")
     last = float(np.nanmax(times(found, "begin_time"), initial=float(BEFORE_TRACE)))
     jobs, machines = (table.filter(pc.less_equal(table["time"], int(last))) for table in (jobs, machines))
     return {

@@ -82,8 +82,7 @@ def largest(column: str, why: str, **where: Any) -> Measure:
 
     def measure(result: pa.Table) -> float:
         found = [row[column] for row in matching(result, where) if row[column] is not None]
-        if not found:
-            raise NotApplicable(why)
+        NotApplicable.unless(found, why)
         return float(max(found))
 
     return measure

@@ -56,8 +56,7 @@ def compute(tables: Tables, *, alpha: float = 0.01) -> list[Row]:
     wanted = sorted({row["bucket"] for row in found} - {ZERO_BUCKET, INFINITE_BUCKET}) or [0]
     # Asked before the test for emptiness, so that a plan without rows shows this stage as well.
     exact = _exact(tables, changes.filter(changes.bucket.isin(wanted)), found)
-    if not found:
-        raise NotApplicable("no two consecutive windows")
+    NotApplicable.unless(found, "no two consecutive windows")
     return [_row(row, exact, alpha) for row in found]
 
 

@@ -44,8 +44,7 @@ def compute(tables: Tables, *, n: int = 20) -> pa.Table:
     top = tables.fetch(jobs.order_by([ibis.desc("n_fail"), "collection_id"]).limit(n), "jobs")
     # Asked before the test for emptiness, so that a plan shows both stages.
     total = tables.fetch(failed.aggregate(n=failed.count()), "total")
-    if not top.num_rows:
-        raise NotApplicable("no task fails")
+    NotApplicable.unless(top.num_rows, "no task fails")
     # Chosen in order by the engine, which may still hand over the rows in another.
     top = top.sort_by([("n_fail", "descending"), ("collection_id", "ascending")])
     share = np.cumsum(top["n_fail"].to_numpy()) / total["n"][0].as_py()

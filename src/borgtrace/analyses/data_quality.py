@@ -50,8 +50,7 @@ LONG_TRACE_DAYS = 14
 def compute(tables: Tables) -> list[Row]:
     """Return what is expected and what was found, one row per anomaly that the trace format documents."""
     found = dict(_found(tables))
-    if not found:
-        raise NotApplicable("the store holds no events and no usage")
+    NotApplicable.unless(found, "the store holds no events and no usage")
     rates = tables.dialect.anomalies
     return [
         {

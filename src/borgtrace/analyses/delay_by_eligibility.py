@@ -55,8 +55,7 @@ def compute(tables: Tables) -> list[Row]:
     free = joined.filter(joined.fingerprint.isnull()).select(band=ibis.literal(FREE, "float64"), wait="wait")
     waits = ibis.union(banded, free)
     groups = fetch_counts(tables, waits, waits.wait, "waits", ("band",), per=100.0)
-    if not groups:
-        raise NotApplicable("no wait lies within the trace")
+    NotApplicable.unless(groups, "no wait lies within the trace")
     return [
         {"share_below": float(band), "n": len(found), "mean": found.mean(), **found.columns("wait_p", _PERCENTS)}
         for (band,), found in groups.items()

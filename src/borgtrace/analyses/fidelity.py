@@ -47,12 +47,10 @@ RESULT = declare(
 
 def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> list[Row]:
     """Return every target beside its measurement."""
-    if not tables.synthetic:
-        raise NotApplicable("the store holds Google's trace")
+    NotApplicable.unless(tables.synthetic, "the store holds Google's trace")
     units = Units.of(tables)
     targets, measures = _targets(tables, units)
-    if not measures:
-        raise NotApplicable("the store holds no usage")
+    NotApplicable.unless(measures, "the store holds no usage")
     rng, ones = np.random.default_rng(seed), np.ones(len(units))
     # Poisson weights are the bootstrap of units that arrive one by one; drawn once, the same for every measure.
     samples = [rng.poisson(1.0, size=len(units)).astype(float) for _ in range(resamples)]
@@ -128,8 +126,7 @@ def plot(result: pa.Table) -> Chart:
 
 def _share_fitting(result: pa.Table) -> float:
     verdicts = [v for v in result["verdict"].to_pylist() if v in ("fits", "does not fit")]
-    if not verdicts:
-        raise NotApplicable("no target could be measured")
+    NotApplicable.unless(verdicts, "no target could be measured")
     return verdicts.count("fits") / len(verdicts)
 
 

@@ -46,8 +46,7 @@ def compute(tables: Tables) -> list[Row]:
     names = ("milliseconds", *numbers)
     sums = counted.group_by(["tier", "class_"]).aggregate(**{name: counted[name].sum().cast("int64") for name in names})
     found = tables.fetch(sums, "sums").to_pylist()
-    if not found:
-        raise NotApplicable("no task ever runs")
+    NotApplicable.unless(found, "no task ever runs")
     totals: dict[tuple[str, str], dict[str, int]] = {}
     for row in found:
         # Rates do not add up, their numerators and denominators do.

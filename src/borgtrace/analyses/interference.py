@@ -101,8 +101,7 @@ def _slope(result: pa.Table, metric: str, condition: str) -> float:
     """Return the weighted least-squares slope, relative to the mean, per unit of the condition."""
     rows = matching(result, {"metric": metric, "condition": condition})
     weight = sum(row["seconds"] for row in rows)
-    if not weight:
-        raise NotApplicable(f"no window has a {metric}")
+    NotApplicable.unless(weight, f"no window has a {metric}")
     x = sum(row["seconds"] * row["bin"] for row in rows) / weight
     # Weighted by time: a bin of a few minutes must not steer the line.
     y = sum(row["seconds"] * row["mean"] for row in rows) / weight

@@ -34,8 +34,7 @@ def compute(tables: Tables) -> pa.Table:
     per_hour = new.group_by(hour=period(new.submit_time, HOUR, TRACE_START)).aggregate(n=new.count())
     found = tables.fetch(per_hour, "hours")
     last = tables.fetch(last_time(tables.collection_events), "horizon").to_pylist()
-    if not found.num_rows:
-        raise NotApplicable("no job arrives within the trace")
+    NotApplicable.unless(found.num_rows, "no job arrives within the trace")
     # Whole hours only: the last one would count as a quiet hour.
     n_hours = max((last[0]["last"] - TRACE_START) // HOUR, 0)
     if n_hours == 0:

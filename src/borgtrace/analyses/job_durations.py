@@ -44,8 +44,7 @@ def compute(tables: Tables) -> list[Row]:
     """Return quantiles of job durations."""
     durations = _durations(of_jobs(tables.collection_attempts))
     groups = fetch_counts(tables, durations, durations.duration, "durations", ("end_type",), per=1e6)
-    if not groups:
-        raise NotApplicable("no job is scheduled and ends within the trace")
+    NotApplicable.unless(groups, "no job is scheduled and ends within the trace")
     rows = []
     # All jobs are the ways to end added up: counted once.
     for (name,), found in {(ALL,): reduce(add, groups.values()), **groups}.items():

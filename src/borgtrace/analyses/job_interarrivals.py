@@ -37,8 +37,7 @@ def compute(tables: Tables) -> list[Row]:
     before = new.submit_time.lag().over(ibis.window(order_by=["submit_time", "collection_id"]))
     gaps = new.select(gap=new.submit_time - before)
     groups = fetch_counts(tables, gaps, gaps.gap, "gaps", per=1e6)
-    if not groups:
-        raise NotApplicable("fewer than two jobs arrive within the trace")
+    NotApplicable.unless(groups, "fewer than two jobs arrive within the trace")
     found = groups[()]
     mean = found.mean()
     # All jobs at one instant: no mean gap to compare with.

@@ -46,8 +46,7 @@ def compute(tables: Tables) -> list[Row]:
             {"kind": kind, "rank": rank, "n_jobs": int(n[rank - 1]), "share": float(n[:rank].sum() / n.sum())}
             for rank in _ranks(len(n))
         )
-    if not rows:
-        raise NotApplicable("no job has a user or a logical name")
+    NotApplicable.unless(rows, "no job has a user or a logical name")
     return rows
 
 

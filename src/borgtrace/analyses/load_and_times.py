@@ -48,8 +48,7 @@ def compute(tables: Tables) -> list[Row]:
     }
     loads = _loads(tables)
     days = sorted({*sums["waits"], *sums["runs"], *loads})
-    if not days:
-        raise NotApplicable("there is no event within the trace")
+    NotApplicable.unless(days, "there is no event within the trace")
     return [
         {
             "day": day,

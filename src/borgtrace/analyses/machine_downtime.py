@@ -39,8 +39,7 @@ def compute(tables: Tables) -> list[Row]:
     seen = events.mutate(before=events.type.lag().over(life), since=events.time.lag().over(life))
     back = seen.filter((seen.before == "REMOVE") & (seen.type == "ADD"))
     groups = fetch_counts(tables, back, back.time - back.since, "absences", per=1e6)
-    if not groups:
-        raise NotApplicable("no machine was removed and came back")
+    NotApplicable.unless(groups, "no machine was removed and came back")
     return groups[()].rows((0.0, *PERCENTS, 100.0), n=len(groups[()]))
 
 

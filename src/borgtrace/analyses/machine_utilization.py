@@ -44,8 +44,7 @@ def compute(tables: Tables, *, highest: int = 150) -> pa.Table:
     # Up to the last window: after it nothing was measured, which is not the same as idle.
     n_present = _n_slots(present, span(usage.select(time="end_time")))
     answer = tables.fetch(ibis.union(*(_curve(held, n_present, name, highest) for name in RESOURCES)))
-    if not answer.num_rows:
-        raise NotApplicable("no usage inside the trace, or no machine of known capacity")
+    NotApplicable.unless(answer.num_rows, "no usage inside the trace, or no machine of known capacity")
     return answer
 
 

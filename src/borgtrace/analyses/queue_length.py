@@ -61,8 +61,7 @@ def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
         raise UsageError("step", "must be a multiple of 300 s", expected=f"k × {WINDOW}", got=str(step))
     flows = _fetch_flows(tables, step).to_pylist()
     stocks = _fetch_stocks(tables, step).sort_by("step")
-    if not stocks.num_rows:
-        raise NotApplicable("no task is ever pending or running")
+    NotApplicable.unless(stocks.num_rows, "no task is ever pending or running")
     # Updates move no stock: the last of them may come after the last change of a level.
     n = 1 + max(stocks["step"][-1].as_py(), *(row["step"] for row in flows), 0)
     moved = {name: np.zeros(n, np.int64) for name in _COUNTED}

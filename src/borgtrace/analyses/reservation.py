@@ -70,8 +70,7 @@ RESULT = declare(
 def compute(tables: Tables, *, half_life: Seconds = 3600.0) -> list[Row]:
     """Return reclaimed resources and violations per policy, tier and resource."""
     rows = [row for resource in RESOURCES for row in _replayed(tables, resource, half_life)]
-    if not rows:
-        raise NotApplicable("no task has both usage and a request")
+    NotApplicable.unless(rows, "no task has both usage and a request")
     return rows
 
 

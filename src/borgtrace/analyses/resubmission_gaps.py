@@ -42,8 +42,7 @@ def compute(tables: Tables) -> list[Row]:
     # A number for "never": `counts` leaves NULLs out, and these attempts are the denominator.
     gap = (ended.next_time - ended.end_time).fill_null(_NEVER)
     groups = fetch_counts(tables, ended, gap, "gaps", ("end_type", "tier"))
-    if not groups:
-        raise NotApplicable("no attempt ended within the trace")
+    NotApplicable.unless(groups, "no attempt ended within the trace")
     rows = []
     for (end_type, name), found in groups.items():
         again = found.chosen(found.values != _NEVER)

@@ -62,8 +62,7 @@ def _lumps(result: pa.Table) -> int:
 
 def _ratio(result: pa.Table) -> float:
     new = np.median(result["n_new"].to_numpy())
-    if not new:
-        raise NotApplicable("no new task arrives in most hours")
+    NotApplicable.unless(new, "no new task arrives in most hours")
     return float(np.median(result["n_again"].to_numpy()) / new)
 
 

@@ -58,8 +58,7 @@ def compute(tables: Tables) -> list[Row]:
     ran = ibis.least(started.left_time.fill_null(last), last) - started.schedule_time
     runs = started.mutate(end=_end(started), ran=(ran // SECOND).cast("int64"))
     groups = count_by_group(tables, runs, runs.ran, "runs", "end")
-    if not groups:
-        raise NotApplicable("no attempt starts within the trace")
+    NotApplicable.unless(groups, "no attempt starts within the trace")
     rows = []
     for grouping, group in dict.fromkeys(key[:2] for key in groups):
         finish, end, censored = (groups.get((grouping, group, name), _NONE) for name in ("finish", "end", "open"))

@@ -60,8 +60,7 @@ def compute(tables: Tables, *, periods: tuple[int, ...] = (1, 2, 3, 6, 12)) -> l
     )
     counts = blocks.sum_blocks(tables, _windows(tables, has_percentiles), count, "windows")
     rows = _rows(counts.reshape(*counts.shape[:2], len(names), len(DURATIONS), -1), names, periods)
-    if not rows:
-        raise NotApplicable("no task was measured in two neighboring periods")
+    NotApplicable.unless(rows, "no task was measured in two neighboring periods")
     return rows
 
 

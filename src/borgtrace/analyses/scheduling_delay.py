@@ -36,8 +36,7 @@ def compute(tables: Tables) -> list[Row]:
     tasks = of_jobs(tables.instance_attempts)
     # Rounded down: a wait shorter than a hundredth of a second is 0.
     groups = count_by_group(tables, tasks, (tasks.wait // HUNDREDTH).cast("int64"), "waits", per=100.0)
-    if not groups:
-        raise NotApplicable("no wait lies within the trace")
+    NotApplicable.unless(groups, "no wait lies within the trace")
     rows = []
     for (grouping, group), found in groups.items():
         rows += found.rows((*PERCENTS, 100.0), grouping=grouping, group=group, mean=found.mean(), n=len(found))

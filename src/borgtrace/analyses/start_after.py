@@ -42,8 +42,7 @@ def compute(tables: Tables) -> list[Row]:
     """Return collections with dependencies by depth, and whether the order was kept."""
     tables.require_published("what a collection starts after", column="start_after_collection_ids")
     edges = tables.fetch(_edges(tables), "edges")
-    if not edges.num_rows:
-        raise NotApplicable("no collection names another to start after")
+    NotApplicable.unless(edges.num_rows, "no collection names another to start after")
     depth = depths(edges["collection_id"].to_numpy(), edges["named_id"].to_numpy())
     worst: dict[int, int] = {}
     for row in edges.to_pylist():

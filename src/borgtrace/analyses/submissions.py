@@ -41,8 +41,7 @@ def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
         **{name: rows[name].sum().cast("int64") for name in PROCESSES}
     )
     found = tables.fetch(steps, "steps")
-    if not found.num_rows:
-        raise NotApplicable("nothing was submitted, scheduled or completed within the trace")
+    NotApplicable.unless(found.num_rows, "nothing was submitted, scheduled or completed within the trace")
     places = found["step"].to_numpy()
     first = int(places.min())
     ends = np.arange(first, int(places.max()) + 1, dtype=np.int64)

@@ -60,8 +60,7 @@ def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seco
     alpha = continuous_exponent(values, n, float(min_seconds))
     rows.append(_row("run time of a task", min_seconds, alpha, int(n[values > min_seconds].sum())))
     known = [row for row in rows if not np.isnan(row["alpha"])]
-    if not known:
-        raise NotApplicable("no value is above the thresholds")
+    NotApplicable.unless(known, "no value is above the thresholds")
     return known
 
 

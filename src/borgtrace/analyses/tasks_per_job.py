@@ -32,8 +32,7 @@ RESULT = declare(
 def compute(tables: Tables) -> pa.Table:
     """Return the number of jobs by their number of tasks."""
     found = tables.fetch(sizes(tables.instance_attempts), "sizes").sort_by("n_tasks")
-    if not found.num_rows:
-        raise NotApplicable("there is no task")
+    NotApplicable.unless(found.num_rows, "there is no task")
     at_least = np.cumsum(found["n_jobs"].to_numpy()[::-1])[::-1]
     return found.append_column("n_jobs_at_least", pa.array(at_least))
 

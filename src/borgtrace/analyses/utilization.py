@@ -108,8 +108,7 @@ def _of_cell(result: pa.Table, resource: str) -> list[Row]:
 def _overcommitment(result: pa.Table, resource: str) -> float:
     """Return Σ allocated over tiers ÷ capacity, over the hours with machines."""
     known = [row for row in _of_cell(result, resource) if row["capacity"] > 0]
-    if not known:
-        raise NotApplicable("no machine has a capacity")
+    NotApplicable.unless(known, "no machine has a capacity")
     return float(sum(row["allocated"] for row in known) / sum(row["capacity"] for row in known))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import copy
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -43,8 +44,6 @@ class EngineTables(Tables):
         Name of the engine, for the provenance.
     cache
         Where derived tables are kept; in the engine's memory where None.
-    traces
-        The store's access to per-task arrays, or None.
     n_rows
         Row counts that are known already.
     where
@@ -62,7 +61,6 @@ class EngineTables(Tables):
         digest: str = "",
         engine: str = "duckdb",
         cache: Cache | None = None,
-        traces: Any = None,
         n_rows: Mapping[str, int] | None = None,
         where: str = "",
     ) -> None:
@@ -71,7 +69,7 @@ class EngineTables(Tables):
         self._derived: dict[str, ir.Table] = {}
         self._n_rows = dict(n_rows or {})
         self._cache = cache if cache is not None else Cache(None, "")
-        self.cell, self.name, self.digest, self.traces, self.where = cell, name, digest, traces, where
+        self.origin = Provenance(name, digest, generation, cell, synthetic, where, engine, code_version())
 
     @classmethod
     def of(
@@ -117,7 +115,6 @@ class EngineTables(Tables):
             n_rows=opened.manifest.tables,
             engine=url,
             cache=Cache(path / "cache", opened.digest),
-            traces=opened.traces,
         )
         return made.filter(where) if where else made
 
@@ -162,11 +159,12 @@ class EngineTables(Tables):
                 tables[name] = table.semi_join(collections, "collection_id")
             else:
                 tables[name] = table.semi_join(chosen, ["collection_id", "instance_index"])
-        # Derived tables and counts of the whole are none of its part; arrays of tasks know no predicate.
+        # Derived tables and counts of the whole are none of its part.
         made = copy(self)
-        made._tables, made._derived, made._n_rows, made.traces = tables, {}, {}, None
+        made._tables, made._derived, made._n_rows = tables, {}, {}
         made._cache = self._cache.narrowed(predicate)
-        made.where = f"({self.where}) and ({predicate})" if self.where else predicate
+        before = self.origin.where
+        made.origin = replace(self.origin, where=f"({before}) and ({predicate})" if before else predicate)
         return made
 
     def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
@@ -179,18 +177,7 @@ class EngineTables(Tables):
         seconds
             How long the answer took.
         """
-        return Provenance(
-            store=self.name,
-            digest=self.digest,
-            generation=self.generation,
-            cell=self.cell,
-            is_synthetic=self.synthetic,
-            where=self.where,
-            engine=self.engine,
-            code_version=code_version(),
-            parameters=dict(parameters),
-            seconds=seconds,
-        )
+        return replace(self.origin, parameters=dict(parameters), seconds=seconds)
 
     def _choose(self, predicate: str) -> ir.Table:
         # The name of a table on the engine varies (Spark's carry the digest); the query needs one that it can spell.
