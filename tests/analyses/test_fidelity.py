@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from borgtrace.analyses._fidelity import ended_within
+from borgtrace.analyses._fidelity import Units, ended_within, hill, quantile, rank_slope, ratio, times, top_share
+from borgtrace.analyses._fidelity_events import event_measures
 from borgtrace.analyses.fidelity import RECIPE
-from borgtrace.schema.time import BEFORE_TRACE
+from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 from tests.analyses.tiny import at, tiny
 
 SUBMIT, SCHEDULE, FINISH = "SUBMIT", "SCHEDULE", "FINISH"
@@ -70,3 +72,63 @@ def test_a_run_lost_at_the_time_of_an_end_is_at_risk_there(has_ended: list[bool]
     # One of the three at risk at 300 s ends there, in whatever order the rows come.
     measure = ended_within(np.array([300.0, 300.0, 900.0]), np.array(has_ended), np.arange(3), 300.0)
     assert measure(np.ones(3)) == pytest.approx(1 / 3)
+
+
+def test_after_the_trace_is_no_time() -> None:
+    found = times(pa.table({"end_time": [None, 0, at(1), AFTER_TRACE]}), "end_time")
+    assert np.array_equal(found, [np.nan, 0.0, float(at(1)), np.nan], equal_nan=True)
+
+
+def test_what_ends_after_the_trace_has_not_ended_within_it() -> None:
+    task = {"collection_id": 1, "priority": 9, "machine_id": 7}
+    tables = tiny(
+        machine_events=[{"time": BEFORE_TRACE, "machine_id": 7, "type": "ADD"}],
+        collection_events=[],
+        instance_events=[
+            {**task, "time": at(0), "type": SUBMIT},
+            {**task, "time": at(0), "type": SCHEDULE},
+            {**task, "time": AFTER_TRACE, "type": FINISH},
+            {**task, "instance_index": 1, "time": at(100), "type": SUBMIT},
+            {**task, "instance_index": 1, "time": at(200), "type": SCHEDULE},
+        ],
+    )
+    units = Units.of(tables)
+    measures = event_measures(tables, units)
+    assert measures["run_within_300s", "production"](np.ones(len(units))) == 0.0
+    assert measures["delay_p90", "production"](np.ones(len(units))) == 100.0
+
+
+ROWS = np.arange(4)
+"""Four rows of four jobs."""
+
+
+def test_a_ratio_is_weighted() -> None:
+    measure = ratio(np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 2.0, 2.0, 4.0]), ROWS)
+    assert measure(np.ones(4)) == 1.0
+    assert measure(np.array([1.0, 0.0, 0.0, 2.0])) == 0.9
+    assert np.isnan(measure(np.zeros(4)))
+    assert ratio(np.array([1.0, 2.0, 3.0, 4.0]), 4.0, ROWS)(np.ones(4)) == 2.5
+
+
+def test_a_quantile_is_the_smallest_value_that_reaches_the_share() -> None:
+    values = np.array([30.0, np.nan, 10.0, 20.0])
+    assert [quantile(values, ROWS, q)(np.ones(4)) for q in (0.0, 1 / 3, 0.34, 1.0)] == [10.0, 10.0, 20.0, 30.0]
+    assert quantile(values, ROWS, 0.5)(np.array([5.0, 99.0, 1.0, 1.0])) == 30.0
+    assert np.isnan(quantile(values, ROWS, 0.5)(np.zeros(4)))
+    assert np.isnan(quantile(values[1:2], ROWS[1:2], 0.5)(np.ones(4)))
+
+
+def test_owners_by_their_jobs() -> None:
+    owner = np.repeat([0, 1, 2, 3], [40, 20, 10, 4])
+    job = np.arange(len(owner))
+    # Owners with fewer than five jobs have no rank; 40, 20, 10 fall about as a power of the rank.
+    slope = np.polyfit(np.log([1, 2, 3]), np.log([40, 20, 10]), 1)[0]
+    assert rank_slope(owner, job, 200)(np.ones(74)) == pytest.approx(slope)
+    assert np.isnan(rank_slope(owner, job, 2)(np.ones(74)))
+    assert top_share(owner, job, 2)(np.ones(74)) == pytest.approx(60 / 74)
+    assert np.isnan(top_share(owner, job, 2)(np.zeros(74)))
+
+
+def test_a_tail_begins_at_its_least_value() -> None:
+    # Logarithms of 1, 2 and 4 over the least: 0, 1 and 2 times ln 2; three values over their sum.
+    assert hill(np.array([10.0, 20.0, 40.0, 9.0]), ROWS, 10.0)(np.ones(4)) == pytest.approx(1 / np.log(2))

@@ -81,3 +81,10 @@ def test_rows_in_any_order() -> None:
 def test_without_requests_it_says_so() -> None:
     result = reservation.RECIPE.run(tiny(instance_usage=USAGE, tasks=[{"collection_id": 1}]))
     assert result.not_applicable == "no task has both usage and a request"
+
+
+def test_a_request_too_small_to_count_has_no_part_that_could_be_reclaimed() -> None:
+    tasks = [{"collection_id": 1, "priority": 9, "cpu_request": 2.0**-22}]
+    assert reservation.RECIPE.run(tiny(instance_usage=USAGE, tasks=tasks)).not_applicable
+    tasks[0]["cpu_request"] = 2.0**-21
+    assert row(tiny(instance_usage=USAGE, tasks=tasks), "limit", 0.0)["reclaimed"] == 0.0

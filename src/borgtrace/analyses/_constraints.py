@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._histograms import period
-from borgtrace.lifecycle.order import SOURCE_ORDER
+from borgtrace.analyses._joins import last_of
 from borgtrace.recipe import Tables
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
@@ -199,10 +199,8 @@ def by_day(rows: pa.Table) -> dict[int, list[dict[str, Any]]]:
 def _last_of_day(rows: ir.Table, key: list[str]) -> ir.Table:
     """Keep the last row per key and day; day −1 is what is before the trace."""
     dated = rows.filter(rows.time < AFTER_TRACE).mutate(day=day_of(rows.time))
-    order = [dated[name].desc() for name in SOURCE_ORDER]
     # The end of the day stands for all of it: 10.7 million attribute changes of 2011 shrink to one a day and machine.
-    placed = dated.mutate(place=ibis.row_number().over(group_by=[*key, "day"], order_by=order))
-    return placed.filter(placed.place == 0)
+    return last_of(dated, [*key, "day"])
 
 
 def day_of(time: ir.IntegerColumn) -> ir.IntegerColumn:

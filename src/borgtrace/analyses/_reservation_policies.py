@@ -14,6 +14,8 @@ RESERVED, LIMITED, USED, OVERLOAD, SECONDS, VIOLATED = range(N_SUMS)
 """What is summed: reservation, limit, usage and usage over the reservation (2⁻²⁰ s each), time and time in
 violation (s)."""
 _ONE = float(2**20)
+LEAST = 0.5 / _ONE
+"""Smaller requests are rounded to nothing."""
 _WARM_UP = 300
 
 

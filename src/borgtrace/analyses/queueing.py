@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._histograms import bin_up_to, cumulative_share
-from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._joins import last_known, lookup
 from borgtrace.analyses._measures import part
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claim, Recipe, Tables, from_source
@@ -43,8 +43,7 @@ def compute(tables: Tables) -> ir.Table:
     attempts = of_jobs(tables.collection_attempts)
     # A delay that began before the trace is unknown; one whose ENABLE comes first has lost its own.
     both = is_known(attempts.queue_time) & is_known(attempts.enable_time)
-    events = tables.collection_events
-    schedulers = events.group_by("collection_id").aggregate(scheduler=events.scheduler.max())
+    schedulers = last_known(tables.collection_events, "scheduler")
     # A left join: a collection whose events name no scheduler stays, as unknown.
     rows = lookup(attempts.filter(both & (attempts.enable_time >= attempts.queue_time)), schedulers, ["collection_id"])
     rows = rows.select(

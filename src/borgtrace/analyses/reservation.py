@@ -77,7 +77,8 @@ def compute(tables: Tables, *, half_life: Seconds = 3600.0) -> list[Row]:
 def _windows(tables: Tables, resource: str) -> ir.Table:
     usage, request = f"average_{resource}", tables.tasks[f"{resource}_request"]
     rows = blocks.task_windows(tables, "machine_id", usage, request=request)
-    rows = rows.filter(rows[usage].notnull() & (rows.request > 0))
+    # A request of nothing, or so small that the sums round it to nothing, has no part that could be reclaimed.
+    rows = rows.filter(rows[usage].notnull() & (rows.request >= kernel.LEAST))
     # NULL equals nothing, not even NULL: a task on a dedicated machine would start over at every window.
     machine = rows.machine_id.fill_null(_NO_MACHINE)
     return rows.select(*blocks.ORDER, "seconds", "tier", "request", machine_id=machine, usage=rows[usage])

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._joins import last_known, lookup
 from borgtrace.analyses._measures import part
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claim, Recipe, Tables, from_source
@@ -37,13 +38,16 @@ def compute(tables: Tables) -> ir.Table:
     tables.require_published("schedulers", column="scheduler")
     events = tables.collection_events
     collections = events.group_by("collection_id").aggregate(
-        scheduler=events.scheduler.max().fill_null("unknown"),
-        tier=tier(tables, events.priority.max()),
         collection_type=events.collection_type.max(),
         # An event of the type at any time: a queued collection is enabled later.
         is_queued=(events.type == "QUEUE").cast("int64").max(),
         is_finished=(events.type == "FINISH").cast("int64").max(),
     )
+    # Events may change both, and some leave them out.
+    for column in ("scheduler", "priority"):
+        collections = lookup(collections, last_known(events, column), ["collection_id"])
+    scheduler = collections.scheduler.fill_null("unknown")
+    collections = collections.mutate(scheduler=scheduler, tier=tier(tables, collections.priority))
     return collections.group_by(["scheduler", "tier", "collection_type"]).aggregate(
         n_collections=collections.count(),
         n_queued=collections.is_queued.sum().cast("int64"),
