@@ -39,7 +39,7 @@ check: $(TESTS)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m borgtrace.schema.docs --check docs/tables.md
+	$(BIN)/python scripts/tables_page.py --check docs/tables.md
 	$(BIN)/python scripts/mutants.py --check
 
 ## Do the tests notice changed logic?  150 changes per package, about an hour (`scripts/mutants.py --all`: a night).

@@ -92,8 +92,8 @@ def test_a_shard_that_cannot_be_read_to_its_end_is_refused(tmp_path, monkeypatch
             return self.stream.read(size)
 
     @contextmanager
-    def failing(path, *, is_gzip):
-        with open_stream(path, is_gzip=is_gzip) as stream:
+    def failing(source):
+        with open_stream(source) as stream:
             yield Failing(stream)
 
     path = write_records(tmp_path, "instance_usage", [usage_record(instance_index=str(i)) for i in range(50)])

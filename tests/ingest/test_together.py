@@ -12,8 +12,8 @@ import pytest
 import borgtrace
 from borgtrace.errors import QualityError, SourceError, StoreError
 from borgtrace.ingest import IngestOptions, ingest, workers
-from borgtrace.ingest.streams import sha256_of
 from borgtrace.storage import locked
+from borgtrace.store.digest import file_digest
 from borgtrace.store.layout import Layout
 from borgtrace.store.verify import verify
 from tests.ingest.raw import HASH, TABLES, USAGE, event_record, usage_record, write_cell, write_part, write_records
@@ -127,7 +127,7 @@ def test_adding_a_loose_file_renumbers_the_tables_it_has_no_rows_of(tmp_path):
     first = loose("a", constraint=[{"name": HASH, "relation": "0", "value": "x"}])
     # Loose files are ranked by digest: one that comes before the first gives its constraint another source_part.
     others = (loose("b", instance_index=str(index)) for index in range(2, 99))
-    second = next(path for path in others if sha256_of(path) < sha256_of(first))
+    second = next(path for path in others if file_digest(path) < file_digest(first))
     ingest([first, second], tmp_path / "both", ONE)
     for path in (first, second):
         ingest([path], tmp_path / "store", ONE)

@@ -6,12 +6,12 @@ import csv
 from pathlib import Path
 
 import pytest
+from scripts.tables_page import main, tables_page
 
 from borgtrace.errors import SchemaError, UsageError
 from borgtrace.ingest.schema_csv import read_schema_csv
 from borgtrace.schema import DIALECTS, ENUMS, TABLES, Absent
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019, PUBLISHED
-from borgtrace.schema.docs import main, tables_page
 from borgtrace.schema.reasons import REASONS, SEVERITIES
 from borgtrace.schema.time import parse_time
 
@@ -163,7 +163,7 @@ def test_a_stale_page_is_noticed(tmp_path, capsys):
     assert main(["--check", str(page)]) == 0
     page.write_text("old")
     assert main(["--check", str(page)]) == 1
-    assert capsys.readouterr().err == f"{page} is stale; run: python -m borgtrace.schema.docs {page}\n"
+    assert capsys.readouterr().err == f"{page} is stale; run: python scripts/tables_page.py {page}\n"
 
 
 def test_the_real_schema_csv_agrees(trace):

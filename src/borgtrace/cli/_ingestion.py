@@ -15,6 +15,7 @@ from rich.text import Text
 from borgtrace.cli._console import counted, progress, talk
 from borgtrace.cli._printing import print_json
 from borgtrace.ingest.ingest_plan import IngestPlan
+from borgtrace.ingest.progress import Progress as IngestProgress
 from borgtrace.schema.reasons import REASONS
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class _Rate(ProgressColumn):
         return Text(f"{amount}/s", "dim")
 
 
-class Bars:
+class Bars(IngestProgress):
     """Rich bars behind the ingest's progress protocol."""
 
     def __init__(self, bars: Progress) -> None:

@@ -12,7 +12,6 @@ Doubles = npt.NDArray[np.float64]
 Longs = npt.NDArray[np.int64]
 
 
-@compiled()
 def run_starts(first: Longs, second: Longs) -> Longs:
     """Return where runs of equal (first, second) begin, and the length as the last entry.
 
@@ -26,15 +25,10 @@ def run_starts(first: Longs, second: Longs) -> Longs:
     >>> run_starts(np.array([1, 1, 2]), np.array([0, 0, 0])).tolist()
     [0, 2, 3]
     """
-    starts = np.empty(len(first) + 1, np.int64)
-    count = 0
-    for row in range(len(first)):
-        if row == 0 or first[row] != first[row - 1] or second[row] != second[row - 1]:
-            starts[count] = row
-            count += 1
-    starts[count] = len(first)
-    # A copy, or the result would keep an array as long as all rows alive.
-    return starts[: count + 1].copy()
+    is_new = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+    starts = np.concatenate([[0], np.flatnonzero(is_new) + 1, [len(first)]])
+    # Without rows there is no run: only the length.
+    return starts if len(first) else starts[1:]
 
 
 @compiled()
@@ -112,31 +106,20 @@ def run_spans(start: Longs, end: Longs, length: Longs, machine: Longs, starts: L
     """
     runs = len(starts) - 1
     result = np.zeros((5, runs), np.int64)
-    # Grows only for the rare task that was on more machines; made once, since most tasks were on one.
-    seen = np.empty(64, np.int64)
     for run in range(runs):
         low, high = starts[run], starts[run + 1]
         latest = end[low]
-        distinct = 0
+        is_moved = False
         for row in range(low, high):
             result[2, run] += length[row]
             if row > low:
                 # Against the latest end so far, not the end before: windows of one task may overlap.
                 result[3, run] += start[row] > latest
             latest = max(latest, end[row])
-            # A list, not a set: the machine changes seldom, and then is among a few.
-            if machine[row] >= 0 and (row == low or machine[row] != machine[row - 1]):
-                known = False
-                for i in range(distinct):
-                    known = known or seen[i] == machine[row]
-                if not known:
-                    if distinct == len(seen):
-                        larger = np.empty(2 * len(seen), np.int64)
-                        larger[:distinct] = seen
-                        seen = larger
-                    seen[distinct] = machine[row]
-                    distinct += 1
-        result[0, run], result[1, run], result[4, run] = start[low], latest, distinct
+            is_moved |= machine[row] != machine[low]
+        # Sorted for the rare task alone that was on more than one machine, or not always on a known one.
+        machines = np.unique(machine[low:high]) if is_moved else machine[low : low + 1]
+        result[0, run], result[1, run], result[4, run] = start[low], latest, np.count_nonzero(machines >= 0)
     return result
 
 

@@ -15,7 +15,7 @@ from borgtrace.ingest.raw_layout import DEDICATED, MACHINE, Field, NeedsValidati
 from borgtrace.schema.arrow import arrow_field
 from borgtrace.schema.time import AFTER_TRACE
 
-_MAX_INT64, _MAX_UINT64 = np.uint64(AFTER_TRACE), np.uint64(2**64 - 1)
+_LAST, _AFTER = pa.scalar(AFTER_TRACE, pa.uint64()), pa.scalar(2**64 - 1, pa.uint64())
 
 
 def canonical_chunk(layout: RawLayout, chunk: pa.Table) -> pa.Table:
@@ -121,17 +121,11 @@ def _without_none(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _times(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    if (pc.max(values).as_py() or 0) > int(_MAX_INT64):
-        return pa.chunked_array([_clip(chunk) for chunk in values.chunks], pa.int64())
-    # The same bits, so no copy: all times are below 2⁶³.
-    return pa.chunked_array([chunk.view(pa.int64()) for chunk in values.chunks], pa.int64())
-
-
-def _clip(chunk: pa.Array) -> pa.Array:
     """Turn 2⁶⁴−1 into 2⁶³−1; anything else beyond 2⁶³−1 is no time."""
-    numbers = chunk.to_numpy().copy()
-    beyond = numbers > _MAX_INT64
-    if np.any(numbers[beyond] != _MAX_UINT64):
-        raise NeedsValidation
-    numbers[beyond] = _MAX_INT64
-    return pa.array(numbers.view(np.int64))
+    if (pc.max(values).as_py() or 0) > AFTER_TRACE:
+        is_time = pc.or_(pc.less_equal(values, _LAST), pc.equal(values, _AFTER))
+        if not pc.all(is_time).as_py():
+            raise NeedsValidation
+        values = pc.min_element_wise(values, _LAST, skip_nulls=False)
+    # The same bits, so no copy: all times are below 2⁶³ now.
+    return pa.chunked_array([chunk.view(pa.int64()) for chunk in values.chunks], pa.int64())

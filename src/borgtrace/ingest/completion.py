@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pyarrow.parquet as pq
 
+from borgtrace._version import __version__
 from borgtrace.engine.embedded import files_sql
 from borgtrace.ingest.crosschecks import count_across
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.task_index import write_tasks
 from borgtrace.ingest.usage_index import index_usage
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
+from borgtrace.schema.evolution import schema_digest
 from borgtrace.schema.time import AFTER_TRACE
-from borgtrace.store.content import table_digest
+from borgtrace.store.content import store_digest, table_digest
 from borgtrace.store.digest import file_digests
-from borgtrace.store.layout import Layout, part_name
+from borgtrace.store.layout import FORMAT_VERSION, Layout, part_name
 
 INDEXERS = 4
 """Most blocks of usage indexed at a time, whatever the number of cores: they are outside DuckDB's budget."""
-
-
-@dataclass(frozen=True)
-class Finished:
-    """What the manifest says of finished tables."""
-
-    rows: dict[str, int]
-    quality: dict[str, dict[str, int]]
-    content: dict[str, str]
-    files: dict[str, str]
-    time_range: dict[str, list[int]]
 
 
 def finish(
@@ -41,8 +32,8 @@ def finish(
     dialect: Dialect,
     work: Path,
     progress: Progress,
-) -> Finished:
-    """Write ``tasks`` and ``traces`` into `work` and say what the tables hold.
+) -> dict[str, Any]:
+    """Write ``tasks`` and ``traces`` into `work` and return the fields of the manifest that say what the tables hold.
 
     Parameters
     ----------
@@ -74,17 +65,22 @@ def finish(
     progress.advance("cross-check tables", len(TRACE_TABLES))
     threads, written = _threads(connection), {**files, "tasks": [tasks]}
     progress.begin("digest", sum(rows.values()), "rows")
+    paths = [*(path for parts in written.values() for path in parts), *traces.glob("*.npy")]
     content = {}
     for name, table in TABLES.items():
         content[name] = table_digest(table, written[name], threads)
         progress.advance("digest", rows[name])
-    return Finished(
-        {name: rows[name] for name in TABLES},
-        quality,
-        content,
-        file_digests([*(path for paths in written.values() for path in paths), *traces.glob("*.npy")], threads),
-        _time_range(connection, files),
-    )
+    return {
+        "code_version": __version__,
+        "format_version": FORMAT_VERSION,
+        "schema": schema_digest(TABLES.values()),
+        "digest": store_digest(content),
+        "content": content,
+        "files": file_digests(paths, threads),
+        "tables": {name: rows[name] for name in TABLES},
+        "quality": quality,
+        "time_range": _time_range(connection, files),
+    }
 
 
 def _threads(connection: duckdb.DuckDBPyConnection) -> int:

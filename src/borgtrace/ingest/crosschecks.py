@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from borgtrace.engine.embedded import files_sql
 from borgtrace.schema import TRACE_TABLES, Table
+from borgtrace.schema.enums import EVENT_TYPE
 
 _NAMES_MACHINES = ("machine_attributes", "instance_events", "instance_usage")
 _NAMES_INSTANCES = ("instance_usage", "instance_constraints")
@@ -37,21 +38,20 @@ def count_across(
         Collections in which usage may repeat itself, as `index_usage` returns them; all others
         are spared the costly comparison of whole rows.
     """
-    found: dict[str, dict[str, int]] = {name: {} for name in TRACE_TABLES}
+    found: dict[str, dict[str, int]] = {}
     for name, table in TRACE_TABLES.items():
+        paths, counts = files.get(name), found.setdefault(name, {})
+        if not paths:
+            continue
         # Usage is nearly all rows; `index_usage` has already looked at each for a repeat, in passing.
         among = suspects if name == "instance_usage" else None
-        if files.get(name) and (among is None or among.size):
-            found[name]["exact_duplicate"] = sum(_repeated(connection, table, path, among) for path in files[name])
-    # Without this table every machine would be unknown, which says nothing about the rows.
-    if files.get("machine_events"):
-        for name in _NAMES_MACHINES:
-            if files.get(name):
-                found[name]["unknown_machine"] = _unknown_machines(connection, files, name)
-    if files.get("instance_events"):
-        for name in _NAMES_INSTANCES:
-            if files.get(name):
-                found[name]["orphan_instance"] = _orphans(connection, files, name, tasks)
+        if among is None or among.size:
+            counts["exact_duplicate"] = sum(_repeated(connection, table, path, among) for path in paths)
+        # Without machine_events every machine would be unknown, which says nothing about the rows; so for instances.
+        if name in _NAMES_MACHINES and files.get("machine_events"):
+            counts["unknown_machine"] = _unknown_machines(connection, files, name)
+        if name in _NAMES_INSTANCES and files.get("instance_events"):
+            counts["orphan_instance"] = _orphans(connection, files, name, tasks)
     return {name: nonzero for name, counts in found.items() if (nonzero := {k: n for k, n in counts.items() if n})}
 
 
@@ -95,10 +95,7 @@ def _unknown_machines(connection: duckdb.DuckDBPyConnection, files: Mapping[str,
 
 
 def _orphans(connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]], name: str, tasks: Path) -> int:
-    has_events = (
-        "n_submit + n_schedule + n_evict + n_fail + n_finish + n_kill + n_lost + n_queue + n_enable "
-        "+ n_update_pending + n_update_running > 0"
-    )
+    has_events = " + ".join(f"n_{event.lower()}" for event in EVENT_TYPE.names) + " > 0"
     if name == "instance_usage":
         return _number(connection, f"SELECT sum(n_windows) FROM {files_sql([tasks])} WHERE NOT ({has_events})")
     return _number(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv
@@ -12,13 +10,12 @@ import pyarrow.csv
 from borgtrace.ingest.number_reader import NotPlainNumbers, read_numbers
 from borgtrace.ingest.raw_layout import Field, NeedsValidation, RawLayout
 from borgtrace.ingest.sources import Source
-from borgtrace.ingest.streams import open_stream
-from borgtrace.ingest.validating_reader import LineFormat, line_blocks
+from borgtrace.ingest.streams import open_lines
+from borgtrace.ingest.validating_reader import LineFormat
 from borgtrace.schema.arrow import arrow_field
 
-BLOCK_SIZE = 1 << 22
-# As many rows as a staged row group has: a chunk becomes one.
-ROWS_PER_CHUNK = 1 << 19
+BLOCK_SIZE = 1 << 25
+"""Arrow makes a batch of each block of so many bytes, and a batch becomes a row group: small ones make large files."""
 
 
 def read_plain_numbers(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
@@ -61,7 +58,6 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     types = {field.name: _type(field) for field in layout.fields}
     names = {field.place: field.name for field in layout.fields}
     every = [names.get(place, f"field {place}") for place in range(1, layout.width + 1)]
-    waiting: list[pa.RecordBatch] = []
     with open_lines(source) as stream:
         try:
             reader = pyarrow.csv.open_csv(
@@ -82,15 +78,9 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
                 ),
             )
             for batch in reader:
-                # Arrow yields a batch for each block of bytes; row groups that small would make larger files.
-                waiting.append(batch)
-                if sum(one.num_rows for one in waiting) >= ROWS_PER_CHUNK:
-                    yield pa.Table.from_batches(waiting)
-                    waiting = []
+                yield pa.Table.from_batches([batch])
         except pa.ArrowInvalid as error:
             raise NeedsValidation from error
-    if waiting:
-        yield pa.Table.from_batches(waiting)
 
 
 def _type(field: Field) -> pa.DataType:
@@ -100,21 +90,6 @@ def _type(field: Field) -> pa.DataType:
     if field.column.type == "enum":
         return pa.string() if field.has_words else pa.int8()
     return pa.uint64() if field.column.unit == "us" else arrow_field(field.column).type
-
-
-@contextmanager
-def open_lines(source: Source) -> Iterator[BinaryIO]:
-    """Yield the decompressed data lines of a file; a header is skipped."""
-    with open_stream(source.path, is_gzip=source.is_gzip) as stream:
-        if source.has_header:
-            stream.readline()
-        yield stream
-
-
-def delimited_blocks(source: Source) -> Iterator[pa.Table]:
-    """Yield the data lines of a file, numbered."""
-    with open_lines(source) as stream:
-        yield from line_blocks(stream)
 
 
 def delimited_lines(layout: RawLayout) -> LineFormat:

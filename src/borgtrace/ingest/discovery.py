@@ -23,23 +23,25 @@ Orders = Mapping[str, tuple[str, ...]]
 
 @dataclass
 class Discovery:
-    """What was found: raw files, files that should be data but cannot be used, and what was left out."""
+    """What was found: raw files, and files that should be data but cannot be used."""
 
     sources: list[Source] = field(default_factory=list)
     faults: list[SourceError] = field(default_factory=list)
-    ignored: list[Path] = field(default_factory=list)
-    truths: dict[Path, dict[str, Any]] = field(default_factory=dict)
-    """What is known of synthetic traces, by the folder whose files it is about."""
+
+    @property
+    def generation(self) -> str:
+        """The trace that the files are of; all are of one."""
+        return self.sources[0].generation
+
+    @property
+    def cell(self) -> str:
+        """Their cell, as far as any of them says it."""
+        return next((source.cell for source in self.sources if source.cell), "")
 
     @property
     def synthetic(self) -> dict[str, Any] | None:
         """Seed, version and parameters of a synthetic trace; None for a real one."""
-        return next(iter(self.truths.values()), None)
-
-    def origin(self, source: Source) -> str:
-        """Return which trace a file is of, by the nearest folder above it that says so."""
-        above = source.path.absolute().parents
-        return origin(next((self.truths[folder] for folder in above if folder in self.truths), None))
+        return truth_about(self.sources[0].path)
 
     @property
     def size(self) -> int:
@@ -79,10 +81,6 @@ def _walk(places: Iterable[Path], found: Discovery) -> Iterator[tuple[Path, Orde
             raise SourceError(str(place), "no such file or folder", way_out="check the path")
         if place.is_file():
             yield place, {}
-            # A synthetic trace must be called one even if a single file of it is ingested.
-            beside = place.parent / TRUTH
-            if beside.is_file() and beside != place:
-                yield beside, {}
         else:
             yield from _walk_folder(place, {}, found)
 
@@ -105,16 +103,25 @@ def _walk_folder(folder: Path, orders: Orders, found: Discovery) -> Iterator[tup
 
 
 def _take(path: Path, cell: str, orders: Orders, found: Discovery) -> None:
-    if path.name == TRUTH:
-        truth = json.loads(path.read_text())
-        found.truths[path.absolute().parent] = {key: truth.get(key) for key in ("seed", "version", "parameters")}
-    elif path.name in _BESIDE_DATA or path.name.startswith("truth") or path.name.endswith(_NOT_DATA_ENDINGS):
-        found.ignored.append(path)
-    else:
-        try:
-            found.sources.append(classify(path, cell, orders))
-        except SourceError as fault:
-            found.faults.append(fault)
+    # "truth": what the generator knows of a synthetic trace.
+    if path.name in _BESIDE_DATA or path.name.startswith("truth") or path.name.endswith(_NOT_DATA_ENDINGS):
+        return
+    try:
+        found.sources.append(classify(path, cell, orders))
+    except SourceError as fault:
+        found.faults.append(fault)
+
+
+def truth_about(path: Path) -> dict[str, Any] | None:
+    """Return seed, version and parameters of the synthetic trace that a file is of; None for a real one.
+
+    The nearest ``truth.json`` above the file tells, so a single file of a synthetic trace is called one too.
+    """
+    known = next(filter(Path.is_file, (folder / TRUTH for folder in path.absolute().parents)), None)
+    if known is None:
+        return None
+    truth = json.loads(known.read_text())
+    return {key: truth.get(key) for key in ("seed", "version", "parameters")}
 
 
 def _nothing(places: Iterable[Path]) -> SourceError:
@@ -137,7 +144,7 @@ def _agree(found: Discovery) -> None:
     for what, kinds in (
         ("generations", {source.generation: source.path for source in sources}),
         ("cells", {f"cell {s.cell}": s.path for s in sources if s.cell}),
-        ("origins", {found.origin(source): source.path for source in sources}),
+        ("origins", {origin(truth_about(source.path)): source.path for source in sources}),
     ):
         if len(kinds) > 1:
             listed = "; ".join(f"{kind}: {path}" for kind, path in sorted(kinds.items()))

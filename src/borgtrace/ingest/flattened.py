@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
+from contextlib import ExitStack
 
 import duckdb
 import pyarrow as pa
@@ -19,9 +20,10 @@ from borgtrace.ingest.raw_layout import RawLayout, raw_layout
 from borgtrace.ingest.records import json_lines
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.staged import StagedOutput, StagedPaths, make_entry
-from borgtrace.ingest.streams import open_stream, sha256_of
+from borgtrace.ingest.streams import open_stream
 from borgtrace.ingest.validating_reader import validate
 from borgtrace.schema.dialects import Flattened
+from borgtrace.store.digest import file_digest
 from borgtrace.store.manifest import SourceEntry
 
 Row = dict[str, str]
@@ -47,29 +49,31 @@ def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
     """
     flattened = source.dialect.flattened
     assert flattened
+    # Before it is read, as in `staging`.
+    sha256 = file_digest(source.path)
     every = _read(source)
     cell = _choose(source, Counter(row.get(flattened.cell) or "" for row in every))
     chosen = {number: row for number, row in enumerate(every) if (row.get(flattened.cell) or "") == cell}
-    outputs = {name: StagedOutput(paths, raw_layout(source.dialect, name)) for name in source.dialect.tables}
+    layouts = {name: raw_layout(source.dialect, name) for name in source.dialect.tables}
     right: dict[str, pa.Table] = {}
     refused: dict[int, str] = {}
-    for name, output in outputs.items():
-        right[name], wrong = _validate(flattened, output.layout, chosen)
+    for name, layout in layouts.items():
+        right[name], wrong = _validate(flattened, layout, chosen)
         # A row is refused whole, for the first reason found.
         refused = {**wrong, **refused}
-    for name, output in outputs.items():
-        output.write(_first_of_each(_without(right[name], refused), output.layout))
-    counted = outputs[flattened.table]
-    if refused:
-        counted.refuse(_quarantined(chosen, refused))
-    for output in outputs.values():
-        output.finish()
+    with ExitStack() as stack:
+        outputs = {name: stack.enter_context(StagedOutput(paths, layout)) for name, layout in layouts.items()}
+        for name, output in outputs.items():
+            output.write(_first_of_each(_without(right[name], refused), output.layout))
+        counted = outputs[flattened.table]
+        if refused:
+            counted.refuse(_quarantined(chosen, refused))
     writers = [(o.layout.table.name, o.rows) for o in outputs.values() if o is not counted]
     writers += [(inner.table.name, writer) for o in outputs.values() for inner, writer in o.lists]
     return make_entry(
         source,
         counted,
-        sha256_of(source.path),
+        sha256,
         rows_in=len(every),
         skipped=len(every) - len(chosen),
         merged=len(chosen) - len(refused) - counted.rows.rows,
@@ -78,7 +82,7 @@ def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
 
 
 def _read(source: Source) -> list[Row]:
-    with open_stream(source.path, is_gzip=source.is_gzip) as stream:
+    with open_stream(source) as stream:
         # Bytes that are no UTF-8 are marked rather than fatal: the checks then refuse the row.
         text = io.TextIOWrapper(stream, "utf-8", "replace", newline="")
         rows = list(csv.DictReader(text))

@@ -25,8 +25,7 @@ class Identity:
 
     def write(self, layout: Layout) -> None:
         """Leave the identity beside the staged parts."""
-        target = _file(layout)
-        write_file(target, json.dumps(asdict(self)))
+        write_file(_file(layout), json.dumps(asdict(self)))
 
 
 def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identity:
@@ -56,7 +55,7 @@ def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identit
                 str(layout.root), "nothing is staged here", way_out="name raw files: borgtrace ingest SRC --store …"
             )
         return known
-    new = _found(found)
+    new = Identity(found.generation, found.cell, found.synthetic)
     if known is None:
         return new
     # Loose files do not say their cell; such sources are taken to be of the store's.
@@ -76,11 +75,6 @@ def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identit
                 way_out="ingest into a separate store",
             )
     return Identity(known.generation, cell, known.synthetic)
-
-
-def _found(found: Discovery) -> Identity:
-    cell = next((source.cell for source in found.sources if source.cell), "")
-    return Identity(found.sources[0].generation, cell, found.synthetic)
 
 
 def _known(held: Manifest | None, layout: Layout) -> Identity | None:

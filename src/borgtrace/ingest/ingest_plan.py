@@ -22,6 +22,8 @@ _BYTES_PER_ROW = {"task_usage": 40.0, "instance_usage": 200.0}
 _ARRAY_BYTES_PER_ROW = 20
 _SECONDS_PER_BYTE = 1 / 36e6
 """CPU seconds to stage a byte of gzip CSV on the machine of ``benchmarks/RESULTS.md``."""
+_WHOLE_INGEST = 3.4
+"""A whole ingest beside its staging: 2.7 when first measured, 3.4 since a row is parsed faster (same page)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +69,17 @@ def plan(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
     groups: dict[str, list[Source]] = defaultdict(list)
     for source in discovery.sources:
         groups[source.table].append(source)
+    # The store's folder is not made for a plan; its file system is that of the nearest folder that exists.
+    existing = next(folder for folder in (store, *store.absolute().parents) if folder.exists())
     gzip_size = sum(_gzip_size(source) for source in discovery.sources)
     usage_rows = sum(_usage_rows(source) for source in discovery.sources)
-    first = discovery.sources[0]
     return IngestPlan(
-        first.generation,
-        next((source.cell for source in discovery.sources if source.cell), ""),
+        discovery.generation,
+        discovery.cell,
         tuple(_table_plan(name, groups[name]) for name in sorted(groups)),
         int(3 * _STAGED * gzip_size + _ARRAY_BYTES_PER_ROW * usage_rows),
-        shutil.disk_usage(_existing(store)).free,
-        # Whole ingest ÷ staging: 2.7 when first measured, 3.4 since a row is parsed faster (benchmarks/RESULTS.md).
-        2.5 * gzip_size * _SECONDS_PER_BYTE / jobs,
+        shutil.disk_usage(existing).free,
+        _WHOLE_INGEST * gzip_size * _SECONDS_PER_BYTE / jobs,
     )
 
 
@@ -131,10 +133,3 @@ def _gzip_size(source: Source) -> float:
 
 def _usage_rows(source: Source) -> float:
     return _gzip_size(source) / _BYTES_PER_ROW[source.table] if source.table in _BYTES_PER_ROW else 0
-
-
-def _existing(path: Path) -> Path:
-    # The store's folder is not made for a plan; its file system is that of the nearest folder that exists.
-    while not path.exists():
-        path = path.parent
-    return path

@@ -14,9 +14,9 @@ from borgtrace.ingest.identity import identify
 from borgtrace.ingest.ingest_plan import plan, require_disk
 from borgtrace.ingest.options import IngestOptions
 from borgtrace.ingest.pending import Pending, find_pending, staged_entries
-from borgtrace.ingest.progress import Progress, Silence
+from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.store_build import Inputs, build
-from borgtrace.ingest.workers import disk_full, stage_all
+from borgtrace.ingest.workers import DISK_FULL, disk_full, stage_all
 from borgtrace.storage import INCOMPLETE, locked
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, SourceEntry, read_manifest
@@ -80,10 +80,9 @@ def ingest(
     found = discover([Path(source) for source in sources], options.cell) if sources else Discovery()
     with locked(layout.lock, layout.root):
         try:
-            result = _ingest(found, layout, options, progress or Silence())
+            result = _ingest(found, layout, options, progress or Progress())
         except OSError as error:
-            # File too large, no space left, quota exceeded: one message, since the way out is the same.
-            if error.errno in (27, 28, 122):
+            if error.errno in DISK_FULL:
                 raise disk_full(layout.root) from error
             raise
     # After the store is complete: strict tells a script that rows were refused, it does not throw the work away.
@@ -109,8 +108,7 @@ def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: 
     if pending.new:
         # Before the first part: a later run with no sources learns from it whose rows are staged.
         identity.write(layout)
-    if found.sources:
-        require_disk(plan(Discovery(list(pending.new) or found.sources[:1]), layout.root, jobs), layout.root)
+        require_disk(plan(Discovery(list(pending.new)), layout.root, jobs), layout.root)
     staged, faults = _stage(pending, layout, jobs, progress)
     faults = [*found.faults, *faults]
     waiting = tuple(staged_entries(layout.staging))

@@ -1,4 +1,4 @@
-"""JSON lines: typed chunks from DuckDB's reader, and its lines."""
+"""JSON lines: typed chunks from DuckDB's reader."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from borgtrace.ingest.json_token_counts import Tokens, tokens_in, tokens_of
 from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout
 from borgtrace.ingest.records import read_flat, record_types
 from borgtrace.ingest.sources import Source
-from borgtrace.ingest.streams import open_stream, plain_file
-from borgtrace.ingest.validating_reader import line_blocks
+from borgtrace.ingest.streams import plain_file
 
 _LONGEST_RECORD = 1 << 24
 _BLOCK = 1 << 20
@@ -40,7 +39,7 @@ def read_json_lines(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     """
     columns = ", ".join(f"\"{name}\": '{kind}'" for name, kind in record_types(layout).items())
     # DuckDB's own gzip reader is slower than ISA-L's, and does not verify checksums.
-    with plain_file(source.path, is_gzip=source.is_gzip) as path:
+    with plain_file(source) as path:
         tokens = _count_tokens(path)
         reader = (
             f"read_json('{path}', format='newline_delimited', compression='uncompressed', "
@@ -69,9 +68,3 @@ def _count_tokens(path: Path) -> Tokens:
     # A last line without its newline is a line.
     tokens[0] += last != b"\n"
     return tokens
-
-
-def json_blocks(source: Source) -> Iterator[pa.Table]:
-    """Yield the lines of a file, numbered."""
-    with open_stream(source.path, is_gzip=source.is_gzip) as stream:
-        yield from line_blocks(stream)

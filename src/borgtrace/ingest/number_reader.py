@@ -44,27 +44,25 @@ def read_numbers(stream: BinaryIO, types: Mapping[str, pa.DataType]) -> Iterator
     if not set(types.values()) <= set(_NUMBERS):
         raise NotPlainNumbers
     target = _Target(types)
-    rest = b""
-    while True:
-        block = stream.read(BLOCK_SIZE)
-        # The last line may lack its newline: one is added at the end.
-        text = rest + block if block else (rest + b"\n" if rest else b"")
+    for text in _whole_lines(stream):
         offset = 0
         while offset < len(text):
-            consumed = target.fill(np.frombuffer(text, np.uint8, offset=offset))
-            offset += consumed
+            offset += target.fill(np.frombuffer(text, np.uint8, offset=offset))
             if target.rows == ROWS_PER_CHUNK:
                 yield target.take()
-            # Nothing more of this block can be parsed: the rest is a line that goes on in the next one.
-            elif not consumed or block:
-                break
-        rest = text[offset:]
-        if not block:
-            break
-    if rest.strip(b"\n") or (rest and not target.rows):
-        raise NotPlainNumbers
     if target.rows:
         yield target.take()
+
+
+def _whole_lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Cut a stream into blocks that end where a line ends; a last line without its newline gets one."""
+    rest = b""
+    while block := stream.read(BLOCK_SIZE):
+        whole, newline, end = (rest + block).rpartition(b"\n")
+        yield whole + newline
+        rest = end
+    if rest:
+        yield rest + b"\n"
 
 
 class _Target:

@@ -33,14 +33,14 @@ def read_parquet(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     NeedsValidation
         Where DuckDB cannot read a record as what it should be.
     """
-    with plain_file(source.path, is_gzip=source.is_gzip) as path:
+    with plain_file(source) as path:
         yield from read_flat(f"read_parquet('{path}')", layout, pq.read_schema(path).names)
 
 
 def parquet_blocks(source: Source) -> Iterator[pa.Table]:
     """Yield the records of a file as numbered lines of JSON."""
     done = 0
-    with plain_file(source.path, is_gzip=source.is_gzip) as path, duckdb.connect(config={"threads": 1}) as connection:
+    with plain_file(source) as path, duckdb.connect(config={"threads": 1}) as connection:
         # As JSON, since the validating reader takes texts apart, and the quarantine keeps what a person can read.
         query = f"SELECT to_json(r)::VARCHAR AS line FROM read_parquet('{path}') AS r"
         for batch in connection.sql(query).to_arrow_reader(ROWS_PER_CHUNK):

@@ -9,8 +9,7 @@ from pathlib import Path
 from borgtrace.errors import SourceError
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.staged import StagedPaths, read_entry, staged_key
-from borgtrace.ingest.streams import sha256_of
-from borgtrace.schema import TRACE_TABLES
+from borgtrace.store.digest import file_digest
 from borgtrace.store.manifest import SourceEntry
 
 
@@ -78,12 +77,12 @@ def _staged(source: Source, staging: Path) -> SourceEntry | None:
 
 def _is_same(source: Source, entry: SourceEntry) -> bool:
     # The size first: it costs nothing, and most changed files differ in it.
-    return source.size == entry.size and sha256_of(source.path) == entry.sha256
+    return source.size == entry.size and file_digest(source.path) == entry.sha256
 
 
 def _same_part_twice(first: Source, second: Source) -> None:
     # The same part given twice, by a copy in another folder, is no fault.
-    if first.size == second.size and sha256_of(first.path) == sha256_of(second.path):
+    if first.size == second.size and file_digest(first.path) == file_digest(second.path):
         return
     raise SourceError(
         str(second.path),
@@ -98,9 +97,8 @@ def _forget(source: Source, staging: Path) -> None:
     paths = StagedPaths(staging, staged_key(source.name))
     # The entry first: without it a part counts as not staged, whatever else is still there.
     paths.entry.unlink(missing_ok=True)
-    for table in TRACE_TABLES:
-        paths.table(table).unlink(missing_ok=True)
-        paths.quarantine(table).unlink(missing_ok=True)
+    for path in staging.rglob(f"{paths.key}.parquet"):
+        path.unlink()
 
 
 def _changed(source: Source, entry: SourceEntry) -> SourceError:

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
 
-
-class Progress(Protocol):
-    """Receiver of progress: one line per label, with a total and a unit."""
+class Progress:
+    """Receiver of progress: one line per label, with a total and a unit.  This one tells nobody."""
 
     def begin(self, label: str, total: int, unit: str) -> None:
         """Start a line: `total` of `unit` will be done."""
 
     def advance(self, label: str, amount: int) -> None:
         """Say that `amount` more has been done."""
-
-
-class Silence:
-    """Tells nobody."""
-
-    def begin(self, label: str, total: int, unit: str) -> None:
-        """Ignore."""
-
-    def advance(self, label: str, amount: int) -> None:
-        """Ignore."""

@@ -12,7 +12,7 @@ import io
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -25,17 +25,6 @@ from borgtrace.schema import DIALECTS, Dialect, RawTable
 
 HEAD = 1 << 16
 _EXPECTED = "a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV"
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """What the first bytes of a file tell."""
-
-    dialect: Dialect
-    table: str
-    format: Format
-    order: tuple[str, ...] = ()
-    has_header: bool = False
 
 
 def classify(path: Path, cell: str = "", orders: Mapping[str, tuple[str, ...]] | None = None) -> Source:
@@ -67,9 +56,8 @@ def classify(path: Path, cell: str = "", orders: Mapping[str, tuple[str, ...]] |
         head = _inflate(path, head)
     if not head.strip():
         raise SourceError(str(path), "the file is empty", expected=_EXPECTED, way_out="fetch it again")
-    kind = _recognize(path, head, is_gzip, orders or {})
-    cell = cell or _cell_of(path, kind.dialect)
-    return Source(path, kind.dialect, kind.table, kind.format, is_gzip, size, cell, kind.order, kind.has_header)
+    found = _recognize(path, head, is_gzip, orders or {})
+    return replace(found, is_gzip=is_gzip, size=size, cell=cell or _cell_of(path, found.dialect))
 
 
 def _inflate(path: Path, head: bytes) -> bytes:
@@ -86,7 +74,7 @@ def _lines(head: bytes) -> list[str]:
     return [line.removesuffix("\r") for line in lines[:-1] if line.strip()] or lines[:1]
 
 
-def _recognize(path: Path, head: bytes, is_gzip: bool, orders: Mapping[str, tuple[str, ...]]) -> _Kind:
+def _recognize(path: Path, head: bytes, is_gzip: bool, orders: Mapping[str, tuple[str, ...]]) -> Source:
     if head[:4] == b"PAR1":
         return _by_names(path, "parquet", [_parquet_columns(path, is_gzip)])
     lines = _lines(head)
@@ -95,7 +83,7 @@ def _recognize(path: Path, head: bytes, is_gzip: bool, orders: Mapping[str, tupl
     found = _by_header(path, next(csv.reader(io.StringIO(lines[0])), []))
     # Not the first line alone: it may be the one that is damaged, and its file still has a table.
     for line in lines[:20]:
-        found = found or _by_places(line.split(","), orders, [each.count(",") + 1 for each in lines])
+        found = found or _by_places(path, line.split(","), orders, [each.count(",") + 1 for each in lines])
     if found is None:
         raise _not_a_trace(path, lines[0])
     return found
@@ -133,7 +121,7 @@ def _tables(kind: Format, *, is_positional: bool = False) -> list[tuple[Dialect,
     ]
 
 
-def _by_names(path: Path, kind: Format, records: Sequence[Sequence[str]]) -> _Kind:
+def _by_names(path: Path, kind: Format, records: Sequence[Sequence[str]]) -> Source:
     """Return the table that the first record which fits one can only belong to.
 
     Several tables may fit a record with few fields; the file's name then decides, if it can.
@@ -141,29 +129,36 @@ def _by_names(path: Path, kind: Format, records: Sequence[Sequence[str]]) -> _Ki
     # JSON leaves NULL fields out, so a record shows some of its table's names, but never others.
     for keys in map(set, records):
         fitting = [
-            _Kind(dialect, raw.name, kind)
+            Source(path, dialect, raw.name, kind)
             for dialect, raw in _tables(kind)
             if set(raw.mandatory) <= keys <= set(raw.names)
         ]
         if fitting:
-            return next((found for found in fitting if path.name.startswith(found.table)), fitting[0])
+            return max(fitting, key=_is_named)
     raise _not_a_trace(path, ", ".join(records[0][:6]) if records else "no records")
 
 
-def _by_header(path: Path, header: Sequence[str]) -> _Kind | None:
+def _by_header(path: Path, header: Sequence[str]) -> Source | None:
     """Return the table that delimited text with a header belongs to."""
     for dialect in DIALECTS.values():
         if dialect.flattened and dialect.flattened.header <= set(header):
-            return _Kind(dialect, "kaggle", "kaggle")
+            return Source(path, dialect, "kaggle", "kaggle")
     fitting = [
-        _Kind(dialect, raw.name, "csv", tuple(header), has_header=True)
+        Source(path, dialect, raw.name, "csv", order=tuple(header), has_header=True)
         for dialect, raw in _tables("csv")
         if set(raw.mandatory) <= set(header)
     ]
-    return next((found for found in fitting if path.name.startswith(found.table)), next(iter(fitting), None))
+    return max(fitting, key=_is_named, default=None)
 
 
-def _by_places(fields: Sequence[str], orders: Mapping[str, tuple[str, ...]], widths: Sequence[int]) -> _Kind | None:
+def _is_named(found: Source) -> bool:
+    """Whether a file's name says that it holds the table; `max` takes the first where none or several are named."""
+    return found.path.name.startswith(found.table)
+
+
+def _by_places(
+    path: Path, fields: Sequence[str], orders: Mapping[str, tuple[str, ...]], widths: Sequence[int]
+) -> Source | None:
     """Return the table that a row of these fields can only belong to; the first legal width tells its version."""
     fitting = []
     for dialect, raw in _tables("csv", is_positional=True):
@@ -173,7 +168,7 @@ def _by_places(fields: Sequence[str], orders: Mapping[str, tuple[str, ...]], wid
             re.fullmatch(pattern, fields[place]) for place, pattern in patterns.items() if place < len(fields)
         ):
             width = next(width for width in widths if width in raw.field_counts)
-            fitting.append((len(patterns), _Kind(dialect, raw.name, "csv", order[:width])))
+            fitting.append((len(patterns), Source(path, dialect, raw.name, "csv", order=order[:width])))
     # The more fields have a pattern, the more the match says: six fields alone are those of two tables.
     return max(fitting, key=lambda found: found[0], default=(0, None))[1]
 

@@ -55,16 +55,14 @@ def read_flat(relation: str, layout: RawLayout, present: Sequence[str] | None = 
         Where DuckDB cannot read a record.
     """
     # One thread: there is a process for each core already.
-    connection = duckdb.connect(config={"threads": 1})
-    try:
-        for batch in connection.sql(_query(relation, layout, present)).to_arrow_reader(ROWS_PER_CHUNK):
-            if batch.num_rows:
-                yield pa.Table.from_batches([batch])
-    except (duckdb.Error, OSError) as error:
-        # An error of the parser in mid-stream reaches us through Arrow, as an OSError.
-        raise NeedsValidation from error
-    finally:
-        connection.close()
+    with duckdb.connect(config={"threads": 1}) as connection:
+        try:
+            for batch in connection.sql(_query(relation, layout, present)).to_arrow_reader(ROWS_PER_CHUNK):
+                if batch.num_rows:
+                    yield pa.Table.from_batches([batch])
+        except (duckdb.Error, OSError) as error:
+            # An error of the parser in mid-stream reaches us through Arrow, as an OSError.
+            raise NeedsValidation from error
 
 
 def _query(relation: str, layout: RawLayout, present: Sequence[str] | None) -> str:

@@ -28,8 +28,8 @@ class Source:
     dialect: Dialect
     table: str
     format: Format
-    is_gzip: bool
-    size: int
+    is_gzip: bool = False
+    size: int = 0
     cell: str = ""
     order: tuple[str, ...] = ()
     has_header: bool = False

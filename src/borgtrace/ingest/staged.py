@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -51,7 +51,7 @@ class StagedWriter:
                     item.name for item in table.schema if item.name != "source_row" and not pa.types.is_list(item.type)
                 ],
                 column_encoding=encodings,
-                write_statistics=[name for name in ("collection_id", "time") if name in self.columns],
+                write_statistics=False,  # rows are in no order, so they would spare the reader nothing
             )
         if table.num_rows:
             self._writer.write_table(table, row_group_size=ROW_GROUP)
@@ -98,7 +98,10 @@ def staged_key(name: str) -> str:
 
 
 class StagedOutput:
-    """Where the rows of one raw file go, what is refused, and what is counted on the way."""
+    """Where the rows of one raw file go, what is refused, and what is counted on the way.
+
+    The files get their names when the ``with`` block ends, and are removed when it fails.
+    """
 
     def __init__(self, paths: StagedPaths, layout: RawLayout) -> None:
         self.layout = layout
@@ -147,19 +150,18 @@ class StagedOutput:
 
     def restart(self) -> None:
         """Forget everything that was written."""
-        # What the fast reader counted goes too, or its rows would be counted twice.
-        self.abandon()
-        self._begin()
-
-    def abandon(self) -> None:
-        """Remove the unfinished files."""
         for writer in self.writers:
             writer.abandon()
+        # What the fast reader counted goes too, or its rows would be counted twice.
+        self._begin()
 
-    def finish(self) -> None:
-        """Give the files their names."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, fault: object, *_: object) -> None:
+        # An interrupt too must leave no half-written part.
         for writer in self.writers:
-            writer.finish()
+            writer.abandon() if fault else writer.finish()
 
 
 def make_entry(source: Source, output: StagedOutput, sha256: str, **more: int | dict[str, int]) -> SourceEntry:

@@ -14,18 +14,18 @@ from pathlib import Path
 import pyarrow as pa
 
 from borgtrace.ingest.canonical import canonical_chunk
-from borgtrace.ingest.delimited import delimited_blocks, delimited_lines, read_delimited, read_plain_numbers
+from borgtrace.ingest.delimited import delimited_lines, read_delimited, read_plain_numbers
 from borgtrace.ingest.flattened import stage_flattened
-from borgtrace.ingest.json_lines import json_blocks, read_json_lines
+from borgtrace.ingest.json_lines import read_json_lines
 from borgtrace.ingest.number_reader import NotPlainNumbers
 from borgtrace.ingest.parquet import parquet_blocks, read_parquet
 from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout, layout_of
 from borgtrace.ingest.records import json_lines
 from borgtrace.ingest.sources import Format, Source
 from borgtrace.ingest.staged import StagedOutput, StagedPaths, make_entry, read_entry, staged_key, write_entry
-from borgtrace.ingest.streams import sha256_of
-from borgtrace.ingest.validating_reader import LineFormat, validate
+from borgtrace.ingest.validating_reader import LineFormat, line_blocks, validate
 from borgtrace.schema import TRACE_TABLES
+from borgtrace.store.digest import file_digest
 from borgtrace.store.manifest import SourceEntry
 
 Reader = Callable[[Source, RawLayout], Iterator[pa.Table]]
@@ -41,8 +41,8 @@ class Container:
 
 
 CONTAINERS: dict[Format, Container] = {
-    "csv": Container((read_plain_numbers, read_delimited), delimited_blocks, delimited_lines),
-    "json": Container((read_json_lines,), json_blocks, json_lines),
+    "csv": Container((read_plain_numbers, read_delimited), line_blocks, delimited_lines),
+    "json": Container((read_json_lines,), line_blocks, json_lines),
     "parquet": Container((read_parquet,), parquet_blocks, json_lines),
 }
 
@@ -77,19 +77,15 @@ def stage(source: Source, staging: Path) -> SourceEntry:
 
 def _stage(source: Source, paths: StagedPaths) -> SourceEntry:
     layout, container = layout_of(source), CONTAINERS[source.format]
-    output = StagedOutput(paths, layout)
-    try:
+    # Before it is parsed: the rows of a file that changes meanwhile must not go by the digest of what it became.
+    sha256 = file_digest(source.path)
+    with StagedOutput(paths, layout) as output:
         if not _read_fast(source, container, output):
             for block in validate(container.blocks(source), layout, container.lines(layout)):
                 output.write(block.rows)
                 output.refuse(block.refused)
-    # An interrupt too must leave no half-written part.
-    except BaseException:
-        output.abandon()
-        raise
-    # The files get their names before the ledger entry is written: with the entry, all of them are there.
-    output.finish()
-    return make_entry(source, output, sha256_of(source.path))
+    # The files have their names before the ledger entry is written: with the entry, all of them are there.
+    return make_entry(source, output, sha256)
 
 
 def _read_fast(source: Source, container: Container, output: StagedOutput) -> bool:

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import duckdb
 
-from borgtrace._version import __version__
 from borgtrace.engine.stored import is_current
 from borgtrace.errors import StoreError
 from borgtrace.ingest.clustering import cluster, sorting_connection
@@ -25,8 +24,6 @@ from borgtrace.ingest.staged_relation import (
     staged_relation,
 )
 from borgtrace.schema import TABLES, TRACE_TABLES, dialect
-from borgtrace.schema.evolution import schema_digest
-from borgtrace.store.content import store_digest
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, SourceEntry
 from borgtrace.store.swap import commit_next
@@ -103,25 +100,17 @@ class _Builder:
         files = {name: self._cluster(name) for name in TRACE_TABLES}
         # Before anything is put in place: should rows have gone missing, the store stays as it was.
         self._conserve({name: count_rows(paths) for name, paths in files.items()})
-        identity, entries = self.inputs.identity, self.inputs.entries
+        identity = self.inputs.identity
         trace = dialect(identity.generation)
-        finished = finish(self.connection, files, trace, self.work, self.progress)
         self._move_quarantine()
         return Manifest(
             generation=trace.trace,
             cell=identity.cell,
             time_zone=trace.time_zone(identity.cell),
-            code_version=__version__,
-            digest=store_digest(finished.content),
-            schema=schema_digest(TABLES.values()),
             unknown=self.inputs.present.unknown if self.inputs.present else {},
-            content=finished.content,
-            files=finished.files,
-            tables=finished.rows,
-            sources=entries,
-            quality=finished.quality,
+            sources=self.inputs.entries,
             synthetic=identity.synthetic,
-            time_range=finished.time_range,
+            **finish(self.connection, files, trace, self.work, self.progress),
         )
 
     def _cluster(self, name: str) -> list[Path]:
@@ -157,11 +146,11 @@ class _Builder:
 
     def _staged_parts(self, name: str) -> list[StagedPart]:
         numbers = number_parts(self.inputs.entries)
-        parts = [
-            StagedPart(StagedPaths(self.layout.staging, staged_key(each)).table(name), numbers[each])
-            for each in (entry.name for entry in self.inputs.staged)
-        ]
-        return [part for part in parts if part.path.exists()]
+        paths = {
+            entry.name: StagedPaths(self.layout.staging, staged_key(entry.name)).table(name)
+            for entry in self.inputs.staged
+        }
+        return [StagedPart(path, numbers[each]) for each, path in paths.items() if path.exists()]
 
     def _conserve(self, rows: Mapping[str, int]) -> None:
         for entry in self.inputs.entries:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import tempfile
 import zlib
@@ -14,6 +13,7 @@ from typing import BinaryIO
 from isal import igzip, isal_zlib
 
 from borgtrace.errors import SourceError
+from borgtrace.ingest.sources import Source
 
 READ_SIZE = 1 << 18
 DAMAGE: tuple[type[Exception], ...] = (igzip.BadGzipFile, isal_zlib.error, zlib.error)  # type: ignore[assignment]
@@ -21,25 +21,19 @@ DAMAGE: tuple[type[Exception], ...] = (igzip.BadGzipFile, isal_zlib.error, zlib.
 
 
 @contextmanager
-def open_stream(path: Path, *, is_gzip: bool) -> Iterator[BinaryIO]:
+def open_stream(source: Source) -> Iterator[BinaryIO]:
     """Yield the decompressed stream of a file.
-
-    Parameters
-    ----------
-    path
-        The file.
-    is_gzip
-        Whether it is compressed, by its first bytes.
 
     Raises
     ------
     SourceError
         When the file cannot be opened, or its gzip data are truncated or damaged.
     """
+    path = source.path
     try:
         with path.open("rb", buffering=READ_SIZE) as raw:
             # ISA-L inflates faster than zlib and DuckDB do, and verifies the checksum at the end.
-            yield igzip.GzipFile(fileobj=raw, mode="rb") if is_gzip else raw
+            yield igzip.GzipFile(fileobj=raw, mode="rb") if source.is_gzip else raw
     except EOFError as error:
         raise SourceError(str(path), "gzip data ends early: the file is truncated", way_out="fetch it again") from error
     except DAMAGE as error:
@@ -49,28 +43,30 @@ def open_stream(path: Path, *, is_gzip: bool) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def plain_file(path: Path, *, is_gzip: bool) -> Iterator[Path]:
+def open_lines(source: Source) -> Iterator[BinaryIO]:
+    """Yield the decompressed data lines of a file; a header is skipped."""
+    with open_stream(source) as stream:
+        if source.has_header:
+            stream.readline()
+        yield stream
+
+
+@contextmanager
+def plain_file(source: Source) -> Iterator[Path]:
     """Yield the path of a file that is not compressed: the file itself, or a copy of it in the temporary directory.
 
     For readers that take no stream: Parquet is read from its end, and DuckDB takes a path.
-
-    Parameters
-    ----------
-    path
-        The file.
-    is_gzip
-        Whether it is compressed, by its first bytes.
 
     Raises
     ------
     SourceError
         When its gzip data are truncated or damaged.
     """
-    if not is_gzip:
-        yield path
+    if not source.is_gzip:
+        yield source.path
         return
     with tempfile.NamedTemporaryFile(prefix="borgtrace-") as copy:
-        with open_stream(path, is_gzip=True) as stream:
+        with open_stream(source) as stream:
             shutil.copyfileobj(stream, copy, READ_SIZE)
         copy.flush()
         yield Path(copy.name)
@@ -79,9 +75,3 @@ def plain_file(path: Path, *, is_gzip: bool) -> Iterator[Path]:
 def damaged(path: Path, error: Exception) -> SourceError:
     """Return the error for damaged gzip data."""
     return SourceError(str(path), f"gzip data is damaged ({error})", way_out="fetch it again")
-
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -9,17 +9,14 @@ from pathlib import Path
 
 import duckdb
 
-from borgtrace._version import __version__
 from borgtrace.engine.embedded import select_sql
 from borgtrace.errors import UsageError
 from borgtrace.ingest.clustering import cluster, sorting_connection
 from borgtrace.ingest.completion import finish
-from borgtrace.ingest.progress import Progress, Silence
+from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES
-from borgtrace.schema.evolution import schema_digest
 from borgtrace.storage import new_folder
-from borgtrace.store.content import store_digest
-from borgtrace.store.layout import FORMAT_VERSION, Layout
+from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, read_manifest
 
 _MACHINE_TABLES = ("machine_events", "machine_attributes")
@@ -106,7 +103,7 @@ def subset(
     with new_folder(Path(out)) as work:
         spill = Layout(work).spill
         with sorting_connection(memory, threads, spill) as connection:
-            manifest = _copy(connection, Layout(Path(store)), held, cut, work, progress or Silence())
+            manifest = _copy(connection, Layout(Path(store)), held, cut, work, progress or Progress())
         shutil.rmtree(spill, ignore_errors=True)
         manifest.write(Layout(work).manifest)
     return manifest
@@ -127,22 +124,14 @@ def _copy(
         files[name] = sorted((work / name).glob("part-*.parquet"))
     done = finish(connection, files, held.dialect, work, progress)
     # Known only now, and harmless: `new_folder` removes what was written when the block fails.
-    if not done.rows["tasks"] and not done.rows["collection_events"]:
+    if not done["tables"]["tasks"] and not done["tables"]["collection_events"]:
         raise _nothing_left()
     return replace(
         held,
-        code_version=__version__,
-        digest=store_digest(done.content),
-        schema=schema_digest(TABLES.values()),
-        content=done.content,
-        files=done.files,
-        format_version=FORMAT_VERSION,
-        tables=done.rows,
         # The ledger speaks of whole files, of which a subset has parts: conservation would not hold.
         sources=(),
-        quality=done.quality,
-        time_range=done.time_range,
         notes=(*held.notes, f"subset of {held.digest} by {_describe(cut)}"),
+        **done,
     )
 
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from borgtrace.engine.embedded import SQL_TYPES, files_sql
+from borgtrace.engine.embedded import SQL_TYPES, files_sql, select_sql
 from borgtrace.ingest.clustering import PARQUET
 from borgtrace.schema import TABLES, TERMINAL_EVENTS, Dialect
-from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.enums import EVENT_TYPE
 from borgtrace.store.layout import part_name
 
@@ -55,11 +54,9 @@ def write_tasks(
 
 def _view(connection: duckdb.DuckDBPyConnection, name: str, paths: Sequence[Path]) -> None:
     """Show a table's files with the place of each row: a collection never spans two files."""
-    if paths:
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {files_sql(paths, numbered=True)}")
-        return
-    connection.register(f"no_{name}", arrow_schema(TABLES[name]).empty_table())
-    connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT *, 0 AS file_row_number FROM no_{name}")
+    none = f"(SELECT *, 0 AS file_row_number FROM ({select_sql(TABLES[name], [])}))"
+    rows = files_sql(paths, numbered=True) if paths else none
+    connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM {rows}")
 
 
 def _query(dialect: Dialect) -> str:
@@ -103,7 +100,7 @@ def _told(dialect: Dialect) -> str:
     """SQL: per instance, the last known requests, counts of events, and how it ended."""
     known = ", ".join(_last_known(name) for name in _LAST_KNOWN)
     counts = ", ".join(f"count(*) FILTER (type = '{name}') AS {_count(name)}" for name in EVENT_TYPE.names)
-    ended = _ended_2011() if dialect.tie_order == "file" else _ended_2019()
+    ended = _terminal(f"arg_max(type, {ORDER})") if dialect.tie_order == "file" else _ended_2019()
     return f"""
         SELECT collection_id, instance_index, arg_max(collection_type, {ORDER}) AS collection_type,
                min(time) AS first_event, max(time) AS last_event, {known}, {counts},
@@ -123,10 +120,6 @@ def _last_known(name: str) -> str:
 def _terminal(name: str) -> str:
     listed = ", ".join(f"'{event}'" for event in TERMINAL_EVENTS)
     return f"CASE WHEN {name} IN ({listed}) THEN {name} END"
-
-
-def _ended_2011() -> str:
-    return _terminal(f"arg_max(type, {ORDER})")
 
 
 _LAST_TIME = """

@@ -188,17 +188,13 @@ def _scaled(field: Field, text: str) -> tuple[str, Tests]:
 
 
 def _code(field: Field, text: str) -> tuple[str, Tests]:
-    if field.has_words:
-        cases = " ".join(f"WHEN '{word}' THEN '{name}'" for word, name in field.codes.items())
-        known = ", ".join(f"'{word}'" for word in (*field.codes, *field.null_codes))
-        return f"CASE {text} {cases} END", (("unknown_enum_code", f"{text} NOT IN ({known})"),)
-    number = f"TRY_CAST({text} AS BIGINT)"
-    cases = " ".join(f"WHEN {code} THEN '{name}'" for code, name in field.codes.items())
-    known = ", ".join(map(str, (*field.codes, *field.null_codes)))
-    return f"CASE {number} {cases} END", (
-        ("unparsable_value", _is_no_integer(text)),
-        ("unknown_enum_code", f"{text} IS NOT NULL AND coalesce({number} NOT IN ({known}), true)"),
-    )
+    tests: Tests = () if field.has_words else (("unparsable_value", _is_no_integer(text)),)
+    code = text if field.has_words else f"TRY_CAST({text} AS BIGINT)"
+    # A Python literal of a word or a number is one of SQL too.
+    cases = " ".join(f"WHEN {each!r} THEN '{name}'" for each, name in field.codes.items())
+    known = ", ".join(map(repr, (*field.codes, *field.null_codes)))
+    unknown = f"{text} IS NOT NULL AND coalesce({code} NOT IN ({known}), true)"
+    return f"CASE {code} {cases} END", (*tests, ("unknown_enum_code", unknown))
 
 
 def _whole_number(field: Field, text: str) -> tuple[str, Tests]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ _READ = (
     *STATISTICS_COLUMNS,
 )
 ROWS_PER_BLOCK = 1 << 20
+Arrays = dict[str, npt.NDArray[Any]]
 STATISTICS = ("mean", "std", "max", "weighted_mean")
 LAST_SECOND = np.uint32(2**32 - 1)
 """Stored in ``start_time`` for "after the trace"."""
@@ -58,7 +60,8 @@ def index_usage(
     suspects
         Collections in which a window may repeat another: same task, start, mean and sampled usage.
     """
-    arrays = _Arrays(folder, rows)
+    kinds = {"start_time": np.uint32, "duration": np.float32} | dict.fromkeys(STATISTICS_COLUMNS, np.float32)
+    arrays = {name: _create(folder / f"{name}.npy", kind, rows) for name, kind in kinds.items()}
     # As many blocks as threads and no more ahead: each takes about 200 MB.
     pool = Parallel(threads, backend="threading", return_as="generator", pre_dispatch=threads, batch_size=1)
     # An index of no rows first, for the columns of a trace without usage.
@@ -67,7 +70,6 @@ def index_usage(
         tables.append(found)
         suspects.append(suspect)
         progress(int(pc.sum(found.column("n_windows")).as_py()))
-    arrays.flush()
     return pa.concat_tables(tables), np.unique(np.concatenate(suspects))
 
 
@@ -97,21 +99,7 @@ def _last_task(block: pa.Table) -> int:
     return low + int(np.searchsorted(instance[low:], instance[-1], "left"))
 
 
-class _Arrays:
-    """The memory-mapped columns under construction."""
-
-    def __init__(self, folder: Path, rows: int) -> None:
-        self.rows = rows
-        kinds = {"start_time": np.uint32, "duration": np.float32} | dict.fromkeys(STATISTICS_COLUMNS, np.float32)
-        self.columns = {name: _create(folder / f"{name}.npy", kind, rows) for name, kind in kinds.items()}
-
-    def flush(self) -> None:
-        for array in self.columns.values():
-            if isinstance(array, np.memmap):
-                array.flush()
-
-
-def _create(path: Path, kind: type, rows: int) -> npt.NDArray[np.generic]:
+def _create(path: Path, kind: type, rows: int) -> npt.NDArray[Any]:
     """Make an array file; an empty one cannot be mapped and is saved instead."""
     if rows == 0:
         np.save(path, np.empty(0, kind))
@@ -119,7 +107,7 @@ def _create(path: Path, kind: type, rows: int) -> npt.NDArray[np.generic]:
     return np.lib.format.open_memmap(path, mode="w+", dtype=kind, shape=(rows,))
 
 
-def _index_block(table: pa.Table, first: int, arrays: _Arrays) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+def _index_block(table: pa.Table, first: int, arrays: Arrays) -> tuple[pa.Table, npt.NDArray[np.int64]]:
     collection, instance = _numbers(table, "collection_id"), _numbers(table, "instance_index")
     start, end = _numbers(table, "start_time"), _numbers(table, "end_time")
     machine = pc.fill_null(table.column("machine_id"), -1).to_numpy()
@@ -130,16 +118,15 @@ def _index_block(table: pa.Table, first: int, arrays: _Arrays) -> tuple[pa.Table
     duration = length / SECOND
     rows = slice(first, first + len(start))
     # Each block writes its own rows: threads never touch the same ones.
-    if arrays.rows:
-        arrays.columns["start_time"][rows] = _seconds(start)
-        arrays.columns["duration"][rows] = duration
+    arrays["start_time"][rows] = _seconds(start)
+    arrays["duration"][rows] = duration
     statistics: dict[str, pa.Array] = {}
-    measured = np.stack([floats(table.column(name)) for name in STATISTICS_COLUMNS])
+    missing = np.float32(np.nan)
+    measured = np.stack([pc.fill_null(table.column(name), missing).to_numpy() for name in STATISTICS_COLUMNS])
     for name, values in zip(STATISTICS_COLUMNS, measured, strict=True):
-        if arrays.rows:
-            arrays.columns[name][rows] = values
+        arrays[name][rows] = values
         found = run_statistics(values, starts, duration)
-        statistics |= {f"{what}_{name}": _or_null(found[i]) for i, what in enumerate(STATISTICS)}
+        statistics |= {f"{what}_{name}": pa.array(found[i], from_pandas=True) for i, what in enumerate(STATISTICS)}
     heads = starts[:-1]
     columns = {
         "collection_id": collection[heads],
@@ -163,17 +150,8 @@ def _numbers(table: pa.Table, name: str) -> npt.NDArray[np.int64]:
     return np.ascontiguousarray(table.column(name).to_numpy(), dtype=np.int64)
 
 
-def floats(column: pa.ChunkedArray) -> npt.NDArray[np.float32]:
-    """Return a column as float32 with NaN for NULL."""
-    return np.ascontiguousarray(pc.fill_null(pc.cast(column, pa.float32()), np.float32(np.nan)).to_numpy())
-
-
 def _seconds(start: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
     return np.where(start == AFTER_TRACE, LAST_SECOND, start // SECOND).astype(np.uint32)
-
-
-def _or_null(values: npt.NDArray[np.float64]) -> pa.Array:
-    return pa.array(values, from_pandas=True)
 
 
 def _nothing() -> pa.Table:

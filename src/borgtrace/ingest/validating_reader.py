@@ -6,15 +6,17 @@ the same for all containers; each says how a line is taken apart (`LineFormat`).
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from borgtrace.ingest.raw_layout import RawLayout
+from borgtrace.ingest.sources import Source
+from borgtrace.ingest.streams import open_lines
 from borgtrace.ingest.text_fields import cross_tests, with_lists
 
 BLOCK_BYTES = 1 << 25
@@ -94,29 +96,19 @@ def _query(layout: RawLayout, lines: LineFormat) -> str:
     """
 
 
-def line_blocks(stream: BinaryIO) -> Iterator[pa.Table]:
-    """Cut a stream into tables of (source_row, line); the last line may lack its newline."""
-    rest, row = b"", 0
-    while True:
-        data = stream.read(BLOCK_BYTES)
-        lines = (rest + data).split(b"\n")
-        rest = lines.pop() if data else b""
-        if not data and lines == [b""]:
-            return
-        if not data and lines and lines[-1] == b"":
-            lines.pop()
-        yield pa.table(
-            {
-                "source_row": pa.array(range(row, row + len(lines)), pa.int64()),
-                "line": pa.array([_text(line) for line in lines], pa.string()),
-            }
-        )
-        row += len(lines)
-        if not data:
-            return
+def line_blocks(source: Source) -> Iterator[pa.Table]:
+    """Cut a file of lines into tables of (source_row, line); the last line may lack its newline."""
+    row = 0
+    with open_lines(source) as stream:
+        # Buffered: a decompressing stream yields its lines in Python, one by one.
+        buffered = io.BufferedReader(stream)  # type: ignore[type-var]
+        while lines := buffered.readlines(BLOCK_BYTES):
+            numbers = pa.array(range(row, row + len(lines)), pa.int64())
+            yield pa.table({"source_row": numbers, "line": pa.array([_text(line) for line in lines], pa.string())})
+            row += len(lines)
 
 
 # Windows' line ends are forgiven; what Arrow's UTF-8 texts cannot hold is marked, for the tests to refuse.
 def _text(line: bytes) -> str:
     """Decode a line; a byte that is no UTF-8, or a NUL, becomes a mark that no field accepts."""
-    return line.removesuffix(b"\r").decode("utf-8", "replace").replace("\0", _NOT_UTF8)
+    return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "replace").replace("\0", _NOT_UTF8)

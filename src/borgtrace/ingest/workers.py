@@ -15,7 +15,8 @@ from borgtrace.store.manifest import SourceEntry
 
 WORTH_A_PROCESS = 64_000_000
 """Bytes below which starting processes costs more than it saves."""
-_DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+DISK_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+"""No space left, file too large, quota exceeded: one message, since the way out is the same."""
 
 Outcome = SourceEntry | SourceError
 
@@ -58,7 +59,7 @@ def _attempt(source: Source, staging: Path) -> tuple[Source, Outcome]:
         return source, fault
     except OSError as error:
         # The disk is the store's, not this file's: every other file would fail as well.
-        if error.errno in _DISK_FULL:
+        if error.errno in DISK_FULL:
             raise disk_full(staging.parent) from None
         return source, SourceError(str(source.path), f"cannot be read ({error.strerror or error})")
 

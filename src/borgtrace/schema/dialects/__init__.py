@@ -9,8 +9,8 @@ from borgtrace.errors import UsageError
 from borgtrace.schema.dialects.google2011 import GOOGLE_2011
 from borgtrace.schema.dialects.google2019 import GOOGLE_2019
 from borgtrace.schema.dialects.kaggle2019 import KAGGLE_2019
-from borgtrace.schema.dialects.raw import Absent, Flattened, RawField, RawTable, Source
-from borgtrace.schema.dialects.trace_format import Citation, Codes, Dialect, Publication, Rate, Tiers
+from borgtrace.schema.dialects.raw import Absent, Flattened, RawField, RawTable
+from borgtrace.schema.dialects.trace_format import Citation, Codes, Dialect, Publication, Rate
 
 _MODULES = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
 DIALECTS: dict[str, Dialect] = {
@@ -55,7 +55,5 @@ __all__ = [
     "Rate",
     "RawField",
     "RawTable",
-    "Source",
-    "Tiers",
     "dialect",
 ]

@@ -24,14 +24,4 @@ TRACE_TABLES: dict[str, Table] = {
 TABLES: dict[str, Table] = {**TRACE_TABLES, TASKS.name: TASKS}
 """All tables of a store: the trace's own and the derived ``tasks``."""
 
-__all__ = [
-    "COLLECTION_EVENTS",
-    "INSTANCE_CONSTRAINTS",
-    "INSTANCE_EVENTS",
-    "INSTANCE_USAGE",
-    "MACHINE_ATTRIBUTES",
-    "MACHINE_EVENTS",
-    "TABLES",
-    "TASKS",
-    "TRACE_TABLES",
-]
+__all__ = ["TABLES", "TRACE_TABLES"]

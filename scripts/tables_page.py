@@ -1,4 +1,4 @@
-"""``docs/tables.md``, generated from the declarations: ``python -m borgtrace.schema.docs PATH``."""
+"""``docs/tables.md``, generated from the declarations: ``python scripts/tables_page.py PATH``."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str]) -> int:
         return 0
     if path.exists() and path.read_text() == page:
         return 0
-    print(f"{path} is stale; run: python -m borgtrace.schema.docs {path}", file=sys.stderr)
+    print(f"{path} is stale; run: python scripts/tables_page.py {path}", file=sys.stderr)
     return 1
 
 
