@@ -49,7 +49,6 @@ def acme(monkeypatch):
         name="acme-2024",
         trace="acme-2024",
         title="Acme cluster trace 2024",
-        year=2024,
         formats=("csv",),
         tables={raw.name: raw},
         codes={"event_type": {"new": "SUBMIT", "start": "SCHEDULE"}},

@@ -64,20 +64,23 @@ def range_condition(cuts: Sequence[int], number: int) -> str:
     return " AND ".join(low + high) or "true"
 
 
-def range_number(cuts: Sequence[int]) -> str:
+def range_number(cuts: Sequence[int], first: int = 0) -> str:
     """Return SQL for the number of the file a collection belongs to (binary search as CASE).
+
+    Parameters
+    ----------
+    cuts
+        First collection of each file but the first, ascending.
+    first
+        Number of the first of these files.
 
     Examples
     --------
     >>> range_number([5])
     'CASE WHEN collection_id < 5 THEN 0 ELSE 1 END'
     """
-    return _search(cuts, 0, len(cuts))
-
-
-def _search(cuts: Sequence[int], low: int, high: int) -> str:
-    if low == high:
-        return str(low)
-    middle = (low + high) // 2
-    left, right = _search(cuts, low, middle), _search(cuts, middle + 1, high)
-    return f"CASE WHEN collection_id < {cuts[middle]} THEN {left} ELSE {right} END"
+    if not cuts:
+        return str(first)
+    middle = len(cuts) // 2
+    low, high = range_number(cuts[:middle], first), range_number(cuts[middle + 1 :], first + middle + 1)
+    return f"CASE WHEN collection_id < {cuts[middle]} THEN {low} ELSE {high} END"

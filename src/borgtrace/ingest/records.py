@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from borgtrace.ingest.json_token_counts import PRESENT
 from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout
-from borgtrace.ingest.text_fields import field_type
+from borgtrace.ingest.text_fields import field_type, list_type
 from borgtrace.ingest.validating_reader import LineFormat
 
 ROWS_PER_CHUNK = 1 << 18
@@ -31,10 +31,7 @@ def record_types(layout: RawLayout) -> dict[str, str]:
         # A field that fills no column is read as an amount: only whether it is there matters.
         inner = ", ".join(f'"{part}" {kinds.get(f"{name}.{part}", "FLOAT")}' for part in parts)
         types[name] = f"STRUCT({inner})" if parts else kinds.get(name, "FLOAT")
-    for nested in layout.lists:
-        inner = ", ".join(f'"{field.raw.name}" {field_type(field)}' for field in nested.fields)
-        types[nested.raw.name] = f"STRUCT({inner})[]"
-    return types
+    return types | {inner.raw.name: list_type(inner) for inner in layout.lists}
 
 
 def read_flat(relation: str, layout: RawLayout, present: Sequence[str] | None = None) -> Iterator[pa.Table]:

@@ -20,7 +20,6 @@ from borgtrace.storage import incomplete_path, write_file
 from borgtrace.store.manifest import SourceEntry, entry_from
 
 ROW_GROUP = 1 << 19
-REFUSED = pa.schema([("source_row", pa.int64()), ("reason", pa.string()), ("raw", pa.string())])
 
 
 @dataclass

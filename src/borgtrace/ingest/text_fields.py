@@ -89,8 +89,7 @@ def list_field(inner: RawLayout, text: str) -> TextField:
         SQL of the list as JSON.
     """
     found = f'"text_{inner.raw.name}"'
-    kinds = ", ".join(f'"{field.raw.name}" {field_type(field)}' for field in inner.fields)
-    value = f"TRY_CAST(TRY_CAST({found} AS JSON) AS STRUCT({kinds})[])"
+    value = f"TRY_CAST(TRY_CAST({found} AS JSON) AS {list_type(inner)})"
     tests: list[tuple[str, str]] = [("unparsable_value", f"{found} IS NOT NULL AND {value} IS NULL")]
     # Mandatory fields first, so that a missing one is named before an unknown code of the same item.
     for field in sorted(inner.fields, key=lambda field: not field.is_mandatory):
@@ -119,6 +118,12 @@ def field_type(field: Field) -> str:
     if field.is_scaled:
         return "DOUBLE"
     return "INTEGER" if field.codes and not field.has_words else SQL_TYPES[field.column.type]
+
+
+def list_type(inner: RawLayout) -> str:
+    """Return DuckDB's type of a list of records."""
+    parts = ", ".join(f'"{field.raw.name}" {field_type(field)}' for field in inner.fields)
+    return f"STRUCT({parts})[]"
 
 
 def with_lists(layout: RawLayout, texts: list[str]) -> list[TextField]:

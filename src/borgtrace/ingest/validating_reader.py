@@ -48,16 +48,8 @@ class LineFormat:
         return texts + [f"fields[{layout.width + i}]" for i, _ in enumerate(layout.lists, 1)]
 
 
-@dataclass(frozen=True)
-class Validated:
-    """One block: the rows that are right, and the refused ones with reason and raw text."""
-
-    rows: pa.Table
-    refused: pa.Table
-
-
-def validate(blocks: Iterable[pa.Table], layout: RawLayout, lines: LineFormat) -> Iterator[Validated]:
-    """Validate lines.
+def validate(blocks: Iterable[pa.Table], layout: RawLayout, lines: LineFormat) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Yield, of each block of lines, the rows that are right, and the refused ones with reason and raw text.
 
     Parameters
     ----------
@@ -76,7 +68,7 @@ def validate(blocks: Iterable[pa.Table], layout: RawLayout, lines: LineFormat) -
             connection.unregister("lines")
             refused = checked.filter(pc.is_valid(checked.column("reason")))
             rows = checked.filter(pc.is_null(checked.column("reason"))).drop(["reason", "raw"])
-            yield Validated(rows, refused.select(["source_row", "reason", "raw"]))
+            yield rows, refused.select(["source_row", "reason", "raw"])
 
 
 def _query(layout: RawLayout, lines: LineFormat) -> str:

@@ -58,9 +58,5 @@ ENUMS: dict[str, Enum] = {
     )
 }
 
-SCHEDULING_CLASSES = ("MOST_INSENSITIVE", "INSENSITIVE", "SENSITIVE", "MOST_SENSITIVE")
-"""Names of scheduling classes 0 … 3.  The column keeps the number: it is an order that means the same
-in all traces, and everybody who writes about them says "class 3"."""
-
 TERMINAL_EVENTS = ("EVICT", "FAIL", "FINISH", "KILL", "LOST")
 UPDATE_EVENTS = ("UPDATE_PENDING", "UPDATE_RUNNING")

@@ -118,7 +118,6 @@ GOOGLE_2011 = Dialect(
     name="2011",
     trace="2011",
     title="Google cluster trace 2011",
-    year=2011,
     formats=("csv",),
     tables={raw.name: raw for raw in TABLES},
     codes={
@@ -141,7 +140,6 @@ GOOGLE_2011 = Dialect(
     has_equal_windows=True,
     # As the papers on 2011 divide the priorities; "monitoring" of the format document is 10–11.
     tiers=(("free", 0, 1), ("other", 2, 8), ("production", 9, 11)),
-    raw_priority=(0, 25, 100, 101, 103, 104, 107, 109, 119, 200, 360, 450),  # Tirmazi et al., EuroSys'20
     # 600 s on the trace's clock, in the time of the US East, where daylight saving was on.
     origin=datetime(2011, 5, 1, 19, 0, tzinfo=ZoneInfo("America/New_York")),
     span=timedelta(days=29),

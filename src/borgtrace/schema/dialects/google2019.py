@@ -95,7 +95,6 @@ GOOGLE_2019 = Dialect(
     name="2019",
     trace="2019",
     title="Google cluster trace 2019",
-    year=2019,
     formats=("json", "parquet"),
     tables={raw.name: raw for raw in TABLES},
     codes={

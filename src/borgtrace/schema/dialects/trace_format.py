@@ -94,8 +94,6 @@ class Dialect:
         Whether the parts of a table are cut by time or by a hash.
     tiers
         Tiers of its priorities.
-    raw_priority
-        The raw v3-like priority of each priority, where priorities are ranks.
     origin
         The instant of `TRACE_START`.
     time_zones
@@ -113,7 +111,6 @@ class Dialect:
     name: str
     trace: str
     title: str
-    year: int
     formats: tuple[str, ...]
     tables: Mapping[str, RawTable]
     codes: Mapping[str, Codes]
@@ -130,7 +127,6 @@ class Dialect:
     none: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     absent: Mapping[str, str] = field(default_factory=dict)
     dedicated_machine: int | None = None
-    raw_priority: tuple[int, ...] = ()
     has_equal_windows: bool = False
     flattened: Flattened | None = None
     licence: str = "Google's cluster traces are published under the license CC-BY 4.0."
