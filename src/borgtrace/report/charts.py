@@ -100,14 +100,14 @@ def _reduce(views: list[View]) -> int:
     return sum(len(users[0].rows) for users in drawn_by.values())
 
 
-def _reduced(rows: list[dict[str, Any]], users: list[View]) -> list[Any]:
+def _reduced(rows: list[dict[str, Any]], users: list[View]) -> list[dict[str, Any]]:
     x = sorted({name for view in users for name in view.fields("x")})
     # A histogram or a mean needs all of its rows, and buckets need one horizontal axis.
     if any(view.is_derived for view in users) or len(x) != 1:
-        return list(rows)
+        return rows
     ys = sorted({name for view in users for name in view.fields("y", "y2")})
     by = sorted({name for view in users for name in view.groups()})
-    return list(reduce_rows(rows, x[0], ys, by, budget=ROWS))
+    return reduce_rows(rows, x[0], ys, by, budget=ROWS)
 
 
 def _show_values(view: View) -> None:

@@ -18,8 +18,8 @@ MINIMUM_BUCKETS = 20
 
 
 def reduce_rows(
-    rows: Sequence[Mapping[str, Any]], x: str, ys: Sequence[str], by: Sequence[str] = (), *, budget: int = 4000
-) -> list[Mapping[str, Any]]:
+    rows: Sequence[dict[str, Any]], x: str, ys: Sequence[str], by: Sequence[str] = (), *, budget: int = 4000
+) -> list[dict[str, Any]]:
     """Keep at most about `budget` rows of `rows`, and every extreme.
 
     Parameters

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from borgtrace.recipe.charts import Channel, Chart, Plot, axis, point, rule, step
+from borgtrace.report.reduction import reduce_rows
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
 
 if TYPE_CHECKING:
@@ -90,8 +91,9 @@ def hours(time: int, life: Life) -> float:
     """
     if time == BEFORE_TRACE:
         return 0.0
-    last = max((known for known in times(life) if known != AFTER_TRACE), default=0)
-    return (last if time == AFTER_TRACE else time) / HOUR
+    if time == AFTER_TRACE:
+        time = max((known for known in times(life) if known != AFTER_TRACE), default=0)
+    return time / HOUR
 
 
 def times(life: Life) -> list[int]:
@@ -124,6 +126,8 @@ def _usage(life: Life, resource: str) -> Iterator[Chart]:
     """Draw windows as steps, and the request where one is known."""
     labels = _SERIES[resource]
     rows = [row for name, label in labels.items() for row in _steps(life, name, label)]
+    # Before Altair sees them: it checks every value, which takes seconds for a month of windows.
+    rows = reduce_rows(rows, "hour", ["value"], ["series"])
     if rows:
         request = life.task[f"{resource}_request"]
         lines = axis("series", None, order=list(dict.fromkeys(row["series"] for row in rows)))
