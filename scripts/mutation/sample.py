@@ -23,6 +23,7 @@ PATIENCE = 30
 """Seconds of CPU after which tests of a change are taken to hang."""
 _SHARED = ("tests/triples",)
 _ALSO = {
+    "cli": ("tests/datasets/test_commands.py", "tests/fetch/test_fetch_command.py"),
     "schema": ("tests/ingest/test_reasons.py", "tests/store/test_versions.py", "tests/synth/test_command.py"),
     "storage": ("tests/store",),
     "kernels": ("tests/colocation", "tests/analyses/test_change_sketch.py"),

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
+from borgtrace.cli import main
 from borgtrace.cli.app import COMMANDS
 from tests.ingest.raw import USAGE, write_cell, write_part
 
 
-def borgtrace(*arguments, **options):
-    return subprocess.run(
-        [sys.executable, "-m", "borgtrace", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        **options,
-    )
+def borgtrace(*arguments):
+    """Run a command line in this process; return its code and what it printed."""
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2))
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
+        main(list(map(str, arguments)))
+    out.flush()
+    err.flush()
+    printed = (stream.buffer.getvalue().decode() for stream in (out, err))
+    return SimpleNamespace(returncode=ended.value.code or 0, **dict(zip(("stdout", "stderr"), printed, strict=True)))
 
 
 @pytest.fixture(scope="module")
@@ -128,13 +133,15 @@ def test_a_dry_run_writes_nothing(store, tmp_path):
         ),
     ],
 )
-def test_what_goes_wrong_is_one_line_with_the_exit_code_of_its_kind(arguments, code, message, tmp_path):
-    done = borgtrace(*arguments, cwd=tmp_path)
+def test_what_goes_wrong_is_one_line_with_the_exit_code_of_its_kind(arguments, code, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = borgtrace(*arguments)
     assert (done.returncode, done.stdout, done.stderr.splitlines()) == (code, "", [message])
 
 
 def test_version_and_unknown_command():
-    assert borgtrace("--version").stdout == "borgtrace 0.1.0\n"
+    command = [sys.executable, "-m", "borgtrace", "--version"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "borgtrace 0.1.0\n"
     unknown = borgtrace("analyse")
     assert unknown.returncode == 2
     assert "No such command 'analyse'. Did you mean 'analyze'?" in unknown.stderr

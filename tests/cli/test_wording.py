@@ -1,0 +1,344 @@
+"""What commands print, from values made by hand: numbers, plans, accounts, targets; and what the demo may delete."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from borgtrace.cli import _answers, _datasets, _download, _experiments, _ingestion, _printing, _rows, _synthesis, demo
+from borgtrace.cli.machine import _use
+from borgtrace.errors import BorgtraceError, SourceError, UsageError
+from borgtrace.fetch import Ledger, Outcome, Plan, RemoteFile, Session, Version, bucket
+from borgtrace.ingest.ingest_plan import IngestPlan, TablePlan
+from borgtrace.ingest.ingestion import IngestResult
+from tests.report.conftest import manifest
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.2, "1 s"), (59.4, "59 s"), (60, "1 min"), (5399, "90 min"), (5400, "1.5 h"), (90_000, "25.0 h")],
+)
+def test_durations_are_said_as_people_say_them(seconds: float, text: str) -> None:
+    assert _ingestion._duration(seconds) == text
+
+
+def _planned(**changes: object) -> IngestPlan:
+    tables = (TablePlan("task_events", 2, 1_500, "0–1 of 500", ("time", "type")), TablePlan("other", 1, 500, "0", ()))
+    return replace(IngestPlan("2011", "", tables, 3_000, 10_000, 59.0), **changes)
+
+
+def test_a_plan_of_an_ingest(capsys: pytest.CaptureFixture[str]) -> None:
+    _ingestion.print_plan(_planned(cell="a"), as_json=False)
+    assert capsys.readouterr().out.splitlines() == [
+        "2011 trace cell a",
+        "task_events: 2 files, 1.5 kB, parts 0–1 of 500",
+        "  columns: time, type",
+        "other: 1 file, 500 bytes, parts 0",
+        "  columns: those of events and usage",
+        "needs about 3.0 kB of disk (10.0 kB free), about 59 s",
+    ]
+    _ingestion.announce(_planned())
+    assert capsys.readouterr().err.splitlines() == [
+        "2011 trace: 3 files, 2.0 kB; needs about 3.0 kB of disk (10.0 kB free), about 59 s",
+        "  task_events: 2 files, parts 0–1 of 500",
+        "  other: 1 file, parts 0",
+    ]
+    _ingestion.print_plan(_planned(), as_json=True)
+    assert json.loads(capsys.readouterr().out)["tables"][0]["columns"] == ["time", "type"]
+
+
+def test_the_account_of_an_ingest(capsys: pytest.CaptureFixture[str]) -> None:
+    (source,) = manifest().sources
+    aside = replace(source, skipped=3, merged=2)
+    result = IngestResult((source, aside), 1, (), manifest())
+    _ingestion.print_outcome(result, Path("store"), as_json=False)
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [
+        "Read 2 files; 1 already in the store",
+        "rows in 900,292 = stored 900,280 + quarantined 12 + 5 set aside",
+        "notice    instance_events: 2 × time_out_of_order: The row is earlier than the row before it in its file.",
+        "data_loss instance_events: 6 × unparsable_value: A field is not the number, flag or record that is expected.",
+        f"digest {'ab' * 32}",
+    ]
+    assert err == "Next: borgtrace info store\n"
+    _ingestion.print_outcome(replace(result, manifest=None), Path("store"), as_json=False)
+    assert capsys.readouterr().out.splitlines()[-1] == "Staged. To sort: borgtrace ingest SRC --store store"
+    _ingestion.print_outcome(replace(result, manifest=None, faults=(SourceError("x", "y"),)), Path("s"), as_json=True)
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["known"], facts["faults"], facts["digest"], facts["tables"]) == (1, ["x: y"], None, None)
+    _ingestion.print_outcome(result, Path("s"), as_json=True)
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["digest"], facts["tables"]) == ("ab" * 32, {"instance_events": 450_140, "tasks": 140_000})
+    assert facts["read"][1]["merged"] == 2
+
+
+def test_bars_of_an_ingest_end_at_once_where_there_is_nothing_to_do() -> None:
+    with _ingestion.bars() as bars:
+        bars.begin("stage", 10, "bytes")
+        bars.begin("sort", 0, "rows")
+        bars.advance("stage", 4)
+        stage, sort = bars._bars.tasks
+        assert (stage.completed, stage.total, stage.finished) == (4, 10, False)
+        assert (sort.completed, sort.total) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("speed", "unit", "text"), [(None, "rows", ""), (1234.6, "rows", "1,235 rows/s"), (2_500.0, "bytes", "2.5 kB/s")]
+)
+def test_rates(speed: float | None, unit: str, text: str) -> None:
+    task = SimpleNamespace(speed=speed, fields={"unit": unit})
+    assert str(_ingestion._Rate().render(task)) == text  # type: ignore[arg-type]
+
+
+def test_columns_as_table_csv_and_json(capsys: pytest.CaptureFixture[str]) -> None:
+    columns = {"start_time": np.array([600, 900]), "average_cpu": np.array([0.2493, np.nan], np.float32)}
+    _printing.print_columns(columns, "table")
+    assert (
+        capsys.readouterr().out
+        == "  start_time   average_cpu\n         600        0.2493\n         900              \n"
+    )
+    _printing.print_columns(columns, "csv")
+    assert capsys.readouterr().out == "start_time,average_cpu\n600,0.2493\n900,\n"
+    _printing.print_columns(columns, "json")
+    assert capsys.readouterr().out == '{"start_time": [600, 900], "average_cpu": [0.2493, null]}\n'
+
+
+def test_rows_that_csv_and_json_cannot_hold_as_they_are() -> None:
+    table = pa.table(
+        {
+            "x": pa.array([0.1, float("nan")], pa.float32()),
+            "list": pa.array([[0.1, None], None], pa.list_(pa.float32())),
+            "day": pa.array([0, None], pa.date32()),
+        }
+    )
+    for format, expected in (
+        ("csv", 'x,list,day\n0.1,"[0.1, null]",1970-01-01\nnan,,\n'),
+        ("json", '{"x": 0.1, "list": [0.1, null], "day": "1970-01-01"}\n{"x": null, "list": null, "day": null}\n'),
+    ):
+        out = io.BytesIO()
+        _rows.write(table.to_reader(), format, out)
+        assert out.getvalue().decode().replace('"x","list","day"', "x,list,day") == expected
+
+
+def test_a_table_counts_the_rows_that_it_does_not_show(capsys: pytest.CaptureFixture[str]) -> None:
+    table = pa.table({"n": [1, 2, 3], "name": ["a", None, "c"], "x": [1 / 3, 2.0, 3.0]})
+    _rows.print_table(table.to_reader(max_chunksize=2), 2)
+    out, err = capsys.readouterr()
+    assert [line.rstrip() for line in out.splitlines()] == [
+        "n  name               x",
+        "1  a     0.333333333333",
+        "2  NULL               2",
+    ]
+    assert err == "1 more rows; --rows N shows more, --format csv shows all\n"
+    _rows.print_table(table.to_reader(), 3)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("rows", "text"),
+    [
+        ([{"hour": 0, "cpu": 0.1}, {"hour": 1, "cpu": 0.2}], "CPU 30.0% used"),
+        (
+            [{"average_cpu": 0.1, "cpu_request": 0.25}, {"average_cpu": None, "cpu_request": 0.15}],
+            "CPU 20.0% used, 80.0% requested",
+        ),
+    ],
+)
+def test_use_of_a_machine(rows: list[dict[str, float]], text: str) -> None:
+    # Half of the largest machine is its whole capacity; over hours the mean counts, at an instant the sum.
+    assert _use("CPU", 0.5, rows) == text
+
+
+def test_what_a_dataset_says(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    from borgtrace.datasets import BuildResult
+    from borgtrace.datasets.scaling import Scaling
+
+    scaling = Scaling("average_cpu", "standard", 0.5, 0.25, 1_000, 0.5, 0.25, 0.0, 1.0)
+    built = BuildResult(tmp_path, False, {"training": 1_500, "testing": 2}, 2_000, ("x is in both",), (scaling,))
+    _datasets.print_built(built, as_json=False)
+    out, err = capsys.readouterr()
+    assert out == f"{tmp_path}\n"
+    assert err.splitlines() == [
+        f"{tmp_path} (already there, unchanged): training 1,500, testing 2 of 2,000 matching traces",
+        "  average_cpu: (average_cpu − 0.5) ÷ 0.25, measured on 1,000 values",
+        "  leakage: x is in both",
+    ]
+    _datasets.print_built(replace(built, is_new=True), as_json=True)
+    assert json.loads(capsys.readouterr().out)["path"] == str(tmp_path)
+    assert _datasets.fractions("0.7, 0.3") == (0.7, 0.3)
+    with pytest.raises(UsageError, match=r"--split: not a fraction"):
+        _datasets.fractions("most")
+
+
+def _file(part: int, size: int | None) -> RemoteFile:
+    path = f"job_events/part-{part:05d}-of-00500.csv.gz"
+    return RemoteFile("job_events", part, path, f"http://x/{path}", Version(size))
+
+
+def _plan(folder: Path, todo: int) -> Plan:
+    files = (_file(0, 1_000), _file(1, None), _file(2, 500))
+    return Plan(bucket("2011"), folder, files, files[:todo], ("gone.gz",), 750)
+
+
+def test_a_plan_of_a_fetch(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    plan = _plan(tmp_path, 2)
+    assert [file.part for file in plan.here] == [2]
+    assert plan.total == 1_500
+    _download.print_plan(plan, as_json=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["job_events", "3", "at", "least", "1.5", "kB", "2", "files"]
+    assert lines[3].startswith("Total 1.5 kB; to fetch 750 bytes; free disk ")
+    assert lines[4] == "Missing on the server: gone.gz"
+    _download.print_plan(plan, as_json=True)
+    facts = json.loads(capsys.readouterr().out)
+    assert [file["is_here"] for file in facts["files"]] == [False, False, True]
+    assert (facts["bytes"], facts["bytes_to_come"], facts["missing"]) == (1_500, 750, ["gone.gz"])
+
+
+def test_a_disk_that_is_too_small_is_refused(tmp_path: Path) -> None:
+    plan = _plan(tmp_path / "to" / "come", 3)
+    plan.check_space()
+    replace(plan, remaining=plan.free // 2).check_space()
+    with pytest.raises(UsageError, match="the disk is too small"):
+        replace(plan, remaining=plan.free * 2).check_space()
+
+
+def test_a_fetch_that_failed_names_files_and_at_most_five(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    files = tuple(_file(part, 10) for part in range(7))
+    plan = Plan(bucket("2011"), tmp_path, files, files, ("gone.gz",), 70)
+    outcomes = [Outcome(file, tmp_path / file.path, SourceError(f"part {file.part}", "broken")) for file in files[:6]]
+    with Session(1) as session:
+        download = _download.Download(session, plan, 1, None, False)
+        with pytest.raises(SourceError) as caught:
+            download.finish([*outcomes, Outcome(files[6], tmp_path / files[6].path)], as_json=True)
+    assert "7 of 8 files could not be fetched: got gone.gz, " in str(caught.value)
+    assert str(caught.value).count("part-") == 4
+    assert "…;" in str(caught.value)
+    out, err = capsys.readouterr()
+    assert err.splitlines() == [f"✗ part {part}: broken" for part in range(5)]
+    facts = json.loads(out)
+    assert len(facts["failed"]) == 6
+    assert 0 <= facts["seconds"] < 60
+
+
+def test_files_here_are_those_on_the_disk_and_a_fault_belongs_to_its_file(tmp_path: Path) -> None:
+    plan = _plan(tmp_path, 1)
+    (tmp_path / "job_events").mkdir()
+    (tmp_path / plan.files[1].path).touch()
+    with Session(1) as session:
+        download = _download.Download(session, plan, 1, None, False)
+        assert [outcome.file.part for outcome in download._already_here()] == [1]
+        with Ledger.open(tmp_path) as ledger:
+            outcomes = download._already_here()
+            assert download._stage(outcomes, ledger) is outcomes
+    fault = SourceError(f"{tmp_path / plan.files[1].path}:3", "broken")
+    assert _download._fault_of(outcomes[0], (SourceError("other", "x"), fault)) is fault
+    assert _download._fault_of(outcomes[0], ()) is None
+
+
+def test_targets_of_a_synthetic_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    row = {
+        "measure": "mean_cpu",
+        "tier": "free",
+        "published": 0.25,
+        "measured": 0.3,
+        "deviation": 0.2,
+        "low": 0.1,
+        "high": 0.35,
+        "verdict": "fits",
+        "grade": "A",
+        "reference": "counted",
+    }
+    reported = {**row, "deviation": None, "low": None, "high": None, "verdict": "reported", "measured": None}
+    _synthesis._print_targets([row, reported, {**row, "verdict": "does not fit"}])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == [
+        "mean_cpu,",
+        "free",
+        "0.25",
+        "0.3",
+        "+20.0%",
+        "0.1",
+        "…",
+        "0.35",
+        "fits",
+        "A:",
+        "counted",
+    ]
+    assert lines[2].split() == ["mean_cpu,", "free", "0.25", "reported", "A:", "counted"]
+    assert lines[-1] == "1 of 2 judged targets fit"
+
+
+def test_a_service_level_becomes_a_target_without_rounding_errors() -> None:
+    assert _experiments.target_of(0.999) == 0.001
+    assert _experiments.target_of(0.5) == 0.5
+    for slo in (0.0, 1.0, -0.5, 1.5):
+        with pytest.raises(UsageError, match="not a service level"):
+            _experiments.target_of(slo)
+
+
+@pytest.mark.parametrize(
+    ("text", "default", "unit", "value"),
+    [
+        ("1", "a", None, "1"),
+        ("1", 0.5, None, 1.0),
+        ("1h", 60, 1_000_000, 3_600),
+        ("90", 60, 1_000_000, 90),
+        ("true", False, None, True),
+        ("1-3,7", (1,), None, (1, 2, 3, 7)),
+    ],
+)
+def test_values_take_the_type_of_their_default(text: str, default: object, unit: int | None, value: object) -> None:
+    found = _answers._parse("--set x", text, default, unit)
+    assert (found, type(found)) == (value, type(value))
+
+
+@pytest.mark.parametrize(("text", "default"), [("1.5", 1), ("true", 1), ("1", True), ("x", 1), ("null", 0.5), ("", 1)])
+def test_values_of_another_type_are_refused(text: str, default: object) -> None:
+    with pytest.raises(UsageError, match="wrong kind of value: expected like"):
+        _answers._parse("--set x", text, default, None)
+
+
+def test_a_demo_empties_its_own_folder_and_no_other(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    demo._claim(folder)
+    (folder / "store").touch()
+    demo._claim(folder)
+    assert sorted(path.name for path in folder.iterdir()) == [".borgtrace-demo", "log"]
+    other = tmp_path / "mine"
+    other.mkdir()
+    demo._claim(other)
+    assert (other / demo.MARK).exists()
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").touch()
+    with pytest.raises(UsageError, match="the folder is not empty"):
+        demo._claim(tmp_path / "precious")
+    assert (tmp_path / "precious" / "file").exists()
+
+
+def test_steps_of_a_demo_are_commands_on_its_folder(tmp_path: Path) -> None:
+    steps = demo._steps(tmp_path / "a b", 10, 2, 7)
+    assert steps[0].command == f"synth '{tmp_path}/a b/raw' --generation 2011 --machines 10 --hours 2 --seed 7"
+    assert [step.command.split()[0] for step in steps] == [
+        "synth",
+        "ingest",
+        "analyze",
+        "dataset",
+        "colocate",
+        "report",
+    ]
+
+
+def test_a_step_that_fails_ends_the_demo_with_its_last_line(tmp_path: Path) -> None:
+    with pytest.raises(BorgtraceError) as caught:
+        demo._run(demo._Step("x", f"info {tmp_path}/none", "y"), tmp_path / "log.txt")
+    assert str(caught.value).startswith("borgtrace info: the step failed: got borgtrace: ")
+    assert f"there is no such store; make one: borgtrace ingest SRC --store {tmp_path}/none" in str(caught.value)
+    assert demo._run(demo._Step("x", "--version", "y"), tmp_path / "log.txt") > 0
