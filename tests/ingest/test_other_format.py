@@ -19,6 +19,8 @@ WRONG = {
     "50,,3,7,0,gone,\n": "unknown_enum_code",
     "-1,,3,7,0,new,\n": "negative_resource",
     "50,,-601,7,0,new,\n": "integer_out_of_range",
+    "50,,1e30,7,0,new,\n": "integer_out_of_range",
+    "1e300,,3,7,0,new,\n": "unparsable_value",
     "50,,3,,0,new,\n": "null_in_mandatory_field",
     "50,3,7,0,new,\n": "wrong_column_count",
 }

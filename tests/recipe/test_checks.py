@@ -44,3 +44,9 @@ def test_every_failure_is_told_at_once(columns: dict[str, list[object]], message
     with pytest.raises(SchemaError) as caught:
         conform(pa.table(columns), DECLARED)
     assert str(caught.value) == f"answer: the result is not what its recipe declares: {message}"
+
+
+def test_an_integer_that_does_not_fit_is_named() -> None:
+    counts = Table("counts", "thing", ("n",), (Column("n", "int32", "count", "A number.", nullable=False),))
+    with pytest.raises(SchemaError, match=r"^n: a value does not fit int32: Integer value 2147483648 not in range"):
+        conform(pa.table({"n": [2**31]}), counts)

@@ -87,7 +87,13 @@ def _scaled(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Turn numbers of another unit into the column's."""
     values = pc.add(pc.multiply(_finite(field, values), field.raw.scale), field.raw.offset)
     kind = arrow_field(field.column).type
-    return pc.cast(values if pa.types.is_floating(kind) else pc.round(values), kind, safe=False)
+    if pa.types.is_floating(kind):
+        # What is finite as a double may be infinite in the column.
+        return _finite(field, pc.cast(values, kind, safe=False))
+    try:
+        return pc.cast(pc.round(values), kind)
+    except pa.ArrowInvalid as error:
+        raise NeedsValidation from error
 
 
 def _finite(_: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:

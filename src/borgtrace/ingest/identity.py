@@ -43,7 +43,7 @@ def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identit
     Raises
     ------
     StoreError
-        The store, or what is staged in it, is of another generation, cell or origin.
+        The store, or what is staged in it, is of another generation, cell or origin, or the store is a subset.
     SourceError
         There are neither sources nor staged parts.
     """
@@ -55,6 +55,14 @@ def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identit
                 str(layout.root), "nothing is staged here", way_out="name raw files: borgtrace ingest SRC --store …"
             )
         return known
+    if held is not None and not held.sources:
+        raise StoreError(
+            str(layout.root),
+            "no files can be added to part of a store",
+            expected="a store of whole files",
+            got=held.notes[-1] if held.notes else "a store without a ledger",
+            way_out="add them to the whole store, and take the subset again",
+        )
     new = Identity(found.generation, found.cell, found.synthetic)
     if known is None:
         return new

@@ -106,11 +106,19 @@ def list_field(inner: RawLayout, text: str) -> TextField:
 def cross_tests(layout: RawLayout) -> Tests:
     """Return the tests on two columns of a row, once each column is right."""
     return tuple(
-        (check.reason, f"{field.name} < {check.minus}")
+        (check.reason, _breaks(field.column, check, _difference(field.column, check.minus)))
         for field in layout.fields
         for check in field.column.checks
         if check.minus and REASONS[check.reason].quarantines
     )
+
+
+def _difference(column: Column, minus: str) -> str:
+    found = f'"{column.name}"'
+    # A window that ends after the trace has no length.
+    value = f"nullif({found}, {AFTER_TRACE})" if column.unit == "us" else found
+    # Wider than the columns, which the difference of two times may exceed.
+    return f'CAST({value} AS {"DOUBLE" if column.type == "float32" else "HUGEINT"}) - "{minus}"'
 
 
 def field_type(field: Field) -> str:
@@ -186,9 +194,12 @@ def _amount(_: Field, text: str) -> tuple[str, Tests]:
 def _scaled(field: Field, text: str) -> tuple[str, Tests]:
     number = f"TRY_CAST({text} AS DOUBLE)"
     scaled = f"{number} * {field.raw.scale} + {field.raw.offset}"
-    value = scaled if field.column.type == "float32" else f"round({scaled})"
-    return f"TRY_CAST({value} AS {SQL_TYPES[field.column.type]})", (
+    is_amount = field.column.type == "float32"
+    value = f"TRY_CAST({scaled if is_amount else f'round({scaled})'} AS {SQL_TYPES[field.column.type]})"
+    # Once the number itself is right, NULL means that it is too large for the column.
+    return value, (
         ("unparsable_value", f"{text} IS NOT NULL AND coalesce(NOT isfinite({number}), true)"),
+        ("unparsable_value" if is_amount else "integer_out_of_range", f"{text} IS NOT NULL AND ({value}) IS NULL"),
     )
 
 

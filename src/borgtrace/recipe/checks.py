@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from borgtrace.errors import SchemaError
+from borgtrace.errors import SchemaError, first_line
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.types import Table
 
@@ -72,8 +72,11 @@ def table_of(rows: Sequence[Mapping[str, Any]], declared: Table) -> pa.Table:
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     if pa.types.is_floating(field.type):
         return pc.cast(column, field.type, safe=False)
-    # Safe: an integer that does not fit the declared width is an error and not another number.
-    return pc.cast(column, field.type)
+    try:
+        # Safe: an integer that does not fit the declared width is an error and not another number.
+        return pc.cast(column, field.type)
+    except pa.ArrowInvalid as error:
+        raise SchemaError(field.name, f"a value does not fit {field.type}: {first_line(error)}") from error
 
 
 def _name_failures(answer: pa.Table, schema: pa.Schema) -> list[str]:

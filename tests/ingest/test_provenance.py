@@ -1,0 +1,127 @@
+"""Whose rows an ingest takes, what it foresees, and what it leaves when it fails half-way."""
+
+from __future__ import annotations
+
+import csv
+import json
+from types import SimpleNamespace
+
+import duckdb
+import pytest
+
+from borgtrace.errors import StoreError
+from borgtrace.ingest import IngestOptions, flattened, ingest, ingest_plan, plan, staging
+from borgtrace.ingest.canonical import canonical_chunk
+from borgtrace.ingest.discovery import discover
+from borgtrace.ingest.raw_layout import Field, RawLayout
+from borgtrace.ingest.recognition import classify
+from borgtrace.ingest.subset import Cut, subset
+from borgtrace.ingest.text_fields import cross_tests
+from borgtrace.schema import Column
+from borgtrace.schema.checks import Check
+from borgtrace.schema.dialects import GOOGLE_2011, RawField
+from borgtrace.store.digest import file_digest
+from tests.ingest.raw import USAGE, write_cell, write_part
+
+ONE = IngestOptions(jobs=1)
+
+
+@pytest.fixture
+def raw(tmp_path):
+    return write_cell(tmp_path / "raw")
+
+
+def test_a_single_file_of_a_synthetic_trace_is_known_for_one(tmp_path):
+    path = write_part(tmp_path / "raw", "task_usage", USAGE)
+    (tmp_path / "raw" / "truth.json").write_text(json.dumps({"seed": 7, "version": "1", "parameters": {}}))
+    manifest = ingest([path], tmp_path / "store", ONE).manifest
+    assert manifest.synthetic == {"seed": 7, "version": "1", "parameters": {}}
+
+
+def test_no_files_are_added_to_part_of_a_store(raw, tmp_path):
+    ingest([raw], tmp_path / "store", ONE)
+    subset(tmp_path / "store", tmp_path / "part", Cut(jobs=(10,)))
+    more = write_part(tmp_path / "more", "task_usage", USAGE, 499)
+    with pytest.raises(StoreError, match=r"no files can be added to part of a store: .* got subset of .* by 1 jobs"):
+        ingest([more], tmp_path / "part", ONE)
+    assert not (tmp_path / "part" / "staging").exists()
+
+
+def test_nothing_new_needs_no_disk(raw, tmp_path, monkeypatch):
+    before = ingest([raw], tmp_path / "store", ONE).manifest
+    monkeypatch.setattr(ingest_plan.shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+    assert ingest([raw], tmp_path / "store", ONE).manifest == before
+    more = write_part(tmp_path / "more", "task_usage", USAGE, 499)
+    with pytest.raises(StoreError, match="not enough free disk"):
+        ingest([more], tmp_path / "store", ONE)
+
+
+def test_a_whole_ingest_takes_as_long_as_was_measured(tmp_path):
+    path = write_part(tmp_path / "raw", "task_usage", USAGE)
+    # 3.4 times the staging, which takes a second for 36 MB of gzip; two processes halve it
+    planned = plan(discover([path]), tmp_path / "store", 2)
+    assert planned.seconds == pytest.approx(3.4 * path.stat().st_size / 36e6 / 2)
+
+
+def test_the_ledger_knows_the_content_that_was_there_before_parsing(tmp_path, monkeypatch):
+    path = write_part(tmp_path / "raw", "task_usage", USAGE)
+    before = file_digest(path)
+
+    def change(layout, chunk):
+        path.write_bytes(path.read_bytes() + b"more")
+        return canonical_chunk(layout, chunk)
+
+    monkeypatch.setattr(staging, "canonical_chunk", change)
+    assert staging.stage(classify(path), tmp_path / "staging").sha256 == before
+
+
+FLATTENED = {
+    "cluster": "1",
+    "time": "600000000",
+    "instance_events_type": "3",
+    "collections_events_type": "3",
+    "collection_id": "7",
+    "instance_index": "0",
+    "collection_type": "0",
+    "start_time": "600000000",
+    "end_time": "900000000",
+}
+
+
+def test_a_flattened_file_that_fails_half_way_leaves_nothing(tmp_path, monkeypatch):
+    path = tmp_path / "sample.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, FLATTENED)
+        writer.writeheader()
+        writer.writerow(FLATTENED)
+    outputs = []
+
+    def second_fails(rows, layout):
+        outputs.append(layout)
+        if len(outputs) == 2:
+            raise KeyboardInterrupt
+        return rows
+
+    monkeypatch.setattr(flattened, "_first_of_each", second_fails)
+    with pytest.raises(KeyboardInterrupt):
+        staging.stage(classify(path), tmp_path / "staging")
+    assert [entry.name for entry in (tmp_path / "staging").rglob("*") if entry.is_file()] == []
+
+
+@pytest.mark.parametrize(
+    ("check", "broken"),
+    [
+        (Check("end_before_start", "at_least", minus="start_time"), [False, False, True, False]),
+        (Check("end_before_start", "at_least", 5, minus="start_time"), [True, False, True, False]),
+        # an end after the trace gives no length to judge
+        (Check("end_before_start", "at_most", 5, minus="start_time"), [False, True, False, False]),
+    ],
+)
+def test_checks_of_two_columns_keep_their_rule_and_bound(check, broken):
+    column = Column("end_time", "int64", "us", "An end.", checks=(check,))
+    field = Field(RawField("end time", "end_time"), column, GOOGLE_2011, 2)
+    layout = RawLayout(GOOGLE_2011.tables["task_usage"], GOOGLE_2011, (field,), 2)
+    ((reason, test),) = cross_tests(layout)
+    rows = f"(VALUES (10, 10), (10, 16), (10, 9), (10, {2**63 - 1})) AS rows(start_time, end_time)"
+    found = duckdb.sql(f"SELECT coalesce({test}, false) FROM {rows}").fetchall()
+    assert (reason, [row[0] for row in found]) == ("end_before_start", broken)
