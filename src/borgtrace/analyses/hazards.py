@@ -8,6 +8,8 @@ Reference: Verma et al., EuroSys'15, Fig. 3.
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_inside, last_time, of_jobs, time_running
@@ -47,12 +49,11 @@ def compute(tables: Tables) -> list[Row]:
     sums = counted.group_by(["tier", "class_"]).aggregate(**{name: counted[name].sum().cast("int64") for name in names})
     found = tables.fetch(sums, "sums").to_pylist()
     NotApplicable.unless(found, "no task ever runs")
-    totals: dict[tuple[str, str], dict[str, int]] = {}
+    totals: dict[tuple[str, str], Counter[str]] = {}
     for row in found:
         # Rates do not add up, their numerators and denominators do.
         for cut in cuts(row["tier"], row["class_"]):
-            total = totals.setdefault(cut, dict.fromkeys(names, 0))
-            totals[cut] = {name: total[name] + (row[name] or 0) for name in names}
+            totals.setdefault(cut, Counter()).update({name: row[name] or 0 for name in names})
     return [_row(*cut, total) for cut, total in totals.items()]
 
 

@@ -24,7 +24,7 @@ from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 from borgtrace.recipe.columns import count, declare, number, whole
 from borgtrace.recipe.criteria import above, at_most, near
-from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, SECOND
+from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 _SECONDS, _MINUTES = (1, 2, 5, 8, 10, 15, 20, 30, 45), (1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 45)
 _HOURS, _DAYS = (1, 1.5, 2, 3, 4, 6, 8, 10, 12, 18), (1, 2, 4, 7, 14, 28)
@@ -51,11 +51,9 @@ _NONE = Counts(np.zeros(0), np.zeros(0, np.int64))
 def compute(tables: Tables) -> list[Row]:
     """Return the curves at the times of `GRID`."""
     tasks = of_jobs(tables.instance_attempts)
-    horizon = tables.fetch(last_time(tables.instance_events), "horizon").to_pylist()
-    last = horizon[0]["last"] if horizon and horizon[0]["last"] is not None else BEFORE_TRACE
-    started = tasks.filter(is_known(tasks.schedule_time))
+    started = tasks.filter(is_known(tasks.schedule_time)).cross_join(last_time(tables.instance_events))
     # Where the end is lost, the next begin bounds the run; where nothing is known, the end of the trace.
-    ran = ibis.least(started.left_time.fill_null(last), last) - started.schedule_time
+    ran = ibis.least(started.left_time.fill_null(AFTER_TRACE), started["last"]) - started.schedule_time
     runs = started.mutate(end=_end(started), ran=(ran // SECOND).cast("int64"))
     groups = count_by_group(tables, runs, runs.ran, "runs", "end")
     NotApplicable.unless(groups, "no attempt starts within the trace")
