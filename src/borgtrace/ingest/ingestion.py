@@ -112,16 +112,16 @@ def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: 
     staged, faults = _stage(pending, layout, jobs, progress)
     faults = [*found.faults, *faults]
     waiting = tuple(staged_entries(layout.staging))
-    known = len(pending.known)
     if options.stage_only:
-        return IngestResult(tuple(staged), known, tuple(faults), None)
-    if not waiting:
+        manifest = None
+    elif waiting:
+        manifest = build(layout, Inputs(identity, held, waiting), options.memory, jobs, progress)
+    elif held is None:
         # Nothing staged, nothing held: the fault of the first file is all there is to say.
-        if held is None:
-            raise faults[0]
-        return IngestResult((), known, tuple(faults), held)
-    manifest = build(layout, Inputs(identity, held, waiting), options.memory, jobs, progress)
-    return IngestResult(tuple(staged), known, tuple(faults), manifest)
+        raise faults[0]
+    else:
+        manifest = held
+    return IngestResult(tuple(staged), len(pending.known), tuple(faults), manifest)
 
 
 def _tidy(layout: Layout) -> None:

@@ -1,0 +1,272 @@
+"""Pieces of ingest by themselves, each on a few rows with values found by hand."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from types import SimpleNamespace
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from borgtrace.ingest import ingest_plan, number_reader, usage_index, workers
+from borgtrace.ingest.column_checks import breaks_a_rule, count_broken, count_out_of_order
+from borgtrace.ingest.discovery import Discovery
+from borgtrace.ingest.file_ranges import cut_ranges, range_condition, range_number
+from borgtrace.ingest.json_token_counts import PRESENT, tokens_of
+from borgtrace.ingest.nested_lists import unnest
+from borgtrace.ingest.number_reader import NotPlainNumbers, read_numbers
+from borgtrace.ingest.raw_layout import raw_layout
+from borgtrace.ingest.sources import Source
+from borgtrace.ingest.staged import staged_key
+from borgtrace.schema import TABLES
+from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019
+from borgtrace.schema.time import AFTER_TRACE
+
+USAGE = TABLES["instance_usage"]
+
+
+def _source(name: str, table: str, size: int, dialect=GOOGLE_2011, kind="csv", **more) -> Source:
+    return Source(Path(name), dialect, table, kind, size=size, **{"is_gzip": True, **more})
+
+
+def test_the_plan_of_two_tables(tmp_path, monkeypatch):
+    monkeypatch.setattr(ingest_plan.shutil, "disk_usage", lambda _: SimpleNamespace(free=5_000))
+    found = Discovery(
+        [
+            _source("part-00001-of-00500.csv.gz", "task_usage", 4_000),
+            # not compressed: three bytes of text are one of gzip
+            _source("part-00003-of-00500.csv", "task_usage", 12_000, is_gzip=False),
+            _source("part-00000-of-00001.csv.gz", "machine_events", 1_000),
+        ]
+    )
+    planned = ingest_plan.plan(found, tmp_path / "a" / "b", 3)
+    # 9,000 bytes of gzip in all; 8,000 of usage are 200 rows of 40 bytes, and 20 bytes of arrays each
+    assert planned.disk_needed == int(3 * 0.6 * 9_000 + 20 * 200)
+    assert planned.seconds == pytest.approx(3.4 * 9_000 / 36e6 / 3)
+    assert (planned.generation, planned.cell, planned.disk_free) == ("2011", "", 5_000)
+    machines, usage = planned.tables
+    assert (machines.table, machines.files, machines.size) == ("machine_events", 1, 1_000)
+    assert (usage.table, usage.files, usage.size, usage.parts) == ("task_usage", 2, 16_000, "1, 3 of 500")
+    assert machines.columns == ("time", "machine_id", "type", "platform_id", "cpu_capacity", "memory_capacity")
+
+
+@pytest.mark.parametrize(("free", "fits"), [(100, True), (99, False)])
+def test_what_is_needed_must_be_free(tmp_path, free, fits):
+    planned = ingest_plan.IngestPlan("2011", "", (), 100, free, 1.0)
+    if fits:
+        ingest_plan.require_disk(planned, tmp_path)
+    else:
+        with pytest.raises(ingest_plan.StoreError, match=r"not enough free disk: expected about 0\.0 GB, got 0\.0 GB"):
+            ingest_plan.require_disk(planned, tmp_path)
+
+
+def test_files_are_cut_at_collections():
+    ids, counts = np.array([1, 5, 9, 11]), np.array([2, 2, 1, 7])
+    assert cut_ranges(ids, counts, rows=4) == [9, 11]
+    assert cut_ranges(ids, counts, rows=5) == [11]
+    # larger than a file: one of its own
+    assert cut_ranges(ids, counts, rows=1) == [5, 9, 11]
+    assert cut_ranges(ids, counts, rows=12) == []
+
+
+def test_each_collection_belongs_to_one_file():
+    cuts = [5, 9, 11]
+    ids = [1, 4, 5, 8, 9, 10, 11, 99]
+    rows = f"(VALUES {', '.join(f'({n})' for n in ids)}) AS rows(collection_id)"
+    found = duckdb.sql(f"SELECT {range_number(cuts)} FROM {rows}").fetchall()
+    assert [number for (number,) in found] == [0, 0, 1, 1, 2, 2, 3, 3]
+    for number, members in enumerate(([1, 4], [5, 8], [9, 10], [11, 99])):
+        kept = duckdb.sql(f"SELECT collection_id FROM {rows} WHERE {range_condition(cuts, number)}").fetchall()
+        assert [each for (each,) in kept] == members
+    assert range_condition([], 0) == "true"
+
+
+def test_rows_earlier_than_the_row_above():
+    assert count_out_of_order(np.array([5, 5, 4, 6, 1]), 5) == 2
+    assert count_out_of_order(np.array([4, 5]), 5) == 1
+    assert count_out_of_order(np.array([], np.int64), 5) == 0
+
+
+def test_windows_at_their_bounds():
+    window = 300_000_000
+    rows = pa.table({"start_time": [0, 0, 10, 7], "end_time": [window, window + 1, 10, AFTER_TRACE]})
+    # a window after the trace is counted as such, and has no length
+    assert count_broken(USAGE, rows) == {"window_over_300s": 1, "after_trace_time": 1}
+    assert not breaks_a_rule(USAGE, rows)
+    assert breaks_a_rule(USAGE, pa.table({"start_time": [-1]}))
+    assert not breaks_a_rule(USAGE, pa.table({"start_time": [-1]}), is_unsigned=True)
+
+
+def test_lists_are_counted_one_by_one():
+    rise, fall = [i / 16 for i in range(11)], [1.0, *(i / 16 for i in range(10))]
+    lists = pa.array([rise, fall, [], None, rise], pa.list_(pa.float32()))
+    counts = count_broken(USAGE, pa.table({"cpu_usage_distribution": lists}))
+    # from the last value of the first list to the first of the second is no fall
+    assert counts == {"percentiles_unordered": 1, "percentiles_empty": 2}
+
+
+def test_tokens_that_the_text_must_have():
+    flat = pa.table(
+        {
+            "time": [5, 6],
+            "type": pa.array([1, None], pa.int32()),
+            "user": pa.array(["a", None]),
+            "cpu": pa.array([0.5, None], pa.float32()),
+            f"{PRESENT}capacity": [True, False],
+            "after": pa.array([[1, 2], None], pa.list_(pa.int64())),
+            "constraint": pa.array([[{"name": "x", "relation": 1}, {"name": "y", "relation": None}], []]),
+        }
+    )
+    # {"time":"5","type":"1","user":"a","capacity":{"cpu":0.5},"after":["1","2"],
+    #  "constraint":[{"name":"x","relation":"1"},{"name":"y"}]}  and  {"time":"6","constraint":[]}
+    keys = 7 + 3 + 2
+    quoted = 3 + 2 + 3 + 1
+    assert tokens_of(flat).tolist() == [2, keys, 2 * (keys + quoted)]
+
+
+def test_items_of_a_list_are_numbered_and_inherit_their_row():
+    (inner,) = raw_layout(GOOGLE_2019, "instance_events").lists
+    items = [
+        [{"name": "a", "value": "1", "relation": 0}, {"name": "b", "value": None, "relation": None}],
+        None,
+        [{"name": "c", "value": "", "relation": 2}],
+    ]
+    kind = pa.list_(pa.struct([("name", pa.string()), ("value", pa.string()), ("relation", pa.int32())]))
+    rows = pa.table(
+        {
+            "collection_id": [7, 8, 9],
+            "instance_index": [0, 1, 2],
+            "time": [10, 11, 12],
+            "source_row": [0, 1, 2],
+            "constraint": pa.array(items, kind),
+        }
+    )
+    found = unnest(rows, inner)
+    assert found.column("collection_id").to_pylist() == [7, 7, 9]
+    assert found.column("time").to_pylist() == [10, 10, 12]
+    assert found.column("position").to_pylist() == [0, 1, 0]
+    # protocol buffers leave out a relation of 0
+    assert found.column("relation").to_pylist() == ["EQUAL", "EQUAL", "LESS_THAN"]
+
+
+@pytest.mark.parametrize("block", [1, 3, 7, 1 << 20])
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_numbers_in_blocks_and_chunks_of_any_size(monkeypatch, block, end):
+    monkeypatch.setattr(number_reader, "BLOCK_SIZE", block)
+    monkeypatch.setattr(number_reader, "ROWS_PER_CHUNK", 8)
+    lines = [f"{n},{'' if n % 3 else n / 4}" for n in range(20)]
+    types = {"n": pa.int32(), "x": pa.float32()}
+    chunks = list(read_numbers(io.BytesIO(("\n".join(lines) + end).encode()), types))
+    assert [len(chunk) for chunk in chunks] == [8, 8, 4]
+    table = pa.concat_tables(chunks)
+    assert table.column("n").to_pylist() == list(range(20))
+    assert table.column("x").to_pylist() == [None if n % 3 else n / 4 for n in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("1,2\n\n", [pa.int64(), pa.int64()]),
+        ("1,2\n3\n", [pa.int64(), pa.int64()]),
+        ("1,2\n3,4,5\n", [pa.int64(), pa.int64()]),
+        ("2147483648\n", [pa.int32()]),
+        ("2\n", [pa.bool_()]),
+        ("a\n", [pa.string()]),
+    ],
+)
+def test_what_is_no_plain_number(text, kinds):
+    with pytest.raises(NotPlainNumbers):
+        list(read_numbers(io.BytesIO(text.encode()), {f"c{i}": kind for i, kind in enumerate(kinds)}))
+
+
+def test_the_largest_numbers_that_fit():
+    types = {"n": pa.int32(), "b": pa.bool_()}
+    (chunk,) = read_numbers(io.BytesIO(b"2147483647,1\n,\n0,0\n"), types)
+    assert chunk.to_pydict() == {"n": [2**31 - 1, None, 0], "b": [True, None, False]}
+
+
+def test_blocks_of_usage_end_where_a_task_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr(usage_index, "ROWS_PER_BLOCK", 3)
+    tasks = [(1, 0)] * 2 + [(1, 1)] * 4 + [(2, 0)] + [(2, 1)] * 3
+    columns = {
+        "collection_id": pa.array([c for c, _ in tasks]),
+        "instance_index": pa.array([i for _, i in tasks], pa.int32()),
+        "start_time": pa.array([600_000_000 + 300_000_000 * n for n in range(10)]),
+        "end_time": pa.array([900_000_000 + 300_000_000 * n for n in range(9)] + [AFTER_TRACE]),
+        "machine_id": pa.array([5, 6, 5, 5, None, 5, 7, 8, 9, 8]),
+        "collection_type": pa.array(["JOB"] * 10),
+        "average_cpu": pa.array([0.5] * 9 + [None], pa.float32()),
+        "sampled_cpu": pa.array([0.25] * 10, pa.float32()),
+        "average_memory": pa.array([None] * 10, pa.float32()),
+    }
+    pq.write_table(pa.table({name: column[:6] for name, column in columns.items()}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({name: column[6:] for name, column in columns.items()}), tmp_path / "b.parquet")
+    done = []
+    parts = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    table, suspects = usage_index.index_usage(parts, 10, tmp_path, progress=done.append)
+    assert table.column("first_row").to_pylist() == [0, 2, 6, 7]
+    assert table.column("n_windows").to_pylist() == [2, 4, 1, 3]
+    assert table.column("n_machines").to_pylist() == [2, 1, 1, 2]
+    assert table.column("seconds").to_pylist() == [600.0, 1200.0, 300.0, 600.0]
+    assert table.column("last_time").to_pylist()[-1] == AFTER_TRACE
+    assert table.column("mean_average_memory").to_pylist() == [None] * 4
+    assert suspects.tolist() == []
+    assert sum(done) == 10
+    assert np.load(tmp_path / "start_time.npy").tolist() == [600 + 300 * n for n in range(10)]
+    assert np.load(tmp_path / "duration.npy").tolist() == [300.0] * 9 + [0.0]
+    assert np.load(tmp_path / "sampled_cpu.npy").tolist() == [0.25] * 10
+    assert np.isnan(np.load(tmp_path / "average_cpu.npy")).tolist() == [False] * 9 + [True]
+
+
+def test_no_usage_has_arrays_too(tmp_path):
+    table, suspects = usage_index.index_usage([], 0, tmp_path)
+    assert (table.num_rows, suspects.size, np.load(tmp_path / "duration.npy").size) == (0, 0, 0)
+    assert "weighted_mean_sampled_cpu" in table.column_names
+
+
+@pytest.mark.parametrize(
+    ("sizes", "jobs", "order", "processes"),
+    [
+        ([40_000_000, 30_000_000], 2, [40_000_000, 30_000_000], 2),
+        ([30_000_000, 40_000_000], 2, [40_000_000, 30_000_000], 2),
+        ([30_000_000, 40_000_000], 1, [30_000_000, 40_000_000], 1),
+        ([30_000_000, 33_999_999], 2, [30_000_000, 33_999_999], 1),
+        ([30_000_000, 34_000_000], 2, [34_000_000, 30_000_000], 2),
+        ([90_000_000], 2, [90_000_000], 1),
+    ],
+)
+def test_processes_are_worth_it_from_64_megabytes(tmp_path, monkeypatch, sizes, jobs, order, processes):
+    asked = []
+
+    def mapped(work, sources, jobs, **_):
+        asked.append(([source.size for source in sources], jobs))
+        return iter(())
+
+    monkeypatch.setattr(workers, "map_processes", mapped)
+    sources = [_source(f"part-0000{i}-of-00500.csv.gz", "task_usage", size) for i, size in enumerate(sizes)]
+    assert list(workers.stage_all(sources, tmp_path, jobs)) == []
+    assert asked == [(order, processes)]
+
+
+def test_names_of_sources_become_names_of_files():
+    assert staged_key("task_usage/part-00001") == "task_usage-part-00001"
+    assert staged_key("kaggle/a b_c.csv#4") == "kaggle-a-b_c.csv-4"
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "parts", "known"),
+    [
+        ("part-00007-of-00500.csv.gz", 7, 500, "t/part-00007"),
+        ("instance_usage-000000000012.json.gz", 12, None, "t/part-00012"),
+        ("instance_usage000000000012.json.gz", 12, None, "t/part-00012"),
+        ("usage-12345.json", None, None, "t/usage-12345.json"),
+        ("loose.csv", None, None, "t/loose.csv"),
+    ],
+)
+def test_numbers_in_names_of_files(name, part, parts, known):
+    source = _source(name, "t", 1)
+    assert (source.part, source.parts, source.name) == (part, parts, known)
