@@ -19,7 +19,7 @@ import pyarrow as pa
 from borgtrace.analyses._anomalies import ANOMALIES, Anomaly, verdict
 from borgtrace.analyses._attempts import is_inside, of_jobs, time_running
 from borgtrace.analyses._histograms import period
-from borgtrace.analyses._windows import amount, regular
+from borgtrace.analyses._windows import POSSIBLE, amount, regular
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, palette, point
@@ -204,8 +204,8 @@ def _windows(tables: Tables) -> ir.Table:
             "disk_io_late": (u.mean_disk_io_time.notnull(), late),
             "disk_io_null": (u.mean_disk_io_time.isnull(), ~late),
             "cpi_null": (cpi.isnull(), every),
-            "cpi_impossible": ((cpi < 0.1) | (cpi > 50.0), cpi.notnull()),
-            "mai_impossible": ((mai < 0.0) | (mai > 1.0), mai.notnull()),
+            "cpi_impossible": (~cpi.between(*POSSIBLE["cycles_per_instruction"]), cpi.notnull()),
+            "mai_impossible": (~mai.between(*POSSIBLE["memory_accesses_per_instruction"]), mai.notnull()),
             "assigned_memory_zero": (u.assigned_memory == 0.0, u.assigned_memory.notnull()),
             "dedicated_usage": (u.is_on_dedicated_machine, every),
             "percentiles_empty": (u.cpu_usage_distribution.length().fill_null(0) == 0, every),

@@ -18,14 +18,14 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
 from borgtrace.analyses._measures import matching
-from borgtrace.analyses._windows import SLOT_SECONDS, amount, level, outermost, regular
+from borgtrace.analyses._windows import POSSIBLE, SLOT_SECONDS, amount, level, outermost, regular
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, added, area, axis, line
 from borgtrace.recipe.columns import declare, label, number, whole
 from borgtrace.recipe.criteria import Criterion, below
 
-METRICS = {"cpi": ("cycles_per_instruction", 0.1, 50.0, 14), "mai": ("memory_accesses_per_instruction", 0.0, 1.0, 24)}
-"""Name: column, least and largest possible value, binary digits of its sums."""
+METRICS = {"cpi": ("cycles_per_instruction", 14), "mai": ("memory_accesses_per_instruction", 24)}
+"""Name: column, binary digits of its sums."""
 RESULT = declare(
     "interference",
     "metric, condition and bin",
@@ -62,9 +62,8 @@ def _n_tasks(seconds: ir.IntegerColumn, most: int) -> ir.IntegerColumn:
 
 
 def _curve(rows: ir.Table, metric: str, condition: str) -> ir.Table:
-    name, least, largest, bits = METRICS[metric]
-    # The 2011 trace has some impossible values of both counters (Google's notes).
-    possible = rows.filter((rows[name] >= least) & (rows[name] <= largest) & rows[condition].notnull())
+    name, bits = METRICS[metric]
+    possible = rows.filter(rows[name].between(*POSSIBLE[name]) & rows[condition].notnull())
     value = possible[name].cast("float64")
     sums = possible.group_by(bin=possible[condition].cast("int64")).aggregate(
         seconds=possible.seconds.sum().cast("int64"),
