@@ -98,7 +98,7 @@ class Session:
             # Without it the pool would wait for transfers of hundreds of megabytes before Ctrl-C is felt.
             except (KeyboardInterrupt, GeneratorExit):
                 self.stop()
-                pool.shutdown(wait=False, cancel_futures=True)
+                pool.shutdown(cancel_futures=True)
                 raise
 
     def repeat(self, name: str, attempt: Callable[[], T], progress: Callable[[], int] = lambda: 0) -> T:

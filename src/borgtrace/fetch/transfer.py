@@ -196,7 +196,7 @@ class Transfer:
 
     def _verify(self) -> None:
         algorithm = strongest(self._version.digests)
-        if algorithm and self._hash:
+        if algorithm:
             is_right = self._hash.digest().hex() == self._version.digests[algorithm]
             wrong = None if is_right else f"its {algorithm} is not the published one"
         else:
