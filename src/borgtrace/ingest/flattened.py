@@ -131,7 +131,7 @@ def _first_of_each(rows: pa.Table, layout: RawLayout) -> pa.Table:
     with duckdb.connect(config={"threads": 1}) as connection:
         connection.register("numbered", numbered)
         found = connection.sql(f"SELECT min(n) AS n FROM numbered GROUP BY {names} ORDER BY n").to_arrow_table()
-    return rows.take(pc.cast(found.column("n"), pa.int64()))
+    return rows.take(found.column("n"))
 
 
 def _quarantined(chosen: dict[int, Row], refused: dict[int, str]) -> pa.Table:

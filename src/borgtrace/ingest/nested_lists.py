@@ -26,7 +26,6 @@ def unnest(rows: pa.Table, inner: RawLayout) -> pa.Table:
         When an item lacks a mandatory field, or has a code that is not known.
     """
     lists = rows.column(inner.raw.name).combine_chunks()
-    lists = lists.chunk(0) if isinstance(lists, pa.ChunkedArray) else lists
     flat, owner = pc.list_flatten(lists), pc.list_parent_indices(lists)
     items = pa.table({field.name: pc.struct_field(flat, field.raw.name) for field in inner.fields})
     # Columns of the event that its items share: ids and time.  An item's own columns win.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from borgtrace.schema.dialects import DIALECTS, Absent, Dialect, RawField, RawTable, dialect
-from borgtrace.schema.enums import ENUMS, TERMINAL_EVENTS, UPDATE_EVENTS, Enum
+from borgtrace.schema.enums import ENUMS, TERMINAL_EVENTS, UPDATE_EVENTS
 from borgtrace.schema.tables import TABLES, TRACE_TABLES
-from borgtrace.schema.types import Column, ColumnType, Table
+from borgtrace.schema.types import Column, Table
 
 __all__ = [
     "DIALECTS",
@@ -16,9 +16,7 @@ __all__ = [
     "UPDATE_EVENTS",
     "Absent",
     "Column",
-    "ColumnType",
     "Dialect",
-    "Enum",
     "RawField",
     "RawTable",
     "Table",

@@ -29,7 +29,7 @@ class Numbers:
     --------
     >>> parse_numbers("12,0-2,2-4").ranges
     ((0, 4), (12, 12))
-    >>> parse_numbers("0-2,7-").below(10)
+    >>> list(parse_numbers("0-2,7-").numbers(10))
     [0, 1, 2, 7, 8, 9]
     """
 
@@ -39,10 +39,6 @@ class Numbers:
         """Yield the numbers below `end`, in order."""
         # Lazily: an open range below a large end is not spelled out.
         return (n for first, last in self.ranges for n in range(first, end if last is None else min(last + 1, end)))
-
-    def below(self, end: int) -> list[int]:
-        """Return the numbers below `end`, in order."""
-        return list(self.numbers(end))
 
 
 ALL = Numbers()
