@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from borgtrace.errors import EngineError
 from borgtrace.schema import TABLES
+from borgtrace.store import Store
 from borgtrace.store.manifest import Manifest
 
 
@@ -33,6 +34,9 @@ class ArrayStore:
 
     def array(self, column: str) -> np.ndarray:
         return self.arrays[column]
+
+    def usage_rows(self) -> int:
+        return Store.usage_rows(self)  # type: ignore[arg-type]
 
     def sql(self, query: str) -> pa.Table:
         with duckdb.connect() as connection:

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from borgtrace.datasets.formats import FORMATS, FeatureNames, TraceArrays, empty, suffix_of
+from borgtrace.datasets.formats import FORMATS, suffix_of
+from borgtrace.datasets.formats.arrays import FeatureNames, TraceArrays, empty
 from borgtrace.errors import StoreError
 
 NAMES = FeatureNames(("cpu", "memory"), ("request",), {"tier": ("free", "production"), "user": ("ü", "")})

@@ -21,7 +21,7 @@ from .stores import ArrayStore, array_store
 
 def _chosen(store: object, **options: object) -> list[int]:
     """First rows of what is chosen: lengths are distinct powers, so they name the task."""
-    return sorted(select_traces(store, Selection(**options), (), 0).n_windows.tolist())  # type: ignore[arg-type]
+    return sorted(select_traces(store, Selection(**options), {}, 0).n_windows.tolist())  # type: ignore[arg-type]
 
 
 def test_bounds_are_inclusive() -> None:
@@ -60,11 +60,11 @@ def test_on_a_grid_the_bounds_are_on_slots() -> None:
 
 def test_a_subset_is_drawn_by_the_seed() -> None:
     store = array_store([5] * 100)
-    first = select_traces(store, Selection(sample=10), (), 0).first_row
-    assert select_traces(store, Selection(sample=10), (), 0).first_row.tolist() == first.tolist()
-    assert select_traces(store, Selection(sample=10), (), 1).first_row.tolist() != first.tolist()
+    first = select_traces(store, Selection(sample=10), {}, 0).first_row
+    assert select_traces(store, Selection(sample=10), {}, 0).first_row.tolist() == first.tolist()
+    assert select_traces(store, Selection(sample=10), {}, 1).first_row.tolist() != first.tolist()
     assert len(set(first.tolist())) == 10
-    assert select_traces(store, Selection(sample=10), (), 0).n_matched == 100
+    assert select_traces(store, Selection(sample=10), {}, 0).n_matched == 100
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_the_least_that_makes_sense_is_allowed(options: dict[str, object]) -> No
 
 def test_a_bad_predicate_is_named() -> None:
     with pytest.raises(UsageError, match=r"^--where: not a predicate over tasks: got .*nope.*info STORE --schema$"):
-        select_traces(array_store([5]), Selection(where="nope > 1"), (), 0)
+        select_traces(array_store([5]), Selection(where="nope > 1"), {}, 0)
 
 
 def test_the_order_of_2017_is_that_of_sorted_paths() -> None:
@@ -131,7 +131,7 @@ def test_the_order_of_2017_is_that_of_sorted_paths() -> None:
     jobs, numbers = (np.array(column) for column in zip(*tasks, strict=True))
     lengths = list(range(5, 5 + len(tasks)))
     store = array_store(lengths, collection_id=jobs, instance_index=numbers.astype(np.int32))
-    drawn = select_traces(store, Selection(), (), 0, is_original=True)
+    drawn = select_traces(store, Selection(), {}, 0, is_original=True)
     expected = sorted(range(len(tasks)), key=lambda k: (path(tasks[k][0]), tasks[k][1]))
     np.random.RandomState(0).shuffle(expected)
     assert drawn.length.tolist() == [lengths[k] for k in expected]
@@ -182,7 +182,7 @@ def test_the_order_in_which_the_engine_answers_does_not_matter() -> None:
             return table.take(list(range(table.num_rows))[::-1])
 
     store = array_store([5, 6, 7, 8, 9])
-    forwards = select_traces(store, Selection(), (), 0)
-    backwards = select_traces(Backwards(store.tasks, store.arrays), Selection(), (), 0)
+    forwards = select_traces(store, Selection(), {}, 0)
+    backwards = select_traces(Backwards(store.tasks, store.arrays), Selection(), {}, 0)
     for name in ("first_row", "n_windows", "collection_id", "instance_index", "first_time"):
         assert getattr(forwards, name).tolist() == getattr(backwards, name).tolist()

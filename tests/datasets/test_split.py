@@ -147,7 +147,7 @@ def test_names_of_files_tell_number_and_count() -> None:
 def test_prefixes_are_those_of_md5() -> None:
     jobs, tasks = [9, 12, 10**18, 2**63 - 1], [0, 10, 2**31 - 1, 7]
     store = array_store([5, 6, 7, 8], collection_id=np.array(jobs), instance_index=np.array(tasks, np.int32))
-    traces = select_traces(store, Selection(), (), 0)
+    traces = select_traces(store, Selection(), {}, 0)
     for is_original in (False, True):
         found = md5_prefixes(traces, is_original=is_original).tolist()
         for job, task, prefix in zip(traces.collection_id.tolist(), traces.instance_index.tolist(), found, strict=True):
@@ -158,7 +158,7 @@ def test_prefixes_are_those_of_md5() -> None:
 
 def test_groups_are_numbered_by_first_appearance_and_unknown_ones_are_nobody() -> None:
     store = array_store([5, 6, 7], user=["b", None, "b"], collection_logical_name=[None, "x", "y"])
-    traces = select_traces(store, Selection(), (), 0)
+    traces = select_traces(store, Selection(), {}, 0)
     by_length = np.argsort(traces.length)
     user, name = (traces.groups(kind)[by_length].tolist() for kind in ("user", "logical name"))
     assert user[1] == -1

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.datasets._padding import pad
-from borgtrace.datasets.formats import BufferedTraces
+from borgtrace.datasets.formats.arrays import BufferedTraces
 from borgtrace.errors import UsageError
 
 Item = TypeVar("Item")
@@ -33,7 +33,7 @@ class Batch:
     lengths
         Points of each trace, int64 (n,).
     identity
-        Who, how long and when, int64 (n, 4): see :data:`borgtrace.datasets.formats.IDENTITY`.
+        Who, how long and when, int64 (n, 4): see :data:`borgtrace.datasets.formats.arrays.IDENTITY`.
     numbers
         Static numbers, float32 (n, numbers); NaN where unknown.
     codes

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from borgtrace.datasets import metadata
 from borgtrace.datasets._buffers import reused_array
 from borgtrace.datasets._series import scale, take_columns
-from borgtrace.datasets.features import series_features, static_features
-from borgtrace.datasets.formats import FORMATS, IDENTITY, FeatureNames, TraceArrays, side_by_side, suffix_of
+from borgtrace.datasets.features import check_series, static_features
+from borgtrace.datasets.formats import FORMATS, suffix_of
+from borgtrace.datasets.formats.arrays import IDENTITY, FeatureNames, TraceArrays, side_by_side
 from borgtrace.datasets.gathering import POINTS, Gatherer, spans
 from borgtrace.datasets.leakage import Leakage, running_on, shared_groups
 from borgtrace.datasets.metadata import File, Metadata
@@ -38,10 +39,6 @@ Progress = Callable[[str, int, int], None]
 
 _MEASURED_AT_ONCE = POINTS // 8
 """Points of a block that is measured: small enough that threads end at about the same time."""
-
-
-def _silent(step: str, done: int, total: int) -> None:
-    """Report nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +90,7 @@ def build(
     options: Options | None = None,
     *,
     threads: int | None = None,
-    progress: Progress = _silent,
+    progress: Progress | None = None,
 ) -> BuildResult:
     """Build a dataset.
 
@@ -123,7 +120,7 @@ def build(
     if metadata.identity_of(out) == options.identity(store.manifest.digest):
         return BuildResult.of(out, False, metadata.read(out))
     check_free(out)
-    work = _Work.prepare(store, options, threads or os.cpu_count() or 1, progress)
+    work = _Work(store, options, threads or os.cpu_count() or 1, progress or (lambda *_: None))
     # What sets share is counted beside the writing, and needed only when it is done.
     with new_folder(out) as folder, ThreadPoolExecutor(1) as aside:
         leakage = aside.submit(_leakage, options, work.traces, work.sets)
@@ -136,47 +133,23 @@ def build(
     return BuildResult.of(out, True, about)
 
 
-@dataclass(frozen=True, slots=True)
-class _ShardFile:
-    """One file to write: its set, its path, its traces."""
-
-    set_name: str
-    path: Path
-    index: Index
-
-
-@dataclass(frozen=True, slots=True)
 class _Work:
     """All that is fixed before the first byte is written."""
 
-    options: Options
-    traces: TraceIndex
-    sets: dict[str, Index]
-    prefixes: NDArray[np.uint32]
-    gatherer: Gatherer
-    names: FeatureNames
-    threads: int
-    progress: Progress
-
-    @classmethod
-    def prepare(cls, store: Store, options: Options, threads: int, progress: Progress) -> _Work:
-        features = series_features(store, options.features)
+    def __init__(self, store: Store, options: Options, threads: int, progress: Progress) -> None:
+        self.options, self.threads, self.progress = options, threads, progress
+        check_series(store, options.features)
         statics = static_features(store.manifest.dialect, options.statics)
         progress("select", 0, 1)
-        traces = select_traces(store, options.selection, statics, options.seed, is_original=options.is_original)
+        self.traces = select_traces(store, options.selection, statics, options.seed, is_original=options.is_original)
         progress("select", 1, 1)
+        self.sets = _split(options, self.traces)
+        self.prefixes = md5_prefixes(self.traces, is_original=options.is_original)
+        self.gatherer = Gatherer(store, options.features, options.selection.gaps)
         # Which static features are words is known only now: text comes back as codes and words.
-        words = {name: column[1] for name, column in traces.statics.items() if isinstance(column, tuple)}
-        return cls(
-            options,
-            traces,
-            _split(options, traces),
-            md5_prefixes(traces, is_original=options.is_original),
-            Gatherer.of(store, features, options.selection.gaps),
-            FeatureNames(options.features, tuple(name for name in options.statics if name not in words), words),
-            threads,
-            progress,
-        )
+        words = {name: column[1] for name, column in self.traces.statics.items() if isinstance(column, tuple)}
+        numbers = tuple(name for name in options.statics if name not in words)
+        self.names = FeatureNames(options.features, numbers, words)
 
     def measure(self) -> tuple[Scaling, ...]:
         """Measure the training set in one pass."""
@@ -202,18 +175,20 @@ class _Work:
         shards = [shard for name, index in self.sets.items() for shard in self._shard_files(folder, name, index)]
         write_format = FORMATS[self.options.format].write
 
-        def write(shard: _ShardFile) -> File:
-            arrays = self._scaled(shard.index, scalings)
-            records = write_format(shard.path, self.names, arrays, is_compressed=self.options.is_compressed)
-            return File(shard.path.name, records, shard.path.stat().st_size)
+        def write(shard: tuple[Path, Index]) -> File:
+            path, index = shard
+            arrays = self._scaled(index, scalings)
+            records = write_format(path, self.names, arrays, is_compressed=self.options.is_compressed)
+            return File(path.name, records, path.stat().st_size)
 
         # Results come back in the order of the files, whatever thread wrote them.
         files: dict[str, list[File]] = {name: [] for name in self.sets}
-        for shard, file in zip(shards, self._mapped("write", write, shards), strict=True):
-            files[shard.set_name].append(file)
+        for (path, _), file in zip(shards, self._mapped("write", write, shards), strict=True):
+            files[path.parent.name].append(file)
         return files
 
-    def _shard_files(self, folder: Path, name: str, index: Index) -> Iterator[_ShardFile]:
+    def _shard_files(self, folder: Path, name: str, index: Index) -> Iterator[tuple[Path, Index]]:
+        """Yield the files of a set: where each is written, and which traces it holds."""
         original = self.options.is_original
         shards = SHARDS_OF_2017 if original else self.options.shards or default_shards(len(index))
         # By MD5 of the task: which file holds a trace does not depend on seed, selection or split.
@@ -224,8 +199,8 @@ class _Work:
         (folder / name).mkdir()
         for number, (end, size) in enumerate(zip(ends, np.diff(ends, prepend=0), strict=True)):
             if size or not original:  # the pipeline of 2017 leaves out files without a trace
-                path = folder / name / shard_name(number, shards, suffix, is_original=original)
-                yield _ShardFile(name, path, index[order[end - size : end]])
+                file = shard_name(number, shards, suffix, is_original=original)
+                yield folder / name / file, index[order[end - size : end]]
 
     def _scaled(self, index: Index, scalings: tuple[Scaling, ...]) -> Iterator[TraceArrays]:
         """Gather and scale traces; what is yielded is overwritten by the next."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from borgtrace.datasets.formats import IDENTITY
+from borgtrace.datasets.formats.arrays import IDENTITY
 from borgtrace.errors import UsageError, check_names
 from borgtrace.schema import TABLES, Dialect
 
@@ -16,29 +15,10 @@ if TYPE_CHECKING:
 DERIVED = {"duration": "duration", "elapsed": "start_time"}
 """Series that are no usage column, and the array they come from: length of the window, and time since the
 start of the first one, both in seconds."""
-_WORDS = ("string", "enum")
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesFeature:
-    """A series: its name, the array of the store it comes from, whether it is a time since the start."""
-
-    name: str
-    column: str
-    is_elapsed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class StaticFeature:
-    """A static feature: its name, the SQL over ``tasks`` that yields it, whether it is a word."""
-
-    name: str
-    sql: str
-    is_word: bool
-
-
-def series_features(store: Store, names: Sequence[str]) -> tuple[SeriesFeature, ...]:
-    """Look up series features by name.
+def check_series(store: Store, names: Sequence[str]) -> None:
+    """Refuse series features that a store does not have.
 
     Parameters
     ----------
@@ -59,7 +39,6 @@ def series_features(store: Store, names: Sequence[str]) -> tuple[SeriesFeature, 
         raise UsageError("--features", "a feature is missing or given twice", expected="one or more names", got=got)
     # Only what this trace format publishes: a column that is always missing would give a dataset of NaN.
     check_names("--features", names, series_names(store.manifest.dialect), "unknown feature")
-    return tuple(SeriesFeature(name, DERIVED.get(name, name), name == "elapsed") for name in names)
 
 
 def series_names(dialect: Dialect) -> tuple[str, ...]:
@@ -75,8 +54,8 @@ def series_names(dialect: Dialect) -> tuple[str, ...]:
     return (*(c.name for c in columns if c.type == "float32" and dialect.publishes(c.name, "instance_usage")), *DERIVED)
 
 
-def static_features(dialect: Dialect, names: Sequence[str]) -> tuple[StaticFeature, ...]:
-    """Look up static features by name.
+def static_features(dialect: Dialect, names: Sequence[str]) -> dict[str, str]:
+    """Look up static features by name: the SQL over ``tasks`` that yields each.
 
     Parameters
     ----------
@@ -93,7 +72,7 @@ def static_features(dialect: Dialect, names: Sequence[str]) -> tuple[StaticFeatu
     if len(set(names)) < len(names):
         raise UsageError("--static", "a feature is given twice", got=",".join(names))
     check_names("--static", names, static_names(), "unknown feature")
-    return tuple(_static(name, dialect) for name in names)
+    return {name: _tier(dialect) if name == "tier" else f'"{name}"' for name in names}
 
 
 def static_names() -> tuple[str, ...]:
@@ -101,9 +80,7 @@ def static_names() -> tuple[str, ...]:
     return ("tier", *(name for name in TABLES["tasks"].names if name not in IDENTITY))
 
 
-def _static(name: str, dialect: Dialect) -> StaticFeature:
-    if name == "tier":
-        # Written out as SQL, because tiers depend on the trace format and the store holds raw priorities.
-        cases = (f"when priority between {low} and {high} then '{tier}'" for tier, low, high in dialect.tiers)
-        return StaticFeature(name, f"case {' '.join(cases)} end", is_word=True)
-    return StaticFeature(name, f'"{name}"', TABLES["tasks"].column(name).type in _WORDS)
+def _tier(dialect: Dialect) -> str:
+    # Written out as SQL, because tiers depend on the trace format and the store holds raw priorities.
+    cases = (f"when priority between {low} and {high} then '{tier}'" for tier, low, high in dialect.tiers)
+    return f"case {' '.join(cases)} end"

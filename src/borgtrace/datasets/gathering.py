@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.datasets._buffers import reused_array
 from borgtrace.datasets._series import gather, gather_elapsed, gather_grid
-from borgtrace.datasets.features import SeriesFeature
+from borgtrace.datasets.features import DERIVED
 from borgtrace.datasets.selection import GRID_SECONDS, Gaps
 from borgtrace.datasets.trace_index import TraceIndex
 
@@ -25,31 +24,24 @@ POINTS = 2_000_000
 """Points that are worked on at a time: bounds memory, whatever the number or length of traces."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Gatherer:
     """Copies traces out of memory-mapped columns.
 
-    Attributes
+    Parameters
     ----------
+    store
+        Where from; a column that has no array yet gets it now.
     features
         The series, in order.
-    arrays
-        Column of each feature, shape (rows of the store,).
-    times
-        Start and length of all windows, seconds, where traces are put on a grid; else None.
+    gaps
+        Whether traces are put on a grid.
     """
 
-    features: tuple[SeriesFeature, ...]
-    arrays: tuple[NDArray[Any], ...]
-    times: tuple[NDArray[Any], NDArray[Any]] | None
-
-    @classmethod
-    def of(cls, store: Store, features: Sequence[SeriesFeature], gaps: Gaps) -> Gatherer:
-        """Open the columns; one that has no array yet gets it now."""
-        arrays = tuple(np.asarray(store.array(feature.column)) for feature in features)
+    def __init__(self, store: Store, features: Sequence[str], gaps: Gaps) -> None:
+        self.columns = {name: store.array(DERIVED.get(name, name)) for name in features}
         is_grid = gaps == "grid"
-        times = (np.asarray(store.array("start_time")), np.asarray(store.array("duration"))) if is_grid else None
-        return cls(tuple(features), arrays, times)
+        # Start and length of all windows, seconds.
+        self.times = (store.array("start_time"), store.array("duration")) if is_grid else None
 
     def gather(self, traces: TraceIndex, index: Index) -> tuple[Index, list[Values]]:
         """Copy the traces at `index` into this thread's reused memory.
@@ -65,11 +57,11 @@ class Gatherer:
         np.cumsum(traces.length[index], out=offsets[1:])
         first = traces.first_row[index]
         gathered = []
-        for k, (feature, array) in enumerate(zip(self.features, self.arrays, strict=True)):
+        for k, (name, array) in enumerate(self.columns.items()):
             series = reused_array(f"series {k}", int(offsets[-1]), np.float32)
             if self.times is None:
-                (gather_elapsed if feature.is_elapsed else gather)(array, first, offsets, series)
-            elif feature.is_elapsed:
+                (gather_elapsed if name == "elapsed" else gather)(array, first, offsets, series)
+            elif name == "elapsed":
                 # On a grid time goes on in even steps, also where nothing was measured.
                 slots = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
                 series[:] = slots * GRID_SECONDS

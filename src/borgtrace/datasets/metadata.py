@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from borgtrace.datasets.formats import FeatureNames
+from borgtrace.datasets.formats.arrays import FeatureNames
 from borgtrace.datasets.leakage import Leakage, Overlap
 from borgtrace.datasets.options import Options
 from borgtrace.datasets.scaling import Scaling

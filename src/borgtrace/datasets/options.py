@@ -15,8 +15,8 @@ from borgtrace.errors import UsageError, check_names
 
 Compat = Literal["original"]
 MAX_SHARDS = 65_536
-# Two hex digits of an MD5.
 SHARDS_OF_2017 = 256
+"""One for each pair of leading hex digits of an MD5; no set has more unless they are asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

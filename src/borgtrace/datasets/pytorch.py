@@ -10,7 +10,7 @@ import torch
 from torch.utils.data import IterableDataset, get_worker_info
 
 from borgtrace.datasets.batches import Batch, batches_of, check_size
-from borgtrace.datasets.formats import TraceArrays, buffered, concatenated
+from borgtrace.datasets.formats.arrays import TraceArrays, buffered, concatenated
 from borgtrace.datasets.trace_files import TraceFiles
 
 Item = dict[str, torch.Tensor]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Literal
 
 import numpy as np
@@ -80,17 +81,14 @@ def measure_series(series: Sequence[Series]) -> Numbers:
 
 
 def merge(parts: Iterable[Numbers]) -> Numbers:
-    """Merge measurements of blocks, in their order (Chan, Golub & LeVeque, 1979).
+    """Merge measurements of blocks (at least one), in their order (Chan, Golub & LeVeque, 1979).
 
     Examples
     --------
     >>> merge([np.array([[1, 2.0, 0.0, 2.0, 2.0]]), np.array([[1, 4.0, 0.0, 4.0, 4.0]])]).tolist()
     [[2.0, 3.0, 2.0, 2.0, 4.0]]
     """
-    merged: Numbers | None = None
-    for part in parts:
-        merged = part.copy() if merged is None else _merged(merged, part)
-    return np.zeros((0, 5)) if merged is None else merged
+    return reduce(_merged, parts)
 
 
 def _merged(a: Numbers, b: Numbers) -> Numbers:

@@ -87,7 +87,6 @@ class Selection:
         """
         # Slots of a grid are counted later, over the windows: the index knows windows only.
         shortest, longest = (1, None) if self.gaps == "grid" else (self.min_length, self.max_length)
-        first, last = self.time or (None, None)
         parts = (
             # Alloc instances have usage that includes that of their tasks: they are no traces of their own.
             f"collection_type = '{ENUMS['collection_type'].names[0]}'",
@@ -103,8 +102,7 @@ class Selection:
                     ("end_type", self.end_types),
                 )
             ),
-            first is not None and f"first_time >= {first}",
-            last is not None and f"last_time <= {last}",
+            self.time and f"first_time >= {self.time[0]} and last_time <= {self.time[1]}",
             self.min_mean is not None and f"mean_average_cpu >= {self.min_mean!r}",
             self.gaps == "drop" and "n_gaps = 0",
             # In brackets: an `or` in it must not undo the other conditions.

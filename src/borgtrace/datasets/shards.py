@@ -6,11 +6,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.datasets.options import SHARDS_OF_2017
 from borgtrace.datasets.trace_index import PATH_OF_2017, TraceIndex
 from borgtrace.engine.embedded import raw_connection
 
-MAX_SHARDS = 256
-"""Files of a large set: one for each pair of leading hex digits."""
 TRACES_PER_SHARD = 4096
 
 
@@ -22,7 +21,7 @@ def default_shards(n: int) -> int:
     >>> default_shards(10), default_shards(10_000), default_shards(10_000_000)
     (1, 4, 256)
     """
-    return min(MAX_SHARDS, 1 << max(0, (n - 1) // TRACES_PER_SHARD).bit_length())
+    return min(SHARDS_OF_2017, 1 << max(0, (n - 1) // TRACES_PER_SHARD).bit_length())
 
 
 def md5_prefixes(traces: TraceIndex, *, is_original: bool = False) -> NDArray[np.uint32]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from borgtrace.datasets.formats import IDENTITY
+from borgtrace.datasets.formats.arrays import IDENTITY
 from borgtrace.datasets.formats.tfrecord import MASK, SERIES
 from borgtrace.datasets.trace_files import TraceFiles
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from borgtrace.datasets.formats import FORMATS, BufferedTraces, TraceArrays, concatenated, read_buffered
+from borgtrace.datasets.formats import FORMATS, tfrecord
+from borgtrace.datasets.formats.arrays import BufferedTraces, TraceArrays, buffered, concatenated
 from borgtrace.datasets.metadata import File, Metadata
 
 
@@ -42,7 +43,10 @@ class TraceFiles:
 
     def buffered(self, path: Path, *, is_verified: bool = True) -> BufferedTraces:
         """Read one file for batches; what it returns is valid until this thread reads its next file."""
-        return read_buffered(self.metadata.format, path, self.metadata.names, is_verified=is_verified)
+        if self.metadata.format == "tfrecord":  # records are laid into batches from where they are in the file
+            return tfrecord.read_buffered(path, self.metadata.names, is_verified=is_verified)
+        # Other formats hold values as arrays already.
+        return buffered(self.arrays(path, is_verified=is_verified))
 
     def arrays(self, path: Path, *, is_verified: bool = True) -> TraceArrays:
         """Read (or map) one file."""

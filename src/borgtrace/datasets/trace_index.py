@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.datasets._series import grid_spans
-from borgtrace.datasets.features import StaticFeature
 from borgtrace.datasets.selection import GRID_SECONDS, Selection
 from borgtrace.errors import BorgtraceError, UsageError
 from borgtrace.export import JobsLayout
@@ -99,7 +98,7 @@ def dense(values: NDArray[Any]) -> Index:
 
 
 def select_traces(
-    store: Store, selection: Selection, statics: Sequence[StaticFeature], seed: int, *, is_original: bool = False
+    store: Store, selection: Selection, statics: Mapping[str, str], seed: int, *, is_original: bool = False
 ) -> TraceIndex:
     """Select, order, shuffle and truncate.
 
@@ -110,7 +109,7 @@ def select_traces(
     selection
         What.
     statics
-        Columns of ``tasks`` to fetch beside what every dataset needs.
+        What to fetch beside what every dataset needs: names, and SQL over ``tasks``.
     seed
         Seed of the order, from 0 to 2³²−1.
     is_original
@@ -144,7 +143,7 @@ def select_traces(
         length[order],
         slot[order],
         **{name: details.column(name).to_numpy().copy() for name in _DETAILS},  # Arrow's own memory is read-only
-        statics={static.name: _static(details, static) for static in statics},
+        statics={name: _static(details.column(f"static {name}")) for name in statics},
         n_matched=n_matched,
     )
 
@@ -200,10 +199,8 @@ def _candidates(store: Store, selection: Selection, is_original: bool) -> Column
         columns += f", row_number() over (order by {PATH_OF_2017}, instance_index) as place"
     table = query_tasks(store, selection, columns)
     rows = {name: table.column(name).to_numpy() for name in table.column_names}
-    first = rows["first_row"]
-    if np.all(first[1:] > first[:-1]):  # the engine keeps the order of the files, but does not promise it
-        return rows
-    order = np.argsort(first, kind="stable")
+    # The engine keeps the order of the files, but does not promise it; what is in order is sorted fast.
+    order = np.argsort(rows["first_row"], kind="stable")
     return {name: column[order] for name, column in rows.items()}
 
 
@@ -214,14 +211,12 @@ def _on_grid(store: Store, selection: Selection, first: Index, windows: Index) -
     return np.flatnonzero((slots >= selection.min_length) & (slots <= longest)), slot, slots
 
 
-def _details(
-    store: Store, selection: Selection, statics: Sequence[StaticFeature], first: Index, order: Index
-) -> pa.Table:
+def _details(store: Store, selection: Selection, statics: Mapping[str, str], first: Index, order: Index) -> pa.Table:
     """Return what else is known of the candidates at `order`, in this order.
 
     All candidates are streamed and the chosen ones kept: a store may have many more than fit into memory.
     """
-    wanted = _DETAILS | {f"static {static.name}": static.sql for static in statics}
+    wanted = _DETAILS | {f"static {name}": sql for name, sql in statics.items()}
     columns = ", ".join(f'{sql} as "{name}"' for name, sql in wanted.items())
     query = f"select first_row, {columns} from tasks where {selection.condition(store.manifest.dialect)}"
     place = np.full(len(first), -1)
@@ -239,11 +234,10 @@ def _details(
     return pa.Table.from_batches(kept).combine_chunks().take(pa.array(back))
 
 
-def _static(details: pa.Table, static: StaticFeature) -> Any:
+def _static(column: pa.ChunkedArray) -> Any:
     """Return the numbers of a static feature, or the code of each word and the words, by first appearance."""
-    column = details.column(f"static {static.name}")
-    if not static.is_word:
+    if not pa.types.is_string(column.type):
         return column.to_numpy().astype(np.float32)
-    encoded = column.cast(pa.string()).combine_chunks().dictionary_encode()
+    encoded = column.combine_chunks().dictionary_encode()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, tuple(encoded.dictionary.to_pylist())

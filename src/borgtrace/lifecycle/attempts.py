@@ -53,29 +53,21 @@ def attempts(events: ir.Table, dialect: Dialect) -> ir.Table:
     # Dropped before pairs are looked at: an end after UPDATE_RUNNING must still have the SCHEDULE before it (643,130
     # updates in 2011).
     lives = events.filter(~events.type.isin(UPDATE_EVENTS))
-    steps = in_order(lives, key, dialect)
-    columns = dict.fromkeys((*key, *steps.order, *carried))
-    coded = steps.events.select(
+    steps, order = in_order(lives, key, dialect)
+    columns = dict.fromkeys((*key, *order, *carried))
+    coded = steps.select(
         *(name for name in columns if name != "collection_type"),
-        step=_encode(steps.events.type),
+        step=steps.type.cases(*((name, step) for step, name in enumerate(_STEPS))).cast("int8"),
         # One byte instead of a text goes through the sort and the grouping.
-        is_job=steps.events.collection_type == "JOB",
+        is_job=steps.collection_type == "JOB",
     )
-    return _finish(_summarise(_number(coded, key, steps.order), key, carried), carried)
+    return _finish(_summarise(_number(coded, key, order), key, carried), carried)
 
 
 def key_of(events: ir.Table) -> tuple[str, ...]:
     """Return the columns that identify the thing an event happens to."""
     is_instance = "instance_index" in events.columns
     return ("collection_id", "instance_index") if is_instance else ("collection_id",)
-
-
-def _encode(type_: ir.Value) -> ir.Value:
-    return type_.cases(*((name, step) for step, name in enumerate(_STEPS))).cast("int8")
-
-
-def _decode(step: ir.Value) -> ir.Value:
-    return step.cases(*((step, name) for step, name in enumerate(_STEPS)))
 
 
 def _leads_back(step: ir.Value, after: ir.Value) -> ir.Value:
@@ -148,7 +140,7 @@ def _finish(rows: ir.Table, carried: Sequence[str]) -> ir.Table:
         "enable_time",
         "schedule_time",
         "end_time",
-        _decode(rows.end).name("end_type"),
+        rows.end.cases(*enumerate(_STEPS)).name("end_type"),
         left.name("left_time"),
         "next_time",
         has_waited.ifelse(rows.schedule_time - rows.submit_time, nothing).name("wait"),

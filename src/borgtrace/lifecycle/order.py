@@ -13,7 +13,6 @@ each other without an untied event between are settled two deep).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import ibis
 import ibis.expr.types as ir
@@ -26,19 +25,9 @@ CYCLE = ("SUBMIT", "QUEUE", "ENABLE", "UPDATE_PENDING", "SCHEDULE", "UPDATE_RUNN
 _ENTRY = {"SUBMIT": 1, "QUEUE": 2, "ENABLE": 1, "UPDATE_PENDING": 1, "SCHEDULE": 5, "UPDATE_RUNNING": 5}
 """Where in the cycle to go on after an event; 0 (SUBMIT) after an end or none."""
 
-SOURCE_ORDER = ("time", "source_part", "source_row")
 
-
-@dataclass(frozen=True, slots=True)
-class Ordered:
-    """Events and the columns that put the events of one thing into order."""
-
-    events: ir.Table
-    order: tuple[str, ...]
-
-
-def in_order(events: ir.Table, key: Sequence[str], dialect: Dialect) -> Ordered:
-    """Return the events with the columns that order them within `key`.
+def in_order(events: ir.Table, key: Sequence[str], dialect: Dialect) -> tuple[ir.Table, tuple[str, ...]]:
+    """Return the events, and the names of the columns that order them within `key`.
 
     Parameters
     ----------
@@ -51,7 +40,7 @@ def in_order(events: ir.Table, key: Sequence[str], dialect: Dialect) -> Ordered:
         Says whether equal times follow the order of the files or the life cycle.
     """
     if dialect.tie_order == "file":
-        return Ordered(events, SOURCE_ORDER)
+        return events, ("time", "source_part", "source_row")
     position = events.type.cases(*((name, place) for place, name in enumerate(CYCLE)))
     placed = events.mutate(position=position.cast("int32"))
     # The second SUBMIT of one instant belongs to the second turn round the cycle: an end lies between the two.
@@ -68,7 +57,7 @@ def in_order(events: ir.Table, key: Sequence[str], dialect: Dialect) -> Ordered:
     # one.
     for _ in range(2):
         ranked = _rerank(ranked, key, order)
-    return Ordered(ranked.drop("position"), order)
+    return ranked.drop("position"), order
 
 
 def _kind(events: ir.Table) -> ir.Value:

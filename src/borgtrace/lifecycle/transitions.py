@@ -30,12 +30,10 @@ def transitions(events: ir.Table, dialect: Dialect) -> ir.Table:
     key = key_of(events)
     # The sort carries what it is given: nothing but what the order and the count need.
     columns = (*key, "time", "type", "collection_type", "source_part", "source_row")
-    ordered = in_order(events.select(*columns), key, dialect)
-    life = ibis.window(group_by=list(key), order_by=list(ordered.order))
+    ordered, order = in_order(events.select(*columns), key, dialect)
+    life = ibis.window(group_by=list(key), order_by=list(order))
     # Windows of 300 s: the finest step a question may ask for; all others are multiples of it.
-    pairs = ordered.events.mutate(
-        from_type=ordered.events.type.lag().over(life), step_time=ordered.events.time // WINDOW * WINDOW
-    )
+    pairs = ordered.mutate(from_type=ordered.type.lag().over(life), step_time=ordered.time // WINDOW * WINDOW)
     counted = pairs.group_by("collection_type", "step_time", "from_type", to_type=pairs.type)
     return counted.aggregate(n=pairs.count())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -35,15 +36,26 @@ def lacking_columns(layout: Layout, schema: str, format_version: str) -> tuple[s
     for table, types in _stored(layout):
         faults = incompatible_columns(table, types, is_newer=is_newer(format_version))
         if faults:
-            raise StoreError(
-                str(layout.root),
-                "its tables are those of another version",
-                expected="the columns of `borgtrace info --schema`",
-                got="; ".join(faults[:3]),
-                way_out=f"build it again: borgtrace ingest SRC --store {layout.root} --rebuild",
-            )
+            expected, got = "the columns of `borgtrace info --schema`", "; ".join(faults[:3])
+            raise unreadable(layout.root, "its tables are those of another version", got, expected)
         lacking += [f"{table.name}.{name}" for name, stored in held_names(table, types).items() if stored is None]
     return tuple(lacking)
+
+
+def unreadable(root: Path, what: str, got: str, expected: str | None = None) -> StoreError:
+    """Return the error of a store that has to be built again.
+
+    Parameters
+    ----------
+    root
+        The store.
+    what
+        What is wrong with it.
+    got, expected
+        What was found, and what would have been right.
+    """
+    way_out = f"build it again: borgtrace ingest SRC --store {root} --rebuild"
+    return StoreError(str(root), what, expected=expected, got=got, way_out=way_out)
 
 
 def is_newer(format_version: str) -> bool:

@@ -34,6 +34,7 @@ BATCH = 1 << 16
 """Rows decoded at a time: a few megabytes, which stay in the second-level cache between decoding and summing."""
 _NO_BITMAP = np.frombuffer(b"", np.uint8)
 
+Array = npt.NDArray[Any]
 Sums = dict[str, npt.NDArray[np.uint64]]
 
 
@@ -160,29 +161,18 @@ def _is_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
     return chunk.physical_type == "BYTE_ARRAY" and "DELTA_BYTE_ARRAY" not in chunk.encodings
 
 
-@dataclass(frozen=True, slots=True)
-class _Flat:
-    """An Arrow array as the arrays that the sums take: values, their bits, validity and where it begins."""
-
-    values: npt.NDArray[np.generic]
-    bits: npt.NDArray[np.generic]
-    valid: npt.NDArray[np.uint8]
-    offset: int
-
-
 def _add(column: pa.Array, row: int, sums: npt.NDArray[np.uint64]) -> None:
     """Add a batch of a column, whose first row is `row`, to the column's sums."""
     if not pa.types.is_list(column.type):
-        flat = _flat(column)
-        add_values(flat.values, flat.bits, flat.valid, flat.offset, row, sums)
+        add_values(*_flat(column), row, sums)
         return
     # Offsets of a sliced array begin at its own offset, and point into the unsliced elements.
     starts = _buffer(column, 1, np.int32)[column.offset : column.offset + len(column) + 1]
-    items = _flat(column.values)
-    add_lists(starts, _validity(column), column.offset, items.values, items.bits, items.valid, items.offset, row, sums)
+    add_lists(starts, _validity(column), column.offset, *_flat(column.values), row, sums)
 
 
-def _flat(column: pa.Array) -> _Flat:
+def _flat(column: pa.Array) -> tuple[Array, Array, Array, int]:
+    """Return an Arrow array as the sums take it: values, their bits, validity and where it begins."""
     if pa.types.is_dictionary(column.type) or pa.types.is_string(column.type):
         column = _hashed(column)
     elif not pa.types.is_floating(column.type):
@@ -190,7 +180,7 @@ def _flat(column: pa.Array) -> _Flat:
     kind = np.dtype(column.type.to_pandas_dtype())
     values = _buffer(column, 1, kind)[column.offset : column.offset + len(column)]
     bits = values.view(f"u{kind.itemsize}") if kind.kind == "f" else values
-    return _Flat(values, bits, _validity(column), column.offset)
+    return values, bits, _validity(column), column.offset
 
 
 def _hashed(column: pa.Array) -> pa.Array:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from borgtrace.errors import StoreError
 from borgtrace.schema import TABLES, Dialect, dialect
 from borgtrace.storage import write_file
-from borgtrace.store.compatibility import lacking_columns
+from borgtrace.store.compatibility import lacking_columns, unreadable
 from borgtrace.store.layout import FORMAT_VERSION, Layout
 
 Entry = TypeVar("Entry", "SourceEntry", "Manifest")
@@ -143,24 +143,13 @@ def read_manifest(root: Path) -> Manifest:
         data = json.loads(layout.manifest.read_text())
         return _from_json(layout.root, data)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StoreError(
-            str(root),
-            "manifest.json is damaged",
-            got=f"{error}",
-            way_out=f"build it again: borgtrace ingest SRC --store {root} --rebuild",
-        ) from error
+        raise unreadable(root, "manifest.json is damaged", str(error)) from error
 
 
 def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
     found = str(data.get("format_version", "none"))
     if found.split(".", maxsplit=1)[0] != FORMAT_VERSION.split(".")[0]:
-        raise StoreError(
-            str(root),
-            "store of another format version",
-            expected=FORMAT_VERSION,
-            got=found,
-            way_out=f"build it again: borgtrace ingest SRC --store {root} --rebuild",
-        )
+        raise unreadable(root, "store of another format version", found, FORMAT_VERSION)
     data["sources"] = tuple(entry_from(entry) for entry in data["sources"])
     data["notes"] = tuple(data.get("notes", ()))
     # JSON sorted them by name: back into the order in which tables are declared, which is the order people see.
@@ -171,21 +160,21 @@ def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
 
 
 def _missing(layout: Layout) -> StoreError:
-    root = str(layout.root)
+    root, ingest = str(layout.root), f"borgtrace ingest SRC --store {layout.root}"
     if layout.staging.exists() or layout.next.exists():
         return StoreError(
             root,
             "the store is half-built",
             expected="manifest.json",
             got="an ingest that did not finish",
-            way_out=f"finish it: borgtrace ingest SRC --store {root}",
+            way_out=f"finish it: {ingest}",
         )
     if not layout.root.exists():
-        return StoreError(root, "there is no such store", way_out=f"make one: borgtrace ingest SRC --store {root}")
+        return StoreError(root, "there is no such store", way_out=f"make one: {ingest}")
     return StoreError(
         root,
         "not a borgtrace store",
         expected="a folder with manifest.json",
         got=f"{sum(1 for _ in layout.root.iterdir())} other entries" if layout.root.is_dir() else "a file",
-        way_out=f"make one: borgtrace ingest SRC --store {root}",
+        way_out=f"make one: {ingest}",
     )

@@ -7,31 +7,7 @@ from pathlib import Path
 from typing import Protocol
 
 from borgtrace.datasets.formats import npz, parquet, tfrecord
-from borgtrace.datasets.formats.arrays import (
-    IDENTITY,
-    BufferedTraces,
-    FeatureNames,
-    TraceArrays,
-    buffered,
-    concatenated,
-    empty,
-    side_by_side,
-)
-
-__all__ = [
-    "FORMATS",
-    "IDENTITY",
-    "BufferedTraces",
-    "FeatureNames",
-    "Format",
-    "TraceArrays",
-    "buffered",
-    "concatenated",
-    "empty",
-    "read_buffered",
-    "side_by_side",
-    "suffix_of",
-]
+from borgtrace.datasets.formats.arrays import FeatureNames, TraceArrays
 
 
 class Format(Protocol):
@@ -47,26 +23,6 @@ class Format(Protocol):
 
 
 FORMATS: dict[str, Format] = {"tfrecord": tfrecord, "parquet": parquet, "npz": npz}
-
-
-def read_buffered(name: str, path: Path, names: FeatureNames, *, is_verified: bool = True) -> BufferedTraces:
-    """Read one file of format `name` for batches; valid until the thread reads its next file.
-
-    Parameters
-    ----------
-    name
-        The format.
-    path
-        The file.
-    names
-        What each trace has.
-    is_verified
-        Whether check sums are looked at.
-    """
-    if name == "tfrecord":  # records are laid into batches from where they are in the file
-        return tfrecord.read_buffered(path, names, is_verified=is_verified)
-    # Other formats hold values as arrays already.
-    return buffered(FORMATS[name].read(path, names, is_verified=is_verified))
 
 
 def suffix_of(name: str, *, is_compressed: bool) -> str:

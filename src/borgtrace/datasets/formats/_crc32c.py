@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.kernels.compiled import compiled
+from borgtrace.kernels.words import load_word
 
 _POLYNOMIAL = 0x82F63B78
 _ONES = np.uint32(0xFFFFFFFF)
 _MASK_DELTA = np.uint32(0xA282EAD8)
 _LOW = np.uint32(0xFF)
 _S8, _S15, _S16, _S17, _S24 = np.uint32(8), np.uint32(15), np.uint32(16), np.uint32(17), np.uint32(24)
-_U1, _U2, _U3 = np.uint64(1), np.uint64(2), np.uint64(3)
 
 Buffer = NDArray[np.uint8]
 
@@ -37,18 +37,6 @@ def _tables() -> NDArray[np.uint32]:
 _TABLES = _tables()
 
 
-@compiled(inline=True)
-def _word(buffer: Buffer, at: int) -> np.uint32:
-    """Four bytes, little-endian; unsigned indices let the compiler make one load of them."""
-    first = np.uint64(at)
-    return np.uint32(
-        np.uint32(buffer[first])
-        | np.uint32(buffer[first + _U1]) << _S8
-        | np.uint32(buffer[first + _U2]) << _S16
-        | np.uint32(buffer[first + _U3]) << _S24
-    )
-
-
 @compiled()
 def crc32c(buffer: Buffer, start: int, stop: int) -> np.uint32:
     """CRC-32C of ``buffer[start:stop]``.
@@ -60,8 +48,8 @@ def crc32c(buffer: Buffer, start: int, stop: int) -> np.uint32:
     """
     crc, at = _ONES, start
     while at + 8 <= stop:
-        low = np.uint32(crc ^ _word(buffer, at))
-        high = _word(buffer, at + 4)
+        word = load_word(buffer, at) ^ np.uint64(crc)
+        low, high = np.uint32(word), np.uint32(word >> np.uint64(32))
         crc = (
             _TABLES[7, low & _LOW]
             ^ _TABLES[6, (low >> _S8) & _LOW]

@@ -96,9 +96,10 @@ def _is_name(buffer: Buffer, at: int, size: int, names: Buffer, first: int, last
 @compiled(makes_arrays=False)
 def _name_of(buffer: Buffer, at: int, size: int, names: Buffer, name_ends: Index, guess: int) -> int:
     """Which of the names ``buffer[at : at + size]`` is, −1 for none; `guess` is tried first."""
-    for turn in range(name_ends.size):
-        k = (guess + turn) % name_ends.size
-        if _is_name(buffer, at, size, names, name_ends[k - 1] if k else 0, name_ends[k]):
+    count = name_ends.size - 1
+    for turn in range(count):
+        k = (guess + turn) % count
+        if _is_name(buffer, at, size, names, name_ends[k], name_ends[k + 1]):
             return k
     return -1
 
@@ -158,7 +159,7 @@ def _locate_lists(
     for k in range(np.uint64(low), np.uint64(high)):
         if at >= end:
             break
-        first, last = _bounds(name_ends, k)
+        first, last = name_ends[k], name_ends[k + np.uint64(1)]
         entry, body = _size(buffer, at + 1)
         if entry > _LARGEST or not _is_named(buffer, body, names, first, last):
             break
@@ -166,12 +167,6 @@ def _locate_lists(
         at = body + entry
         position[k, row] = at - size[k, row]
     return at
-
-
-@compiled(inline=True)
-def _bounds(name_ends: Index, k: int | np.uint64) -> tuple[int, int]:
-    """Return where name k begins and ends."""
-    return name_ends[k - np.uint64(1)] if k else 0, name_ends[k]
 
 
 @compiled(inline=True)
@@ -195,7 +190,7 @@ def _read_usual_integers(
     for k in range(np.uint64(integers.shape[1])):
         if at >= end:
             break
-        first, last = _bounds(name_ends, k + np.uint64(LISTS))
+        first, last = name_ends[k + np.uint64(LISTS)], name_ends[k + np.uint64(LISTS + 1)]
         header = 10 + last - first
         size = _byte(buffer, at + 1) + 2 - header
         is_short = 0 < size <= 8 and at + header + 8 <= buffer.size
@@ -227,7 +222,7 @@ def read_records(
     is_verified
         Whether check sums are checked.
     names, name_ends
-        FeatureNames of features, one after the other, and where each ends: two lists, the whole numbers, others.
+        Names of features, one after the other, and where each ends, from 0: two lists, the whole numbers, others.
     usual
         How many of them are in every record of files that this package has written, in this order.
     starts
@@ -253,7 +248,7 @@ def read_records(
         at = _locate_lists(buffer, at, end, names, name_ends, 0, LISTS, row, position, size)
         at = _read_usual_integers(buffer, at, end, names, name_ends, row, integers)
         at = _locate_lists(buffer, at, end, names, name_ends, after, usual, row, position, size)
-        guess = usual % name_ends.size
+        guess = usual
         # Whatever was not where it usually is (other writers, unknown words, longer sizes) is looked up by name.
         while at < end:
             entry, at = _read_varint(buffer, at + 1)
@@ -293,6 +288,3 @@ def copy_lists(buffer: Buffer, position: Index, offsets: Index, out: Buffer) -> 
         source = buffer[position[i] : position[i] + target.size]
         for k in range(target.size):
             target[k] = source[k]
-
-
-__all__ = ["LISTS", "copy_lists", "find_records", "read_records"]

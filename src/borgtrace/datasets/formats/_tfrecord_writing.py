@@ -5,7 +5,7 @@ protobuf's wire format, ``features = 1 { map<string, Feature> = 1 }`` with ``Fea
 float_list = 2 | int64_list = 3 }``, numbers packed (``tensorflow/core/example/{example,feature}.proto``).
 
 The fields of a record come in this order: the float series, its mask, whole numbers, single floats, words.
-``names`` holds the names of the first two, one after the other, ``name_ends`` where each ends.  Of all others
+``names`` holds the names of the first two, one after the other, ``name_ends`` where each ends, from 0.  Of all others
 what comes before the value is ready-made: ``heads`` holds, one after the other, for each whole number the ten
 beginnings of an entry whose varint has 1 to 10 bytes, then one for each single float; ``head_ends`` says where
 each ends, from 0.
@@ -101,9 +101,9 @@ def _write_entry(out: Buffer, at: int, names: Buffer, first: int, last: int, kin
 
 @compiled()
 def measure(
-    lengths: Index, name_ends: Index, integers: Index, head_ends: Index, codes: Index, word_ends: Index, ends: Index
-) -> None:
-    """Fill `ends` with where each framed record ends in the buffer that :func:`encode` fills.
+    lengths: Index, name_ends: Index, integers: Index, head_ends: Index, codes: Index, word_ends: Index, sizes: Index
+) -> int:
+    """Fill `sizes` with the bytes of each record's features; return the bytes of all framed records.
 
     Parameters
     ----------
@@ -116,17 +116,17 @@ def measure(
     codes, word_ends
         Word of each record, shape (n, m), as the index of a ready-made entry, −1 where it has none; where
         the entries end.
-    ends
-        Output, shape (n + 1,); ``ends[0]`` is 0.
+    sizes
+        Output, shape (n,).
     """
-    ends[0] = 0
+    total = 0
     # Floats have one size: all of their heads and values together are the same in every record.
     numbers = integers.shape[1] * VARINT
     n_floats = head_ends.size - 1 - numbers
     fixed = head_ends[numbers + n_floats] - head_ends[numbers] + 4 * n_floats
     for i in range(lengths.size):
-        size = fixed + _entry_size(name_ends[0], 4 * lengths[i])
-        size += _entry_size(name_ends[1] - name_ends[0], lengths[i])
+        size = fixed + _entry_size(name_ends[1], 4 * lengths[i])
+        size += _entry_size(name_ends[2] - name_ends[1], lengths[i])
         for k in range(integers.shape[1]):
             width = _integer_size(integers[i, k])
             head = k * VARINT + width
@@ -134,7 +134,9 @@ def measure(
         for k in range(codes.shape[1]):
             if codes[i, k] >= 0:
                 size += word_ends[codes[i, k] + 1] - word_ends[codes[i, k]]
-        ends[i + 1] = ends[i] + FRAME + _nested(size)
+        sizes[i] = size
+        total += FRAME + _nested(size)
+    return total
 
 
 @compiled(inline=True)
@@ -167,7 +169,7 @@ def encode(
     codes: Index,
     words: Buffer,
     word_ends: Index,
-    ends: Index,
+    sizes: Index,
     out: Buffer,
 ) -> None:
     """Fill `out` with framed records.
@@ -188,24 +190,19 @@ def encode(
         Single float32 numbers as bytes, shape (n, 4·j).
     codes, words, word_ends
         See :func:`measure`; `words` holds the ready-made entries.
-    ends
+    sizes
         What :func:`measure` filled.
     out
-        Output of ``ends[n]`` bytes.
+        Output of as many bytes as it returned.
     """
+    end = 0
     for i in range(offsets.size - 1):
-        start, end = ends[i], ends[i + 1]
+        start, end = end, end + FRAME + _nested(sizes[i])
         first, last = offsets[i], offsets[i + 1]
-        at = _put(out, start + _HEAD, _FIELD_1)
-        # At first without the tag and one byte of size.
-        whole = end - start - FRAME - 2
-        # The size of the size depends on the size: start with one byte for it and give way while it does not fit.
-        while 1 + _varint_size(whole) + whole > end - start - FRAME:
-            whole -= 1
-        at = _write_varint(out, at, whole)
-        at = _write_entry(out, at, names, 0, name_ends[0], _FIELD_2, 4 * (last - first))
+        at = _write_varint(out, _put(out, start + _HEAD, _FIELD_1), sizes[i])
+        at = _write_entry(out, at, names, 0, name_ends[1], _FIELD_2, 4 * (last - first))
         at = _copy(out, at, series, 4 * first, 4 * last)
-        at = _write_entry(out, at, names, name_ends[0], name_ends[1], _FIELD_3, last - first)
+        at = _write_entry(out, at, names, name_ends[1], name_ends[2], _FIELD_3, last - first)
         at = _copy(out, at, mask, first, last)
         for k in range(integers.shape[1]):
             head = k * VARINT + _integer_size(integers[i, k])

@@ -65,6 +65,10 @@ class TraceArrays:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    def columns(self, names: FeatureNames) -> dict[str, NDArray[Any]]:
+        """Return what a trace has once and is a number, each by its name, shape (n,)."""
+        return dict(zip((*IDENTITY, *names.numbers), (*self.identity.T, *self.numbers.T), strict=True))
+
     def take(self, index: Index) -> TraceArrays:
         """Return some of the traces, in the order given."""
         lengths = np.diff(self.offsets)[index]

@@ -61,17 +61,10 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
 
 
 def _members(part: TraceArrays, names: FeatureNames) -> dict[str, Array]:
-    words: dict[str, Array] = {}
-    for k, (name, known) in enumerate(names.words.items()):
-        words |= {name: np.ascontiguousarray(part.codes[:, k]), f"{name}_words": np.array(known, np.str_)}
-    return {
-        SERIES: part.values,
-        MASK: part.mask,
-        OFFSETS: part.offsets,
-        **{name: np.ascontiguousarray(part.identity[:, k]) for k, name in enumerate(IDENTITY)},
-        **{name: np.ascontiguousarray(part.numbers[:, k]) for k, name in enumerate(names.numbers)},
-        **words,
-    }
+    members: dict[str, Array] = {SERIES: part.values, MASK: part.mask, OFFSETS: part.offsets, **part.columns(names)}
+    for (name, words), codes in zip(names.words.items(), part.codes.T, strict=True):
+        members |= {name: codes, f"{name}_words": np.array(words, np.str_)}
+    return members
 
 
 def _align(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
@@ -87,9 +80,7 @@ def _mapped(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Arra
     with archive.open(info) as member:
         if info.compress_type != zipfile.ZIP_STORED:
             return npy.read_array(member, allow_pickle=False)
-        version = npy.read_magic(member)
-        if version != (1, 0):
-            return npy.read_array(member, allow_pickle=False)
+        npy.read_magic(member)
         shape, _, dtype = npy.read_array_header_1_0(member)
         header = member.tell()
     # An empty array cannot be mapped.

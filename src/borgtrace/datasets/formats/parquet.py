@@ -66,15 +66,12 @@ def read(path: Path, names: FeatureNames, *, is_verified: bool = True) -> TraceA
 
 def _table(part: TraceArrays, names: FeatureNames) -> pa.Table:
     offsets = pa.array(part.offsets, pa.int32())
-    columns: list[pa.Array] = [pa.array(part.identity[:, k]) for k in range(len(IDENTITY))]
-    for k in range(len(names.series)):
-        column = pa.array(np.ascontiguousarray(part.values[:, k]), mask=part.mask[:, k] == 0)
-        columns.append(pa.ListArray.from_arrays(offsets, column))
-    columns += [pa.array(np.ascontiguousarray(part.numbers[:, k]), from_pandas=True) for k in range(len(names.numbers))]
-    columns += [
-        pa.array(words, pa.string()).take(pa.array(part.codes[:, k], mask=part.codes[:, k] < 0))
-        for k, words in enumerate(names.words.values())
-    ]
+    # NaN, which numbers have where they are unknown, becomes NULL.
+    columns = {name: pa.array(column, from_pandas=True) for name, column in part.columns(names).items()}
+    for name, values, mask in zip(names.series, part.values.T, part.mask.T, strict=True):
+        columns[name] = pa.ListArray.from_arrays(offsets, pa.array(values, mask=mask == 0))
+    for (name, words), codes in zip(names.words.items(), part.codes.T, strict=True):
+        columns[name] = pa.array(words, pa.string()).take(pa.array(codes, mask=codes < 0))
     return pa.table(columns, schema(names))
 
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -83,7 +82,8 @@ def read_buffered(path: Path, names: FeatureNames, *, is_verified: bool = True) 
     starts = reused_array("starts", room + 1, np.int64)
     position, size = (_table(name, len(wanted), room) for name in ("position", "size"))
     identity = _table("identity", room, len(IDENTITY))
-    count = reading.read_records(buffer, is_verified, *_packed(wanted), usual, starts, position, size, identity)
+    names_and_ends = _packed([name.encode() for name in wanted])
+    count = reading.read_records(buffer, is_verified, *names_and_ends, usual, starts, position, size, identity)
     if count < 0:
         raise StoreError(
             str(path),
@@ -116,15 +116,13 @@ class _Entries:
     """Feature names and ready-made word entries of a dataset, as the kernels want them."""
 
     def __init__(self, names: FeatureNames) -> None:
-        self.names, self.name_ends = _packed((SERIES, MASK))
+        self.names, self.name_ends = _packed([SERIES.encode(), MASK.encode()])
         # Ten for each whole number, because the sizes before it depend on how many bytes it takes.
         heads = [_head(name, _INT64_LIST, size) for name in IDENTITY for size in range(1, records.VARINT + 1)]
         heads += [_head(name, _FLOAT_LIST, 4) for name in names.numbers]
-        self.heads = np.frombuffer(b"".join(heads), np.uint8)
-        self.head_ends = np.cumsum([0, *map(len, heads)]).astype(np.int64)
+        self.heads, self.head_ends = _packed(heads)
         words = [_word_entry(name, word) for name, all_words in names.words.items() for word in all_words]
-        self.words = np.frombuffer(b"".join(words), np.uint8)
-        self.word_ends = np.cumsum([0, *map(len, words)]).astype(np.int64)
+        self.words, self.word_ends = _packed(words)
         firsts = np.cumsum([0, *map(len, names.words.values())])[: len(names.words)]
         self.first_word = firsts.astype(np.int64)
 
@@ -133,9 +131,9 @@ class _Entries:
         offsets = part.offsets * width
         # Words of all features are one list for the kernel: each feature's codes are moved to where its words begin.
         codes = np.where(part.codes < 0, -1, part.codes + self.first_word)
-        ends = np.empty(len(part) + 1, np.int64)
-        records.measure(np.diff(offsets), self.name_ends, part.identity, self.head_ends, codes, self.word_ends, ends)
-        out = reused_array("records", int(ends[-1]), np.uint8)
+        sizes, lengths = np.empty(len(part), np.int64), np.diff(offsets)
+        total = records.measure(lengths, self.name_ends, part.identity, self.head_ends, codes, self.word_ends, sizes)
+        out = reused_array("records", total, np.uint8)
         records.encode(
             part.values.reshape(-1).view(np.uint8),
             part.mask.reshape(-1),
@@ -149,16 +147,15 @@ class _Entries:
             codes,
             self.words,
             self.word_ends,
-            ends,
+            sizes,
             out,
         )
         return out
 
 
-@cache
-def _packed(names: tuple[str, ...]) -> tuple[Buffer, Index]:
-    encoded = [name.encode() for name in names]
-    return np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([len(name) for name in encoded])
+def _packed(texts: Sequence[bytes]) -> tuple[Buffer, Index]:
+    """Put texts one after the other, and say where each ends, from 0."""
+    return np.frombuffer(b"".join(texts), np.uint8), np.cumsum([0, *map(len, texts)])
 
 
 def _word_entry(name: str, word: str) -> bytes:
