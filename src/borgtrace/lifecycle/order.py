@@ -25,6 +25,8 @@ CYCLE = ("SUBMIT", "QUEUE", "ENABLE", "UPDATE_PENDING", "SCHEDULE", "UPDATE_RUNN
 _ENTRY = {"SUBMIT": 1, "QUEUE": 2, "ENABLE": 1, "UPDATE_PENDING": 1, "SCHEDULE": 5, "UPDATE_RUNNING": 5}
 """Where in the cycle to go on after an event; 0 (SUBMIT) after an end or none."""
 
+SOURCE_ORDER = ("time", "source_part", "source_row")
+
 
 def in_order(events: ir.Table, key: Sequence[str], dialect: Dialect) -> tuple[ir.Table, tuple[str, ...]]:
     """Return the events, and the names of the columns that order them within `key`.
@@ -40,7 +42,7 @@ def in_order(events: ir.Table, key: Sequence[str], dialect: Dialect) -> tuple[ir
         Says whether equal times follow the order of the files or the life cycle.
     """
     if dialect.tie_order == "file":
-        return events, ("time", "source_part", "source_row")
+        return events, SOURCE_ORDER
     position = events.type.cases(*((name, place) for place, name in enumerate(CYCLE)))
     placed = events.mutate(position=position.cast("int32"))
     # The second SUBMIT of one instant belongs to the second turn round the cycle: an end lies between the two.
