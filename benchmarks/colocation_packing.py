@@ -32,8 +32,9 @@ from borgtrace.colocation.instances import Instance, Instances
 from borgtrace.colocation.study import Options, Study
 from borgtrace.placement._tree import gaussian_first_fit
 from borgtrace.placement.estimators.gpa import Gpa
+from borgtrace.placement.fitting import Fitted
 from borgtrace.placement.machines import place
-from borgtrace.placement.packers import no_preference
+from borgtrace.placement.packers import FIRST_FIT
 
 FIGURES = (packing_base, packing_averages, packing_capacities, packing_clairvoyance, packing_rebalancing)
 TASKS, REALIZATIONS, SIZE = 100_000, 10_000, 1_000
@@ -130,11 +131,9 @@ def million(_: int) -> None:
         last = min(times)
         print(f"  {n:>9,} tasks: {last:.3f} CPU s{growth} ({m:,} machines)")
     n = 20_000
-    items = np.column_stack([mean[:n], variance[:n]])
+    fitted = Fitted(Gpa(rho), np.column_stack([mean[:n], variance[:n]]), 1.0)
     start = time.perf_counter()
-    expected, _machines = place(
-        Gpa(rho).test, no_preference, True, items, np.zeros(2), np.ones((n, 1)), np.array([rho]), np.full(n, -1)
-    )
+    expected, _machines = place(fitted, FIRST_FIT, np.ones((n, 1)))
     naive = time.perf_counter() - start
     bins = np.empty(n, np.int64)
     start = time.perf_counter()

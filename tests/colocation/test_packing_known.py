@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import norm
 
 from borgtrace.colocation.quality import lower_bound, quality
-from borgtrace.placement._rebalancing import rebalance
 from borgtrace.placement.estimators._features import histograms
 from borgtrace.placement.estimators.bounds import Bernstein, Chernoff, Hoeffding
 from borgtrace.placement.estimators.convolution import Convolution
@@ -18,8 +17,9 @@ from borgtrace.placement.estimators.gpa import Gpa, gaussian_slack
 from borgtrace.placement.estimators.observation import CELLS, Observation
 from borgtrace.placement.estimators.saddlepoint import Saddlepoint
 from borgtrace.placement.estimators.sizes import Average, Cantelli, Percentile
+from borgtrace.placement.fitting import Fitted
 from borgtrace.placement.packers import FIRST_FIT
-from borgtrace.placement.packing import fit, pack, pack_fitted, predicted_overflow, rebalanced
+from borgtrace.placement.packing import Packing, fit, pack, pack_fitted, predicted_overflow, rebalanced
 
 
 def constant(*usages: float) -> Observation:
@@ -126,17 +126,17 @@ def test_failures_count_over_the_whole_run(failures, moved):
     # others {.1, .1, .1, …} and {.9, …}: the turns alternate move, fail, move, fail …
     items = np.array([[0.1], [0.1], [0.1], [0.9], [0.6]])
     bins = np.array([0, 0, 0, 1, 2])
-    args = (Average(1).test, items, np.zeros(1), np.ones(1), np.ones(1), np.full(5, -1), bins, 3)
-    assert rebalance(*args, failures) == moved
+    plain = Packing(bins, np.ones((3, 1)), np.arange(3))
+    assert rebalanced(plain, Fitted(Average(1), items, 1.0), max_failures=failures).moved == moved
 
 
 def test_an_emptied_bin_is_skipped_and_not_in_use():
     # {.2}, {.95}, {.5}: .2 moves; its bin is empty, skipped; only .95 keeps failing
     seen = constant(0.2, 0.95, 0.5)
-    items = np.array([[0.2], [0.95], [0.5]])
-    bins = np.array([0, 1, 2])
-    moved = rebalance(Average(1).test, items, np.zeros(1), np.ones(1), np.ones(1), np.full(3, -1), bins, 3, 5)
-    assert (moved, bins.tolist()) == (1, [2, 1, 2])
+    plain = Packing(np.array([0, 1, 2]), np.ones((3, 1)), np.arange(3))
+    after = rebalanced(plain, fit(Average(1), seen))
+    assert (after.moved, after.bins.tolist()) == (1, [2, 1, 2])
+    assert after.n_bins == 2
     assert lower_bound(seen.values) == 2
 
 

@@ -14,24 +14,15 @@ from borgtrace.placement._gaussian import gaussian_best_fit
 from borgtrace.placement._tree import gaussian_first_fit
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.machines import place, rooms_for
+from borgtrace.placement.fitting import Fitted, fit
+from borgtrace.placement.machines import place
 from borgtrace.placement.packers import BEST_FIT, FIRST_FIT
-from borgtrace.placement.packing import CAPACITY_RTOL, fit, pack_fitted, predicted_overflow
+from borgtrace.placement.packing import CAPACITY_RTOL, pack_fitted, predicted_overflow
 
 
 def naive(mean, variance, capacity, rho, packer=FIRST_FIT):
-    n = len(mean)
-    items = np.column_stack([mean, variance])
-    return place(
-        Gpa(rho).test,
-        packer.score,
-        packer.stops,
-        items,
-        np.zeros(2),
-        np.full((n, 1), capacity),
-        np.array([rho]),
-        np.full(n, -1),
-    )
+    fitted = Fitted(Gpa(rho), np.column_stack([mean, variance]), capacity)
+    return place(fitted, packer, np.full((len(mean), 1), capacity))
 
 
 def by_tree(mean, variance, capacity, rho):
@@ -86,17 +77,14 @@ def test_predictions_are_those_of_the_estimators_own_test():
     seen = Observation(np.minimum(rng.gamma(0.8, 0.06, (300, 200)), 1).astype(np.float32))
     fitted = fit(Gpa(0.01), seen)
     packing = pack_fitted(fitted)
-    nothing = np.zeros(2)
-    rooms = rooms_for(
-        fitted.estimator.test,
-        fitted.items,
-        fitted.empty,
-        nothing,
-        packing.bins,
-        packing.rows * CAPACITY_RTOL,
-        fitted.parameters,
-    )
-    assert predicted_overflow(packing, fitted).tolist() == np.clip(0.01 - rooms, 0, 1).tolist()
+    test, capacity = fitted.estimator.test, np.array([CAPACITY_RTOL])
+    expected = []
+    for b in range(packing.n_bins):
+        state = np.zeros(2)
+        for i in np.flatnonzero(packing.bins == b):
+            test.join(state, fitted.items[i])
+        expected.append(np.clip(0.01 - test.room(state, np.zeros(2), capacity, fitted.parameters), 0, 1))
+    assert predicted_overflow(packing, fitted).tolist() == expected
 
 
 @pytest.mark.scale

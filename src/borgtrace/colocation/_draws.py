@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.hashing import Keys, hashed
 
 _S32 = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
-
-Values = NDArray[np.float32]
-Index = NDArray[np.int64]
 
 
 @compiled(inline=True)
@@ -105,13 +102,7 @@ def draw_weighted(values: Values, offsets: Index, weights: Index, tasks: Index, 
 
 @compiled(parallel=True)
 def draw_quantiles(
-    quantiles: Values,
-    levels: NDArray[np.float64],
-    offsets: Index,
-    weights: Index,
-    tasks: Index,
-    keys: Keys,
-    out: Values,
+    quantiles: Values, levels: Numbers, offsets: Index, weights: Index, tasks: Index, keys: Keys, out: Values
 ) -> None:
     """Fill row i of `out` from the windows' own percentiles: a window by weight, then a level at random.
 

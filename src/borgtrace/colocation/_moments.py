@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.colocation._summation import mean_and_std
+from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
-
-Floats = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 
 @compiled(parallel=True)
-def _row_moments(rows: NDArray[np.float32], means: Floats, stds: Floats) -> None:
+def _row_moments(rows: Values, means: Numbers, stds: Numbers) -> None:
     for i in numba.prange(rows.shape[0]):
         # Scratch of its own for each row: threads would write into a common one.
         means[i], stds[i] = mean_and_std(rows[i], 0, np.empty(rows.shape[1]))
 
 
-def row_moments(rows: NDArray[np.float32]) -> tuple[Floats, Floats]:
+def row_moments(rows: Values) -> tuple[Numbers, Numbers]:
     """Mean and standard deviation (ddof 0, in float64) of each row of a float32 array (n, R).
 
     Examples
@@ -34,7 +31,7 @@ def row_moments(rows: NDArray[np.float32]) -> tuple[Floats, Floats]:
 
 
 @compiled(parallel=True)
-def _window_moments(values: NDArray[np.float32], offsets: Index, weights: Index, means: Floats, stds: Floats) -> None:
+def _window_moments(values: Values, offsets: Index, weights: Index, means: Numbers, stds: Numbers) -> None:
     # No weights are an empty array: a kernel compiled for None as well would be a second one.
     is_weighted = weights.size > 0
     for i in numba.prange(means.size):
@@ -52,7 +49,7 @@ def _window_moments(values: NDArray[np.float32], offsets: Index, weights: Index,
         means[i], stds[i] = mean, np.sqrt(square / length)
 
 
-def window_moments(values: NDArray[np.float32], offsets: Index, weights: Index | None = None) -> tuple[Floats, Floats]:
+def window_moments(values: Values, offsets: Index, weights: Index | None = None) -> tuple[Numbers, Numbers]:
     """Mean and standard deviation (ddof 0, in float64, two passes) of each run of a flat array.
 
     Parameters

@@ -13,14 +13,11 @@ import math
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from borgtrace.colocation._summation import lane_sum
+from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.kernels.compiled import compiled
-
-Floats = NDArray[np.float64]
-Values = NDArray[np.float32]
 
 CRITICAL: Final = {"D'Agostino 1986": 0.752, "Stephens 1974": 0.787}
 """Critical values of A² at 5 % for large n, both parameters estimated.
@@ -37,7 +34,7 @@ _DEGREE = 7
 _SERIES = -30.0  # below, erfc loses digits and the asymptotic series has them
 
 
-def _log_phi_cells() -> Floats:
+def _log_phi_cells() -> Numbers:
     """Coefficients of ln Φ(w) and ln Φ(−w) in t ∈ [−1, 1] for each cell of w, shape (cells, 2, 8)."""
     # Chebyshev's nodes: interpolation there comes close to the best polynomial, up to the ends of the cell.
     nodes = np.cos(np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))
@@ -63,7 +60,7 @@ def _tail(w: float) -> float:
 
 
 @compiled()
-def _cell(ordered: Values, first: int, n: int, middle: float, scale: float, c: Floats, terms: Floats) -> None:
+def _cell(ordered: Values, first: int, n: int, middle: float, scale: float, c: Numbers, terms: Numbers) -> None:
     """Terms of the values of one cell; value j is the (first + j)-th smallest of n."""
     # In locals: as array elements they would be read again after every store to `terms`, which might overlap them.
     p0, p1, p2, p3, p4, p5, p6, p7 = (c[0, 0], c[0, 1], c[0, 2], c[0, 3], c[0, 4], c[0, 5], c[0, 6], c[0, 7])
@@ -77,7 +74,7 @@ def _cell(ordered: Values, first: int, n: int, middle: float, scale: float, c: F
 
 
 @compiled()
-def anderson_darling(ordered: Values, mean: float, std: float, cells: Floats, terms: Floats) -> float:
+def anderson_darling(ordered: Values, mean: float, std: float, cells: Numbers, terms: Numbers) -> float:
     """A² of sorted values.
 
     Parameters

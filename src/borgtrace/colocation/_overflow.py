@@ -7,15 +7,12 @@ every packing reads it, so that memory is read once, however many packings are c
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Index, Values
 from borgtrace.kernels.compiled import compiled
 
 TILE = 256
 """Realizations per tile: 1,000 tasks × 256 × 4 bytes = one megabyte, the size of a common L2 cache."""
-
-Values = NDArray[np.float32]
-Index = NDArray[np.int64]
 
 
 @compiled()

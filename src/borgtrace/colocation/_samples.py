@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.hashing import Keys, hashed
 
-Index = NDArray[np.int64]
 _S32 = np.uint64(32)
 
 
@@ -60,9 +59,7 @@ def draw_subsets(n: int, size: int, count: int, seed: int) -> Index:
 
 
 @compiled(parallel=True)
-def prefix_means(
-    values: NDArray[np.float32], offsets: Index, keys: Keys, sizes: Index, means: NDArray[np.float64]
-) -> None:
+def prefix_means(values: Values, offsets: Index, keys: Keys, sizes: Index, means: Numbers) -> None:
     """Mean of a random subset of each task's windows, for growing subsets.
 
     Parameters

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.kernels.compiled import compiled
-
-Floats = NDArray[np.float64]
 
 
 @compiled()
-def lane_sum(values: Floats) -> float:
+def lane_sum(values: Numbers) -> float:
     """Sum of float64 values: lane k adds values k, k + 8, …; the lanes are added as a tree, then the rest.
 
     Examples
@@ -39,7 +37,7 @@ def lane_sum(values: Floats) -> float:
 
 
 @compiled()
-def mean_and_std(values: NDArray[np.float32], ddof: int, scratch: Floats) -> tuple[float, float]:
+def mean_and_std(values: Values, ddof: int, scratch: Numbers) -> tuple[float, float]:
     """Mean and standard deviation in float64, in two passes.
 
     Parameters

@@ -6,15 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.colocation._normality import LOG_PHI, anderson_darling
 from borgtrace.colocation._summation import mean_and_std
+from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
-
-Rows = NDArray[np.float32]
-Index = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 TILE = 2_500
 """Realizations added up at a time: 10 kB of sums stay in the first-level cache while eight rows stream by."""
@@ -23,7 +19,7 @@ BLOCK = 500
 
 
 @compiled()
-def _add_rows(rows: Rows, members: Index, first: int, total: Rows) -> None:
+def _add_rows(rows: Values, members: Index, first: int, total: Values) -> None:
     """Set `total` to the sum of ``rows[members, first:first + total.size]``, eight rows at a time, as a tree.
 
     float32 throughout: the tree halves the error of a running sum and the traffic to `total`.
@@ -51,7 +47,7 @@ def _add_rows(rows: Rows, members: Index, first: int, total: Rows) -> None:
 
 
 @compiled()
-def add_sample(rows: Rows, members: Index, total: Rows) -> None:
+def add_sample(rows: Values, members: Index, total: Values) -> None:
     """Set `total` to the sum of some rows, tile by tile.
 
     Parameters
@@ -78,7 +74,7 @@ def add_sample(rows: Rows, members: Index, total: Rows) -> None:
 
 
 @compiled(parallel=True)
-def add_samples(rows: Rows, samples: Index, totals: Rows) -> None:
+def add_samples(rows: Values, samples: Index, totals: Values) -> None:
     """Set row s of `totals` to the sum of the rows ``samples[s]`` of `rows`.
 
     Parameters
@@ -96,7 +92,7 @@ def add_samples(rows: Rows, samples: Index, totals: Rows) -> None:
 
 
 @compiled()
-def _quantile(ordered: Rows, level: np.float64) -> np.float64:
+def _quantile(ordered: Values, level: np.float64) -> np.float64:
     """Linear interpolation between order statistics, as ``numpy.quantile`` by default."""
     at = level * (ordered.size - 1)
     # At level 1 there is no value above.
@@ -106,7 +102,7 @@ def _quantile(ordered: Rows, level: np.float64) -> np.float64:
 
 
 @compiled(parallel=True)
-def _judge_sums(totals: Rows, levels: Floats, cells: Floats, normality: Floats, quantiles: Floats) -> None:
+def _judge_sums(totals: Values, levels: Numbers, cells: Numbers, normality: Numbers, quantiles: Numbers) -> None:
     """Judge sorted sums, one a row; see :func:`sample_statistics`."""
     for s in numba.prange(totals.shape[0]):
         total = totals[s]
@@ -121,7 +117,7 @@ def _judge_sums(totals: Rows, levels: Floats, cells: Floats, normality: Floats, 
             normality[s] = anderson_darling(total, mean, std, cells, scratch)
 
 
-def sample_statistics(rows: Rows, samples: Index, levels: Floats) -> tuple[Floats, Floats]:
+def sample_statistics(rows: Values, samples: Index, levels: Numbers) -> tuple[Numbers, Numbers]:
     """Add up, sort and judge every sample of tasks, keeping the sums of :data:`BLOCK` samples at a time.
 
     Parameters

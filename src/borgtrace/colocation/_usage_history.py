@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Index, Values
 from borgtrace.kernels.compiled import compiled
-
-Values = NDArray[np.float32]
-Index = NDArray[np.int64]
 
 
 @compiled()

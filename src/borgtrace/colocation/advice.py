@@ -10,18 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.colocation.grid import Cell, Grid, Outcome
-from borgtrace.placement import Estimator, estimators
-from borgtrace.placement.estimators import Percentile, Request
+from borgtrace.kernels.arrays import Numbers
+from borgtrace.placement import Estimator, Percentile, Request, estimators
 
 Z = 1.96
 """Half-width of a 95 % confidence interval in standard errors."""
 OVERCOMMIT = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0)
 """Overcommit factors on requests that are tried."""
-
-Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

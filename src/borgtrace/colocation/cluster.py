@@ -12,11 +12,11 @@ from itertools import accumulate
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.colocation._usage_history import latest_usage, record_usage
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.timeline import Timeline
+from borgtrace.kernels.arrays import Flags, Index, Numbers, Values
 from borgtrace.placement import CAPACITY_RTOL, Estimator, Observation, Packer
 from borgtrace.placement.machines import choose, sum_up
 
@@ -25,9 +25,6 @@ WARM_UP = 12
 """Slots after which a task speaks for itself: an hour."""
 REMEMBERED = 288
 """Measurements kept per logical name, the latest."""
-
-Index = NDArray[np.int64]
-Values = NDArray[np.float32]
 
 
 @dataclass(eq=False)
@@ -50,7 +47,7 @@ class Cluster:
     cold_start: ColdStart
     machine_of: Index = field(init=False)
     members: list[list[int]] = field(init=False, default_factory=list)
-    is_dirty: list[bool] = field(init=False, default_factory=list)
+    dirty: set[int] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         n = len(self.pool)
@@ -73,10 +70,10 @@ class Cluster:
         self.counts = np.zeros(len(kinds) + 1, np.int64)
         self.is_milestone = _milestones(int(np.diff(self.timeline.offsets).max(initial=0)))
 
-    def _items(self, values: Values, request: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _items(self, values: Values, request: Numbers) -> Numbers:
         return np.asarray(self.estimator.items(Observation(values, request=request), self.capacity), np.float64)
 
-    def guess(self, task: int) -> NDArray[np.float64]:
+    def guess(self, task: int) -> Numbers:
         """Describe a task nothing is known of: its name's past, its request, everybody's past, or a whole machine."""
         request, name = self.request[task], int(self.name[task])
         # The hour that a task itself is given before its own past counts.
@@ -97,8 +94,7 @@ class Cluster:
         self._refresh()
         machine = choose(
             self.test,
-            self.packer.score,
-            self.packer.stops,
+            self.packer,
             self.states,
             self.items[task],
             np.tile(self.row, (len(self.states), 1)),
@@ -119,7 +115,7 @@ class Cluster:
         machine = int(self.machine_of[task])
         if machine >= 0:
             self.members[machine].remove(task)
-            self.is_dirty[machine] = True
+            self.dirty.add(machine)
             self.machine_of[task] = -1
 
     def learn(self, tasks: Index, n_seen: Index, usage: Values) -> None:
@@ -141,8 +137,7 @@ class Cluster:
             due = tasks[is_due & (n_seen == seen)]
             rows = self.timeline.offsets[due][:, None] + np.arange(seen)
             self.items[due] = self._items(self.timeline.usage[rows], self.request[due])
-            for machine in self.machine_of[due].tolist():
-                self.is_dirty[machine] = True
+            self.dirty.update(self.machine_of[due].tolist())
 
     def _idle(self) -> Index:
         """1 for machines without tasks: they are switched off, and opened only when no other takes the task."""
@@ -157,23 +152,22 @@ class Cluster:
         if len(self.members) == len(self.states):
             self.states = np.concatenate([self.states, self.empty[None]])
         self.members.append([])
-        self.is_dirty.append(False)
         return len(self.members) - 1
 
     def _refresh(self) -> None:
         """Sum up the machines where something changed."""
-        dirty = [machine for machine, is_dirty in enumerate(self.is_dirty) if is_dirty]
-        if not dirty:
+        if not self.dirty:
             return
+        dirty = sorted(self.dirty)
         held = [self.members[machine] for machine in dirty]
         offsets = np.array([0, *accumulate(len(some) for some in held)], np.int64)
         # In the order of arrival: states are then those of a machine that was filled in this order.
         members = np.array([task for some in held for task in some], np.int64)
-        sum_up(self.test, self.items, members, offsets, np.array(dirty), self.empty, self.states)
-        self.is_dirty = [False] * len(self.is_dirty)
+        sum_up(*self.test.adds, self.test.cuts, self.items, members, offsets, np.array(dirty), self.empty, self.states)
+        self.dirty.clear()
 
 
-def _milestones(longest: int) -> NDArray[np.bool_]:
+def _milestones(longest: int) -> Flags:
     """True at 12, 16, 21, 28 …: every time a history has grown by a third, and at multiples of a day's slots."""
     found = np.zeros(longest + 1, np.bool_)
     step = WARM_UP

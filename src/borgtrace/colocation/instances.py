@@ -15,10 +15,10 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.colocation.pool import Pool, UsageColumn
 from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.placement import Observation
 
 KEPT = 2**30
@@ -26,7 +26,6 @@ KEPT = 2**30
 _FRESH = 1 << 32
 """What instance k adds k + 1 times to the seed for draws that only judge: no two instances share them."""
 
-Values = NDArray[np.float32]
 Answer = TypeVar("Answer")
 Data = Literal["inst", "avg"]
 
@@ -52,11 +51,11 @@ class Instance:
     """
 
     number: int
-    tasks: NDArray[np.int64]
+    tasks: Index
     inst: Values
     draw_avg: Callable[[], Values]
     draw_fresh: Callable[[], Values] | None = None
-    request: NDArray[np.float64] | None = None
+    request: Numbers | None = None
 
     @cached_property
     def avg(self) -> Values:
@@ -131,7 +130,7 @@ class Instances:
     seed: int = 0
     kept: dict[int, Instance] = field(default_factory=dict, repr=False)
 
-    def tasks(self, number: int) -> NDArray[np.int64]:
+    def tasks(self, number: int) -> Index:
         """Indices of the tasks of one instance, in random order."""
         # A generator per instance: the first instances of a longer run are those of the shorter one.
         rng = np.random.default_rng([self.seed, number])
@@ -161,7 +160,7 @@ class Instances:
             None if request is None else request[tasks].astype(np.float64),
         )
 
-    def _draw(self, tasks: NDArray[np.int64], column: UsageColumn, salt: int = 0) -> Values:
+    def _draw(self, tasks: Index, column: UsageColumn, salt: int = 0) -> Values:
         with _DRAWING:
             return self.pool.draw(tasks, self.realizations, self.seed + salt, column)
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Tables
-
-Numbers = NDArray[np.float64]
 
 PUBLISHED = (
     (0.5, 0.5, 6_732),

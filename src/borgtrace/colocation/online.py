@@ -10,18 +10,16 @@ from dataclasses import dataclass
 from heapq import heapify, heappop
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.colocation.cluster import Cluster, ColdStart
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.quality import EVALUATION_RTOL
 from borgtrace.colocation.timeline import Timeline
+from borgtrace.kernels.arrays import Index
 from borgtrace.placement import BEST_FIT, Estimator, Packer
 
 # The order within a slot: who leaves makes room for who comes, and whoever is there then is measured.
 _DEPARTURE, _ARRIVAL, _MEASURE = 0, 1, 2
-
-Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

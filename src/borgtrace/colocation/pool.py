@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.colocation._draws import draw_quantiles, draw_uniform, draw_weighted
 from borgtrace.colocation._moments import window_moments
 from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.hashing import task_keys
 
 UsageColumn = Literal["inst", "avg", "memory"]
@@ -82,20 +82,20 @@ class Pool:
     array([[0.25, 0.25, 0.25]], dtype=float32)
     """
 
-    offsets: NDArray[np.int64]
-    inst: NDArray[np.float32]
-    avg: NDArray[np.float32]
-    collection_id: NDArray[np.int64]
-    instance_index: NDArray[np.int64]
-    start: NDArray[np.int64] | None = None
-    seconds: NDArray[np.int64] | None = None
+    offsets: Index
+    inst: Values
+    avg: Values
+    collection_id: Index
+    instance_index: Index
+    start: Index | None = None
+    seconds: Index | None = None
     is_weighted: bool = False
-    memory: NDArray[np.float32] | None = None
-    quantiles: NDArray[np.float32] | None = None
-    cpu_request: NDArray[np.float32] | None = None
-    memory_request: NDArray[np.float32] | None = None
-    priority: NDArray[np.int64] | None = None
-    logical_name: NDArray[np.int64] | None = None
+    memory: Values | None = None
+    quantiles: Values | None = None
+    cpu_request: Values | None = None
+    memory_request: Values | None = None
+    priority: Index | None = None
+    logical_name: Index | None = None
     generation: str = ""
     source: str = ""
     is_synthetic: bool = False
@@ -105,24 +105,24 @@ class Pool:
         return len(self.offsets) - 1
 
     @property
-    def n_windows(self) -> NDArray[np.int64]:
+    def n_windows(self) -> Index:
         """Number of windows of each task, shape (n,)."""
         return np.diff(self.offsets)
 
     @property
-    def job(self) -> NDArray[np.int64]:
+    def job(self) -> Index:
         """Dense index (0, 1, …) of each task's collection, shape (n,)."""
         return np.unique(self.collection_id, return_inverse=True)[1].astype(np.int64)
 
-    def mean(self, column: UsageColumn = "inst") -> NDArray[np.float64]:
+    def mean(self, column: UsageColumn = "inst") -> Numbers:
         """Mean of each task's observed windows (weighted where draws are), float64 (n,)."""
         return self._moments(column)[0]
 
-    def std(self, column: UsageColumn = "inst") -> NDArray[np.float64]:
+    def std(self, column: UsageColumn = "inst") -> Numbers:
         """Standard deviation (ddof 0) of each task's observed windows, float64 (n,)."""
         return self._moments(column)[1]
 
-    def sample(self, tasks: int, seed: int = 0) -> NDArray[np.int64]:
+    def sample(self, tasks: int, seed: int = 0) -> Index:
         """Draw min(`tasks`, available) tasks without replacement: sorted indices, int64.
 
         Parameters
@@ -143,7 +143,7 @@ class Pool:
         # Sorted, so that gathering windows reads the flat arrays forwards.
         return np.sort(np.random.default_rng(seed).choice(len(self), size, replace=False)).astype(np.int64)
 
-    def take(self, tasks: NDArray[np.int64]) -> Pool:
+    def take(self, tasks: Index) -> Pool:
         """Keep only `tasks`, in the order given; identities (and thus their draws) stay."""
         tasks = np.asarray(tasks, np.int64)
         counts = self.n_windows[tasks]
@@ -156,9 +156,7 @@ class Pool:
             kept[name] = None if values is None else values[index]
         return replace(self, offsets=offsets, **kept)
 
-    def draw(
-        self, tasks: NDArray[np.int64], realizations: int = 10_000, seed: int = 0, column: UsageColumn = "inst"
-    ) -> NDArray[np.float32]:
+    def draw(self, tasks: Index, realizations: int = 10_000, seed: int = 0, column: UsageColumn = "inst") -> Values:
         """Draw windows of each task with replacement: realizations of its empirical distribution.
 
         Number r of one column is the *same* window of the task as number r of another.  The paper draws "each of
@@ -212,15 +210,15 @@ class Pool:
             draw_uniform(self._values(column), self.offsets, tasks, keys, out)
         return out
 
-    def _values(self, column: UsageColumn) -> NDArray[np.float32]:
-        values: NDArray[np.float32] | None = getattr(self, column)
+    def _values(self, column: UsageColumn) -> Values:
+        values: Values | None = getattr(self, column)
         if values is None:
             raise UsageError(
                 self.source or "pool", f"no {column} was observed", way_out="build the pool from a store that has it"
             )
         return values
 
-    def _checked(self, tasks: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _checked(self, tasks: Index) -> Index:
         tasks = np.ascontiguousarray(tasks, np.int64)
         # Kernels do not check bounds: a wrong index would read whatever lies there.
         if tasks.size and not (tasks.min() >= 0 and tasks.max() < len(self)):
@@ -230,11 +228,11 @@ class Pool:
         return tasks
 
     @property
-    def weights(self) -> NDArray[np.int64] | None:
+    def weights(self) -> Index | None:
         """Weight of each window in draws and moments: its seconds, int64 (W,); None where all are alike."""
         return self.seconds if self.is_weighted else None
 
-    def _moments(self, column: UsageColumn) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _moments(self, column: UsageColumn) -> tuple[Numbers, Numbers]:
         return window_moments(self._values(column), self.offsets, self.weights)
 
 

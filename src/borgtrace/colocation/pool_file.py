@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from borgtrace.colocation.pool import PER_TASK, Pool, Step
 from borgtrace.errors import SourceError
+from borgtrace.kernels.arrays import Index, Values
 from borgtrace.storage import replacing
 
 _KEY = b"borgtrace.pool"
@@ -106,12 +107,12 @@ def _list(table: pa.Table, name: str, path: str) -> Any:
     return table[name].combine_chunks().cast(pa.large_list(kind.value_type))
 
 
-def _offsets(table: pa.Table, name: str, path: str) -> NDArray[np.int64]:
+def _offsets(table: pa.Table, name: str, path: str) -> Index:
     lists = _list(table, name, path)
     if lists.null_count:
         raise SourceError(path, f"column {name} holds NULLs", way_out=_WAY_OUT)
     # A slice of a file's rows has offsets that begin past 0.
-    offsets: NDArray[np.int64] = lists.offsets.to_numpy().astype(np.int64)
+    offsets: Index = lists.offsets.to_numpy().astype(np.int64)
     counts = np.diff(offsets)
     if counts.min() < 1:
         raise SourceError(path, f"row {int(counts.argmin())}: a task without windows", way_out=_WAY_OUT)
@@ -119,7 +120,7 @@ def _offsets(table: pa.Table, name: str, path: str) -> NDArray[np.int64]:
     return offsets
 
 
-def _values(table: pa.Table, name: str, kind: type, offsets: NDArray[np.int64], path: str) -> NDArray[Any] | None:
+def _values(table: pa.Table, name: str, kind: type, offsets: Index, path: str) -> NDArray[Any] | None:
     if name not in table.column_names:
         return None
     own = _offsets(table, name, path)
@@ -168,9 +169,9 @@ def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
-def _quantiles(table: pa.Table) -> NDArray[np.float32] | None:
+def _quantiles(table: pa.Table) -> Values | None:
     if "quantiles" not in table.column_names:
         return None
     lists = table["quantiles"].combine_chunks().flatten()
-    values: NDArray[np.float32] = lists.flatten().to_numpy().astype(np.float32)
+    values: Values = lists.flatten().to_numpy().astype(np.float32)
     return values.reshape(len(lists), -1)

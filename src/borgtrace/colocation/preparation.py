@@ -17,11 +17,11 @@ import ibis
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.colocation.pool import Instantaneous, Pool, Step
 from borgtrace.colocation.windows import Windows, read_windows
 from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Values
 from borgtrace.recipe import EngineTables, NotApplicable, PlannedTables, Tables
 from borgtrace.schema.dialects import dialect
 from borgtrace.store import Store
@@ -202,7 +202,7 @@ def _assemble(
     )
 
 
-def _without_gaps(windows: Windows) -> NDArray[np.float32] | None:
+def _without_gaps(windows: Windows) -> Values | None:
     """A window without percentiles counts as constant at its sampled second."""
     if windows.quantiles is None:
         return None

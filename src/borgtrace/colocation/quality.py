@@ -6,17 +6,14 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.colocation._overflow import count_overflow
 from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.placement import Packing
 
 EVALUATION_RTOL = 1 + 2**-20
 """Factor on capacities when overflows are counted: sums of some tens of float32 values round that far."""
-
-Index = NDArray[np.int64]
-Values = NDArray[np.float32]
 
 
 def lower_bound(values: Values, capacity: float = 1.0) -> int:
@@ -37,7 +34,7 @@ def lower_bound(values: Values, capacity: float = 1.0) -> int:
     return least_machines(values.mean(axis=1, dtype=np.float64), capacity)
 
 
-def least_machines(means: NDArray[np.float64], capacity: float = 1.0) -> int:
+def least_machines(means: Numbers, capacity: float = 1.0) -> int:
     """⌈Σ x̄ᵢ ÷ c⌉ from mean usages; at least 1.
 
     Parameters

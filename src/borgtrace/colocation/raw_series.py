@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.colocation.pool import Pool, UsageColumn
+from borgtrace.kernels.arrays import Index, Values
 from borgtrace.recipe import NotApplicable
 
 SLOT = 300
 """Seconds per slot: the trace's measurement period."""
-
-Index = NDArray[np.int64]
-Values = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)

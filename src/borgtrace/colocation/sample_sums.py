@@ -10,15 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.colocation._moments import row_moments
 from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation._sums import sample_statistics
 from borgtrace.colocation.pool import Pool
+from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.recipe import NotApplicable
-
-Floats = NDArray[np.float64]
 
 SIZES = (10, 20, 30, 50, 100, 250, 500)
 """Sizes N of Table 1."""
@@ -43,15 +41,13 @@ class SampleSums:
     """
 
     size: int
-    mean: Floats
-    std: Floats
-    normality: Floats
-    percentiles: Floats
+    mean: Numbers
+    std: Numbers
+    normality: Numbers
+    percentiles: Numbers
 
 
-def judge_samples(
-    realizations: NDArray[np.float32], sizes: tuple[int, ...], samples: int, seed: int
-) -> list[SampleSums]:
+def judge_samples(realizations: Values, sizes: tuple[int, ...], samples: int, seed: int) -> list[SampleSums]:
     """Judge `samples` random samples of each size N; sizes above the number of tasks are left out.
 
     Parameters

@@ -12,11 +12,12 @@ import numpy as np
 
 from borgtrace.colocation.grid import Grid
 from borgtrace.colocation.instances import Instance, Instances, split
-from borgtrace.colocation.inventory import PUBLISHED, Numbers, capacity_table
+from borgtrace.colocation.inventory import PUBLISHED, capacity_table
 from borgtrace.colocation.pool import Instantaneous, Pool
 from borgtrace.colocation.preparation import prepare
 from borgtrace.colocation.sample_sums import SampleSums, sample_sums
 from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.lifecycle import code_version
 from borgtrace.recipe import EngineTables, Provenance, Tables
 from borgtrace.store import Store

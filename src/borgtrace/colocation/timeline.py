@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.raw_series import SLOT
+from borgtrace.kernels.arrays import Index, Values
 from borgtrace.recipe import NotApplicable
-
-Index = NDArray[np.int64]
-Values = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Flags, Values
 from borgtrace.recipe import Tables
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, SECOND
 
-Floats = NDArray[np.float32]
 Index = NDArray[np.int32]
 
 Kind = TypeVar("Kind", bound=np.generic)
@@ -41,14 +41,14 @@ class Windows:
     """
 
     task: Index
-    inst: Floats
-    avg: Floats
-    memory: Floats
+    inst: Values
+    avg: Values
+    memory: Values
     start: Index
     seconds: Index
-    quantiles: Floats | None = None
+    quantiles: Values | None = None
 
-    def take(self, rows: NDArray[np.bool_]) -> Windows:
+    def take(self, rows: Flags) -> Windows:
         """Keep some windows; the same object where all are kept."""
         if rows.all():
             return self
@@ -138,7 +138,7 @@ def _numbers(rows: pa.Table, name: str, kind: type[Kind]) -> NDArray[Kind]:
     return values
 
 
-def _quantiles(rows: pa.Table) -> Floats:
+def _quantiles(rows: pa.Table) -> Values:
     """Merge 0, 10 … 100 % and 91 … 99 % into the 20 levels; unordered lists are made ascending."""
     main, tail = (_matrix(rows[name], n) for name, n in zip(_LISTS, (_N_MAIN, _N_TAIL), strict=True))
     merged = np.concatenate((main[:, :10], tail, main[:, 10:]), axis=1)
@@ -146,7 +146,7 @@ def _quantiles(rows: pa.Table) -> Floats:
     return np.maximum.accumulate(merged, axis=1)
 
 
-def _matrix(lists: pa.ChunkedArray, n: int) -> Floats:
+def _matrix(lists: pa.ChunkedArray, n: int) -> Values:
     """Lists of length n as rows; NaN for NULL and for any other length."""
     combined = lists.combine_chunks()
     out = np.full((len(combined), n), np.nan, np.float32)

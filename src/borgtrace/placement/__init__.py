@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from borgtrace.placement.estimators import Estimator, Observation, estimators, parse_estimator
+from borgtrace.placement.estimators.convolution import Convolution
+from borgtrace.placement.estimators.covariance import CovarianceGpa
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.gpa import Gpa
+from borgtrace.placement.estimators.multi_resource import MultiResource
+from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.estimators.registry import estimators, parse_estimator
+from borgtrace.placement.estimators.sizes import Average, Percentile, Request
+from borgtrace.placement.estimators.two_targets import TwoTargets
+from borgtrace.placement.fitting import Fitted, fit
 from borgtrace.placement.packers import BEST_FIT, FIRST_FIT, Packer, packers, parse_packer
-from borgtrace.placement.packing import (
-    CAPACITY_RTOL,
-    Fitted,
-    Packing,
-    fit,
-    pack,
-    pack_fitted,
-    predicted_overflow,
-    rebalanced,
-)
+from borgtrace.placement.packing import CAPACITY_RTOL, Packing, pack, pack_fitted, predicted_overflow, rebalanced
 
 __all__ = [
+    "Average",
     "BEST_FIT",
     "CAPACITY_RTOL",
-    "FIRST_FIT",
+    "Convolution",
+    "CovarianceGpa",
     "Estimator",
+    "FIRST_FIT",
     "Fitted",
+    "Gpa",
+    "MultiResource",
     "Observation",
     "Packer",
     "Packing",
+    "Percentile",
+    "Request",
+    "TwoTargets",
     "estimators",
     "fit",
     "pack",

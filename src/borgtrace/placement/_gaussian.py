@@ -9,12 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
-
-Numbers = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 # A squared comparison and erfc round differently near equality: only what lies clearly outside is passed over.
 _SURE = 1 - 1e-9  # rounding moves the border by far less

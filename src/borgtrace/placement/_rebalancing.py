@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 from numba import types
-from numpy.typing import NDArray
 
-from borgtrace.placement.fit_tests import ADD, INDEX, ROW, ROWS, SLACK, FitTest, join, packing_kernel, room_for
-from borgtrace.placement.types import Row
-
-Rows = NDArray[np.float64]
-Index = NDArray[np.int64]
+from borgtrace.placement.fit_tests import ADD, INDEX, ROW, ROWS, SLACK, join, packing_kernel, room_for
 
 
 @packing_kernel(types.int64(SLACK, SLACK, INDEX, ADD, ADD, ROWS, ROW, ROW, ROW, INDEX, INDEX, types.int64, types.int64))
-def _rebalance(  # type: ignore[no-untyped-def]
+def fill_last_bin(  # type: ignore[no-untyped-def]
     slack, other, cuts, add, other_add, items, empty, capacity, parameters, groups, bins, m, max_failures
 ):
+    """Move first tasks of the other bins, round robin, into the last bin, in place; return how many moved.
+
+    Parameters
+    ----------
+    slack, other, cuts, add, other_add
+        From a :class:`~borgtrace.placement.fit_tests.FitTest`.
+    items, empty, parameters
+        float64 (n, w), in the order of arrival; state of an empty machine; handed to the test.
+    capacity
+        float64 (resources,): of the last bin.
+    groups
+        int64 (n,): as for :func:`borgtrace.placement.machines.place`.
+    bins
+        int64 (n,): from :func:`borgtrace.placement.machines.place`; changed in place.
+    m
+        The number of bins opened, at least two.
+    max_failures
+        Failed moves after which it stops.
+    """
     # Only the last bin is ever tested, so this one state is all that is kept.
     n, target = items.shape[0], m - 1
     state = empty.copy()
@@ -58,55 +70,3 @@ def _rebalance(  # type: ignore[no-untyped-def]
                 failures += 1
         b = b + 1 if b + 1 < target else 0
     return moved
-
-
-def rebalance(
-    test: FitTest,
-    items: Rows,
-    empty: Row,
-    capacity: Row,
-    parameters: Row,
-    groups: Index,
-    bins: Index,
-    n_bins: int,
-    max_failures: int,
-) -> int:
-    """Move first tasks of the other bins, round robin, into the last bin, in place.
-
-    Stops after `max_failures` attempts that failed, counted over the whole run (the paper leaves open
-    whether in a row), or when no other bin has a task left.  An emptied bin is skipped.  Only the last bin
-    is ever tested, so no state needs a removal.
-
-    Parameters
-    ----------
-    test
-        When an item fits, and what happens when it joins.
-    items
-        float64 (n, w), in the order of arrival.
-    empty
-        float64 (w,): state of an empty machine.
-    capacity
-        float64 (resources,): of the last bin.
-    parameters
-        Handed to the test.
-    groups
-        int64 (n,): as for :func:`borgtrace.placement.machines.place`.
-    bins
-        int64 (n,): from :func:`borgtrace.placement.machines.place`; changed in place.
-    n_bins
-        m, the number of bins opened.
-    max_failures
-        Failed moves after which it stops.
-
-    Returns
-    -------
-    int
-        How many tasks moved.
-    """
-    if n_bins < 2:
-        return 0
-    # mypy cannot see the type of a kernel that takes functions.
-    return cast(
-        int,
-        _rebalance(*test.slacks, *test.adds, items, empty, capacity, parameters, groups, bins, n_bins, max_failures),
-    )

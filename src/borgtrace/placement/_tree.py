@@ -11,13 +11,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.placement._gaussian import fit_bin
-
-Numbers = NDArray[np.float64]
-Index = NDArray[np.int64]
 
 # Pruning must never be stricter than the test itself; a margin too wide only asks a few more bins.
 _MARGIN = 1e-9  # far above the rounding of the bounds, far below any usage
@@ -40,6 +37,15 @@ def _cannot_fit(node: Numbers, mean: float, variance: float, z: float, limit: fl
 
 
 @compiled(inline=True)
+def _summarize(tree: Numbers, node: int) -> None:
+    """Set the bounds of a node from those of its children."""
+    left, right = tree[2 * node], tree[2 * node + 1]
+    for k in range(3):
+        tree[node, k] = min(left[k], right[k])
+    tree[node, 3] = max(left[3], right[3])
+
+
+@compiled(inline=True)
 def _refresh(tree: Numbers, leaf: int, z: float) -> None:
     """Recompute the ancestors of a leaf that changed."""
     tree[leaf, 2] = tree[leaf, 0] + z * math.sqrt(tree[leaf, 1])
@@ -47,11 +53,7 @@ def _refresh(tree: Numbers, leaf: int, z: float) -> None:
     # To the root without stopping early: a sibling may have become the least of any ancestor.
     node = leaf >> 1
     while node >= 1:
-        left, right = tree[2 * node], tree[2 * node + 1]
-        tree[node, 0] = min(left[0], right[0])
-        tree[node, 1] = min(left[1], right[1])
-        tree[node, 2] = min(left[2], right[2])
-        tree[node, 3] = max(left[3], right[3])
+        _summarize(tree, node)
         node >>= 1
 
 
@@ -91,10 +93,7 @@ def _doubled(tree: Numbers, leaves: int) -> Numbers:
     for i in range(leaves):
         bigger[2 * leaves + i] = tree[leaves + i]
     for node in range(2 * leaves - 1, 0, -1):
-        left, right = bigger[2 * node], bigger[2 * node + 1]
-        for k in range(3):
-            bigger[node, k] = min(left[k], right[k])
-        bigger[node, 3] = max(left[3], right[3])
+        _summarize(bigger, node)
     return bigger
 
 

@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 from numba import types
-from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.placement.types import ADD_TYPE, SLACK_TYPE, Add, Row, Slack
-
-Index = NDArray[np.int64]
 
 SLACK, ADD = types.FunctionType(SLACK_TYPE), types.FunctionType(ADD_TYPE)
 ROWS, ROW, INDEX = types.float64[:, ::1], types.float64[::1], types.int64[::1]

@@ -6,17 +6,14 @@ a *bin* is a machine in use; bins are numbered in the order they were opened.
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
 from numba import types
-from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.placement.fit_tests import ADD, INDEX, ROW, ROWS, SLACK, FitTest, join, packing_kernel, room_for
-from borgtrace.placement.types import SCORE_TYPE, Row, Score
-
-Rows = NDArray[np.float64]
-Index = NDArray[np.int64]
+from borgtrace.placement.fitting import Fitted
+from borgtrace.placement.packers import Packer
+from borgtrace.placement.types import SCORE_TYPE, Row
 
 _SCORE = types.FunctionType(SCORE_TYPE)
 
@@ -109,28 +106,17 @@ def _place(  # type: ignore[no-untyped-def]
     return m
 
 
-def place(
-    test: FitTest, score: Score, stops: bool, items: Rows, empty: Row, capacities: Rows, parameters: Row, groups: Index
-) -> tuple[Index, Index]:
+def place(fitted: Fitted, packer: Packer, capacities: Numbers, groups: Index | None = None) -> tuple[Index, Index]:
     """Place items one by one, each into a bin where it fits, else into a newly opened machine.
 
     Parameters
     ----------
-    test
-        When an item fits, and what happens when it joins.
-    score
-        See :mod:`borgtrace.placement.types`.
-    stops
-        Take the first bin that fits (First Fit) instead of the one with the highest score; among equal
-        scores the bin opened first wins.
-    items
-        float64 (n, w), in the order of arrival.
-    empty
-        float64 (w,): state of an empty machine.
+    fitted
+        The items, in the order of arrival, and when they fit.
+    packer
+        Which bin; among equal scores the one opened first.
     capacities
         float64 (M, resources): the inventory, opened from the front; one too small for the item is kept.
-    parameters
-        Handed to the test.
     groups
         int64 (n,): items of one group (≥ 0) never share a bin; −1: no group.
 
@@ -141,32 +127,23 @@ def place(
     machines
         int64 (m,): the machine behind each bin.
     """
-    bins = np.full(len(items), -1, np.int64)
-    machines = np.full(min(len(items), len(capacities)), -1, np.int64)
-    m = _place(*test.slacks, *test.adds, score, stops, items, empty, capacities, parameters, groups, bins, machines)
+    n, test = len(fitted.items), fitted.estimator.test
+    bins, machines = np.full(n, -1, np.int64), np.full(min(n, len(capacities)), -1, np.int64)
+    m = _place(
+        *(*test.slacks, *test.adds, packer.score, packer.stops, fitted.items, fitted.empty, capacities),
+        *(fitted.parameters, np.full(n, -1) if groups is None else groups, bins, machines),
+    )
     return bins, machines[:m]
 
 
 @packing_kernel(types.void(ADD, ADD, INDEX, ROWS, INDEX, INDEX, INDEX, ROW, ROWS))
-def _sum_up(add, other_add, cuts, items, members, offsets, machines, empty, states):  # type: ignore[no-untyped-def]
-    for k in range(machines.size):
-        state = states[machines[k]]
-        # From nothing, in the order of arrival: maxima and convolutions cannot be undone, and sums with a task
-        # subtracted would drift from those of a machine filled anew.
-        state[:] = empty
-        for i in members[offsets[k] : offsets[k + 1]]:
-            join(add, other_add, cuts, state, items[i])
-
-
-def sum_up(
-    test: FitTest, items: Rows, members: Index, offsets: Index, machines: Index, empty: Row, states: Rows
-) -> None:
+def sum_up(add, other_add, cuts, items, members, offsets, machines, empty, states):  # type: ignore[no-untyped-def]
     """Write anew the states of `machines`; machine k holds ``members[offsets[k]:offsets[k + 1]]``, in their order.
 
     Parameters
     ----------
-    test
-        How items join.
+    add, other_add, cuts
+        From :attr:`~borgtrace.placement.fit_tests.FitTest.adds` and ``cuts``.
     items
         float64 (n, w).
     members, offsets
@@ -178,50 +155,26 @@ def sum_up(
     states
         float64 (m, w): changed in place.
     """
-    _sum_up(*test.adds, test.cuts, items, members, offsets, machines, empty, states)
-
-
-@packing_kernel(types.void(SLACK, SLACK, INDEX, ADD, ADD, ROWS, ROW, ROW, INDEX, ROWS, ROW, ROW))
-def _rooms(  # type: ignore[no-untyped-def]
-    slack, other, cuts, add, other_add, items, empty, item, bins, capacities, parameters, rooms
-):
-    states = np.empty((rooms.size, empty.size))
-    for b in range(rooms.size):
-        states[b] = empty
-    # In the order of arrival, as when they were placed, so the states are those of the packing bit for bit.
-    for i in range(bins.size):
-        if bins[i] >= 0:
-            join(add, other_add, cuts, states[bins[i]], items[i])
-    for b in range(rooms.size):
-        rooms[b] = room_for(slack, other, cuts, states[b], item, capacities[b], parameters)
-
-
-def rooms_for(test: FitTest, items: Rows, empty: Row, item: Row, bins: Index, capacities: Rows, parameters: Row) -> Row:
-    """Room left in every bin of a packing if one more `item` joined it, float64 (m,).
-
-    Parameters
-    ----------
-    test, items, empty, capacities, parameters
-        As for :func:`place`, with one capacity per bin.
-    item
-        float64 (w,): the item that might join.
-    bins
-        int64 (n,): the bin of each item, −1 for none.
-    """
-    rooms = np.empty(len(capacities))
-    _rooms(*test.slacks, *test.adds, items, empty, item, bins, capacities, parameters, rooms)
-    return rooms
+    for k in range(machines.size):
+        state = states[machines[k]]
+        # From nothing, in the order of arrival: maxima and convolutions cannot be undone, and sums with a task
+        # subtracted would drift from those of a machine filled anew.
+        state[:] = empty
+        for i in members[offsets[k] : offsets[k + 1]]:
+            join(add, other_add, cuts, state, items[i])
 
 
 def choose(
-    test: FitTest, score: Score, stops: bool, states: Rows, item: Row, capacities: Rows, parameters: Row, barred: Index
+    test: FitTest, packer: Packer, states: Numbers, item: Row, capacities: Numbers, parameters: Row, barred: Index
 ) -> int:
     """The machine one item goes to, as in :func:`place`, or −1; `barred` holds 1 for machines left out.
 
     Parameters
     ----------
-    test, score, stops, parameters
-        As for :func:`place`.
+    test, packer
+        When it fits, and where it goes then.
+    parameters
+        Handed to the test.
     states, capacities
         float64 (m, w) and (m, resources): the machines.
     item
@@ -229,4 +182,7 @@ def choose(
     barred
         int64 (m,).
     """
-    return cast(int, _chosen(*test.slacks, score, stops, states, len(states), item, capacities, parameters, barred, 1))
+    chosen = _chosen(
+        *(*test.slacks, packer.score, packer.stops, states, len(states), item, capacities, parameters, barred, 1)
+    )
+    return int(chosen)

@@ -10,26 +10,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.placement._gaussian import gaussian_best_fit
-from borgtrace.placement._rebalancing import rebalance
+from borgtrace.placement._rebalancing import fill_last_bin
 from borgtrace.placement._tree import gaussian_first_fit
 from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.observation import Observation
-from borgtrace.placement.machines import place, rooms_for
+from borgtrace.placement.fitting import Fitted, fit
+from borgtrace.placement.machines import place, sum_up
 from borgtrace.placement.packers import BEST_FIT, Packer
 
 MAX_FAILURES = 5
 """Failed moves after which rebalancing stops (the paper's max_failures)."""
 CAPACITY_RTOL = 1 + 2**-23
 """Factor on capacities in fit tests: the relative resolution of float32."""
-
-Index = NDArray[np.int64]
-Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,65 +76,6 @@ class Packing:
         return np.flatnonzero(self.bins < 0)
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """An estimator that has looked at its tasks: what the packing kernels need of it.
-
-    Attributes
-    ----------
-    items
-        float64 (n, w): one row per task.
-    capacity
-        Of the largest machine, for which the items were made.
-    """
-
-    estimator: Estimator
-    items: Numbers
-    capacity: float
-
-    @property
-    def empty(self) -> Numbers:
-        """State of a machine without tasks."""
-        return self.estimator.empty(self.items)
-
-    @property
-    def parameters(self) -> Numbers:
-        """What the estimator hands to its fit test."""
-        return np.asarray(self.estimator.parameters(self.capacity), np.float64)
-
-
-def fit(estimator: Estimator, observed: Observation, capacity: float = 1.0) -> Fitted:
-    """Let an estimator describe the tasks; the result serves any number of packings.
-
-    Parameters
-    ----------
-    estimator
-        The fit test.
-    observed
-        What is known of the n tasks.
-    capacity
-        Of the largest machine.
-
-    Raises
-    ------
-    UsageError
-        The capacity is not positive, or a task's numbers are not finite.
-    """
-    if not 0 < capacity < np.inf:
-        raise UsageError("capacity", "not the capacity of a machine", expected="a number above 0", got=f"{capacity:g}")
-    # Kernels are compiled for contiguous float64 rows only.
-    items = np.ascontiguousarray(estimator.items(observed, capacity), np.float64)
-    # A NaN fails every comparison: the task would count as unplaceable without a word.
-    if not np.isfinite(items).all():
-        raise UsageError(
-            f"estimator {estimator.label}",
-            "its numbers are not finite for some tasks",
-            expected="finite usage",
-            way_out="drop tasks with missing samples first",
-        )
-    return Fitted(estimator, items, capacity)
-
-
 def pack_fitted(
     fitted: Fitted, *, packer: Packer = BEST_FIT, inventory: Numbers | None = None, groups: Index | None = None
 ) -> Packing:
@@ -162,17 +101,8 @@ def pack_fitted(
         rows = np.tile(estimator.row(fitted.capacity), (n, 1))
     else:
         rows = np.asarray(inventory, np.float64).reshape(len(inventory), -1)
-    bins, machines = place(
-        estimator.test,
-        packer.score,
-        packer.stops,
-        fitted.items,
-        fitted.empty,
-        # For the test alone: the packing below keeps the true capacities, by which it is judged.
-        rows * CAPACITY_RTOL,
-        fitted.parameters,
-        np.full(n, -1) if groups is None else groups,
-    )
+    # For the test alone: the packing below keeps the true capacities, by which it is judged.
+    bins, machines = place(fitted, packer, rows * CAPACITY_RTOL, groups)
     return Packing(bins, rows[machines], machines)
 
 
@@ -185,10 +115,13 @@ def _gaussian(fitted: Fitted, place_all: Callable[..., int]) -> Packing:
     return Packing(bins, np.full((m, 1), fitted.capacity), np.arange(m))
 
 
-def rebalanced(packing: Packing, fitted: Fitted, *, groups: Index | None = None) -> Packing:
+def rebalanced(
+    packing: Packing, fitted: Fitted, *, groups: Index | None = None, max_failures: int = MAX_FAILURES
+) -> Packing:
     """Fill the last bin from the first tasks of the others, round robin (the paper's Algorithm 1).
 
-    `MAX_FAILURES` counts all failed moves; bins emptied on the way are skipped, and are then not in use.
+    Stops after `max_failures` attempts that failed, counted over the whole run (the paper leaves open whether in a
+    row), or when no other bin has a task left.  Bins emptied on the way are skipped, and are then not in use.
 
     Parameters
     ----------
@@ -198,21 +131,16 @@ def rebalanced(packing: Packing, fitted: Fitted, *, groups: Index | None = None)
         What the packing was made from.
     groups
         As for :func:`pack`.
+    max_failures
+        Failed moves after which it stops.
     """
     if len(packing.rows) < 2:
         return packing
     # A copy, because the grid shares one placement between a rebalanced and a plain cell.
-    bins, estimator = packing.bins.copy(), fitted.estimator
-    moved = rebalance(
-        estimator.test,
-        fitted.items,
-        fitted.empty,
-        packing.rows[-1] * CAPACITY_RTOL,
-        fitted.parameters,
-        np.full(len(bins), -1) if groups is None else groups,
-        bins,
-        len(packing.rows),
-        MAX_FAILURES,
+    bins, test = packing.bins.copy(), fitted.estimator.test
+    moved = fill_last_bin(
+        *(*test.slacks, *test.adds, fitted.items, fitted.empty, packing.rows[-1] * CAPACITY_RTOL, fitted.parameters),
+        *(np.full(len(bins), -1) if groups is None else groups, bins, len(packing.rows), max_failures),
     )
     return Packing(bins, packing.rows, packing.machines, moved)
 
@@ -286,12 +214,16 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
             "predicts no probability of overflow",
             way_out="use an estimator that does, such as convolution",
         )
-    parameters = fitted.parameters
+    test, parameters = estimator.test, fitted.parameters
     # The room for a task that uses nothing is what the machine as it stands has left.
     idle = Observation(np.zeros((1, 1), np.float32))
     nothing = np.ascontiguousarray(estimator.items(idle, fitted.capacity), np.float64)[0]
-    rooms = rooms_for(
-        estimator.test, fitted.items, fitted.empty, nothing, packing.bins, packing.rows * CAPACITY_RTOL, parameters
-    )
+    # In the order of arrival, as when they were placed, so the states are those of the packing bit for bit.
+    members, m = np.argsort(packing.bins, kind="stable"), len(packing.rows)
+    offsets = np.searchsorted(packing.bins[members], np.arange(m + 1))
+    states = np.empty((m, len(nothing)))
+    sum_up(*test.adds, test.cuts, fitted.items, members, offsets, np.arange(m), fitted.empty, states)
+    capacities = packing.rows * CAPACITY_RTOL
+    rooms = np.array([test.room(states[b], nothing, capacities[b], parameters) for b in range(m)])
     # A slack is the target less the probability; taking it back may round past 0 or 1.
     return np.clip(parameters[0] - rooms, 0.0, 1.0)

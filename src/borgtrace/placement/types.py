@@ -32,7 +32,6 @@ class Slack(Protocol):
 
     def __call__(self, state: Row, item: Row, capacity: Row, parameters: Row, /) -> float:
         """Room left if the item joined."""
-        ...
 
 
 class Add(Protocol):
@@ -40,7 +39,6 @@ class Add(Protocol):
 
     def __call__(self, state: Row, item: Row, /) -> None:
         """Change the state in place."""
-        ...
 
 
 class Score(Protocol):
@@ -48,7 +46,6 @@ class Score(Protocol):
 
     def __call__(self, state: Row, item: Row, capacity: Row, slack: float, /) -> float:
         """Higher is better."""
-        ...
 
 
 # Contiguous rows only: lines of a table, and the slices that `cuts` take of them, always are.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe.columns import count, flag, label, number, share, whole
 from borgtrace.schema import Column
 
@@ -35,6 +35,6 @@ def spread_columns(doc: str) -> tuple[Column, ...]:
     return tuple(number(name, "1", f"Percentile {level} {doc}") for name, level in _SPREAD.items())
 
 
-def spread(values: NDArray[np.float64]) -> dict[str, float]:
+def spread(values: Numbers) -> dict[str, float]:
     """Return those percentiles of some values, by column."""
     return dict(zip(_SPREAD, np.percentile(values, list(_SPREAD.values())).tolist(), strict=True))

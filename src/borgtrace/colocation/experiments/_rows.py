@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.colocation.quality import overflow_counts
+from borgtrace.kernels.arrays import Values
 from borgtrace.placement import Packing
 from borgtrace.recipe import NotApplicable
 
@@ -77,7 +77,7 @@ def overflow(rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, /, **wanted:
     return float(sum(row["overflows"] for row in found) / trials)
 
 
-def replayed(packings: Sequence[Packing], judged: Mapping[str, NDArray[np.float32]]) -> Iterator[tuple[int, Row]]:
+def replayed(packings: Sequence[Packing], judged: Mapping[str, Values]) -> Iterator[tuple[int, Row]]:
     """Judge packings by several kinds of usage of their tasks.
 
     Parameters

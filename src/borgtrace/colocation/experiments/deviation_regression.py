@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.colocation.experiment import GPA_PAPER, experiment
 from borgtrace.colocation.experiments._columns import SERIES
 from borgtrace.colocation.experiments._rows import Row
 from borgtrace.colocation.experiments.usage_deviation import BOTH
 from borgtrace.colocation.study import Options, Study
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, axis, line, rect
 from borgtrace.recipe.columns import count, declare, number, share, whole
@@ -37,7 +37,7 @@ RESULT = declare(
 )
 
 
-def regression(mean: NDArray[np.float64], std: NDArray[np.float64]) -> tuple[float, float] | None:
+def regression(mean: Numbers, std: Numbers) -> tuple[float, float] | None:
     """Least-squares slope and intercept of `std` on `mean`; None where all means agree.
 
     Parameters
@@ -65,7 +65,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     return pa.concat_tables(_cells(series, pool.mean(series), pool.std(series)) for series in BOTH)
 
 
-def _cells(series: str, mean: NDArray[np.float64], std: NDArray[np.float64]) -> pa.Table:
+def _cells(series: str, mean: Numbers, std: Numbers) -> pa.Table:
     cells = np.column_stack((np.floor(mean / MEAN_CELL), np.floor(std / STD_CELL))).astype(np.int64)
     where, counts = np.unique(cells, axis=0, return_counts=True)
     slope, intercept = regression(mean, std) or (None, None)

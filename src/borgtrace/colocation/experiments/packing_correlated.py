@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.colocation.experiment import experiment
 from borgtrace.colocation.experiments._charts import OVERFLOW, from_data
@@ -21,8 +20,8 @@ from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS, N_TASKS, 
 from borgtrace.colocation.experiments._rows import Row, mean, overflow, ratio, replayed
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.colocation.study import Options, Study
-from borgtrace.placement import Estimator, Observation, pack
-from borgtrace.placement.estimators import CovarianceGpa, Gpa
+from borgtrace.kernels.arrays import Index, Values
+from borgtrace.placement import CovarianceGpa, Estimator, Gpa, Observation, pack
 from borgtrace.recipe import Claim
 from borgtrace.recipe.charts import Plot, point, probability_axis
 from borgtrace.recipe.columns import declare, flag, label, number, share
@@ -66,7 +65,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def _rows(seen: Observation, jobs: NDArray[np.int64], judged: Mapping[str, NDArray[np.float32]]) -> list[Row]:
+def _rows(seen: Observation, jobs: Index, judged: Mapping[str, Values]) -> list[Row]:
     ways: list[tuple[Estimator, bool]] = [
         (kind(target), apart) for kind in (Gpa, CovarianceGpa) for target in TARGETS for apart in (False, True)
     ]

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.colocation.experiment import PACKING, experiment
 from borgtrace.colocation.experiments._charts import HEIGHT, OVERFLOW, WIDTH, from_data
@@ -22,8 +21,8 @@ from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.inventory import machines, parse_mix
 from borgtrace.colocation.quality import quality
 from borgtrace.colocation.study import Options, Study
-from borgtrace.placement import Estimator, fit, pack_fitted, parse_packer
-from borgtrace.placement.estimators import Average, Convolution, Gpa, Percentile
+from borgtrace.kernels.arrays import Numbers
+from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, fit, pack_fitted, parse_packer
 from borgtrace.recipe import Claim
 from borgtrace.recipe.charts import Plot, point, probability_axis
 from borgtrace.recipe.columns import count, declare, label, number, share
@@ -55,7 +54,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     return study.instances(options).table(lambda instance: _rows(instance, table, options.seed))
 
 
-def in_order(inventory: NDArray[np.float64], order: str) -> NDArray[np.float64]:
+def in_order(inventory: Numbers, order: str) -> Numbers:
     """CPU capacities of the machines, in one of :data:`ORDERS`, float64 (M,).
 
     Parameters
@@ -71,7 +70,7 @@ def in_order(inventory: NDArray[np.float64], order: str) -> NDArray[np.float64]:
     return np.sort(cpu)[::-1] if order == ORDERS[1] else np.sort(cpu)
 
 
-def _rows(instance: Instance, table: NDArray[np.float64], seed: int) -> list[Row]:
+def _rows(instance: Instance, table: Numbers, seed: int) -> list[Row]:
     seen = instance.seen
     # Twice as many as can be used: a task that does not fit a small machine must still meet a large one.
     drawn = machines(table, 2 * len(seen), seed + instance.number)

@@ -19,8 +19,18 @@ from borgtrace.colocation.experiments._rows import Row, mean
 from borgtrace.colocation.instances import Instance, Instances
 from borgtrace.colocation.quality import lower_bound, quality
 from borgtrace.colocation.study import Options, Study
-from borgtrace.placement import Estimator, Observation, fit, pack_fitted, parse_packer
-from borgtrace.placement.estimators import Average, Convolution, Gpa, MultiResource, Percentile
+from borgtrace.placement import (
+    Average,
+    Convolution,
+    Estimator,
+    Gpa,
+    MultiResource,
+    Observation,
+    Percentile,
+    fit,
+    pack_fitted,
+    parse_packer,
+)
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.charts import Plot, added, axis, box
 from borgtrace.recipe.columns import count, declare, label, share

@@ -20,8 +20,7 @@ from borgtrace.colocation.experiments._rows import Row, ratio, rows_where
 from borgtrace.colocation.online import SlotCounts, simulate
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.study import Options, Study
-from borgtrace.placement import Estimator
-from borgtrace.placement.estimators import Average, Convolution, Gpa, Percentile, Request
+from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, Request
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.charts import Plot, added, axis, line
 from borgtrace.recipe.columns import count, declare, label, number, whole

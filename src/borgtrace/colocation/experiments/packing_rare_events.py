@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.colocation.experiment import PACKING, experiment
 from borgtrace.colocation.experiments._columns import ESTIMATOR, IS_REBALANCED, TARGET
@@ -25,14 +24,14 @@ from borgtrace.colocation.grid import Cell, Grid, Outcome
 from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.instances import split
 from borgtrace.colocation.study import Options, Study, grids_of
-from borgtrace.placement import Estimator, estimators
-from borgtrace.placement.estimators import Gpa
+from borgtrace.kernels.arrays import Numbers
+from borgtrace.placement import Estimator, Gpa, estimators
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.charts import Plot, added, log_axis, point, rule
 from borgtrace.recipe.columns import count, declare, label, number, share
 from borgtrace.recipe.criteria import above, at_most, between, near
 
-Curve = tuple[NDArray[np.float64], NDArray[np.float64]]
+Curve = tuple[Numbers, Numbers]
 
 RESULT = declare(
     "packing_rare_events",

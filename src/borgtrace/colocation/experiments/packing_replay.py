@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.colocation.experiment import experiment
 from borgtrace.colocation.experiments._charts import WIDTH
@@ -22,8 +21,8 @@ from borgtrace.colocation.experiments._rows import Row, overflow, ratio, replaye
 from borgtrace.colocation.quality import lower_bound
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.colocation.study import Options, Study
-from borgtrace.placement import Estimator, Observation, pack
-from borgtrace.placement.estimators import Average, Convolution, Gpa, Percentile
+from borgtrace.kernels.arrays import Values
+from borgtrace.placement import Average, Convolution, Estimator, Gpa, Observation, Percentile, pack
 from borgtrace.recipe import Claim
 from borgtrace.recipe.charts import Plot, axis, point, probability_axis, tick
 from borgtrace.recipe.columns import declare, label, number, share
@@ -66,7 +65,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def _rows(judged: dict[str, NDArray[np.float32]]) -> list[Row]:
+def _rows(judged: dict[str, Values]) -> list[Row]:
     """Pack by the draws; judge by each kind of evaluation."""
     seen, bound, tried = Observation(judged["draws"]), lower_bound(judged["draws"]), ways()
     rows = []

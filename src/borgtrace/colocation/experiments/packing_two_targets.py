@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.colocation.experiment import PACKING, experiment
 from borgtrace.colocation.experiments._charts import from_data
@@ -20,8 +19,8 @@ from borgtrace.colocation.experiments._rows import Row, mean
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.quality import lower_bound, overflow_counts
 from borgtrace.colocation.study import Options, Study
-from borgtrace.placement import Observation, Packing, pack
-from borgtrace.placement.estimators import Gpa, TwoTargets
+from borgtrace.kernels.arrays import Flags, Index
+from borgtrace.placement import Gpa, Observation, Packing, TwoTargets, pack
 from borgtrace.placement.estimators.two_targets import RATIO
 from borgtrace.recipe import Claim
 from borgtrace.recipe.charts import Plot, added, axis, box
@@ -53,9 +52,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     return study.instances(options).table(lambda instance: _rows(instance, is_production[instance.tasks], classes))
 
 
-def production(
-    priority: NDArray[np.int64] | None, generation: str, job: NDArray[np.int64], seed: int
-) -> tuple[NDArray[np.bool_], str]:
+def production(priority: Index | None, generation: str, job: Index, seed: int) -> tuple[Flags, str]:
     """Which tasks are production, bool (n,): by priority; without priorities a random half of the jobs, and says so.
 
     Parameters
@@ -78,7 +75,7 @@ def production(
     return named[index], "priorities"
 
 
-def _rows(instance: Instance, is_production: NDArray[np.bool_], classes: str) -> list[Row]:
+def _rows(instance: Instance, is_production: Flags, classes: str) -> list[Row]:
     seen = instance.seen.with_more(is_production=is_production)
     packings = [pack(TwoTargets(TARGET), seen), pack(Gpa(TARGET), seen), _separate(instance, is_production)]
     # Best-effort tasks throttled to nothing: what is left is whether production alone exceeds the machine.
@@ -104,7 +101,7 @@ def _rows(instance: Instance, is_production: NDArray[np.bool_], classes: str) ->
     ]
 
 
-def _separate(instance: Instance, is_production: NDArray[np.bool_]) -> Packing:
+def _separate(instance: Instance, is_production: Flags) -> Packing:
     """Each class on machines of its own, each with its own target."""
     bins, rows, machines = np.full(len(is_production), -1), [np.empty((0, 1))], 0
     for chosen, target in ((is_production, TARGET), (~is_production, RATIO * TARGET)):

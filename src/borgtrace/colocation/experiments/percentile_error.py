@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from borgtrace.colocation.experiment import GPA_PAPER, SUMS, experiment
@@ -21,6 +20,7 @@ from borgtrace.colocation.experiments._columns import SIZE, spread, spread_colum
 from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.sample_sums import LEVELS, SampleSums
 from borgtrace.colocation.study import Options, Study
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import added, axis
 from borgtrace.recipe.columns import count, declare, number
@@ -38,11 +38,11 @@ RESULT = declare(
 )
 
 
-def errors(sums: SampleSums) -> NDArray[np.float64]:
+def errors(sums: SampleSums) -> Numbers:
     """Relative error of the normal percentiles, float64 (S, 3); NaN where the realized one is 0."""
     normal = sums.mean[:, None] + sums.std[:, None] * ndtri(LEVELS)
     realized = np.where(sums.percentiles > 0, sums.percentiles, np.nan)
-    relative: NDArray[np.float64] = (normal - realized) / realized
+    relative: Numbers = (normal - realized) / realized
     return relative
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.colocation._samples import prefix_means
 from borgtrace.colocation.experiment import GPA_PAPER, POOL, experiment
@@ -21,6 +20,7 @@ from borgtrace.colocation.experiments._columns import spread, spread_columns
 from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.study import Options, Study
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import axis
@@ -38,7 +38,7 @@ RESULT = declare(
 )
 
 
-def differences(pool: Pool, seed: int = 0) -> NDArray[np.float64]:
+def differences(pool: Pool, seed: int = 0) -> Numbers:
     """Relative difference of each task for each of :data:`SIZES`, float64 (n, 11); NaN where a task is too short.
 
     Parameters
@@ -61,7 +61,7 @@ def differences(pool: Pool, seed: int = 0) -> NDArray[np.float64]:
         prefix_means(pool.inst, pool.offsets, keys, sizes, means)
     # 0 ÷ 0 for idle tasks, which are set to NaN below.
     with np.errstate(divide="ignore", invalid="ignore"):
-        relative: NDArray[np.float64] = (average[:, None] - means) / average[:, None]
+        relative: Numbers = (average[:, None] - means) / average[:, None]
     relative[average == 0] = np.nan
     return relative
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.colocation.experiment import experiment
 from borgtrace.colocation.experiments._rows import Row, value
 from borgtrace.colocation.raw_series import longest_busy_span, series
 from borgtrace.colocation.study import Options, Study
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, axis, step
 from borgtrace.recipe.columns import count, declare, label, number, share
@@ -62,7 +62,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def pairs_of(jobs: NDArray[np.int64], seed: int) -> dict[str, NDArray[np.int64]]:
+def pairs_of(jobs: Index, seed: int) -> dict[str, Index]:
     """Random pairs of tasks of one job, and of two jobs: int64 (k, 2) each, k ≤ 20,000.
 
     Parameters
@@ -85,7 +85,7 @@ def pairs_of(jobs: NDArray[np.int64], seed: int) -> dict[str, NDArray[np.int64]]
     return {"within": inside, "across": across[jobs[across[:, 0]] != jobs[across[:, 1]]]}
 
 
-def _rows(scope: str, found: NDArray[np.float64], n_tasks: int, slots: int) -> list[Row]:
+def _rows(scope: str, found: Numbers, n_tasks: int, slots: int) -> list[Row]:
     counts, _ = np.histogram(found, EDGES)
     common = {"mean": float(found.mean()), "n_pairs": len(found), "n_tasks": n_tasks, "hours": slots / 12}
     return [

@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.colocation.experiment import GPA_PAPER, experiment
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS
 from borgtrace.colocation.experiments._columns import SERIES
 from borgtrace.colocation.study import Options, Study
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claim, from_source
 from borgtrace.recipe.charts import Plot, axis, line, palette
 from borgtrace.recipe.columns import declare, share
@@ -52,7 +52,7 @@ def plot(result: pa.Table) -> Any:
     return chart.add(line()).draw("Standard deviation of a task's CPU usage")
 
 
-def _quantiles(result: pa.Table, series: str) -> NDArray[np.float64]:
+def _quantiles(result: pa.Table, series: str) -> Numbers:
     return np.array([row["deviation"] for row in result.to_pylist() if row["series"] == series])
 
 

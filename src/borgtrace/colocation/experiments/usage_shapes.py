@@ -12,20 +12,17 @@ from typing import Any
 import numba
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.colocation.experiment import GPA_PAPER, experiment
 from borgtrace.colocation.experiments._rows import Row
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.study import Options, Study
+from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, area, axis
 from borgtrace.recipe.columns import declare, label, share, whole
 from borgtrace.recipe.criteria import at_least, at_most, below
-
-Shares = NDArray[np.float32]
-Index = NDArray[np.int64]
 
 CELLS, CLUSTERS, STARTS = 100, 16, 4
 RESULT = declare(
@@ -40,7 +37,7 @@ RESULT = declare(
 
 
 @compiled(parallel=True)
-def _fill_shares(values: Shares, offsets: Index, weights: Index, shares: Shares) -> None:
+def _fill_shares(values: Values, offsets: Index, weights: Index, shares: Values) -> None:
     cells = shares.shape[1]
     for i in numba.prange(shares.shape[0]):
         # An array of its own for each task: threads would write into a common one.
@@ -53,7 +50,7 @@ def _fill_shares(values: Shares, offsets: Index, weights: Index, shares: Shares)
             shares[i, cell] = counts[cell] / total
 
 
-def histograms(pool: Pool) -> Shares:
+def histograms(pool: Pool) -> Values:
     """Share of each task's samples per cell, float32 (n, 100); windows weigh by length where draws do.
 
     Examples
@@ -85,7 +82,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     return _ordered(fitted.cluster_centers_, shares)
 
 
-def _ordered(centroids: NDArray[np.float32], shares: NDArray[np.float64]) -> pa.Table:
+def _ordered(centroids: Values, shares: Numbers) -> pa.Table:
     # By size, not by k-means' own numbers, which depend on where it started; the first cell breaks ties.
     order = np.lexsort((centroids[:, 0], -shares))
     letters = [chr(ord("a") + k) for k in range(len(order))]

@@ -5,25 +5,22 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.kernels.compiled import compiled
-
-Values = NDArray[np.float32]
-Rows = NDArray[np.float64]
 
 ANGLES = 26
 """θ = 0 and 25 steps of a third up to 512 ÷ capacity: a deviation of 1 % of the capacity has its saddle inside."""
 
 
-def angles(capacity: float) -> Rows:
+def angles(capacity: float) -> Numbers:
     """θ = 0 and a geometric grid from 0.5 to 512 over the capacity, where generating functions are kept: (ANGLES,)."""
     # Geometric, because the saddle of a Gaussian sum is z/σ: 310 for σ = 1 % of the capacity at ρ = .001.
     return np.concatenate([[0.0], np.geomspace(0.5, 512.0, ANGLES - 1)]) / capacity
 
 
 @compiled()
-def moments(values: Values, out: Rows) -> None:
+def moments(values: Values, out: Numbers) -> None:
     """Write mean, second to fourth central moment (ddof 0), minimum and maximum of each row.
 
     Parameters
@@ -54,7 +51,7 @@ def moments(values: Values, out: Rows) -> None:
 
 
 @compiled()
-def histograms(values: Values, step: float, out: Rows) -> None:
+def histograms(values: Values, step: float, out: Numbers) -> None:
     """Spread each row over a grid: columns are first cell, last cell, then the probability of each cell.
 
     A value between two cells is shared between them so that the mean is kept (the variance grows by less
@@ -99,7 +96,7 @@ def histograms(values: Values, step: float, out: Rows) -> None:
 
 
 @compiled()
-def cumulant_functions(histogram: Rows, step: float, angles: Rows, out: Rows) -> None:
+def cumulant_functions(histogram: Numbers, step: float, angles: Numbers, out: Numbers) -> None:
     """Write K(θ), K′(θ), K″(θ) of each row at every θ: columns 3a, 3a + 1, 3a + 2 for θ number a.
 
     K(θ) = log E exp(θX) is the cumulant-generating function; it adds up over independent tasks.

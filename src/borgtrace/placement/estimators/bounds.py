@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement.estimators._features import angles
-from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
+from borgtrace.placement.estimators.estimator import TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.types import Row, add_kernel, slack_kernel
 

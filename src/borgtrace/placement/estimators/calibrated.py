@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from borgtrace.placement.estimators.estimator import Estimator, Numbers, Qualities
+from borgtrace.kernels.arrays import Numbers
+from borgtrace.placement.estimators.estimator import Estimator, Qualities
 from borgtrace.placement.estimators.gpa import Gpa
 
 # Each round keeps one of eleven steps: ln(2·10¹³) ÷ 11⁴ = 0.002.

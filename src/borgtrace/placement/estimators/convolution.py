@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
+from borgtrace.kernels.arrays import Numbers
+from borgtrace.placement.estimators.estimator import TargetEstimator
 from borgtrace.placement.estimators.observation import CELLS, Observation
 from borgtrace.placement.types import Row, add_kernel, slack_kernel
 

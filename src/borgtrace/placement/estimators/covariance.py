@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from borgtrace.placement.estimators.estimator import Numbers, TargetEstimator
+from borgtrace.kernels.arrays import Numbers
+from borgtrace.placement.estimators.estimator import TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.types import Row, add_kernel, slack_kernel
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.fit_tests import FitTest
 from borgtrace.placement.types import Add, Slack, add_sums
 
-Numbers = NDArray[np.float64]
 Qualities = Callable[[Sequence["Estimator"]], list[float]]
 KINDS: dict[str, type[Estimator]] = {}
 """Listed estimators by name, as far as their modules have been imported."""

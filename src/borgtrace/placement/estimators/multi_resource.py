@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from borgtrace.errors import UsageError
-from borgtrace.placement.estimators.estimator import Estimator, Numbers
+from borgtrace.kernels.arrays import Numbers
+from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.fit_tests import FitTest
 

@@ -7,13 +7,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Flags, Numbers, Values
 from borgtrace.placement.estimators._features import ANGLES, angles, cumulant_functions, histograms, moments
-
-Values = NDArray[np.float32]
-Numbers = NDArray[np.float64]
 
 CELLS = 2000
 """Cells of the histogram grid below the capacity (a multiple of 1,000: round usages stay on the grid)."""
@@ -49,7 +46,7 @@ class Observation:
     request: Numbers | None = None
     memory: Observation | None = None
     series: Values | None = None
-    is_production: NDArray[np.bool_] | None = None
+    is_production: Flags | None = None
     _histograms: dict[float, Numbers] = field(init=False, default_factory=dict, repr=False)
     _functions: dict[float, Numbers] = field(init=False, default_factory=dict, repr=False)
 
