@@ -12,8 +12,7 @@ from borgtrace.colocation.grid import Cell
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.preparation import stages
 from borgtrace.colocation.study import Options, Study
-from borgtrace.recipe import Claim, NotApplicable, Question, Result, recipes
-from borgtrace.schema.types import Table
+from borgtrace.recipe import NotApplicable, Question, Result, recipes
 
 POOL = ("tasks", "seed")
 """Options of an experiment that looks at the pool alone."""
@@ -29,8 +28,8 @@ FUTURE_WORK = f"{GPA_PAPER}, §7 (future work)"
 class Experiment(Question):
     """A question about tasks that share machines, answered by a study.
 
-    ``compute(study, options)`` returns the result as an Arrow table.  Make one by :func:`experiment`; see
-    :class:`~borgtrace.recipe.Question` for the other fields.
+    ``compute(study, options)`` returns the result as an Arrow table; see :class:`~borgtrace.recipe.Question` for
+    the other fields.
 
     Attributes
     ----------
@@ -40,19 +39,12 @@ class Experiment(Question):
         Defaults of its own.
     cells
         The ways of packing it runs on the common grid, or None where it has a design of its own.
-    paper
-        What it repeats or goes past.
     """
 
+    reads: tuple[str, ...] = ("tasks", "instance_usage")
     options: tuple[str, ...] = POOL
     defaults: Mapping[str, Any] = field(default_factory=dict)
     cells: Callable[[], Sequence[Cell]] | None = None
-    paper: str = ""
-
-    @property
-    def reference(self) -> str:
-        """The paper, and the figure or section that it repeats."""
-        return self.paper
 
     @property
     def parameters(self) -> Mapping[str, Any]:
@@ -97,44 +89,6 @@ class Experiment(Question):
     def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, Any]:
         """Return the relational stages that prepare the pool; all the rest is arithmetic on arrays."""
         return stages(generation)
-
-
-def experiment(
-    result: Table,
-    compute: Callable[[Study, Options], pa.Table],
-    plot: Callable[[pa.Table], Any],
-    claims: tuple[Claim, ...],
-    *,
-    order: int,
-    figure: str = "",
-    reference: str = FUTURE_WORK,
-    options: tuple[str, ...] = POOL,
-    cells: Callable[[], Sequence[Cell]] | None = None,
-    **defaults: Any,
-) -> Experiment:
-    """Declare an experiment; its name is that of its result.
-
-    Parameters
-    ----------
-    result, compute, plot, claims, order, reference, options, cells
-        See :class:`Experiment`.
-    figure
-        Figure, table or section of the paper that it repeats; else it goes past the paper.
-    defaults
-        Defaults of options that differ from those of :class:`Options`.
-    """
-    return Experiment(
-        result,
-        compute,
-        plot,
-        claims,
-        ("tasks", "instance_usage"),
-        order,
-        options=options,
-        defaults=defaults,
-        cells=cells,
-        paper=f"{GPA_PAPER}, {figure}" if figure else reference,
-    )
 
 
 def find_experiments() -> dict[str, Experiment]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import PACKING, Experiment, experiment
+from borgtrace.colocation import Cell, Experiment, Options, Outcome, Study
+from borgtrace.colocation.experiment import GPA_PAPER, PACKING
 from borgtrace.colocation.experiments._columns import (
     CAPACITY,
     ESTIMATOR,
@@ -23,8 +24,6 @@ from borgtrace.colocation.experiments._columns import (
     Q,
 )
 from borgtrace.colocation.experiments._rows import Row, rows_where
-from borgtrace.colocation.grid import Cell, Outcome
-from borgtrace.colocation.study import Options, Study
 from borgtrace.placement import Estimator, estimators
 from borgtrace.recipe import Claim
 from borgtrace.recipe.columns import count, declare, label, share
@@ -89,15 +88,23 @@ def grid_experiment(
     cells
         Makes the ways of packing.
     plot, claims, figure, order
-        As for :func:`borgtrace.colocation.experiment.experiment`.
+        As for :class:`~borgtrace.colocation.experiment.Experiment`.
     """
 
     def compute(study: Study, options: Options) -> pa.Table:
         return to_table(study.grid(options).outcomes(cells()), declared)
 
     # 10 instances, where an experiment past the paper takes 5: these are compared with its means over 50.
-    return experiment(
-        declared, compute, plot, claims, figure=figure, order=order, options=PACKING, cells=cells, instances=10
+    return Experiment(
+        declared,
+        compute,
+        plot,
+        claims,
+        reference=f"{GPA_PAPER}, {figure}",
+        order=order,
+        options=PACKING,
+        cells=cells,
+        defaults={"instances": 10},
     )
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import GPA_PAPER, POOL, experiment
-from borgtrace.colocation.study import Options, Study
+from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation.experiment import GPA_PAPER, POOL
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, label, whole
@@ -84,4 +84,6 @@ CLAIMS = from_source(
         lambda r: _step(r, "averages above")["n_touched"],
     ),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, figure="§2.2", order=200, options=(*POOL, "instantaneous"))
+EXPERIMENT = Experiment(
+    RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, §2.2", order=200, options=(*POOL, "instantaneous")
+)

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import GPA_PAPER, experiment
+from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation.experiment import GPA_PAPER
 from borgtrace.colocation.experiments._columns import SERIES
 from borgtrace.colocation.experiments._rows import Row
 from borgtrace.colocation.experiments.usage_deviation import BOTH
-from borgtrace.colocation.study import Options, Study
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, axis, line, rect
@@ -131,4 +131,4 @@ CLAIMS = from_source(
     _near("avg", "slope", 0.31),
     _near("avg", "intercept", 0.010),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, figure="Fig. 3", order=203)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 3", order=203)

@@ -15,12 +15,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.advice import Candidate, Interval, advise
-from borgtrace.colocation.experiment import GPA_PAPER, PACKING, experiment
+from borgtrace.colocation.experiment import GPA_PAPER, PACKING
 from borgtrace.colocation.experiments._charts import ESTIMATOR_COLOURS, OVERFLOW, from_data
 from borgtrace.colocation.experiments._columns import CAPACITY, ESTIMATOR, PARAMETER, TARGET
 from borgtrace.colocation.experiments._rows import Row
-from borgtrace.colocation.study import Options, Study
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.charts import Plot, added, palette, point, probability_axis, rule, text, when
 from borgtrace.recipe.columns import count, declare, flag, number
@@ -175,7 +175,7 @@ CLAIMS = (
         lambda r: advised(r)["saved_request_low"],
     ),
 )
-EXPERIMENT = experiment(
+EXPERIMENT = Experiment(
     RESULT,
     compute,
     plot,

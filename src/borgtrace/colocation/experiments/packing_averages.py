@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_chart
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
-from borgtrace.colocation.grid import Cell
 from borgtrace.colocation.instances import Data
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.criteria import Criterion, between

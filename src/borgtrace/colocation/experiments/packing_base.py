@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_chart, spread_chart
 from borgtrace.colocation.experiments._outcomes import (
     find,
@@ -22,7 +23,6 @@ from borgtrace.colocation.experiments._outcomes import (
     summaries,
     value,
 )
-from borgtrace.colocation.grid import Cell
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.criteria import Criterion, at_least, at_most, between, equals, near
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_lines
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
-from borgtrace.colocation.grid import Cell
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.criteria import above, at_most
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_lines
 from borgtrace.colocation.experiments._outcomes import (
     find,
@@ -19,7 +20,6 @@ from borgtrace.colocation.experiments._outcomes import (
     summaries,
     value,
 )
-from borgtrace.colocation.grid import Cell
 from borgtrace.recipe import Claim, from_source
 from borgtrace.recipe.criteria import at_most
 

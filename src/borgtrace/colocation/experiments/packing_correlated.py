@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import experiment
+from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._charts import OVERFLOW, from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS, N_TASKS, OVERFLOWS, TRIALS
 from borgtrace.colocation.experiments._rows import Row, mean, overflow, ratio, replayed
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
-from borgtrace.colocation.study import Options, Study
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.placement import CovarianceGpa, Estimator, Gpa, Observation, pack
 from borgtrace.recipe import Claim
@@ -116,6 +115,6 @@ CLAIMS = (
         lambda r: _relative(r, _GPA, estimator="gpa-covariance"),
     ),
 )
-EXPERIMENT = experiment(
+EXPERIMENT = Experiment(
     RESULT, compute, plot, CLAIMS, order=405, options=("tasks", "instances", "size", "hours", "seed")
 )

@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import PACKING, experiment
+from borgtrace.colocation import Experiment, Instance, Options, Study
+from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._charts import HEIGHT, OVERFLOW, WIDTH, from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, LABEL, N_UNPLACEABLE, PACKER, Q
 from borgtrace.colocation.experiments._rows import Row, mean
-from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.inventory import machines, parse_mix
 from borgtrace.colocation.quality import quality
-from borgtrace.colocation.study import Options, Study
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, fit, pack_fitted, parse_packer
 from borgtrace.recipe import Claim
@@ -131,4 +130,4 @@ CLAIMS = (
         _order_ratio,
     ),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, order=390, options=(*PACKING, "mix"))
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=390, options=(*PACKING, "mix"))

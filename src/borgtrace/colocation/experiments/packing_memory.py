@@ -12,13 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import FUTURE_WORK, PACKING, experiment
+from borgtrace.colocation import Experiment, Instance, Instances, Options, Study
+from borgtrace.colocation.experiment import FUTURE_WORK, PACKING
 from borgtrace.colocation.experiments._charts import from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS, N_UNPLACEABLE, PACKER
 from borgtrace.colocation.experiments._rows import Row, mean
-from borgtrace.colocation.instances import Instance, Instances
 from borgtrace.colocation.quality import lower_bound, quality
-from borgtrace.colocation.study import Options, Study
 from borgtrace.placement import (
     Average,
     Convolution,
@@ -130,7 +129,7 @@ CLAIMS = (
         lambda r: mean(r, "m_abs", packer="dot-product") / mean(r, "m_abs", packer="first-fit"),
     ),
 )
-EXPERIMENT = experiment(
+EXPERIMENT = Experiment(
     RESULT,
     compute,
     plot,
@@ -138,5 +137,5 @@ EXPERIMENT = experiment(
     reference=f"{FUTURE_WORK}; Panigrahy et al. 2011 (dot product)",
     order=380,
     options=PACKING,
-    instances=3,
+    defaults={"instances": 3},
 )

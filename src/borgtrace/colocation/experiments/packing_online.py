@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.colocation import Experiment, Options, Pool, Study, simulate
 from borgtrace.colocation.cluster import ColdStart
-from borgtrace.colocation.experiment import experiment
 from borgtrace.colocation.experiments._columns import LABEL
 from borgtrace.colocation.experiments._rows import Row, ratio, rows_where
-from borgtrace.colocation.online import SlotCounts, simulate
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.study import Options, Study
+from borgtrace.colocation.online import SlotCounts
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, Request
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.charts import Plot, added, axis, line
@@ -154,4 +152,6 @@ CLAIMS = (
         lambda r: total(r, "machine_hours", "gpa 0.01") / total(r, "machine_hours", "gpa 0.01", "request"),
     ),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, order=420, options=("tasks", "capacity", "seed"), tasks=2_000)
+EXPERIMENT = Experiment(
+    RESULT, compute, plot, CLAIMS, order=420, options=("tasks", "capacity", "seed"), defaults={"tasks": 2_000}
+)

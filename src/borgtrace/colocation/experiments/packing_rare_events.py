@@ -17,13 +17,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import PACKING, experiment
+from borgtrace.colocation import Cell, Experiment, Grid, Options, Outcome, Study, heavy_tail
+from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._columns import ESTIMATOR, IS_REBALANCED, TARGET
 from borgtrace.colocation.experiments._rows import Row, rows_where
-from borgtrace.colocation.grid import Cell, Grid, Outcome
-from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.instances import split
-from borgtrace.colocation.study import Options, Study, grids_of
+from borgtrace.colocation.study import grids_of
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Estimator, Gpa, estimators
 from borgtrace.recipe import Claim, NotApplicable
@@ -185,4 +184,4 @@ def _claims(pool: str, tag: str, where: str) -> tuple[Claim, ...]:
 
 
 CLAIMS = _claims(AS_IT_IS, "pool", "on the pool as it is") + _claims(HEAVY_TAIL, "heavier", "on the heavier tail")
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, order=370, options=(*PACKING, "target"))
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=370, options=(*PACKING, "target"))

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._outcomes import grid_experiment, outcome_table, paper_estimators
-from borgtrace.colocation.grid import Cell
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, axis, box
 from borgtrace.recipe.criteria import between

@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import experiment
+from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._charts import WIDTH
 from borgtrace.colocation.experiments._columns import INSTANCE, LABEL, M_ABS, N_TASKS, OVERFLOWS, TRIALS
 from borgtrace.colocation.experiments._rows import Row, overflow, ratio, replayed
 from borgtrace.colocation.quality import lower_bound
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
-from borgtrace.colocation.study import Options, Study
 from borgtrace.kernels.arrays import Values
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Observation, Percentile, pack
 from borgtrace.recipe import Claim
@@ -119,6 +118,6 @@ CLAIMS = (
         lambda r: overflow(r, estimator="convolution 0.001", judged_on="raw") / 0.001,
     ),
 )
-EXPERIMENT = experiment(
+EXPERIMENT = Experiment(
     RESULT, compute, plot, CLAIMS, order=410, options=("tasks", "realizations", "instances", "size", "hours", "seed")
 )

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import PACKING, experiment
+from borgtrace.colocation import Experiment, Instance, Options, Study
+from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._charts import from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS
 from borgtrace.colocation.experiments._rows import Row, mean
-from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.quality import lower_bound, overflow_counts
-from borgtrace.colocation.study import Options, Study
 from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.placement import Gpa, Observation, Packing, TwoTargets, pack
 from borgtrace.placement.estimators.two_targets import RATIO
@@ -152,4 +151,4 @@ CLAIMS = (
         lambda r: mean(r, "q_all", way="two targets") / (RATIO * TARGET),
     ),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, order=430, options=PACKING)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=430, options=PACKING)

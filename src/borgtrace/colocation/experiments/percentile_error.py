@@ -14,12 +14,12 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri
 
-from borgtrace.colocation.experiment import GPA_PAPER, SUMS, experiment
+from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation.experiment import GPA_PAPER, SUMS
 from borgtrace.colocation.experiments._charts import box_plot
 from borgtrace.colocation.experiments._columns import SIZE, spread, spread_columns
 from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.sample_sums import LEVELS, SampleSums
-from borgtrace.colocation.study import Options, Study
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import added, axis
@@ -110,4 +110,4 @@ CLAIMS = from_source(
         lambda r: _quartile_range(r, 50) / _quartile_range(r, 10),
     ),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, figure="Fig. 6", order=208, options=SUMS)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 6", order=208, options=SUMS)

@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation._samples import prefix_means
-from borgtrace.colocation.experiment import GPA_PAPER, POOL, experiment
+from borgtrace.colocation.experiment import GPA_PAPER, POOL
 from borgtrace.colocation.experiments._charts import box_plot
 from borgtrace.colocation.experiments._columns import spread, spread_columns
 from borgtrace.colocation.experiments._rows import Row, rows_where
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.study import Options, Study
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.recipe import Claim, NotApplicable, from_source
@@ -116,4 +115,6 @@ CLAIMS = from_source(
         _narrowing,
     ),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, figure="Fig. 1", order=201, options=(*POOL, "instantaneous"))
+EXPERIMENT = Experiment(
+    RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 1", order=201, options=(*POOL, "instantaneous")
+)

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation._moments import row_moments
 from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation._sums import add_sample
-from borgtrace.colocation.experiment import GPA_PAPER, experiment
+from borgtrace.colocation.experiment import GPA_PAPER
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS, from_data
 from borgtrace.colocation.experiments._rows import rows_where
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.study import Options, Study
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, added, axis, line, rect
 from borgtrace.recipe.columns import count, declare, number, share, whole
@@ -98,12 +97,12 @@ CLAIMS = from_source(
         lambda r: _distance(r, 500) / _distance(r, 10),
     ),
 )
-EXPERIMENT = experiment(
+EXPERIMENT = Experiment(
     RESULT,
     compute,
     plot,
     CLAIMS,
-    figure="Fig. 5",
+    reference=f"{GPA_PAPER}, Fig. 5",
     order=206,
     options=("tasks", "realizations", "seed", "instantaneous"),
 )

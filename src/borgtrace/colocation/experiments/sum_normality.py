@@ -14,12 +14,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation._normality import CRITICAL
-from borgtrace.colocation.experiment import GPA_PAPER, SUMS, experiment
+from borgtrace.colocation.experiment import GPA_PAPER, SUMS
 from borgtrace.colocation.experiments._columns import SIZE
 from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.sample_sums import SampleSums
-from borgtrace.colocation.study import Options, Study
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, added, axis, line, log_axis, melted
 from borgtrace.recipe.columns import count, declare, share
@@ -103,4 +103,4 @@ CLAIMS = from_source(
     *(_rate(size, "rejected_1974", "0.787") for size in PUBLISHED),
     *(_mean(size) for size in (10, 100, 500)),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, figure="Table 1", order=207, options=SUMS)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Table 1", order=207, options=SUMS)

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import experiment
+from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._rows import Row, value
 from borgtrace.colocation.raw_series import longest_busy_span, series
-from borgtrace.colocation.study import Options, Study
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, axis, step
@@ -115,4 +114,4 @@ CLAIMS = from_source(
     _independent("across", "tasks of different jobs are independent (mean correlation)"),
     _independent("within", "tasks of one job are independent (mean correlation)"),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, order=400, options=("tasks", "hours", "seed"))
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=400, options=("tasks", "hours", "seed"))

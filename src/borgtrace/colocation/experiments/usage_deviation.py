@@ -12,10 +12,10 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import GPA_PAPER, experiment
+from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation.experiment import GPA_PAPER
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS
 from borgtrace.colocation.experiments._columns import SERIES
-from borgtrace.colocation.study import Options, Study
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claim, from_source
 from borgtrace.recipe.charts import Plot, axis, line, palette
@@ -77,4 +77,4 @@ CLAIMS = from_source(
         _share_above,
     ),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, figure="Fig. 2", order=202)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 2", order=202)

@@ -13,10 +13,9 @@ import numba
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import GPA_PAPER, experiment
+from borgtrace.colocation import Experiment, Options, Pool, Study
+from borgtrace.colocation.experiment import GPA_PAPER
 from borgtrace.colocation.experiments._rows import Row
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.study import Options, Study
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.recipe import Claim, NotApplicable, from_source
@@ -150,4 +149,4 @@ CLAIMS = from_source(
         _beyond,
     ),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, figure="Fig. 4", order=205)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 4", order=205)

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.experiment import GPA_PAPER, experiment
+from borgtrace.colocation import Experiment, Options, Pool, Study
+from borgtrace.colocation.experiment import GPA_PAPER
 from borgtrace.colocation.experiments._rows import value
-from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.study import Options, Study
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
 from borgtrace.recipe import Claim, NotApplicable, from_source
@@ -99,4 +98,4 @@ CLAIMS = from_source(
         for short, reading in ((0, "as defined"), (1, "as printed"))
     ),
 )
-EXPERIMENT = experiment(RESULT, compute, plot, CLAIMS, figure="§3.4", order=204)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, §3.4", order=204)
