@@ -279,18 +279,18 @@ def test_advice_takes_the_fewest_machines_that_keep_the_target(pool_with_request
         Grid(Instances(pool_with_requests, size=100, realizations=300, count=3, seed=seed)) for seed in (1, 2)
     )
     found = advise(choosing, judging, target=0.01)
-    (best,) = [candidate for candidate in found if candidate.is_advised]
-    assert best.keeps_target
-    by_label = {candidate.estimator.label: candidate for candidate in found}
-    assert best.machines.mean <= by_label["percentile 100"].machines.mean
-    assert by_label["request 1"].saved_request == Interval(0.0, 0.0, 0.0)
-    assert by_label["percentile 100"].saved_maximum == Interval(0.0, 0.0, 0.0)
+    (best,) = [row for row in found if row["is_advised"]]
+    assert best["keeps_target"]
+    by_label = {f"{row['estimator']} {row['parameter']:g}": row for row in found}
+    assert best["machines"] <= by_label["percentile 100"]["machines"]
+    for label, against in (("request 1", "saved_request"), ("percentile 100", "saved_maximum")):
+        assert [by_label[label][f"{against}{end}"] for end in ("", "_low", "_high")] == [0.0, 0.0, 0.0]
     # requests are three times the mean: 1.5 as an overcommit factor asks for twice the mean
-    assert by_label["request 1.5"].machines.mean == by_label["average 2"].machines.mean
-    front = [c for c in found if c.is_on_front]
+    assert by_label["request 1.5"]["machines"] == by_label["average 2"]["machines"]
+    front = [row for row in found if row["is_on_front"]]
     for one, other in itertools.pairwise(front):
-        assert one.machines.mean <= other.machines.mean
-        assert one.q.mean >= other.q.mean
+        assert one["machines"] <= other["machines"]
+        assert one["q"] >= other["q"]
 
 
 def test_advice_in_words(pool_with_requests):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,40 +46,6 @@ class Interval:
         return cls(mean, mean - half, mean + half)
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """One way of packing, judged.
-
-    Attributes
-    ----------
-    machines
-        Machines in use, with one of its own for every unplaceable task.
-    q
-        Share of overflows.
-    keeps_target
-        Whether the upper end of q's interval met the target *where the choice was made*.
-    is_on_front
-        Whether no other candidate has both fewer machines and fewer overflows.
-    is_advised
-        Fewest machines among those that keep the target.
-    overcommit
-        Known requests ÷ capacity of `machines`, or None where no request is known.
-    saved_request, saved_maximum
-        Share of machines saved against packing by request, and by the maximum seen; None where unknown.
-    """
-
-    estimator: Estimator
-    machines: Interval
-    q: Interval
-    n_unplaceable: float
-    keeps_target: bool
-    is_on_front: bool
-    is_advised: bool
-    overcommit: float | None
-    saved_request: Interval | None
-    saved_maximum: Interval | None
-
-
 def candidates(target: float, has_requests: bool) -> list[Estimator]:
     """Every way that is tried: the paper's, each estimator with a target around it, and overcommitted requests.
 
@@ -101,7 +68,7 @@ def candidates(target: float, has_requests: bool) -> list[Estimator]:
     return list(dict.fromkeys(tried))
 
 
-def advise(choosing: Grid, judging: Grid, target: float, capacity: float = 1.0) -> list[Candidate]:
+def advise(choosing: Grid, judging: Grid, target: float, capacity: float = 1.0) -> list[dict[str, Any]]:
     """Choose a way of packing on one grid and judge all of them on another.
 
     Parameters
@@ -115,41 +82,48 @@ def advise(choosing: Grid, judging: Grid, target: float, capacity: float = 1.0) 
 
     Returns
     -------
-    list of Candidate
-        By number of machines.
+    list of dict
+        One for each way of packing, by number of machines: ``estimator`` and ``parameter``; ``machines`` (with one of
+        its own for every unplaceable task), ``q`` (share of overflows), ``saved_request`` and ``saved_maximum`` (share
+        of machines saved against packing by request, and by the maximum seen; None where unknown), each with the
+        ``_low`` and ``_high`` end of its interval; ``n_unplaceable``; ``overcommit`` (known requests ÷ capacity of
+        the machines, or None); ``keeps_target`` (whether the upper end of q's interval met the target *where the
+        choice was made*); ``is_on_front`` (no other has both fewer machines and fewer overflows); ``is_advised``
+        (fewest machines among those that keep the target).
     """
-    has_requests = judging.instances.pool.cpu_request is not None and bool(
-        np.isfinite(judging.instances.pool.cpu_request).any()
-    )
-    plain = [Cell(estimator, capacity=capacity) for estimator in candidates(target, has_requests)]
+    plain = [Cell(e, capacity=capacity) for e in candidates(target, judging.instances.pool.has_requests)]
     # Learning happens where choosing does, so that the judging instances stay unseen by both.
     cells = [Cell(choosing.prepared(cell.estimator, cell), capacity=capacity) for cell in plain]
     tried, judged = _by_cell(choosing, cells), _by_cell(judging, cells)
     # The upper end, not the mean: of many ways that hover around the target, some seem to keep it by luck.
-    keeps = {cell: _q(tried[cell]).high <= target for cell in cells}
-    wanted = [cell for cell in cells if keeps[cell]]
+    wanted = [cell for cell in cells if _q(tried[cell]).high <= target]
     # The choice looks at its own instances alone; `judged` is for what is shown.
     best = min(wanted, key=lambda cell: (_machines(tried[cell]).mean(), _q(tried[cell]).mean), default=None)
-    base = {
-        "request": next((c for c in cells if c.estimator == Request(1.0)), None),
-        "maximum": next(c for c in cells if c.estimator == Percentile(100)),
-    }
+    by_request = next((judged[c] for c in cells if c.estimator == Request(1.0)), None)
+    by_maximum = next(judged[c] for c in cells if c.estimator == Percentile(100))
     front = _front([(float(_machines(judged[c]).mean()), _q(judged[c]).mean) for c in cells])
-    found = [
-        Candidate(
-            cell.estimator,
-            Interval.of(_machines(judged[cell])),
-            _q(judged[cell]),
-            float(np.mean([outcome.n_unplaceable for outcome in judged[cell]])),
-            keeps[cell],
-            front[k],
-            cell == best,
-            _overcommit(judging, judged[cell], capacity) if has_requests else None,
-            *(None if other is None else _saved(judged[cell], judged[other]) for other in base.values()),
-        )
-        for k, cell in enumerate(cells)
-    ]
-    return sorted(found, key=lambda candidate: (candidate.machines.mean, candidate.estimator.label))
+    found = []
+    for cell, is_on_front in zip(cells, front, strict=True):
+        outcomes = judged[cell]
+        row = {
+            "estimator": cell.estimator.name,
+            "parameter": float(cell.estimator.parameter),
+            "n_unplaceable": float(np.mean([outcome.n_unplaceable for outcome in outcomes])),
+            "overcommit": _overcommit(judging, outcomes, capacity),
+            "keeps_target": cell in wanted,
+            "is_on_front": is_on_front,
+            "is_advised": cell == best,
+        }
+        row |= _columns("machines", Interval.of(_machines(outcomes))) | _columns("q", _q(outcomes))
+        row |= _columns("saved_request", _saved(outcomes, by_request))
+        found.append(row | _columns("saved_maximum", _saved(outcomes, by_maximum)))
+    return sorted(found, key=lambda row: (row["machines"], f"{row['estimator']} {row['parameter']:g}"))
+
+
+def _columns(name: str, interval: Interval | None) -> dict[str, float | None]:
+    """Mean and ends of an interval, by the names of their columns."""
+    values = (None, None, None) if interval is None else (interval.mean, interval.low, interval.high)
+    return dict(zip((name, f"{name}_low", f"{name}_high"), values, strict=True))
 
 
 def _by_cell(grid: Grid, cells: Sequence[Cell]) -> dict[Cell, list[Outcome]]:
@@ -167,18 +141,20 @@ def _q(outcomes: Sequence[Outcome]) -> Interval:
     return Interval(interval.mean, max(interval.low, 0.0), interval.high)
 
 
-def _saved(outcomes: Sequence[Outcome], base: Sequence[Outcome]) -> Interval:
-    """Share of machines saved, instance by instance."""
+def _saved(outcomes: Sequence[Outcome], base: Sequence[Outcome] | None) -> Interval | None:
+    """Share of machines saved, instance by instance; None where there is nothing to compare with."""
+    if base is None:
+        return None
     # Paired: what makes an instance large makes it large for both, and does not widen the interval.
     return Interval.of(1 - _machines(outcomes) / np.maximum(_machines(base), 1))
 
 
 def _overcommit(grid: Grid, outcomes: Sequence[Outcome], capacity: float) -> float | None:
-    """Known requests per instance ÷ capacity of the machines in use."""
-    pool = grid.instances.pool
-    if pool.cpu_request is None:
+    """Known requests per instance ÷ capacity of the machines in use; None where no request is known."""
+    requests = grid.instances.pool.cpu_request
+    if requests is None or not grid.instances.pool.has_requests:
         return None
-    asked = [np.nansum(pool.cpu_request[grid.instances.tasks(o.instance)]) for o in outcomes]
+    asked = [np.nansum(requests[grid.instances.tasks(o.instance)]) for o in outcomes]
     used = [outcome.machines for outcome in outcomes]
     return float(np.sum(asked) / max(np.sum(used) * capacity, 1e-12))
 

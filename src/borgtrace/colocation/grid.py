@@ -7,25 +7,24 @@ values, items, placements), and all packings of an instance are judged in one pa
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
-
-import numpy as np
+from functools import partial
+from itertools import chain
+from typing import Any
 
 from borgtrace.colocation.instances import Data, Instance, Instances
 from borgtrace.colocation.quality import least_machines, overflow_counts
 from borgtrace.errors import UsageError
 from borgtrace.placement import (
     Estimator,
-    Fitted,
-    Observation,
     Packing,
     fit,
     pack_fitted,
     parse_packer,
     predicted_overflow,
     rebalanced,
+    require_capacity,
 )
 
 
@@ -64,10 +63,7 @@ class Cell:
                 expected="above 0 and at most 1",
                 got=f"{self.clairvoyance:g}",
             )
-        if not 0 < self.capacity < np.inf:
-            raise UsageError(
-                "capacity", "not the capacity of a machine", expected="a number above 0", got=f"{self.capacity:g}"
-            )
+        require_capacity("capacity", self.capacity)
 
 
 @dataclass(frozen=True)
@@ -125,9 +121,18 @@ def judge_instance(instance: Instance, cells: Sequence[Cell], *, on_fresh: bool 
     """
     packings: dict[Cell, Packing] = {}
     predicted: dict[Cell, float] = {}
-    for observed, group in _by_observation(instance, cells):
-        for fitted, members in _by_items(observed, group):
-            _pack_all(fitted, members, packings, predicted)
+    # Sorted values, moments and histograms of one observation serve all cells that see the same.
+    for (data, n_seen), viewers in _alike(cells, lambda cell: (cell.data, _n_seen(instance, cell))):
+        observed = instance.observed(data, n_seen)
+        for (estimator, capacity), group in _alike(viewers, lambda cell: (cell.estimator, cell.capacity)):
+            fitted = fit(estimator, observed, capacity)
+            # Placing takes far longer than rebalancing, and cells with and without it share the placement.
+            for packer, members in _alike(group, lambda cell: cell.packer):
+                plain = pack_fitted(fitted, packer=parse_packer(packer))
+                packings |= {cell: rebalanced(plain, fitted) if cell.is_rebalanced else plain for cell in members}
+                # The promise is that of the fit tests; rebalancing asks none for the machines it takes tasks from.
+                if estimator.predicts and len(plain.rows):
+                    predicted |= dict.fromkeys(members, float(predicted_overflow(plain, fitted).mean()))
     # Judged on what was not seen, except where all was: the paper's O = E = R.
     seen = {cell: _n_seen(instance, cell) for cell in cells}
     full = instance.inst.shape[1]
@@ -162,40 +167,11 @@ def _n_seen(instance: Instance, cell: Cell) -> int:
     return max(1, round(cell.clairvoyance * instance.inst.shape[1]))
 
 
-def _by_observation(instance: Instance, cells: Iterable[Cell]) -> Iterable[tuple[Observation, list[Cell]]]:
-    def key(cell: Cell) -> tuple[Data, int]:
-        return cell.data, _n_seen(instance, cell)
-
-    # Sorted values, moments and histograms of one observation serve all cells that see the same.
-    for (data, seen), group in groupby(sorted(cells, key=key), key):
-        yield instance.observed(data, seen), list(group)
-
-
-def _by_items(observed: Observation, cells: Iterable[Cell]) -> Iterable[tuple[Fitted, list[Cell]]]:
-    def key(cell: Cell) -> tuple[str, float]:
-        # By text: a sort needs an order, and estimators have none.
-        return repr(cell.estimator), cell.capacity
-
-    for _, group in groupby(sorted(cells, key=key), key):
-        members = list(group)
-        yield fit(members[0].estimator, observed, members[0].capacity), members
-
-
-def _pack_all(fitted: Fitted, cells: list[Cell], packings: dict[Cell, Packing], predicted: dict[Cell, float]) -> None:
-    """Place once per packer; rebalance a copy where asked for."""
-    placed: dict[str, Packing] = {}
-    promises: dict[str, float] = {}
+def _alike(cells: Iterable[Cell], key: Callable[[Cell], Any]) -> Iterable[tuple[Any, list[Cell]]]:
+    groups: dict[Any, list[Cell]] = {}
     for cell in cells:
-        # Placing takes far longer than rebalancing, and cells with and without it share the placement.
-        if cell.packer not in placed:
-            plain = placed[cell.packer] = pack_fitted(fitted, packer=parse_packer(cell.packer))
-            # The promise is that of the fit tests; rebalancing asks none for the machines it takes tasks from.
-            if fitted.estimator.predicts and len(plain.capacities):
-                promises[cell.packer] = float(predicted_overflow(plain, fitted).mean())
-        plain = placed[cell.packer]
-        packings[cell] = rebalanced(plain, fitted) if cell.is_rebalanced else plain
-        if cell.packer in promises:
-            predicted[cell] = promises[cell.packer]
+        groups.setdefault(key(cell), []).append(cell)
+    return groups.items()
 
 
 @dataclass(eq=False)
@@ -222,11 +198,9 @@ class Grid:
         missing = list(dict.fromkeys(cell for cell in cells if cell not in self._known))
         if missing:
             found: dict[Cell, list[Outcome]] = {cell: [] for cell in missing}
-            for answers in self.instances.map(
-                lambda i: judge_instance(i, missing, on_fresh=self.on_fresh), self.threads
-            ):
-                for outcome in answers:
-                    found[outcome.cell].append(outcome)
+            judge = partial(judge_instance, cells=missing, on_fresh=self.on_fresh)
+            for outcome in chain.from_iterable(self.instances.map(judge, self.threads)):
+                found[outcome.cell].append(outcome)
             # All or nothing: a pass that is interrupted leaves no cell with some of its instances.
             self._known |= found
         return [outcome for cell in dict.fromkeys(cells) for outcome in self._known[cell]]

@@ -17,11 +17,14 @@ from borgtrace.colocation._moments import window_moments
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.hashing import task_keys
+from borgtrace.recipe import NotApplicable
 
 UsageColumn = Literal["inst", "avg", "memory"]
 Instantaneous = Literal["sampled", "histogram"]
 """Where draws of instantaneous usage come from: one sampled second per window, or the window's percentiles."""
 
+SLOT = 300
+"""Seconds per slot of :meth:`Pool.slots`."""
 LEVELS = np.array([*range(0, 100, 10), *range(91, 101)]) / 100
 """Levels of `Pool.quantiles`: 0, 10 … 90, 91 … 99, 100 % (2019's two percentile lists, merged)."""
 
@@ -113,6 +116,24 @@ class Pool:
     def job(self) -> Index:
         """Dense index (0, 1, …) of each task's collection, shape (n,)."""
         return np.unique(self.collection_id, return_inverse=True)[1].astype(np.int64)
+
+    @property
+    def has_requests(self) -> bool:
+        """Whether the CPU request of any task is known."""
+        # A column of unknown requests is as good as none.
+        return self.cpu_request is not None and bool(np.isfinite(self.cpu_request).any())
+
+    def slots(self) -> Index:
+        """Slot of each window on the trace's clock, int64 (W,): :data:`SLOT` seconds, its measurement period.
+
+        Raises
+        ------
+        NotApplicable
+            The pool has no time stamps.
+        """
+        if self.start is None:
+            raise NotApplicable("the pool has no time stamps")
+        return self.start // SLOT
 
     def mean(self, column: UsageColumn = "inst") -> Numbers:
         """Mean of each task's observed windows (weighted where draws are), float64 (n,)."""

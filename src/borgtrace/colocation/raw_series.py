@@ -6,12 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from borgtrace.colocation.pool import Pool, UsageColumn
+from borgtrace.colocation.pool import SLOT, Pool, UsageColumn
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.recipe import NotApplicable
-
-SLOT = 300
-"""Seconds per slot: the trace's measurement period."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +47,7 @@ def busiest_span(pool: Pool, slots: int, most: int | None = None, seed: int = 0)
     NotApplicable
         The pool has no clock, or fewer than two tasks run through any such interval.
     """
-    if pool.start is None:
-        raise NotApplicable("the pool has no time stamps")
-    slot = pool.start // SLOT
+    slot = pool.slots()
     begin, end = slot[pool.offsets[:-1]], slot[pool.offsets[1:] - 1] + 1
     is_long = end - begin >= slots
     # The number of tasks through an interval only grows where one begins: no other start needs to be tried.
@@ -135,12 +130,11 @@ def series(pool: Pool, span: Span, column: UsageColumn = "inst") -> Values:
         Which usage.
     """
     values = np.asarray(getattr(pool, column), np.float64)
-    start, seconds = pool.start, pool.seconds
-    assert start is not None
+    slots, seconds = pool.slots(), pool.seconds
     out = np.zeros((len(span.tasks), span.slots), np.float32)
     for row, task in enumerate(span.tasks):
         window = slice(pool.offsets[task], pool.offsets[task + 1])
-        slot = start[window] // SLOT - span.first
+        slot = slots[window] - span.first
         is_inside = (slot >= 0) & (slot < span.slots)
         weight = np.ones(is_inside.sum()) if seconds is None else seconds[window][is_inside].astype(np.float64)
         total = np.bincount(slot[is_inside], weight * values[window][is_inside], span.slots)

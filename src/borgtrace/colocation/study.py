@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from borgtrace.colocation.sample_sums import SampleSums, sample_sums
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.lifecycle import code_version
+from borgtrace.placement import require_capacity
 from borgtrace.recipe import EngineTables, Provenance, Tables
 from borgtrace.store import Store
 
@@ -84,40 +84,9 @@ class Options:
         for name, lowest in LEAST.items():
             if getattr(self, name) < lowest:
                 raise UsageError(f"--{name}", "too few", expected=f"at least {lowest}", got=str(getattr(self, name)))
-        if not 0 < self.capacity < math.inf:
-            raise UsageError(
-                "--capacity", "not the capacity of a machine", expected="a number above 0", got=f"{self.capacity:g}"
-            )
+        require_capacity("--capacity", self.capacity)
         if not 0 < self.target < 1:
             raise UsageError("target", "not a probability", expected="above 0 and below 1", got=f"{self.target:g}")
-
-
-@dataclass(frozen=True, eq=False)
-class StoredTasks:
-    """The long tasks of a store, prepared when first asked for."""
-
-    tables: Tables
-
-    @property
-    def name(self) -> str:
-        """Path of the store."""
-        return self.tables.name
-
-    def pool(self, options: Options) -> Pool:
-        """At most ``options.tasks`` tasks, drawn without replacement."""
-        return prepare(self.tables, options.tasks, options.seed, options.instantaneous)
-
-    def require(self, *names: str) -> None:
-        """Raise NotApplicable where one of the tables has no rows."""
-        self.tables.require(*names)
-
-    def machines(self) -> Numbers:
-        """Kinds of machines of the cell: float64 (k, 3), see :func:`~borgtrace.colocation.inventory.capacity_table`."""
-        return capacity_table(self.tables)
-
-    def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
-        """Say what a result comes from."""
-        return self.tables.provenance(parameters, seconds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,19 +100,8 @@ class GivenTasks:
         """The pool's own description."""
         return self.whole.source
 
-    def pool(self, options: Options) -> Pool:
-        """At most ``options.tasks`` of its tasks, drawn without replacement."""
-        # The order of the pool is kept, and nothing is copied.
-        if options.tasks >= len(self.whole):
-            return self.whole
-        return self.whole.take(self.whole.sample(options.tasks, options.seed))
-
     def require(self, *names: str) -> None:
         """A pool has all that it needs."""
-
-    def machines(self) -> Numbers:
-        """Kinds of machines as published for 2011: float64 (k, 3)."""
-        return np.array(PUBLISHED)
 
     def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
         """Say what a result comes from."""
@@ -169,8 +127,8 @@ class Study:
 
     Parameters
     ----------
-    pool
-        The tasks.  Studies of a store are made by :meth:`of_store`.
+    tasks
+        The tasks, or the tables of the store they are in.
 
     Examples
     --------
@@ -183,8 +141,8 @@ class Study:
     True
     """
 
-    def __init__(self, pool: Pool | StoredTasks) -> None:
-        self.source: StoredTasks | GivenTasks = GivenTasks(pool) if isinstance(pool, Pool) else pool
+    def __init__(self, tasks: Pool | Tables) -> None:
+        self.source: GivenTasks | Tables = GivenTasks(tasks) if isinstance(tasks, Pool) else tasks
         self._made: dict[Hashable, Any] = {}
 
     @classmethod
@@ -198,7 +156,7 @@ class Study:
         engine
             Where relational work runs; only for a store or a path.
         """
-        return cls(StoredTasks(store if isinstance(store, Tables) else EngineTables.of(store, engine)))
+        return cls(store if isinstance(store, Tables) else EngineTables.of(store, engine))
 
     def pool(self, options: Options) -> Pool:
         """Return the tasks of the study, at most as many as asked for.
@@ -208,25 +166,30 @@ class Study:
         NotApplicable
             The store has no task that can be modeled; says why, with counts.
         """
+        # Its own key, because all experiments share the pool, whatever their other options.
         key = ("pool", options.tasks, options.seed, options.instantaneous)
-        return self.once(key, lambda: self.source.pool(options))
+        return self.once(key, lambda: self._pool(options))
+
+    def machines(self) -> Numbers:
+        """Return the kinds of machines of the cell, as :func:`~borgtrace.colocation.inventory.capacity_table` does.
+
+        Those of a pool, which has none of its own, are the published ones of 2011.
+        """
+        return np.array(PUBLISHED) if isinstance(self.source, GivenTasks) else capacity_table(self.source)
 
     def instances(self, options: Options) -> Instances:
         """Return the random instances; those made before are kept, whatever their number."""
-        return self._instances(self.pool(options), "whole", options)
+        # The number of instances is not part of the key: 50 instances begin with the 10 of the experiment before.
+        key = ("kept", options.tasks, options.realizations, options.size, options.seed, options.instantaneous)
+        return instances_of(self.pool(options), options, self.once(key, dict))
 
     def grid(self, options: Options) -> Grid:
         """Return the grid that packs every instance and judges it as the paper does: on all realizations."""
-        # With the number of instances, because a grid keeps outcomes over all of them.
-        key = ("grid", *_scale(options), options.instances)
-        return self.once(key, lambda: Grid(self.instances(options)))
+        return self.once(("grid", options), lambda: Grid(self.instances(options)))
 
     def halves(self, options: Options) -> tuple[Grid, Grid]:
-        """Return a grid to judge on and a grid to learn on: other tasks (where the pool has enough), other draws.
-
-        Both judge by draws that no estimator has seen.
-        """
-        return self.once(("halves", *_scale(options), options.instances), lambda: self._halves(options))
+        """Return :func:`halves` of the pool, with the outcomes that other experiments have had."""
+        return self.once(("halves", options), lambda: halves(self.pool(options), options))
 
     def sums(self, options: Options) -> list[SampleSums]:
         """Return the judged sums of random samples of tasks, for every size of the paper's Table 1.
@@ -236,10 +199,8 @@ class Study:
         NotApplicable
             The pool has fewer tasks than the smallest size.
         """
-        key = ("sums", options.tasks, options.realizations, options.samples, options.seed, options.instantaneous)
-        return self.once(
-            key, lambda: sample_sums(self.pool(options), options.realizations, options.samples, options.seed)
-        )
+        scale = options.realizations, options.samples, options.seed
+        return self.once(("sums", options), lambda: sample_sums(self.pool(options), *scale))
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
         """Return what was made under `key`, making it at the first call.
@@ -256,37 +217,42 @@ class Study:
         made: Made = self._made[key]
         return made
 
-    def _halves(self, options: Options) -> tuple[Grid, Grid]:
-        pool = self.pool(options)
-        judged, held_out = split(pool, options.size, options.seed)
-        if judged is not pool:  # enough tasks for two pools without a common one
-            return grids_of(judged, held_out, options)
-        # The same tasks then, but in other instances and with other draws.
-        other = self._instances(pool, "held out", replace(options, seed=options.seed + 1))
-        return Grid(self.instances(options), on_fresh=True), Grid(other, on_fresh=True)
-
-    # The number of instances is not part of the key: 50 instances begin with the 10 of the experiment before.
-    def _instances(self, pool: Pool, part: str, options: Options) -> Instances:
-        kept: dict[int, Instance] = self.once(("kept", part, *_scale(options)), dict)
-        return Instances(pool, options.size, options.realizations, options.instances, options.seed, kept)
+    def _pool(self, options: Options) -> Pool:
+        if not isinstance(self.source, GivenTasks):
+            return prepare(self.source, options.tasks, options.seed, options.instantaneous)
+        whole = self.source.whole
+        # The order of the pool is kept, and nothing is copied.
+        return whole if options.tasks >= len(whole) else whole.take(whole.sample(options.tasks, options.seed))
 
 
-def _scale(options: Options) -> tuple[Hashable, ...]:
-    return options.tasks, options.realizations, options.size, options.seed
-
-
-def grids_of(judged: Pool, held_out: Pool, options: Options) -> tuple[Grid, Grid]:
-    """Return grids over two pools, with draws of their own; both judge by draws that no estimator has seen.
+def instances_of(pool: Pool, options: Options, kept: dict[int, Instance] | None = None) -> Instances:
+    """Return the random instances of a pool.
 
     Parameters
     ----------
-    judged, held_out
-        Pool of the first grid and of the second, whose seed is one higher.
+    pool
+        Where tasks are drawn from.
     options
         Size, realizations, number of instances and seed.
+    kept
+        Instances made before with the same options, whatever their number.
     """
-    first, second = (
-        Instances(pool, options.size, options.realizations, options.instances, seed)
-        for pool, seed in ((judged, options.seed), (held_out, options.seed + 1))
-    )
-    return Grid(first, on_fresh=True), Grid(second, on_fresh=True)
+    kept = {} if kept is None else kept
+    return Instances(pool, options.size, options.realizations, options.instances, options.seed, kept)
+
+
+def halves(pool: Pool, options: Options) -> tuple[Grid, Grid]:
+    """Return a grid to judge on and a grid to learn on: other tasks (where the pool has enough), other draws.
+
+    Both judge by draws that no estimator has seen.
+
+    Parameters
+    ----------
+    pool
+        Where tasks are drawn from.
+    options
+        Size, realizations, number of instances and seed; the second grid takes the next seed.
+    """
+    judged, held_out = split(pool, options.size, options.seed)
+    other = replace(options, seed=options.seed + 1)
+    return Grid(instances_of(judged, options), on_fresh=True), Grid(instances_of(held_out, other), on_fresh=True)

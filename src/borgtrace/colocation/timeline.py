@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.raw_series import SLOT
 from borgtrace.kernels.arrays import Index, Values
-from borgtrace.recipe import NotApplicable
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,10 +37,8 @@ class Timeline:
         NotApplicable
             The pool has no time stamps.
         """
-        if pool.start is None:
-            raise NotApplicable("the pool has no time stamps")
+        slot = pool.slots()
         task = np.repeat(np.arange(len(pool)), pool.n_windows)
-        slot = pool.start // SLOT
         # 2019 has several short windows in one slot, and a slot is what the simulation measures.
         order = np.lexsort((slot, task))
         is_new = np.append(True, (np.diff(task[order]) != 0) | (np.diff(slot[order]) != 0))

@@ -11,7 +11,7 @@ from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.registry import estimators, parse_estimator
 from borgtrace.placement.estimators.sizes import Average, Percentile, Request
 from borgtrace.placement.estimators.two_targets import TwoTargets
-from borgtrace.placement.fitting import Fitted, fit
+from borgtrace.placement.fitting import Fitted, fit, require_capacity
 from borgtrace.placement.packers import BEST_FIT, FIRST_FIT, Packer, packers, parse_packer
 from borgtrace.placement.packing import CAPACITY_RTOL, Packing, pack, pack_fitted, predicted_overflow, rebalanced
 
@@ -41,4 +41,5 @@ __all__ = [
     "parse_packer",
     "predicted_overflow",
     "rebalanced",
+    "require_capacity",
 ]

@@ -39,6 +39,25 @@ class Fitted:
         return np.asarray(self.estimator.parameters(self.capacity), np.float64)
 
 
+def require_capacity(name: str, capacity: float) -> None:
+    """Refuse what no machine can have as its capacity.
+
+    Parameters
+    ----------
+    name
+        What the user calls it.
+    capacity
+        The number.
+
+    Raises
+    ------
+    UsageError
+        It is not positive and finite.
+    """
+    if not 0 < capacity < np.inf:
+        raise UsageError(name, "not the capacity of a machine", expected="a number above 0", got=f"{capacity:g}")
+
+
 def fit(estimator: Estimator, observed: Observation, capacity: float = 1.0) -> Fitted:
     """Let an estimator describe the tasks; the result serves any number of packings.
 
@@ -56,8 +75,7 @@ def fit(estimator: Estimator, observed: Observation, capacity: float = 1.0) -> F
     UsageError
         The capacity is not positive, or a task's numbers are not finite.
     """
-    if not 0 < capacity < np.inf:
-        raise UsageError("capacity", "not the capacity of a machine", expected="a number above 0", got=f"{capacity:g}")
+    require_capacity("capacity", capacity)
     # Kernels are compiled for contiguous float64 rows only.
     items = np.ascontiguousarray(estimator.items(observed, capacity), np.float64)
     # A NaN fails every comparison: the task would count as unplaceable without a word.

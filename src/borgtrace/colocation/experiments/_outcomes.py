@@ -23,7 +23,7 @@ from borgtrace.colocation.experiments._columns import (
     M,
     Q,
 )
-from borgtrace.colocation.experiments._rows import Row, rows_where
+from borgtrace.colocation.experiments._rows import Row, grouped, rows_where
 from borgtrace.placement import Estimator, estimators
 from borgtrace.recipe import Claim
 from borgtrace.recipe.columns import count, declare, label, share
@@ -120,15 +120,13 @@ def summaries(result: pa.Table) -> list[Row]:
     Returns
     -------
     list of dict
-        The cell's columns, ``label``, and the means ``m_abs``, ``m``, ``q`` (over all machines of all instances),
+        The cell's columns, ``label``, and the means ``m_abs``, ``machines`` (one more for every unplaceable task),
+        ``m``, ``q`` (over all machines of all instances), ``q_error`` (its standard error over the instances),
         ``m_low``, ``m_high`` (extremes), ``q_low``, ``q_high``, ``n_unplaceable``, ``predicted``, ``trials``.
     """
-    cells: dict[tuple[Any, ...], list[Row]] = {}
-    for row in result.to_pylist():
-        cells.setdefault(tuple(row[name] for name in _NAMES), []).append(row)
     return [
-        dict(zip(_NAMES, key, strict=True)) | _mean(rows) | {"label": f"{key[0]} {key[1]:g}"}
-        for key, rows in cells.items()
+        cell | _mean(rows) | {"label": f"{cell['estimator']} {cell['parameter']:g}"}
+        for cell, rows in grouped(result, *_NAMES)
     ]
 
 
@@ -139,11 +137,13 @@ def _mean(rows: list[Row]) -> Row:
     return {
         "m_abs": float(np.mean([row["m_abs"] for row in rows])),
         "m_abs_median": float(np.median([row["m_abs"] for row in rows])),
+        "machines": float(np.mean([row["m_abs"] + row["n_unplaceable"] for row in rows])),
         "m": float(np.mean(m)),
         "m_low": min(m),
         "m_high": max(m),
         # Over all machines and draws together: an instance with more machines has more of them.
         "q": sum(row["overflows"] for row in rows) / trials if trials else 0.0,
+        "q_error": float(np.std(q) / np.sqrt(len(q))),
         "q_low": min(q),
         "q_high": max(q),
         "trials": trials,

@@ -47,6 +47,27 @@ def rows_where(rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, /, **wante
     return found
 
 
+def grouped(rows: pa.Table | Iterable[Row], *by: str) -> list[tuple[Row, list[Row]]]:
+    """Return the rows that agree in some columns together, with those columns, in the order of their first rows.
+
+    Parameters
+    ----------
+    rows
+        A result, or rows of one.
+    by
+        Names of the columns.
+
+    Examples
+    --------
+    >>> grouped([{"way": "a", "q": 1}, {"way": "b", "q": 2}, {"way": "a", "q": 3}], "way")[0]
+    ({'way': 'a'}, [{'way': 'a', 'q': 1}, {'way': 'a', 'q': 3}])
+    """
+    found: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows.to_pylist() if isinstance(rows, pa.Table) else rows:
+        found.setdefault(tuple(row[name] for name in by), []).append(row)
+    return [(dict(zip(by, key, strict=True)), group) for key, group in found.items()]
+
+
 def value(rows: pa.Table | Iterable[Row], column: str, reason: str = NOT_RUN, /, **wanted: Any) -> float:
     """Return one number of the first row with these values."""
     return float(rows_where(rows, reason, **wanted)[0][column])

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.advice import Candidate, Interval, advise
+from borgtrace.colocation.advice import advise
 from borgtrace.colocation.experiment import GPA_PAPER, PACKING
 from borgtrace.colocation.experiments._charts import ESTIMATOR_COLOURS, OVERFLOW, from_data
 from borgtrace.colocation.experiments._columns import CAPACITY, ESTIMATOR, PARAMETER, TARGET
@@ -63,22 +63,7 @@ def _judged(study: Study, options: Options) -> pa.Table:
     found = advise(choosing, judging, options.target, options.capacity)
     n_tasks = min(judging.instances.size, len(judging.instances.pool))
     common = {"target": options.target, "capacity": options.capacity, "n_tasks": n_tasks}
-    return pa.Table.from_pylist([_row(candidate) | common for candidate in found])
-
-
-def _row(found: Candidate) -> Row:
-    row: Row = {"estimator": found.estimator.name, "parameter": float(found.estimator.parameter)}
-    for name in ("n_unplaceable", "overcommit", "keeps_target", "is_on_front", "is_advised"):
-        row[name] = getattr(found, name)
-    for name in ("machines", "q", "saved_request", "saved_maximum"):
-        row |= _ends(name, getattr(found, name))
-    return row
-
-
-def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
-    if interval is None:
-        return {name: None, f"{name}_low": None, f"{name}_high": None}
-    return {name: interval.mean, f"{name}_low": interval.low, f"{name}_high": interval.high}
+    return pa.Table.from_pylist([row | common for row in found])
 
 
 def advised(result: pa.Table) -> Row:

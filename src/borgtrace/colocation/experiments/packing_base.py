@@ -23,6 +23,7 @@ from borgtrace.colocation.experiments._outcomes import (
     summaries,
     value,
 )
+from borgtrace.colocation.experiments._rows import grouped
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.criteria import Criterion, at_least, at_most, between, equals, near
 
@@ -60,10 +61,8 @@ def _of_a_thousand(result: pa.Table, column: str, estimator: str, parameter: flo
 
 def packer_difference(result: pa.Table) -> float:
     """Largest difference in machines between First Fit and Best Fit, over estimators and instances."""
-    machines: dict[tuple[str, float, int], list[int]] = {}
-    for row in result.to_pylist():
-        machines.setdefault((row["estimator"], row["parameter"], row["instance"]), []).append(row["m_abs"])
-    return float(max(max(pair) - min(pair) for pair in machines.values()))
+    pairs = grouped(result, "estimator", "parameter", "instance")
+    return float(max(np.ptp([row["m_abs"] for row in rows]) for _, rows in pairs))
 
 
 def dominators(result: pa.Table) -> str:

@@ -17,7 +17,7 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._charts import OVERFLOW, from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS, N_TASKS, OVERFLOWS, TRIALS
-from borgtrace.colocation.experiments._rows import Row, mean, overflow, ratio, replayed
+from borgtrace.colocation.experiments._rows import Row, grouped, mean, overflow, ratio, replayed
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.placement import CovarianceGpa, Estimator, Gpa, Observation, pack
@@ -80,10 +80,9 @@ def _rows(seen: Observation, jobs: Index, judged: Mapping[str, Values]) -> list[
 def plot(result: pa.Table) -> Any:
     """Draw overflow against machines per way of packing, raw and shuffled."""
     rows = []
-    for values in dict.fromkeys(tuple(row[name] for name in WAY) for row in result.to_pylist()):
-        way = dict(zip(WAY, values, strict=True))
+    for way, group in grouped(result, *WAY):
         name = f"{way['estimator']}, jobs apart" if way["is_apart"] else way["estimator"]
-        rows.append(way | {"way": name, "m": mean(result, "m_abs", **way), "q": max(overflow(result, **way), 1e-6)})
+        rows.append(way | {"way": name, "m": mean(group, "m_abs"), "q": max(overflow(group), 1e-6)})
     x, y = from_data("m", "machines"), probability_axis("q", OVERFLOW)
     chart = Plot(rows, RESULT, x=x, y=y, color="way", shape="judged_on").add(point(70))
     return chart.draw("Tasks that peak together", width=460, height=300)

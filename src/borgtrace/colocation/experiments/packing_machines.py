@@ -17,7 +17,7 @@ from borgtrace.colocation import Experiment, Instance, Options, Study
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._charts import HEIGHT, OVERFLOW, WIDTH, from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, LABEL, N_UNPLACEABLE, PACKER, Q
-from borgtrace.colocation.experiments._rows import Row, mean
+from borgtrace.colocation.experiments._rows import Row, grouped, mean, rows_where
 from borgtrace.colocation.inventory import machines, parse_mix
 from borgtrace.colocation.quality import quality
 from borgtrace.kernels.arrays import Numbers
@@ -49,7 +49,7 @@ def ways() -> list[Estimator]:
 
 def compute(study: Study, options: Options) -> pa.Table:
     """Pack onto unequal machines with every estimator, packer and order."""
-    table = parse_mix(options.mix) if options.mix else study.source.machines()
+    table = parse_mix(options.mix) if options.mix else study.machines()
     return study.instances(options).table(lambda instance: _rows(instance, table, options.seed))
 
 
@@ -100,12 +100,11 @@ def _rows(instance: Instance, table: Numbers, seed: int) -> list[Row]:
 
 def plot(result: pa.Table) -> Any:
     """Draw capacity in use against overflow, per estimator and order."""
-    rows = []
-    for estimator in dict.fromkeys(result["estimator"].to_pylist()):
-        for order in ORDERS:
-            way = {"estimator": estimator, "order": order}
-            m, q = (mean(result, column, packer="best-fit", **way) for column in ("m", "q"))
-            rows.append(way | {"m": m, "q": max(q, 1e-7)})
+    best = rows_where(result, packer="best-fit")
+    rows = [
+        way | {"m": mean(group, "m"), "q": max(mean(group, "q"), 1e-7)}
+        for way, group in grouped(best, "estimator", "order")
+    ]
     x, y = from_data("m", "capacity in use ÷ mean usage"), probability_axis("q", OVERFLOW)
     chart = Plot(rows, RESULT, x=x, y=y, color="estimator", shape="order").add(point(70))
     return chart.draw("Machines of unequal size", width=WIDTH, height=HEIGHT)

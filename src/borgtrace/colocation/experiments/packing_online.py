@@ -46,8 +46,7 @@ def ways(pool: Pool) -> list[tuple[Estimator, ColdStart]]:
     plain: list[tuple[Estimator, ColdStart]] = [
         (estimator, "name") for estimator in (Gpa(0.01), Gpa(0.001), Convolution(0.001), Average(1.25), Percentile(95))
     ]
-    # A column of unknown requests is as good as none.
-    if pool.cpu_request is None or not np.isfinite(pool.cpu_request).any():
+    if not pool.has_requests:
         return plain
     return [*plain, (Gpa(0.01), "request"), (Request(1.0), "request")]
 
@@ -64,11 +63,9 @@ def compute(study: Study, options: Options) -> pa.Table:
 
 
 def _require_arrivals(pool: Pool) -> None:
-    if pool.start is None:
-        raise NotApplicable("the pool has no time stamps")
-    start = pool.start[pool.offsets[:-1]]
+    begin = pool.slots()[pool.offsets[:-1]]
     # Without arrivals at different moments nothing is ever known when a task is placed.
-    if len(pool) > 1 and (start == start[0]).all():
+    if len(pool) > 1 and (begin == begin[0]).all():
         raise NotApplicable("all tasks of the pool arrive at the same moment")
 
 

@@ -11,18 +11,17 @@ learn do so on held-out instances: other tasks, where the pool has enough, and a
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Cell, Experiment, Grid, Options, Outcome, Study, heavy_tail
+from borgtrace.colocation import Cell, Experiment, Grid, Options, Study, heavy_tail
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._columns import ESTIMATOR, IS_REBALANCED, TARGET
+from borgtrace.colocation.experiments._outcomes import OUTCOMES, summaries, to_table
 from borgtrace.colocation.experiments._rows import Row, rows_where
-from borgtrace.colocation.instances import split
-from borgtrace.colocation.study import grids_of
+from borgtrace.colocation.study import halves
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Estimator, Gpa, estimators
 from borgtrace.recipe import Claim, NotApplicable
@@ -59,54 +58,32 @@ def candidates(target: float) -> list[Estimator]:
 def compute(study: Study, options: Options) -> pa.Table:
     """Run every estimator with a target on both pools."""
     twin = heavy_tail(study.pool(options), options.seed)
-    halves = grids_of(*split(twin, options.size, options.seed), options)
-    rows = _rows(AS_IT_IS, *study.halves(options), options.target) + _rows(HEAVY_TAIL, *halves, options.target)
-    return pa.Table.from_pylist(rows)
+    rows = _rows(AS_IT_IS, *study.halves(options), options.target)
+    return pa.Table.from_pylist(rows + _rows(HEAVY_TAIL, *halves(twin, options), options.target))
 
 
 def _rows(name: str, grid: Grid, learning: Grid, target: float) -> list[Row]:
     ways = [Cell(learning.prepared(e, Cell(e)), is_rebalanced=r) for e in candidates(target) for r in (False, True)]
-    grid.outcomes(ways)
-    curve = _gpa_curve(grid, target)
-    return [{"pool": name, "target": target, **_row(grid, way, curve)} for way in ways]
+    found, curve = _averages(grid, ways), _gpa_curve(grid, target)
+    # The curve is of packings without rebalancing, so a way is looked up there by its own without.
+    plain = {row["estimator"]: row["q"] for row in found if not row["is_rebalanced"]}
+    rows = [{name: row[name] for name in RESULT.names if name in row} for row in found]
+    known = {"pool": name, "target": target}
+    return [row | known | {"matched_machines": _matched(plain[row["estimator"]], curve)} for row in rows]
+
+
+def _averages(grid: Grid, ways: list[Cell]) -> list[Row]:
+    return summaries(to_table(grid.outcomes(ways), OUTCOMES))
 
 
 def _gpa_curve(grid: Grid, target: float) -> Curve:
     """Log q and mean machines of GPA, not rebalanced, over a fine range of targets around `target`."""
     # Far down: on the heavier tail only targets many powers of ten below keep q within the one wanted.
     told = target * np.geomspace(1e-14, 3, 100)
-    cells = [Cell(Gpa(float(t)), is_rebalanced=False) for t in told]
-    grid.outcomes(cells)
-    q = np.array([grid.mean_quality(cell) for cell in cells])
-    machines = np.array([_machines(grid.outcomes([cell])) for cell in cells])
+    found = _averages(grid, [Cell(Gpa(float(t)), is_rebalanced=False) for t in told])
+    q, machines = (np.array([row[name] for row in found]) for name in ("q", "machines"))
     # Interpolation needs a rising q, and packings are discrete; 1e-12 stands for none seen, which has no logarithm.
     return np.log(np.maximum.accumulate(np.maximum(q, 1e-12))), machines
-
-
-def _machines(outcomes: list[Outcome]) -> float:
-    """Mean machines, with one of its own for every unplaceable task."""
-    return float(np.mean([outcome.machines for outcome in outcomes]))
-
-
-def _row(grid: Grid, way: Cell, curve: Curve) -> Row:
-    outcomes = grid.outcomes([way])
-    q = np.array([outcome.q for outcome in outcomes])
-    promises = [outcome.predicted for outcome in outcomes if outcome.predicted is not None]
-    # The curve is of packings without rebalancing, so the way is looked up there by its own without.
-    plain = grid.mean_quality(replace(way, is_rebalanced=False))
-    return {
-        "estimator": way.estimator.name,
-        "is_rebalanced": way.is_rebalanced,
-        "m_abs": float(np.mean([outcome.m_abs for outcome in outcomes])),
-        "machines": _machines(outcomes),
-        "m": float(np.mean([outcome.m for outcome in outcomes])),
-        "q": grid.mean_quality(way),
-        "q_error": float(q.std() / np.sqrt(len(q))),
-        "predicted": float(np.mean(promises)) if promises else None,
-        "matched_machines": _matched(plain, curve),
-        "n_unplaceable": float(np.mean([outcome.n_unplaceable for outcome in outcomes])),
-        "n_tasks": outcomes[0].n_tasks,
-    }
 
 
 def _matched(q: float, curve: Curve) -> float | None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._outcomes import grid_experiment, outcome_table, paper_estimators
+from borgtrace.colocation.experiments._rows import grouped, rows_where
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Plot, axis, box
 from borgtrace.recipe.criteria import between
@@ -36,18 +37,14 @@ def falls(result: pa.Table, estimator: str | None = None) -> list[dict[str, Any]
     estimator
         Name of the only estimator wanted; None for all.
     """
-    plain: dict[tuple[str, float, str, int], float] = {}
-    after: dict[tuple[str, float, str, int], float] = {}
-    for row in result.to_pylist():
-        # Paired by instance: the same packing before and after, so what differs between instances cancels.
-        key = (row["estimator"], row["parameter"], row["packer"], row["instance"])
-        (after if row["is_rebalanced"] else plain)[key] = row["q"]
-    return [
-        {"label": f"{key[0]} {key[1]:g}", "estimator": key[0], "packer": key[2], "fall": 1 - after[key] / q}
-        for key, q in plain.items()
+    falls = []
+    # Paired by instance: the same packing before and after, so what differs between instances cancels.
+    for way, pair in grouped(result, "estimator", "parameter", "packer", "instance"):
+        plain, after = (rows_where(pair, is_rebalanced=state)[0]["q"] for state in (False, True))
         # Where nothing overflowed, nothing can fall.
-        if q > 0 and (estimator is None or key[0] == estimator)
-    ]
+        if plain > 0 and estimator in (None, way["estimator"]):
+            falls.append(way | {"label": f"{way['estimator']} {way['parameter']:g}", "fall": 1 - after / plain})
+    return falls
 
 
 def plot(result: pa.Table) -> Any:

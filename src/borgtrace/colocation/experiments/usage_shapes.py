@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation.experiment import GPA_PAPER
-from borgtrace.colocation.experiments._rows import Row
+from borgtrace.colocation.experiments._rows import Row, grouped
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.recipe import Claim, NotApplicable, from_source
@@ -108,24 +108,13 @@ def plot(result: pa.Table) -> Any:
     return chart.draw("Shapes of CPU usage in 16 clusters", width=110, height=70)
 
 
-def _clusters(result: pa.Table) -> list[list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in result.to_pylist():
-        found.setdefault(row["cluster"], []).append(row)
-    return list(found.values())
-
-
-def _largest(result: pa.Table) -> float:
-    return max(float(rows[0]["share"]) for rows in _clusters(result))
-
-
 def _far(rows: list[Row]) -> float:
     """Share of a cluster's samples that lie at or beyond .30 of a machine."""
     return float(sum(row["density"] for row in rows if row["cell"] >= 30))
 
 
 def _beyond(result: pa.Table) -> float:
-    return float(sum(rows[0]["share"] * _far(rows) for rows in _clusters(result)))
+    return float(sum(rows[0]["share"] * _far(rows) for _, rows in grouped(result, "cluster")))
 
 
 CLAIMS = from_source(
@@ -134,13 +123,13 @@ CLAIMS = from_source(
         "S1-fig4-largest",
         "no shape dominates: the largest cluster has less than a fifth of the tasks",
         below(0.2, 0.1762),
-        _largest,
+        lambda r: max(r["share"].to_pylist()),
     ),
     Claim(
         "S1-fig4-small",
         "the great majority of the 16 shapes is zero beyond .30 of a machine (clusters with less than 1 % there)",
         at_least(10, "great majority"),
-        lambda r: sum(_far(rows) < 0.01 for rows in _clusters(r)),
+        lambda r: sum(_far(rows) < 0.01 for _, rows in grouped(r, "cluster")),
     ),
     Claim(
         "S1-fig4-beyond",
