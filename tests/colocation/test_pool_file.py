@@ -100,6 +100,22 @@ def test_a_task_column_is_the_identity(tmp_path: Path) -> None:
         ),
         ({"inst": [[1.0], [1.0]], "avg": [[1.0], [float("nan")]]}, "row 1: column avg: expected numbers ≥ 0, got nan"),
         (
+            {"inst": [[1.0, 1.0]], "avg": [[1.0, 1.0]], "quantiles": [[[0.5] * 20, [0.5] * 4]]},
+            "column quantiles: expected 20 percentiles for each window",
+        ),
+        (
+            {"inst": [[1.0]], "avg": [[1.0]], "quantiles": [[0.5]]},
+            "column quantiles: expected 20 percentiles for each window",
+        ),
+        (
+            {"inst": [[1.0], [1.0]], "avg": [[1.0], [1.0]], "quantiles": [[[0.5] * 20], [[0.5] * 20] * 2]},
+            "row 1: quantiles and inst differ in length: expected 1, got 2",
+        ),
+        (
+            {"inst": [[1.0], [1.0]], "avg": [[1.0]] * 2, "quantiles": [[[0.5] * 20], [[0.5] * 19 + [-1.0]]]},
+            "row 1: column quantiles: expected numbers ≥ 0, got -1.0",
+        ),
+        (
             {"task": [1, 1], "inst": [[1.0], [1.0]], "avg": [[1.0], [1.0]]},
             "two rows are the same task: expected unique (task, instance_index)",
         ),

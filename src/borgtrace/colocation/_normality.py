@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 from scipy.special import log_ndtr
 
-from borgtrace.colocation._summation import lane_sum
+from borgtrace.colocation._moments import lane_sum
 from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.kernels.compiled import compiled
 

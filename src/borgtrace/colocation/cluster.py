@@ -7,15 +7,15 @@ machine.
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Literal
 
 import numpy as np
 
-from borgtrace.colocation._usage_history import latest_usage, record_usage
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.timeline import Timeline
+from borgtrace.colocation.raw_series import Timeline
 from borgtrace.kernels.arrays import Flags, Index, Numbers, Values
 from borgtrace.placement import CAPACITY_RTOL, Estimator, Observation, Packer
 from borgtrace.placement.machines import choose, sum_up
@@ -24,7 +24,9 @@ ColdStart = Literal["name", "request"]
 WARM_UP = 12
 """Slots after which a task speaks for itself: an hour."""
 REMEMBERED = 288
-"""Measurements kept per logical name, the latest."""
+"""Measurements kept per logical name, and of everybody: the latest."""
+NAMELESS, EVERYBODY = -1, -2
+"""Where the past of tasks without a name is kept, which nobody asks for, and that of all."""
 
 
 @dataclass(eq=False)
@@ -62,12 +64,9 @@ class Cluster:
         self.row = self.estimator.row(self.capacity) * CAPACITY_RTOL
         requests = self.pool.cpu_request
         self.request = np.full(n, np.nan) if requests is None else requests.astype(np.float64)
-        names = np.full(n, -1) if self.pool.logical_name is None else self.pool.logical_name
-        kinds = np.unique(names[names >= 0])
-        # Dense, so that a ring per name wastes no memory on codes that no task of the pool has.
-        self.name = np.where(names >= 0, np.searchsorted(kinds, names), -1)
-        self.rings = np.zeros((len(kinds) + 1, REMEMBERED), np.float32)
-        self.counts = np.zeros(len(kinds) + 1, np.int64)
+        names = np.full(n, NAMELESS) if self.pool.logical_name is None else self.pool.logical_name
+        self.name: list[int] = names.tolist()
+        self.past: defaultdict[int, deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
         self.is_milestone = _milestones(int(np.diff(self.timeline.offsets).max(initial=0)))
 
     def _items(self, values: Values, request: Numbers) -> Numbers:
@@ -75,14 +74,14 @@ class Cluster:
 
     def guess(self, task: int) -> Numbers:
         """Describe a task nothing is known of: its name's past, its request, everybody's past, or a whole machine."""
-        request, name = self.request[task], int(self.name[task])
+        request, name = self.request[task], self.name[task]
         # The hour that a task itself is given before its own past counts.
-        if self.cold_start == "name" and name >= 0 and self.counts[name] >= WARM_UP:
-            values = latest_usage(self.rings, self.counts, name)
+        if self.cold_start == "name" and name != NAMELESS and len(self.past[name]) >= WARM_UP:
+            values = np.array(self.past[name], np.float32)
         elif np.isfinite(request):
             values = np.full(1, request, np.float32)
-        elif self.counts[-1] >= WARM_UP:
-            values = latest_usage(self.rings, self.counts, len(self.counts) - 1)
+        elif len(self.past[EVERYBODY]) >= WARM_UP:
+            values = np.array(self.past[EVERYBODY], np.float32)
         else:
             values = np.full(1, self.capacity, np.float32)
         return self._items(values[None], np.array([request]))[0]
@@ -92,21 +91,14 @@ class Cluster:
         self.items[task] = self.guess(task)
         # Machines that lost a task or learned something are summed up only now: most change many times in between.
         self._refresh()
-        machine = choose(
-            self.test,
-            self.packer,
-            self.states,
-            self.items[task],
-            np.tile(self.row, (len(self.states), 1)),
-            self.parameters,
-            self._idle(),
-        )
+        item, capacities = self.items[task], np.tile(self.row, (len(self.states), 1))
+        machine = choose(self.test, self.packer, self.states, item, capacities, self.parameters, self._idle())
         if machine < 0:
-            if self.test.room(self.empty, self.items[task], self.row, self.parameters) < 0:
+            if self.test.room(self.empty, item, self.row, self.parameters) < 0:
                 return False
             machine = self._open()
         self.members[machine].append(task)
-        self.test.join(self.states[machine], self.items[task])
+        self.test.join(self.states[machine], item)
         self.machine_of[task] = machine
         return True
 
@@ -130,7 +122,9 @@ class Cluster:
         usage
             float32 (k,): what each used.
         """
-        record_usage(self.rings, self.counts, self.name[tasks], usage)
+        for task, value in zip(tasks.tolist(), usage.tolist(), strict=True):
+            self.past[self.name[task]].append(value)
+            self.past[EVERYBODY].append(value)
         is_due = self.is_milestone[n_seen]
         # Histories of one length are described together: they make a matrix, and the estimator is called once.
         for seen in np.unique(n_seen[is_due]):

@@ -13,19 +13,11 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+from borgtrace import placement
 from borgtrace.colocation.instances import Data, Instance, Instances
 from borgtrace.colocation.quality import least_machines, overflow_counts
 from borgtrace.errors import UsageError
-from borgtrace.placement import (
-    Estimator,
-    Packing,
-    fit,
-    pack_fitted,
-    parse_packer,
-    predicted_overflow,
-    rebalanced,
-    require_capacity,
-)
+from borgtrace.placement import Estimator, Packing
 
 
 @dataclass(frozen=True)
@@ -63,7 +55,7 @@ class Cell:
                 expected="above 0 and at most 1",
                 got=f"{self.clairvoyance:g}",
             )
-        require_capacity("capacity", self.capacity)
+        placement.require_capacity("capacity", self.capacity)
 
 
 @dataclass(frozen=True)
@@ -125,14 +117,15 @@ def judge_instance(instance: Instance, cells: Sequence[Cell], *, on_fresh: bool 
     for (data, n_seen), viewers in _alike(cells, lambda cell: (cell.data, _n_seen(instance, cell))):
         observed = instance.observed(data, n_seen)
         for (estimator, capacity), group in _alike(viewers, lambda cell: (cell.estimator, cell.capacity)):
-            fitted = fit(estimator, observed, capacity)
+            fitted = placement.fit(estimator, observed, capacity)
             # Placing takes far longer than rebalancing, and cells with and without it share the placement.
             for packer, members in _alike(group, lambda cell: cell.packer):
-                plain = pack_fitted(fitted, packer=parse_packer(packer))
-                packings |= {cell: rebalanced(plain, fitted) if cell.is_rebalanced else plain for cell in members}
+                plain = placement.pack_fitted(fitted, packer=placement.parse_packer(packer))
+                for cell in members:
+                    packings[cell] = placement.rebalanced(plain, fitted) if cell.is_rebalanced else plain
                 # The promise is that of the fit tests; rebalancing asks none for the machines it takes tasks from.
                 if estimator.predicts and len(plain.rows):
-                    predicted |= dict.fromkeys(members, float(predicted_overflow(plain, fitted).mean()))
+                    predicted |= dict.fromkeys(members, float(placement.predicted_overflow(plain, fitted).mean()))
     # Judged on what was not seen, except where all was: the paper's O = E = R.
     seen = {cell: _n_seen(instance, cell) for cell in cells}
     full = instance.inst.shape[1]

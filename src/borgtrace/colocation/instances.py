@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
 from typing import Any, Literal, TypeVar
 
@@ -17,7 +17,6 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation.pool import Pool, UsageColumn
-from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.placement import Observation
 
@@ -44,8 +43,8 @@ class Instance:
         int64 (n,): indices into the pool.
     inst
         float32 (n, R): realizations of instantaneous usage.
-    draw_avg, draw_fresh
-        Make those of the window averages, and other ones of instantaneous usage, when they are first asked for.
+    draw
+        ``draw(column, salt)`` makes those of another usage, or with a salt other ones.
     request
         float64 (n,) or None: CPU requests, NaN where unknown.
     """
@@ -53,27 +52,19 @@ class Instance:
     number: int
     tasks: Index
     inst: Values
-    draw_avg: Callable[[], Values]
-    draw_fresh: Callable[[], Values] | None = None
+    draw: Callable[..., Values]
     request: Numbers | None = None
 
     @cached_property
     def avg(self) -> Values:
         """Realizations of the window averages, float32 (n, R)."""
-        return self.draw_avg()
+        return self.draw("avg")
 
     @cached_property
     def fresh(self) -> Values:
-        """Realizations of instantaneous usage that no estimator has seen, float32 (n, R).
-
-        Raises
-        ------
-        UsageError
-            The instance was made without a way to draw them.
-        """
-        if self.draw_fresh is None:
-            raise UsageError("instance", "has no unseen draws left to evaluate it")
-        return self.draw_fresh()
+        """Realizations of instantaneous usage that no estimator has seen, float32 (n, R)."""
+        # A salt per instance: with a common one, a task of two instances would be judged twice by the same draws.
+        return self.draw("inst", _FRESH * (1 + self.number))
 
     @cached_property
     def seen(self) -> Observation:
@@ -149,16 +140,10 @@ class Instances:
 
     def _made(self, number: int) -> Instance:
         tasks, request = self.tasks(number), self.pool.cpu_request
-        return Instance(
-            number,
-            tasks,
-            self._draw(tasks, "inst"),
-            # When asked for: most cells see instantaneous usage only, and each kind is as large as the first.
-            lambda: self._draw(tasks, "avg"),
-            # A salt per instance: with a common one, a task of two instances would be judged twice by the same draws.
-            lambda: self._draw(tasks, "inst", _FRESH * (1 + number)),
-            None if request is None else request[tasks].astype(np.float64),
-        )
+        asked = None if request is None else request[tasks].astype(np.float64)
+        inst = self._draw(tasks, "inst")
+        # The others when asked for: most cells see instantaneous usage only, and each kind is as large as the first.
+        return Instance(number, tasks, inst, partial(self._draw, tasks), asked)
 
     def _draw(self, tasks: Index, column: UsageColumn, salt: int = 0) -> Values:
         with _DRAWING:

@@ -30,12 +30,9 @@ def capacity_table(tables: Tables) -> Numbers:
     """
     events = tables.machine_events
     if tables.has("machine_events"):
-        rows = tables.fetch(
-            events.filter(events.cpu_capacity.notnull(), events.memory_capacity.notnull()).select(
-                "machine_id", "time", "cpu_capacity", "memory_capacity"
-            ),
-            "capacities",
-        ).sort_by([("machine_id", "ascending"), ("time", "ascending")])
+        known = events.filter(events.cpu_capacity.notnull(), events.memory_capacity.notnull())
+        capacities = known.select("machine_id", "time", "cpu_capacity", "memory_capacity")
+        rows = tables.fetch(capacities, "capacities").sort_by([("machine_id", "ascending"), ("time", "ascending")])
         machine = rows["machine_id"].to_numpy()
         # Sorted by machine and time, so the last row of each run is its last event.
         is_last = np.append(machine[1:] != machine[:-1], True)

@@ -1,20 +1,19 @@
 """An online cluster: tasks arrive when they did, are placed by what has been seen so far, and leave.
 
-The clock counts slots of 300 s.  Events wait in a heap as (slot, kind, number, task), so their order never depends on
-chance: in every slot departures come first, then arrivals, then the usage of the slot is measured.
+The clock counts slots of 300 s.  Events are sorted as (slot, kind, task): in every slot departures come first, then
+arrivals, then the usage of the slot is measured.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from heapq import heapify, heappop
 
 import numpy as np
 
 from borgtrace.colocation.cluster import Cluster, ColdStart
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.quality import EVALUATION_RTOL
-from borgtrace.colocation.timeline import Timeline
+from borgtrace.colocation.raw_series import Timeline
 from borgtrace.kernels.arrays import Index
 from borgtrace.placement import BEST_FIT, Estimator, Packer
 
@@ -77,18 +76,16 @@ def simulate(
     timeline = Timeline.of(pool)
     cluster = Cluster(pool, timeline, estimator, capacity, packer, cold_start)
     first, last = int(timeline.begin.min()), int(timeline.end.max())
-    # Tuples with a number that is unique: no two events ever compare equal.
-    heap = [(int(s), _ARRIVAL, i, i) for i, s in enumerate(timeline.begin)]
-    heap += [(int(s), _DEPARTURE, i, i) for i, s in enumerate(timeline.end)]
-    heap += [(s, _MEASURE, 0, -1) for s in range(first, last)]
-    heapify(heap)
+    events = [(int(s), _ARRIVAL, i) for i, s in enumerate(timeline.begin)]
+    events += [(int(s), _DEPARTURE, i) for i, s in enumerate(timeline.end)]
+    events += [(s, _MEASURE, -1) for s in range(first, last)]
     day = SlotCounts(first, *(np.zeros(last - first, np.int64) for _ in range(5)))
     # Once for the whole run: the windows of a slot are then a slice.
     by_slot = np.argsort(timeline.slot, kind="stable")
     owner = np.repeat(np.arange(len(pool)), np.diff(timeline.offsets))[by_slot]
     bounds = np.searchsorted(timeline.slot[by_slot], np.arange(first, last + 1))
-    while heap:
-        slot, kind, _, task = heappop(heap)
+    # No two are equal, so their order never depends on chance.
+    for slot, kind, task in sorted(events):
         at = slot - first
         if kind == _DEPARTURE:
             cluster.depart(task)

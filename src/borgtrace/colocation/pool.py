@@ -171,11 +171,8 @@ class Pool:
         offsets = np.concatenate(([0], np.cumsum(counts)))
         # The windows of all tasks in one gather, where a slice per task would be 100,000 slices.
         rows = np.arange(offsets[-1]) + np.repeat(self.offsets[tasks] - offsets[:-1], counts)
-        kept: dict[str, Any] = dict.fromkeys(PER_WINDOW, rows) | dict.fromkeys(PER_TASK, tasks)
-        for name, index in kept.items():
-            values = getattr(self, name)
-            kept[name] = None if values is None else values[index]
-        return replace(self, offsets=offsets, **kept)
+        kept = dict.fromkeys(PER_WINDOW, rows) | dict.fromkeys(PER_TASK, tasks)
+        return replace(self, offsets=offsets, **{name: picked(getattr(self, name), kept[name]) for name in kept})
 
     def draw(self, tasks: Index, realizations: int = 10_000, seed: int = 0, column: UsageColumn = "inst") -> Values:
         """Draw windows of each task with replacement: realizations of its empirical distribution.
@@ -255,6 +252,33 @@ class Pool:
 
     def _moments(self, column: UsageColumn) -> tuple[Numbers, Numbers]:
         return window_moments(self._values(column), self.offsets, self.weights)
+
+
+def picked(values: Any, rows: Any) -> Any:
+    """Some rows of a column; None where there is no column.
+
+    Parameters
+    ----------
+    values
+        An array, or None.
+    rows
+        Positions, or flags.
+    """
+    return None if values is None else values[rows]
+
+
+def mended(inst: Values, avg: Values) -> tuple[Values, Step]:
+    """Replace averages above the whole machine by the sampled CPU, and say how many there were.
+
+    Parameters
+    ----------
+    inst, avg
+        float32 (W,): both usages of each window.
+    """
+    above = avg > 1
+    words = "averages above the whole machine, replaced by the sampled CPU"
+    # Copies only where something is to mend: on a whole trace a column may have gigabytes.
+    return np.where(above, inst, avg) if above.any() else avg, Step(words, int(above.sum()), len(avg), "windows")
 
 
 PER_WINDOW = ("inst", "avg", "start", "seconds", "memory", "quantiles")

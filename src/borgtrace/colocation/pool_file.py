@@ -7,23 +7,26 @@ written pool knows besides is kept in further columns and in the file's metadata
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from borgtrace.colocation.pool import PER_TASK, Pool, Step
+from borgtrace.colocation.pool import LEVELS, PER_TASK, Pool, Step
 from borgtrace.errors import SourceError
-from borgtrace.kernels.arrays import Index, Values
+from borgtrace.kernels.arrays import Index
 from borgtrace.storage import replacing
 
 _KEY = b"borgtrace.pool"
-_LISTS = {"inst": np.float32, "avg": np.float32, "memory": np.float32, "start": np.int64, "seconds": np.int64}
-_SCALARS = {"cpu_request": np.float32, "memory_request": np.float32, "priority": np.int64, "logical_name": np.int64}
+_FLOAT, _INT = np.float32, np.int64
+_LISTS = {"inst": _FLOAT, "avg": _FLOAT, "memory": _FLOAT, "start": _INT, "seconds": _INT, "quantiles": _FLOAT}
+_SCALARS = {"cpu_request": _FLOAT, "memory_request": _FLOAT, "priority": _INT, "logical_name": _INT}
+_ABOUT = ("generation", "source", "is_synthetic", "is_weighted")
 _WAY_OUT = "write one with `borgtrace colocate STORE --export-pool FILE`"
 
 
@@ -41,18 +44,11 @@ def write_pool(pool: Pool, path: str | Path) -> None:
     for name in _LISTS:
         values = getattr(pool, name)
         if values is not None:
+            flat = pa.array(values.ravel())
+            inner = flat if values.ndim == 1 else pa.FixedSizeListArray.from_arrays(flat, values.shape[1])
             # Large lists have 64-bit offsets; ordinary ones end at 2³¹ windows.
-            columns[name] = pa.LargeListArray.from_arrays(pa.array(pool.offsets), pa.array(values))
-    if pool.quantiles is not None:
-        levels = pa.FixedSizeListArray.from_arrays(pa.array(pool.quantiles.ravel()), pool.quantiles.shape[1])
-        columns["quantiles"] = pa.LargeListArray.from_arrays(pa.array(pool.offsets), levels)
-    about = {
-        "generation": pool.generation,
-        "source": pool.source,
-        "is_synthetic": pool.is_synthetic,
-        "is_weighted": pool.is_weighted,
-        "steps": [asdict(step) for step in pool.steps],
-    }
+            columns[name] = pa.LargeListArray.from_arrays(pa.array(pool.offsets), inner)
+    about = {name: getattr(pool, name) for name in _ABOUT} | {"steps": [asdict(step) for step in pool.steps]}
     table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about)})
     with replacing(Path(path)) as draft:
         pq.write_table(table, draft, compression="zstd")
@@ -66,24 +62,16 @@ def read_pool(path: str | Path) -> Pool:
     SourceError
         The file is not there, is not Parquet, or a column is missing, ragged, negative or not a number.
     """
-    table = _open(Path(path))
-    about = json.loads((table.schema.metadata or {}).get(_KEY, b"{}"))
-    offsets = _offsets(table, "inst", str(path))
-    windows = {name: _values(table, name, kind, offsets, str(path)) for name, kind in _LISTS.items()}
-    if windows["inst"] is None or windows["avg"] is None:
-        raise SourceError(str(path), "no column avg", expected="lists inst and avg", way_out=_WAY_OUT)
-    known = windows | _identity(table, str(path))
-    known |= {name: _column(table, name, kind) for name, kind in _SCALARS.items()}
-    return Pool(
-        offsets=offsets,
-        **known,
-        quantiles=_quantiles(table),
-        is_weighted=about.get("is_weighted", False),
-        generation=about.get("generation", ""),
-        source=about.get("source", Path(path).name),
-        is_synthetic=about.get("is_synthetic", False),
-        steps=tuple(Step(**step) for step in about.get("steps", ())),
-    )
+    columns = _Columns(_open(Path(path)), str(path))
+    about = json.loads((columns.table.schema.metadata or {}).get(_KEY, b"{}"))
+    known: dict[str, Any] = {"source": Path(path).name} | {name: about[name] for name in _ABOUT if name in about}
+    offsets = columns.offsets("inst")
+    # These two a pool must have; `offsets` refuses a file without them.
+    columns.offsets("avg")
+    known |= {name: columns.windows(name, kind, offsets) for name, kind in _LISTS.items() if name in columns}
+    known |= {name: columns.scalars(name, kind) for name, kind in _SCALARS.items()}
+    steps = tuple(Step(**step) for step in about.get("steps", ()))
+    return Pool(offsets=offsets, **known, **columns.identity(), steps=steps)
 
 
 def _open(path: Path) -> pa.Table:
@@ -98,80 +86,84 @@ def _open(path: Path) -> pa.Table:
     return table.combine_chunks()
 
 
-def _list(table: pa.Table, name: str, path: str) -> Any:
-    if name not in table.column_names:
-        raise SourceError(path, f"no column {name}", expected="lists inst and avg", way_out=_WAY_OUT)
-    kind = table.schema.field(name).type
-    if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
-        raise SourceError(path, f"column {name} is not a list", got=str(kind), way_out=_WAY_OUT)
-    return table[name].combine_chunks().cast(pa.large_list(kind.value_type))
+@dataclass(frozen=True)
+class _Columns:
+    """The columns of a file, checked while they become arrays."""
 
+    table: pa.Table
+    path: str
 
-def _offsets(table: pa.Table, name: str, path: str) -> Index:
-    lists = _list(table, name, path)
-    if lists.null_count:
-        raise SourceError(path, f"column {name} holds NULLs", way_out=_WAY_OUT)
-    # A slice of a file's rows has offsets that begin past 0.
-    offsets: Index = lists.offsets.to_numpy().astype(np.int64)
-    counts = np.diff(offsets)
-    if counts.min() < 1:
-        raise SourceError(path, f"row {int(counts.argmin())}: a task without windows", way_out=_WAY_OUT)
-    offsets -= offsets[0]
-    return offsets
+    def __contains__(self, name: str) -> bool:
+        return name in self.table.column_names
 
+    def lists(self, name: str) -> Any:
+        """A column of lists without NULLs."""
+        if name not in self:
+            raise SourceError(self.path, f"no column {name}", expected="lists inst and avg", way_out=_WAY_OUT)
+        kind = self.table.schema.field(name).type
+        if not (pa.types.is_list(kind) or pa.types.is_large_list(kind)):
+            raise SourceError(self.path, f"column {name} is not a list", got=str(kind), way_out=_WAY_OUT)
+        lists = self.table[name].combine_chunks().cast(pa.large_list(kind.value_type))
+        if lists.null_count:
+            raise SourceError(self.path, f"column {name} holds NULLs", way_out=_WAY_OUT)
+        return lists
 
-def _values(table: pa.Table, name: str, kind: type, offsets: Index, path: str) -> NDArray[Any] | None:
-    if name not in table.column_names:
-        return None
-    own = _offsets(table, name, path)
-    if not np.array_equal(own, offsets):
-        row = int(np.flatnonzero(np.diff(own) != np.diff(offsets))[0])
-        raise SourceError(
-            path,
-            f"row {row}: {name} and inst differ in length",
-            expected=str(np.diff(offsets)[row]),
-            got=str(np.diff(own)[row]),
-        )
-    # A copy where there are NULLs: they become NaN and are refused below with their row.
-    values: NDArray[Any] = _list(table, name, path).flatten().to_numpy(zero_copy_only=False)
-    if not np.issubdtype(values.dtype, np.number):
-        raise SourceError(path, f"column {name} is not a list of numbers", got=str(values.dtype))
-    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
-    if bad.size:
-        row = int(np.searchsorted(offsets, bad[0], side="right")) - 1
-        raise SourceError(path, f"row {row}: column {name}", expected="numbers ≥ 0", got=str(values[bad[0]]))
-    return values.astype(kind)
+    def offsets(self, name: str) -> Index:
+        """Where the list of each task begins, and where the last one ends."""
+        offsets: Index = self.lists(name).offsets.to_numpy().astype(np.int64)
+        counts = np.diff(offsets)
+        if counts.min() < 1:
+            raise SourceError(self.path, f"row {int(counts.argmin())}: a task without windows", way_out=_WAY_OUT)
+        # A slice of a file's rows has offsets that begin past 0.
+        return offsets - offsets[0]
 
+    def windows(self, name: str, kind: type, offsets: Index) -> NDArray[Any]:
+        """A number for each window of each task, or (percentiles) a row of numbers."""
+        own, expected = np.diff(self.offsets(name)), np.diff(offsets)
+        if (own != expected).any():
+            row = int(np.flatnonzero(own != expected)[0])
+            words = f"row {row}: {name} and inst differ in length"
+            raise SourceError(self.path, words, expected=str(expected[row]), got=str(own[row]))
+        flat, levels = self.lists(name).flatten(), 1
+        if name == "quantiles":
+            flat, levels = self._levels(flat), len(LEVELS)
+        # A copy where there are NULLs: they become NaN and are refused below with their row.
+        values: NDArray[Any] = flat.to_numpy(zero_copy_only=False)
+        if not np.issubdtype(values.dtype, np.number):
+            raise SourceError(self.path, f"column {name} is not a list of numbers", got=str(values.dtype))
+        bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+        if bad.size:
+            row = int(np.searchsorted(offsets, bad[0] // levels, side="right")) - 1
+            raise SourceError(self.path, f"row {row}: column {name}", expected="numbers ≥ 0", got=str(values[bad[0]]))
+        values = values.astype(kind)
+        return values if levels == 1 else values.reshape(-1, levels)
 
-def _identity(table: pa.Table, path: str) -> dict[str, Any]:
-    rows = np.arange(table.num_rows, dtype=np.int64)
-    name = "collection_id" if "collection_id" in table.column_names else "task"
-    collection = _column(table, name, np.int64)
-    instance = _column(table, "instance_index", np.int64)
-    collection = rows if collection is None else collection
-    instance = np.zeros_like(rows) if instance is None else instance
-    # Two rows with one identity would get the same draws, as if they peaked together.
-    if len(np.unique(np.column_stack((collection, instance)), axis=0)) < len(rows):
-        raise SourceError(path, "two rows are the same task", expected=f"unique ({name}, instance_index)")
-    return {"collection_id": collection, "instance_index": instance}
+    def _levels(self, windows: Any) -> Any:
+        # Draws look up all levels of a window without asking how many there are.
+        lengths = pc.list_value_length(windows) if pa.types.is_nested(windows.type) else pa.array([None])
+        if lengths.null_count or not pc.all(pc.equal(lengths, len(LEVELS))).as_py():
+            raise SourceError(self.path, "column quantiles", expected=f"{len(LEVELS)} percentiles for each window")
+        return windows.flatten()
 
+    def identity(self) -> dict[str, Any]:
+        """Collection and instance of each task; the number of its row where the file does not say."""
+        rows = np.arange(self.table.num_rows, dtype=np.int64)
+        name = "collection_id" if "collection_id" in self else "task"
+        collection, instance = self.scalars(name, np.int64), self.scalars("instance_index", np.int64)
+        collection = rows if collection is None else collection
+        instance = np.zeros_like(rows) if instance is None else instance
+        # Two rows with one identity would get the same draws, as if they peaked together.
+        if len(np.unique(np.column_stack((collection, instance)), axis=0)) < len(rows):
+            raise SourceError(self.path, "two rows are the same task", expected=f"unique ({name}, instance_index)")
+        return {"collection_id": collection, "instance_index": instance}
 
-def _column(table: pa.Table, name: str, kind: type) -> NDArray[Any] | None:
-    """A column as an array; None where it is absent, or is a text where a number is needed."""
-    if name not in table.column_names or not _is_number(table.schema.field(name).type):
-        return None
-    unknown = np.nan if np.issubdtype(kind, np.floating) else -1
-    values: NDArray[Any] = table[name].fill_null(unknown).to_numpy().astype(kind)
-    return values
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def _quantiles(table: pa.Table) -> Values | None:
-    if "quantiles" not in table.column_names:
-        return None
-    lists = table["quantiles"].combine_chunks().flatten()
-    values: Values = lists.flatten().to_numpy().astype(np.float32)
-    return values.reshape(len(lists), -1)
+    def scalars(self, name: str, kind: type) -> NDArray[Any] | None:
+        """A number for each task; None where the column is absent, or is a text where a number is needed."""
+        if name not in self:
+            return None
+        found = self.table.schema.field(name).type
+        if not (pa.types.is_integer(found) or pa.types.is_floating(found)):
+            return None
+        unknown = np.nan if np.issubdtype(kind, np.floating) else -1
+        values: NDArray[Any] = self.table[name].fill_null(unknown).to_numpy().astype(kind)
+        return values

@@ -18,7 +18,7 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation.pool import Instantaneous, Pool, Step
+from borgtrace.colocation.pool import Instantaneous, Pool, Step, mended
 from borgtrace.colocation.windows import Windows, read_windows
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Values
@@ -169,26 +169,20 @@ def _assemble(
     total = len(windows.task)
     whole = np.isfinite(windows.inst) & np.isfinite(windows.avg)
     windows = windows.take(whole)
-    above = windows.avg > 1
+    avg, replaced = mended(windows.inst, windows.avg)
     # A task may have lost all its windows just now; it then has no place in the pool, whose tasks are never empty.
     firsts = np.flatnonzero(np.diff(windows.task, prepend=np.int32(-1)))
     present = windows.task[firsts]
     about = chosen.take(pa.array(present))
-    mended = (
+    laid_out = (
         Step(f"tasks left in the pool{fewer}", len(present), available),
         Step("windows without sampled or average CPU, left out", total - len(windows.task), total, "windows"),
-        Step(
-            "averages above the whole machine, replaced by the sampled CPU",
-            int(above.sum()),
-            len(windows.task),
-            "windows",
-        ),
+        replaced,
     )
     return Pool(
         offsets=np.append(firsts, len(windows.task)),
         inst=windows.inst,
-        # Copies only where something is to mend: on a whole trace a column may have gigabytes.
-        avg=np.where(above, windows.inst, windows.avg) if above.any() else windows.avg,
+        avg=avg,
         memory=np.nan_to_num(windows.memory) if np.isnan(windows.memory).any() else windows.memory,
         start=windows.start.astype(np.int64),
         seconds=windows.seconds.astype(np.int64),
@@ -198,7 +192,7 @@ def _assemble(
         generation=tables.generation,
         source=f"{len(present):,} long tasks of {Path(tables.name).name or 'a store'}{fewer}",
         is_synthetic=tables.synthetic,
-        steps=(*steps, *mended),
+        steps=(*steps, *laid_out),
     )
 
 

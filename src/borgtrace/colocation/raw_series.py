@@ -1,7 +1,8 @@
-"""The raw series of tasks on one clock: what really ran at the same time."""
+"""The tasks of a pool on the clock of slots: when they come and leave, and what really ran at the same time."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,46 @@ import numpy as np
 from borgtrace.colocation.pool import SLOT, Pool, UsageColumn
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.recipe import NotApplicable
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """Tasks on the clock of slots.
+
+    Attributes
+    ----------
+    begin, end
+        int64 (n,): first slot of a task, and the slot after its last.
+    offsets, slot, usage
+        CSR: the slots in which a task was measured, ascending, and its usage there (float32).
+    """
+
+    begin: Index
+    end: Index
+    offsets: Index
+    slot: Index
+    usage: Values
+
+    @classmethod
+    def of(cls, pool: Pool) -> Timeline:
+        """Lay the windows of a pool on the clock; windows of one slot are averaged.
+
+        Raises
+        ------
+        NotApplicable
+            The pool has no time stamps.
+        """
+        slot = pool.slots()
+        # 2019 has several short windows in one slot, and a slot is what the simulation measures.
+        is_first = np.append(True, np.diff(slot) != 0)
+        is_first[pool.offsets[:-1]] = True
+        starts = np.flatnonzero(is_first)
+        counts = np.diff(np.append(starts, len(slot)))
+        usage = np.add.reduceat(pool.inst.astype(np.float64), starts) / counts
+        offsets = np.searchsorted(starts, pool.offsets)
+        known = slot[starts]
+        begin, end = known[offsets[:-1]], known[offsets[1:] - 1] + 1
+        return cls(begin, end, offsets, known, usage.astype(np.float32))
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +100,9 @@ def busiest_span(pool: Pool, slots: int, most: int | None = None, seed: int = 0)
     alive = np.searchsorted(ordered_begin, starts, "right") - np.searchsorted(latest, starts, "left")
     first = int(starts[np.argmax(alive)])
     candidates = np.flatnonzero((begin <= first) & (end >= first + slots))
-    present = np.array([_n_present(slot[pool.offsets[i] : pool.offsets[i + 1]], first, slots) for i in candidates])
+    present = np.array([_n_slots(slot[pool.offsets[i] : pool.offsets[i + 1]], first, slots) for i in candidates])
     # A few lost samples are filled in; with more, repeated values would make the series look calm.
-    tasks = candidates[present >= 0.9 * slots] if len(candidates) else candidates
+    tasks = candidates[present >= 0.9 * slots]
     if len(tasks) < 2:
         raise NotApplicable(f"fewer than two tasks run through the same {slots * SLOT / 3600:g} hours")
     if most is not None and len(tasks) > most:
@@ -92,27 +133,20 @@ def longest_busy_span(pool: Pool, hours: int, enough: int, most: int | None = No
     """
     # A small pool never has so many at once: asking for them would end in spans of an hour.
     enough = min(enough, max(2, len(pool) // 3))
-    best, reason = None, NotApplicable("")
+    spans: list[Span] = []
     slots = hours * 3600 // SLOT
     while slots >= 3600 // SLOT:
-        try:
-            span = busiest_span(pool, slots, most, seed)
-        except NotApplicable as refused:
-            reason = refused
-        else:
-            if best is None or len(span.tasks) > len(best.tasks):
-                best = span
-            if len(span.tasks) >= enough:
-                return span
-        slots //= 2
-    if best is None:
-        raise reason
-    return best
+        with suppress(NotApplicable):
+            spans.append(busiest_span(pool, slots, most, seed))
+        if spans and len(spans[-1].tasks) >= enough:
+            return spans[-1]
+        tried, slots = slots, slots // 2
+    # Where there is none, the shortest says why once more.
+    return max(spans, key=lambda span: len(span.tasks)) if spans else busiest_span(pool, tried)
 
 
-def _n_present(slots_of_task: Index, first: int, slots: int) -> int:
-    inside = slots_of_task[(slots_of_task >= first) & (slots_of_task < first + slots)]
-    return len(np.unique(inside))
+def _n_slots(slot: Index, first: int, slots: int) -> int:
+    return len(np.unique(slot[(slot >= first) & (slot < first + slots)]))
 
 
 def series(pool: Pool, span: Span, column: UsageColumn = "inst") -> Values:

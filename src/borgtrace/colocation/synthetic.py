@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from borgtrace.colocation.pool import Pool, Step
+from borgtrace.colocation.pool import Pool, Step, mended
 from borgtrace.schema.time import SECOND, TRACE_START, WINDOW
 from borgtrace.synth import draw_long_tasks
 
@@ -28,13 +28,13 @@ def synthetic_pool(tasks: int, seed: int) -> Pool:
     made = draw_long_tasks(tasks, seed)
     lengths = np.diff(made.offsets)
     used = np.maximum.reduceat(made.inst, made.offsets[:-1]) > 0
-    above = made.avg > 1
+    avg, step = mended(made.inst, made.avg)
     # Every task starts with the trace: pools like this have one clock, but no arrivals.
     within = np.arange(len(made.inst), dtype=np.int64) - np.repeat(made.offsets[:-1], lengths)
     pool = Pool(
         offsets=made.offsets,
         inst=made.inst,
-        avg=np.where(above, made.inst, made.avg),
+        avg=avg,
         collection_id=made.job.astype(np.int64),
         instance_index=made.index.astype(np.int64),
         start=TRACE_START // SECOND + _PERIOD * within,
@@ -45,9 +45,7 @@ def synthetic_pool(tasks: int, seed: int) -> Pool:
         steps=(
             Step("that never used CPU in any sample", int((~used).sum()), tasks),
             Step("tasks left in the pool", int(used.sum()), int(used.sum())),
-            Step(
-                "averages above the whole machine, replaced by the sampled CPU", int(above.sum()), len(above), "windows"
-            ),
+            step,
         ),
     )
     # As for a store: a task that never used CPU says nothing about how tasks share a machine.

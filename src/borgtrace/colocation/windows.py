@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from typing import Any
 
 import ibis
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from borgtrace.colocation.pool import picked
 from borgtrace.kernels.arrays import Flags, Values
 from borgtrace.recipe import Tables
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, SECOND
 
 Index = NDArray[np.int32]
 
-Kind = TypeVar("Kind", bound=np.generic)
-
+_USAGE = {"inst": "sampled_cpu", "avg": "average_cpu", "memory": "average_memory"}
 _LISTS = ("cpu_usage_distribution", "tail_cpu_usage_distribution")
 _N_MAIN, _N_TAIL = 11, 9
 _ENDLESS = np.float32(2**30)  # seconds: a window that ends after the trace
@@ -52,11 +52,7 @@ class Windows:
         """Keep some windows; the same object where all are kept."""
         if rows.all():
             return self
-        kept: dict[str, Any] = {}
-        for column in fields(self):
-            values = getattr(self, column.name)
-            kept[column.name] = None if values is None else values[rows]
-        return Windows(**kept)
+        return Windows(**{column.name: picked(getattr(self, column.name), rows) for column in fields(self)})
 
 
 def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool) -> Windows:
@@ -84,19 +80,9 @@ def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool) -> Wi
     # Windows that are cut off by the trace have no length to weigh them by.
     inside = usage.filter(usage.start_time > BEFORE_TRACE, usage.end_time < AFTER_TRACE)
     joined = inside.inner_join(ibis.memtable(positions), ["collection_id", "instance_index"])
-    picked = joined.select(
-        "task",
-        "start_time",
-        "end_time",
-        "source_part",
-        "source_row",
-        "sampled_cpu",
-        "average_cpu",
-        "average_memory",
-        *(_LISTS if with_percentiles else ()),
-    )
     # Ties as in the store's arrays, so that both ways of reading give one pool.
     order = ("task", "start_time", "source_part", "source_row")
+    picked = joined.select(*order, "end_time", *_USAGE.values(), *(_LISTS if with_percentiles else ()))
     return _flat(tables.fetch(picked, "windows").sort_by([(name, "ascending") for name in order]))
 
 
@@ -107,35 +93,27 @@ def _gathered(traces: Callable[[list[tuple[int, int]]], Any], chosen: pa.Table) 
     # A view, not a conversion: seconds of a trace fit into 31 bits.
     start = np.asarray(found.start_time).view(np.int32)  # after the trace: 2³² − 1, that is −1
     duration = np.minimum(found.duration, _ENDLESS)
-    windows = Windows(
-        task=np.repeat(np.arange(len(found), dtype=np.int32), np.diff(found.offsets)),
-        inst=np.asarray(found.sampled_cpu),
-        avg=np.asarray(found.average_cpu),
-        memory=np.asarray(found.average_memory),
-        start=start,
-        # At least a second: a window without weight could not be drawn, and a task of such windows has no total.
-        seconds=np.maximum(np.rint(duration).astype(np.int32), np.int32(1)),
-    )
+    usage = {name: np.asarray(getattr(found, column)) for name, column in _USAGE.items()}
+    task = np.repeat(np.arange(len(found), dtype=np.int32), np.diff(found.offsets))
+    windows = Windows(task=task, start=start, seconds=_whole_seconds(duration), **usage)
     return windows.take((start > 0) & (duration < _ENDLESS))
 
 
 def _flat(rows: pa.Table) -> Windows:
-    start, end = (_numbers(rows, "start_time", np.int64), _numbers(rows, "end_time", np.int64))
-    has_lists = _LISTS[0] in rows.column_names
+    start, end = (rows[name].to_numpy().astype(np.int64) for name in ("start_time", "end_time"))
+    usage = {name: rows[column].to_numpy().astype(np.float32) for name, column in _USAGE.items()}
     return Windows(
-        task=_numbers(rows, "task", np.int32),
-        inst=_numbers(rows, "sampled_cpu", np.float32),
-        avg=_numbers(rows, "average_cpu", np.float32),
-        memory=_numbers(rows, "average_memory", np.float32),
+        task=rows["task"].to_numpy().astype(np.int32),
         start=(start // SECOND).astype(np.int32),
-        seconds=np.maximum(np.rint((end - start) / SECOND).astype(np.int32), np.int32(1)),
-        quantiles=_quantiles(rows) if has_lists else None,
+        seconds=_whole_seconds((end - start) / SECOND),
+        quantiles=_quantiles(rows) if _LISTS[0] in rows.column_names else None,
+        **usage,
     )
 
 
-def _numbers(rows: pa.Table, name: str, kind: type[Kind]) -> NDArray[Kind]:
-    values: NDArray[Kind] = rows[name].to_numpy().astype(kind)
-    return values
+def _whole_seconds(duration: NDArray[Any]) -> Index:
+    # At least a second: a window without weight could not be drawn, and a task of such windows has no total.
+    return np.maximum(np.rint(duration).astype(np.int32), np.int32(1))
 
 
 def _quantiles(rows: pa.Table) -> Values:

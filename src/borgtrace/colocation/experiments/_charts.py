@@ -9,21 +9,7 @@ import pyarrow as pa
 
 from borgtrace.colocation.experiments._outcomes import OUTCOMES, summaries
 from borgtrace.colocation.experiments._rows import Row
-from borgtrace.recipe.charts import (
-    Channel,
-    Plot,
-    axis,
-    bar,
-    line,
-    log_axis,
-    palette,
-    point,
-    probability_axis,
-    rule,
-    text,
-    tick,
-    when,
-)
+from borgtrace.recipe import charts
 
 WIDTH, HEIGHT = 460, 320
 SERIES_COLOURS = {"inst": "#e4572e", "avg": "#4c9be8"}
@@ -47,7 +33,7 @@ OVERFLOW = "overflow probability (q)"
 TIPS = ("label", "packer", "data", "capacity", "clairvoyance", "m_abs", "m", "q", "n_unplaceable")
 
 
-def from_data(name: str, title: str | None = "auto") -> Channel:
+def from_data(name: str, title: str | None = "auto") -> charts.Channel:
     """Return an axis that need not begin at 0.
 
     Parameters
@@ -57,7 +43,7 @@ def from_data(name: str, title: str | None = "auto") -> Channel:
     title
         Of the axis; by default that of the column.
     """
-    return axis(name, title, scale={"zero": False})
+    return charts.axis(name, title, scale={"zero": False})
 
 
 def with_floor(rows: Sequence[Row]) -> list[Row]:
@@ -77,15 +63,15 @@ def overflow_chart(rows: Sequence[Row], title: str, **channels: Any) -> Any:
     channels
         Further channels of the points, such as ``shape``.
     """
-    plot = Plot(
+    plot = charts.Plot(
         with_floor(rows),
         OUTCOMES,
         x=from_data("m", "machines ÷ lower bound (m)"),
-        y=probability_axis("shown_q", OVERFLOW),
-        color=palette("estimator", ESTIMATOR_COLOURS),
+        y=charts.probability_axis("shown_q", OVERFLOW),
+        color=charts.palette("estimator", ESTIMATOR_COLOURS),
     )
-    plot.add(point(70), opacity=when("datum.q > 0", 1, 0.35), tips=TIPS, **channels)
-    return plot.add(text(align="left", dx=7, fontSize=9), text="label").draw(title, width=WIDTH, height=HEIGHT)
+    plot.add(charts.point(70), opacity=charts.when("datum.q > 0", 1, 0.35), tips=TIPS, **channels)
+    return plot.add(charts.text(align="left", dx=7, fontSize=9), text="label").draw(title, width=WIDTH, height=HEIGHT)
 
 
 def spread_chart(result: pa.Table, column: str, title: str) -> Any:
@@ -107,9 +93,9 @@ def spread_chart(result: pa.Table, column: str, title: str) -> Any:
         ends = {end: max(row[f"{column}_{end}"], least) for end in ("low", "high")}
         rows.append(row | ends | {"middle": row["shown_q"] if column == "q" else row["m"]})
     # q spans powers of ten, m stays between 1 and a few.
-    scale = probability_axis if column == "q" else from_data
-    plot = Plot(rows, y=axis("label", None, order="data"), color="packer", yOffset="packer")
-    plot.add(rule(), x=scale("low", title), x2="high").add(point(), x=scale("middle", title))
+    scale = charts.probability_axis if column == "q" else from_data
+    plot = charts.Plot(rows, y=charts.axis("label", None, order="data"), color="packer", yOffset="packer")
+    plot.add(charts.rule(), x=scale("low", title), x2="high").add(charts.point(), x=scale("middle", title))
     return plot.draw(width=300, height=HEIGHT)
 
 
@@ -125,10 +111,12 @@ def overflow_lines(rows: Sequence[Row], x: str, title: str) -> Any:
     title
         Of the chart.
     """
-    plot = Plot(with_floor(rows), OUTCOMES, x=log_axis(x, least=None), y=probability_axis("shown_q", OVERFLOW))
+    plot = charts.Plot(
+        with_floor(rows), OUTCOMES, x=charts.log_axis(x, least=None), y=charts.probability_axis("shown_q", OVERFLOW)
+    )
     # Color per parameter, dashes per estimator: sixteen colors alone could not be told apart.
-    label = axis("label", "estimator")
-    plot.add(line(), color=label, strokeDash="estimator", tips=TIPS).add(point(), color=label, tips=TIPS)
+    label = charts.axis("label", "estimator")
+    plot.add(charts.line(), color=label, strokeDash="estimator", tips=TIPS).add(charts.point(), color=label, tips=TIPS)
     return plot.draw(title, width=WIDTH, height=HEIGHT)
 
 
@@ -146,6 +134,7 @@ def box_plot(rows: pa.Table | list[Row], title: str, y: str, **channels: Any) ->
     channels
         Further channels, such as ``x`` and ``color``.
     """
-    plot = Plot(rows, **channels)
-    plot.add(rule(), y=axis("p5", y), y2="p95").add(bar(size=12, opacity=0.6), y=axis("p25", y), y2="p75")
-    return plot.add(tick(size=12, color="black"), y=axis("median", y)).draw(title)
+    plot = charts.Plot(rows, **channels)
+    plot.add(charts.rule(), y=charts.axis("p5", y), y2="p95")
+    plot.add(charts.bar(size=12, opacity=0.6), y=charts.axis("p25", y), y2="p75")
+    return plot.add(charts.tick(size=12, color="black"), y=charts.axis("median", y)).draw(title)

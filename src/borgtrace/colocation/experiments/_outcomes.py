@@ -10,19 +10,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Cell, Experiment, Options, Outcome, Study
 from borgtrace.colocation.experiment import GPA_PAPER, PACKING
-from borgtrace.colocation.experiments._columns import (
-    CAPACITY,
-    ESTIMATOR,
-    INSTANCE,
-    IS_REBALANCED,
-    M_ABS,
-    N_TASKS,
-    N_UNPLACEABLE,
-    PACKER,
-    PARAMETER,
-    M,
-    Q,
-)
+from borgtrace.colocation.experiments import _columns
 from borgtrace.colocation.experiments._rows import Row, grouped, rows_where
 from borgtrace.placement import Estimator, estimators
 from borgtrace.recipe import Claim
@@ -33,22 +21,22 @@ from borgtrace.schema.arrow import arrow_schema
 PAPER = ("average", "percentile", "cantelli", "gpa")
 """Estimators of the paper."""
 _CELL = (
-    *(ESTIMATOR, PARAMETER, PACKER, IS_REBALANCED),
+    *(_columns.ESTIMATOR, _columns.PARAMETER, _columns.PACKER, _columns.IS_REBALANCED),
     label("data", "What the estimator saw: inst or avg."),
-    CAPACITY,
+    _columns.CAPACITY,
     share("clairvoyance", "Share of realizations seen."),
 )
 _VALUES = (
-    M_ABS,
+    _columns.M_ABS,
     count("lower_bound", "Mean usage of the placed tasks in machines, rounded up."),
-    *(M, Q),
+    *(_columns.M, _columns.Q),
     count("overflows", "Pairs of machine and realization that overflow."),
     count("trials", "Pairs of machine and realization."),
-    *(N_TASKS, N_UNPLACEABLE),
+    *(_columns.N_TASKS, _columns.N_UNPLACEABLE),
     count("n_moved", "Tasks moved by rebalancing."),
     share("predicted", "Overflow the estimator predicts before rebalancing.", nullable=True),
 )
-OUTCOMES = declare("outcomes", "way of packing and instance", (), *_CELL, INSTANCE, *_VALUES)
+OUTCOMES = declare("outcomes", "way of packing and instance", (), *_CELL, _columns.INSTANCE, *_VALUES)
 _NAMES = tuple(column.name for column in _CELL)
 
 

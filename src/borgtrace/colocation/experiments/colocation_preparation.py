@@ -14,7 +14,7 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import GPA_PAPER, POOL
 from borgtrace.recipe import Claim, NotApplicable, from_source
-from borgtrace.recipe.charts import Plot, added, axis, bar
+from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, label, whole
 from borgtrace.recipe.criteria import at_most, between
 from borgtrace.schema.arrow import arrow_schema
@@ -41,7 +41,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=arrow_schema(RESULT))
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw the share that each step touched."""
     rows = added(result, share=lambda row: row["n_touched"] / max(row["n_before"], 1))
     title = "share of what was there before the step"

@@ -7,8 +7,6 @@ Cells are a hundredth of a machine wide and half a hundredth high; only cells wi
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -19,7 +17,7 @@ from borgtrace.colocation.experiments._rows import Row
 from borgtrace.colocation.experiments.usage_deviation import BOTH
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claim, NotApplicable, from_source
-from borgtrace.recipe.charts import Plot, axis, line, rect
+from borgtrace.recipe.charts import Chart, Plot, axis, line, rect
 from borgtrace.recipe.columns import count, declare, number, share, whole
 from borgtrace.recipe.criteria import near
 
@@ -81,7 +79,7 @@ def _cells(series: str, mean: Numbers, std: Numbers) -> pa.Table:
     )
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw the cells of each series, darker for more tasks, and its line."""
     chart = Plot(
         [_drawn(row) for row in result.to_pylist()],
@@ -89,9 +87,8 @@ def plot(result: pa.Table) -> Any:
         y=axis("deviation", "standard deviation"),
     )
     shade = axis("n_tasks", "tasks", scale={"type": "log", "scheme": "blues"})
-    chart.add(rect(), x2="mean_end", y2="deviation_end", color=shade).add(
-        line(color="#e4572e"), y=axis("line", "standard deviation")
-    )
+    chart.add(rect(), x2="mean_end", y2="deviation_end", color=shade)
+    chart.add(line(color="#e4572e"), y=axis("line", "standard deviation"))
     return chart.facet(column="series").draw("Deviation over mean of each task", width=250)
 
 

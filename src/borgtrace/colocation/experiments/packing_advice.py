@@ -11,7 +11,6 @@ against packing by request and by the highest usage seen, instance by instance.
 from __future__ import annotations
 
 from textwrap import wrap
-from typing import Any
 
 import pyarrow as pa
 
@@ -22,7 +21,7 @@ from borgtrace.colocation.experiments._charts import ESTIMATOR_COLOURS, OVERFLOW
 from borgtrace.colocation.experiments._columns import CAPACITY, ESTIMATOR, PARAMETER, TARGET
 from borgtrace.colocation.experiments._rows import Row
 from borgtrace.recipe import Claim, NotApplicable
-from borgtrace.recipe.charts import Plot, added, palette, point, probability_axis, rule, text, when
+from borgtrace.recipe.charts import Chart, Plot, added, palette, point, probability_axis, rule, text, when
 from borgtrace.recipe.columns import count, declare, flag, number
 from borgtrace.recipe.criteria import above, at_most
 from borgtrace.schema import Column
@@ -121,7 +120,7 @@ def _compared(saved: float, low: float, high: float) -> str:
     return f"saves {saved:.0%} ({low:.0%} … {high:.0%}) of the machines of packing"
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw machines against overflow: all ways, the front, the advice."""
     import altair as alt
 

@@ -6,8 +6,6 @@ averages, always judged on instantaneous usage; all realizations seen, or the fi
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -16,6 +14,7 @@ from borgtrace.colocation.experiments._charts import overflow_chart
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
 from borgtrace.colocation.instances import Data
 from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe.charts import Chart
 from borgtrace.recipe.criteria import Criterion, between
 
 RESULT = outcome_table("packing_averages")
@@ -28,7 +27,7 @@ def cells() -> list[Cell]:
     return [Cell(e, data=d, clairvoyance=s) for e in paper_estimators() for d in DATA for s in SEEN]
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw m against q, with one shape for instantaneous data and one for averages."""
     return overflow_chart(find(result, clairvoyance=1.0), "Fig. 10: what the estimators saw", shape="data")
 

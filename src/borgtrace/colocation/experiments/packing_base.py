@@ -8,23 +8,15 @@ separately, and left out of m's lower bound.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_chart, spread_chart
-from borgtrace.colocation.experiments._outcomes import (
-    find,
-    grid_experiment,
-    outcome_table,
-    paper_estimators,
-    summaries,
-    value,
-)
+from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
 from borgtrace.colocation.experiments._rows import grouped
 from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe.charts import Chart
 from borgtrace.recipe.criteria import Criterion, at_least, at_most, between, equals, near
 
 RESULT = outcome_table("packing_base")
@@ -35,12 +27,12 @@ def cells() -> list[Cell]:
     return [Cell(e, packer=p) for e in paper_estimators() for p in ("best-fit", "first-fit")]
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw m against q, and the spread of both over the instances."""
     # Here, because only drawing needs it: what computes stays free of drawing libraries.
     import altair as alt
 
-    best = [row for row in summaries(result) if row["packer"] == "best-fit"]
+    best = find(result, packer="best-fit")
     spreads = alt.hconcat(
         spread_chart(result, "m", "machines ÷ lower bound (Fig. 8)"),
         spread_chart(result, "q", "overflow probability (Fig. 9)"),

@@ -7,14 +7,13 @@ nowhere.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_lines
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
 from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe.charts import Chart
 from borgtrace.recipe.criteria import above, at_most
 
 RESULT = outcome_table("packing_capacities")
@@ -26,7 +25,7 @@ def cells() -> list[Cell]:
     return [Cell(e, capacity=c, is_rebalanced=r) for e in paper_estimators() for c in CAPACITIES for r in (False, True)]
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw q against the capacity, per estimator, rebalanced."""
     rows = [row for row in find(result, is_rebalanced=True) if row["estimator"] in ("gpa", "average")]
     return overflow_lines(rows, "capacity", "Fig. 11")

@@ -6,21 +6,13 @@ rest (on all at 1).  With 10,000 realizations, .01 are 100 observations.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_lines
-from borgtrace.colocation.experiments._outcomes import (
-    find,
-    grid_experiment,
-    outcome_table,
-    paper_estimators,
-    summaries,
-    value,
-)
+from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
 from borgtrace.recipe import Claim, from_source
+from borgtrace.recipe.charts import Chart
 from borgtrace.recipe.criteria import at_most
 
 RESULT = outcome_table("packing_clairvoyance")
@@ -32,9 +24,9 @@ def cells() -> list[Cell]:
     return [Cell(e, clairvoyance=s) for e in paper_estimators() for s in SEEN]
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw q against the share of realizations seen, per estimator."""
-    rows = [row for row in summaries(result) if row["estimator"] in ("gpa", "cantelli", "average")]
+    rows = [row for row in find(result) if row["estimator"] in ("gpa", "cantelli", "average")]
     return overflow_lines(rows, "clairvoyance", "Fig. 12")
 
 

@@ -22,7 +22,7 @@ from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.placement import CovarianceGpa, Estimator, Gpa, Observation, pack
 from borgtrace.recipe import Claim
-from borgtrace.recipe.charts import Plot, point, probability_axis
+from borgtrace.recipe.charts import Chart, Plot, point, probability_axis
 from borgtrace.recipe.columns import declare, flag, label, number, share
 from borgtrace.recipe.criteria import below, between
 
@@ -77,7 +77,7 @@ def _rows(seen: Observation, jobs: Index, judged: Mapping[str, Values]) -> list[
     return rows
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw overflow against machines per way of packing, raw and shuffled."""
     rows = []
     for way, group in grouped(result, *WAY):

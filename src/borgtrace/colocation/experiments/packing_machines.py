@@ -8,8 +8,6 @@ largest first, or smallest first; a task that does not fit a fresh machine leave
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -23,7 +21,7 @@ from borgtrace.colocation.quality import quality
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, fit, pack_fitted, parse_packer
 from borgtrace.recipe import Claim
-from borgtrace.recipe.charts import Plot, point, probability_axis
+from borgtrace.recipe.charts import Chart, Plot, point, probability_axis
 from borgtrace.recipe.columns import count, declare, label, number, share
 from borgtrace.recipe.criteria import at_most, below
 
@@ -98,7 +96,7 @@ def _rows(instance: Instance, table: Numbers, seed: int) -> list[Row]:
     return rows
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw capacity in use against overflow, per estimator and order."""
     best = rows_where(result, packer="best-fit")
     rows = [

@@ -8,11 +8,9 @@ fit.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Instance, Instances, Options, Study
+from borgtrace.colocation import Experiment, Instance, Options, Study
 from borgtrace.colocation.experiment import FUTURE_WORK, PACKING
 from borgtrace.colocation.experiments._charts import from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS, N_UNPLACEABLE, PACKER
@@ -31,7 +29,7 @@ from borgtrace.placement import (
     parse_packer,
 )
 from borgtrace.recipe import Claim, NotApplicable
-from borgtrace.recipe.charts import Plot, added, axis, box
+from borgtrace.recipe.charts import Chart, Plot, added, axis, box
 from borgtrace.recipe.columns import count, declare, label, share
 from borgtrace.recipe.criteria import at_most, equals
 
@@ -66,13 +64,12 @@ def compute(study: Study, options: Options) -> pa.Table:
     """
     if study.pool(options).memory is None:
         raise NotApplicable("no memory was observed")
-    drawn = study.instances(options)
-    return drawn.table(lambda instance: _rows(instance, drawn))
+    return study.instances(options).table(_rows)
 
 
-def _rows(instance: Instance, drawn: Instances) -> list[Row]:
-    # The instance's own seed: draw r of memory is then of the same window as draw r of CPU.
-    memory = drawn.pool.draw(instance.tasks, drawn.realizations, drawn.seed, "memory")
+def _rows(instance: Instance) -> list[Row]:
+    # Without a salt: draw r of memory is then of the same window as draw r of CPU.
+    memory = instance.draw("memory")
     seen = instance.seen.with_more(memory=Observation(memory))
     # No packing beats either resource alone.
     bound = max(lower_bound(instance.inst), lower_bound(memory))
@@ -97,7 +94,7 @@ def _rows(instance: Instance, drawn: Instances) -> list[Row]:
     return rows
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw machines per pair of tests and packer."""
     rows = added(
         result,

@@ -8,8 +8,6 @@ minutes) with an overflow.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -20,7 +18,7 @@ from borgtrace.colocation.experiments._rows import Row, ratio, rows_where
 from borgtrace.colocation.online import SlotCounts
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, Request
 from borgtrace.recipe import Claim, NotApplicable
-from borgtrace.recipe.charts import Plot, added, axis, line
+from borgtrace.recipe.charts import Chart, Plot, added, axis, line
 from borgtrace.recipe.columns import count, declare, label, number, whole
 from borgtrace.recipe.criteria import at_most, below
 
@@ -71,27 +69,22 @@ def _require_arrivals(pool: Pool) -> None:
 
 def _hours(day: SlotCounts) -> list[Row]:
     starts = np.arange(0, len(day.machines), _HOUR)
-    machines, tasks, overflows, cold, unplaceable = (
-        np.add.reduceat(column, starts)
-        for column in (day.machines, day.tasks, day.overflows, day.cold, day.unplaceable)
-    )
+    machines = np.add.reduceat(day.machines, starts)
     # The last hour may be shorter.
     length = np.diff(np.append(starts, len(day.machines)))
-    return [
-        {
-            "hour": hour,
-            "machine_hours": machines[hour] / _HOUR,
-            "n_tasks": tasks[hour] / length[hour],
-            "n_placed": int(cold[hour]),
-            "n_unplaceable": int(unplaceable[hour]),
-            "overflows": int(overflows[hour]),
-            "moments": int(machines[hour]),
-        }
-        for hour in range(len(starts))
-    ]
+    hours = {
+        "hour": np.arange(len(starts)),
+        "machine_hours": machines / _HOUR,
+        "n_tasks": np.add.reduceat(day.tasks, starts) / length,
+        "n_placed": np.add.reduceat(day.cold, starts),
+        "n_unplaceable": np.add.reduceat(day.unplaceable, starts),
+        "overflows": np.add.reduceat(day.overflows, starts),
+        "moments": machines,
+    }
+    return pa.table(hours).to_pylist()
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw machines and overflows over time."""
     import altair as alt
 

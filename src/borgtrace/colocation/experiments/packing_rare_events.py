@@ -11,8 +11,6 @@ learn do so on held-out instances: other tasks, where the pool has enough, and a
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -25,7 +23,7 @@ from borgtrace.colocation.study import halves
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Estimator, Gpa, estimators
 from borgtrace.recipe import Claim, NotApplicable
-from borgtrace.recipe.charts import Plot, added, log_axis, point, rule
+from borgtrace.recipe.charts import Chart, Plot, added, log_axis, point, rule
 from borgtrace.recipe.columns import count, declare, label, number, share
 from borgtrace.recipe.criteria import above, at_most, between, near
 
@@ -93,7 +91,7 @@ def _matched(q: float, curve: Curve) -> float | None:
     return float(np.interp(np.log(q), *curve))
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw measured overflow ÷ target per estimator, both pools, with and without rebalancing."""
     rows = added(result, ratio=lambda row: max(row["q"] / row["target"], 1e-3))
     chart = Plot(rows, RESULT, x=log_axis("ratio", "measured overflow ÷ target", least=None), y="estimator")

@@ -15,7 +15,7 @@ from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._outcomes import grid_experiment, outcome_table, paper_estimators
 from borgtrace.colocation.experiments._rows import grouped, rows_where
 from borgtrace.recipe import Claim, NotApplicable, from_source
-from borgtrace.recipe.charts import Plot, axis, box
+from borgtrace.recipe.charts import Chart, Plot, axis, box
 from borgtrace.recipe.criteria import between
 
 RESULT = outcome_table("packing_rebalancing")
@@ -27,27 +27,19 @@ def cells() -> list[Cell]:
     return [Cell(e, packer=p, is_rebalanced=r) for e in paper_estimators() for p in packers for r in (False, True)]
 
 
-def falls(result: pa.Table, estimator: str | None = None) -> list[dict[str, Any]]:
-    """Relative fall of q by rebalancing, one row per estimator, parameter, packer and instance with overflows.
-
-    Parameters
-    ----------
-    result
-        Outcomes of this experiment.
-    estimator
-        Name of the only estimator wanted; None for all.
-    """
+def falls(result: pa.Table) -> list[dict[str, Any]]:
+    """Relative fall of q by rebalancing, one row per estimator, parameter, packer and instance with overflows."""
     falls = []
     # Paired by instance: the same packing before and after, so what differs between instances cancels.
     for way, pair in grouped(result, "estimator", "parameter", "packer", "instance"):
         plain, after = (rows_where(pair, is_rebalanced=state)[0]["q"] for state in (False, True))
         # Where nothing overflowed, nothing can fall.
-        if plain > 0 and estimator in (None, way["estimator"]):
+        if plain > 0:
             falls.append(way | {"label": f"{way['estimator']} {way['parameter']:g}", "fall": 1 - after / plain})
     return falls
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw the distribution of the relative fall over the instances."""
     rows = [row for row in falls(result) if row["packer"] == "best-fit"]
     x = axis("fall", "relative fall of q by rebalancing", axis={"format": "%"})
@@ -63,10 +55,11 @@ def mean_fall(result: pa.Table) -> float:
     NotApplicable
         Nothing overflowed before rebalancing.
     """
-    found = [row["fall"] for name in ("average", "gpa") for row in falls(result, name) if row["packer"] == "best-fit"]
+    best = [row for row in falls(result) if row["packer"] == "best-fit"]
+    found = [row["fall"] for row in best if row["estimator"] in ("average", "gpa")]
     if not found:
         raise NotApplicable("nothing overflowed")
-    return float(np.mean(np.array(found, np.float64)))
+    return float(np.mean(found))
 
 
 CLAIMS = from_source(

@@ -9,8 +9,6 @@ together.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -23,7 +21,7 @@ from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Values
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Observation, Percentile, pack
 from borgtrace.recipe import Claim
-from borgtrace.recipe.charts import Plot, axis, point, probability_axis, tick
+from borgtrace.recipe.charts import Chart, Plot, axis, point, probability_axis, tick
 from borgtrace.recipe.columns import declare, label, number, share
 from borgtrace.recipe.criteria import at_most, between
 
@@ -74,7 +72,7 @@ def _rows(judged: dict[str, Values]) -> list[Row]:
     return rows
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw q per estimator on the three kinds of evaluation, with the promise."""
     rows = result.to_pylist()
     # In the order they were run: a chart would sort them by name.

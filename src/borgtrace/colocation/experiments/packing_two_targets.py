@@ -7,8 +7,6 @@ Compared: both promises at once, the strict one for all tasks, and separate mach
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -22,7 +20,7 @@ from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.placement import Gpa, Observation, Packing, TwoTargets, pack
 from borgtrace.placement.estimators.two_targets import RATIO
 from borgtrace.recipe import Claim
-from borgtrace.recipe.charts import Plot, added, axis, box
+from borgtrace.recipe.charts import Chart, Plot, added, axis, box
 from borgtrace.recipe.columns import count, declare, label, share
 from borgtrace.recipe.criteria import at_most, below
 from borgtrace.schema.dialects import dialect
@@ -113,7 +111,7 @@ def _separate(instance: Instance, is_production: Flags) -> Packing:
     return Packing(bins, np.concatenate(rows), np.arange(machines))
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw machines per way of packing."""
     rows = added(result, m=lambda row: row["m_abs"] / row["lower_bound"])
     x = from_data("m", "machines ÷ lower bound")

@@ -8,8 +8,6 @@ The samples are those of the question about normality (same seed, same sums).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri
@@ -22,7 +20,7 @@ from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.sample_sums import LEVELS, SampleSums
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claim, NotApplicable, from_source
-from borgtrace.recipe.charts import added, axis
+from borgtrace.recipe.charts import Chart, added, axis
 from borgtrace.recipe.columns import count, declare, number
 from borgtrace.recipe.criteria import at_most, below
 
@@ -65,7 +63,7 @@ def _rows(sums: SampleSums) -> list[Row]:
     return rows
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw the spread of the error per size and percentile; whiskers are the 5 % and 95 % percentiles."""
     return box_plot(
         added(result, at=lambda row: f"{row['percentile']:g} %"),

@@ -8,8 +8,6 @@ with replacement otherwise (2019); tasks whose averages are all 0 have no relati
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -22,7 +20,7 @@ from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.recipe import Claim, NotApplicable, from_source
-from borgtrace.recipe.charts import axis
+from borgtrace.recipe.charts import Chart, axis
 from borgtrace.recipe.columns import count, declare
 from borgtrace.recipe.criteria import at_most
 
@@ -78,7 +76,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw the spread per number of samples as boxes; whiskers are the 5 % and 95 % percentiles."""
     x = axis("n_samples", "random samples per task", type="O", axis={"labelAngle": 0})
     return box_plot(result, "Error of a mean from few samples", "(mean average − mean of samples) / mean average", x=x)

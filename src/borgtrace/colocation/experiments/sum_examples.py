@@ -7,7 +7,6 @@ histogram of 60 cells, beside the normal density whose mean and variance are the
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +19,7 @@ from borgtrace.colocation.experiment import GPA_PAPER
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS, from_data
 from borgtrace.colocation.experiments._rows import rows_where
 from borgtrace.recipe import Claim, NotApplicable, from_source
-from borgtrace.recipe.charts import Plot, added, axis, line, rect
+from borgtrace.recipe.charts import Chart, Plot, added, axis, line, rect
 from borgtrace.recipe.columns import count, declare, number, share, whole
 from borgtrace.recipe.criteria import below
 
@@ -70,7 +69,7 @@ def _example(pool: Pool, size: int, realizations: int, seed: int) -> pa.Table:
     )
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw each histogram and its normal density."""
     rows = added(result, middle=lambda row: (row["low"] + row["high"]) / 2, sample=lambda row: f"{row['size']} tasks")
     chart = Plot(rows, RESULT)

@@ -10,8 +10,6 @@ determine a rate to within ± 3 points.
 
 from __future__ import annotations
 
-from typing import Any
-
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
@@ -21,7 +19,7 @@ from borgtrace.colocation.experiments._columns import SIZE
 from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.sample_sums import SampleSums
 from borgtrace.recipe import Claim, NotApplicable, from_source
-from borgtrace.recipe.charts import Plot, added, axis, line, log_axis, melted
+from borgtrace.recipe.charts import Chart, Plot, added, axis, line, log_axis, melted
 from borgtrace.recipe.columns import count, declare, share
 from borgtrace.recipe.criteria import near
 
@@ -60,7 +58,7 @@ def _row(sums: SampleSums, realizations: int) -> Row:
     }
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw the rejection rate over N, measured and published."""
     labels = {"rejected": "measured (0.752)", "rejected_1974": "measured (0.787)", "published": "published"}
     rows = melted(added(result, published=lambda row: PUBLISHED.get(row["size"])), labels, "rate")

@@ -8,7 +8,6 @@ Independent series of T moments would spread by 1/√T around 0.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ from borgtrace.colocation.experiments._rows import Row, value
 from borgtrace.colocation.raw_series import longest_busy_span, series
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.recipe import Claim, NotApplicable, from_source
-from borgtrace.recipe.charts import Plot, axis, step
+from borgtrace.recipe.charts import Chart, Plot, axis, step
 from borgtrace.recipe.columns import count, declare, label, number, share
 from borgtrace.recipe.criteria import near
 
@@ -93,7 +92,7 @@ def _rows(scope: str, found: Numbers, n_tasks: int, slots: int) -> list[Row]:
     ]
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw the distribution of the correlations, within and across jobs."""
     x = axis("low", "correlation of two tasks' window averages")
     y = axis("share", "share of pairs", axis={"format": "%"})

@@ -7,7 +7,7 @@ and of its window averages, as two cumulative distributions over tasks.  Windows
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from borgtrace.colocation.experiments._charts import SERIES_COLOURS
 from borgtrace.colocation.experiments._columns import SERIES
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claim, from_source
-from borgtrace.recipe.charts import Plot, axis, line, palette
+from borgtrace.recipe.charts import Chart, Plot, axis, line, palette
 from borgtrace.recipe.columns import declare, share
 from borgtrace.recipe.criteria import above, at_least
 
@@ -45,7 +45,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     )
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw the two cumulative distributions."""
     x, y = axis("deviation", "standard deviation [machines]"), axis("share", axis={"format": "%"})
     chart = Plot(result, RESULT, x=x, y=y, order="share", color=palette("series", SERIES_COLOURS, "CPU usage"))

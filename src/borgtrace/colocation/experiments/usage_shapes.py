@@ -7,8 +7,6 @@ them around 16 centroids. Clusters are lettered by size; a is the largest.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numba
 import numpy as np
 import pyarrow as pa
@@ -19,7 +17,7 @@ from borgtrace.colocation.experiments._rows import Row, grouped
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.recipe import Claim, NotApplicable, from_source
-from borgtrace.recipe.charts import Plot, area, axis
+from borgtrace.recipe.charts import Chart, Plot, area, axis
 from borgtrace.recipe.columns import declare, label, share, whole
 from borgtrace.recipe.criteria import at_least, at_most, below
 
@@ -96,7 +94,7 @@ def _ordered(centroids: Values, shares: Numbers) -> pa.Table:
     )
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw a small histogram per cluster."""
     rows = [
         {"cluster": f"({row['cluster']}) {row['share']:.2%}", "usage": row["cell"] / CELLS, "density": row["density"]}

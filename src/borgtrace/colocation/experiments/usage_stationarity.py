@@ -8,8 +8,6 @@ are tested, with the exact distribution of the statistic.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
@@ -19,7 +17,7 @@ from borgtrace.colocation.experiments._rows import value
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
 from borgtrace.recipe import Claim, NotApplicable, from_source
-from borgtrace.recipe.charts import Plot, added, axis, bar
+from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, share
 from borgtrace.recipe.criteria import between
 
@@ -71,7 +69,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def plot(result: pa.Table) -> Any:
+def plot(result: pa.Table) -> Chart:
     """Draw the rejection rate per spacing, for both readings."""
     rows = added(result, window=lambda row: "as defined" if row["length"] == row["spacing"] else "as printed")
     x = axis("spacing", "samples per window", type="O", axis={"labelAngle": 0})
