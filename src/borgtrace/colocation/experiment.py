@@ -20,8 +20,6 @@ PACKING = ("tasks", "realizations", "instances", "size", "seed")
 """Options of an experiment that packs random instances."""
 SUMS = ("tasks", "realizations", "samples", "seed", "instantaneous")
 """Options of an experiment about sums of random tasks."""
-GPA_PAPER = "Janus & Rzadca, SoCC'17"
-FUTURE_WORK = f"{GPA_PAPER}, §7 (future work)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

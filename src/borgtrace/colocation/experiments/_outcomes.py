@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Cell, Experiment, Options, Outcome, Study
-from borgtrace.colocation.experiment import GPA_PAPER, PACKING
+from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments import _columns
 from borgtrace.colocation.experiments._rows import Row, grouped, rows_where
 from borgtrace.placement import Estimator, estimators
@@ -64,7 +64,6 @@ def grid_experiment(
     cells: Callable[[], Sequence[Cell]],
     plot: Callable[[pa.Table], Any],
     claims: tuple[Claim, ...],
-    figure: str,
     order: int,
 ) -> Experiment:
     """Declare an experiment that packs every instance of a study in each of these ways, for a figure of the paper.
@@ -75,7 +74,7 @@ def grid_experiment(
         From :func:`outcome_table`.
     cells
         Makes the ways of packing.
-    plot, claims, figure, order
+    plot, claims, order
         As for :class:`~borgtrace.colocation.experiment.Experiment`.
     """
 
@@ -84,15 +83,7 @@ def grid_experiment(
 
     # 10 instances, where an experiment past the paper takes 5: these are compared with its means over 50.
     return Experiment(
-        declared,
-        compute,
-        plot,
-        claims,
-        reference=f"{GPA_PAPER}, {figure}",
-        order=order,
-        options=PACKING,
-        cells=cells,
-        defaults={"instances": 10},
+        declared, compute, plot, claims, order=order, options=PACKING, cells=cells, defaults={"instances": 10}
     )
 
 

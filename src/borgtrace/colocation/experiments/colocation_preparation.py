@@ -3,6 +3,8 @@
 The preparation of Janus & Rzadca (SoCC'17, §2.2), step by step, with how many of the tasks that remained each
 step affected: failing tasks, tasks that never used CPU, short tasks; then a random sample of at most N. The
 last rows count windows: left out because a value is missing, or corrected because their average was above 1.
+
+Reference: Janus & Rzadca, SoCC'17, §2.2.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiment import GPA_PAPER, POOL
+from borgtrace.colocation.experiment import POOL
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, label, whole
@@ -64,7 +66,7 @@ def _share(result: pa.Table, start: str) -> float:
 
 
 CLAIMS = from_source(
-    f"{GPA_PAPER}, §2.2",
+    "Janus & Rzadca, SoCC'17, §2.2",
     Claim(
         "S1-zero",
         "1.2 % of the tasks never use CPU in a sample",
@@ -84,6 +86,4 @@ CLAIMS = from_source(
         lambda r: _step(r, "averages above")["n_touched"],
     ),
 )
-EXPERIMENT = Experiment(
-    RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, §2.2", order=200, options=(*POOL, "instantaneous")
-)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=200, options=(*POOL, "instantaneous"))

@@ -3,6 +3,8 @@
 Fig. 3 of Janus & Rzadca (SoCC'17): heat maps of long tasks by mean and standard deviation (ddof 0) of their
 CPU usage, for one-second samples and for window averages, and the least-squares line of deviation on mean.
 Cells are a hundredth of a machine wide and half a hundredth high; only cells with tasks are listed.
+
+Reference: Janus & Rzadca, SoCC'17, Fig. 3.
 """
 
 from __future__ import annotations
@@ -11,7 +13,6 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiment import GPA_PAPER
 from borgtrace.colocation.experiments._columns import SERIES
 from borgtrace.colocation.experiments._rows import Row
 from borgtrace.colocation.experiments.usage_deviation import BOTH
@@ -122,10 +123,10 @@ def _near(series: str, name: str, published: float) -> Claim:
 
 
 CLAIMS = from_source(
-    f"{GPA_PAPER}, §3.3, Fig. 3",
+    "Janus & Rzadca, SoCC'17, §3.3, Fig. 3",
     _near("inst", "slope", 0.36),
     _near("inst", "intercept", 0.015),
     _near("avg", "slope", 0.31),
     _near("avg", "intercept", 0.010),
 )
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 3", order=203)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=203)

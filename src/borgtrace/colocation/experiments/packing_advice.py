@@ -6,6 +6,8 @@ whose overflow, at the upper end of its 95 % confidence interval, stays within t
 on other instances. *Machines* count one more for every task that fits no machine alone. *Overcommit* is the sum of
 requests on the machines in use ÷ their capacity: the value to set where a scheduler knows only that. Savings are
 against packing by request and by the highest usage seen, instance by instance.
+
+Reference: question of cluster operators; method after Janus & Rzadca, SoCC'17.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.advice import advise
-from borgtrace.colocation.experiment import GPA_PAPER, PACKING
+from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._charts import ESTIMATOR_COLOURS, OVERFLOW, from_data
 from borgtrace.colocation.experiments._columns import CAPACITY, ESTIMATOR, PARAMETER, TARGET
 from borgtrace.colocation.experiments._rows import Row
@@ -159,12 +161,4 @@ CLAIMS = (
         lambda r: advised(r)["saved_request_low"],
     ),
 )
-EXPERIMENT = Experiment(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reference=f"question of cluster operators; method after {GPA_PAPER}",
-    order=440,
-    options=(*PACKING, "target", "capacity"),
-)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=440, options=(*PACKING, "target", "capacity"))

@@ -2,6 +2,8 @@
 
 Fig. 10 of Janus & Rzadca (SoCC'17): the same estimators, once fed with instantaneous samples and once with window
 averages, always judged on instantaneous usage; all realizations seen, or the first 80 %.
+
+Reference: Janus & Rzadca, SoCC'17, Fig. 10.
 """
 
 from __future__ import annotations
@@ -79,4 +81,4 @@ CLAIMS = from_source(
     _claim_maximum(0.8, "80 % of the averages", between(6e-8, 1.5e-6, 3e-7)),
     _claim_maximum(1.0, "all averages", between(1e-5, 2.5e-4, 5e-5)),
 )
-EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, "Fig. 10", 330)
+EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, 330)

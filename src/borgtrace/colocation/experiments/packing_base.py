@@ -4,6 +4,8 @@ Fig. 7, 8 and 9 of Janus & Rzadca (SoCC'17): random instances of 1,000 tasks, ma
 seen (O = E = R), First Fit and Best Fit, rebalanced. m is machines ÷ ⌈Σ mean usage⌉; q the share of (machine,
 realization) pairs whose tasks exceed the machine. A task that fails the test alone is unplaceable: it is counted
 separately, and left out of m's lower bound.
+
+Reference: Janus & Rzadca, SoCC'17, Fig. 7–9.
 """
 
 from __future__ import annotations
@@ -142,4 +144,4 @@ CLAIMS = from_source(
         source="Janus & Rzadca, Fig. 7",
     ),
 )
-EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, "Fig. 7–9", 320)
+EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, 320)

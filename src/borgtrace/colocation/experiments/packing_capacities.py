@@ -3,6 +3,8 @@
 Fig. 11 of Janus & Rzadca (SoCC'17): capacities from half to five times the largest machine of the trace, with and
 without rebalancing.  Large machines hold more tasks, whose sum is closer to a Gaussian; on small ones some tasks fit
 nowhere.
+
+Reference: Janus & Rzadca, SoCC'17, Fig. 11.
 """
 
 from __future__ import annotations
@@ -85,4 +87,4 @@ CLAIMS = from_source(
         lambda r: spread(r, "average", 1.25),
     ),
 )
-EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, "Fig. 11", 340)
+EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, 340)

@@ -2,6 +2,8 @@
 
 Fig. 12 of Janus & Rzadca (SoCC'17): the estimators see the first .001 … 1 of the realizations and are judged on the
 rest (on all at 1).  With 10,000 realizations, .01 are 100 observations.
+
+Reference: Janus & Rzadca, SoCC'17, Fig. 12.
 """
 
 from __future__ import annotations
@@ -58,4 +60,4 @@ CLAIMS = from_source(
         lambda r: _loss(r, "q"),
     ),
 )
-EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, "Fig. 12", 350)
+EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, 350)

@@ -4,6 +4,8 @@ Beyond Janus & Rzadca (SoCC'17): GPA, which treats tasks as independent, against
 keeping tasks of one job on different machines, and both. Everything is learned on the first half of the busiest hours
 and judged on the second half: as it was (*raw*), and with the windows of each task in a random order of their own
 (*shuffled*).
+
+Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ Beyond Janus & Rzadca (SoCC'17): machines are drawn from the given mix, else fro
 (where the store has no machines) from the published one of 2011. They are opened in the order in which they come,
 largest first, or smallest first; a task that does not fit a fresh machine leaves it to later tasks. Here m is the
 *capacity* in use ÷ mean usage.
+
+Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ Beyond Janus & Rzadca (SoCC'17): CPU is rate-limited, so a probability of overfl
 value-limited, exceeding it kills the task, so it gets a test of its own: the maximum seen, or a Gaussian tail of
 10⁻⁵. First Fit, Best Fit (least room in the scarcer resource) and dot product choose among the machines where both
 fit.
+
+Reference: Janus & Rzadca, SoCC'17, §7 (future work); Panigrahy et al. 2011 (dot product).
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Instance, Options, Study
-from borgtrace.colocation.experiment import FUTURE_WORK, PACKING
+from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._charts import from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS, N_UNPLACEABLE, PACKER
 from borgtrace.colocation.experiments._rows import Row, mean
@@ -126,13 +128,4 @@ CLAIMS = (
         lambda r: mean(r, "m_abs", packer="dot-product") / mean(r, "m_abs", packer="first-fit"),
     ),
 )
-EXPERIMENT = Experiment(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reference=f"{FUTURE_WORK}; Panigrahy et al. 2011 (dot product)",
-    order=380,
-    options=PACKING,
-    defaults={"instances": 3},
-)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=380, options=PACKING, defaults={"instances": 3})

@@ -4,6 +4,8 @@ Beyond Janus & Rzadca (SoCC'17): tasks arrive when they did, are placed by any e
 measured before that moment, and leave; no task migrates. The usage of a new task is estimated from earlier
 tasks of the same logical name, or from its request. Counted per hour: machine-hours, and moments (machine × 5
 minutes) with an overflow.
+
+Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
 from __future__ import annotations

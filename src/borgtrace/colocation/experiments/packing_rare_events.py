@@ -7,6 +7,8 @@ measured on draws that no estimator has seen. *Predicted* is the mean overflow a
 finished machines; *matched* is the number of machines that GPA needs when its target is set, on the same instances, to
 give the same overflow: an estimator that needs no more machines at equal overflow wastes nothing. Estimators that
 learn do so on held-out instances: other tasks, where the pool has enough, and always other draws.
+
+Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
 from __future__ import annotations

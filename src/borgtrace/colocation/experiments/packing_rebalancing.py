@@ -2,6 +2,8 @@
 
 Fig. 13 of Janus & Rzadca (SoCC'17): the same packings before and after rebalancing (first tasks of the other machines
 move to the last one, round robin, until five moves have failed).
+
+Reference: Janus & Rzadca, SoCC'17, Fig. 13.
 """
 
 from __future__ import annotations
@@ -71,4 +73,4 @@ CLAIMS = from_source(
         mean_fall,
     ),
 )
-EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, "Fig. 13", 360)
+EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, 360)

@@ -5,6 +5,8 @@ their empirical distributions, then their real windows are replayed. *draws*: in
 *shuffled*: the real windows of the hours, each task's in a random order of their own; *raw*: the real windows as they
 were. The step from draws to shuffled is the cost of drift, the step from shuffled to raw the cost of tasks that peak
 together.
+
+Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 Beyond Janus & Rzadca (SoCC'17): production and best-effort tasks share machines. Production has precedence, so it
 suffers when production alone exceeds the machine (target ρ = .001), best-effort when all together do (target .05).
 Compared: both promises at once, the strict one for all tasks, and separate machines for each class.
+
+Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
 from __future__ import annotations

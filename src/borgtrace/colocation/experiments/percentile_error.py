@@ -4,6 +4,8 @@ Fig. 6 of Janus & Rzadca (SoCC'17): for random samples of N tasks, (F⁻¹(k) �
 99.9 %, where F is the normal law whose mean and variance are the sums of the tasks' own (ddof 0) and P_k
 the percentile of the realized sums (linear interpolation).  Samples whose P_k is 0 have no relative error.
 The samples are those of the question about normality (same seed, same sums).
+
+Reference: Janus & Rzadca, SoCC'17, Fig. 6.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import pyarrow as pa
 from scipy.special import ndtri
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiment import GPA_PAPER, SUMS
+from borgtrace.colocation.experiment import SUMS
 from borgtrace.colocation.experiments._charts import box_plot
 from borgtrace.colocation.experiments._columns import SIZE, spread, spread_columns
 from borgtrace.colocation.experiments._rows import Row, rows_where
@@ -85,7 +87,7 @@ def _medians(result: pa.Table, percentile: float) -> list[float]:
 
 
 CLAIMS = from_source(
-    f"{GPA_PAPER}, §3.6, Fig. 6",
+    "Janus & Rzadca, SoCC'17, §3.6, Fig. 6",
     Claim(
         "S1-fig6-median",
         "the medians of the error are about 0 (largest at 95 %; holds within 5 %)",
@@ -105,4 +107,4 @@ CLAIMS = from_source(
         lambda r: _quartile_range(r, 50) / _quartile_range(r, 10),
     ),
 )
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 6", order=208, options=SUMS)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=208, options=SUMS)

@@ -4,6 +4,8 @@ Fig. 1 of Janus & Rzadca (SoCC'17): per task with at least k windows, the mean o
 samples x̄ is compared with the mean of all its window averages ȳ, as (ȳ − x̄) / ȳ; the figure shows its
 spread over tasks. Samples are drawn without replacement where windows are equally long (2011), by length
 with replacement otherwise (2019); tasks whose averages are all 0 have no relative difference.
+
+Reference: Janus & Rzadca, SoCC'17, Fig. 1.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation._samples import prefix_means
-from borgtrace.colocation.experiment import GPA_PAPER, POOL
+from borgtrace.colocation.experiment import POOL
 from borgtrace.colocation.experiments._charts import box_plot
 from borgtrace.colocation.experiments._columns import spread, spread_columns
 from borgtrace.colocation.experiments._rows import Row, rows_where
@@ -99,7 +101,7 @@ def _narrowing(result: pa.Table) -> float:
 
 
 CLAIMS = from_source(
-    f"{GPA_PAPER}, §3.2, Fig. 1",
+    "Janus & Rzadca, SoCC'17, §3.2, Fig. 1",
     Claim(
         "S1-fig1-symmetric",
         "with 15 samples the quartiles lie symmetrically about 0 (distance of their middle from 0, over their range)",
@@ -113,6 +115,4 @@ CLAIMS = from_source(
         _narrowing,
     ),
 )
-EXPERIMENT = Experiment(
-    RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 1", order=201, options=(*POOL, "instantaneous")
-)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=201, options=(*POOL, "instantaneous"))

@@ -2,6 +2,8 @@
 
 Fig. 5 of Janus & Rzadca (SoCC'17): one random sample of tasks per size, its realized total CPU usage as a
 histogram of 60 cells, beside the normal density whose mean and variance are the sums of the tasks' own.
+
+Reference: Janus & Rzadca, SoCC'17, Fig. 5.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation._moments import row_moments
 from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation._sums import add_sample
-from borgtrace.colocation.experiment import GPA_PAPER
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS, from_data
 from borgtrace.colocation.experiments._rows import rows_where
 from borgtrace.recipe import Claim, NotApplicable, from_source
@@ -88,7 +89,7 @@ def _distance(result: pa.Table, size: int) -> float:
 
 
 CLAIMS = from_source(
-    f"{GPA_PAPER}, §3.6, Fig. 5",
+    "Janus & Rzadca, SoCC'17, §3.6, Fig. 5",
     Claim(
         "S1-fig5",
         "the total of 500 tasks is closer to its normal law than the total of 10 (ratio of the distances)",
@@ -97,11 +98,5 @@ CLAIMS = from_source(
     ),
 )
 EXPERIMENT = Experiment(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reference=f"{GPA_PAPER}, Fig. 5",
-    order=206,
-    options=("tasks", "realizations", "seed", "instantaneous"),
+    RESULT, compute, plot, CLAIMS, order=206, options=("tasks", "realizations", "seed", "instantaneous")
 )

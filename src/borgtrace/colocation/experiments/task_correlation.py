@@ -3,6 +3,8 @@
 Pearson correlation of the window averages of pairs of tasks that ran through the same hours (the busiest ones of the
 pool); pairs are drawn at random, at most 20,000 within jobs and as many across.  Tasks that never change are left out.
 Independent series of T moments would spread by 1/√T around 0.
+
+Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
 from __future__ import annotations

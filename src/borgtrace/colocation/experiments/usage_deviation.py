@@ -3,6 +3,8 @@
 Fig. 2 of Janus & Rzadca (SoCC'17): the standard deviation (ddof 0) of every long task's one-second samples
 and of its window averages, as two cumulative distributions over tasks.  Windows weigh by their length in
 2019.
+
+Reference: Janus & Rzadca, SoCC'17, Fig. 2.
 """
 
 from __future__ import annotations
@@ -13,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiment import GPA_PAPER
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS
 from borgtrace.colocation.experiments._columns import SERIES
 from borgtrace.kernels.arrays import Numbers
@@ -66,7 +67,7 @@ def _share_above(result: pa.Table) -> float:
 
 
 CLAIMS = from_source(
-    f"{GPA_PAPER}, §3.3, Fig. 2",
+    "Janus & Rzadca, SoCC'17, §3.3, Fig. 2",
     Claim(
         "S1-fig2", "one-second samples vary more than window averages (ratio of the medians)", above(1), _median_ratio
     ),
@@ -77,4 +78,4 @@ CLAIMS = from_source(
         _share_above,
     ),
 )
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 2", order=202)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=202)

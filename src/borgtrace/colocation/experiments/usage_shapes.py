@@ -3,6 +3,8 @@
 Fig. 4 of Janus & Rzadca (SoCC'17): each long task becomes a histogram of its one-second samples in 100
 cells of a hundredth of a machine (the last cell also takes what lies above), and k-means (Euclidean) groups
 them around 16 centroids. Clusters are lettered by size; a is the largest.
+
+Reference: Janus & Rzadca, SoCC'17, Fig. 4.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
-from borgtrace.colocation.experiment import GPA_PAPER
 from borgtrace.colocation.experiments._rows import Row, grouped
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
@@ -116,7 +117,7 @@ def _beyond(result: pa.Table) -> float:
 
 
 CLAIMS = from_source(
-    f"{GPA_PAPER}, §3.5, Fig. 4",
+    "Janus & Rzadca, SoCC'17, §3.5, Fig. 4",
     Claim(
         "S1-fig4-largest",
         "no shape dominates: the largest cluster has less than a fifth of the tasks",
@@ -136,4 +137,4 @@ CLAIMS = from_source(
         _beyond,
     ),
 )
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, reference=f"{GPA_PAPER}, Fig. 4", order=205)
+EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=205)
