@@ -21,14 +21,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 @compiled(inline=True)
 def _window(ends: Index, ticket: np.uint64) -> int:
     """Index of the first end beyond `ticket`, by bisection."""
-    low, high = 0, ends.size
-    while low < high:
-        middle = (low + high) // 2
-        if ends[middle] <= np.int64(ticket):
-            low = middle + 1
-        else:
-            high = middle
-    return low
+    return int(np.searchsorted(ends, np.int64(ticket), side="right"))
 
 
 @compiled(parallel=True)

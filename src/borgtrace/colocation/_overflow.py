@@ -16,23 +16,6 @@ TILE = 256
 
 
 @compiled()
-def _grouped(bins: Index, order: Index, starts: Index) -> None:
-    """Counting sort of the items of one packing by bin, stable."""
-    starts[:] = 0
-    for i in range(bins.size):
-        if bins[i] >= 0:
-            starts[bins[i] + 1] += 1
-    for b in range(starts.size - 1):
-        starts[b + 1] += starts[b]
-    # In the order of the items, so that a bin's float32 sum does not depend on how its tasks came together.
-    cursor = starts[:-1].copy()
-    for i in range(bins.size):
-        if bins[i] >= 0:
-            order[cursor[bins[i]]] = i
-            cursor[bins[i]] += 1
-
-
-@compiled()
 def _sum_rows(tile: Values, rows: Index, sums: Values) -> None:
     """Add `rows` of a tile, in their order, four at a pass; float32, whole tiles: constant loops vectorize."""
     for t in range(TILE):
@@ -65,29 +48,26 @@ def _count(sums: Values, limit: np.float32, low: int, high: int) -> np.int32:
 
 
 @compiled()
-def count_overflow(values: Values, packings: Index, limits: Values, first: Index, counts: Index) -> None:
-    """Count, per packing and bin, the realizations in which the bin's tasks exceed its limit.
+def count_overflow(values: Values, order: Index, starts: Index, limits: Values, first: Index, counts: Index) -> None:
+    """Count, per packing, the pairs of bin and realization in which the bin's tasks exceed its limit.
 
     Parameters
     ----------
     values
         float32 (n, R): realization r of task i.
-    packings
-        int64 (P, n): bin of each task, −1 for none.
+    order, starts
+        int64 (P, n) and (P, B + 1): tasks of bin b of packing p are ``order[p, starts[p, b]:starts[p, b + 1]]``; B is
+        at least every packing's number of bins.
     limits
-        float32 (P, B): what each bin may use; B is at least every packing's number of bins.
+        float32 (P, B): what each bin may use.
     first
         int64 (P,): a packing is judged on the columns from here on.
     counts
-        int64 (P, B): the result, overwritten.
+        int64 (P,): the result, overwritten.
     """
     n, realizations = values.shape
     n_packings, n_bins = limits.shape
     counts[:] = 0
-    order = np.empty((n_packings, n), np.int64)
-    starts = np.empty((n_packings, n_bins + 1), np.int64)
-    for p in range(n_packings):
-        _grouped(packings[p], order[p], starts[p])
     # One thread: instances are spread over threads by the caller, and this function holds no GIL.
     tile, sums = np.zeros((n, TILE), np.float32), np.zeros(TILE, np.float32)
     for left in range(0, realizations, TILE):
@@ -103,4 +83,4 @@ def count_overflow(values: Values, packings: Index, limits: Values, first: Index
                 rows = order[p, starts[p, b] : starts[p, b + 1]]
                 if rows.size:
                     _sum_rows(tile, rows, sums)
-                    counts[p, b] += _count(sums, limits[p, b], low, width)
+                    counts[p] += _count(sums, limits[p, b], low, width)

@@ -8,7 +8,7 @@ machine.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 
@@ -47,13 +47,12 @@ class Cluster:
     capacity: float
     packer: Packer
     cold_start: ColdStart
-    machine_of: Index = field(init=False)
-    members: list[list[int]] = field(init=False, default_factory=list)
-    dirty: set[int] = field(init=False, default_factory=set)
 
     def __post_init__(self) -> None:
         n = len(self.pool)
-        self.machine_of = np.full(n, -1)
+        self.machine_of: Index = np.full(n, -1)
+        self.members: list[list[int]] = []
+        self.dirty: set[int] = set()
         # The width of a row is known only to the estimator, so it is asked about a task made up.
         one = self._items(np.zeros((1, 1), np.float32), np.full(1, np.nan))[0]
         self.items = np.zeros((n, len(one)))

@@ -131,7 +131,7 @@ def judge_instance(instance: Instance, cells: Sequence[Cell], *, on_fresh: bool 
     full = instance.inst.shape[1]
     first = [0 if on_fresh or seen[cell] == full else seen[cell] for cell in cells]
     judged = instance.fresh if on_fresh else instance.inst
-    counts = overflow_counts(judged, [packings[cell] for cell in cells], first).sum(axis=1)
+    counts = overflow_counts(judged, [packings[cell] for cell in cells], first)
     # Of all realizations, whatever the estimator saw: the bound is that of §5.1, and the same for every cell.
     means = instance.seen.mean
     outcomes = []

@@ -9,7 +9,6 @@ the whole machine takes its instantaneous value; what remains must be long, 2 ho
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +32,10 @@ FAILING = ("n_evict", "n_fail", "n_kill", "n_lost")
 _ABOUT = ("cpu_request", "memory_request", "priority", "collection_logical_name")
 
 
-@dataclass(frozen=True, slots=True)
-class Eligible:
-    """Tasks that may be modeled, sorted by their key, and how many went at each step."""
+def eligible(tables: Tables) -> tuple[pa.Table, tuple[Step, ...]]:
+    """Find the tasks that pass every step, sorted by their key, and how many went at each step.
 
-    tasks: pa.Table
-    steps: tuple[Step, ...]
-
-
-def eligible(tables: Tables) -> Eligible:
-    """Find the tasks that pass every step; one aggregate and one selection over ``tasks``.
+    One aggregate and one selection over ``tasks``.
 
     Raises
     ------
@@ -69,7 +62,7 @@ def eligible(tables: Tables) -> Eligible:
         left -= dropped
     # Engines return rows in any order; the sample below must not depend on it.
     order = [("collection_id", "ascending"), ("instance_index", "ascending")]
-    return Eligible(kept.sort_by(order), tuple(steps))
+    return kept.sort_by(order), tuple(steps)
 
 
 def _passes(tasks: ir.Table, generation: str) -> dict[str, ir.BooleanValue]:
@@ -141,17 +134,17 @@ def prepare(tables: Tables, tasks: int = 100_000, seed: int = 0, instantaneous: 
     """
     if instantaneous == "histogram" and not dialect(tables.generation).publishes("cpu_usage_distribution"):
         raise NotApplicable(f"{tables.generation} publishes no percentiles of CPU usage; take the sampled second")
-    passed = eligible(tables)
-    if not passed.tasks.num_rows:
-        raise NotApplicable(_nothing_left(passed.steps))
-    available = passed.tasks.num_rows
+    tasks_left, steps = eligible(tables)
+    if not tasks_left.num_rows:
+        raise NotApplicable(_nothing_left(steps))
+    available = tasks_left.num_rows
     size = min(tasks, available)
     # Sorted, so that the pool is in the order of the tasks' keys and arrays are read forwards.
     rows = np.sort(np.random.default_rng(seed).choice(available, size, replace=False))
-    chosen = passed.tasks.take(pa.array(rows))
+    chosen = tasks_left.take(pa.array(rows))
     windows = read_windows(tables, chosen, instantaneous == "histogram")
     fewer = "" if size == tasks else f" (all there are; {tasks:,} were asked for)"
-    return _assemble(chosen, windows, passed.steps, fewer, available, tables)
+    return _assemble(chosen, windows, steps, fewer, available, tables)
 
 
 def _nothing_left(steps: tuple[Step, ...]) -> str:

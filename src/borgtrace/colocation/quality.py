@@ -50,7 +50,7 @@ def least_machines(means: Numbers, capacity: float = 1.0) -> int:
 def overflow_counts(
     values: Values, packings: Sequence[Packing], first: Sequence[int] | None = None, resource: int = 0
 ) -> Index:
-    """Count the realizations in which each bin's tasks exceed its capacity, for many packings in one pass.
+    """Count the pairs of bin and realization in which the bin's tasks exceed its capacity, in one pass over the usage.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def overflow_counts(
 
     Returns
     -------
-    int64 (P, B), B the largest number of bins
+    int64 (P,)
 
     Raises
     ------
@@ -75,22 +75,24 @@ def overflow_counts(
     width = max((len(packing.capacities) for packing in packings), default=0)
     # Bins that a packing does not have are never exceeded.
     limits = np.full((len(packings), width), np.inf, np.float32)
-    bins = np.empty((len(packings), len(values)), np.int64)
+    order, starts = np.empty((len(packings), len(values)), np.int64), np.empty((len(packings), width + 1), np.int64)
     for p, packing in enumerate(packings):
         limits[p, : len(packing.capacities)] = packing.rows[:, resource] * EVALUATION_RTOL
-        bins[p] = packing.bins
-    counts = np.empty((len(packings), width), np.int64)
+        # Stable, so that a bin's float32 sum does not depend on how its tasks came together.
+        order[p] = np.argsort(packing.bins, kind="stable")
+        starts[p] = np.searchsorted(packing.bins[order[p]], np.arange(width + 1))
+    counts = np.empty(len(packings), np.int64)
     # float32 limits, because the sums they are compared with are float32 too.
-    starts = np.zeros(len(packings), np.int64) if first is None else np.asarray(first, np.int64)
+    begin = np.zeros(len(packings), np.int64) if first is None else np.asarray(first, np.int64)
     # With none left, q would be 0 ÷ 0.
-    if starts.size and starts.max() >= values.shape[1]:
+    if begin.size and begin.max() >= values.shape[1]:
         raise UsageError(
             "evaluation",
             "no realizations left for evaluation",
             expected=f"a first column below {values.shape[1]}",
-            got=str(starts.max()),
+            got=str(begin.max()),
         )
-    count_overflow(np.ascontiguousarray(values), bins, limits, starts, counts)
+    count_overflow(np.ascontiguousarray(values), order, starts, limits, begin, counts)
     return counts
 
 
@@ -116,4 +118,4 @@ def quality(values: Values, packing: Packing, first: int = 0, resource: int = 0)
     if not packing.n_bins:
         return 0.0
     counts = overflow_counts(values, [packing], [first], resource)
-    return float(counts.sum() / (packing.n_bins * (values.shape[1] - first)))
+    return float(counts[0] / (packing.n_bins * (values.shape[1] - first)))

@@ -115,7 +115,7 @@ def replayed(packings: Sequence[Packing], judged: Mapping[str, Values]) -> Itera
     """
     for kind, values in judged.items():
         # All packings in one pass: the usage is read once.
-        counts = overflow_counts(values, packings).sum(axis=1)
+        counts = overflow_counts(values, packings)
         for k, packing in enumerate(packings):
             trials = packing.n_bins * values.shape[1]
             yield k, {"judged_on": kind, "m_abs": packing.n_bins, "overflows": int(counts[k]), "trials": trials}

@@ -79,8 +79,8 @@ def _rows(instance: Instance, is_production: Flags, classes: str) -> list[Row]:
     packings = [pack(TwoTargets(TARGET), seen), pack(Gpa(TARGET), seen), _separate(instance, is_production)]
     # Best-effort tasks throttled to nothing: what is left is whether production alone exceeds the machine.
     values = np.where(is_production[:, None], instance.inst, np.float32(0))
-    alone = overflow_counts(values, packings).sum(axis=1)
-    together = overflow_counts(instance.inst, packings).sum(axis=1)
+    alone = overflow_counts(values, packings)
+    together = overflow_counts(instance.inst, packings)
     n, bound = instance.inst.shape[1], lower_bound(instance.inst)
     # Machines without production cannot fail it, and would make its share look better.
     used = [max(1, len(np.unique(p.bins[is_production & (p.bins >= 0)]))) for p in packings]

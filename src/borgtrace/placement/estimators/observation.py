@@ -72,9 +72,7 @@ class Observation:
         """The same values with `memory`, `series`, `request` or `is_production`; what was derived is shared."""
         # `replace` starts anew; what was derived from the same values takes seconds and holds for both.
         more = replace(self, **known)
-        for name in ("_histograms", "_functions", "moments", "sorted_values"):
-            if name in self.__dict__:
-                more.__dict__[name] = self.__dict__[name]
+        vars(more).update(vars(self) | known)
         return more
 
     @cached_property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -19,16 +18,10 @@ def estimators() -> dict[str, type[Estimator]]:
     >>> estimators()["gpa"].symbol
     'ρ'
     """
-    _find()
-    return dict(sorted(KINDS.items()))
-
-
-@cache
-def _find() -> None:
-    """Import the modules of this package, once: its classes list themselves."""
-    # By folder, not by a list: a new estimator is one new file.
+    # By folder, not by a list: a new estimator is one new file, whose class lists itself.
     for module in iter_modules([str(Path(__file__).parent)]):
         import_module(f"{__package__}.{module.name}")
+    return dict(sorted(KINDS.items()))
 
 
 def parse_estimator(text: str) -> Estimator:
