@@ -37,12 +37,27 @@ def constant(*usages: float) -> Observation:
         Convolution(0.001),
         Hoeffding(0.01),
         Bernstein(0.01),
+        Chernoff(0.001),
+        Saddlepoint(0.001),
     ],
     ids=lambda e: e.label,
 )
 def test_two_constant_tasks_share_a_machine_up_to_its_capacity(estimator):
+    for fitting in ((1.0,), (0.5, 0.5), (0.4999, 0.4999)):
+        assert pack(estimator, constant(*fitting)).bins.tolist() == [0] * len(fitting)
     assert pack(estimator, constant(0.6, 0.4)).bins.tolist() == [0, 0]
     assert pack(estimator, constant(0.6, 0.405), rebalancing=False).bins.tolist() == [0, 1]
+
+
+def test_the_saddlepoint_above_the_capacity_is_the_gaussian_tail():
+    # two tasks of .45 or .6: the sum has mean 1.05 and deviation √2 · .075
+    seen = Observation(np.tile(np.float32([0.45, 0.6]), (2, 100)))
+    tail = norm.cdf(0.05 / (math.sqrt(2) * 0.075))
+    fitted = fit(Saddlepoint(0.9), seen)
+    found = fitted.estimator.test.room(fitted.items[0], fitted.items[1], np.ones(1), fitted.parameters)
+    assert found == pytest.approx(0.9 - tail, abs=1e-3)
+    assert pack(Saddlepoint(0.9), seen).n_bins == 1
+    assert pack(Saddlepoint(0.6), seen).n_bins == 2
 
 
 def introduction() -> Observation:

@@ -83,13 +83,15 @@ class Bernstein(TargetEstimator):
 
 @slack_kernel
 def chernoff_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """ρ less the lowest of exp(K(θ) − θc); rows are μ and K at every θ, `parameters` holds ρ and every θ."""
+    """ρ less the lowest of exp(K(θ) − θc); rows are μ, K at every θ and peak, `parameters` holds ρ and every θ."""
     # At θ = 0 the bound is exp(0) = 1, whatever the tasks.  Column a of a row is K at `parameters[a]`: what stands
     # before are the mean and ρ.
     lowest = 0.0
     for a in range(1, parameters.size):
         lowest = min(lowest, state[a] + item[a] - parameters[a] * capacity[0])
-    return parameters[0] - math.exp(lowest)
+    slack = parameters[0] - math.exp(lowest)
+    # On a grid that ends, the bound never gets far below 1 for tasks that hardly vary: they cannot exceed their peaks.
+    return parameters[0] if slack < 0 and state[-1] + item[-1] <= capacity[0] else slack
 
 
 class Chernoff(TargetEstimator):
@@ -105,9 +107,9 @@ class Chernoff(TargetEstimator):
     slack = staticmethod(chernoff_slack)
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
-        """Mean and K(θ) at every θ of the grid."""
+        """Mean, K(θ) at every θ of the grid, and the highest usage seen."""
         # K alone of K, K′, K″: the bound needs no derivative.
-        return np.column_stack([observed.mean, observed.cumulant_functions(capacity)[:, ::3]])
+        return np.column_stack([observed.mean, observed.cumulant_functions(capacity)[:, ::3], observed.moments[:, 5]])
 
     def parameters(self, capacity: float) -> Numbers:
         """ρ and the grid of θ."""

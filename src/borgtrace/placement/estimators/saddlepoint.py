@@ -20,15 +20,19 @@ def saddlepoint_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> 
     K′ is kept on a grid of θ and interpolated by a cubic that also matches K″; the saddle K′(θ) = c is found by
     bisection, K by integrating the cubic.
     """
-    # A row is the mean, then K, K′, K″ for each θ: columns 1 + 3a, 2 + 3a, 3 + 3a.  Parameters are ρ, then every θ.
+    # A row is the mean, then K, K′, K″ for each θ: columns 1 + 3a, 2 + 3a, 3 + 3a; last the peak.  Parameters are ρ,
+    # then every θ.
     target, last = parameters[0], parameters.size - 2
-    # K′(0) is the mean.  Above the capacity there is no positive saddle, and the overflow is about one half or more.
-    if state[2] + item[2] >= capacity[0]:
-        return target - 1
-    # Tasks that hardly vary do not reach the capacity within the grid: Chernoff's bound at its end stays safe.
+    # K′(0) is the mean.  Above the capacity there is no positive saddle; the Gaussian tail is near there.
+    excess, variance = state[2] + item[2] - capacity[0], state[3] + item[3]
+    if excess >= 0:
+        return target - (1 - 0.5 * math.erfc(excess / math.sqrt(2 * variance)) if variance > 0 else 1.0)
+    # Tasks that hardly vary do not reach the capacity within the grid: Chernoff's bound at its end stays safe, but
+    # hardly gets below 1, although such tasks cannot exceed their peaks.
     if state[2 + 3 * last] + item[2 + 3 * last] <= capacity[0]:
         k = state[1 + 3 * last] + item[1 + 3 * last]
-        return target - math.exp(min(0.0, k - parameters[1 + last] * capacity[0]))
+        tail = math.exp(min(0.0, k - parameters[1 + last] * capacity[0]))
+        return target - (0.0 if tail > target and state[-1] + item[-1] <= capacity[0] else tail)
     # K is convex, so K′ grows with θ.
     left, right = 0, last
     while right - left > 1:
@@ -81,8 +85,8 @@ class Saddlepoint(TargetEstimator):
     slack = staticmethod(saddlepoint_slack)
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
-        """Mean, then K(θ), K′(θ), K″(θ) at every θ of the grid."""
-        return np.column_stack([observed.mean, observed.cumulant_functions(capacity)])
+        """Mean, K(θ), K′(θ), K″(θ) at every θ of the grid, and the highest usage seen."""
+        return np.column_stack([observed.mean, observed.cumulant_functions(capacity), observed.moments[:, 5]])
 
     def parameters(self, capacity: float) -> Numbers:
         """ρ and the grid of θ."""
