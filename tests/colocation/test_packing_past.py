@@ -20,7 +20,7 @@ from borgtrace.colocation.inventory import machines
 from borgtrace.colocation.online import simulate
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.quality import quality
-from borgtrace.colocation.raw_series import busiest_span, series, shuffled
+from borgtrace.colocation.raw_series import Timeline, busiest_span, series, shuffled
 from borgtrace.colocation.study import Study
 from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.covariance import CovarianceGpa
@@ -166,6 +166,23 @@ def test_series_are_laid_on_the_clock_and_gaps_repeat():
     assert series(pool, span).tolist() == np.float32([[0.1, 0.2], [0.6, 0.7]]).tolist()
     with pytest.raises(NotApplicable, match="no task runs for"):
         busiest_span(pool, 100)
+
+
+def test_windows_of_one_slot_are_averaged_by_length():
+    pool = Pool(
+        offsets=np.array([0, 3, 4]),
+        inst=np.float32([0.2, 0.5, 0.3, 0.1]),
+        avg=np.zeros(4, np.float32),
+        collection_id=np.array([1, 2]),
+        instance_index=np.zeros(2, np.int64),
+        start=np.array([300, 400, 900, 900]),
+        seconds=np.array([100, 200, 300, 300]),
+    )
+    found = Timeline.of(pool)
+    # (100 s of .2 + 200 s of .5) ÷ 300 s in slot 1; the last slot of one task is the first of the next
+    assert found.usage.tolist() == np.float32([0.4, 0.3, 0.1]).tolist()
+    assert (found.slot.tolist(), found.offsets.tolist()) == ([1, 3, 3], [0, 2, 3])
+    assert (found.begin.tolist(), found.end.tolist()) == ([1, 3], [4, 4])
 
 
 def test_shuffling_keeps_each_tasks_values():

@@ -32,7 +32,7 @@ class Timeline:
 
     @classmethod
     def of(cls, pool: Pool) -> Timeline:
-        """Lay the windows of a pool on the clock; windows of one slot are averaged.
+        """Lay the windows of a pool on the clock; windows of one slot are averaged by length.
 
         Raises
         ------
@@ -44,8 +44,8 @@ class Timeline:
         is_first = np.append(True, np.diff(slot) != 0)
         is_first[pool.offsets[:-1]] = True
         starts = np.flatnonzero(is_first)
-        counts = np.diff(np.append(starts, len(slot)))
-        usage = np.add.reduceat(pool.inst.astype(np.float64), starts) / counts
+        weights = np.ones(len(slot)) if pool.seconds is None else pool.seconds.astype(np.float64)
+        usage = np.add.reduceat(weights * pool.inst, starts) / np.add.reduceat(weights, starts)
         offsets = np.searchsorted(starts, pool.offsets)
         known = slot[starts]
         begin, end = known[offsets[:-1]], known[offsets[1:] - 1] + 1
