@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from borgtrace.colocation import synthetic_pool
+from borgtrace.colocation import instances, synthetic_pool
 from borgtrace.colocation.experiments._outcomes import paper_estimators
 from borgtrace.colocation.grid import Cell, Grid, judge_instance
 from borgtrace.colocation.instances import Instance, Instances, split
-from borgtrace.colocation.study import Options
+from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.study import Options, Study
 from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.convolution import Convolution
 from borgtrace.placement.estimators.estimator import Estimator
@@ -154,3 +157,28 @@ def test_fresh_draws_judge_what_others_were_seen():
     one, other = (made.fresh[np.argsort(made.tasks)] for made in (whole.make(0), whole.make(1)))
     assert (one != other).any(axis=1).mean() > 0.9  # the same tasks, judged by other draws
     assert made.fresh.mean() == pytest.approx(made.inst.mean(), rel=0.05)
+
+
+def test_every_draw_of_an_instance_waits_for_its_turn(monkeypatch):
+    drawn, taken = [], Pool.draw
+
+    def draw(pool, tasks, realizations, seed, column):
+        drawn.append((column, instances._DRAWING.locked()))
+        return taken(pool, tasks, realizations, seed, column)
+
+    monkeypatch.setattr(Pool, "draw", draw)
+    pool = replace(POOL, memory=POOL.avg)
+    made = Instances(pool, size=5, realizations=100, count=1).make(0)
+    assert (made.draw("memory") == made.avg).all()  # the same windows, whatever the column
+    assert made.fresh.shape == (5, 100)
+    assert drawn == [("inst", True), ("memory", True), ("avg", True), ("inst", True)]
+
+
+def test_a_study_keeps_apart_what_was_drawn_otherwise():
+    study = Study(POOL)
+    plain = Options(realizations=100, size=5)
+    assert study.grid(plain) is study.grid(Options(realizations=100, size=5))
+    for other in (replace(plain, instantaneous="histogram"), replace(plain, seed=1), replace(plain, size=6)):
+        assert study.grid(other) is not study.grid(plain)
+        assert study.instances(other).kept is not study.instances(plain).kept
+    assert study.instances(replace(plain, instances=9)).kept is study.instances(plain).kept

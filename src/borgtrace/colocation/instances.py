@@ -183,5 +183,6 @@ def split(pool: Pool, size: int, seed: int) -> tuple[Pool, Pool]:
     # Smaller halves would change what is asked: fewer tasks per instance, other sums.
     if len(pool) < 2 * size:
         return pool, pool
+    # The stream is that of instance 2, but no instance of the whole pool is ever compared with one of a half.
     order = np.random.default_rng([seed, 2]).permutation(len(pool))
     return pool.take(np.sort(order[: len(pool) // 2])), pool.take(np.sort(order[len(pool) // 2 :]))
