@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+from scipy import stats
 
+from borgtrace.analyses import load_and_times
+from borgtrace.analyses._power_law import discrete_exponent
 from borgtrace.analyses._quantiles import quantiles
 from borgtrace.analyses._trend import rank_correlation, slope
 from borgtrace.errors import UsageError
-from borgtrace.recipe import Result, find_recipe
+from borgtrace.recipe import NotApplicable, Result, find_recipe
 from borgtrace.schema.time import DAY, HOUR, SECOND, TRACE_START
 from tests.analyses.tiny import answer, at, tiny
 
@@ -244,6 +248,29 @@ def test_correlation_is_reproducible() -> None:
     x, y = np.arange(10.0), np.array([3.0, 1, 4, 1, 5, 9, 2, 6, 5, 3])
     assert rank_correlation(x, y) == rank_correlation(x, y)
     assert rank_correlation(x, -x).value == -1.0
+
+
+def test_the_interval_of_a_correlation_holds_95_percent_of_the_resamples() -> None:
+    x, y = np.arange(10.0), np.array([3.0, 1, 4, 1, 5, 9, 2, 6, 5, 3])
+    found = rank_correlation(x, y, block=1, repetitions=4000)
+    # The same draws, one by one: blocks of one value are resamples of the pairs.
+    places = np.random.Generator(np.random.PCG64(0)).integers(0, 10, size=(4000, 10))
+    drawn = [stats.spearmanr(x[place], y[place]).statistic for place in places]
+    assert (found.low, found.high) == pytest.approx(tuple(np.nanpercentile(drawn, [2.5, 97.5])))
+
+
+def test_seven_days_are_enough_for_a_correlation() -> None:
+    days = {"mean_wait": [1.0, 3, 2, 5, 4, 7, 6], "mean_pending": [2.0, 1, 4, 3, 6, 5, 7]}
+    assert load_and_times.correlation(pa.table(days), "mean_wait").value == pytest.approx(1 - 6 * 22 / 336)
+    with pytest.raises(NotApplicable, match="shorter than a week"):
+        load_and_times.correlation(pa.table(days).slice(0, 6), "mean_wait")
+    with pytest.raises(NotApplicable, match="constant"):
+        load_and_times.correlation(pa.table({**days, "mean_wait": [1.0] * 7}), "mean_wait")
+
+
+def test_a_tail_is_not_looked_for_beyond_an_exponent_of_ten() -> None:
+    # One value of 2 among a million of 1: the exponent of the zeta law would be near 19.
+    assert discrete_exponent(np.array([1, 2]), np.array([10**6, 1]), 1) == pytest.approx(10.0, abs=1e-3)
 
 
 def test_times_in_the_tests_mean_what_they_say() -> None:

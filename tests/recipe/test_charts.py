@@ -6,7 +6,26 @@ from typing import Any
 
 import pyarrow as pa
 
-from borgtrace.recipe.charts import Plot, area, axis, count_axis, line, point, rule, series, when
+from borgtrace.recipe.charts import (
+    Plot,
+    area,
+    axis,
+    bar,
+    box,
+    count_axis,
+    duration_axis,
+    line,
+    point,
+    probability_axis,
+    rect,
+    rule,
+    series,
+    step,
+    text,
+    thinned,
+    tick,
+    when,
+)
 from borgtrace.recipe.columns import count, declare, label, seconds
 
 DECLARED = declare(
@@ -77,3 +96,79 @@ def test_counts_have_whole_numbers_on_a_scale_that_shows_zero() -> None:
     x = spec(Plot(TABLE, DECLARED, x=count_axis("n"), y="wait").add(point()))["encoding"]["x"]
     assert x["scale"] == {"type": "symlog"}
     assert x["axis"]["values"][:4] == [0, 1, 2, 5]
+
+
+def test_marks_by_their_kind_and_style() -> None:
+    marks = (line(), step(), area(opacity=0.5), bar(), rect(), rule(), rule(dashed=True), text(), tick(), box())
+    assert [(mark.kind, dict(mark.style)) for mark in marks] == [
+        ("line", {}),
+        ("line", {"interpolate": "step-after"}),
+        ("area", {"opacity": 0.5}),
+        ("bar", {}),
+        ("rect", {}),
+        ("rule", {}),
+        ("rule", {"strokeDash": [5, 3]}),
+        ("text", {}),
+        ("tick", {}),
+        ("boxplot", {"extent": "min-max"}),
+    ]
+
+
+def test_a_labelled_axis_names_no_unit() -> None:
+    encoding = spec(Plot(TABLE, DECLARED, x=duration_axis("wait"), y=probability_axis("n")).add(point()))["encoding"]
+    assert encoding["x"]["title"] == "mean wait of the tier"
+    assert encoding["x"]["scale"] == {"type": "symlog"}
+    assert encoding["y"]["scale"] == {"type": "log"}
+    assert encoding["y"]["axis"]["format"] == ".0e"
+
+
+def test_numbers_with_a_fraction_are_shortened_in_tooltips() -> None:
+    tooltip = spec(Plot(TABLE, DECLARED, x="n", y="wait").add(point()))["encoding"]["tooltip"]
+    assert [tip.get("format") for tip in tooltip] == [None, ".6~g", None]
+    assert [tip["type"] for tip in tooltip] == ["quantitative", "quantitative", "nominal"]
+
+
+def test_names_on_an_axis_have_no_title_and_a_legend_says_what_they_are() -> None:
+    rows = [{"kind": "max_per_machine", "n": 1}]
+    encoding = spec(Plot(rows, x="n", y="kind", color="kind").add(point()))["encoding"]
+    assert encoding["y"]["title"] is None
+    assert encoding["color"]["title"] == "kind"
+    assert '"max_per_machine": "per machine"' in encoding["color"]["legend"]["labelExpr"]
+
+
+def test_a_box_has_no_tooltip_and_a_span_ends_on_the_same_scale() -> None:
+    boxes = spec(Plot(TABLE, DECLARED, x="n", y="wait").add(box()))
+    assert "tooltip" not in boxes["encoding"]
+    rows = [{"low": 1, "high": 2}]
+    assert spec(Plot(rows, x="low", x2="high").add(bar()))["encoding"]["x2"] == {"field": "high"}
+
+
+def test_wrapped_panels_keep_the_order_of_the_rows() -> None:
+    drawn = spec(Plot(TABLE, x="n", y="wait").add(point()).facet(wrap="tier", columns=2))
+    assert (drawn["columns"], drawn["facet"]["sort"], drawn["facet"]["title"]) == (2, None, None)
+    rows = spec(Plot(TABLE, x="n", y="wait").add(point()).facet(row="tier"))
+    assert "columns" not in rows
+    assert "sort" not in rows["facet"]["row"]
+
+
+def test_columns_that_are_missing_from_the_rows_have_no_tooltip() -> None:
+    tooltip = spec(Plot([{"n": 1}], DECLARED, x="n").add(point()))["encoding"]["tooltip"]
+    assert [tip["field"] for tip in tooltip] == ["n"]
+
+
+def test_series_may_bring_their_own_axis() -> None:
+    drawn = spec(
+        Plot(TABLE, x="tier", y=series(axis("value", "both", scale={"type": "log"}), n="a", wait="b")).add(line())
+    )
+    assert drawn["encoding"]["y"]["scale"] == {"type": "log"}
+    assert drawn["encoding"]["y"]["title"] == "both"
+
+
+def test_a_thinned_curve_keeps_its_ends_and_extremes() -> None:
+    values = [0.0] * 100
+    values[37], values[62] = 9.0, -5.0
+    curve = pa.table({"place": range(100), "n": values, "none": [float("nan")] * 100})
+    kept = thinned(curve, ["n", "none"], 24)
+    # 24 ÷ (2 + 2 × 2) = 4 parts of 25 rows: the ends of each, and its extremes where they lie inside.
+    assert kept["place"].to_pylist() == [0, 24, 25, 37, 49, 50, 62, 74, 75, 99]
+    assert thinned(curve, ["n"], 100) is curve

@@ -80,6 +80,9 @@ def rank_correlation(x: Floats, y: Floats, *, block: int = 3, repetitions: int =
     1.0
     """
     value = _spearman(x, y)
+    # Every resample of a constant series is constant too.
+    if np.isnan(value):
+        return Interval(value, value, value)
     generator = np.random.Generator(np.random.PCG64(seed))
     n = len(x)
     # Blocks start anywhere and wrap round: the ends of a series are drawn as often as its middle.

@@ -1,0 +1,69 @@
+"""What makes a claim true: each criterion at its limits, and what is printed as published."""
+
+from __future__ import annotations
+
+import pytest
+
+from borgtrace.recipe import Claim, from_source
+from borgtrace.recipe.columns import count, event_type, flag, label, number, seconds, share, whole
+from borgtrace.recipe.criteria import Criterion, above, any_of, at_least, at_most, below, between, equals, near
+
+
+@pytest.mark.parametrize(
+    ("criterion", "accepted", "refused"),
+    [
+        (near(0.5, 0.25), (0.25, 0.75), (0.2, 0.8)),
+        (near(8.0, relative=0.5), (4.0, 12.0), (3.9, 12.1)),
+        (between(1, 2, "1.5"), (1, 2), (0.9, 2.1)),
+        (above(1), (1.5,), (1, 0.5)),
+        (below(1), (0.5,), (1, 1.5)),
+        (at_least(1), (1, 2), (0.5,)),
+        (at_most(1), (1, 0), (1.5,)),
+        (equals("a"), ("a",), ("b",)),
+        (any_of(at_most(1), equals(3), published="≤ 1 or 3"), (1, 3), (2,)),
+    ],
+)
+def test_a_criterion_at_its_limits(criterion: Criterion, accepted: tuple[object], refused: tuple[object]) -> None:
+    assert [criterion.test(value) for value in accepted] == [True] * len(accepted)
+    assert [criterion.test(value) for value in refused] == [False] * len(refused)
+
+
+def test_what_is_published_is_the_number_or_the_text_given() -> None:
+    assert [c.published for c in (near(0.4, 0.1), near(0.4, 0.1, published="≈ 0.4"))] == [0.4, "≈ 0.4"]
+    assert [c.published for c in (near(2, relative=0.1), near(2, relative=0.1, published="2 s"))] == [2, "2 s"]
+    assert [c.published for c in (below(1), below(1, 0.5), equals(0, published="never"))] == ["< 1", 0.5, "never"]
+    assert (near(2, relative=0.1).tolerance, near(0.4, 0.1).tolerance, at_most(2).tolerance) == (
+        "± 10%",
+        "± 0.1",
+        "≤ 2",
+    )
+
+
+def test_a_claim_keeps_a_source_of_its_own() -> None:
+    claims = from_source(
+        "A", Claim("1", "one", equals(1), lambda r: 1), Claim("2", "two", equals(2), lambda r: 2, source="B")
+    )
+    assert [claim.source for claim in claims] == ["A", "B"]
+
+
+def test_columns_are_mandatory_unless_told_otherwise() -> None:
+    columns = (
+        label("a", "A."),
+        count("b", "B."),
+        whole("c", "h", "C."),
+        number("d", "1/h", "D.", nullable=True),
+        seconds("e", "E."),
+        share("f", "F."),
+        flag("g", "G."),
+        event_type("h", "H."),
+    )
+    assert [(c.name, c.type, c.unit, c.nullable) for c in columns] == [
+        ("a", "string", "id", False),
+        ("b", "int64", "count", False),
+        ("c", "int64", "h", False),
+        ("d", "float64", "1/h", True),
+        ("e", "float64", "s", False),
+        ("f", "float64", "fraction", False),
+        ("g", "bool", "1", False),
+        ("h", "enum", "enum", False),
+    ]
