@@ -109,7 +109,7 @@ def prepare_pool(
     try:
         return prepare(tables, tasks, seed, instantaneous)
     except NotApplicable as reason:
-        raise UsageError(tables.name or "store", str(reason)) from reason
+        raise UsageError(tables.origin.store or "store", str(reason)) from reason
 
 
 def prepare(tables: Tables, tasks: int = 100_000, seed: int = 0, instantaneous: Instantaneous = "sampled") -> Pool:
@@ -183,7 +183,7 @@ def _assemble(
         is_weighted=not dialect(tables.generation).has_equal_windows,
         **_about(about),
         generation=tables.generation,
-        source=f"{len(present):,} long tasks of {Path(tables.name).name or 'a store'}{fewer}",
+        source=f"{len(present):,} long tasks of {Path(tables.origin.store).name or 'a store'}{fewer}",
         is_synthetic=tables.synthetic,
         steps=(*steps, *laid_out),
     )

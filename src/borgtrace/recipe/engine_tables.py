@@ -48,6 +48,8 @@ class EngineTables(Tables):
         Row counts that are known already.
     where
         The predicate the tables were filtered by.
+    traces
+        The store's access to per-task arrays, or None: the pool of a colocation study is gathered from them.
     """
 
     def __init__(
@@ -63,12 +65,14 @@ class EngineTables(Tables):
         cache: Cache | None = None,
         n_rows: Mapping[str, int] | None = None,
         where: str = "",
+        traces: Any = None,
     ) -> None:
         super().__init__(generation, synthetic=synthetic, engine=engine)
         self._tables = dict(tables)
         self._derived: dict[str, ir.Table] = {}
         self._n_rows = dict(n_rows or {})
         self._cache = cache if cache is not None else Cache(None, "")
+        self.traces = traces
         self.origin = Provenance(name, digest, generation, cell, synthetic, where, engine, code_version())
 
     @classmethod
@@ -115,6 +119,7 @@ class EngineTables(Tables):
             n_rows=opened.manifest.tables,
             engine=url,
             cache=Cache(path / "cache", opened.digest),
+            traces=opened.traces,
         )
         return made.filter(where) if where else made
 
@@ -159,9 +164,9 @@ class EngineTables(Tables):
                 tables[name] = table.semi_join(collections, "collection_id")
             else:
                 tables[name] = table.semi_join(chosen, ["collection_id", "instance_index"])
-        # Derived tables and counts of the whole are none of its part.
+        # Derived tables and counts of the whole are none of its part; arrays of tasks know no predicate.
         made = copy(self)
-        made._tables, made._derived, made._n_rows = tables, {}, {}
+        made._tables, made._derived, made._n_rows, made.traces = tables, {}, {}, None
         made._cache = self._cache.narrowed(predicate)
         before = self.origin.where
         made.origin = replace(self.origin, where=f"({before}) and ({predicate})" if before else predicate)

@@ -75,7 +75,7 @@ def write(
     # All answers before the page: contents, counts of verdicts and cited papers stand at its head.
     sections = list(_answers(chosen, tables, progress))
     path = Path(path)
-    write_file(path, report_html(store.manifest, Path(tables.name).name, sections))
+    write_file(path, report_html(store.manifest, store.path.name, sections))
     n_charts = sum(item.figure is not None for item in sections)
     failures = {item.recipe.name: item.error for item in sections if item.error}
     return Summary(path, len(sections), n_charts, path.stat().st_size, failures)
