@@ -280,3 +280,14 @@ def _ids(store: ArrayStore) -> list[tuple[int, int]]:
             strict=True,
         )
     )
+
+
+def test_a_dataset_of_another_format_version_is_another_dataset(small: ArrayStore, tmp_path: Path) -> None:
+    options = Options(format="npz")
+    build(small, tmp_path / "d", options)
+    about = tmp_path / "d" / "meta.json"
+    about.write_text(about.read_text().replace('"format_version": "1.0"', '"format_version": "2.0"'))
+    with pytest.raises(UsageError, match="holds something else"):
+        build(small, tmp_path / "d", options)
+    with pytest.raises(StoreError, match=r"another format version: expected 1\.0, got 2\.0"):
+        datasets.open(tmp_path / "d")

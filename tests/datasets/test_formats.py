@@ -143,3 +143,14 @@ def test_features_that_do_not_end_with_their_record_are_told_without_check_sums(
         FORMATS["tfrecord"].read(path, NAMES, is_verified=False)
     expected = f"{path}: damaged: expected a whole record, got a bad one at 1; build the dataset again"
     assert str(caught.value) == expected
+
+
+def test_a_flipped_value_in_parquet_is_found_by_its_check_sum(tmp_path: Path) -> None:
+    path, part = tmp_path / "x.parquet", _part([4, 4], 0)
+    FORMATS["parquet"].write(path, NAMES, [part])
+    data = bytearray(path.read_bytes())
+    value = next(value for value in part.values[:, 0] if not np.isnan(value))
+    data[data.index(value.tobytes())] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(StoreError, match=r"damaged: got .*; build the dataset again"):
+        FORMATS["parquet"].read(path, NAMES)

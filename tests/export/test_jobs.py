@@ -9,12 +9,15 @@ from collections import defaultdict
 from contextlib import closing
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.errors import StoreError, UsageError
 from borgtrace.export import JobsLayout, export_jobs
 from borgtrace.export.jobs import files
 from borgtrace.export.jobs.file_rows import FileRows
+from borgtrace.schema import evolution
 from borgtrace.store import Store
 from tests.datasets.test_build import digest
 
@@ -176,3 +179,15 @@ def test_a_second_export_into_one_folder_refuses(store: Store, tmp_path: Path) -
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(StoreError, match="another process is writing here"):
             export_jobs(store, tmp_path / "new", workers=1)
+
+
+def test_a_store_of_an_earlier_version_is_exported_by_the_present_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It calls average_cpu otherwise, and lacks maximum_cpu."""
+    monkeypatch.setattr(evolution, "RENAMED", {"instance_usage": {"average_cpu": ("speed",)}})
+    part = tmp_path / "part-00000.parquet"
+    pq.write_table(pa.table({"speed": pa.array([0.5, None], pa.float32()), "collection_id": [7, 7]}), part)
+    layout = JobsLayout(columns=("collection_id", "average_cpu", "maximum_cpu"))
+    files.write_files([str(part)], [FileRows("7.csv", 0, 2)], out=tmp_path, layout=layout)
+    assert (tmp_path / "7.csv").read_text() == "7,0.5,\n7,,\n"

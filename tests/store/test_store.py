@@ -12,6 +12,7 @@ import pytest
 
 import borgtrace
 from borgtrace.errors import StoreError, UsageError
+from borgtrace.store.ibis_tables import StoreTables
 from borgtrace.store.verify import verify
 
 
@@ -193,3 +194,11 @@ def test_an_array_that_is_not_its_column_is_damage(small, tmp_path):
     path = copy / "traces" / "maximum_cpu.npy"
     np.save(path, np.nan_to_num(np.load(path)) + 1)
     assert [check.name for check in verify(copy) if not check.holds] == ["arrays"]
+
+
+def test_an_unfinished_copy_of_the_tables_has_no_tables() -> None:
+    """As `copy` and `pickle` make one: asking it for a table once went round for ever."""
+    empty = StoreTables.__new__(StoreTables)
+    assert not hasattr(empty, "tasks")
+    with pytest.raises(AttributeError, match=r"^no table speed; there are .*tasks"):
+        empty.speed  # noqa: B018

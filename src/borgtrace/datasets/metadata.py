@@ -161,7 +161,9 @@ def write_original(folder: Path, metadata: Metadata) -> None:
 def identity_of(folder: Path) -> str | None:
     """Return the identity of the dataset in `folder`, None where there is no whole one."""
     try:
-        return str(json.loads((folder / FILE).read_text())["identity"])
+        raw = json.loads((folder / FILE).read_text())
+        # Of another format version it is another dataset, though made from the same store in the same way.
+        return str(raw["identity"]) if _is_readable(raw) else None
     # Whatever is damaged counts as none: the caller goes on to refuse a folder that holds something.
     except (OSError, ValueError, KeyError, TypeError):
         return None
@@ -184,21 +186,24 @@ def read(folder: Path) -> Metadata:
         metadata = Metadata(json.loads(path.read_text()))
     except ValueError as error:
         raise StoreError(str(path), "damaged", expected="JSON", got=str(error), way_out=_BUILD_AGAIN) from error
-    found = str(metadata.raw.get("format_version", "none"))
-    # A later minor version only adds; a major one may mean something else by the same names.
-    if found.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
+    if not _is_readable(metadata.raw):
         raise StoreError(
             str(folder),
             "dataset of another format version",
             expected=FORMAT_VERSION,
-            got=found,
-            way_out=f"build it again: borgtrace dataset STORE {folder}",
+            got=str(metadata.raw.get("format_version")),
+            way_out="build it again in another folder",
         )
     # Sizes, not digests: opening must not read the data; TFRecord files carry their own check sums.
     for name, files in metadata.files.items():
         for file in files:
             _check_size(folder / name / file.name, file.size)
     return metadata
+
+
+def _is_readable(raw: dict[str, Any]) -> bool:
+    # A later minor version only adds; a major one may mean something else by the same names.
+    return str(raw.get("format_version")).partition(".")[0] == FORMAT_VERSION.partition(".")[0]
 
 
 def _check_size(path: Path, size: int) -> None:

@@ -145,8 +145,11 @@ def _configuration(url: str, memory: str, temp_directory: Path | None) -> dict[s
 
 
 def _local_threads(url: str) -> int:
-    match = re.match(r"local\[(\d+)", url)
-    return int(match[1]) if match else os.cpu_count() or 1
+    """Say on how many threads Spark runs: ``local`` is one, ``local[*]`` all cores."""
+    asked = re.match(r"local\[(\d+|\*)", url)
+    if not asked:
+        return 1
+    return int(asked[1]) if asked[1] != "*" else os.cpu_count() or 1
 
 
 def _start(builder: Any, url: str) -> SparkSession:

@@ -14,18 +14,10 @@ class StoreTables:
 
     def __init__(self, layout: Layout, memory: str) -> None:
         self.connection = connect("duckdb", memory=memory)
-        self._tables = {
-            name: read_table(self.connection, table, [str(part) for part in layout.parts(name)])
-            for name, table in TABLES.items()
-        }
+        # As attributes of the instance, so that names complete.
+        for name, table in TABLES.items():
+            vars(self)[name] = read_table(self.connection, table, [str(part) for part in layout.parts(name)])
 
     def __getattr__(self, name: str) -> ir.Table:
-        """Return the table called `name`."""
-        try:
-            return self._tables[name]
-        except KeyError:
-            raise AttributeError(f"no table {name}; there are {', '.join(TABLES)}") from None
-
-    def __dir__(self) -> list[str]:
-        """List the tables, for completion."""
-        return [*self._tables, "connection"]
+        """Say which tables there are: only a name that is none of them comes here."""
+        raise AttributeError(f"no table {name}; there are {', '.join(TABLES)}")

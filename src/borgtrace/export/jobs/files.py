@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from borgtrace.engine.stored import stored_names
 from borgtrace.export.jobs.csv import CsvFiles
 from borgtrace.export.jobs.file_rows import FileRows
 from borgtrace.export.jobs.layout import JobsLayout
 from borgtrace.export.jobs.sqlite import SqliteFiles
+from borgtrace.schema import TABLES
 
 ROWS = 1 << 18
 """Rows that are held in memory at a time."""
@@ -53,6 +55,9 @@ def write_files(
 
 def _batches(parts: Sequence[str], first: int, last: int, layout: JobsLayout) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the usage rows `first` to `last`, at most `ROWS` at a time, each batch with its first row's number."""
+    stored = stored_names(TABLES["instance_usage"], parts)
+    names = {name: stored[name] for name in layout.columns}
+    held = [name for name in names.values() if name]
     start = 0
     for part in parts:
         with pq.ParquetFile(part) as file:
@@ -61,9 +66,15 @@ def _batches(parts: Sequence[str], first: int, last: int, layout: JobsLayout) ->
                 low, high = max(first - start, 0), min(last - start, rows)
                 if low < high:
                     # One thread: there is a process for each core already.
-                    table = file.read_row_group(group, list(layout.columns), use_threads=False)
+                    table = _named(file.read_row_group(group, held, use_threads=False), names)
                     at = start + low
                     for batch in table.slice(low, high - low).combine_chunks().to_batches(ROWS):
                         yield at, batch
                         at += batch.num_rows
                 start += rows
+
+
+def _named(table: pa.Table, names: Mapping[str, str | None]) -> pa.Table:
+    """Give columns their present names; one that a store of an earlier version lacks is NULL."""
+    nulls = pa.nulls(table.num_rows, pa.float32())
+    return pa.table({name: table.column(stored) if stored else nulls for name, stored in names.items()})
