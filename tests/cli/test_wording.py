@@ -14,10 +14,12 @@ import pytest
 
 from borgtrace.cli import _answers, _datasets, _download, _experiments, _ingestion, _printing, _rows, _synthesis, demo
 from borgtrace.cli.machine import _use
-from borgtrace.errors import BorgtraceError, SourceError, UsageError
+from borgtrace.colocation import Study
+from borgtrace.errors import BorgtraceError, SourceError, StoreError, UsageError
 from borgtrace.fetch import Ledger, Outcome, Plan, RemoteFile, Session, Version, bucket
 from borgtrace.ingest.ingest_plan import IngestPlan, TablePlan
 from borgtrace.ingest.ingestion import IngestResult
+from borgtrace.recipe import EngineTables
 from tests.report.conftest import manifest
 
 
@@ -274,6 +276,13 @@ def test_targets_of_a_synthetic_trace(capsys: pytest.CaptureFixture[str]) -> Non
     ]
     assert lines[2].split() == ["mean_cpu,", "free", "0.25", "reported", "A:", "counted"]
     assert lines[-1] == "1 of 2 judged targets fit"
+
+
+def test_a_pool_that_cannot_be_made_names_its_store(tmp_path: Path) -> None:
+    study = Study(EngineTables({}, name="cell"))
+    with pytest.raises(StoreError, match=r"^cell: no pool: "):
+        _experiments.export(study, tmp_path / "pool", 100, 0)
+    assert not (tmp_path / "pool").exists()
 
 
 def test_a_service_level_becomes_a_target_without_rounding_errors() -> None:

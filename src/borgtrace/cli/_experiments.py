@@ -68,7 +68,7 @@ def export(study: Study, path: Path, tasks: int, seed: int) -> None:
         pool = study.pool(Options(tasks=tasks, seed=seed))
     # A question that does not apply has an answer; a pool that cannot be made is an error.
     except NotApplicable as reason:
-        raise StoreError(study.source.name, f"no pool: {reason}") from None
+        raise StoreError(study.source.provenance({}, 0.0).store, f"no pool: {reason}") from None
     write(pool, path)
     for step in pool.steps:
         print(f"{step.name}: {step.count:,} of {step.of:,} {step.unit}", file=sys.stderr)
