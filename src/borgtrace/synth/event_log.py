@@ -94,7 +94,6 @@ class TraceSegment:
     machines: list[MachineEvent] = field(default_factory=list)
     attributes: list[AttributeEvent] = field(default_factory=list)
     executions: list[Execution] = field(default_factory=list)
-    is_last: bool = False
 
 
 class EventLog:
@@ -141,7 +140,6 @@ class EventLog:
         """Return the present part, with the executions that go on, and begin the next."""
         done, last = self._segment, len(self.bounds) - 1
         done.attributes += attributes
-        done.is_last = done.end == self.bounds[-1]
         # A run that goes on is handed over with every part that it touches, and cut at the part's end by the reader.
         done.executions += [Execution(t, t.machine, t.start, AFTER_TRACE, AFTER_TRACE) for t in self._running.values()]
         number = done.number + 1

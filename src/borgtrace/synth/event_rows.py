@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 from borgtrace.synth.event_log import CollectionEvent, InstanceEvent, TraceSegment
@@ -13,7 +14,7 @@ from borgtrace.synth.number_text import ten_bits
 Row = dict[str, Any]
 """Values by canonical column; NULL where a column is absent."""
 RELATIONS: Final = ("EQUAL", "NOT_EQUAL", "LESS_THAN", "GREATER_THAN")
-"""Relations that constraints of synthetic jobs use, by their numbers in :mod:`~borgtrace.synth.constraints`."""
+"""Relations that constraints of synthetic jobs use, by their numbers in :mod:`~borgtrace.synth.workload`."""
 _CONSTRAINED: Final = ("SUBMIT", "UPDATE_PENDING", "UPDATE_RUNNING")
 """Events that list the constraints; on each of several events of one instant they would be doubled."""
 
@@ -30,13 +31,7 @@ def event_rows(segment: TraceSegment, machines: Machines) -> dict[str, Iterable[
         "machine_attributes": (attribute_row(event, machines) for event in segment.attributes),
         "collection_events": map(collection_row, segment.collections),
         "instance_events": (instance_row(event, machines) for event in segment.instances),
-        # Once per submission with requests.
-        "instance_constraints": (
-            row
-            for event in segment.instances
-            if event.type == "SUBMIT" and event.has_request
-            for row in constraint_rows(event)
-        ),
+        "instance_constraints": chain.from_iterable(map(submitted_constraints, segment.instances)),
     }
 
 
@@ -116,6 +111,11 @@ def constraint_rows(event: InstanceEvent) -> list[Row]:
         }
         for attribute, operator, value in task.job.constraints
     ]
+
+
+def submitted_constraints(event: InstanceEvent) -> list[Row]:
+    """Return the rows of constraints that a table of their own has: once per submission with requests."""
+    return constraint_rows(event) if event.type == "SUBMIT" and event.has_request else []
 
 
 def _event_row(event: CollectionEvent | InstanceEvent, job: Any) -> Row:

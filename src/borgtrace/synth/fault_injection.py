@@ -16,12 +16,8 @@ from borgtrace.synth.workload import Workload
 REUSED_ID: Final = 6_253_771_429
 """The job id that the real trace uses twice."""
 _LIVES: Final = (
-    ("SUBMIT", 0.0),
-    ("SCHEDULE", 1.7),
-    ("FAIL", 43.9),
-    ("SUBMIT", 251.4),
-    ("SCHEDULE", 253.0),
-    ("FINISH", 349.7),
+    *(("SUBMIT", 0.0), ("SCHEDULE", 1.7), ("FAIL", 43.9)),
+    *(("SUBMIT", 251.4), ("SCHEDULE", 253.0), ("FINISH", 349.7)),
 )
 """Events of the reused job, s after its first: two lives."""
 _ENDS: Final = ("FAIL", "FINISH", "KILL")

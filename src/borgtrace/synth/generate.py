@@ -6,19 +6,26 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from borgtrace.schema.time import HOUR
 from borgtrace.storage import new_folder
 from borgtrace.synth.event_log import TraceSegment
 from borgtrace.synth.fault_injection import FaultInjector
 from borgtrace.synth.ground_truth import GroundTruth
+from borgtrace.synth.gzip_files import Deflater
 from borgtrace.synth.machines import Machines, draw_machines
+from borgtrace.synth.number_text import number_texts
 from borgtrace.synth.options import Options, check_output, part_bounds
 from borgtrace.synth.profiles import PROFILES
-from borgtrace.synth.raw_files import PartFiles, RawFiles, ShardFiles
+from borgtrace.synth.raw_files import PartFiles, Pieces, RawFiles, ShardFiles
 from borgtrace.synth.simulation import Simulation
-from borgtrace.synth.usage_part import UsagePart, usage_part
-from borgtrace.synth.usage_windows import windows_of
+from borgtrace.synth.usage_arrow import usage_tables
+from borgtrace.synth.usage_blocks import UsageBlocks
+from borgtrace.synth.usage_text import csv_layout, json_layout, usage_text
+from borgtrace.synth.usage_windows import Windows, windows_of
 
 Progress = Callable[[float, int], None]
 
@@ -108,8 +115,9 @@ def _write(work: Path, options: Options, progress: Progress) -> None:
     # Parts arrive in order whatever thread is first, so the files do not depend on the number of threads.
     for number, part in enumerate(parts):
         if part is not None:
-            writer.add(options.usage_table, number, part.pieces, int(part.tally[:, 0].sum()))
-            truth.usage(part.executions, part.tally, part.faults)
+            pieces, blocks = part
+            writer.add(options.usage_table, number, pieces, int(blocks.tally[:, 0].sum()))
+            truth.usage(blocks)
         progress((bounds[number + 1] - bounds[0]) / HOUR, truth.usage_rows)
     writer.close()
     truth.close(writer.rows, injector.planted)
@@ -125,10 +133,10 @@ def _writer(work: Path, options: Options, machines: Machines, parts: int) -> Raw
 
 def _usage_ahead(
     segments: Iterator[TraceSegment], writer: RawFiles, truth: GroundTruth, options: Options, machines: Machines
-) -> Iterator[UsagePart | None]:
+) -> Iterator[tuple[Pieces, UsageBlocks] | None]:
     """Write events in this thread and make usage in others; yield the parts of usage in order."""
     with ThreadPoolExecutor(options.jobs) as threads:
-        waiting: deque[Future[UsagePart]] = deque()
+        waiting: deque[Future[tuple[Pieces, UsageBlocks]]] = deque()
         for segment in segments:
             writer.write(segment)
             truth.events(segment)
@@ -136,9 +144,30 @@ def _usage_ahead(
                 yield None
                 continue
             # Windows are cut here, because the simulation goes on to change the tasks that they are read from.
-            waiting.append(threads.submit(usage_part, windows_of(segment, machines.ids), options))
+            waiting.append(threads.submit(_usage, windows_of(segment, machines.ids), options))
             # At most one part more than threads waits: memory depends on the threads, not on the hours.
             if len(waiting) > options.jobs:
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
+
+
+def _usage(windows: Windows, options: Options) -> tuple[Pieces, UsageBlocks]:
+    """Measure, print and compress the usage of one segment, apart from all others."""
+    is_time_ordered = options.dialect.shards == "time"
+    raw = options.dialect.tables[options.usage_table]
+    shards = options.shards.get(options.usage_table, 0)
+    texts = number_texts(is_short=is_time_ordered)
+    # Made here, in the thread that measures: its tally, its faults and its noises are written without a lock.
+    blocks = UsageBlocks(windows, raw, texts, options.draw_seed, shards, options.fault_rates)
+    pieces: dict[int, Any] = {}
+    if is_time_ordered or options.file_format == "json":
+        streams = [Deflater() for _ in range(max(shards, 1))]
+        for number, lines in usage_text(blocks, csv_layout(raw) if is_time_ordered else json_layout(raw)):
+            streams[number].write(lines)
+        pieces = {number: stream.close() for number, stream in enumerate(streams)}
+    else:
+        for number, table in usage_tables(blocks):
+            # One row group a segment and shard: written block by block there would be one for every thousand rows.
+            pieces[number] = pa.concat_tables([pieces[number], table]) if number in pieces else table
+    return pieces, blocks

@@ -12,17 +12,15 @@ from pathlib import Path
 from typing import Any, Final
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 import borgtrace
 from borgtrace.synth.classes import EVERY_CLASS
 from borgtrace.synth.event_log import TraceSegment
 from borgtrace.synth.measurement import FAULTS
 from borgtrace.synth.options import Options
-from borgtrace.synth.usage_blocks import TALLY
+from borgtrace.synth.usage_blocks import TALLY, UsageBlocks
 
 # Sums go to this file part by part and are merged at the end, so that memory does not grow with the hours.
 _PART: Final = "truth-parts.parquet"
@@ -45,7 +43,6 @@ class GroundTruth:
         self._instances: defaultdict[int, Counter[str]] = defaultdict(Counter)
         self._transitions: Counter[tuple[str, str]] = Counter()
         self._machines: Counter[str] = Counter()
-        self._tasks = 0
         self.usage_rows = 0
         self._faults: Counter[str] = Counter(dict.fromkeys(FAULTS, 0))
         self._writer = pq.ParquetWriter(out / _PART, _SCHEMA)
@@ -58,11 +55,12 @@ class GroundTruth:
             self._instances[event.task.job.priority][event.type] += 1
             self._transitions[event.before, event.type] += 1
 
-    def usage(self, executions: NDArray[np.void], tally: NDArray[np.float64], faults: dict[str, int]) -> None:
-        """Add the sums of one part: `tally` has the columns n, Σy, Σy², Σx, Σx², Σmemory per execution."""
-        self._faults.update(faults)
-        self.usage_rows += int(tally[:, 0].sum())
-        columns = dict(zip(TALLY, tally.T, strict=True)) | {name: executions[name] for name in _EXECUTION}
+    def usage(self, blocks: UsageBlocks) -> None:
+        """Add the sums of one part."""
+        self._faults.update(dict(zip(FAULTS, blocks.faults.tolist(), strict=True)))
+        self.usage_rows += int(blocks.tally[:, 0].sum())
+        columns = dict(zip(TALLY, blocks.tally.T, strict=True))
+        columns |= {name: blocks.windows.executions[name] for name in _EXECUTION}
         self._writer.write_batch(pa.RecordBatch.from_pydict(columns, _SCHEMA))
 
     def close(self, rows: dict[str, int], planted: dict[str, list[Any]]) -> None:

@@ -91,15 +91,9 @@ def number_code(value: float) -> int:
 @compiled(inline=True)
 def _store(buffer: NDArray[np.uint8], at: int, word: np.uint64) -> None:
     """Store eight bytes; written like this the compiler makes one instruction of it."""
-    a, byte = np.uint64(at), np.uint64(255)
-    buffer[a] = np.uint8(word & byte)
-    buffer[a + np.uint64(1)] = np.uint8((word >> np.uint64(8)) & byte)
-    buffer[a + np.uint64(2)] = np.uint8((word >> np.uint64(16)) & byte)
-    buffer[a + np.uint64(3)] = np.uint8((word >> np.uint64(24)) & byte)
-    buffer[a + np.uint64(4)] = np.uint8((word >> np.uint64(32)) & byte)
-    buffer[a + np.uint64(5)] = np.uint8((word >> np.uint64(40)) & byte)
-    buffer[a + np.uint64(6)] = np.uint8((word >> np.uint64(48)) & byte)
-    buffer[a + np.uint64(7)] = np.uint8((word >> np.uint64(56)) & byte)
+    first, byte = np.uint64(at), np.uint64(255)
+    for i in range(8):
+        buffer[first + np.uint64(i)] = np.uint8((word >> np.uint64(8 * i)) & byte)
 
 
 @compiled(inline=True)

@@ -91,14 +91,8 @@ class Options:
 
     def parameters(self) -> dict[str, object]:
         """Return what identifies the trace: everything that changes its bytes."""
-        fields: dict[str, object] = {
-            "generation": self.generation,
-            "machines": self.machines,
-            "hours": self.hours,
-            "anomalies": self.anomalies,
-            "tables": sorted(self.chosen_tables),
-            "parts": self.parts,
-        }
+        names = ("generation", "machines", "hours", "anomalies", "tables", "parts")
+        fields = {name: getattr(self, name) for name in names} | {"tables": sorted(self.chosen_tables)}
         if self.dialect.cells:
             fields |= {"cell": self.cell, "format": self.file_format}
         return fields
@@ -117,12 +111,8 @@ def _at_least(where: str, value: int, least: int) -> None:
 def check_output(out: Path) -> None:
     """Raise UsageError unless `out` is a new or empty folder in one that exists."""
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(
-            str(out),
-            "not an empty folder",
-            expected="a new or empty folder",
-            way_out="choose another name or remove it",
-        )
+        expected, way_out = "a new or empty folder", "choose another name or remove it"
+        raise UsageError(str(out), "not an empty folder", expected=expected, way_out=way_out)
     if not out.absolute().parent.is_dir():
         raise UsageError(str(out), "its parent folder does not exist", way_out="create it first")
 

@@ -93,14 +93,12 @@ class Outcomes:
             return tier.residual.at(0.05 + 0.95 * u), "KILL"
         if job.is_looping and not residual:
             return 30.0 + 300.0 * u, "FAIL"
+        seconds = (tier.residual if residual else tier.duration).at(u)
         if v < LOST:
-            return (tier.residual if residual else tier.duration).at(u), "LOST"
-        if residual:
-            seconds = tier.residual.at(u)
-            return seconds, pick(tier.residual_outcomes, self.random.random())
-        seconds = tier.duration.at(u)
+            return seconds, "LOST"
         length = bisect_right(LENGTHS, seconds)
-        return seconds, pick({kind: shares[length] for kind, shares in tier.outcomes.items()}, self.random.random())
+        shares = {kind: by_length[length] for kind, by_length in tier.outcomes.items()}
+        return seconds, pick(tier.residual_outcomes if residual else shares, self.random.random())
 
     def is_updated(self, job: Job) -> bool:
         """Draw whether a run has an update."""

@@ -11,12 +11,11 @@ from typing import Final
 import numpy as np
 
 from borgtrace.synth.arrivals import Arrivals
-from borgtrace.synth.constraints import constrain
 from borgtrace.synth.consumption import REQUEST, Consumption, Places
 from borgtrace.synth.draws import BalancedStrata, Stratified, pick, ranked, systematic
 from borgtrace.synth.hashing import generator
 from borgtrace.synth.jobs import Job, Task
-from borgtrace.synth.machines import Machines
+from borgtrace.synth.machines import MODES, Machines
 from borgtrace.synth.profiles import Profile, Tier
 
 USERS: Final = 933
@@ -29,6 +28,8 @@ CONSTRAINED: Final = 0.25
 """Share of jobs with constraints; with 2.4 rows each this gives .197 rows per task event."""
 LOOPING: Final = 0.010
 """Share of production jobs of up to three tasks that are in a crash loop."""
+MEMORY_REQUEST: Final = (-5.14, 1.6)
+"""Logarithm of the memory request of new jobs: mean and deviation (log-normal, first 19.65 h of 2011)."""
 LARGE: Final = 20
 """Tasks of a job whose requests are not left to chance: few such jobs own most tasks."""
 LARGEST_SHARE: Final = 0.2
@@ -66,7 +67,7 @@ class Workload:
         y = like * z + math.sqrt(1.0 - like**2) * self.random.gauss(0.0, 1.0)
         # No request of the real trace is above .5 CPU.
         cpu = min(min(0.5, math.exp(REQUEST[0] + REQUEST[1] * z)) * cpu_scale, most_cpu)
-        memory = min(min(0.5, math.exp(-5.14 + 1.6 * y)) * memory_scale, most_memory)
+        memory = min(min(0.5, math.exp(MEMORY_REQUEST[0] + MEMORY_REQUEST[1] * y)) * memory_scale, most_memory)
         priority = pick(tier.priorities, self.random.random())
         scheduling_class = pick(tier.classes, self._classes.draw())
         different = self._may_differ(size) and self.random.random() < tier.different_machines
@@ -158,5 +159,22 @@ class Workload:
         job.tasks = [Task(job, i, self._tasks + i, *mine) for i, mine in enumerate(zip(*used, strict=True))]
         self._tasks += job.size
         if draw() < CONSTRAINED:
-            constrain(job, self.machines, self.random)
+            self._constrain(job)
         return job
+
+    def _constrain(self, job: Job) -> None:
+        """Give a job up to four constraints that, together, at least a quarter of the machines satisfy."""
+        allowed, rng = np.ones(len(self.machines), dtype=bool), self.random
+        constraints: list[tuple[int, int, int]] = []
+        for attribute in rng.sample(range(len(MODES)), rng.choice((1, 2, 2, 3, 3, 4))):
+            operator = rng.choice((0, 1, 1, 1, 2, 3))
+            value = rng.randint(1, MODES[attribute])
+            column = self.machines.attributes[:, attribute]
+            mask = (column == value, column != value, column < value, column > value)[operator]
+            # Checked against all constraints so far: each alone could be satisfied by many machines and all together
+            # by none, and the job's tasks would wait for ever.
+            if (allowed & mask).sum() * 4 >= len(self.machines):
+                allowed &= mask
+                constraints.append((attribute, operator, value))
+        if constraints:
+            job.constraints, job.allowed = tuple(constraints), allowed

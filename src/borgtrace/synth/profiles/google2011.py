@@ -11,10 +11,7 @@ from typing import Final
 from borgtrace.synth.draws import QuantileCurve
 from borgtrace.synth.profiles.profile import Profile, Tier
 
-_SECONDS: Final = (
-    *(1.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 7200.0),
-    *(14400.0, 18000.0, 28800.0, 36000.0, 1e5),
-)
+_SECONDS: Final = (1, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 18000, 28800, 36000, 100_000)
 """Where the lengths of executions were counted; each tier has a longest of its own."""
 _RESIDUAL_SECONDS: Final = (4200.0, 7800.0, 15000.0, 22000.0, 36000.0, 45000.0, 86400.0, 172800.0)
 
@@ -60,7 +57,7 @@ FREE: Final = Tier(
     ),
     residual_outcomes={"EVICT": 0.79, "FAIL": 0.004, "FINISH": 0.123, "KILL": 0.083},
     delay=QuantileCurve(
-        (0.0, 0.25, 0.5, 0.65, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.5, 3.4, 15.0, 60.0, 720.0, 1700.0, 5600.0, 2e4)
+        (0.0, 0.25, 0.5, 0.65, 0.75, 0.9, 0.95, 0.99, 1.0), (0.3, 1.5, 3.4, 15, 60, 720, 1700, 5600, 2e4)
     ),
     different_machines=0.01,
     snapshot_different=0.053,
