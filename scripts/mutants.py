@@ -82,17 +82,14 @@ def _sample(options: argparse.Namespace) -> int:
     forked.warm_up()
     known, failed, unexplained = sample.reasons(), [], 0
     packages = options.names or sample.packages()
-    measured = sample.Measured(packages, options.jobs)
-    for package in packages:
-        size = None if options.all else options.size
-        score = sample.score(package, measured.of(package), size, options.seed, options.jobs)
+    for score in sample.scores(packages, None if options.all else options.size, options.seed, options.jobs):
         print(score, flush=True)
         for site in score.survivors:
             reason = known.get(site.key, {}).get("reason", "")
             unexplained += not reason
             print(f"  {site.file}:{site.line} {site.function}: {site.was!r} → {site.now!r}: {reason or 'NO REASON'}")
         if score.killed < ENOUGH * score.n:
-            failed.append(package)
+            failed.append(score.package)
     print(f"below {100 * ENOUGH:.0f} %: {', '.join(failed) or 'none'}; survivors without a reason: {unexplained}")
     return int(bool(failed))
 

@@ -1,25 +1,39 @@
-"""Tests run in forks of a process that has imported everything heavy but nothing of ours.
+"""Tests run in forks of a warm process, on changed code.
 
-A start of Python with DuckDB, Arrow, Ibis and Numba takes five seconds, a fork some milliseconds: the difference
-between four hours and one for a sample of all packages.  Nothing of ours is imported before the fork, so a change is
-made by handing the import another source; no thread runs yet, so that the fork is safe.
+A start of Python with DuckDB, Arrow, Ibis and Numba takes five seconds and collecting the tests as long again, a fork
+some milliseconds: the difference between a night and an hour for a sample of all packages.  There are two ways:
+
+- :func:`in_session` collects tests once and forks from there; a change replaces the code of the functions it touches
+  (:func:`patch`).  What was computed at import or is remembered from it keeps its old value: so this way tells what
+  is noticed, and not what is not.
+- :func:`tests` runs pytest in a fork of a process that has imported everything heavy and nothing of ours; a change is
+  made by handing the import another source (:func:`with_source`).
+
+No thread runs yet where a process is forked, so that a fork is safe.
 """
 
 from __future__ import annotations
 
+import ast
+import builtins
+import gc
 import importlib
 import json
 import os
 import resource
+import shutil
 import signal
 import sys
-import threading
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
@@ -65,43 +79,46 @@ _WAIT = 20
 
 
 class Fork:
-    """A child that runs tests, and what became of it.
+    """A child that runs tests in a temporary folder of its own, and what became of it.
 
     `seconds` are of CPU: on a busy machine a slow test must not be taken for one that hangs.
     """
 
     def __init__(self, work: Callable[[], int], seconds: int) -> None:
         self.begun, self.seconds = time.monotonic(), _WAIT * seconds
+        self.folder = tempfile.mkdtemp(prefix="mutants-")
         self.pid = os.fork()
         if self.pid == 0:
             os.setsid()
             # One second more for the hard limit: the soft one's signal tells that it was the time.
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
-            silence = os.open(os.devnull, os.O_RDWR)
+            tempfile.tempdir = os.environ["TMPDIR"] = self.folder
+            silence, errors = os.open(os.devnull, os.O_RDWR), os.fdopen(os.dup(2), "w")
             for stream in (0, 1, 2):
                 os.dup2(silence, stream)
             code = 3
             try:
                 code = work()
+            except Exception:
+                traceback.print_exc(file=errors)
+                errors.flush()
             finally:
                 os._exit(code)
 
     def outcome(self) -> int | None:
         """Return the exit code, a negative one after too long, None while it runs."""
         pid, status = os.waitpid(self.pid, os.WNOHANG)
-        if pid:
-            return os.waitstatus_to_exitcode(status)
-        if time.monotonic() - self.begun < self.seconds:
-            return None
-        os.killpg(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        return -1
+        if not pid:
+            if time.monotonic() - self.begun < self.seconds:
+                return None
+            os.killpg(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        shutil.rmtree(self.folder, ignore_errors=True)
+        return os.waitstatus_to_exitcode(status) if pid else -1
 
 
 def tests(arguments: Sequence[str]) -> int:
     """Run pytest in this process."""
-    import pytest
-
     return int(pytest.main([*_QUIET, *arguments]))
 
 
@@ -118,37 +135,87 @@ def with_source(file: str, source: str) -> None:
     SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
 
 
+Items = Mapping[str, Any]
+"""Collected tests by their id."""
+
+
+def in_session(arguments: Sequence[str], work: Callable[[Items], None]) -> None:
+    """Collect tests, and hand them over instead of running them."""
+
+    class Collected:
+        @pytest.hookimpl(tryfirst=True)
+        def pytest_runtestloop(self, session: Any) -> bool:
+            work({item.nodeid: item for item in session.items})
+            return True
+
+    pytest.main([*_QUIET, "-s", *arguments], plugins=[Collected()])
+
+
+def run(items: Sequence[Any], *, to_the_end: bool = False) -> int:
+    """Run collected tests; return 1 at the first that fails, or after all of them."""
+    failures = []
+
+    class Watch:
+        def pytest_runtest_logreport(self, report: Any) -> None:
+            if report.failed:
+                failures.append(report.nodeid)
+
+    if items:
+        config = items[0].config
+        config.pluginmanager.register(Watch())
+        # Temporary folders of this fork alone, which its parent removes.
+        config._tmp_path_factory._given_basetemp = Path(tempfile.gettempdir()) / "tests"
+    for item, after in zip(items, [*items[1:], None], strict=True):
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+        if failures and not to_the_end:
+            return 1
+    return int(bool(failures))
+
+
+Functions = Mapping[tuple[str, str], Sequence[FunctionType]]
+
+
+def functions() -> Functions:
+    """Return all functions of ours that are loaded, by file (from ``src``) and qualified name."""
+    found: dict[tuple[str, str], list[FunctionType]] = {}
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType) and "/src/borgtrace/" in each.__code__.co_filename:
+            file = "src/" + each.__code__.co_filename.partition("/src/")[2]
+            found.setdefault((file, each.__code__.co_qualname), []).append(each)
+    return found
+
+
+def patch(loaded: Functions, file: str, source: str, name: str | None = None) -> None:
+    """Give loaded functions the code that a changed source has for them; one of them where `name` is given."""
+    for code in _codes(compile(source, str(ROOT / file), "exec", dont_inherit=True)):
+        if name in (None, code.co_qualname):
+            for function in loaded.get((file, code.co_qualname), ()):
+                if function.__code__.co_freevars == code.co_freevars:
+                    function.__code__ = code
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield each
+            yield from _codes(each)
+
+
 class Listener:
     """A pytest plugin: which functions of ours each test calls, and how long it takes.
 
     What a shared fixture calls counts for each test that asks for it, for each would make it anew in its fork.
     """
 
-    def __init__(self, out: Path) -> None:
-        self.out = out
+    def __init__(self) -> None:
         self.called: set[str] = set()
-        self.names: dict[CodeType, str] = {}
         self.fixtures: dict[str, tuple[set[str], float]] = {}
         self.tests: dict[str, dict[str, Any]] = {}
+        builtins.__note__ = lambda name: self.called.add(name)  # type: ignore[attr-defined]
 
-    def __call__(self, frame: Any, event: str, _: Any) -> None:
-        """Note the call of a function of ours; None keeps its lines from being traced."""
-        code = frame.f_code
-        name = self.names.get(code)
-        if name is None:
-            file = code.co_filename
-            name = f"{file.partition('/src/')[2]}:{code.co_qualname}" if "/src/borgtrace/" in file else ""
-            self.names[code] = name
-        if name:
-            self.called.add(name)
-
+    @pytest.hookimpl(hookwrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Any:
         """Note what a fixture calls that outlives a test."""
-        yield from self._shared(fixturedef)
-
-    pytest_fixture_setup.hookwrapper = True  # type: ignore[attr-defined]
-
-    def _shared(self, fixturedef: Any) -> Any:
         outer, self.called = self.called, set()
         begun = time.perf_counter()
         yield
@@ -156,15 +223,12 @@ class Listener:
             self.fixtures[fixturedef.argname] = (self.called, time.perf_counter() - begun)
         self.called |= outer
 
+    @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Any:
         """Note what a test calls."""
         self.called, before = set(), set(self.fixtures)
         begun = time.perf_counter()
-        sys.settrace(self)
-        threading.settrace(self)
         yield
-        sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
         asked = [self.fixtures[name] for name in getattr(item, "fixturenames", ()) if name in self.fixtures]
         old = [self.fixtures[name] for name in getattr(item, "fixturenames", ()) if name in before]
         seconds = time.perf_counter() - begun + sum(cost for _, cost in old)
@@ -173,16 +237,36 @@ class Listener:
             "calls": sorted(self.called.union(*(calls for calls, _ in asked))),
         }
 
-    pytest_runtest_protocol.hookwrapper = True  # type: ignore[attr-defined]
 
-    def pytest_sessionfinish(self) -> None:
-        """Write what was found."""
-        self.out.write_text(json.dumps(self.tests))
-
-
-def listen(arguments: Sequence[str], out: Path) -> int:
+def listen(items: Sequence[Any], loaded: Functions, is_compiled: Callable[[ast.FunctionDef], bool], out: Path) -> int:
     """Run tests and write which functions each calls; a failing test does not stop it."""
-    import pytest
+    for file in {file for file, _ in loaded}:
+        patch(loaded, file, _noting(file, is_compiled))
+    listener = Listener()
+    items[0].config.pluginmanager.register(listener)
+    code = run(items, to_the_end=True)
+    out.write_text(json.dumps(listener.tests))
+    return code
 
-    options = [option for option in _QUIET if option != "-x"]
-    return int(pytest.main([*options, *arguments], plugins=[Listener(out)]))
+
+def _noting(file: str, is_compiled: Callable[[ast.FunctionDef], bool]) -> str:
+    """Return the source of a file in which each function first says its name; compiled ones cannot."""
+    tree = ast.parse((ROOT / file).read_text())
+
+    def within(body: list[ast.stmt], prefix: str) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                within(node.body, f"{prefix}{node.name}.")
+            elif isinstance(node, ast.FunctionDef) and not is_compiled(node):
+                name = f"{file.removeprefix('src/')}:{prefix}{node.name}"
+                for each in ast.walk(node):
+                    if isinstance(each, ast.FunctionDef):
+                        # After the docstring, which must stay the first statement.
+                        each.body.insert(int(ast.get_docstring(each) is not None), _note(name))
+
+    within(tree.body, "")
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def _note(name: str) -> ast.stmt:
+    return ast.Expr(ast.Call(ast.Name("__note__", ast.Load()), [ast.Constant(name)], []))

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import random
 import tempfile
 import time
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from mutation.forked import ROOT, SOURCE, Fork, listen, tests, with_source
-from mutation.sites import Site, mutated, sites
+from mutation.forked import (
+    ROOT,
+    SOURCE,
+    Fork,
+    Functions,
+    Items,
+    functions,
+    in_session,
+    listen,
+    patch,
+    run,
+    tests,
+    with_source,
+)
+from mutation.sites import Site, is_compiled, mutated, sites
 
 REASONS = ROOT / "tests" / "mutants" / "survivors.toml"
 PACKAGE = SOURCE / "borgtrace"
@@ -95,9 +110,18 @@ def folders(package: str) -> list[str]:
     return [name for name in own if (ROOT / name).exists()]
 
 
-def score(package: str, by_test: Calls, size: int | None, seed: int, jobs: int) -> Score:
-    """Try a sample of changes of a package or file (all of them where `size` is None)."""
-    begun = time.monotonic()
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """The sample of a package or file: its number of places, those tried, how many nothing could notice."""
+
+    package: str
+    n_sites: int
+    tried: tuple[Site, ...]
+    equivalent: int
+
+
+def draw(package: str, size: int | None, seed: int) -> Drawn:
+    """Draw changes of a package or file (all of them where `size` is None)."""
     paths = sorted(
         path
         for path in PACKAGE.rglob("*.py")
@@ -106,31 +130,66 @@ def score(package: str, by_test: Calls, size: int | None, seed: int, jobs: int) 
     found = [site for path in paths for site in sites(path, ROOT)]
     known = reasons()
     drawn = random.Random(f"{seed} {package}").sample(found, min(size or len(found), len(found)))
-    tried = [site for site in drawn if known.get(site.key, {}).get("equivalent") is not True]
-    survivors = _survivors(tried, by_test, jobs)
-    return Score(
-        package,
-        len(found),
-        len(tried) - len(survivors),
-        len(drawn) - len(tried),
-        tuple(survivors),
-        time.monotonic() - begun,
-    )
+    tried = tuple(site for site in drawn if known.get(site.key, {}).get("equivalent") is not True)
+    return Drawn(package, len(found), tried, len(drawn) - len(tried))
+
+
+def scores(packages: Sequence[str], size: int | None, seed: int, jobs: int) -> Iterator[Score]:
+    """Try a sample of changes of each package; the slower way only on what the faster one leaves."""
+    drawn = [draw(package, size, seed) for package in packages]
+    wanted = list(dict.fromkeys(name for package in packages for name in folders(package)))
+    ignored = [f"--ignore-glob=*/{slow}" for slow in _SLOW]
+    with tempfile.TemporaryDirectory() as home:
+        out = Path(home) / "left.jsonl"
+
+        def work(items: Items) -> None:
+            loaded = functions()
+            measured = Measured(items, loaded, jobs)
+            with out.open("w") as file:
+                for sample in drawn:
+                    by_test, begun = measured.of(sample.package), time.monotonic()
+                    left = _survivors(sample.tried, lambda site, c=by_test: in_place(site, c, items, loaded), jobs)
+                    names = {site.key: chosen(site, by_test) for site in left}
+                    told = [[sample.tried.index(site), names[site.key]] for site in left]
+                    file.write(json.dumps([told, time.monotonic() - begun]) + "\n")
+                    print(f"{sample.package}: {len(left)} of {len(sample.tried)} to try again", flush=True)
+
+        # A process of its own: the one that tries again must not have loaded anything of ours.
+        fork = os.fork()
+        if fork == 0:
+            in_session([*wanted, *ignored], work)
+            os._exit(0)
+        os.waitpid(fork, 0)
+        told = [json.loads(line) for line in out.read_text().splitlines()]
+    for sample, (left, seconds) in zip(drawn, told, strict=True):
+        again = {sample.tried[place]: names for place, names in left}
+        begun = time.monotonic()
+        survivors = _survivors(list(again), lambda site, c=again: anew(site, c[site]), jobs)
+        yield Score(
+            sample.package,
+            sample.n_sites,
+            len(sample.tried) - len(survivors),
+            sample.equivalent,
+            tuple(survivors),
+            seconds + time.monotonic() - begun,
+        )
 
 
 class Measured:
     """Tests with their seconds and the functions that each calls, by folder: each is run once."""
 
-    def __init__(self, packages: Sequence[str], jobs: int) -> None:
-        wanted = list(dict.fromkeys(name for package in packages for name in folders(package)))
+    def __init__(self, items: Items, loaded: Functions, jobs: int) -> None:
         self._found: dict[str, Calls] = {}
+        folder_of = {name: _folder(name) for name in items}
+        waiting, running = sorted(set(folder_of.values())), dict[str, tuple[Path, Fork]]()
         with tempfile.TemporaryDirectory() as home:
-            waiting, running = wanted, {}
             while waiting or running:
                 while waiting and len(running) < jobs:
                     name = waiting.pop(0)
-                    out = Path(home) / f"{len(self._found) + len(running)}.json"
-                    running[name] = out, _listening(name, out)
+                    own = [item for test, item in items.items() if folder_of[test] == name]
+                    out = Path(home) / f"{len(waiting)}.json"
+                    work = partial(listen, own, loaded, is_compiled, out)
+                    running[name] = out, Fork(work, 3600)
                 for name, (out, fork) in list(running.items()):
                     if (code := fork.outcome()) is not None:
                         del running[name]
@@ -139,12 +198,13 @@ class Measured:
 
     def of(self, package: str) -> Calls:
         """Return the tests of a package."""
-        return {test: told for name in folders(package) for test, told in self._found[name].items()}
+        wanted = tuple(folders(package))
+        every = (entry for calls in self._found.values() for entry in calls.items())
+        return {test: told for test, told in every if test.startswith(wanted)}
 
 
-def _listening(name: str, out: Path) -> Fork:
-    ignored = [f"--ignore-glob=*/{slow}" for slow in _SLOW]
-    return Fork(lambda: listen([name, *ignored], out), 3600)
+def _folder(test: str) -> str:
+    return "/".join(test.partition("::")[0].split("/")[: 3 if test.startswith("src/") else 2])
 
 
 def _read(name: str, out: Path, code: int) -> Calls:
@@ -175,24 +235,34 @@ def chosen(site: Site, by_test: Calls) -> list[str]:
     return found
 
 
-def _survivors(tried: Sequence[Site], by_test: Calls, jobs: int) -> list[Site]:
-    waiting, running, survivors = list(tried), {}, []
+def _survivors(tried: Sequence[Site], begin: Callable[[Site], Fork], jobs: int) -> list[Site]:
+    waiting, running, survivors = list(tried), dict[Site, Fork](), []
     while waiting or running:
         while waiting and len(running) < jobs:
             site = waiting.pop(0)
-            running[site] = _begin(site, by_test)
+            running[site] = begin(site)
         for site, fork in list(running.items()):
             code = fork.outcome()
             if code is not None:
                 del running[site]
                 if code == 0:
                     survivors.append(site)
-        time.sleep(0.02)
+        time.sleep(0.01)
     return survivors
 
 
-def _begin(site: Site, by_test: Calls) -> Fork:
-    names = chosen(site, by_test)
+def in_place(site: Site, by_test: Calls, items: Items, loaded: Functions) -> Fork:
+    """Try a change on loaded functions: fast; what nobody notices is tried again by :func:`anew`."""
+
+    def work() -> int:
+        patch(loaded, site.file, mutated((ROOT / site.file).read_text(), site), site.function)
+        return run([items[name] for name in chosen(site, by_test)])
+
+    return Fork(work, PATIENCE)
+
+
+def anew(site: Site, names: Sequence[str]) -> Fork:
+    """Try a change on tests in a process that imports the changed file."""
 
     def work() -> int:
         with_source(site.file, mutated((ROOT / site.file).read_text(), site))

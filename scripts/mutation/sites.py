@@ -113,11 +113,16 @@ def _within(body: list[ast.stmt], prefix: str) -> Iterator[Place]:
         if isinstance(node, ast.ClassDef):
             yield from _within(node.body, f"{prefix}{node.name}.")
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            is_compiled = any(word in ast.unparse(d) for d in node.decorator_list for word in _COMPILED)
-            if not is_compiled and node.name not in _UNSEEN:
-                for statement in node.body:
-                    for found, change in _changes(statement):
-                        yield prefix + node.name, node.lineno, found, change
+            if is_compiled(node) or node.name in _UNSEEN:
+                continue
+            for statement in node.body:
+                for found, change in _changes(statement):
+                    yield prefix + node.name, node.lineno, found, change
+
+
+def is_compiled(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether Numba compiles a function."""
+    return any(word in ast.unparse(decorator) for decorator in node.decorator_list for word in _COMPILED)
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[ast.AST, Change]]:
