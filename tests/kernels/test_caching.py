@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -125,3 +126,20 @@ def test_only_one_module_calls_numbas_compiler() -> None:
 
     found = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if compilers(path)}
     assert found == {"kernels/compiled.py"}
+
+
+@pytest.mark.parametrize("damage", ["gone", "short"])
+def test_an_index_that_cannot_be_read_is_written_anew(tmp_path: Path, damage: str) -> None:
+    (tmp_path / "caller.py").write_text(CALLER)
+    (tmp_path / "callee.py").write_text(CALLEE.format(inline=False, factor=10, operation="+ x", doc=""))
+    assert _python(tmp_path / "caller.py", tmp_path, PACKAGE.parent) == "100 30 0 0"
+    indices = list((tmp_path / "__pycache__").glob("*.nbi"))
+    assert indices
+    for index in indices:
+        with index.open("rb") as file:
+            version = pickle.load(file)
+        # As an older version would have left it: the class of an argument was renamed since.
+        rest = b"cborgtrace.kernels.caching\nNoSuchClass\n." if damage == "gone" else b"\x80"
+        index.write_bytes(pickle.dumps(version) + rest)
+    assert _python(tmp_path / "caller.py", tmp_path, PACKAGE.parent) == "100 30 0 0"
+    assert _python(tmp_path / "caller.py", tmp_path, PACKAGE.parent) == "100 30 1 1"

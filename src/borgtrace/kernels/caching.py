@@ -9,6 +9,7 @@ that it refers to, transitively, so an edit recompiles what it concerns and noth
 from __future__ import annotations
 
 import hashlib
+import pickle
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from types import CodeType, FunctionType, ModuleType
@@ -30,6 +31,10 @@ def keep_on_disk(dispatcher: Any) -> None:
         return
 
 
+_UNREADABLE = (AttributeError, ImportError, IndexError, TypeError, ValueError, EOFError, pickle.UnpicklingError)
+"""What an index of another version may raise when it is read."""
+
+
 class _Cache(FunctionCache):
     # Taken when Numba first compiles the function: by then all names that it uses are defined.
     @cached_property
@@ -38,6 +43,15 @@ class _Cache(FunctionCache):
 
     def _index_key(self, signature: Any, codegen: Any) -> tuple[Any, ...]:
         return (*super()._index_key(signature, codegen), self._digest)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the machine code kept for a signature, or None."""
+        try:
+            return super().load_overload(sig, target_context)
+        except _UNREADABLE:
+            # An index pickled by another version may name a class that is gone; saving reads it too.
+            self.flush()
+            return None
 
 
 def digest_of(function: Callable[..., Any]) -> str:
