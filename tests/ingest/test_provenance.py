@@ -13,6 +13,8 @@ from borgtrace.errors import StoreError
 from borgtrace.ingest import IngestOptions, flattened, ingest, ingest_plan, plan, staging
 from borgtrace.ingest.canonical import canonical_chunk
 from borgtrace.ingest.discovery import discover
+from borgtrace.ingest.pending import find_pending
+from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.raw_layout import Field, RawLayout
 from borgtrace.ingest.recognition import classify
 from borgtrace.ingest.subset import Cut, subset
@@ -125,3 +127,36 @@ def test_checks_of_two_columns_keep_their_rule_and_bound(check, broken):
     rows = f"(VALUES (10, 10), (10, 16), (10, 9), (10, {2**63 - 1})) AS rows(start_time, end_time)"
     found = duckdb.sql(f"SELECT coalesce({test}, false) FROM {rows}").fetchall()
     assert (reason, [row[0] for row in found]) == ("end_before_start", broken)
+
+
+def test_a_part_given_twice_does_not_hide_those_after_it(tmp_path):
+    first = write_part(tmp_path / "a", "task_usage", USAGE, 1)
+    copy = write_part(tmp_path / "b", "task_usage", USAGE, 1)
+    last = write_part(tmp_path / "a", "task_usage", USAGE, 2)
+    sources = [classify(path) for path in (first, copy, last)]
+    pending = find_pending(sources, (), tmp_path / "staging", replace=False)
+    assert [source.path for source in pending.new] == [first, last]
+
+
+def test_what_is_staged_is_not_read_again(tmp_path):
+    source = classify(write_part(tmp_path, "task_usage", USAGE))
+    entry = staging.stage(source, tmp_path / "staging")
+    source.path.unlink()
+    assert staging.stage(source, tmp_path / "staging") == entry
+
+
+def test_progress_of_staging_counts_bytes_of_each_table(raw, tmp_path):
+    told = []
+
+    class Told(Progress):
+        def begin(self, label, total, unit):
+            told.append((label, total, unit))
+
+        def advance(self, label, amount):
+            told.append((label, amount))
+
+    more = write_part(raw, "task_usage", USAGE * 2, 1)
+    ingest([raw / "task_usage"], tmp_path / "store", IngestOptions(jobs=1, stage_only=True), Told())
+    sizes = [path.stat().st_size for path in sorted(more.parent.iterdir())]
+    label = "stage task_usage"
+    assert told == [(label, sum(sizes), "bytes"), *((label, size) for size in sizes)]

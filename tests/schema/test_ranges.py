@@ -125,3 +125,8 @@ def test_a_list_has_at_most_a_million_numbers():
     assert len(list_numbers("5-1000004")) == 1_000_000
     with pytest.raises(UsageError):
         list_numbers("5-1000005")
+
+
+def test_one_open_range_among_others_has_no_end():
+    with pytest.raises(UsageError, match="the range is too long"):
+        list_numbers("1,5-")

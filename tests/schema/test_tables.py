@@ -10,8 +10,10 @@ from scripts.tables_page import main, tables_page
 
 from borgtrace.errors import SchemaError, UsageError
 from borgtrace.ingest.schema_csv import read_schema_csv
-from borgtrace.schema import DIALECTS, ENUMS, TABLES, Absent
+from borgtrace.schema import DIALECTS, ENUMS, TABLES, Absent, Column, Table
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019, PUBLISHED
+from borgtrace.schema.dialects.rates import about, at_most
+from borgtrace.schema.evolution import schema_digest
 from borgtrace.schema.reasons import REASONS, SEVERITIES
 from borgtrace.schema.time import parse_time
 
@@ -186,3 +188,16 @@ def test_a_differing_schema_csv_is_refused(trace, tmp_path):
         "task_constraints field 5: ('comparison operator', 'STRING_HASH', 'YES') is not "
         "('attribute name', 'STRING_HASH', 'YES'); fetch schema.csv again, or remove it to ingest all the same"
     )
+
+
+def test_the_digest_of_a_schema_ignores_order_and_tells_types_apart():
+    tables = list(TABLES.values())
+    # SHA-256 of "[]"
+    assert schema_digest([]) == "4f53cda18c2baa0c0354bb5f9a3ecbe5ed12ab4d8e11ba873c2f11161202b945"
+    assert schema_digest(tables) == schema_digest(reversed(tables)) != schema_digest(tables[1:])
+    kinds = [Table("t", "thing", ("a",), (Column("a", kind, "id", "A."),)) for kind in ("int32", "int64")]
+    assert schema_digest(kinds[:1]) != schema_digest(kinds[1:])
+
+
+def test_documented_rates_are_ranges():
+    assert (about(0.25), at_most(0.25)) == ((0.25, 0.25), (0.0, 0.25))
