@@ -1,0 +1,139 @@
+"""On which stores a claim can be judged: verdicts that more data could overturn are not given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from borgtrace.schema.time import DAY, HOUR, MINUTE
+from borgtrace.store.coverage import Coverage, StoreCoverage
+
+_SMALL_CELL = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a store must hold for a claim to be judged on it.
+
+    Parameters
+    ----------
+    traces
+        Traces the claim is about; any where empty.
+    is_general
+        Whether it is qualitative (a ratio, a shape) and may be judged on other traces too, which is then said.
+    tables
+        Tables whose coverage matters; those that its question reads where empty.
+    is_whole
+        Whether all parts of these tables are needed.
+    is_row_wise
+        Whether it is a share of rows, for which parts cut by a hash are a sample.  Claims about tasks and jobs are
+        not: their rows lie in several parts.
+    span
+        Least time that these tables must speak about, in µs.
+    tasks
+        Least number of tasks.
+    free
+        Parameters of the question that may differ from their defaults.
+
+    Examples
+    --------
+    >>> from borgtrace.schema.dialects import dialect
+    >>> part = Coverage(676, parts=(0,), of=500, span=5 * MINUTE)
+    >>> store = StoreCoverage(dialect("2011"), {"instance_usage": part}, n_tasks=2000)
+    >>> Scope(traces=("2011",)).objection(store, ["instance_usage"])
+    'needs all 500 parts of instance_usage, the store has 1 (5 min)'
+    >>> Scope(traces=("2011",), is_whole=False).objection(store, ["instance_usage"])
+    'needs instance_usage of 24 h or more, the store has 5 min (1 of 500 parts)'
+    """
+
+    traces: tuple[str, ...] = ()
+    is_general: bool = False
+    tables: tuple[str, ...] = ()
+    is_whole: bool = True
+    is_row_wise: bool = False
+    span: int = DAY
+    tasks: int = _SMALL_CELL
+    free: tuple[str, ...] = ("seed",)
+
+    def objection(
+        self, store: StoreCoverage, reads: Iterable[str], *, where: str = "", changed: Mapping[str, Any] | None = None
+    ) -> str:
+        """Return why the claim cannot be judged on a store; empty where it can.
+
+        Parameters
+        ----------
+        store
+            What the store holds.
+        reads
+            Tables that the question reads.
+        where
+            The predicate that chose tasks, if any.
+        changed
+            Parameters of the question that are not at their defaults.
+        """
+        tables = [name for name in self.tables or reads if name in store.tables]
+        return (
+            self._other_trace(store)
+            or self._selection(store, where, changed or {})
+            or next(filter(None, (self._too_few_parts(name, store) for name in tables)), "")
+            or next(filter(None, (self._too_short(name, store) for name in tables)), "")
+            or self._too_few_tasks(store, tables)
+        )
+
+    def _other_trace(self, store: StoreCoverage) -> str:
+        if not self.traces or self.is_general or store.dialect.trace in self.traces:
+            return ""
+        return f"is about {' and '.join(self.traces)}, the store holds {store.dialect.trace}"
+
+    def _selection(self, store: StoreCoverage, where: str, changed: Mapping[str, Any]) -> str:
+        others = sorted(set(changed) - set(self.free))
+        if others:
+            return f"is about the question's defaults, not {', '.join(f'{name}={changed[name]}' for name in others)}"
+        if where:
+            return "is about all tasks, not a selection (--where)"
+        return "is about the whole trace, the store is a subset of another" if store.is_subset else ""
+
+    def _too_few_parts(self, name: str, store: StoreCoverage) -> str:
+        found = store.tables[name]
+        if found.is_whole:
+            return ""
+        if self.is_whole:
+            return f"needs {_all_parts(found)} of {name}, the store has {_held(found)}"
+        if store.dialect.shards == "hash" and not self.is_row_wise:
+            return f"is about tasks, which are spread over {_all_parts(found)} of {name}; the store has {_held(found)}"
+        if store.dialect.shards == "time" and not found.is_contiguous:
+            return f"needs parts of {name} that follow each other, the store has {_held(found)}"
+        return ""
+
+    def _too_short(self, name: str, store: StoreCoverage) -> str:
+        found = store.span_of(name)
+        if found >= self.span:
+            return ""
+        of = store.tables[name]
+        parts = "" if of.is_whole or of.of is None else f" ({len(of.parts)} of {of.of} parts)"
+        return f"needs {name} of {_time(self.span)} or more, the store has {_time(found)}{parts}"
+
+    def _too_few_tasks(self, store: StoreCoverage, tables: list[str]) -> str:
+        if not any(name.startswith("instance") for name in tables) or store.n_tasks >= self.tasks:
+            return ""
+        return f"needs {self.tasks:,} tasks or more, the store has {store.n_tasks:,}"
+
+
+def _all_parts(found: Coverage) -> str:
+    return f"all {found.of:,} parts" if found.of else "all parts, whose number is not known,"
+
+
+def _held(found: Coverage) -> str:
+    return f"{len(found.parts):,} ({_time(found.span)})"
+
+
+def _time(span: int) -> str:
+    """Write a span in the largest unit that leaves a number above one.
+
+    >>> _time(5 * MINUTE), _time(DAY), _time(70_920_000_000), _time(29 * DAY)
+    ('5 min', '24 h', '19.7 h', '29 days')
+    """
+    if span < 2 * HOUR:
+        return f"{span / MINUTE:.3g} min"
+    return f"{span / HOUR:.3g} h" if span <= 2 * DAY else f"{span / DAY:.3g} days"
