@@ -7,6 +7,7 @@ from pathlib import Path
 
 from borgtrace.recipe import recipes
 from borgtrace.recipe.claims import Claim
+from borgtrace.recipe.criteria import with_tolerance
 from generate.text import plain, table
 
 MEASURED = Path(__file__).parent.parent / "measured"
@@ -19,7 +20,12 @@ Every published statement that a question can judge, with the number that its au
   a claim that holds there shows that the tool measures correctly, not that the claim is true of real cells; many claims
   about a month or a large cell cannot hold on a day of a small one;
 - on **real parts** of the 2011 trace: machine events, the first 100 parts of job events, the first 9 of task events
-  (12.7 h) and the head of task usage. Claims that need more are "not applicable".
+  (12.7 h) and the head of task usage. Only what these cannot overturn is judged.
+
+A *published* claim has a number that its authors print, a *derived* one our arithmetic on such numbers, and a
+*criterion* is a threshold of ours or a count that would hold by construction. Each says on which stores it can be
+judged: on whole tables of a day or more with at least 1,000 tasks, where it says nothing else. No verdict is given that
+more data could overturn.
 
 On your own store: `borgtrace analyze STORE --out DIR` writes `DIR/claims.csv`, and the report shows the same claims
 with reasons.
@@ -42,8 +48,18 @@ def page() -> str:
         for claim in recipe.claims:
             found = [_found(rows.get((name, claim.id))) for rows in measured]
             link = f"[{name}](reference/recipes.md#{name})"
-            sections[_work(claim)].append([claim.id, f"{_sentence(claim)} {link}", str(claim.published), *found])
-    heads = ["claim", "statement, and the question that measures it", "published", "synthetic cell", "real parts"]
+            sentence = f"{_sentence(claim)} {link}"
+            sections[_work(claim)].append(
+                [
+                    claim.id,
+                    sentence,
+                    claim.kind,
+                    with_tolerance(str(claim.published), claim.published.tolerance),
+                    *found,
+                ]
+            )
+    question = "statement, and the question that measures it"
+    heads = ["claim", question, "kind", "published (tolerance)", "synthetic cell", "real parts"]
     parts = [f"## {title}\n\n{table(heads, sorted(rows))}" for title, rows in sections.items() if rows]
     claims = sum(map(len, sections.values()))
     return "\n".join([INTRO, f"{claims} claims of {len(recipes())} recipes.\n", *parts])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 
-from borgtrace.recipe import Question, recipes
+from borgtrace.recipe import Claim, Question, recipes
+from borgtrace.recipe.criteria import with_tolerance
 from generate.text import plain, table
 
 INTRO = """# Questions
@@ -40,7 +41,12 @@ def _recipe(recipe: Question) -> str:
     blocks.append(table(["column", "type", "unit", "meaning"], rows))
     if recipe.claims:
         rows = [
-            [claim.id, plain(claim.statement), str(claim.published), plain(claim.source)] for claim in recipe.claims
+            [claim.id, plain(claim.statement), claim.kind, _expected(claim), plain(claim.source)]
+            for claim in recipe.claims
         ]
-        blocks.append(table(["claim", "statement", "published", "source"], rows))
+        blocks.append(table(["claim", "statement", "kind", "published (tolerance)", "source"], rows))
     return "\n\n".join(block for block in blocks if block)
+
+
+def _expected(claim: Claim) -> str:
+    return with_tolerance(str(claim.published), claim.published.tolerance)

@@ -22,7 +22,10 @@ from borgtrace.ingest.text_fields import cross_tests
 from borgtrace.schema import Column
 from borgtrace.schema.checks import Check
 from borgtrace.schema.dialects import GOOGLE_2011, RawField
+from borgtrace.store.coverage import DECLARED_WHOLE, coverage
 from borgtrace.store.digest import file_digest
+from borgtrace.store.manifest import read_manifest
+from borgtrace.synth import generate
 from tests.ingest.raw import USAGE, write_cell, write_part
 
 ONE = IngestOptions(jobs=1)
@@ -38,6 +41,31 @@ def test_a_single_file_of_a_synthetic_trace_is_known_for_one(tmp_path):
     (tmp_path / "raw" / "truth.json").write_text(json.dumps({"seed": 7, "version": "1", "parameters": {}}))
     manifest = ingest([path], tmp_path / "store", ONE).manifest
     assert manifest.synthetic == {"seed": 7, "version": "1", "parameters": {}}
+
+
+def test_a_synthetic_trace_leaves_the_number_of_its_files(tmp_path):
+    generate(tmp_path / "raw", "2019", 3, 1.0, 1)
+    shards = tmp_path / "raw" / "instance_usage-000000000000.json.gz"
+    manifest = ingest([shards], tmp_path / "store", ONE).manifest
+    assert manifest.synthetic["parts"] == {
+        "collection_events": 1,
+        "instance_events": 2,
+        "instance_usage": 2,
+        "machine_attributes": 1,
+        "machine_events": 1,
+    }
+    assert coverage(manifest).tables["instance_usage"].of == 2
+    assert not coverage(manifest).tables["instance_usage"].is_whole
+
+
+def test_a_store_is_declared_whole_at_any_ingest_and_stays_so(raw, tmp_path):
+    store = tmp_path / "store"
+    assert ingest([raw], store, ONE).manifest.notes == ()
+    whole = IngestOptions(jobs=1, is_whole=True)
+    assert ingest([raw], store, whole).manifest.notes == (DECLARED_WHOLE,)
+    more = write_part(tmp_path / "more", "task_usage", USAGE, 499)
+    ingest([more], store, whole)
+    assert read_manifest(store).notes == (DECLARED_WHOLE,)
 
 
 def test_no_files_are_added_to_part_of_a_store(raw, tmp_path):

@@ -24,13 +24,17 @@ def test_values_of_a_result_are_escaped() -> None:
 
 def test_names_reasons_findings_and_the_place_of_the_store_are_escaped() -> None:
     result = find_recipe("machine_removals").run(tiny(machine_events=[{"machine_id": 1, "time": 0, "type": "ADD"}]))
-    finding = replace(result.findings[0], id=EVIL, statement=EVIL, published=EVIL, measured=EVIL, reason=EVIL)
+    finding = replace(
+        result.findings[0], id=EVIL, statement=EVIL, published=EVIL, measured=EVIL, reason=EVIL, tolerance=EVIL
+    )
+    findings = (replace(finding, verdict="holds"), replace(finding, verdict="not applicable"))
     spoiled = replace(
-        result, table=pa.table({EVIL: [1]}), provenance=replace(result.provenance, store=EVIL), findings=(finding,)
+        result, table=pa.table({EVIL: [1]}), provenance=replace(result.provenance, store=EVIL), findings=findings
     )
     html = spoiled._repr_html_()
     assert EVIL not in html
-    assert html.count(TEXT) >= 7
+    # The column, six texts of the finding that is judged, three of the one that is not, and the store.
+    assert html.count(TEXT) == 11
     assert TEXT in replace(spoiled, not_applicable=EVIL)._repr_html_()
     assert EVIL not in replace(spoiled, not_applicable=EVIL)._repr_html_()
 

@@ -9,7 +9,7 @@ import pytest
 from borgtrace.engine import to_arrow
 from borgtrace.errors import UsageError
 from borgtrace.lifecycle import code_version
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, find_recipe, recipes
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Scope, Tables, find_recipe, recipes
 from borgtrace.recipe.criteria import below
 from borgtrace.recipe.registry import collect
 from borgtrace.schema import Column, Table
@@ -36,7 +36,7 @@ def plot(result: pa.Table) -> object:
     raise AssertionError("drawn without being asked")
 
 
-CLAIM = Claim("X-1", "few", below(3, 3.0), lambda t: float(t.num_rows))
+CLAIM = Claim("X-1", "few", below(3, 3.0), lambda t: float(t.num_rows), scope=Scope(free=("at_least",)))
 RECIPE = Recipe(RESULT, compute, plot, (CLAIM,), reads=("instance_events",))  # type: ignore[arg-type]
 LIFE = life("SUBMIT 5 SCHEDULE 6 EVICT 7 SUBMIT 8")
 
@@ -44,7 +44,7 @@ LIFE = life("SUBMIT 5 SCHEDULE 6 EVICT 7 SUBMIT 8")
 def test_a_result_carries_table_claims_and_provenance() -> None:
     result = RECIPE.run(tiny(instance_events=LIFE), at_least=2)
     assert result.table.to_pylist() == [{"type": "SUBMIT", "n": 2}]
-    assert str(result.findings[0]) == "X-1: few: published 3, measured 1: holds"
+    assert str(result.findings[0]) == "X-1: few: published 3 (< 3), measured 1: holds"
     assert (result.provenance.parameters, result.provenance.engine) == ({"at_least": 2, "kinds": ()}, "duckdb")
     assert result.provenance.code_version == code_version()
     assert "<td>SUBMIT</td><td>2</td>" in result._repr_html_()

@@ -15,16 +15,18 @@ from typing import Any
 import pyarrow.csv
 import pyarrow.parquet
 
-from borgtrace.cli._console import steps, talk
+from borgtrace.cli._console import counted, steps, talk
 from borgtrace.cli._printing import print_json
 from borgtrace.errors import UsageError
-from borgtrace.recipe import Question, Result, with_subjects
+from borgtrace.recipe import Finding, Question, Result, headline, unjudged, with_subjects
 from borgtrace.schema.ranges import list_numbers
 from borgtrace.schema.time import parse_time
 from borgtrace.storage import replacing, write_file
 
 # The columns of claims.csv: names of fields of a finding, behind that of its recipe.
-_CLAIM_COLUMNS = ("recipe", "id", "statement", "published", "measured", "verdict", "reason", "source")
+_CLAIM_COLUMNS = (
+    *("recipe", "id", "kind", "statement", "published", "tolerance", "measured", "verdict", "reason", "note", "source"),
+)
 
 
 def parse_settings(settings: Sequence[str], chosen: Sequence[Question]) -> dict[str, Any]:
@@ -142,6 +144,7 @@ def answer(
         _print_one(results[0])
     elif not as_json:
         print(claims_csv(results), end="")
+        _print_verdicts([finding for result in results for finding in result.findings])
     return results
 
 
@@ -163,7 +166,19 @@ def _print_one(result: Result) -> None:
         sys.stdout.flush()
         pyarrow.csv.write_csv(result.table, sys.stdout.buffer)
     for finding in result.findings:
-        print(finding, file=sys.stderr)
+        if finding.verdict != "not applicable":
+            print(finding, file=sys.stderr)
+    _print_verdicts(result.findings)
+
+
+def _print_verdicts(findings: Sequence[Finding]) -> None:
+    """Say how many claims hold of those that could be judged, and each reason why others could not once."""
+    if not findings:
+        return
+    print(f"{headline(findings).capitalize()}.", file=sys.stderr)
+    for reason, claims in unjudged(findings).items():
+        names = ", ".join(claim.id for claim in claims)
+        print(f"Not applicable, {counted(len(claims), 'claim')}: {reason}: {names}", file=sys.stderr)
 
 
 def write(result: Result, out: Path, *, png: bool) -> None:
@@ -198,7 +213,7 @@ def _described(result: Result) -> Any:
 
 
 def claims_csv(results: Iterable[Result]) -> str:
-    """Return claims as CSV: recipe, id, statement, published, measured, verdict, reason, source."""
+    """Return claims as CSV, a row for each: recipe, id, kind and the other columns of a finding."""
     text = StringIO()
     writer = csv.DictWriter(text, _CLAIM_COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()

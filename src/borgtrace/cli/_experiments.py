@@ -15,7 +15,7 @@ from borgtrace.colocation.experiments.packing_advice import EXPERIMENT as ADVICE
 from borgtrace.colocation.experiments.packing_advice import advice
 from borgtrace.errors import StoreError, UsageError
 from borgtrace.placement import estimators, packers
-from borgtrace.recipe import NotApplicable
+from borgtrace.recipe import EngineTables, NotApplicable
 
 
 def print_estimators() -> None:
@@ -58,8 +58,11 @@ def study_of(
             raise UsageError("--synthetic", "not a number of tasks", expected="at least 1", got=str(synthetic))
         return Study(synthetic_pool(synthetic, seed))
     assert store is not None
+    if not percentiles:
+        return Study.of_store(store)
     # Prepared here, because a study of a store draws from the sampled seconds.
-    return Study(prepare_pool(store, tasks, seed, "histogram")) if percentiles else Study.of_store(store)
+    tables = EngineTables.of(store)
+    return Study(prepare_pool(tables, tasks, seed, "histogram"), tables.coverage)
 
 
 def export(study: Study, path: Path, tasks: int, seed: int) -> None:

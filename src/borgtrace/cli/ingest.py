@@ -20,6 +20,9 @@ def ingest(
     replace: Annotated[bool, Option("--replace", help="Accept sources whose content has changed.")] = False,
     stage_only: Annotated[bool, Option("--stage-only", help="Check and stage only; a later ingest sorts.")] = False,
     rebuild: Annotated[bool, Option("--rebuild", help="Delete a store of another format version first.")] = False,
+    whole: Annotated[
+        bool, Option("--whole", help="Declare that the store now holds all files of its trace (2019 does not say it).")
+    ] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Show tables, columns, disk and time; write nothing.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -45,7 +48,7 @@ def ingest(
     if dry_run:
         _ingestion.print_plan(planned, as_json=as_json)
         return
-    options = IngestOptions(jobs, memory, strict, replace, stage_only, rebuild, cell)
+    options = IngestOptions(jobs, memory, strict, replace, stage_only, rebuild, cell, whole)
     _ingestion.announce(planned)
     with _ingestion.bars() as progress:
         result = run(sources, store, options, progress)

@@ -76,7 +76,10 @@ class Experiment(Question):
         options = Options(**parameters)
         study = self.subject(store) if engine is None else Study.of_store(store, engine)
         return Result.of(
-            self, lambda: self._answer(study, options), lambda seconds: study.source.provenance(parameters, seconds)
+            self,
+            lambda: self._answer(study, options),
+            lambda seconds: study.source.provenance(parameters, seconds),
+            lambda: study.coverage(options),
         )
 
     def _answer(self, study: Study, options: Options) -> pa.Table:

@@ -20,7 +20,9 @@ from borgtrace.kernels.arrays import Numbers
 from borgtrace.lifecycle import code_version
 from borgtrace.placement import require_capacity
 from borgtrace.recipe import EngineTables, Provenance, Tables
+from borgtrace.schema import dialect
 from borgtrace.store import Store
+from borgtrace.store.coverage import StoreCoverage, whole_trace
 
 Made = TypeVar("Made")
 
@@ -91,14 +93,20 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class GivenTasks:
-    """A pool that came from a file or from the generator."""
+    """A pool that came from a file or from the generator; it covers its trace unless `part` says otherwise."""
 
     whole: Pool
+    part: StoreCoverage | None = None
 
     @property
     def name(self) -> str:
         """The pool's own description."""
         return self.whole.source
+
+    @property
+    def coverage(self) -> StoreCoverage:
+        """How much of the whole trace the pool was made from."""
+        return self.part or whole_trace(dialect(self.whole.generation or "2011"), len(self.whole))
 
     def require(self, *names: str) -> None:
         """A pool has all that it needs."""
@@ -129,6 +137,8 @@ class Study:
     ----------
     tasks
         The tasks, or the tables of the store they are in.
+    coverage
+        What the store covers that a given pool was made from; all of its trace where None.
 
     Examples
     --------
@@ -141,8 +151,8 @@ class Study:
     True
     """
 
-    def __init__(self, tasks: Pool | Tables) -> None:
-        self.source: GivenTasks | Tables = GivenTasks(tasks) if isinstance(tasks, Pool) else tasks
+    def __init__(self, tasks: Pool | Tables, coverage: StoreCoverage | None = None) -> None:
+        self.source: GivenTasks | Tables = GivenTasks(tasks, coverage) if isinstance(tasks, Pool) else tasks
         self._made: dict[Hashable, Any] = {}
 
     @classmethod
@@ -169,6 +179,10 @@ class Study:
         # Its own key, because all experiments share the pool, whatever their other options.
         key = ("pool", options.tasks, options.seed, options.instantaneous)
         return self.once(key, lambda: self._pool(options))
+
+    def coverage(self, options: Options) -> StoreCoverage:
+        """Return how much of the whole trace the pool was made from, with the number of its own tasks."""
+        return replace(self.source.coverage, n_tasks=len(self.pool(options)))
 
     def machines(self) -> Numbers:
         """Return the kinds of machines of the cell, as :func:`~borgtrace.colocation.inventory.capacity_table` does.

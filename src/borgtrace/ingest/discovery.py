@@ -40,7 +40,7 @@ class Discovery:
 
     @property
     def synthetic(self) -> dict[str, Any] | None:
-        """Seed, version and parameters of a synthetic trace; None for a real one."""
+        """Seed, version, parameters and parts of a synthetic trace; None for a real one."""
         return truth_about(self.sources[0].path)
 
     @property
@@ -113,7 +113,7 @@ def _take(path: Path, cell: str, orders: Orders, found: Discovery) -> None:
 
 
 def truth_about(path: Path) -> dict[str, Any] | None:
-    """Return seed, version and parameters of the synthetic trace that a file is of; None for a real one.
+    """Return seed, version, parameters and parts of the synthetic trace that a file is of; None for a real one.
 
     The nearest ``truth.json`` above the file tells, so a single file of a synthetic trace is called one too.
     """
@@ -121,7 +121,9 @@ def truth_about(path: Path) -> dict[str, Any] | None:
     if known is None:
         return None
     truth = json.loads(known.read_text())
-    return {key: truth.get(key) for key in ("seed", "version", "parameters")}
+    about = {key: truth.get(key) for key in ("seed", "version", "parameters")}
+    # Earlier generators did not count their files.
+    return about | {key: truth[key] for key in ("parts",) if key in truth}
 
 
 def _nothing(places: Iterable[Path]) -> SourceError:

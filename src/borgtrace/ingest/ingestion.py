@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from borgtrace.errors import BorgtraceError, QualityError, SourceError, StoreError
@@ -18,6 +18,7 @@ from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.store_build import Inputs, build
 from borgtrace.ingest.workers import DISK_FULL, disk_full, stage_all
 from borgtrace.storage import INCOMPLETE, locked
+from borgtrace.store.coverage import DECLARED_WHOLE
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, SourceEntry, read_manifest
 from borgtrace.store.swap import finish_swap
@@ -121,6 +122,9 @@ def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: 
         raise faults[0]
     else:
         manifest = held
+    if options.is_whole and manifest is not None and DECLARED_WHOLE not in manifest.notes:
+        manifest = replace(manifest, notes=(*manifest.notes, DECLARED_WHOLE))
+        manifest.write(layout.manifest)
     return IngestResult(tuple(staged), len(pending.known), tuple(faults), manifest)
 
 

@@ -25,6 +25,8 @@ class IngestOptions:
         Throw away a store of another format version first.
     cell
         Cell of a 2019 trace, where the folder's name does not say it; 1 … 8 for the flattened sample.
+    is_whole
+        The store then holds all of its trace: declared where the number of files of a table is not published.
     """
 
     jobs: int | None = None
@@ -34,3 +36,4 @@ class IngestOptions:
     stage_only: bool = False
     rebuild: bool = False
     cell: str = ""
+    is_whole: bool = False

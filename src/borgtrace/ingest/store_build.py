@@ -108,6 +108,7 @@ class _Builder:
             cell=identity.cell,
             time_zone=trace.time_zone(identity.cell),
             unknown=self.inputs.present.unknown if self.inputs.present else {},
+            notes=self.inputs.present.notes if self.inputs.present else (),
             sources=self.inputs.entries,
             synthetic=identity.synthetic,
             **finish(self.connection, files, trace, self.work, self.progress),

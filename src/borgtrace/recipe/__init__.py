@@ -6,7 +6,7 @@ is the question.  Nothing here knows which recipes there are: :func:`recipes` fi
 
 from __future__ import annotations
 
-from borgtrace.recipe.claims import Claim, Finding, from_source
+from borgtrace.recipe.claims import Claim, Finding, from_source, headline, unjudged
 from borgtrace.recipe.definition import Recipe, Row
 from borgtrace.recipe.engine_tables import EngineTables
 from borgtrace.recipe.notapplicable import NotApplicable
@@ -14,6 +14,7 @@ from borgtrace.recipe.planned_tables import PlannedTables
 from borgtrace.recipe.question import Question, with_subjects
 from borgtrace.recipe.registry import find_recipe, recipes
 from borgtrace.recipe.result import Provenance, Result
+from borgtrace.recipe.scope import Scope
 from borgtrace.recipe.tables import Tables
 
 __all__ = [
@@ -27,9 +28,12 @@ __all__ = [
     "Recipe",
     "Result",
     "Row",
+    "Scope",
     "Tables",
     "find_recipe",
     "from_source",
+    "headline",
     "recipes",
+    "unjudged",
     "with_subjects",
 ]

@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pyarrow as pa
 
-from borgtrace.recipe.criteria import Criterion
+from borgtrace.recipe.criteria import Criterion, with_tolerance
 from borgtrace.recipe.notapplicable import NotApplicable
+from borgtrace.recipe.scope import Scope
 
 Verdict = Literal["holds", "does not hold", "not applicable"]
+Kind = Literal["published", "derived", "criterion"]
+"""Who vouches for the number of a claim.
+
+"published": its authors print it, and the source names the page, table or figure; "derived": our arithmetic on
+published numbers; "criterion": a threshold of ours, or a count that would hold by construction.
+"""
+KINDS: tuple[Kind, ...] = ("published", "derived", "criterion")
+# The one that claims have where they name none: a source may then set that of all its claims.
+_STRICT = Scope()
+_WORDS = ("published claims", "derived claims", "criteria")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A claim after measuring: published – measured – verdict.
 
-    ``reason`` says why a claim is not applicable, and is empty otherwise.
+    ``tolerance`` says in words how far from what was published a measured value may lie; ``reason`` says why a claim is
+    not applicable, and is empty otherwise; ``note`` is what has to be said of the verdict, if anything.
     """
 
     id: str
@@ -29,10 +41,22 @@ class Finding:
     verdict: Verdict
     reason: str = ""
     source: str = ""
+    kind: Kind = "published"
+    tolerance: str = ""
+    note: str = ""
+
+    @property
+    def expected(self) -> str:
+        """What was published, with its tolerance."""
+        return with_tolerance(self.published, self.tolerance)
+
+    @property
+    def outcome(self) -> str:
+        """The verdict with what has to be said of it: the reason, or the note."""
+        return self.verdict + (f": {self.reason}" if self.reason else f" ({self.note})" if self.note else "")
 
     def __str__(self) -> str:
-        verdict = f"{self.verdict}: {self.reason}" if self.reason else self.verdict
-        return f"{self.id}: {self.statement}: published {self.published}, measured {self.measured}: {verdict}"
+        return f"{self.id}: {self.statement}: {self.kind} {self.expected}, measured {self.measured}: {self.outcome}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +78,10 @@ class Claim:
         Paper and section.
     format
         How a measured number is printed.
+    kind
+        Who vouches for the number.
+    scope
+        On which stores it can be judged.
 
     Examples
     --------
@@ -69,9 +97,19 @@ class Claim:
     measure: Callable[[pa.Table], Any]
     source: str = ""
     format: str = ".4g"
+    kind: Kind = "published"
+    scope: Scope = _STRICT
 
-    def judge(self, result: pa.Table) -> Finding:
-        """Measure the claim on a result table."""
+    def judge(self, result: pa.Table, note: str = "") -> Finding:
+        """Measure the claim on a result table.
+
+        Parameters
+        ----------
+        result
+            The answer of its question.
+        note
+            What has to be said of the verdict.
+        """
         try:
             value = self.measure(result)
         except NotApplicable as reason:
@@ -79,29 +117,81 @@ class Claim:
         if value is None or (isinstance(value, float) and math.isnan(value)):
             return self.not_applicable("nothing to measure it on")
         verdict: Verdict = "holds" if self.published.test(value) else "does not hold"
-        return self._finding(self._text(value), verdict)
+        return self._finding(self._text(value), verdict, note=note)
 
     def not_applicable(self, reason: str) -> Finding:
         """Say that the store cannot tell, and why."""
         return self._finding("–", "not applicable", reason)
 
-    def _finding(self, measured: str, verdict: Verdict, reason: str = "") -> Finding:
-        published = self._text(self.published.published)
-        return Finding(self.id, self.statement, published, measured, verdict, reason, self.source)
+    def _finding(self, measured: str, verdict: Verdict, reason: str = "", note: str = "") -> Finding:
+        return Finding(
+            id=self.id,
+            statement=self.statement,
+            published=self._text(self.published.published),
+            measured=measured,
+            verdict=verdict,
+            reason=reason,
+            source=self.source,
+            kind=self.kind,
+            tolerance=self.published.tolerance,
+            note=note,
+        )
 
     def _text(self, value: Any) -> str:
         # A count under ".4g" would print as 1.235e+06.
         return format(value, self.format) if isinstance(value, float) else str(value)
 
 
-def from_source(source: str, *claims: Claim) -> tuple[Claim, ...]:
-    """Return claims, with the source of those that name none.
+def from_source(source: str, *claims: Claim, scope: Scope | None = None, kind: Kind | None = None) -> tuple[Claim, ...]:
+    """Return claims, with the source, scope and kind of those that name none of their own.
 
     Parameters
     ----------
     source
         Paper and section.
     claims
-        Claims, of which some may name a source of their own.
+        Claims, of which some may name a source, a scope, or another kind than "published" of their own.
+    scope, kind
+        Those of the claims that name none; None leaves the strict scope, and "published".
     """
-    return tuple(claim if claim.source else replace(claim, source=source) for claim in claims)
+    return tuple(
+        replace(
+            claim,
+            source=claim.source or source,
+            scope=scope if scope and claim.scope is _STRICT else claim.scope,
+            kind=kind if kind and claim.kind == "published" else claim.kind,
+        )
+        for claim in claims
+    )
+
+
+def headline(findings: Iterable[Finding]) -> str:
+    """Return how many of the judged claims hold, kind by kind; what cannot be judged is in no number.
+
+    Examples
+    --------
+    >>> found = [Finding("", "", "", "", verdict) for verdict in ("holds", "does not hold", "not applicable")]
+    >>> headline([*found, replace(found[0], kind="criterion")])
+    '1 of 2 judged published claims holds; criteria: 1 of 1'
+    >>> headline(found[2:])
+    'none of the claims can be judged'
+    """
+    found = list(findings)
+    parts = []
+    for kind, words in zip(KINDS, _WORDS, strict=True):
+        judged = [each for each in found if each.kind == kind and each.verdict != "not applicable"]
+        holding = sum(each.verdict == "holds" for each in judged)
+        if judged and not parts:
+            parts.append(f"{holding} of {len(judged)} judged {words} {'holds' if holding == 1 else 'hold'}")
+        elif judged:
+            parts.append(f"{words}: {holding} of {len(judged)}")
+    return "; ".join(parts) or "none of the claims can be judged"
+
+
+def unjudged(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
+    """Gather the claims that cannot be judged by their reason, the one that applies to most of them first."""
+    found: dict[str, list[Finding]] = {}
+    for each in findings:
+        if each.verdict == "not applicable":
+            found.setdefault(each.reason, []).append(each)
+    return dict(sorted(found.items(), key=lambda item: -len(item[1])))

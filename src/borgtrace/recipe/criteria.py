@@ -29,6 +29,24 @@ class Criterion:
         return str(self.published)
 
 
+def with_tolerance(published: str, tolerance: str) -> str:
+    """Return what was published with how far from it a measured value may lie, as people read it.
+
+    Parameters
+    ----------
+    published
+        The number or the text, as it is printed.
+    tolerance
+        Of the criterion; said once where it is all that was published.
+
+    Examples
+    --------
+    >>> with_tolerance("0.5", "± 0.1"), with_tolerance("> 1", "> 1")
+    ('0.5 (± 0.1)', '> 1')
+    """
+    return published if tolerance in ("", published) else f"{published} ({tolerance})"
+
+
 def near(value: float, within: float = 0.0, *, relative: float = 0.0, published: str | None = None) -> Criterion:
     """Accept what lies within an absolute distance of `value`, or within a `relative` one.
 

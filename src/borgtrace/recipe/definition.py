@@ -77,7 +77,10 @@ class Recipe(Question):
         parameters = self.settings(params)
         tables = store if isinstance(store, Tables) else EngineTables.of(store, engine)
         return Result.of(
-            self, lambda: self._answer(tables, parameters), lambda seconds: tables.provenance(parameters, seconds)
+            self,
+            lambda: self._answer(tables, parameters),
+            lambda seconds: tables.provenance(parameters, seconds),
+            lambda: tables.coverage,
         )
 
     def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, ir.Table]:

@@ -23,6 +23,7 @@ from borgtrace.recipe.tables import Tables
 from borgtrace.schema import TABLES
 from borgtrace.store import Store
 from borgtrace.store import open as open_store
+from borgtrace.store.coverage import StoreCoverage, coverage
 
 _PER_INSTANCE = tuple(name for name, table in TABLES.items() if "instance_index" in table.names)
 # A predicate chooses other tasks of another parent, and all of them share the names of one connection.
@@ -50,6 +51,8 @@ class EngineTables(Tables):
         The predicate the tables were filtered by.
     traces
         The store's access to per-task arrays, or None: the pool of a colocation study is gathered from them.
+    coverage
+        How much of the whole trace the tables hold; all of it where None.
     """
 
     def __init__(
@@ -66,8 +69,9 @@ class EngineTables(Tables):
         n_rows: Mapping[str, int] | None = None,
         where: str = "",
         traces: Any = None,
+        coverage: StoreCoverage | None = None,
     ) -> None:
-        super().__init__(generation, synthetic=synthetic, engine=engine)
+        super().__init__(generation, synthetic=synthetic, engine=engine, coverage=coverage)
         self._tables = dict(tables)
         self._derived: dict[str, ir.Table] = {}
         self._n_rows = dict(n_rows or {})
@@ -120,6 +124,7 @@ class EngineTables(Tables):
             engine=url,
             cache=Cache(path / "cache", opened.digest),
             traces=opened.traces,
+            coverage=coverage(opened.manifest),
         )
         return made.filter(where) if where else made
 

@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from borgtrace.recipe.checks import conform
-from borgtrace.recipe.claims import Finding
+from borgtrace.recipe.claims import Finding, headline, unjudged
 from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.question import Question
 from borgtrace.schema.arrow import arrow_schema
+from borgtrace.store.coverage import StoreCoverage
 
 if TYPE_CHECKING:
     import altair as alt
+
+_FINDING = ["claim", "statement", "kind", "published", "tolerance", "measured", "verdict"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,11 @@ class Result:
 
     @classmethod
     def of(
-        cls, question: Question, compute: Callable[[], pa.Table], provenance: Callable[[float], Provenance]
+        cls,
+        question: Question,
+        compute: Callable[[], pa.Table],
+        provenance: Callable[[float], Provenance],
+        coverage: Callable[[], StoreCoverage],
     ) -> Result:
         """Run a computation, check the answer against its declaration, and judge the claims on it.
 
@@ -80,6 +87,9 @@ class Result:
             Returns the answer, or raises :class:`NotApplicable`.
         provenance
             Says where the answer comes from, given the seconds it took.
+        coverage
+            Says how much of the whole trace it was computed from: claims that this cannot decide are not judged.
+            Asked after the computation, for a study knows its tasks only then.
         """
         start = time.perf_counter()
         try:
@@ -87,11 +97,9 @@ class Result:
         except NotApplicable as refusal:
             # The declared columns without rows: files and pages need no case of their own.
             answer, reason = arrow_schema(question.result).empty_table(), str(refusal)
-        seconds = time.perf_counter() - start
-        findings = tuple(
-            claim.judge(answer) if reason is None else claim.not_applicable(reason) for claim in question.claims
-        )
-        return cls(question, answer, provenance(seconds), findings, reason)
+        origin = provenance(time.perf_counter() - start)
+        findings = _judged(question, answer, coverage(), origin) if reason is None else _refused(question, reason)
+        return cls(question, answer, origin, findings, reason)
 
     def plot(self) -> alt.TopLevelMixin | None:
         """Draw the result; None where there is nothing to draw."""
@@ -107,13 +115,33 @@ class Result:
         else:
             parts.append(_html_table(self.table.column_names, _head(self.table), self.table.num_rows))
         if self.findings:
-            rows = [
-                (f.id, f.statement, f.published, f.measured, f"{f.verdict}: {f.reason}" if f.reason else f.verdict)
-                for f in self.findings
-            ]
-            parts.append(_html_table(["claim", "statement", "published", "measured", "verdict"], rows, len(rows)))
+            parts.append(f"<p>{escape(headline(self.findings))}</p>")
+            judged = [f for f in self.findings if f.verdict != "not applicable"]
+            rows = [(f.id, f.statement, f.kind, f.published, f.tolerance, f.measured, f.outcome) for f in judged]
+            if rows:
+                parts.append(_html_table(_FINDING, rows, len(rows)))
+            for reason, claims in unjudged(self.findings).items():
+                names = ", ".join(f"{claim.id} ({claim.statement})" for claim in claims)
+                parts.append(f"<p>Not applicable, {len(claims)}: {escape(reason)}. <small>{escape(names)}</small></p>")
         parts.append(f"<p><small>{escape(str(self.provenance))}</small></p>")
         return "\n".join(parts)
+
+
+def _judged(question: Question, answer: pa.Table, coverage: StoreCoverage, origin: Provenance) -> tuple[Finding, ...]:
+    defaults = question.parameters
+    changed = {name: value for name, value in origin.parameters.items() if value != defaults.get(name)}
+    findings = []
+    for claim in question.claims:
+        objection = claim.scope.objection(
+            coverage, question.reads, where=origin.where, changed=changed, defaults=defaults
+        )
+        note = claim.scope.note(coverage)
+        findings.append(claim.not_applicable(objection) if objection else claim.judge(answer, note))
+    return tuple(findings)
+
+
+def _refused(question: Question, reason: str) -> tuple[Finding, ...]:
+    return tuple(claim.not_applicable(reason) for claim in question.claims)
 
 
 def _head(table: pa.Table, n: int = 10) -> list[tuple[Any, ...]]:

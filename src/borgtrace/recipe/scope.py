@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-from borgtrace.schema.time import DAY, HOUR, MINUTE
+from borgtrace.schema.time import DAY, HOUR, MINUTE, SECOND, WINDOW
 from borgtrace.store.coverage import Coverage, StoreCoverage
 
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 _SMALL_CELL = 1000
 
 
@@ -23,18 +25,23 @@ class Scope:
     is_general
         Whether it is qualitative (a ratio, a shape) and may be judged on other traces too, which is then said.
     tables
-        Tables whose coverage matters; those that its question reads where empty.
+        Tables whose coverage matters; those that its question reads where empty.  "tasks" stands for the events that
+        it is made from.
     is_whole
         Whether all parts of these tables are needed.
     is_row_wise
         Whether it is a share of rows, for which parts cut by a hash are a sample.  Claims about tasks and jobs are
         not: their rows lie in several parts.
     span
-        Least time that these tables must speak about, in µs.
+        Least time that these tables must speak about, in µs, to the length of a usage window: a trace of a day seldom
+        has a row in its last instant.
     tasks
         Least number of tasks.
     free
         Parameters of the question that may differ from their defaults.
+    larger
+        Parameters that are sizes: they may be larger than their defaults, not smaller.  More draws or instances only
+        make a verdict surer.
 
     Examples
     --------
@@ -55,9 +62,16 @@ class Scope:
     span: int = DAY
     tasks: int = _SMALL_CELL
     free: tuple[str, ...] = ("seed",)
+    larger: tuple[str, ...] = ()
 
     def objection(
-        self, store: StoreCoverage, reads: Iterable[str], *, where: str = "", changed: Mapping[str, Any] | None = None
+        self,
+        store: StoreCoverage,
+        reads: Iterable[str],
+        *,
+        where: str = "",
+        changed: Mapping[str, Any] = NOTHING,
+        defaults: Mapping[str, Any] = NOTHING,
     ) -> str:
         """Return why the claim cannot be judged on a store; empty where it can.
 
@@ -71,23 +85,40 @@ class Scope:
             The predicate that chose tasks, if any.
         changed
             Parameters of the question that are not at their defaults.
+        defaults
+            The defaults of those that are sizes.
         """
-        tables = [name for name in self.tables or reads if name in store.tables]
+        named = ("instance_events" if name == "tasks" else name for name in self.tables or reads)
+        tables = [name for name in dict.fromkeys(named) if name in store.tables]
         return (
             self._other_trace(store)
-            or self._selection(store, where, changed or {})
+            or self._selection(store, where, changed, defaults)
             or next(filter(None, (self._too_few_parts(name, store) for name in tables)), "")
             or next(filter(None, (self._too_short(name, store) for name in tables)), "")
             or self._too_few_tasks(store, tables)
         )
 
+    def note(self, store: StoreCoverage) -> str:
+        """Return what has to be said of a verdict on another trace than the one the claim is about; else empty."""
+        if not self._is_of_another(store):
+            return ""
+        return f"published of {' and '.join(self.traces)}, measured on {store.dialect.trace}"
+
+    def _is_of_another(self, store: StoreCoverage) -> bool:
+        return bool(self.traces) and store.dialect.trace not in self.traces
+
     def _other_trace(self, store: StoreCoverage) -> str:
-        if not self.traces or self.is_general or store.dialect.trace in self.traces:
+        if self.is_general or not self._is_of_another(store):
             return ""
         return f"is about {' and '.join(self.traces)}, the store holds {store.dialect.trace}"
 
-    def _selection(self, store: StoreCoverage, where: str, changed: Mapping[str, Any]) -> str:
-        others = sorted(set(changed) - set(self.free))
+    def _selection(
+        self, store: StoreCoverage, where: str, changed: Mapping[str, Any], defaults: Mapping[str, Any]
+    ) -> str:
+        for name in self.larger:
+            if name in changed and changed[name] < defaults[name]:
+                return f"needs {name} of {defaults[name]:,} or more, got {changed[name]:,}"
+        others = sorted(set(changed) - set(self.free) - set(self.larger))
         if others:
             return f"is about the question's defaults, not {', '.join(f'{name}={changed[name]}' for name in others)}"
         if where:
@@ -99,41 +130,45 @@ class Scope:
         if found.is_whole:
             return ""
         if self.is_whole:
-            return f"needs {_all_parts(found)} of {name}, the store has {_held(found)}"
+            return f"needs {_all_of(name, found)}, the store has {_held(found)}"
         if store.dialect.shards == "hash" and not self.is_row_wise:
-            return f"is about tasks, which are spread over {_all_parts(found)} of {name}; the store has {_held(found)}"
+            return f"is about tasks, whose rows lie in {_all_of(name, found)}; the store has {_held(found)}"
         if store.dialect.shards == "time" and not found.is_contiguous:
             return f"needs parts of {name} that follow each other, the store has {_held(found)}"
         return ""
 
     def _too_short(self, name: str, store: StoreCoverage) -> str:
         found = store.span_of(name)
-        if found >= self.span:
+        if found > self.span - WINDOW:
             return ""
         of = store.tables[name]
         parts = "" if of.is_whole or of.of is None else f" ({len(of.parts)} of {of.of} parts)"
         return f"needs {name} of {_time(self.span)} or more, the store has {_time(found)}{parts}"
 
     def _too_few_tasks(self, store: StoreCoverage, tables: list[str]) -> str:
-        if not any(name.startswith("instance") for name in tables) or store.n_tasks >= self.tasks:
+        if not any(name.startswith("instance") for name in tables) or store.n_tasks is None:
             return ""
-        return f"needs {self.tasks:,} tasks or more, the store has {store.n_tasks:,}"
+        if store.n_tasks >= self.tasks:
+            return ""
+        return f"needs {self.tasks:,} tasks or more, there are {store.n_tasks:,}"
 
 
-def _all_parts(found: Coverage) -> str:
-    return f"all {found.of:,} parts" if found.of else "all parts, whose number is not known,"
+def _all_of(name: str, found: Coverage) -> str:
+    return f"all {found.of:,} parts of {name}" if found.of else f"all of {name} (how many parts is not known)"
 
 
 def _held(found: Coverage) -> str:
-    return f"{len(found.parts):,} ({_time(found.span)})"
+    return f"{len(found.parts):,} ({_time(found.span)})" if found.parts else _time(found.span)
 
 
 def _time(span: int) -> str:
     """Write a span in the largest unit that leaves a number above one.
 
-    >>> _time(5 * MINUTE), _time(DAY), _time(70_920_000_000), _time(29 * DAY)
-    ('5 min', '24 h', '19.7 h', '29 days')
+    >>> _time(0), _time(5 * MINUTE), _time(DAY), _time(70_920_000_000), _time(29 * DAY)
+    ('0 s', '5 min', '24 h', '19.7 h', '29 days')
     """
+    if span < 2 * MINUTE:
+        return f"{span / SECOND:.3g} s"
     if span < 2 * HOUR:
         return f"{span / MINUTE:.3g} min"
     return f"{span / HOUR:.3g} h" if span <= 2 * DAY else f"{span / DAY:.3g} days"

@@ -10,6 +10,7 @@ import pyarrow as pa
 from borgtrace.lifecycle import DERIVED
 from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.schema import TABLES, Dialect, dialect
+from borgtrace.store.coverage import StoreCoverage, whole_trace
 
 
 class Tables(ABC):
@@ -30,10 +31,13 @@ class Tables(ABC):
         Whether the trace is synthetic.
     engine
         Name of the engine.
+    coverage
+        How much of the whole trace the tables hold; all of it where None.
     """
 
-    def __init__(self, generation: str, *, synthetic: bool, engine: str) -> None:
+    def __init__(self, generation: str, *, synthetic: bool, engine: str, coverage: StoreCoverage | None = None) -> None:
         self.generation, self.synthetic, self.engine = generation, synthetic, engine
+        self.coverage = coverage or whole_trace(dialect(generation))
 
     @property
     def dialect(self) -> Dialect:

@@ -9,6 +9,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from borgtrace.recipe.claims import KINDS, headline, unjudged
 from borgtrace.report import holdings
 from borgtrace.report.citations import papers_cited
 from borgtrace.report.prose import inline, paragraphs
@@ -31,7 +32,9 @@ def report_html(manifest: Manifest, store_name: str, sections: Sequence[Section]
         One for each question, in the order of the page.
     """
     methods = [item.recipe.reference for item in sections]
-    sources = [finding.source for item in sections for finding in item.findings]
+    rows = [(item, finding) for item in sections for finding in item.findings]
+    findings = [finding for _, finding in rows]
+    sources = [finding.source for finding in findings]
     return render(
         "report.html.j2",
         title=holdings.trace_name(manifest),
@@ -40,6 +43,14 @@ def report_html(manifest: Manifest, store_name: str, sections: Sequence[Section]
         groups=grouped(sections),
         sections=sections,
         observed=observed(sections),
+        headline=headline(findings),
+        kinds=KINDS,
+        judged={
+            (kind, verdict): [row for row in rows if (row[1].kind, row[1].verdict) == (kind, verdict)]
+            for kind in KINDS
+            for verdict in VERDICTS
+        },
+        unjudged=unjudged(findings),
         verdicts={verdict: sum(item.count(verdict) for item in sections) for verdict in VERDICTS},
         holdings=holdings.holdings(manifest),
         missing=[name for name in TABLES if not manifest.tables.get(name)],

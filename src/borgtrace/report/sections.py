@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from borgtrace.errors import BorgtraceError
-from borgtrace.recipe import Finding, Question, Result
+from borgtrace.recipe import Finding, Question, Result, headline, unjudged
 from borgtrace.report.charts import Figure, TooManyPointsError, figure
 from borgtrace.report.values import ShownTable, shown_table
 
@@ -40,6 +40,21 @@ class Section:
     def findings(self) -> Sequence[Finding]:
         """The claims, judged."""
         return self.result.findings if self.result else ()
+
+    @property
+    def headline(self) -> str:
+        """How many of the claims hold that could be judged."""
+        return headline(self.findings)
+
+    @property
+    def judged(self) -> list[tuple[None, Finding]]:
+        """The claims that could be judged, as rows of a table; without a link, for they stand in their own section."""
+        return [(None, finding) for finding in self.findings if finding.verdict != "not applicable"]
+
+    @property
+    def unjudged(self) -> dict[str, list[Finding]]:
+        """The claims that could not, by reason."""
+        return unjudged(self.findings)
 
     @property
     def table(self) -> ShownTable | None:

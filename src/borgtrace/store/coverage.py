@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import pairwise
 
 from borgtrace.schema import TRACE_TABLES, Dialect
 from borgtrace.schema.time import TRACE_START
 from borgtrace.store.manifest import Manifest, SourceEntry
+
+DECLARED_WHOLE = "The files were declared to be all of the trace."
+"""Note of a manifest, for tables whose number of parts nobody publishes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +58,14 @@ class StoreCoverage:
     tables
         Coverage of each table of the trace.
     n_tasks
-        Tasks in the store.
+        Tasks in the store; None where nobody counted them.
     is_subset
         Whether it was cut out of another store.
     """
 
     dialect: Dialect
     tables: Mapping[str, Coverage]
-    n_tasks: int
+    n_tasks: int | None
     is_subset: bool = False
 
     @property
@@ -82,8 +86,9 @@ class StoreCoverage:
 def coverage(manifest: Manifest) -> StoreCoverage:
     """Return how much of the whole trace a store holds, as its ledger tells.
 
-    The number of parts is the one in the names of the files, else the published one, else that of the generator.  A
-    synthetic trace is whole when all files that its generator wrote are there.
+    The number of parts is that of the generator, else the published one, else the one in the names of the files.  A
+    format that nobody publishes is that of own data, which is whole as it is; so are tables of an unknown number of
+    parts where the manifest declares it.
     """
     return StoreCoverage(
         manifest.dialect,
@@ -91,6 +96,26 @@ def coverage(manifest: Manifest) -> StoreCoverage:
         manifest.tables.get("tasks", 0),
         any(note.startswith("subset of ") for note in manifest.notes),
     )
+
+
+def whole_trace(dialect: Dialect, n_tasks: int | None = None) -> StoreCoverage:
+    """Return the coverage of tables that nobody says to be a part: all of the trace.
+
+    Parameters
+    ----------
+    dialect
+        Format of the trace.
+    n_tasks
+        Tasks in the tables; None where nobody counted them.
+
+    Examples
+    --------
+    >>> from borgtrace.schema.dialects import dialect
+    >>> whole_trace(dialect("2011")).span_of("instance_usage") == 29 * 24 * 3600 * 1_000_000
+    True
+    """
+    table = Coverage(0, of=0, span=dialect.span // timedelta(microseconds=1))
+    return StoreCoverage(dialect, dict.fromkeys(TRACE_TABLES, table), n_tasks)
 
 
 def _of_table(manifest: Manifest, name: str) -> Coverage:
@@ -106,13 +131,22 @@ def _of_table(manifest: Manifest, name: str) -> Coverage:
 
 
 def _n_parts(manifest: Manifest, entries: list[SourceEntry]) -> int | None:
+    """Return how many parts a whole table has, 0 where all that is there is the whole; None where nobody knows."""
     if not entries:
         return None
     raw = entries[0].raw_table
-    if manifest.synthetic is not None:
-        written = manifest.synthetic.get("parts", {}).get(raw)
-        return written or max((entry.parts or 0 for entry in entries), default=0) or None
     named = {entry.parts for entry in entries if entry.parts}
+    said = named.pop() if len(named) == 1 else None
+    if manifest.synthetic is not None:
+        written: int | None = (manifest.synthetic.get("parts") or {}).get(raw)
+        return written or said or _of_old_synthetic(manifest)
+    if manifest.dialect.publication is None:
+        return 0
     # The published number first: a file that was renamed cannot shrink the trace.
     table = manifest.dialect.tables.get(raw)
-    return (table.parts if table else None) or (named.pop() if len(named) == 1 else None)
+    return (table.parts if table else None) or said or (0 if DECLARED_WHOLE in manifest.notes else None)
+
+
+def _of_old_synthetic(manifest: Manifest) -> int | None:
+    """Return 0 where all tables are there: generators before 1.1 did not say how many files they wrote."""
+    return 0 if {entry.raw_table for entry in manifest.sources} >= set(manifest.dialect.tables) else None

@@ -120,7 +120,7 @@ def _write(work: Path, options: Options, progress: Progress) -> None:
             truth.usage(blocks)
         progress((bounds[number + 1] - bounds[0]) / HOUR, truth.usage_rows)
     writer.close()
-    truth.close(writer.rows, injector.planted)
+    truth.close(writer.rows, writer.n_files, injector.planted)
 
 
 def _writer(work: Path, options: Options, machines: Machines, parts: int) -> RawFiles:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -63,8 +64,16 @@ class GroundTruth:
         columns |= {name: blocks.windows.executions[name] for name in _EXECUTION}
         self._writer.write_batch(pa.RecordBatch.from_pydict(columns, _SCHEMA))
 
-    def close(self, rows: dict[str, int], planted: dict[str, list[Any]]) -> None:
-        """Write both files."""
+    def close(self, rows: Mapping[str, int], parts: Mapping[str, int], planted: dict[str, list[Any]]) -> None:
+        """Write both files.
+
+        Parameters
+        ----------
+        rows, parts
+            Rows and files by raw table.
+        planted
+            Where faults were planted, by fault.
+        """
         self._writer.close()
         self._write_tasks()
         document = {
@@ -74,7 +83,8 @@ class GroundTruth:
             "seed": self.options.seed,
             "parameters": self.options.parameters(),
             "bounds": self.bounds,
-            "rows": rows,
+            "rows": dict(rows),
+            "parts": dict(sorted(parts.items())),
             "machine_events": dict(sorted(self._machines.items())),
             "collection_events": dict(sorted(self._collections.items())),
             "instance_events": {str(p): dict(sorted(kinds.items())) for p, kinds in sorted(self._instances.items())},

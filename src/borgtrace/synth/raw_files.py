@@ -65,7 +65,11 @@ class RawFiles(ABC):
     ----------
     rows
         Rows written so far, by raw table.
+    n_files
+        How many files the whole trace has, by raw table: a reader of some of them can tell that they are a part.
     """
+
+    n_files: Mapping[str, int]
 
     def __init__(self, out: Path, dialect: Dialect, machines: Machines, tables: Iterable[str]) -> None:
         self.out, self.dialect, self.machines = out, dialect, machines
@@ -125,6 +129,7 @@ class PartFiles(RawFiles):
     def __init__(self, out: Path, dialect: Dialect, machines: Machines, tables: Iterable[str], parts: int) -> None:
         super().__init__(out, dialect, machines, tables)
         self.parts = parts
+        self.n_files = {name: 1 if dialect.tables[name].parts == 1 else parts for name in self.rows}
         self._digests: dict[str, str] = {}
         # Small tables are one file in the bucket; it stays open over all parts.
         self._single = {name: self._open(name, 0, 1) for name in self.rows if dialect.tables[name].parts == 1}
@@ -178,7 +183,7 @@ class ShardFiles(RawFiles):
         self, out: Path, dialect: Dialect, machines: Machines, shards: Mapping[str, int], seed: int, file_format: str
     ) -> None:
         super().__init__(out, dialect, machines, shards)
-        self.seed = seed
+        self.seed, self.n_files = seed, shards
         self._files: dict[str, list[Any]] = {}
         for name, number in shards.items():
             paths = [out / f"{name}-{n:012d}.{file_format}.gz" for n in range(number)]

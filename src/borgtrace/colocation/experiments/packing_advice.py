@@ -22,7 +22,8 @@ from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._charts import ESTIMATOR_COLOURS, OVERFLOW, from_data
 from borgtrace.colocation.experiments._columns import CAPACITY, ESTIMATOR, PARAMETER, TARGET
 from borgtrace.colocation.experiments._rows import Row
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.colocation.experiments._scopes import OWN
+from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, palette, point, probability_axis, rule, text, when
 from borgtrace.recipe.columns import count, declare, flag, number
 from borgtrace.recipe.criteria import above, at_most
@@ -141,7 +142,8 @@ def plot(result: pa.Table) -> Chart:
     return chart.draw(width=520, height=340).properties(title=title)
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "",
     Claim(
         "advice-keeps",
         "the advice keeps the target on instances it has not seen (q ÷ target)",
@@ -160,5 +162,7 @@ CLAIMS = (
         above(0),
         lambda r: advised(r)["saved_request_low"],
     ),
+    scope=OWN,
+    kind="criterion",
 )
 EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=440, options=(*PACKING, "target", "capacity"))

@@ -14,6 +14,7 @@ import pyarrow as pa
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_chart
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
+from borgtrace.colocation.experiments._scopes import PAPER, SHAPE
 from borgtrace.colocation.instances import Data
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart
@@ -60,13 +61,13 @@ def gain(result: pa.Table, estimator: str) -> float:
 
 
 def _claim_gain(estimator: str, statement: str, criterion: Criterion) -> Claim:
-    return Claim(f"S1-avg-{estimator}", statement, criterion, lambda r: gain(r, estimator))
+    return Claim(f"S1-avg-{estimator}", statement, criterion, lambda r: gain(r, estimator), scope=SHAPE)
 
 
 def _claim_maximum(seen: float, averages: str, criterion: Criterion) -> Claim:
     return Claim(
         f"S1-avg-maximum-{seen:g}",
-        f"q of the maximum of {averages}, within a factor of 5",
+        f"q of the maximum of {averages}",
         criterion,
         lambda r: value(r, "q", estimator="percentile", parameter=100.0, data="avg", clairvoyance=seen),
         format=".1e",
@@ -80,5 +81,6 @@ CLAIMS = from_source(
     _claim_gain("average", "for average the data make no difference", between(0.8, 1.25, "1")),
     _claim_maximum(0.8, "80 % of the averages", between(6e-8, 1.5e-6, 3e-7)),
     _claim_maximum(1.0, "all averages", between(1e-5, 2.5e-4, 5e-5)),
+    scope=PAPER,
 )
 EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, 330)

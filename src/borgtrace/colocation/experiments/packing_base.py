@@ -17,6 +17,7 @@ from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_chart, spread_chart
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
 from borgtrace.colocation.experiments._rows import grouped
+from borgtrace.colocation.experiments._scopes import PAPER, SHAPE
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart
 from borgtrace.recipe.criteria import Criterion, at_least, at_most, between, equals, near
@@ -98,17 +99,17 @@ def _claim_m(estimator: str, parameter: float, published: float) -> Claim:
         f"m of {estimator} {parameter:g}",
         near(published, relative=0.03),
         lambda r: _best(r, "m", estimator, parameter),
-        source="Janus & Rzadca, Fig. 8",
+        source="Janus & Rzadca, §5.2 (arithmetic on its numbers)",
+        kind="derived",
     )
 
 
 def _claim_q(estimator: str, parameter: float, published: float) -> Claim:
     return Claim(
         f"S1-q-{estimator}-{parameter:g}",
-        f"q of {estimator} {parameter:g}, within a factor of 5",
+        f"q of {estimator} {parameter:g}",
         between(published / 5, published * 5, published),
         lambda r: _rare(r, estimator, parameter, published),
-        source="Janus & Rzadca, Fig. 9",
         format=".1e",
     )
 
@@ -134,14 +135,18 @@ CLAIMS = from_source(
     ),
     *(_claim_q("cantelli", b, q) for b, q in ((1.7, 2e-6), (1.0, 3e-4))),
     *(_claim_q("percentile", p, q) for p, q in ((90.0, 7e-5), (95.0, 5e-6), (99.0, 2e-8))),
-    Claim("S1-ff-bf", "First Fit and Best Fit differ by at most one machine", at_most(1), packer_difference),
-    Claim("S1-dominance", "no estimator is best in both m and q", equals("none"), dominators),
+    Claim(
+        "S1-ff-bf", "First Fit and Best Fit differ by at most one machine", at_most(1), packer_difference, scope=SHAPE
+    ),
+    Claim("S1-dominance", "no estimator is best in both m and q", equals("none"), dominators, scope=SHAPE),
     Claim(
         "S1-linear",
         "log q falls linearly with m (R²)",
         at_least(0.9, "linear"),
         linearity,
         source="Janus & Rzadca, Fig. 7",
+        scope=SHAPE,
     ),
+    scope=PAPER,
 )
 EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, 320)

@@ -14,6 +14,7 @@ import pyarrow as pa
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_lines
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
+from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart
 from borgtrace.recipe.criteria import above, at_most
@@ -86,5 +87,6 @@ CLAIMS = from_source(
         above(5, "≫ 1"),
         lambda r: spread(r, "average", 1.25),
     ),
+    scope=SHAPE,
 )
 EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, 340)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_lines
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
+from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.recipe import Claim, from_source
 from borgtrace.recipe.charts import Chart
 from borgtrace.recipe.criteria import at_most
@@ -59,5 +60,6 @@ CLAIMS = from_source(
         at_most(0.5, "≈ 0"),
         lambda r: _loss(r, "q"),
     ),
+    scope=SHAPE,
 )
 EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, 350)

@@ -20,10 +20,11 @@ from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._charts import OVERFLOW, from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS, N_TASKS, OVERFLOWS, TRIALS
 from borgtrace.colocation.experiments._rows import Row, grouped, mean, overflow, ratio, replayed
+from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.placement import CovarianceGpa, Estimator, Gpa, Observation, pack
-from borgtrace.recipe import Claim
+from borgtrace.recipe import Claim, from_source
 from borgtrace.recipe.charts import Chart, Plot, point, probability_axis
 from borgtrace.recipe.columns import declare, flag, label, number, share
 from borgtrace.recipe.criteria import below, between
@@ -96,7 +97,8 @@ def _relative(result: pa.Table, base: dict[str, Any], **other: Any) -> float:
 
 
 _GPA = {"estimator": "gpa", "target": 0.01, "is_apart": False, "judged_on": "raw"}
-CLAIMS = (
+CLAIMS = from_source(
+    "",
     Claim(
         "correlated-independence",
         "independence holds on the raw series (raw ÷ shuffled, gpa .01)",
@@ -115,6 +117,8 @@ CLAIMS = (
         below(1),
         lambda r: _relative(r, _GPA, estimator="gpa-covariance"),
     ),
+    scope=OWN,
+    kind="criterion",
 )
 EXPERIMENT = Experiment(
     RESULT, compute, plot, CLAIMS, order=405, options=("tasks", "instances", "size", "hours", "seed")

@@ -18,11 +18,12 @@ from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._charts import HEIGHT, OVERFLOW, WIDTH, from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, LABEL, N_UNPLACEABLE, PACKER, Q
 from borgtrace.colocation.experiments._rows import Row, grouped, mean, rows_where
+from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.inventory import machines, parse_mix
 from borgtrace.colocation.quality import quality
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, fit, pack_fitted, parse_packer
-from borgtrace.recipe import Claim
+from borgtrace.recipe import Claim, from_source
 from borgtrace.recipe.charts import Chart, Plot, point, probability_axis
 from borgtrace.recipe.columns import count, declare, label, number, share
 from borgtrace.recipe.criteria import at_most, below
@@ -115,7 +116,8 @@ def _order_ratio(result: pa.Table) -> float:
     return largest / smallest
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "",
     Claim(
         "machines-promise",
         "convolution keeps ρ = .001 on unequal machines (q ÷ ρ)",
@@ -128,5 +130,7 @@ CLAIMS = (
         below(1),
         _order_ratio,
     ),
+    scope=OWN,
+    kind="criterion",
 )
 EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=390, options=(*PACKING, "mix"))

@@ -17,6 +17,7 @@ from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._charts import from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS, N_UNPLACEABLE, PACKER
 from borgtrace.colocation.experiments._rows import Row, mean
+from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.quality import lower_bound, quality
 from borgtrace.placement import (
     Average,
@@ -30,7 +31,7 @@ from borgtrace.placement import (
     pack_fitted,
     parse_packer,
 )
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, box
 from borgtrace.recipe.columns import count, declare, label, share
 from borgtrace.recipe.criteria import at_most, equals
@@ -108,7 +109,8 @@ def plot(result: pa.Table) -> Chart:
     return chart.add(box()).draw("CPU and memory together", height=None)
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "",
     Claim(
         "memory-kept",
         "memory packed by its maximum never overflows (share of overflows)",
@@ -127,5 +129,7 @@ CLAIMS = (
         at_most(1.01),
         lambda r: mean(r, "m_abs", packer="dot-product") / mean(r, "m_abs", packer="first-fit"),
     ),
+    scope=OWN,
+    kind="criterion",
 )
 EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=380, options=PACKING, defaults={"instances": 3})

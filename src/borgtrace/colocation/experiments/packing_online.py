@@ -17,9 +17,10 @@ from borgtrace.colocation import Experiment, Options, Pool, Study, simulate
 from borgtrace.colocation.cluster import ColdStart
 from borgtrace.colocation.experiments._columns import LABEL
 from borgtrace.colocation.experiments._rows import Row, ratio, rows_where
+from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.online import SlotCounts
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, Request
-from borgtrace.recipe import Claim, NotApplicable
+from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line
 from borgtrace.recipe.columns import count, declare, label, number, whole
 from borgtrace.recipe.criteria import at_most, below
@@ -124,7 +125,8 @@ def overflow(result: pa.Table, estimator: str, cold_start: str = "name") -> floa
     return ratio(overflows, moments, "no task could be placed")
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "",
     Claim(
         "online-saving",
         "gpa .01 saves machine-hours against packing by request (share kept)",
@@ -143,6 +145,8 @@ CLAIMS = (
         below(1),
         lambda r: total(r, "machine_hours", "gpa 0.01") / total(r, "machine_hours", "gpa 0.01", "request"),
     ),
+    scope=OWN,
+    kind="criterion",
 )
 EXPERIMENT = Experiment(
     RESULT, compute, plot, CLAIMS, order=420, options=("tasks", "capacity", "seed"), defaults={"tasks": 2_000}

@@ -16,6 +16,7 @@ import pyarrow as pa
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._outcomes import grid_experiment, outcome_table, paper_estimators
 from borgtrace.colocation.experiments._rows import grouped, rows_where
+from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, box
 from borgtrace.recipe.criteria import between
@@ -72,5 +73,6 @@ CLAIMS = from_source(
         between(0.04, 0.09, "≈ .07"),
         mean_fall,
     ),
+    scope=SHAPE,
 )
 EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, 360)

@@ -18,11 +18,12 @@ from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._charts import WIDTH
 from borgtrace.colocation.experiments._columns import INSTANCE, LABEL, M_ABS, N_TASKS, OVERFLOWS, TRIALS
 from borgtrace.colocation.experiments._rows import Row, overflow, ratio, replayed
+from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.quality import lower_bound
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Values
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Observation, Percentile, pack
-from borgtrace.recipe import Claim
+from borgtrace.recipe import Claim, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, point, probability_axis, tick
 from borgtrace.recipe.columns import declare, label, number, share
 from borgtrace.recipe.criteria import at_most, between
@@ -98,7 +99,8 @@ def _ratio(result: pa.Table, judged_on: str, against: str) -> float:
     return ratio(q, base)
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "",
     Claim(
         "replay-drift",
         "independent draws predict the overflow of real windows (shuffled ÷ draws, gpa .01)",
@@ -117,6 +119,8 @@ CLAIMS = (
         at_most(1),
         lambda r: overflow(r, estimator="convolution 0.001", judged_on="raw") / 0.001,
     ),
+    scope=OWN,
+    kind="criterion",
 )
 EXPERIMENT = Experiment(
     RESULT, compute, plot, CLAIMS, order=410, options=("tasks", "realizations", "instances", "size", "hours", "seed")

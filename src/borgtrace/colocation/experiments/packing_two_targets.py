@@ -17,11 +17,12 @@ from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._charts import from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS
 from borgtrace.colocation.experiments._rows import Row, mean
+from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.quality import lower_bound, overflow_counts
 from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.placement import Gpa, Observation, Packing, TwoTargets, pack
 from borgtrace.placement.estimators.two_targets import RATIO
-from borgtrace.recipe import Claim
+from borgtrace.recipe import Claim, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, box
 from borgtrace.recipe.columns import count, declare, label, share
 from borgtrace.recipe.criteria import at_most, below
@@ -125,7 +126,8 @@ def _ratio(result: pa.Table, way: str) -> float:
     return mean(result, "m_abs", way=WAYS[0]) / mean(result, "m_abs", way=way)
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "",
     Claim(
         "two-targets-machines",
         "two targets need fewer machines than the strict one for all (ratio)",
@@ -150,5 +152,7 @@ CLAIMS = (
         at_most(1.1),
         lambda r: mean(r, "q_all", way="two targets") / (RATIO * TARGET),
     ),
+    scope=OWN,
+    kind="criterion",
 )
 EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=430, options=PACKING)

@@ -19,6 +19,7 @@ from borgtrace.colocation.experiment import POOL
 from borgtrace.colocation.experiments._charts import box_plot
 from borgtrace.colocation.experiments._columns import spread, spread_columns
 from borgtrace.colocation.experiments._rows import Row, rows_where
+from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.recipe import Claim, NotApplicable, from_source
@@ -114,5 +115,6 @@ CLAIMS = from_source(
         at_most(0.2, "≪ 1"),
         _narrowing,
     ),
+    scope=SHAPE,
 )
 EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=201, options=(*POOL, "instantaneous"))

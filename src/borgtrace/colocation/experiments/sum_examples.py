@@ -19,6 +19,7 @@ from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation._sums import add_sample
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS, from_data
 from borgtrace.colocation.experiments._rows import rows_where
+from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line, rect
 from borgtrace.recipe.columns import count, declare, number, share, whole
@@ -96,6 +97,7 @@ CLAIMS = from_source(
         below(1),
         lambda r: _distance(r, 500) / _distance(r, 10),
     ),
+    scope=SHAPE,
 )
 EXPERIMENT = Experiment(
     RESULT, compute, plot, CLAIMS, order=206, options=("tasks", "realizations", "seed", "instantaneous")

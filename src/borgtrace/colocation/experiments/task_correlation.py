@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._rows import Row, value
+from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.raw_series import longest_busy_span, series
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.recipe import Claim, NotApplicable, from_source
@@ -111,8 +112,10 @@ def _independent(scope: str, statement: str) -> Claim:
 
 
 CLAIMS = from_source(
-    "assumption of Janus & Rzadca, §3.3",
+    "assumption of Janus & Rzadca, §3.1",
     _independent("across", "tasks of different jobs are independent (mean correlation)"),
     _independent("within", "tasks of one job are independent (mean correlation)"),
+    scope=OWN,
+    kind="criterion",
 )
 EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=400, options=("tasks", "hours", "seed"))

@@ -17,6 +17,7 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS
 from borgtrace.colocation.experiments._columns import SERIES
+from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claim, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, line, palette
@@ -77,5 +78,6 @@ CLAIMS = from_source(
         at_least(0.95, "≈ 1"),
         _share_above,
     ),
+    scope=SHAPE,
 )
 EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=202)

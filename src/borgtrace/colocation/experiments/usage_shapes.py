@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation.experiments._rows import Row, grouped
+from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.recipe import Claim, NotApplicable, from_source
@@ -136,5 +137,6 @@ CLAIMS = from_source(
         at_most(0.02, "≈ 0"),
         _beyond,
     ),
+    scope=SHAPE,
 )
 EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=205)
