@@ -177,7 +177,7 @@ def headline(findings: Iterable[Finding]) -> str:
     'none of the claims can be judged'
     """
     found = list(findings)
-    parts = []
+    parts: list[str] = []
     for kind, words in zip(KINDS, _WORDS, strict=True):
         judged = [each for each in found if each.kind == kind and each.verdict != "not applicable"]
         holding = sum(each.verdict == "holds" for each in judged)
