@@ -49,14 +49,14 @@ def best(call):
 
 def usage(generation, machines, hours):
     """Print the rows per second of usage alone beside those of compressing its bytes."""
+    from borgtrace.synth.part_bounds import part_bounds
+    from borgtrace.synth.usage_part import usage_part
     from isal import igzip, isal_zlib
 
     from borgtrace.synth.machines import draw_machines
     from borgtrace.synth.options import Options
-    from borgtrace.synth.part_bounds import part_bounds
     from borgtrace.synth.profiles import PROFILES
     from borgtrace.synth.simulation import Simulation
-    from borgtrace.synth.usage_part import usage_part
     from borgtrace.synth.usage_windows import windows_of
 
     options = Options(generation, machines, hours)
