@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -12,7 +12,7 @@ from borgtrace.cli._options import Json, NewFolder, Store, Workers
 def export(
     store: Store,
     out: NewFolder,
-    layout: Annotated[Literal["jobs"], Option(help="How the files are laid out.", metavar="jobs")] = "jobs",
+    layout: Annotated[str, Option(help="How the files are laid out.", metavar="jobs")] = "jobs",
     output_format: Annotated[str, Option("--format", help="Format of the files.", metavar="csv|sqlite")] = "csv",
     columns: Annotated[
         str, Option(help="Columns of instance_usage, in order.", metavar="A,B")
@@ -33,9 +33,11 @@ def export(
     import borgtrace
     from borgtrace.cli import _datasets
     from borgtrace.cli._console import steps
+    from borgtrace.errors import check_names
     from borgtrace.export import JobsLayout, export_jobs
     from borgtrace.schema.ranges import parse_words
 
+    check_names("--layout", [layout], ["jobs"], "unknown layout")
     free: Any = {"format": output_format, "key": key}
     files = JobsLayout(free["format"], parse_words(columns), granularity, free["key"])
     with steps() as report:
