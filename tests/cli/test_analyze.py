@@ -12,6 +12,7 @@ import pytest
 import sqlglot
 
 from borgtrace.cli import main
+from tests.analyses.tiny import tiny
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +37,27 @@ def test_one_question_prints_its_table_and_tells_its_claims(store: Path, capfd: 
     out, err = capfd.readouterr()
     rows = list(csv.DictReader(out.splitlines()))
     assert {"from_type", "to_type", "n", "is_legal_zhu"} <= set(rows[0])
-    assert (
-        "S4-no-double-submit: SUBMIT never directly follows SUBMIT: published SUBMIT→SUBMIT 0, measured 0: holds" in err
+    # Once for all claims that it applies to; nothing is said of what two hours of four machines cannot decide.
+    assert err.splitlines()[-2:] == [
+        "None of the claims can be judged.",
+        "Not applicable, 2 claims: needs instance_events of 24 h or more, the store has 2 h: "
+        "S4-pending-evict, S4-no-double-submit",
+    ]
+
+
+def test_a_claim_that_is_judged_is_told_with_its_kind_and_tolerance(capsys: pytest.CaptureFixture[str]) -> None:
+    from borgtrace.cli._answers import _print_verdicts, claims_csv
+    from borgtrace.recipe import Claim, Result
+    from borgtrace.recipe.criteria import near
+    from tests.recipe.test_claims import question
+
+    claim = Claim("X-1", "five", near(5, 1), lambda table: table["n"][0].as_py(), "Somebody, Fig. 1", kind="derived")
+    result: Result = question(claim).run(tiny(tasks=[{"collection_id": 1, "instance_index": 0}]))
+    _print_verdicts(result.findings)
+    assert capsys.readouterr().err == "1 of 1 judged derived claims holds.\n"
+    assert claims_csv([result]) == (
+        "recipe,id,kind,statement,published,tolerance,measured,verdict,reason,note,source\n"
+        'small,X-1,derived,five,5,± 1,5,holds,,,"Somebody, Fig. 1"\n'
     )
 
 
@@ -56,7 +76,7 @@ def test_files_appear_whole_beside_the_claims(store: Path, tmp_path: Path, capsy
     }
     claims = list(csv.DictReader((tmp_path / "answers" / "claims.csv").read_text().splitlines()))
     assert [(row["recipe"], row["id"], row["verdict"]) for row in claims][1:] == [
-        ("transitions", "S4-no-double-submit", "holds"),
+        ("transitions", "S4-no-double-submit", "not applicable"),
         ("machine_downtime", "ME-away-median", "not applicable"),
         ("machine_downtime", "ME-away-day", "not applicable"),
     ]

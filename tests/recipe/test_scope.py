@@ -63,6 +63,18 @@ def held(store: StoreCoverage, **usage: Any) -> StoreCoverage:
             held(ALL_2011, parts=(3, 5), span=DAY),
             "needs parts of instance_usage that follow each other, the store has 2 (24 h)",
         ),
+        (
+            Scope(is_whole=False),
+            StoreCoverage(
+                dialect("2011"),
+                {
+                    "instance_events": replace(EVENTS, parts=tuple(range(20)), span=DAY),
+                    "instance_usage": replace(EVENTS, parts=tuple(range(30, 50)), span=DAY),
+                },
+                n_tasks=1000,
+            ),
+            "needs the same parts of instance_events and instance_usage, the store has 20 and 20",
+        ),
         # Shards by hash: rows of a task lie in all of them, so that they are a sample of rows alone.
         (
             Scope(is_whole=False),

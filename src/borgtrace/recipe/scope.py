@@ -94,6 +94,7 @@ class Scope:
             self._other_trace(store)
             or self._selection(store, where, changed, defaults)
             or next(filter(None, (self._too_few_parts(name, store) for name in tables)), "")
+            or self._other_parts(store, tables)
             or next(filter(None, (self._too_short(name, store) for name in tables)), "")
             or self._too_few_tasks(store, tables)
         )
@@ -136,6 +137,14 @@ class Scope:
         if store.dialect.shards == "time" and not found.is_contiguous:
             return f"needs parts of {name} that follow each other, the store has {_held(found)}"
         return ""
+
+    def _other_parts(self, store: StoreCoverage, tables: list[str]) -> str:
+        """Say that tables cut by time speak about different hours: parts of one number are of the same time."""
+        cut = [name for name in tables if not store.tables[name].is_whole] if store.dialect.shards == "time" else []
+        if len({store.tables[name].parts for name in cut}) < 2:
+            return ""
+        counts = " and ".join(f"{len(store.tables[name].parts):,}" for name in cut)
+        return f"needs the same parts of {' and '.join(cut)}, the store has {counts}"
 
     def _too_short(self, name: str, store: StoreCoverage) -> str:
         found = store.span_of(name)
