@@ -6,7 +6,7 @@ import pytest
 
 from borgtrace.recipe import Claim, from_source
 from borgtrace.recipe.columns import count, event_type, flag, label, number, seconds, share, whole
-from borgtrace.recipe.criteria import Criterion, above, any_of, at_least, at_most, below, between, equals, near
+from borgtrace.recipe.criteria import Criterion, above, at_least, at_most, below, between, equals, near
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,6 @@ from borgtrace.recipe.criteria import Criterion, above, any_of, at_least, at_mos
         (at_least(1), (1, 2), (0.5,)),
         (at_most(1), (1, 0), (1.5,)),
         (equals("a"), ("a",), ("b",)),
-        (any_of(at_most(1), equals(3), published="≤ 1 or 3"), (1, 3), (2,)),
     ],
 )
 def test_a_criterion_at_its_limits(criterion: Criterion, accepted: tuple[object], refused: tuple[object]) -> None:

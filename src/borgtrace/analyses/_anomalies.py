@@ -9,30 +9,86 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from borgtrace.schema.dialects import DIALECTS, Rate
+from borgtrace.schema.dialects import PUBLISHED, Rate
+from borgtrace.schema.dialects.rates import ALL, NONE
 
+_RELATIVE = 0.25
+"""How far a share may lie from the documented one, relative to the rarer side."""
+LONG_TRACE_DAYS = 14
+"""Days from which on one can stand out."""
 _E, _C, _M, _U = "instance_events", "collection_events", "machine_events", "instance_usage"
+
+
+_NO_ROWS = "the store has no rows that it could affect"
 
 
 @dataclass(frozen=True, slots=True)
 class Anomaly:
-    """One anomaly: the table it is in, and what is counted."""
+    """One anomaly.
+
+    Parameters
+    ----------
+    code
+        Its name.
+    table
+        Table it is in.
+    statement
+        What is counted.
+    also
+        Another table that is needed to count it.
+    why
+        Reason where nothing could be examined.
+    """
 
     code: str
     table: str
     statement: str
+    also: str = ""
+    why: str = _NO_ROWS
 
     @property
-    def rate(self) -> Rate:
-        """What is documented; the traces that document it say the same."""
-        return next(one.anomalies[self.code] for one in DIALECTS.values() if self.code in one.anomalies)
+    def tables(self) -> tuple[str, ...]:
+        """All tables that are needed to count it."""
+        return (self.table, self.also) if self.also else (self.table,)
+
+    @property
+    def rates(self) -> Mapping[Rate, tuple[str, ...]]:
+        """How often it occurs where that is documented, with the traces that it is documented of."""
+        found: dict[Rate, tuple[str, ...]] = {}
+        for one in PUBLISHED:
+            rate = one.anomalies.get(self.code)
+            if rate and rate.documented:
+                found[rate] = (*found.get(rate, ()), one.trace)
+        return found
+
+
+def tolerance(rate: Rate) -> str:
+    """Say in words what is found where a trace is as documented.
+
+    Parameters
+    ----------
+    rate
+        What is documented.
+
+    Examples
+    --------
+    >>> tolerance(Rate("66 %", "", (0.66, 0.66))), tolerance(Rate("none", "", (0.0, 0.0)))
+    ('0.66 ± 0.085, or two standard deviations', '0')
+    """
+    low, high = rate.documented or (0.0, 1.0)
+    if low < high:
+        # The smallest number above 0 stands for "not none".
+        return f"{'> 0' if 0.0 < low < 1e-300 else f'{low:g}'} … {high:g}"
+    if _is_exact(rate):
+        return f"{low:g}"
+    return f"{low:g} ± {_RELATIVE * min(low, 1.0 - low):.2g}, or two standard deviations"
 
 
 def verdict(rate: Rate, n: int, of: int) -> str:
     """Return "as documented", "differs", "reported" (nothing to compare) or "nothing to measure".
 
-    A range with low = high > 0 is met within half of it or within two standard deviations of
-    a Poisson count, so that a small trace is not accused.
+    A share is met within a quarter of it (of what is left to 1, where that is less) or within two standard
+    deviations of a Poisson count, so that a small trace is not accused.
 
     Parameters
     ----------
@@ -50,11 +106,15 @@ def verdict(rate: Rate, n: int, of: int) -> str:
         return "reported"
     scale = 1.0 if rate.is_count else float(of)
     low, high = (bound * scale for bound in rate.documented)
-    # A documented 0 or 1 is a rule ("never", "always") and not a rate; like a count it is met exactly.
-    if low == high and 0.0 < rate.documented[0] < 1.0:
-        slack = max(0.5 * high, 2.0 * math.sqrt(high) + 1.0)
+    if low == high and not _is_exact(rate):
+        slack = max(_RELATIVE * min(high, of - high), 2.0 * math.sqrt(high) + 1.0)
         low, high = low - slack, high + slack
     return "as documented" if low <= n <= high else "differs"
+
+
+def _is_exact(rate: Rate) -> bool:
+    # A documented 0 or 1 is a rule ("never", "always") and not a rate; like a count it is met exactly.
+    return rate.is_count or rate.documented in (NONE, ALL)
 
 
 ANOMALIES: Mapping[str, Anomaly] = {
@@ -70,13 +130,18 @@ ANOMALIES: Mapping[str, Anomaly] = {
         Anomaly("cpu_request_zero", _E, "events with a CPU request of exactly 0"),
         Anomaly("after_trace", _E, "instance events after the end of the trace"),
         Anomaly("schedule_missing", _E, "finished attempts without a SCHEDULE"),
-        Anomaly("fail_days", _E, "days with more than twice the median number of FAIL events"),
+        Anomaly(
+            "fail_days",
+            _E,
+            "days with more than twice the median number of FAIL events",
+            why=f"the trace has events on fewer than {LONG_TRACE_DAYS} days",
+        ),
         Anomaly("missing_info_collections", _C, "collection events with missing info"),
-        Anomaly("jobs_without_tasks", _C, "jobs without any task event"),
+        Anomaly("jobs_without_tasks", _C, "jobs without any task event", _E),
         Anomaly("job_id_reused", _C, "jobs whose id was used again after their end"),
         Anomaly("capacity_missing", _M, "ADD events without a capacity"),
         Anomaly("machine_events_doubled", _M, "machine events at the same time as another event of the machine"),
-        Anomaly("usage_missing", _U, "time that instances ran without a usage record"),
+        Anomaly("usage_missing", _U, "time that instances ran without a usage record", _E),
         Anomaly("window_over_300s", _U, "windows longer than 300 s"),
         Anomaly("window_off_grid", _U, "windows that cross the 300 s grid"),
         Anomaly("window_full", _U, "windows of exactly 300 s"),

@@ -16,7 +16,9 @@ from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, TRACE_START
 
 PROCESSES = ("new", "submitted", "scheduled", "completed")
 HUNDREDTH = 10_000
-"""A hundredth of a second, µs: waits have few distinct values then, and their distribution stays small on any trace."""
+"""A hundredth of a second, µs: waits have few distinct values then, and their distribution stays small."""
+PENDING = ("SUBMIT", "QUEUE", "ENABLE", "UPDATE_PENDING")
+"""Events after which a task is pending."""
 TASK = ("collection_id", "instance_index")
 ENDS = ("EVICT", "FAIL", "FINISH", "KILL", "LOST", "NONE")
 """Ways of ending; the last for what was alive at the end of the trace."""

@@ -54,6 +54,11 @@ class Counts:
         found = quantiles(self.values, self.n, percents)
         return [None if np.isnan(value) else float(value) for value in found]
 
+    def around(self, percents: Sequence[float]) -> npt.NDArray[np.float64]:
+        """Return the values that the quantiles lie between (at most two per percent); there must be values."""
+        low, high, _ = _neighbors(self.values, self.n, percents)
+        return np.unique(np.concatenate([low, high]))
+
     def columns(self, prefix: str, percents: Sequence[float]) -> dict[str, float | None]:
         """Return the quantiles as columns: ``{prefix}50``, ``{prefix}99.9`` …"""
         return {f"{prefix}{p:g}": v for p, v in zip(percents, self.quantiles(percents), strict=True)}
@@ -110,13 +115,21 @@ def quantiles(
     """
     if not len(values):
         return np.full(len(percents), np.nan)
+    low, high, fraction = _neighbors(values, n, percents)
+    # Linear, numpy's default, so that the quantiles are those of the values written out.
+    return np.asarray(low + (high - low) * fraction)
+
+
+def _neighbors(
+    values: npt.NDArray[np.float64], n: npt.NDArray[np.int64], percents: Sequence[float]
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the order statistics below and above each quantile, and how far it lies from the one to the other."""
     order = np.argsort(values, kind="stable")
     ordered, upto = values[order], np.cumsum(n[order])
     place = (upto[-1] - 1) * np.asarray(percents, float) / 100.0
     low = ordered[np.searchsorted(upto, np.floor(place), side="right")]
     high = ordered[np.searchsorted(upto, np.ceil(place), side="right")]
-    # Linear, numpy's default, so that the quantiles are those of the values written out.
-    return np.asarray(low + (high - low) * (place - np.floor(place)))
+    return low, high, place - np.floor(place)
 
 
 def fetch_counts(

@@ -22,6 +22,7 @@ import pyarrow as pa
 from borgtrace.analyses._ddsketch import INFINITE_BUCKET, ZERO_BUCKET, growth, locate, middle
 from borgtrace.analyses._measures import largest
 from borgtrace.analyses._relative_change import by_resource, slot_pairs, task_pairs
+from borgtrace.analyses._scopes import EXACT
 from borgtrace.analyses._windows import regular
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, point, rule
@@ -131,6 +132,8 @@ CLAIMS = from_source(
         # NULL is a quantile that is a change from zero, exactly so in both ways.
         largest("relative_error", "every quantile is a change from zero"),
     ),
+    kind="criterion",
+    scope=EXACT,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage",), order=72)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._histograms import bin_up_to
 from borgtrace.analyses._measures import Measure, part
+from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.analyses._windows import fixed, tier
 from borgtrace.recipe import Claim, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
@@ -85,6 +86,8 @@ CLAIMS = (
         below(0.05, "a tiny portion (< 0.05)"),
         _upto(240),
         source="Zhu et al., Fig. 11",
+        kind="criterion",  # the paper names no number
+        scope=LIKE_2011,
     ),
     Claim(
         "REISS-short",
@@ -92,6 +95,7 @@ CLAIMS = (
         below(0.1, "< 0.1 (of jobs under 2 h)"),
         _upto(7680),  # the edge of a bin nearest to 2 hours
         source="Reiss et al., SoCC'12",
+        scope=LIKE_2011,
     ),
 )
 

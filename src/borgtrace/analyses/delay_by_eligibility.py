@@ -18,6 +18,7 @@ from borgtrace.analyses._attempts import HUNDREDTH, TASK, of_jobs
 from borgtrace.analyses._constraints import Sets, fingerprints, on_day, shares_by_day
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._quantiles import fetch_counts
+from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, number, seconds
@@ -107,6 +108,7 @@ CLAIMS = from_source(
         above(2.0, "tightly constrained ÷ free waits > 2"),
         _ratio,
     ),
+    scope=LIKE_2011,
 )
 
 RECIPE = Recipe(

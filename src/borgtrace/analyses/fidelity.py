@@ -138,6 +138,7 @@ CLAIMS = from_source(
         equals(1.0, "all"),
         _share_fitting,
     ),
+    kind="criterion",
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=900)

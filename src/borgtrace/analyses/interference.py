@@ -18,11 +18,12 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
 from borgtrace.analyses._measures import matching
+from borgtrace.analyses._scopes import LIKE_2014
 from borgtrace.analyses._windows import POSSIBLE, SLOT_SECONDS, amount, level, outermost, regular
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, added, area, axis, line
 from borgtrace.recipe.columns import declare, label, number, whole
-from borgtrace.recipe.criteria import Criterion, below
+from borgtrace.recipe.criteria import between
 
 METRICS = {"cpi": ("cycles_per_instruction", 14), "mai": ("memory_accesses_per_instruction", 24)}
 """Name: column, binary digits of its sums."""
@@ -115,15 +116,16 @@ CLAIMS = from_source(
     Claim(
         "VERMA-cpi-task",
         "CPI grows by about 0.3 % with every task on the machine",
-        Criterion(0.003, "above 0, at most 0.006", lambda v: 0.0 < v <= 0.006),
+        between(0.0015, 0.006, 0.003),
         lambda result: _slope(result, "cpi", "tasks"),
     ),
     Claim(
         "VERMA-cpi-cpu",
         "CPI grows by less than 2 % with every 10 % of the machine's CPU",
-        below(0.02),
+        between(0.0, 0.02, "< 0.02"),
         lambda result: 10.0 * _slope(result, "cpi", "cpu percent"),
     ),
+    scope=LIKE_2014,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage", "machine_events"), order=110)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._measures import value
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
+from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, label, number, seconds
@@ -93,6 +94,7 @@ CLAIMS = from_source(
         above(0.95),
         value("under_2h", "no job ends", end_type=ALL),
     ),
+    scope=LIKE_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=53)

@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._measures import Measure, part
+from borgtrace.analyses._scopes import IN_2011, MONTH_2011
 from borgtrace.recipe import Claim, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.recipe.columns import count, declare, label
-from borgtrace.recipe.criteria import above, at_most, near
+from borgtrace.recipe.criteria import above, at_most, equals, near
 
 RESULT = declare(
     "job_events",
@@ -49,11 +50,18 @@ def _share(type_: str) -> Measure:
     return part("n_jobs", "there is no job", {"type": ANY}, type=type_)
 
 
+def _n_jobs(result: pa.Table) -> int:
+    return sum(row["n_jobs"] for row in result.to_pylist() if row["type"] == ANY)
+
+
 CLAIMS = from_source(
     "count over the job events of 2011",
     Claim("JE-finish", "most jobs finish", above(0.5, published=0.574), _share("FINISH")),
     Claim("JE-kill", "two jobs in five are killed", near(0.405, 0.05), _share("KILL")),
     Claim("JE-fail", "few jobs fail", at_most(0.03, published=0.015), _share("FAIL")),
+    Claim("JE-jobs", "jobs", equals(672_074), _n_jobs, scope=MONTH_2011),
+    kind="criterion",
+    scope=IN_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=50)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import new_jobs
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
+from borgtrace.analyses._scopes import IN_2011
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, number, seconds
@@ -60,6 +61,8 @@ CLAIMS = from_source(
         above(1.5, published=3.38),
         lambda result: result["squared_cv"][0].as_py(),
     ),
+    kind="criterion",
+    scope=IN_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=52)

@@ -15,10 +15,11 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
+from borgtrace.analyses._scopes import IN_2011, MONTH_2011
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, line, log_axis
 from borgtrace.recipe.columns import count, declare, label, number, whole
-from borgtrace.recipe.criteria import above, near
+from borgtrace.recipe.criteria import above, equals, near
 
 _OWNERS = {"user": "user", "logical name": "collection_logical_name"}
 _WHOLE = 100
@@ -88,11 +89,28 @@ def _top(kind: str, rank: int) -> Callable[[pa.Table], float]:
     return measure
 
 
+def _n_users(result: pa.Table) -> int:
+    ranks = [row["rank"] for row in result.to_pylist() if row["kind"] == "user"]
+    NotApplicable.unless(ranks, "no job has a user")
+    return max(ranks)
+
+
 _COUNT = "count over the job events of 2011"
 CLAIMS = from_source(
     _COUNT,
     Claim("JE-top-user", "one user submits a seventh of all jobs", near(0.146, 0.05), _top("user", 1)),
     Claim("JE-top-ten", "ten users submit more than half of all jobs", above(0.5, published=0.554), _top("user", 10)),
+    Claim("JE-users", "users", equals(933), _n_users, scope=MONTH_2011),
+    Claim(
+        "S0-users",
+        "more than 900 users submit jobs",
+        above(900),
+        _n_users,
+        source="data pipeline description (section on data)",
+        scope=MONTH_2011,
+    ),
+    kind="criterion",
+    scope=IN_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=55)

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import duration_sums, of_jobs
 from borgtrace.analyses._histograms import period
+from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.analyses._trend import Interval, rank_correlation
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, point
@@ -75,7 +76,7 @@ def _loads(tables: Tables) -> dict[int, Row]:
     until = timed.time.lead().over(group_by="day", order_by="time")
     held = timed.mutate(is_last=until.isnull(), end=until.fill_null((timed.day + 1) * DAY + TRACE_START))
     # Changes before the start share its instant: but for the last they hold for no time.
-    held = held.mutate(length=((ibis.greatest(held.end, held.at) - held.at) // 1000).cast("int64"))
+    held = held.mutate(length=ibis.greatest(held.end, held.at) - held.at)
     found = tables.fetch(
         held.group_by("day").aggregate(
             first=held.at.min(),
@@ -96,13 +97,13 @@ def _means(days: dict[int, dict[str, int]]) -> dict[int, Row]:
         start, end = day * DAY + TRACE_START, (day + 1) * DAY + TRACE_START
         row = days.get(day, {"first": end, "last": end})
         # Until the first change of a day the level is what the day before left.
-        area = {s: row.get(f"{s}_area", 0) + level[s] * ((row["first"] - start) // 1000) for s in _STATES}
+        area = {s: row.get(f"{s}_area", 0) + level[s] * (row["first"] - start) for s in _STATES}
         level = {s: row.get(f"{s}_left", level[s]) for s in _STATES}
         if day == max(days):
-            area = {s: area[s] - level[s] * ((end - row["last"]) // 1000) for s in _STATES}
+            area = {s: area[s] - level[s] * (end - row["last"]) for s in _STATES}
             end = row["last"]
         if end > start:
-            means[day] = {f"mean_{s}": area[s] * 1000 / (end - start) for s in _STATES}
+            means[day] = {f"mean_{s}": area[s] / (end - start) for s in _STATES}
     return means
 
 
@@ -151,6 +152,7 @@ CLAIMS = tuple(
         INDEPENDENT,
         partial(correlation, column=column),
         source="Zhu et al., Observation 9",
+        scope=LIKE_2011,
     )
     for name, column in (("scheduling", "mean_wait"), ("execution", "mean_run"))
 )

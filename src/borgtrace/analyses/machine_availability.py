@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._scopes import IN_2011
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line, series
@@ -78,6 +79,8 @@ def _lost(result: pa.Table) -> float:
 CLAIMS = from_source(
     "count over the machine events of 2011",
     Claim("ME-cpu-lost", "absences cost less than one percent of the CPU time", below(0.01, published=0.00692), _lost),
+    kind="criterion",
+    scope=IN_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("machine_events",), order=13)

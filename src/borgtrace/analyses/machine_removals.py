@@ -10,6 +10,7 @@ from __future__ import annotations
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._scopes import IN_2011
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, count_axis, point
 from borgtrace.recipe.columns import count, declare
@@ -65,6 +66,8 @@ CLAIMS = from_source(
         at_most(0.05, published=97 / 5141),
         _never_back,
     ),
+    kind="criterion",
+    scope=IN_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("machine_events",), order=11)

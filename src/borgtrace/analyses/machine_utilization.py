@@ -17,6 +17,7 @@ import pyarrow as pa
 from borgtrace.analyses._histograms import cumulative_share
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
 from borgtrace.analyses._measures import part
+from borgtrace.analyses._scopes import LIKE_2019
 from borgtrace.analyses._step_functions import span
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, level, outermost, regular
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
@@ -89,6 +90,8 @@ CLAIMS = from_source(
         below(0.1, "few (2019, fewer than in 2011)"),
         part("n_slots", "no slot was measured", {"resource": "cpu"}, percent=above(80)),
     ),
+    kind="criterion",  # the paper names no number
+    scope=LIKE_2019,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage", "machine_events"), order=61)

@@ -14,11 +14,12 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._measures import largest, ratio
+from borgtrace.analyses._scopes import IN_2011, LIKE_2011
 from borgtrace.analyses._windows import RESOURCES, of_request, regular, task_tiers
-from borgtrace.recipe import Claim, Recipe, Tables
+from borgtrace.recipe import Claim, Recipe, Tables, from_source
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar, series
 from borgtrace.recipe.columns import count, declare, label, number, whole
-from borgtrace.recipe.criteria import Criterion, below, between
+from borgtrace.recipe.criteria import below, between, near
 
 LABELS = {"n_peak_over": "peak > 1 ×", "n_over": "> 1 ×", "n_over_150": "> 1.5 ×", "n_over_200": "> 2 ×"}
 RESULT = declare(
@@ -87,28 +88,30 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Tasks over their request", width=WIDTH // 3, height=90)
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "Zhu et al. (over-consumption)",
     Claim(
         "EDA-memory-peak",
         "3.36 % of the tasks exceed their memory request at the peak",
-        between(0.017, 0.05, 0.0336),
+        near(0.0336, relative=0.1),
         ratio("n_peak_over", "n_tasks", "no task has memory usage and a request", resource="memory"),
         source="published exploration of the full 2011 trace",
+        scope=IN_2011,
     ),
     Claim(
         "S4-over-request",
         "the largest window of a task is up to twice its request",
-        Criterion("up to 2", "above 1, at most 2", lambda v: 1.0 < v <= 2.0),
+        between(1.0, 2.0, "up to 2"),
         largest("largest", "no task has usage and a request"),
-        source="Zhu et al.",
     ),
     Claim(
         "S4-over-twice",
         "hardly any task (under 1 %) uses more than twice its CPU request",
         below(0.01, "none"),
         ratio("n_over_200", "n_tasks", "no task has cpu usage and a request", resource="cpu"),
-        source="Zhu et al.",
+        kind="criterion",
     ),
+    scope=LIKE_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage", "tasks"), order=111)

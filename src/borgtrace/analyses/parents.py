@@ -15,10 +15,11 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import ENDS, collection_ends, is_known, of_jobs
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._measures import part
+from borgtrace.analyses._scopes import IN_2019
 from borgtrace.recipe import Claim, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, flag
-from borgtrace.recipe.criteria import between
+from borgtrace.recipe.criteria import near
 from borgtrace.schema import Column
 from borgtrace.schema.time import SECOND, Seconds
 
@@ -69,7 +70,7 @@ CLAIMS = tuple(
     Claim(
         f"TIR-killed-{name}-parent",
         statement,
-        between(published - 0.1, published + 0.1, published),
+        near(published, 0.05),
         part(
             "n_jobs",
             f"no job {name} a parent has ended",
@@ -77,7 +78,8 @@ CLAIMS = tuple(
             {"has_parent": has_parent, "end_type": ENDS[:-1]},
             end_type="KILL",
         ),
-        source="Tirmazi et al., EuroSys'20",
+        source="Tirmazi et al., EuroSys'20 (job dependencies)",
+        scope=IN_2019,
     )
     for name, has_parent, published, statement in (
         ("with", True, 0.87, "most jobs with a parent end by KILL"),

@@ -15,11 +15,12 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._measures import Measure, matching, part
+from borgtrace.analyses._scopes import IN_2011
 from borgtrace.analyses._windows import RESOURCES, peaks_of_request
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import HEIGHT, Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, label, whole
-from borgtrace.recipe.criteria import above, below, between
+from borgtrace.recipe.criteria import near
 
 RESULT = declare(
     "peak_to_request",
@@ -84,22 +85,20 @@ CLAIMS = from_source(
     Claim(
         "KOR-first-bin-cpu",
         "more than half of the tasks peak at 5 % of their CPU request or less",
-        above(0.5, 0.587),
+        near(0.587, 0.05),
         _first_bin("cpu"),
     ),
     Claim(
         "KOR-first-bin-memory",
         "nearly half of the tasks peak at 5 % of their memory request or less",
-        between(0.4, 0.55, 0.466),
+        near(0.466, 0.05),
         _first_bin("memory"),
     ),
-    Claim("KOR-mean-cpu", "the mean CPU peak is below a tenth of the request", below(0.1, 0.086), _mean("cpu")),
+    Claim("KOR-mean-cpu", "the mean CPU peak is below a tenth of the request", near(0.086, 0.01), _mean("cpu")),
     Claim(
-        "KOR-mean-memory",
-        "the mean memory peak is about a third of the request",
-        between(0.25, 0.4, 0.324),
-        _mean("memory"),
+        "KOR-mean-memory", "the mean memory peak is about a third of the request", near(0.324, 0.05), _mean("memory")
     ),
+    scope=IN_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage", "tasks"), order=62)

@@ -18,6 +18,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._measures import ratio
+from borgtrace.analyses._scopes import IN_2011, IN_2019
 from borgtrace.recipe import Claim, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
 from borgtrace.recipe.columns import count, declare, label
@@ -113,6 +114,7 @@ CLAIMS = tuple(
         equals(0.0, "always"),
         ratio("n_broken", "n_starts", "no start is subject to this limit", kind=kind),
         source=source,
+        scope=IN_2011 if kind == "different_machine" else IN_2019,
     )
     for kind, source in LIMITS.items()
 )

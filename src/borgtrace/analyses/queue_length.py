@@ -24,8 +24,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from borgtrace.analyses._attempts import of_jobs
+from borgtrace.analyses._attempts import PENDING, of_jobs
 from borgtrace.analyses._histograms import period
+from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.analyses._trend import Interval, slope
 from borgtrace.errors import UsageError
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
@@ -34,7 +35,6 @@ from borgtrace.recipe.columns import count, declare, whole
 from borgtrace.recipe.criteria import Criterion, equals
 from borgtrace.schema.time import AFTER_TRACE, DAY, WINDOW, Microseconds
 
-_PENDING = ("SUBMIT", "QUEUE", "ENABLE", "UPDATE_PENDING")
 _DIE = ("FAIL", "KILL", "LOST")
 _COUNTED = ("pending_published", "running_published", "running_literal", "unfinished")
 RESULT = declare(
@@ -82,7 +82,7 @@ def _signs(before: str | None, after: str) -> dict[str, int]:
     # All evictions, those of pending tasks too: the published formula knows no other kind.
     if after in ("FINISH", "EVICT"):
         return {"running_published": -1, "running_literal": -1, "unfinished": -int(after == "FINISH")}
-    if after in _DIE and before in _PENDING:
+    if after in _DIE and before in PENDING:
         return {"pending_published": -1}
     # Neither pending nor first: the predecessor is SCHEDULE, an update, or an end whose next begin is lost.
     if after in _DIE and before is not None:
@@ -179,7 +179,14 @@ def _drift(result: pa.Table) -> int:
 RISES = Criterion("trend > 0 a day", "the 95 % interval lies above 0", lambda interval: interval.low > 0)
 CLAIMS = (
     *(
-        Claim(claim, statement, RISES, partial(trend, columns=columns), source=f"Zhu et al., Observation {source}")
+        Claim(
+            claim,
+            statement,
+            RISES,
+            partial(trend, columns=columns),
+            source=f"Zhu et al., Observation {source}",
+            scope=LIKE_2011,
+        )
         for claim, statement, columns, source in (
             ("S4-obs5", "unfinished tasks accumulate (pending plus running)", ("pending", "running"), "5"),
             ("S4-obs5-counted", "new minus completed tasks rises, as the paper counts", ("unfinished",), "5"),
@@ -200,6 +207,7 @@ CLAIMS = (
         equals(0, "difference to the stock 0"),
         _drift,
         source="Zhu et al., Method 3-2",
+        scope=LIKE_2011,
     ),
 )
 

@@ -15,6 +15,7 @@ from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._histograms import bin_up_to, cumulative_share
 from borgtrace.analyses._joins import last_known, lookup
 from borgtrace.analyses._measures import part
+from borgtrace.analyses._scopes import IN_2019
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claim, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
@@ -71,6 +72,7 @@ CLAIMS = from_source(
         at_least(0.99, "all"),
         part("n_attempts", "no job was queued", scheduler="BATCH"),
     ),
+    scope=IN_2019,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=122)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from borgtrace.analyses import _window_blocks as blocks
 from borgtrace.analyses._margin_bins import margin_for, needed_margins
 from borgtrace.analyses._measures import Measure, value
+from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.analyses._windows import SLOT_SECONDS
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line
@@ -172,6 +173,7 @@ CLAIMS = (
         above(0),
         _growth,
         source="Zhu et al., Measure 2",
+        scope=LIKE_2011,
     ),
     Claim(
         "S4-measure1-margin",
@@ -179,6 +181,7 @@ CLAIMS = (
         at_most(0.2),
         _margin("window", 300),
         source="Zhu et al., Measure 1",
+        scope=LIKE_2011,
     ),
     Claim(
         "S4-measure2-below",
@@ -186,6 +189,8 @@ CLAIMS = (
         above(0),
         _margin("second", 0),
         source="Zhu et al., Measure 2",
+        kind="criterion",  # the paper did not look inside a window
+        scope=LIKE_2011,
     ),
 )
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._joins import last_known, lookup
 from borgtrace.analyses._measures import part
+from borgtrace.analyses._scopes import IN_2019
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claim, Recipe, Tables, from_source
 from borgtrace.recipe.charts import HEIGHT, Chart, Plot, axis, bar
@@ -70,6 +71,7 @@ CLAIMS = from_source(
         at_least(0.5, "its tier"),
         part("n_collections", "no collection is handled by the batch scheduler", {"scheduler": "BATCH"}, tier="beb"),
     ),
+    scope=IN_2019,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=123)

@@ -18,6 +18,7 @@ from borgtrace.analyses._attempts import collection_ends
 from borgtrace.analyses._dag_depth import depths
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._measures import ratio
+from borgtrace.analyses._scopes import IN_2019
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
 from borgtrace.recipe.columns import count, declare
@@ -93,6 +94,7 @@ CLAIMS = from_source(
         at_least(0.999, "always"),
         ratio("n_kept", ("n_kept", "n_broken"), "no dependency has both times in the trace"),
     ),
+    scope=IN_2019,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=121)

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import PROCESSES, counted_events
 from borgtrace.analyses._measures import value
+from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, label, number
@@ -88,6 +89,7 @@ CLAIMS = tuple(
         at_most(limit, published=f"distance ≤ {limit:g}"),
         value("distance", f"no task is {process} or none is {other}", process=process, other=other),
         source=f"Zhu et al., Observation {observation}",
+        scope=LIKE_2011,
     )
     for claim, observation, statement, process, other, limit in (
         ("S4-obs1", 1, "the rate of new submissions is stable (the CDF is a line)", "new", CHORD, 0.05),

@@ -9,17 +9,16 @@ Reference: Zhu et al., Methods 3 and 3-1, Fig. 2 and 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import PROCESSES, counted_events
 from borgtrace.analyses._histograms import period
+from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line
 from borgtrace.recipe.columns import count, declare, whole
-from borgtrace.recipe.criteria import above, near
+from borgtrace.recipe.criteria import above
 from borgtrace.schema.time import WINDOW, Microseconds
 
 RESULT = declare(
@@ -80,15 +79,6 @@ def _thin(result: pa.Table, n: int = 600) -> pa.Table:
     return result.take(places)
 
 
-def _weight(name: str) -> Callable[[pa.Table], float]:
-    def measure(result: pa.Table) -> float:
-        if not result["new"][-1].as_py():
-            raise NotApplicable("no task is new")
-        return float(result[name][-1].as_py() / result["new"][-1].as_py())
-
-    return measure
-
-
 def _lag_at_end(result: pa.Table) -> float:
     """Return how far schedulings trail submissions at the end, over the 95th percentile before."""
     if result.num_rows < 288:  # steps of 300 s in a day
@@ -102,26 +92,13 @@ def _lag_at_end(result: pa.Table) -> float:
 
 
 CLAIMS = (
-    *(
-        Claim(
-            f"S4-weight-{name}",
-            f"{what} per new task",
-            near(published, 0.01),
-            _weight(name),
-            source="Zhu et al., Fig. 3",
-        )
-        for name, what, published in (
-            ("completed", "completions", 0.7165),
-            ("submitted", "submissions", 1.9027),
-            ("scheduled", "schedulings", 1.8616),
-        )
-    ),
     Claim(
         "S4-obs6",
         "scheduling falls behind submission at the end of the trace",
         above(1.0, "the gap at the end exceeds the 95th percentile of the first nine tenths (ratio > 1)"),
         _lag_at_end,
         source="Zhu et al., Observation 6",
+        scope=LIKE_2011,
     ),
 )
 

@@ -17,6 +17,7 @@ from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._measures import value
 from borgtrace.analyses._power_law import continuous_exponent, discrete_exponent
 from borgtrace.analyses._quantiles import counts
+from borgtrace.analyses._scopes import IN_2011
 from borgtrace.analyses.jobs_per_owner import owners
 from borgtrace.analyses.tasks_per_job import sizes
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
@@ -86,6 +87,8 @@ CLAIMS = from_source(
         below(1.0, published=0.585),
         value("alpha", "no job has so many tasks", quantity="tasks per job"),
     ),
+    kind="criterion",
+    scope=IN_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=56)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._measures import part
+from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, line, log_axis
 from borgtrace.recipe.columns import count, declare
@@ -56,7 +57,9 @@ def plot(result: pa.Table) -> Chart:
 
 _SINGLE = part("n_jobs", "there is no task", n_tasks=1)
 CLAIMS = from_source(
-    "Reiss et al., SoCC'12", Claim("R12-single", "three quarters of all jobs have one task", near(0.75, 0.05), _SINGLE)
+    "Reiss et al., SoCC'12",
+    Claim("R12-single", "three quarters of all jobs have one task", near(0.75, 0.05), _SINGLE),
+    scope=LIKE_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=54)

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._measures import Measure, part
+from borgtrace.analyses._scopes import IN_2011
 from borgtrace.recipe import Claim, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, added, log_axis, point
 from borgtrace.recipe.columns import count, declare
@@ -69,6 +70,7 @@ CLAIMS = (
         between(0.69, 0.79, 0.74),
         _share(5, 50),
         source="data pipeline description (section on data)",
+        scope=IN_2011,
     ),
     Claim(
         "S1-short",
@@ -76,6 +78,7 @@ CLAIMS = (
         between(0.93, 0.97, 0.95),
         _share(1, 23),
         source="Janus & Rzadca, SoCC'17, §3",
+        scope=IN_2011,
     ),
 )
 

@@ -20,6 +20,7 @@ from borgtrace.analyses._allocation import allocation_changes
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._measures import part, ratio
+from borgtrace.analyses._scopes import IN_2019, IN_BOTH, LIKE_2011
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
 from borgtrace.analyses._windows import RESOURCES, amount, by_tier, level, regular
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
@@ -121,6 +122,7 @@ CLAIMS = (
         between(0.4, 0.6, "≈ 0.5"),
         ratio("cpu_used", "cpu_allocated", "production is allocated no CPU", tier="production"),
         source="Zhu et al., Fig. 9",
+        scope=LIKE_2011,
     ),
     *(
         Claim(
@@ -129,6 +131,7 @@ CLAIMS = (
             above(0.8),
             part(f"{resource}_used", "nothing is used", tier=_TOP_TIERS),
             source="Zhu et al., Fig. 9",
+            scope=LIKE_2011,
         )
         for resource, name in (("cpu", "CPU"), ("memory", "memory"))
     ),
@@ -139,8 +142,10 @@ CLAIMS = (
             above(1),
             partial(_overcommitment, resource=resource),
             source="Tirmazi et al., EuroSys'20",
+            scope=scope,
         )
-        for resource, name in (("cpu", "CPU"), ("memory", "memory"))
+        # Memory was over-committed in 2019 alone.
+        for resource, name, scope in (("cpu", "CPU", IN_BOTH), ("memory", "memory", IN_2019))
     ),
 )
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._scopes import IN_2019
 from borgtrace.analyses._windows import peaks_of_request
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
@@ -91,14 +92,17 @@ def _reduction(result: pa.Table) -> float:
     """Return by how much the median slack is lower under full scaling than without."""
     slack = {row["setting"]: row["median_slack"] for row in result.to_pylist()}
     without, with_ = slack.get("OFF"), slack.get("FULLY_AUTOMATED")
-    if without is None or with_ is None or not without:
-        raise NotApplicable("no tasks both with and without vertical scaling")
+    for name, found in (("without", without), ("with full", with_)):
+        NotApplicable.unless(found is not None, f"no task {name} vertical scaling has usage and a request")
+    if not without:
+        raise NotApplicable("without vertical scaling half of the tasks have no slack at all")
     return float((without - with_) / without)
 
 
 CLAIMS = from_source(
     "Tirmazi et al., EuroSys'20",
     Claim("TIR-autopilot", "Autopilot lowers the slack at the peak by more than 25 %", above(0.25), _reduction),
+    scope=IN_2019,
 )
 
 RECIPE = Recipe(

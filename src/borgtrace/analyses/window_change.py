@@ -15,6 +15,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._relative_change import CURVE_COLUMNS, curves, plot_curves, share_within, slot_pairs, task_pairs
+from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.analyses._windows import regular
 from borgtrace.recipe import Claim, Recipe, Tables
 from borgtrace.recipe.charts import Chart
@@ -56,6 +57,7 @@ CLAIMS = (
             above(0.9),
             share_within(20, level="cell", resource=resource),
             source="Zhu et al., Fig. 10",
+            scope=LIKE_2011,
         )
         for resource, name in (("cpu", "CPU"), ("memory", "memory"))
     ),
@@ -65,6 +67,8 @@ CLAIMS = (
         above(0.9, "implied by a margin of 20 % per task"),
         share_within(20, level="task", resource="cpu"),
         source="Zhu et al., Measure 1",
+        kind="derived",
+        scope=LIKE_2011,
     ),
 )
 

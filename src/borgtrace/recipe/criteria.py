@@ -109,19 +109,5 @@ def equals(value: Any, published: str | None = None) -> Criterion:
     return _bound(str(value), published, lambda v: v == value)
 
 
-def any_of(*criteria: Criterion, published: str) -> Criterion:
-    """Accept what one of several accepts, e.g. the number of either trace.
-
-    Parameters
-    ----------
-    criteria
-        Criteria of which one has to be met.
-    published
-        What to print as published.
-    """
-    words = " or ".join(f"{c.published} {c.tolerance}" for c in criteria)
-    return Criterion(published, words, lambda v: any(c.test(v) for c in criteria))
-
-
 def _bound(tolerance: str, published: str | float | None, test: Callable[[Any], bool]) -> Criterion:
     return Criterion(tolerance if published is None else published, tolerance, test)

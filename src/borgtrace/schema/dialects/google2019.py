@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from borgtrace.schema.dialects.rates import NONE, SHARED, V3, about, at_most
+from borgtrace.schema.dialects.rates import NONE, SHARED, V3, about, at_most, some
 from borgtrace.schema.dialects.raw import RawField, RawTable
 from borgtrace.schema.dialects.trace_format import Citation, Dialect, Publication, Rate
 from borgtrace.schema.enums import ENUMS
@@ -89,6 +89,7 @@ NO_ALLOC_COLLECTION = 0
 NO_ALLOC_INDEX = -1
 
 # The proto numbers these from 0 in the order of their names; notes that call a collection of type 0 a "task" are wrong.
+_UNKNOWN = Rate("not documented", V3)
 _NUMBERED = ("event_type", "collection_type", "vertical_scaling", "scheduler", "relation")
 
 GOOGLE_2019 = Dialect(
@@ -152,6 +153,12 @@ GOOGLE_2019 = Dialect(
     ),
     anomalies={
         **SHARED,
+        # Google's notes on 2011 say nothing of 2019: counted, and compared with nothing.
+        **dict.fromkeys(("missing_info_instances", "missing_info_collections", "schedule_missing"), _UNKNOWN),
+        **dict.fromkeys(("usage_missing", "window_off_grid", "cpu_over_1", "cpi_impossible"), _UNKNOWN),
+        "mai_impossible": _UNKNOWN,
+        "capacity_missing": Rate("1.6 % (all cells)", "public count of the machine events of all cells", some(0.05)),
+        "cpi_null": Rate("29 %", V3, about(0.29)),
         "window_full": Rate("66 %", V3, about(0.66)),
         "assigned_memory_zero": Rate("25 %", V3, about(0.25)),
         "dedicated_usage": Rate("none", V3, NONE),
