@@ -146,7 +146,7 @@ class Download:
             )
         files = counted(len(plan.files), "file")
         if self.store is None:
-            talk.print(f"{files} complete and verified. Next: borgtrace ingest {plan.folder} --store STORE")
+            talk.print(f"{_account(plan)} Next: borgtrace ingest {plan.folder} --store STORE")
         else:
             # Once at the end: sorting after every batch would rewrite the store each time.
             with talk.status(f"Sorting {self.store} by task …"):
@@ -160,6 +160,21 @@ class Download:
         from borgtrace.ingest import IngestOptions, ingest
 
         return ingest(paths, store, IngestOptions(stage_only=stage_only, cell=self.plan.bucket.cell)).faults
+
+
+def _account(plan: Plan) -> str:
+    """Say how many files are complete, and "verified" only of those whose checksum was compared."""
+    entries = Ledger.read(plan.folder).entries
+    known = (entries.get(file.path) for file in plan.files)
+    # What is done was compared with the strongest digest of its version; without one, its end was looked at.
+    verified = sum(1 for entry in known if entry and entry.state == "done" and entry.version.digests)
+    files = counted(len(plan.files), "file")
+    if verified == len(plan.files):
+        return f"{files} complete and verified."
+    return (
+        f"{files} complete, {verified:,} verified: the server gives no checksum of the others, so only their length "
+        "and their end were checked."
+    )
 
 
 def _say_retrying(path: str, reason: str, delay: float) -> None:

@@ -36,8 +36,9 @@ def fetch(
 ) -> None:
     """Download a published trace over HTTPS. No account is needed.
 
-    Downloads resume where they broke off, and a file gets its name only after it was verified (SHA-256 for 2011; hash,
-    length or end of the gzip stream for 2019). After Ctrl-C, run the same command again: nothing is fetched twice.
+    Downloads resume where they broke off, and a file gets its name only after it was checked: by its published
+    checksum, or by its length and end where there is none. Redirects to another server are not followed. After Ctrl-C,
+    run the same command again: nothing is fetched twice.
 
     Example: borgtrace fetch 2011 raw --parts 0-9
     """

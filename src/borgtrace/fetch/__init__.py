@@ -1,4 +1,4 @@
-"""The published buckets → raw files, whole and verified.
+"""The published buckets → raw files, whole and checked.
 
 Example
 -------

@@ -19,8 +19,9 @@ State = Literal["started", "done", "staged"]
 class Entry:
     """What is known about one file.
 
-    ``started``: its ``.incomplete`` file holds the first bytes of ``version``.  ``done``: it was verified
-    when it had this length and time of change.  ``staged``: a store took it in and it was deleted.
+    ``started``: its ``.incomplete`` file holds the first bytes of ``version``.  ``done``: it was checked
+    when it had this length and time of change, by the strongest digest of ``version`` if there is one.
+    ``staged``: a store took it in and it was deleted.
     """
 
     state: State

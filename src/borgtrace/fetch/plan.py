@@ -200,7 +200,7 @@ class _Finder:
 
 
 def is_here(file: RemoteFile, folder: Path, ledger: Ledger, store: Path | None) -> bool:
-    """Return whether a file was verified and not touched since, or staged by ``store`` and deleted.
+    """Return whether a file was checked and not touched since, or staged by ``store`` and deleted.
 
     Parameters
     ----------

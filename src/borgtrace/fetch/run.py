@@ -18,7 +18,7 @@ from borgtrace.fetch.transfer import Transfer
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one file ended: at ``path``, verified, or with an ``error``."""
+    """How one file ended: at ``path``, checked, or with an ``error``."""
 
     file: RemoteFile
     path: Path

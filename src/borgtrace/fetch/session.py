@@ -61,6 +61,8 @@ class Session:
             timeout=httpx.Timeout(timeout, connect=min(timeout, 10.0), pool=None),
             headers={"accept-encoding": "gzip", "user-agent": "borgtrace"},
             follow_redirects=True,
+            # Called for each answer, those that lead elsewhere included, before the next request is sent.
+            event_hooks={"response": [_stay]},
         )
 
     def __enter__(self) -> Self:
@@ -219,6 +221,27 @@ class Session:
         except httpx.RequestError as error:
             self.wait()
             raise Fault(f"the connection failed ({error})") from error
+
+
+def _stay(response: httpx.Response) -> None:
+    """Refuse to be sent to another server: whoever answers for the address need not be who publishes the trace."""
+    if not response.has_redirect_location:
+        return
+    here, there = response.url, response.url.join(response.headers["location"])
+    # The same server over TLS is no other one; the way back, from https to http, is.
+    is_upgrade = (here.scheme, there.scheme, here.port, there.port) == ("http", "https", None, None)
+    if here.host != there.host or ((here.scheme, here.port) != (there.scheme, there.port) and not is_upgrade):
+        raise SourceError(
+            str(here),
+            "the server sends us to another one",
+            expected=_server(here),
+            got=_server(there),
+            way_out="if you trust it, name the address that holds the files: --base-url URL",
+        )
+
+
+def _server(url: httpx.URL) -> str:
+    return f"{url.scheme}://{url.netloc.decode()}"
 
 
 def _seconds(text: str | None) -> float | None:

@@ -28,7 +28,7 @@ class Transfer:
     """One file on its way from a server to a folder.
 
     ``<path>.incomplete`` always holds a prefix of one version of the file, which the ledger names; it
-    is renamed to ``<path>`` only when its bytes have been verified.
+    is renamed to ``<path>`` only when its bytes have been checked.
     """
 
     def __init__(self, session: Session, file: RemoteFile, folder: Path, ledger: Ledger) -> None:
