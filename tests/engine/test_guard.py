@@ -35,7 +35,6 @@ UPDATE machine_events SET time = 0
 DELETE FROM machine_events
 TRUNCATE machine_events
 MERGE INTO machine_events USING machine_events AS other ON false WHEN NOT MATCHED THEN INSERT
-EXPLAIN SELECT 1
 EXPLAIN ANALYZE COPY machine_events TO '{root}/evil.parquet'
 EXPLAIN ANALYZE INSERT INTO machine_events SELECT * FROM machine_events
 EXPORT DATABASE '{root}/evil'

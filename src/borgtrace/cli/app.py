@@ -14,7 +14,8 @@ import typer
 from typer.core import TyperGroup
 
 from borgtrace._version import __version__
-from borgtrace.errors import BorgtraceError
+from borgtrace.errors import BorgtraceError, UsageError
+from borgtrace.storage import NOT_WRITABLE
 
 COMMANDS = (
     "demo",
@@ -78,6 +79,13 @@ def ending_well(function: Callable[..., None]) -> Callable[..., None]:
         except BrokenPipeError:
             # Whoever read our output has had enough (``| head``); that is no failure.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except OSError as error:
+            # Any other is a mistake of ours, and its traceback says where.
+            if error.errno not in NOT_WRITABLE:
+                raise
+            place, said = error.filename or "output", (error.strerror or "").lower()
+            print(f"borgtrace: {place}: {said}; choose another place, or open this one", file=sys.stderr)
+            raise typer.Exit(UsageError.exit_code) from error
 
     return run
 

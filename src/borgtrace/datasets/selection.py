@@ -105,8 +105,8 @@ class Selection:
             self.time and f"first_time >= {self.time[0]} and last_time <= {self.time[1]}",
             self.min_mean is not None and f"mean_average_cpu >= {self.min_mean!r}",
             self.gaps == "drop" and "n_gaps = 0",
-            # In brackets: an `or` in it must not undo the other conditions.
-            self.where and f"({self.where})",
+            # In brackets: an `or` in it must not undo the other conditions, nor a remark at its end the bracket.
+            self.where and f"({self.where}\n)",
         )
         return " and ".join(part for part in parts if part)
 

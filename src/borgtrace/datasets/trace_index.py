@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from borgtrace.datasets._series import grid_spans
 from borgtrace.datasets.selection import GRID_SECONDS, Selection
+from borgtrace.engine import guard
 from borgtrace.errors import BorgtraceError, UsageError
 from borgtrace.export import JobsLayout
 
@@ -165,6 +166,8 @@ def query_tasks(store: Store, selection: Selection, columns: str, tail: str = ""
     """
     condition = selection.condition(store.manifest.dialect)
     try:
+        if selection.where:
+            guard.condition(selection.where)
         return store.sql(f"select {columns} from tasks where {condition} {tail}")
     except BorgtraceError as error:
         # Without a predicate of the user's the query is ours, and so is the mistake.

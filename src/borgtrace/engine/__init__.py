@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ibis.backends.sql import SQLBackend
 
-__all__ = ["connect", "read_table", "to_arrow"]
+__all__ = ["connect", "put_table", "read_table", "to_arrow"]
 
 
 def connect(
@@ -104,6 +104,36 @@ def read_table(con: SQLBackend, table: Table, paths: Sequence[str], *, name: str
             got=first_line(error),
             way_out="check the store with: borgtrace verify STORE",
         ) from error
+    return con.table(name)
+
+
+def put_table(con: SQLBackend, name: str, rows: pa.Table) -> ir.Table:
+    """Give rows in memory to an engine, as the table `name` for as long as the connection lives.
+
+    Parameters
+    ----------
+    con
+        Connection from :func:`connect`.
+    name
+        Name in SQL; a later table of the same name replaces the earlier one.
+    rows
+        What it holds.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> to_arrow(put_table(connect(memory="200MB"), "few", pa.table({"a": [1, 2]}))).num_rows
+    2
+    """
+    if con.name == "pyspark":
+        from borgtrace.engine.spark import put
+
+        put(con, name, rows)
+    else:
+        # Copied, so that DuckDB counts it within its budget and can spill it.
+        con.con.register(f"{name}_given", rows)
+        con.raw_sql(f'CREATE OR REPLACE TEMP TABLE "{name}" AS FROM "{name}_given"')
+        con.con.unregister(f"{name}_given")
     return con.table(name)
 
 

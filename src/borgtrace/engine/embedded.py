@@ -16,6 +16,7 @@ import duckdb
 
 from borgtrace.engine.memory import parse_memory
 from borgtrace.engine.stored import stored_names
+from borgtrace.errors import EngineError
 from borgtrace.schema import Table
 
 _SERIAL = itertools.count()
@@ -146,4 +147,9 @@ def files_sql(paths: Sequence[str | Path], *, numbered: bool = False) -> str:
 
 def _spill_directory() -> Path:
     """Name a directory that no other connection uses: DuckDB's own file names would collide."""
-    return Path(tempfile.gettempdir()) / f"borgtrace-spill-{os.getpid()}-{next(_SERIAL)}"
+    try:
+        folder = tempfile.gettempdir()
+    except FileNotFoundError as error:
+        way_out = "set TMPDIR to a folder that can be written to"
+        raise EngineError("temporary folder", "none can be written to", way_out=way_out) from error
+    return Path(folder) / f"borgtrace-spill-{os.getpid()}-{next(_SERIAL)}"

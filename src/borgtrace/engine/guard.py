@@ -9,6 +9,7 @@ parse tree may hold no other kind of query and no table function outside a short
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,9 +19,15 @@ import duckdb
 import pyarrow as pa
 
 from borgtrace.engine.embedded import raw_connection, view_sql
+from borgtrace.engine.stoppable import Stoppable
 from borgtrace.errors import BorgtraceError, EngineError, UsageError, first_line
 from borgtrace.schema import Table
 
+# Rebuilt from these words and the checked query behind them: what runs is what was checked.
+_EXPLAIN = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(EXPLAIN\s+ANALYZE\b|EXPLAIN\b(?:\s*\(\s*ANALYZE\s*\))?)(.*)",
+    re.IGNORECASE | re.DOTALL,
+)
 _NAMES = "every table and column: borgtrace info --schema"
 _PIVOT = "list the values: PIVOT instance_events ON type IN ('EVICT', 'FAIL') USING count(*)"
 # Allowed rather than forbidden kinds: a version of DuckDB that learns a new statement does not open a hole.
@@ -66,17 +73,32 @@ def open_store(
             con.execute(view_sql(table, paths, table.name, "VIEW"))
     except (duckdb.Error, OSError, pa.ArrowInvalid) as error:
         raise EngineError(str(root), "the store cannot be read", got=first_line(error)) from error
+    _lock(con, root)
+    return con
+
+
+def open_tasks(tasks: pa.Table) -> duckdb.DuckDBPyConnection:
+    """Open a connection that sees the table ``tasks``, which no store holds, and can read no file at all."""
+    con = raw_connection()
+    con.register("given", tasks)
+    con.execute("CREATE TABLE tasks AS FROM given")
+    con.unregister("given")
+    _lock(con, None)
+    return con
+
+
+def _lock(con: duckdb.DuckDBPyConnection, root: Path | None) -> None:
     # The slash at the end keeps out a neighbor whose name only begins like the store's.
-    directory = f"{root.resolve()}/".replace("'", "''")
-    con.execute(f"SET allowed_directories = ['{directory}']")
+    if root is not None:
+        directory = f"{root.resolve()}/".replace("'", "''")
+        con.execute(f"SET allowed_directories = ['{directory}']")
     con.execute("SET autoload_known_extensions = false")
     con.execute("SET enable_external_access = false")
     # Last: afterward no setting can be changed, those above included.
     con.execute("SET lock_configuration = true")
-    return con
 
 
-def query(con: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+def query(con: duckdb.DuckDBPyConnection, sql: str, timeout: float | None = None) -> pa.Table:
     """Check `sql`, run it on a connection from :func:`open_store`, and return all rows.
 
     Parameters
@@ -84,23 +106,28 @@ def query(con: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     con
         Connection from :func:`open_store`.
     sql
-        One SELECT.
+        One SELECT, or EXPLAIN of one.
+    timeout
+        Seconds it may take; any number where None.
 
     Raises
     ------
     UsageError
         Where `sql` is not one SELECT, calls a table function that is not allowed, or is wrong.
     EngineError
-        Where DuckDB refuses the work: a file outside the store, memory exhausted.
+        Where DuckDB refuses the work (a file outside the store, memory exhausted), or the time is over.
     """
+    # A cursor of its own, so that a stream that is still being read is not cut off.
+    cursor = con.cursor()
     with refusals():
-        check(con, sql)
-        # A cursor of its own, so that a stream that is still being read is not cut off.
-        answer = con.cursor().sql(sql).to_arrow_table()
+        checked = check(con, sql)
+        answer: pa.Table = Stoppable(cursor, timeout).step(lambda: cursor.sql(checked).to_arrow_table())
     return answer.combine_chunks()
 
 
-def stream(con: duckdb.DuckDBPyConnection, sql: str, batch_rows: int = 100_000) -> pa.RecordBatchReader:
+def stream(
+    con: duckdb.DuckDBPyConnection, sql: str, batch_rows: int = 100_000, timeout: float | None = None
+) -> pa.RecordBatchReader:
     """Check `sql` at once, then return its rows in batches, for results larger than memory.
 
     Raises the errors of :func:`query`, those of the run while the batches are taken.
@@ -110,23 +137,56 @@ def stream(con: duckdb.DuckDBPyConnection, sql: str, batch_rows: int = 100_000) 
     con
         Connection from :func:`open_store`.
     sql
-        One SELECT.
+        One SELECT, or EXPLAIN of one.
     batch_rows
         Most rows of a batch.
+    timeout
+        Seconds until the last batch is taken; any number where None.
     """
+    cursor = con.cursor()  # several streams may be open at once
+    running = Stoppable(cursor, timeout)
     with refusals():
-        check(con, sql)
-        reader = con.cursor().sql(sql).to_arrow_reader(batch_rows)  # several streams may be open at once
-    return pa.RecordBatchReader.from_batches(reader.schema, _batches(reader))
+        checked = check(con, sql)
+        reader: pa.RecordBatchReader = running.step(lambda: cursor.sql(checked).to_arrow_reader(batch_rows))
+    return pa.RecordBatchReader.from_batches(reader.schema, _batches(reader, running))
 
 
-def _batches(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+def _batches(reader: pa.RecordBatchReader, running: Stoppable) -> Iterator[pa.RecordBatch]:
+    batches = iter(reader)
     with refusals():
-        yield from reader
+        while (batch := running.step(lambda: next(batches, None))) is not None:
+            yield batch
 
 
-def check(con: duckdb.DuckDBPyConnection, sql: str) -> None:
-    """Raise UsageError unless `sql` is one SELECT that only reads; nothing is run.
+def condition(predicate: str) -> str:
+    """Return `predicate` in brackets, ready to stand behind WHERE beside other conditions.
+
+    Parameters
+    ----------
+    predicate
+        One condition in SQL; what it reads is for the connection to refuse.
+
+    Raises
+    ------
+    UsageError
+        Where it is more than one condition, such as ``true) OR (true`` or ``true LIMIT 1``, or `check` refuses it.
+
+    Examples
+    --------
+    >>> condition("priority > 3").split()
+    ['(priority', '>', '3', ')']
+    """
+    # On a line of its own, so that a remark at its end does not hide the bracket.
+    text = f"({predicate}\n)"
+    with refusals(), duckdb.connect() as con:
+        # Without the brackets, what closes them and opens others is no condition; with them, a LIMIT is none.
+        for where in (predicate, text):
+            check(con, f"SELECT 1 WHERE {where}")
+    return text
+
+
+def check(con: duckdb.DuckDBPyConnection, sql: str) -> str:
+    """Return `sql` as it may be run, once it is sure that it is one SELECT (or EXPLAIN of one) that only reads.
 
     Parameters
     ----------
@@ -135,9 +195,15 @@ def check(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     sql
         What is to be checked.
 
+    Raises
+    ------
+    UsageError
+        Where it is anything else.
+
     Examples
     --------
     >>> check(duckdb.connect(), "select 1")
+    'select 1'
     >>> check(duckdb.connect(), "drop table tasks")
     Traceback (most recent call last):
     ...
@@ -149,11 +215,15 @@ def check(con: duckdb.DuckDBPyConnection, sql: str) -> None:
     # DuckDB writes such a PIVOT as two statements, the first of which makes a type.
     if kinds[0] == "MULTI":
         raise _not_a_select("PIVOT without its values", "several statements", _PIVOT)
+    if kinds[0] == "EXPLAIN" and (explained := _EXPLAIN.fullmatch(sql)):
+        # EXPLAIN ANALYZE runs what it explains, so that must be a query by itself.
+        return f"{explained[1]} {check(con, explained[2])}"
     if kinds[0] != "SELECT":
         raise _not_a_select("not a SELECT", kinds[0])
     # A SELECT may still hold a writing CTE or a table function that reaches elsewhere.
     for node in _nodes(_parse_tree(con, sql)):
         _check_node(node)
+    return sql
 
 
 def _not_a_select(what: str, got: str, way_out: str = "only a query can be answered") -> UsageError:

@@ -98,6 +98,11 @@ def register(con: Backend, table: Table, paths: Sequence[str], name: str) -> Non
     frame.createOrReplaceTempView(name)
 
 
+def put(con: Backend, name: str, rows: pa.Table) -> None:
+    """Register rows in memory as the view `name`; see :func:`borgtrace.engine.put_table`."""
+    spark_session(con).createDataFrame(rows).createOrReplaceTempView(name)
+
+
 def collect(con: Backend, expr: ir.Table) -> pa.Table:
     """Run an expression and return its rows; see :func:`borgtrace.engine.to_arrow`."""
     con._run_pre_execute_hooks(expr)  # registers in-memory tables and functions of the expression

@@ -94,11 +94,10 @@ class Cache:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError:  # a read-only store still answers
             return None
-        # A folder that exists already is found by everybody, also by those who may not write to it.
-        if not os.access(folder, os.W_OK):
-            return None
         # Spark writes a folder whatever the name; two names keep the engines from replacing each other's table.
-        return folder / (f"{name}.spark" if engine == "pyspark" else f"{name}.parquet")
+        target = folder / (f"{name}.spark" if engine == "pyspark" else f"{name}.parquet")
+        # A folder that exists already is found by everybody; those who may not write read what is kept there.
+        return target if target.exists() or os.access(folder, os.W_OK) else None
 
 
 def hold(expr: ir.Table, name: str) -> ir.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
 from dataclasses import replace
 from itertools import count
@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import ibis
-import ibis.expr.operations as ops
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.engine import connect, read_table, to_arrow
+from borgtrace.engine import connect, guard, put_table, read_table, to_arrow
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import BorgtraceError, UsageError
-from borgtrace.lifecycle import DERIVED, Cache, code_version, hold
+from borgtrace.lifecycle import DERIVED, Cache, code_version
 from borgtrace.recipe.result import Provenance
 from borgtrace.recipe.tables import Tables
 from borgtrace.schema import TABLES
@@ -53,6 +52,9 @@ class EngineTables(Tables):
         The store's access to per-task arrays, or None: the pool of a colocation study is gathered from them.
     coverage
         How much of the whole trace the tables hold; all of it where None.
+    sql
+        The store's guarded connection, where predicates are run whatever the engine: they may come from a stranger.
+        None runs them on one that holds nothing but the table of tasks.
     """
 
     def __init__(
@@ -70,6 +72,7 @@ class EngineTables(Tables):
         where: str = "",
         traces: Any = None,
         coverage: StoreCoverage | None = None,
+        sql: Callable[[str], pa.Table] | None = None,
     ) -> None:
         super().__init__(generation, synthetic=synthetic, engine=engine, coverage=coverage)
         self._tables = dict(tables)
@@ -77,6 +80,7 @@ class EngineTables(Tables):
         self._n_rows = dict(n_rows or {})
         self._cache = cache if cache is not None else Cache(None, "")
         self.traces = traces
+        self._sql = sql or self._sql_over_tasks
         self.origin = Provenance(name, digest, generation, cell, synthetic, where, engine, code_version())
 
     @classmethod
@@ -102,7 +106,7 @@ class EngineTables(Tables):
         memory, threads
             Budget of the engine.
         """
-        opened = open_store(store) if isinstance(store, str | Path) else store
+        opened = open_store(store, memory=memory) if isinstance(store, str | Path) else store
         url = engine or "duckdb"
         con = connect(url, memory=memory, threads=threads)
         path = Path(opened.path)
@@ -125,6 +129,7 @@ class EngineTables(Tables):
             cache=Cache(path / "cache", opened.digest),
             traces=opened.traces,
             coverage=coverage(opened.manifest),
+            sql=opened.sql,
         )
         return made.filter(where) if where else made
 
@@ -190,32 +195,17 @@ class EngineTables(Tables):
         return replace(self.origin, parameters=dict(parameters), seconds=seconds)
 
     def _choose(self, predicate: str) -> ir.Table:
-        # The name of a table on the engine varies (Spark's carry the digest); the query needs one that it can spell.
-        tasks = self.canonical("tasks").alias("tasks_to_choose")
-        # Parentheses refuse what is more than one condition, such as a LIMIT.
-        query = f"SELECT collection_id, instance_index FROM tasks_to_choose WHERE ({predicate})"
         try:
-            # Held in memory: every table is filtered by it, and each would run the predicate again.
-            return hold(_queried(tasks, query), f"chosen_{next(_SERIAL)}")
-        except BorgtraceError:
-            raise
-        # Each engine raises its own class for a wrong predicate.
-        except Exception as error:
-            reason = str(error).strip().splitlines()[0]
+            ids = self._sql(f"SELECT collection_id, instance_index FROM tasks WHERE {guard.condition(predicate)}")
+        except BorgtraceError as error:
             raise UsageError(
                 "--where",
-                f"not a predicate over tasks: {reason}",
+                f"not a predicate over tasks: {error.what}{f': {error.got}' * bool(error.got)}",
                 got=predicate,
                 way_out="see `borgtrace info STORE --schema` for its columns",
             ) from error
+        # Held by the engine: every table is filtered by it.
+        return put_table(self.canonical("tasks").get_backend(), f"chosen_{next(_SERIAL)}", ids)
 
-
-def _queried(tasks: ir.Table, query: str) -> ir.Table:
-    """Return the ids that a query over tasks gives.
-
-    ``Table.sql`` would ask DuckDB for the columns in a way that DuckDB 2 no longer answers; they are known.
-    """
-    text = tasks.get_backend()._transpile_sql(query, dialect="duckdb")
-    schema = ibis.schema({name: tasks[name].type() for name in ("collection_id", "instance_index")})
-    found: ir.Table = ops.SQLStringView(parent=tasks.op(), query=text, schema=schema).to_expr()
-    return found
+    def _sql_over_tasks(self, query: str) -> pa.Table:
+        return guard.query(guard.open_tasks(to_arrow(self.canonical("tasks"))), query)

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from borgtrace.storage.folder import check_free, new_folder
 from borgtrace.storage.lock import locked
-from borgtrace.storage.replacing import INCOMPLETE, incomplete_path, remove, replacing, write_file
+from borgtrace.storage.replacing import INCOMPLETE, NOT_WRITABLE, incomplete_path, remove, replacing, write_file
 
-__all__ = ["INCOMPLETE", "check_free", "incomplete_path", "locked", "new_folder", "remove", "replacing", "write_file"]
+__all__ = [
+    "INCOMPLETE",
+    "NOT_WRITABLE",
+    "check_free",
+    "incomplete_path",
+    "locked",
+    "new_folder",
+    "remove",
+    "replacing",
+    "write_file",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -10,6 +11,9 @@ from pathlib import Path
 
 INCOMPLETE = ".incomplete"
 """Ending of everything that is not finished; nobody reads such a file, and whoever finds one may remove it."""
+
+NOT_WRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
+"""What an operating system says where nothing may be written: no permission, or a read-only file system."""
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from borgtrace.engine.stored import stored_names
 from borgtrace.errors import StoreError
 from borgtrace.schema import TABLES
-from borgtrace.storage import replacing
+from borgtrace.storage import NOT_WRITABLE, replacing
 from borgtrace.store.layout import Layout
 
 MEASURED = tuple(column.name for column in TABLES["instance_usage"].columns if column.type == "float32")
@@ -44,7 +44,10 @@ def add_array(layout: Layout, column: str) -> None:
             for at, block in column_blocks(layout, column):
                 array[at : at + len(block)] = block
             array.flush()
-    except PermissionError as error:
+    except OSError as error:
+        # A file system that is read-only raises an error of its own.
+        if error.errno not in NOT_WRITABLE:
+            raise
         raise StoreError(
             str(layout.root),
             f"no array of {column} yet, and the store cannot be written to",

@@ -102,30 +102,32 @@ class Store:
         paths = {table: [str(part) for part in self.layout.parts(name)] for name, table in TABLES.items()}
         return open_store(self.path, paths, memory=self.memory)
 
-    def sql(self, query: str) -> pa.Table:
+    def sql(self, query: str, *, timeout: float | None = None) -> pa.Table:
         """Answer one SELECT over the tables.
 
         Parameters
         ----------
         query
-            A single query; it can neither write nor read outside the store.
+            A single query, or EXPLAIN of one; it can neither write nor read outside the store.
+        timeout
+            Seconds it may take; any number where None.
 
         Raises
         ------
         UsageError
             When it is not a single query, or names what does not exist.
         EngineError
-            When the engine refuses the work.
+            When the engine refuses the work, or the time is over.
         """
         from borgtrace.engine.guard import query as guarded
 
-        return guarded(self._connection, query)
+        return guarded(self._connection, query, timeout)
 
-    def stream(self, query: str) -> pa.RecordBatchReader:
+    def stream(self, query: str, *, timeout: float | None = None) -> pa.RecordBatchReader:
         """Answer one SELECT in batches, for answers larger than memory; refuses what `sql` refuses."""
         from borgtrace.engine.guard import stream
 
-        return stream(self._connection, query)
+        return stream(self._connection, query, timeout=timeout)
 
     @cached_property
     def _reader(self) -> TraceReader:
@@ -210,11 +212,13 @@ class Store:
         if selection is None:
             return np.arange(len(self._reader.collections))
         if isinstance(selection, str):
+            from borgtrace.engine.guard import condition
+
             # Through `sql`, so that the guard judges a selection too: it may come from a stranger.
             rows = self.sql(
                 # `row_number` in key order is the position in the index, whose file has that order.
                 "SELECT r FROM (SELECT *, row_number() OVER (ORDER BY collection_id, instance_index) - 1 AS r "
-                f"FROM tasks) AS tasks WHERE {selection} ORDER BY r"
+                f"FROM tasks) AS tasks WHERE {condition(selection)} ORDER BY r"
             )
             return rows.column("r").to_numpy().astype(np.int64)
         if isinstance(selection, np.ndarray) and selection.ndim == 1:

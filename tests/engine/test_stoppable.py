@@ -1,0 +1,145 @@
+"""A query stops at Ctrl-C and when its time is over; EXPLAIN shows its plan."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from borgtrace.cli import main
+from borgtrace.engine import guard
+from borgtrace.engine.stoppable import Stoppable
+from borgtrace.errors import EngineError, UsageError
+from tests.store.conftest import small  # noqa: F401 - the store of two jobs, as a fixture
+
+# Hours of work, little memory.
+ENDLESS = "SELECT count(*) FROM range(1000000000) AS a(n), range(1000000) AS b(m) WHERE hash(n + m) = 7"
+MESSAGE = "query: stopped after 0.3 s; allow more with --timeout, or ask for less"
+
+
+@pytest.fixture
+def con(tmp_path: Path) -> duckdb.DuckDBPyConnection:
+    return guard.open_store(tmp_path, {}, memory="200MB", threads=1)
+
+
+def _drain(con: duckdb.DuckDBPyConnection, sql: str, timeout: float | None) -> None:
+    for _ in guard.stream(con, sql, timeout=timeout):
+        pass
+
+
+@pytest.mark.parametrize("run", [guard.query, _drain])
+def test_a_query_stops_when_its_time_is_over(con: duckdb.DuckDBPyConnection, run) -> None:
+    started = time.monotonic()
+    with pytest.raises(EngineError) as caught:
+        run(con, ENDLESS, timeout=0.3)
+    assert str(caught.value) == MESSAGE
+    assert caught.value.exit_code == 7
+    assert time.monotonic() - started < 5
+    assert guard.query(con, "SELECT 1 AS a").to_pylist() == [{"a": 1}]
+
+
+@pytest.mark.parametrize("run", [guard.query, _drain])
+def test_a_query_stops_at_ctrl_c(con: duckdb.DuckDBPyConnection, run) -> None:
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        run(con, ENDLESS, timeout=60)
+    timer.join()
+    assert guard.query(con, "SELECT 1 AS a").to_pylist() == [{"a": 1}]
+
+
+def test_time_is_counted_over_all_batches(con: duckdb.DuckDBPyConnection) -> None:
+    batches = iter(guard.stream(con, "SELECT * FROM range(1000000)", 1000, timeout=0.3))
+    next(batches)
+    time.sleep(0.4)
+    with pytest.raises(EngineError) as caught:
+        for _ in batches:
+            pass
+    assert str(caught.value) == MESSAGE
+
+
+def test_errors_of_the_work_are_its_own() -> None:
+    with pytest.raises(ZeroDivisionError):
+        Stoppable(duckdb.connect(), 60).step(lambda: 1 // 0)
+
+
+def test_the_command_stops_in_time(small: Path, capfd: pytest.CaptureFixture[str]) -> None:  # noqa: F811
+    with pytest.raises(SystemExit) as ended:
+        main(["sql", str(small), ENDLESS, "--timeout", "300ms"])
+    assert (ended.value.code, *capfd.readouterr()) == (7, "", f"borgtrace: {MESSAGE}\n")
+
+
+def test_a_time_that_is_none(small: Path, capfd: pytest.CaptureFixture[str]) -> None:  # noqa: F811
+    with pytest.raises(SystemExit) as ended:
+        main(["sql", str(small), "select 1", "--timeout", "soon"])
+    message = "borgtrace: --timeout: not a time: expected µs, or amounts such as 600s, 1h30m or 2d, got 'soon'\n"
+    assert (ended.value.code, *capfd.readouterr()) == (2, "", message)
+
+
+def test_the_command_stops_at_ctrl_c(small: Path) -> None:  # noqa: F811
+    process = subprocess.Popen(
+        [sys.executable, "-m", "borgtrace", "sql", str(small), ENDLESS], stderr=subprocess.PIPE, text=True
+    )
+    # Imports take under a second; whenever the signal comes, the answer is the same.
+    time.sleep(3)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    said = process.communicate(timeout=20)[1]
+    assert (process.returncode, said) == (130, "borgtrace: interrupted; run the same command again to continue\n")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "EXPLAIN SELECT 1",
+        "explain select 1;",
+        "-- why\n/* so */ Explain Analyze SELECT 1",
+        "EXPLAIN (ANALYZE) SELECT 1",
+        "EXPLAIN(SELECT 1)",
+    ],
+)
+def test_explain_shows_the_plan(con: duckdb.DuckDBPyConnection, sql: str) -> None:
+    (row,) = guard.query(con, sql).to_pylist()
+    assert list(row) == ["explain_key", "explain_value"]
+    assert row["explain_value"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        (
+            "EXPLAIN ANALYZE COPY (SELECT 1) TO '/tmp/evil.csv'",
+            "query: not a SELECT: expected one SELECT, got COPY; only a query can be answered",
+        ),
+        (
+            "EXPLAIN ANALYZE WITH a AS (DELETE FROM t RETURNING *) SELECT * FROM a",
+            "query: part of it writes: expected one SELECT, got DELETE; only a query can be answered",
+        ),
+        (
+            "EXPLAIN SELECT 1; SELECT 2",
+            "query: not one statement: expected one SELECT, got 2 statements; only a query can be answered",
+        ),
+        ("EXPLAIN EXPLAIN ANALYZE SELECT 1", 'query: Parser Error: syntax error at or near "EXPLAIN"'),
+        ("EXPLAIN (FORMAT json) SELECT 1", 'query: Parser Error: syntax error at or near "FORMAT"'),
+        ("EXPLAIN", 'query: Parser Error: syntax error at or near "EXPLAIN"'),
+    ],
+)
+def test_explain_of_anything_else_is_refused(con: duckdb.DuckDBPyConnection, sql: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        guard.query(con, sql)
+    assert str(caught.value) == message
+
+
+def test_the_command_prints_a_plan_as_it_is(small: Path, capfd: pytest.CaptureFixture[str]) -> None:  # noqa: F811
+    with pytest.raises(SystemExit) as ended:
+        main(["sql", str(small), "EXPLAIN SELECT 1"])
+    out = capfd.readouterr().out
+    assert (ended.value.code or 0, out.splitlines()[0][0]) == (0, "╭")
+    assert "Projection" in out

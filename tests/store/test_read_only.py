@@ -1,0 +1,117 @@
+"""A store that may only be read answers; what would have to be written says so in one line."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from borgtrace.engine import embedded
+from borgtrace.errors import EngineError, StoreError
+from borgtrace.ingest import IngestOptions, ingest
+from tests.ingest.raw import write_cell
+
+# Root may write anywhere as long as it has its capabilities.
+AS_OTHERS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all") if os.geteuid() == 0 else ()
+pytestmark = pytest.mark.skipif(bool(AS_OTHERS) and not shutil.which("setpriv"), reason="root writes anywhere")
+
+
+@pytest.fixture(scope="module")
+def closed() -> Iterator[Path]:
+    """A folder with a store and its raw files that nobody may write to, in a place that all may enter."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        ingest([write_cell(folder / "raw")], folder / "store", IngestOptions(jobs=1))
+        for path in [folder, *folder.rglob("*")]:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        yield folder
+        for path in [folder, *folder.rglob("*")]:
+            path.chmod(0o755)
+
+
+def _run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "HOME": "/nonexistent"}
+    command = [*AS_OTHERS, sys.executable, "-m", "borgtrace", *words]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def _written(folder: Path) -> set[Path]:
+    return set(folder.rglob("*"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("info", "store"),
+        ("sql", "store", "select count(*) as n from tasks"),
+        ("trace", "store", "10", "0"),
+        ("analyze", "store", "job_durations"),
+        ("analyze", "store", "job_durations", "--where", "priority >= 0"),
+    ],
+    ids=" ".join,
+)
+def test_a_store_that_may_only_be_read_answers(closed: Path, words: tuple[str, ...]) -> None:
+    before = _written(closed)
+    done = _run(closed, *words)
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert done.stdout or done.stderr
+    assert _written(closed) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "place"),
+    [
+        (("report", "store", "page.html", "job_durations"), "page.html"),
+        (("analyze", "store", "job_durations", "--out", "answers"), "answers"),
+        (("ingest", "raw", "--store", "store"), "store/.lock"),
+        (("ingest", "raw", "--store", "other"), "other"),
+    ],
+    ids=str,
+)
+def test_a_place_that_cannot_be_written_to_is_named_in_one_line(
+    closed: Path, words: tuple[str, ...], place: str
+) -> None:
+    done = _run(closed, *words)
+    assert done.returncode == 2, done.stderr
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith(f"borgtrace: {place}")
+    assert said.endswith(": permission denied; choose another place, or open this one")
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_temporary_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> str:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr(embedded.tempfile, "gettempdir", none)
+    with pytest.raises(EngineError) as caught:
+        embedded.raw_connection()
+    assert str(caught.value) == (
+        "temporary folder: none can be written to; set TMPDIR to a folder that can be written to"
+    )
+
+
+def test_an_array_on_a_read_only_file_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import errno
+
+    import borgtrace
+    from borgtrace.store import columns
+
+    ingest([write_cell(tmp_path / "raw")], tmp_path / "store", IngestOptions(jobs=1))
+
+    def read_only(path: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(columns, "replacing", read_only)
+    with pytest.raises(StoreError) as caught:
+        borgtrace.open(tmp_path / "store").array("maximum_cpu")
+    assert str(caught.value) == (
+        f"{tmp_path / 'store'}: no array of maximum_cpu yet, and the store cannot be written to; "
+        "let its owner read that column once"
+    )
