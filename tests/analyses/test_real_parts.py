@@ -179,6 +179,14 @@ def test_requests_at_the_start(tables: Tables, low: int, high: int, cpu: float, 
     assert sums["memory"][0].as_py() / 5862.75 == pytest.approx(memory, abs=0.0006)
 
 
+def test_no_finished_task_is_short(tables: Tables) -> None:
+    found = {row["seconds"]: row for row in rows("run_times", tables) if row["grouping"] == "all"}
+    # Killed tasks are: the paper speaks of finished ones, of which the shortest here runs for 12.8 s.
+    assert (found[8]["finished"], round(found[8]["shortest"], 1)) == (0.0, 12.8)
+    assert found[8]["ended"] > 0.002
+    assert judged("run_times", tables)["S4-8s"].verdict == "holds"
+
+
 def test_evictions_are_followed_at_once(tables: Tables) -> None:
     found = [row for row in rows("resubmission_gaps", tables) if row["end_type"] == "EVICT"]
     assert sum(row["n"] for row in found) == 107_107

@@ -31,6 +31,7 @@ def test_what_is_published_is_the_number_or_the_text_given() -> None:
     assert [c.published for c in (near(0.4, 0.1), near(0.4, 0.1, published="≈ 0.4"))] == [0.4, "≈ 0.4"]
     assert [c.published for c in (near(2, relative=0.1), near(2, relative=0.1, published="2 s"))] == [2, "2 s"]
     assert [c.published for c in (below(1), below(1, 0.5), equals(0, published="never"))] == ["< 1", 0.5, "never"]
+    assert near(2, relative=0.001).tolerance == "± 0.1%"
     assert (near(2, relative=0.1).tolerance, near(0.4, 0.1).tolerance, at_most(2).tolerance) == (
         "± 10%",
         "± 0.1",

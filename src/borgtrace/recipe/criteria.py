@@ -67,7 +67,7 @@ def near(value: float, within: float = 0.0, *, relative: float = 0.0, published:
     (True, False)
     """
     if relative:
-        return Criterion(published or value, f"± {relative:.0%}", lambda v: abs(v / value - 1) <= relative)
+        return Criterion(published or value, f"± {relative * 100:g}%", lambda v: abs(v / value - 1) <= relative)
     return Criterion(published or value, f"± {within:g}", lambda v: abs(v - value) <= within)
 
 
