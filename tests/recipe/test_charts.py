@@ -15,6 +15,7 @@ from borgtrace.recipe.charts import (
     count_axis,
     duration_axis,
     line,
+    palette,
     point,
     probability_axis,
     rect,
@@ -26,6 +27,7 @@ from borgtrace.recipe.charts import (
     tick,
     when,
 )
+from borgtrace.recipe.charts.channels import SPARE_COLOURS
 from borgtrace.recipe.columns import count, declare, label, seconds
 
 DECLARED = declare(
@@ -60,6 +62,12 @@ def test_tooltips_show_every_declared_column_unless_told_otherwise() -> None:
 def test_tiers_have_their_colours_in_their_order() -> None:
     scale = spec(Plot(TABLE, DECLARED, x="n", y="wait", color="tier").add(point()))["encoding"]["color"]["scale"]
     assert scale == {"domain": ["free", "production"], "range": ["#88a", "#e4572e"]}
+
+
+def test_a_name_that_a_palette_does_not_list_gets_a_colour_of_its_own() -> None:
+    plot = Plot(TABLE, x="n", y="wait", color=palette("tier", {"production": "#e4572e"})).add(point())
+    scale = spec(plot)["encoding"]["color"]["scale"]
+    assert scale == {"domain": ["production", "free"], "range": ["#e4572e", SPARE_COLOURS[0]]}
 
 
 def test_a_reference_rule_is_drawn_once_across_the_plot() -> None:

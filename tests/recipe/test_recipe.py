@@ -122,3 +122,17 @@ def test_an_unknown_table_lists_the_known_ones() -> None:
 
 def test_packages_that_are_not_there_hold_no_recipe() -> None:
     assert collect(("borgtrace.nowhere",)) == {}
+
+
+def test_a_recipe_with_a_type_is_found(tmp_path, monkeypatch) -> None:
+    (tmp_path / "asked").mkdir()
+    (tmp_path / "asked" / "__init__.py").touch()
+    (tmp_path / "asked" / "one.py").write_text(
+        '"""Is it found?"""\n'
+        "from borgtrace.analyses.alloc_sets import RESULT, compute\n"
+        "from borgtrace.recipe import Recipe\n"
+        "def plot(result): ...\n"
+        "RECIPE: Recipe = Recipe(RESULT, compute, plot)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    assert [one.module for one in collect(("asked",)).values()] == ["asked.one"]

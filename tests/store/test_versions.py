@@ -7,6 +7,7 @@ that wrote format 1.0; the answers below are those of that version.
 from __future__ import annotations
 
 import json
+import shutil
 import warnings
 import zipfile
 from pathlib import Path
@@ -74,6 +75,12 @@ def test_the_numbers_of_its_columns_never_change(old, tmp_path):
     manifest = subset(old, tmp_path / "new", Cut(fraction=1.0))
     assert manifest.digest == CONTENT
     assert all(check.holds for check in verify(tmp_path / "new"))
+
+
+def test_a_table_that_a_store_lacks_is_no_table_of_its_subset(old, tmp_path):
+    shutil.rmtree(old / "machine_attributes")
+    _say(old, tables={name: rows for name, rows in ROWS.items() if name != "machine_attributes"})
+    assert subset(old, tmp_path / "new", Cut(fraction=1.0)).tables == {**ROWS, "machine_attributes": 0}
 
 
 def test_a_column_that_a_store_lacks_reads_as_null_with_one_notice(old):

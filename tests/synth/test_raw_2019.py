@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import borgtrace
 from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.schema.dialects import RawField, dialect
 from borgtrace.synth import generate
+from borgtrace.synth.usage_text import json_layout
 from tests.synth.reading import read_lines
 
 
@@ -24,6 +27,13 @@ def test_2019_writes_integers_as_strings_and_leaves_nulls_out(clean_2019: Any) -
     assert {"0", "2", "3"} <= {e["type"] for e in events}
     assert {e["collection_type"] for e in events} == {"0", "1"}
     assert None not in [value for e in events for value in e.values()]
+
+
+def test_usage_columns_that_are_not_simulated_are_left_out() -> None:
+    usage = dialect("2019").tables["instance_usage"]
+    for name in ("energy", "average_usage.energy"):
+        more = replace(usage, fields=(*usage.fields[:9], RawField(name, "energy"), *usage.fields[9:]))
+        assert json_layout(more) == json_layout(usage)
 
 
 def test_percentiles_rise_and_enclose_the_sample(clean_2019: Any) -> None:

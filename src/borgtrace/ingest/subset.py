@@ -19,8 +19,6 @@ from borgtrace.storage import new_folder
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest, read_manifest
 
-_MACHINE_TABLES = ("machine_events", "machine_attributes")
-
 
 @dataclass(frozen=True, slots=True)
 class Cut:
@@ -116,11 +114,13 @@ def _copy(
     _choose(connection, paths, cut)
     files: dict[str, list[Path]] = {}
     for name in TRACE_TABLES:
-        progress.begin(f"copy {name}", held.tables[name], "rows")
+        # A store of an earlier version may lack a table.
+        rows = held.tables.get(name, 0)
+        progress.begin(f"copy {name}", rows, "rows")
         if paths[name]:
             relation = f"SELECT * FROM {_read(name, paths)} AS t WHERE {_condition(name, cut)}"
             cluster(connection, TABLES[name], relation, work / name)
-        progress.advance(f"copy {name}", held.tables[name])
+        progress.advance(f"copy {name}", rows)
         files[name] = sorted((work / name).glob("part-*.parquet"))
     done = finish(connection, files, held.dialect, work, progress)
     # Known only now, and harmless: `new_folder` removes what was written when the block fails.
@@ -174,19 +174,19 @@ def _is_chosen(name: str, cut: Cut) -> str:
 
 
 def _time_of(name: str) -> str:
-    return "start_time" if name == "instance_usage" else "time"
+    return "time" if "time" in TABLES[name].names else "start_time"
 
 
 def _condition(name: str, cut: Cut) -> str:
     """SQL that is true for the rows of a table that belong to what was chosen."""
     # Machine tables and events before the time stay: without them a state at its start would be unknown.
     until = f"{_time_of(name)} < {cut.time[1]}" if cut.time else "true"
-    if name in _MACHINE_TABLES:
+    if "collection_id" not in TABLES[name].names:
         return until
     # Usage needs no earlier rows: a window says all it says by itself.
     if name == "instance_usage" and cut.time:
         until = _is_chosen(name, cut)
-    key = "collection_id" if name == "collection_events" else _key(cut)
+    key = _key(cut) if "instance_index" in TABLES[name].names else "collection_id"
     return f"{until} AND ({key}) IN (SELECT {key} FROM chosen)"
 
 

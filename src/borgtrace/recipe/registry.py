@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
@@ -20,6 +21,7 @@ from borgtrace.recipe.question import Question
 PACKAGES = ("borgtrace.analyses", "borgtrace.colocation", "borgtrace.datasets")
 """Packages whose modules (of any depth, names without a leading underscore) may hold a question."""
 _CONSTANTS = ("RECIPE", "EXPERIMENT")
+_DECLARATION = re.compile(rf"^({'|'.join(_CONSTANTS)})\b.*=", re.MULTILINE)
 
 
 def _modules(package: str) -> Iterator[ModuleType]:
@@ -37,8 +39,7 @@ def _mentions_recipe(module: str) -> bool:
     spec = find_spec(module)
     if spec is None or spec.origin is None:
         return False
-    text = Path(spec.origin).read_text("utf-8")
-    return any(f"\n{name} = " in text for name in _CONSTANTS)
+    return _DECLARATION.search(Path(spec.origin).read_text("utf-8")) is not None
 
 
 def collect(packages: tuple[str, ...]) -> dict[str, Question]:

@@ -13,7 +13,7 @@ from borgtrace.schema.dialects import RawTable
 from borgtrace.schema.time import SECOND
 from borgtrace.synth.measurement import PLACES
 from borgtrace.synth.usage_blocks import Block, UsageBlocks
-from borgtrace.synth.usage_windows import IDENTITY, Windows
+from borgtrace.synth.usage_windows import IDENTITY, TIMES, Windows
 
 
 def usage_tables(blocks: UsageBlocks) -> Iterator[tuple[int, pa.Table]]:
@@ -36,7 +36,7 @@ def _table(raw: RawTable, windows: Windows, block: Block, values: NDArray[np.flo
             array = _lists(several) if several.shape[1] > 1 else pa.array(several[:, 0], from_pandas=True)
         elif field.column in IDENTITY:
             array = pa.array(executions[field.column])
-        elif field.column:
+        elif field.column in TIMES:
             array = pa.array(rows[field.column.removesuffix("_time")] * SECOND)
         else:
             array = pa.nulls(len(rows), pa.float32())

@@ -7,7 +7,7 @@ table.  What is the same in all rows of an execution or of a second is printed o
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,7 @@ from borgtrace.schema.time import SECOND
 from borgtrace.synth.measurement import PLACES
 from borgtrace.synth.number_text import Texts, pack, put_integer, put_number, put_text
 from borgtrace.synth.usage_blocks import UsageBlocks, measured_columns
-from borgtrace.synth.usage_windows import IDENTITY
-
-_TIMES: Final = ("start_time", "end_time")
+from borgtrace.synth.usage_windows import IDENTITY, TIMES
 
 
 class Layout(NamedTuple):
@@ -56,7 +54,8 @@ def json_layout(raw: RawTable) -> Layout:
     texts: dict[str, list[str]] = {"times": [], "identity": [], "numbers": []}
     close, record = "{", ""
     for field in raw.fields:
-        if not field.column:
+        # A column that is not simulated is missing, as everything that a line of JSON leaves out.
+        if field.column not in (*TIMES, *IDENTITY, *PLACES):
             continue
         *parents, name = field.path
         if record and parents != [record]:
@@ -75,7 +74,7 @@ def _json_kind(field: RawField) -> tuple[str, str, str]:
     """Return which part of the layout a field belongs to, and what stands before and after its value."""
     if field.column in PLACES:
         return ("numbers", "", "") if len(PLACES[field.column]) == 1 else ("numbers", "[", "]")
-    return ("times" if field.column in _TIMES else "identity"), '"', '"'
+    return ("times" if field.column in TIMES else "identity"), '"', '"'
 
 
 def usage_text(blocks: UsageBlocks, layout: Layout) -> Iterator[tuple[int, NDArray[np.uint8]]]:

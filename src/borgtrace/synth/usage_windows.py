@@ -19,6 +19,7 @@ IDENTITY: Final = (
     *("alloc_collection_id", "alloc_instance_index", "collection_type"),
 )
 """Columns of ``instance_usage`` that are the same in all windows of an execution."""
+TIMES: Final = ("start_time", "end_time")
 _INTEGERS: Final = (*IDENTITY, "process_job", "process_index", "start", "end")
 _FLOATS: Final = ("level", "memory", "wave", "phase")
 FIELDS: Final = np.dtype([*((name, "i8") for name in _INTEGERS), *((name, "f4") for name in _FLOATS), ("kind", "i1")])

@@ -19,6 +19,8 @@ TIER_COLOURS = {
     "all": "#222",
 }
 """One color per tier in every chart."""
+SPARE_COLOURS = ("#d67195", "#17becf", "#b6992d", "#1f5f3f", "#6b4c9a", "#e377c2")
+"""Colors of names that a palette does not list."""
 
 # Vega's own ticks of a logarithmic axis are one per tenth of a decade: a gray wall over twelve decades.
 _DECADES = [digit * 10.0**power for power in range(-6, 10) for digit in (1, 2, 5)]

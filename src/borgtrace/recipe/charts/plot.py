@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import pyarrow as pa
 
-from borgtrace.recipe.charts.channels import AUTO, TIER_COLOURS, Channel, Series
+from borgtrace.recipe.charts.channels import AUTO, SPARE_COLOURS, TIER_COLOURS, Channel, Series
 from borgtrace.recipe.charts.data import Rows, melted
 from borgtrace.recipe.charts.marks import Mark
 from borgtrace.schema.types import Column, Table
@@ -191,10 +192,8 @@ class Plot:
             return getattr(alt, name[0].upper() + name[1:])(shorthand, **options)
         colours = channel.colours or (TIER_COLOURS if channel.field == "tier" and name == "color" else {})
         if colours:
-            present = {row.get(channel.field) for row in rows}
-            # Only names that occur: else the legend would list the tiers of the other trace too.
-            known = [value for value in colours if value in present]
-            options["scale"] = alt.Scale(domain=known, range=[colours[value] for value in known])
+            shades = _shades(colours, {row.get(channel.field) for row in rows} - {None})
+            options["scale"] = alt.Scale(domain=list(shades), range=list(shades.values()))
         if type_ == "N" and name not in ("x", "y", "text", "order", "detail"):
             options.setdefault("legend", alt.Legend(**_labels(channel.field)))
         titles = {"title": self._title(name, channel, type_) if channel.title == AUTO else channel.title}
@@ -258,6 +257,13 @@ def axis_title(column: Column, *, with_unit: bool = True) -> str:
     text = text[0].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
     unit = _UNITS.get(column.unit) if with_unit else None
     return f"{text} ({unit})" if unit else text
+
+
+def _shades(colours: Mapping[str, str], present: set[Any]) -> dict[str, str]:
+    """Return the colors of the names that occur: else the legend would list the tiers of the other trace too."""
+    # A name without a color would be drawn without one, and left out of the legend.
+    spare = zip(sorted(present - set(colours)), cycle(SPARE_COLOURS), strict=False)
+    return {**{name: colour for name, colour in colours.items() if name in present}, **dict(spare)}
 
 
 def _labels(field: str) -> dict[str, str]:
