@@ -10,6 +10,7 @@ import pytest
 
 from borgtrace import datasets
 from borgtrace.datasets import Options, Selection, Split, build
+from borgtrace.datasets.formats import FORMATS
 
 from .stores import ArrayStore, array_store
 
@@ -63,7 +64,7 @@ def test_a_trace_that_ends_when_the_next_set_begins_runs_on_into_nothing(tmp_pat
     assert ": 1 traces" in leaking
 
 
-@pytest.mark.parametrize("output_format", ["tfrecord", "parquet", "npz"])
+@pytest.mark.parametrize("output_format", list(FORMATS))
 def test_files_without_a_trace_are_read_as_nothing(tmp_path: Path, output_format: str) -> None:
     """Three traces in sixteen files: thirteen are empty or more."""
     build(array_store([5, 6, 7]), tmp_path / "d", Options(shards=16, format=output_format, split=Split((1.0,))))

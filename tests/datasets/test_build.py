@@ -13,6 +13,7 @@ import pytest
 
 from borgtrace import datasets
 from borgtrace.datasets import Options, Selection, Split, build
+from borgtrace.datasets.formats import FORMATS
 from borgtrace.errors import StoreError, UsageError
 
 from .stores import ArrayStore, array_store
@@ -66,7 +67,7 @@ def test_the_way_back_needs_nothing_but_the_files(small: ArrayStore, tmp_path: P
     np.testing.assert_allclose(back[:length, 2], 300 * np.arange(length), atol=1e-2)
 
 
-@pytest.mark.parametrize("output_format", ["tfrecord", "parquet", "npz"])
+@pytest.mark.parametrize("output_format", list(FORMATS))
 def test_same_options_same_bytes_whatever_the_threads(small: ArrayStore, tmp_path: Path, output_format: str) -> None:
     options = Options(format=output_format, shards=4, statics=("tier",))
     for name, threads in (("a", 1), ("b", 3)):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from borgtrace.datasets import Options, Selection, Split
+from borgtrace.datasets.formats import FORMATS
 from borgtrace.datasets.leakage import running_on, shared_groups
 from borgtrace.datasets.trace_index import select_traces, shuffled
 from borgtrace.errors import UsageError
@@ -93,7 +94,7 @@ def test_a_subset_is_drawn_by_the_seed() -> None:
         ),
         (lambda: Split((0.1,) * 4), "--split: wrong number of fractions: expected 1 to 3, got 0.1,0.1,0.1,0.1"),
         (lambda: Split(by="week"), "--split-by: unknown way to split: expected task or job or user or time, got week"),
-        (lambda: Options(format="csv"), "--format: unknown name: expected tfrecord or parquet or npz, got csv"),
+        (lambda: Options(format="csv"), f"--format: unknown name: expected {' or '.join(FORMATS)}, got csv"),
         (lambda: Options(seed=-1), "--seed: not a seed: expected 0 to 4294967295, got -1"),
         (lambda: Options(shards=0), "--shards: not a number of files: expected 1 to 65536, got 0"),
         (

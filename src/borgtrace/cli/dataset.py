@@ -37,7 +37,7 @@ def dataset(
     static: Annotated[str, Option(help="Static features: columns of tasks, and tier.", metavar="A,B")] = "",
     scale: Annotated[str, Option(help="How series are scaled.", metavar="standard|minmax|none")] = "standard",
     output_format: Annotated[
-        str, Option("--format", help="Format of the files.", metavar="tfrecord|parquet|npz")
+        str, Option("--format", help="Format of the files, such as tfrecord, parquet or npz.", metavar="FORMAT")
     ] = "tfrecord",
     shards: Annotated[int | None, Option(help="Files per set; by default as its size needs.", metavar="N")] = None,
     gzip: Annotated[bool, Option("--gzip", help="Compress (gzip, zstd or deflate, by format).")] = False,

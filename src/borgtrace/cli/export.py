@@ -13,7 +13,9 @@ def export(
     store: Store,
     out: NewFolder,
     layout: Annotated[str, Option(help="How the files are laid out.", metavar="jobs")] = "jobs",
-    output_format: Annotated[str, Option("--format", help="Format of the files.", metavar="csv|sqlite")] = "csv",
+    output_format: Annotated[
+        str, Option("--format", help="Format of the files, such as csv or sqlite.", metavar="FORMAT")
+    ] = "csv",
     columns: Annotated[
         str, Option(help="Columns of instance_usage, in order.", metavar="A,B")
     ] = "start_time,collection_id,instance_index,average_cpu",
