@@ -116,16 +116,17 @@ def test_tokens_that_the_text_must_have():
             "type": pa.array([1, None], pa.int32()),
             "user": pa.array(["a", None]),
             "cpu": pa.array([0.5, None], pa.float32()),
+            "flag": [True, None],
             f"{PRESENT}capacity": [True, False],
             "after": pa.array([[1, 2], None], pa.list_(pa.int64())),
             "constraint": pa.array([[{"name": "x", "relation": 1}, {"name": "y", "relation": None}], []]),
         }
     )
-    # {"time":"5","type":"1","user":"a","capacity":{"cpu":0.5},"after":["1","2"],
+    # {"time":"5","type":"1","user":"a","flag":true,"capacity":{"cpu":0.5},"after":["1","2"],
     #  "constraint":[{"name":"x","relation":"1"},{"name":"y"}]}  and  {"time":"6","constraint":[]}
-    keys = 7 + 3 + 2
+    keys = 8 + 3 + 2
     quoted = 3 + 2 + 3 + 1
-    assert tokens_of(flat).tolist() == [2, keys, 2 * (keys + quoted)]
+    assert tokens_of(flat).tolist() == [2, keys, 2 * (keys + quoted), 1]
 
 
 def test_items_of_a_list_are_numbered_and_inherit_their_row():
@@ -174,7 +175,7 @@ def test_numbers_in_blocks_and_chunks_of_any_size(monkeypatch, block, end):
         ("1,2\n3\n", [pa.int64(), pa.int64()]),
         ("1,2\n3,4,5\n", [pa.int64(), pa.int64()]),
         ("2147483648\n", [pa.int32()]),
-        ("2\n", [pa.bool_()]),
+        ("1\n", [pa.bool_()]),
         ("a\n", [pa.string()]),
     ],
 )
@@ -184,9 +185,9 @@ def test_what_is_no_plain_number(text, kinds):
 
 
 def test_the_largest_numbers_that_fit():
-    types = {"n": pa.int32(), "b": pa.bool_()}
+    types = {"n": pa.int32(), "m": pa.int32()}
     (chunk,) = read_numbers(io.BytesIO(b"2147483647,1\n,\n0,0\n"), types)
-    assert chunk.to_pydict() == {"n": [2**31 - 1, None, 0], "b": [True, None, False]}
+    assert chunk.to_pydict() == {"n": [2**31 - 1, None, 0], "m": [1, None, 0]}
 
 
 def test_blocks_of_usage_end_where_a_task_ends(tmp_path, monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from borgtrace.storage import INCOMPLETE
 
 _SCHEMA = "schema.csv"
 _BESIDE_DATA = (_SCHEMA, "README", "MD5SUM", "SHA1SUM", "SHA256SUM", "LICENSE")
+_DATA_ENDINGS = (".gz", ".csv", ".json", ".parquet")
 _NOT_DATA_ENDINGS = (".md", ".txt", ".pdf", INCOMPLETE, ".schema.json", ".part", ".state")
 TRUTH = "truth.json"
 Orders = Mapping[str, tuple[str, ...]]
@@ -79,10 +81,10 @@ def _walk(places: Iterable[Path], found: Discovery) -> Iterator[tuple[Path, Orde
     for place in places:
         if not place.exists():
             raise SourceError(str(place), "no such file or folder", way_out="check the path")
-        if place.is_file():
-            yield place, {}
-        else:
+        if place.is_dir():
             yield from _walk_folder(place, {}, found)
+        else:
+            yield place, {}
 
 
 def _walk_folder(folder: Path, orders: Orders, found: Discovery) -> Iterator[tuple[Path, Orders]]:
@@ -93,10 +95,20 @@ def _walk_folder(folder: Path, orders: Orders, found: Discovery) -> Iterator[tup
         # One closed folder is a fault like one bad file: the others are read all the same.
         found.faults.append(SourceError(str(folder), "permission denied", way_out="make the folder readable"))
         return
-    if folder / _SCHEMA in entries:
+    # Spark writes folders of that name, with the data inside.
+    if not entries and folder.name.endswith(_DATA_ENDINGS):
+        fault = SourceError(str(folder), "an empty folder, named like a file", way_out="remove it, or fetch the file")
+        found.faults.append(fault)
+    if (folder / _SCHEMA).is_file():
         orders = read_schema_csv(folder / _SCHEMA)
+    here = folder.resolve()
     for entry in entries:
-        if entry.is_dir():
+        # Unlike `Path.is_dir` it raises nothing where permission is lacking; opening the file then says so.
+        is_folder = os.path.isdir(entry)  # noqa: PTH112
+        if is_folder and entry.resolve() in (here, *here.parents):
+            way_out = "remove the link"
+            found.faults.append(SourceError(str(entry), "a link to a folder that it is in", way_out=way_out))
+        elif is_folder:
             yield from _walk_folder(entry, orders, found)
         elif not entry.name.startswith("."):
             yield entry, orders
@@ -120,7 +132,11 @@ def truth_about(path: Path) -> dict[str, Any] | None:
     known = next(filter(Path.is_file, (folder / TRUTH for folder in path.absolute().parents)), None)
     if known is None:
         return None
-    truth = json.loads(known.read_text())
+    try:
+        truth = dict(json.loads(known.read_text()))
+    except (OSError, ValueError, TypeError, RecursionError) as error:
+        way_out = "mend it; remove it where the files beside it are a published trace"
+        raise SourceError(str(known), "not the account of a synthetic trace", way_out=way_out) from error
     about = {key: truth.get(key) for key in ("seed", "version", "parameters")}
     # Earlier generators did not count their files.
     return about | {key: truth[key] for key in ("parts",) if key in truth}

@@ -20,7 +20,7 @@ from borgtrace.ingest.raw_layout import RawLayout, raw_layout
 from borgtrace.ingest.records import json_lines
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.staged import StagedOutput, StagedPaths, make_entry
-from borgtrace.ingest.streams import open_stream
+from borgtrace.ingest.streams import open_lines
 from borgtrace.ingest.validating_reader import validate
 from borgtrace.schema.dialects import Flattened
 from borgtrace.store.digest import file_digest
@@ -82,13 +82,10 @@ def stage_flattened(source: Source, paths: StagedPaths) -> SourceEntry:
 
 
 def _read(source: Source) -> list[Row]:
-    with open_stream(source) as stream:
+    with open_lines(source) as stream:
         # Bytes that are no UTF-8 are marked rather than fatal: the checks then refuse the row.
-        text = io.TextIOWrapper(stream, "utf-8", "replace", newline="")
-        rows = list(csv.DictReader(text))
-        # Otherwise the wrapper would close the stream, which `open_stream` closes.
-        text.detach()
-        return rows
+        text = io.TextIOWrapper(io.BufferedReader(stream), "utf-8", "replace", newline="")  # type: ignore[type-var]
+        return list(csv.DictReader(text))
 
 
 def _choose(source: Source, cells: Counter[str]) -> str:

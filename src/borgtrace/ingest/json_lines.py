@@ -6,16 +6,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from borgtrace.ingest.json_token_counts import Tokens, tokens_in, tokens_of
 from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout
 from borgtrace.ingest.records import read_flat, record_types
 from borgtrace.ingest.sources import Source
-from borgtrace.ingest.streams import plain_file
+from borgtrace.ingest.streams import LONGEST_LINE, LineLengths, plain_file
 
-_LONGEST_RECORD = 1 << 24
 _BLOCK = 1 << 20
 _QUOTED = re.compile(rb'"(?:start_)?time"\s*:\s*"')
 
@@ -40,10 +38,10 @@ def read_json_lines(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     columns = ", ".join(f"\"{name}\": '{kind}'" for name, kind in record_types(layout).items())
     # DuckDB's own gzip reader is slower than ISA-L's, and does not verify checksums.
     with plain_file(source) as path:
-        tokens = _count_tokens(path)
+        tokens = _count_tokens(path, source.path)
         reader = (
             f"read_json('{path}', format='newline_delimited', compression='uncompressed', "
-            f"maximum_object_size={_LONGEST_RECORD}, columns={{{columns}}})"
+            f"maximum_object_size={LONGEST_LINE}, columns={{{columns}}})"
         )
         for flat in read_flat(reader, layout):
             tokens -= tokens_of(flat)
@@ -53,17 +51,19 @@ def read_json_lines(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
         raise NeedsValidation
 
 
-def _count_tokens(path: Path) -> Tokens:
-    """Count the tokens of a file, or raise `NeedsValidation` where they cannot be relied on."""
-    last = b"\n"
+def _count_tokens(path: Path, named: Path) -> Tokens:
+    """Count the tokens of a copy of the file `named`, or raise `NeedsValidation` where they cannot be relied on."""
+    last, lengths = b"\n", LineLengths(named)
     with path.open("rb") as stream:
         # Tokens tell only where integers are in quotes, as BigQuery writes them.
         if not _QUOTED.search(stream.read(1 << 14)):
             raise NeedsValidation
         stream.seek(0)
-        tokens = tokens_in(np.empty(0, np.uint8))
-        while block := stream.read(_BLOCK):
-            tokens += tokens_in(np.frombuffer(block, np.uint8))
+        tokens = tokens_in(b"")
+        # Whole lines, so that no word is cut in two.
+        while block := stream.read(_BLOCK) + stream.readline(LONGEST_LINE + 1):
+            lengths.look(block)
+            tokens += tokens_in(block)
             last = block[-1:]
     # A last line without its newline is a line.
     tokens[0] += last != b"\n"

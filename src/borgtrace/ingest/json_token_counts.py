@@ -2,8 +2,9 @@
 
 DuckDB's JSON reader forgives much: it skips blank lines, ignores unknown keys, and rounds 1.5 where
 an integer is due.  A clean export has as many lines as rows, a colon for every value, and quotes
-around every key, integer, code and string (and nowhere else); no string of the trace contains a
-colon or a quote.  Where the two counts differ, the file is read by the validating reader.
+around every key, integer, code and string (and nowhere else), and as many ``true`` and ``false`` as
+flags, which it would read as 1 and 0 where a number is due; no string of the trace contains any of
+these.  Where the two counts differ, the file is read by the validating reader.
 """
 
 from __future__ import annotations
@@ -19,23 +20,25 @@ PRESENT = "has "
 
 
 Tokens = npt.NDArray[np.int64]
-"""Numbers of lines, colons and quotes, shape (3,)."""
+"""Numbers of lines, colons, quotes and flags, shape (4,)."""
 
 
-def tokens_in(text: npt.NDArray[np.uint8]) -> Tokens:
-    r"""Count the tokens in a block of bytes.
+def tokens_in(text: bytes) -> Tokens:
+    r"""Count the tokens in a block of whole lines.
 
     Examples
     --------
-    >>> tokens_in(np.frombuffer(b'{"a":"1"}\n', np.uint8)).tolist()
-    [1, 1, 4]
+    >>> tokens_in(b'{"a":"1","b":true}\n').tolist()
+    [1, 2, 6, 1]
     """
-    return np.array([np.count_nonzero(text == token) for token in (_NEWLINE, _COLON, _QUOTE)], np.int64)
+    each = np.frombuffer(text, np.uint8)
+    counts = [np.count_nonzero(each == token) for token in (_NEWLINE, _COLON, _QUOTE)]
+    return np.array([*counts, text.count(b"true") + text.count(b"false")], np.int64)
 
 
 def tokens_of(flat: pa.Table) -> Tokens:
-    """Return the tokens that the text of flat records must have: a line each, their colons and quotes."""
-    keys = quoted = 0
+    """Return the tokens that the text of flat records must have: a line each, their colons, quotes and flags."""
+    keys = quoted = flags = 0
     for name in flat.column_names:
         column = flat.column(name)
         # A record's key and colon are there even if all its fields are NULL; they fill no column of their own.
@@ -43,6 +46,7 @@ def tokens_of(flat: pa.Table) -> Tokens:
             keys += pc.sum(column).as_py() or 0
             continue
         keys += len(column) - column.null_count
+        flags += (len(column) - column.null_count) * pa.types.is_boolean(column.type)
         if not pa.types.is_list(column.type):
             quoted += _quoted(column)
         elif pa.types.is_struct(column.type.value_type):
@@ -54,7 +58,7 @@ def tokens_of(flat: pa.Table) -> Tokens:
         else:
             quoted += _quoted(pc.list_flatten(column))
     # Each key has two quotes, and each quoted value two more.
-    return np.array([len(flat), keys, 2 * (keys + quoted)], np.int64)
+    return np.array([len(flat), keys, 2 * (keys + quoted), flags], np.int64)
 
 
 def _quoted(values: pa.ChunkedArray) -> int:

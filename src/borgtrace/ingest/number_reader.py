@@ -19,7 +19,8 @@ BLOCK_SIZE = 1 << 22
 ROWS_PER_CHUNK = 1 << 19
 UNSIGNED = b"unsigned"
 """Metadata of chunks whose numbers are finite and not negative by their making: no check has to look for that."""
-_NUMBERS = (pa.uint64(), pa.int64(), pa.int32(), pa.float32(), pa.bool_())
+# No flags: 01 is a number, and no flag.
+_NUMBERS = (pa.uint64(), pa.int64(), pa.int32(), pa.float32())
 
 
 class NotPlainNumbers(Exception):  # noqa: N818 - a signal to take the general reader
@@ -111,12 +112,8 @@ class _Target:
         bitmap = self._valid[field, : (self.rows + 7) // 8]
         is_known = np.unpackbits(bitmap, count=self.rows, bitorder="little").astype(bool)
         # What lies under a missing value is undefined and must not be judged.
-        largest = values[is_known].max(initial=0) if kind in (pa.int32(), pa.bool_()) else 0
-        if largest > (1 if kind == pa.bool_() else np.iinfo(np.int32).max):
+        if kind == pa.int32() and values[is_known].max(initial=0) > np.iinfo(np.int32).max:
             raise NotPlainNumbers
-        if kind == pa.bool_():
-            data = pa.py_buffer(np.packbits(values == 1, bitorder="little"))
-        else:
-            data = pa.py_buffer(values.astype(np.int32) if kind == pa.int32() else values)
+        data = pa.py_buffer(values.astype(np.int32) if kind == pa.int32() else values)
         missing = self.rows - int(is_known.sum())
         return pa.Array.from_buffers(kind, self.rows, [pa.py_buffer(bitmap) if missing else None, data], missing)

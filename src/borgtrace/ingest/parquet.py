@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from borgtrace.errors import SourceError
 from borgtrace.ingest.raw_layout import RawLayout
 from borgtrace.ingest.records import ROWS_PER_CHUNK, read_flat
 from borgtrace.ingest.sources import Source
@@ -38,12 +39,22 @@ def read_parquet(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
 
 
 def parquet_blocks(source: Source) -> Iterator[pa.Table]:
-    """Yield the records of a file as numbered lines of JSON."""
+    """Yield the records of a file as numbered lines of JSON.
+
+    Raises
+    ------
+    SourceError
+        Where its pages are damaged.
+    """
     done = 0
     with plain_file(source) as path, duckdb.connect(config={"threads": 1}) as connection:
         # As JSON, since the validating reader takes texts apart, and the quarantine keeps what a person can read.
         query = f"SELECT to_json(r)::VARCHAR AS line FROM read_parquet('{path}') AS r"
-        for batch in connection.sql(query).to_arrow_reader(ROWS_PER_CHUNK):
-            numbers = pa.array(np.arange(done, done + batch.num_rows))
-            done += batch.num_rows
-            yield pa.table({"source_row": numbers, "line": batch.column("line")})
+        try:
+            for batch in connection.sql(query).to_arrow_reader(ROWS_PER_CHUNK):
+                numbers = pa.array(np.arange(done, done + batch.num_rows))
+                done += batch.num_rows
+                yield pa.table({"source_row": numbers, "line": batch.column("line")})
+        # Its footer was read when it was recognized: what cannot be read now are its pages.
+        except (duckdb.Error, OSError) as error:
+            raise SourceError(str(source.path), "damaged Parquet file", way_out="fetch it again") from error

@@ -11,6 +11,8 @@ import gzip
 import io
 import json
 import re
+import stat
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +26,7 @@ from borgtrace.ingest.streams import DAMAGE, damaged
 from borgtrace.schema import DIALECTS, Dialect, RawTable
 
 HEAD = 1 << 16
+_GZIP_MAGIC = b"\x1f\x8b"
 _EXPECTED = "a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV"
 
 
@@ -44,20 +47,44 @@ def classify(path: Path, cell: str = "", orders: Mapping[str, tuple[str, ...]] |
     SourceError
         When the file is empty, unreadable, damaged at its start or not part of a trace.
     """
-    try:
-        with path.open("rb") as file:
-            head = file.read(HEAD)
-        size = path.stat().st_size
-    except PermissionError as error:
-        raise SourceError(str(path), "permission denied", way_out="make the file readable") from error
+    size, head = _open(path)
     # By the magic bytes, not by the name: the bucket's ``.gz`` is not always gzip.
-    is_gzip = head[:2] == b"\x1f\x8b"
+    is_gzip = head[:2] == _GZIP_MAGIC
     if is_gzip:
         head = _inflate(path, head)
+        if head[:2] == _GZIP_MAGIC:
+            raise SourceError(str(path), "gzip inside gzip", expected=_EXPECTED, way_out="unpack it once")
+    head = head.removeprefix(BOM_UTF8)
+    if b"\r" in head and b"\n" not in head:
+        got, way_out = "carriage returns alone", "convert it: tr '\\r' '\\n'"
+        raise SourceError(str(path), "lines end unlike any trace's", expected="line feeds", got=got, way_out=way_out)
     if not head.strip():
         raise SourceError(str(path), "the file is empty", expected=_EXPECTED, way_out="fetch it again")
     found = _recognize(path, head, is_gzip, orders or {})
     return replace(found, is_gzip=is_gzip, size=size, cell=cell or _cell_of(path, found.dialect))
+
+
+def _open(path: Path) -> tuple[int, bytes]:
+    """Return the size of a file and its first bytes."""
+    try:
+        found = path.stat()
+        # Asked before it is opened: to open a pipe is to wait for whoever writes to it.
+        if not stat.S_ISREG(found.st_mode):
+            way_out = "remove it, or name the file itself"
+            raise SourceError(str(path), "not a file", expected=_EXPECTED, got=_kind(found.st_mode), way_out=way_out)
+        with path.open("rb") as file:
+            return found.st_size, file.read(HEAD)
+    except PermissionError as error:
+        raise SourceError(str(path), "permission denied", way_out="make the file readable") from error
+    except FileNotFoundError as error:
+        raise SourceError(str(path), "a link to a file that is not there", way_out="remove it, or mend it") from error
+    except OSError as error:  # a link to itself, a disk that fails
+        raise SourceError(str(path), f"cannot be read ({error.strerror})", way_out="remove it, or mend it") from error
+
+
+def _kind(mode: int) -> str:
+    kinds = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISDIR, "a folder"), (stat.S_ISSOCK, "a socket"))
+    return next((name for is_kind, name in kinds if is_kind(mode)), "a device")
 
 
 def _inflate(path: Path, head: bytes) -> bytes:
@@ -80,13 +107,21 @@ def _recognize(path: Path, head: bytes, is_gzip: bool, orders: Mapping[str, tupl
     lines = _lines(head)
     if lines[0].lstrip().startswith("{"):
         return _by_names(path, "json", _json_keys(lines))
-    found = _by_header(path, next(csv.reader(io.StringIO(lines[0])), []))
+    found = _by_header(path, _header(lines[0]))
     # Not the first line alone: it may be the one that is damaged, and its file still has a table.
     for line in lines[:20]:
         found = found or _by_places(path, line.split(","), orders, [each.count(",") + 1 for each in lines])
     if found is None:
         raise _not_a_trace(path, lines[0])
     return found
+
+
+def _header(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line]), [])
+    # A "field" of more than 128 KB, or a return inside it: no header of ours.
+    except csv.Error:
+        return []
 
 
 def _parquet_columns(path: Path, is_gzip: bool) -> list[str]:
@@ -103,8 +138,8 @@ def _json_keys(lines: Sequence[str]) -> list[list[str]]:
     for line in lines[:50]:
         try:
             record = json.loads(line)
-        except ValueError:
-            # The head may end in the middle of a record, and a damaged one says nothing.
+        except (ValueError, RecursionError):
+            # The head may end in the middle of a record, and one that is damaged or nested too deep says nothing.
             continue
         if isinstance(record, dict):
             found.append(sorted(record))

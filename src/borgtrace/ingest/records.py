@@ -25,7 +25,8 @@ def record_types(layout: RawLayout) -> dict[str, str]:
     >>> record_types(raw_layout(GOOGLE_2019, "machine_events"))["capacity"]
     'STRUCT("cpus" FLOAT, "memory" FLOAT)'
     """
-    kinds = {field.raw.name: field_type(field) for field in layout.fields}
+    # A flag as text: DuckDB itself takes any number, and some words, for one.
+    kinds = {f.raw.name: "VARCHAR" if f.column.type == "bool" else field_type(f) for f in layout.fields}
     types: dict[str, str] = {}
     for name, parts in _roots(layout).items():
         # A field that fills no column is read as an amount: only whether it is there matters.
@@ -68,7 +69,10 @@ def _query(relation: str, layout: RawLayout, present: Sequence[str] | None) -> s
     values = [(field.raw.path, field_type(field), field.name) for field in layout.fields]
     values += [((inner.raw.name,), types[inner.raw.name], inner.raw.name) for inner in layout.lists]
     # A shard of Parquet may lack a column that no row of it fills.
-    parts = [f'CAST({_sql(path) if path[0] in known else "NULL"} AS {kind}) AS "{name}"' for path, kind, name in values]
+    parts = [
+        f'CAST({_value(path, kind) if path[0] in known else "NULL"} AS {kind}) AS "{name}"'
+        for path, kind, name in values
+    ]
     filled = {field.raw.name for field in layout.fields}
     # Fields that fill no column still have keys in the text, and are counted there.
     unused = [item.path for item in layout.raw.fields if item.name not in filled]
@@ -77,6 +81,16 @@ def _query(relation: str, layout: RawLayout, present: Sequence[str] | None) -> s
         f'({_sql(path)} IS NOT NULL) AS "{PRESENT}{".".join(path)}"' for path in nested + unused if path[0] in known
     ]
     return f"SELECT {', '.join(parts)} FROM {relation}"
+
+
+def _value(path: Sequence[str], kind: str) -> str:
+    found = _sql(path)
+    # Anything else is no BOOLEAN any more, so that the validating reader decides what it is.
+    return (
+        f"CASE WHEN CAST({found} AS VARCHAR) IN ('true', 'false') THEN {found} ELSE '?' || {found} END"
+        if kind == "BOOLEAN"
+        else found
+    )
 
 
 def _sql(path: Sequence[str]) -> str:
@@ -114,6 +128,10 @@ def _fault(layout: RawLayout) -> str:
             keys = _strange_keys(f"json_keys(doc, '$.{name}')", inner)
             cases.append(f"WHEN json_type(doc, '$.{name}') NOT IN ('OBJECT', 'NULL') THEN 'unparsable_value'")
             cases.append(f"WHEN {keys} THEN 'wrong_column_count'")
+    for listed in layout.lists:
+        keys = _strange_keys("json_keys(item)", listed.raw.names)
+        strange = f"list_filter(json_extract(doc, '$.{listed.raw.name}[*]'), lambda item: {keys})"
+        cases.append(f"WHEN len({strange}) > 0 THEN 'wrong_column_count'")
     return f"CASE {' '.join(cases)} END"
 
 

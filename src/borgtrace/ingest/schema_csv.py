@@ -25,10 +25,9 @@ def read_schema_csv(path: Path) -> dict[str, tuple[str, ...]]:
         Where a table has other fields than those declared, naming every line that differs.
     """
     found: dict[str, Described] = defaultdict(dict)
-    with path.open(newline="") as file:
-        for row in list(csv.reader(file))[1:]:
-            if len(row) >= 5 and row[1].isdecimal():
-                found[row[0].split("/")[0]][int(row[1])] = tuple(cell.strip() for cell in row[2:5])
+    for row in _rows(path)[1:]:
+        if len(row) >= 5 and row[1].isdecimal():
+            found[row[0].split("/")[0]][int(row[1])] = tuple(cell.strip() for cell in row[2:5])
     orders, differing = {}, []
     for name in sorted({*_TABLES, *found}):
         expected = _described(_TABLES.get(name), len(found[name]))
@@ -45,6 +44,15 @@ def read_schema_csv(path: Path) -> dict[str, tuple[str, ...]]:
             way_out="fetch schema.csv again, or remove it to ingest all the same",
         )
     return orders
+
+
+def _rows(path: Path) -> list[list[str]]:
+    with path.open(newline="", encoding="utf-8", errors="replace") as file:
+        try:
+            return list(csv.reader(file))
+        # Whatever it is: it describes no field, and the message says which are missing.
+        except csv.Error:
+            return []
 
 
 def _described(raw: RawTable | None, n_found: int) -> Described:

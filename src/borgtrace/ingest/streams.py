@@ -1,14 +1,16 @@
-"""Bytes of a raw file, decompressed."""
+"""Bytes of a raw file: decompressed, without a byte order mark, in lines of bounded length."""
 
 from __future__ import annotations
 
+import io
 import shutil
 import tempfile
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from isal import igzip, isal_zlib
 
@@ -16,13 +18,16 @@ from borgtrace.errors import SourceError
 from borgtrace.ingest.sources import Source
 
 READ_SIZE = 1 << 18
+LONGEST_LINE = 1 << 24
+"""Bytes of a line; the longest of the published traces has some thousands."""
+_UNSAFE_IN_SQL = frozenset("'*?[")
 DAMAGE: tuple[type[Exception], ...] = (igzip.BadGzipFile, isal_zlib.error, zlib.error)  # type: ignore[assignment]
 """What damaged gzip data raise."""
 
 
 @contextmanager
 def open_stream(source: Source) -> Iterator[BinaryIO]:
-    """Yield the decompressed stream of a file.
+    """Yield the decompressed stream of a file, behind its byte order mark if it has one.
 
     Raises
     ------
@@ -33,7 +38,11 @@ def open_stream(source: Source) -> Iterator[BinaryIO]:
     try:
         with path.open("rb", buffering=READ_SIZE) as raw:
             # ISA-L inflates faster than zlib and DuckDB do, and verifies the checksum at the end.
-            yield igzip.GzipFile(fileobj=raw, mode="rb") if source.is_gzip else raw
+            stream: Any = igzip.GzipFile(fileobj=raw, mode="rb") if source.is_gzip else raw
+            # Here, so that no reader meets it: some forgive it, and others take it for a part of the first field.
+            if stream.peek(3)[:3] == BOM_UTF8:
+                stream.read(3)
+            yield stream
     except EOFError as error:
         raise SourceError(str(path), "gzip data ends early: the file is truncated", way_out="fetch it again") from error
     except DAMAGE as error:
@@ -44,25 +53,79 @@ def open_stream(source: Source) -> Iterator[BinaryIO]:
 
 @contextmanager
 def open_lines(source: Source) -> Iterator[BinaryIO]:
-    """Yield the decompressed data lines of a file; a header is skipped."""
+    """Yield the decompressed data lines of a file; a header is skipped.
+
+    Raises
+    ------
+    SourceError
+        Where a line is longer than `LONGEST_LINE`, and whatever `open_stream` raises.
+    """
     with open_stream(source) as stream:
         if source.has_header:
-            stream.readline()
-        yield stream
+            stream.readline(LONGEST_LINE)
+        yield _Lines(stream, source.path)  # type: ignore[misc]
+
+
+class LineLengths:
+    """Looks at the blocks of a file for a line that is too long: what has no line ends would fill memory."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._open = path, 0
+
+    def look(self, block: bytes) -> None:
+        """Look at the next block.
+
+        Raises
+        ------
+        SourceError
+            Where a line is longer than `LONGEST_LINE`.
+        """
+        # From line end to line end in the longest steps that are allowed: a few searches, not one for each line.
+        at, allowed = 0, LONGEST_LINE - self._open
+        while (end := block.rfind(b"\n", at, at + allowed + 1)) >= 0:
+            at, allowed = end + 1, LONGEST_LINE
+        self._open = LONGEST_LINE - allowed + len(block) - at
+        if self._open > LONGEST_LINE:
+            raise SourceError(
+                str(self._path),
+                "a line is too long",
+                expected="lines of at most 16 MiB",
+                way_out="remove it, or fetch it again",
+            )
+
+
+class _Lines(io.RawIOBase):
+    """A stream whose lines are looked at on the way."""
+
+    def __init__(self, stream: BinaryIO, path: Path) -> None:
+        self._stream, self._lengths = stream, LineLengths(path)
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._stream.read(size)
+        self._lengths.look(block)
+        return block
+
+    def readinto(self, buffer: Any) -> int:
+        block = self.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
 
 
 @contextmanager
 def plain_file(source: Source) -> Iterator[Path]:
-    """Yield the path of a file that is not compressed: the file itself, or a copy of it in the temporary directory.
+    """Yield the path of a file as it is to be read: the file itself, or a plain copy in the temporary directory.
 
-    For readers that take no stream: Parquet is read from its end, and DuckDB takes a path.
+    For readers that take no stream: Parquet is read from its end, and DuckDB takes a path, in quotes and as a pattern.
 
     Raises
     ------
     SourceError
         When its gzip data are truncated or damaged.
     """
-    if not source.is_gzip:
+    if not (source.is_gzip or _UNSAFE_IN_SQL & set(str(source.path)) or _has_mark(source.path)):
         yield source.path
         return
     with tempfile.NamedTemporaryFile(prefix="borgtrace-") as copy:
@@ -70,6 +133,11 @@ def plain_file(source: Source) -> Iterator[Path]:
             shutil.copyfileobj(stream, copy, READ_SIZE)
         copy.flush()
         yield Path(copy.name)
+
+
+def _has_mark(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(3) == BOM_UTF8
 
 
 def damaged(path: Path, error: Exception) -> SourceError:

@@ -231,7 +231,9 @@ def _list(field: Field, text: str) -> tuple[str, Tests]:
     # Through JSON, so that text that is none gives NULL rather than an error.
     value = f"TRY_CAST(TRY_CAST({text} AS JSON) AS {SQL_TYPES[column.type]})"
     faulty = _any(value, "x", "x IS NULL OR NOT isfinite(CAST(x AS DOUBLE))")
-    tests = (("unparsable_value", f"{text} IS NOT NULL AND ({value} IS NULL OR {faulty})"),)
+    # DuckDB takes a flag for 1 or 0, which no measurement is.
+    flags = f"contains({text}, 'true') OR contains({text}, 'false')"
+    tests = (("unparsable_value", f"{text} IS NOT NULL AND ({value} IS NULL OR {faulty} OR {flags})"),)
     if not column.length:
         return value, tests
     return value, (*tests, ("wrong_list_length", f"len({value}) NOT IN (0, {column.length})"))

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from borgtrace.ingest.raw_layout import RawLayout
 from borgtrace.ingest.sources import Source
-from borgtrace.ingest.streams import open_lines
+from borgtrace.ingest.streams import READ_SIZE, open_lines
 from borgtrace.ingest.text_fields import cross_tests, with_lists
 
 BLOCK_BYTES = 1 << 25
@@ -93,7 +93,7 @@ def line_blocks(source: Source) -> Iterator[pa.Table]:
     row = 0
     with open_lines(source) as stream:
         # Buffered: a decompressing stream yields its lines in Python, one by one.
-        buffered = io.BufferedReader(stream)  # type: ignore[type-var]
+        buffered = io.BufferedReader(stream, READ_SIZE)  # type: ignore[type-var]
         while lines := buffered.readlines(BLOCK_BYTES):
             numbers = pa.array(range(row, row + len(lines)), pa.int64())
             yield pa.table({"source_row": numbers, "line": pa.array([_text(line) for line in lines], pa.string())})

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
+import duckdb
+import pyarrow as pa
+
 from borgtrace.engine.processes import map_processes
-from borgtrace.errors import BorgtraceError, SourceError, StoreError
+from borgtrace.errors import BorgtraceError, SourceError, StoreError, first_line
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.staging import stage
 from borgtrace.store.manifest import SourceEntry
@@ -62,6 +66,9 @@ def _attempt(source: Source, staging: Path) -> tuple[Source, Outcome]:
         if error.errno in DISK_FULL:
             raise disk_full(staging.parent) from None
         return source, SourceError(str(source.path), f"cannot be read ({error.strerror or error})")
+    # What a library says of bytes that none of the readers foresaw.
+    except (duckdb.Error, pa.ArrowException, csv.Error, RecursionError) as error:
+        return source, SourceError(str(source.path), f"cannot be read ({first_line(error)})", way_out="fetch it again")
 
 
 def disk_full(store: Path) -> BorgtraceError:
