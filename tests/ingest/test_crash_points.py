@@ -1,12 +1,19 @@
-"""Cut off at every rename: a reader sees a whole store or none, and the next run ends where an undisturbed one does."""
+"""Killed at any rename or removal: a reader sees a whole store or none, and the next run ends as if none had been."""
 
 from __future__ import annotations
 
+import hashlib
 import itertools
+import multiprocessing
 import os
+import random
+import shutil
+import signal
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 import borgtrace
@@ -15,67 +22,136 @@ from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.store.verify import verify
 from tests.ingest.raw import USAGE, write_cell, write_part
 
+# Children begin from a process without threads that has loaded everything: half a second each instead of three.
+_CLEAN = multiprocessing.get_context("forkserver")
+_CLEAN.set_forkserver_preload(["tests.ingest.test_crash_points"])
+_REMOVING = ("rename", "replace", "unlink", "remove", "rmdir")
+_NEVER = 10**9
+_REFUSED = USAGE[0].replace(",0.0015,", ",much,", 1)
 ONE = IngestOptions(jobs=1)
 
 
-class _Cut(BaseException):
-    """The power goes: nobody catches this."""
+@dataclass(frozen=True)
+class Case:
+    """What is there before, what is ingested, and how."""
+
+    before: tuple[Path, ...]
+    sources: tuple[Path, ...]
+    options: IngestOptions = ONE
 
 
-@pytest.fixture
-def sources(tmp_path: Path) -> tuple[Path, Path]:
-    """A cell, and a part that comes later."""
-    later = tmp_path / "later"
-    write_part(later, "task_usage", [USAGE[0].replace("10,0,5", "10,1,5")], 7)
-    return write_cell(tmp_path / "raw"), later
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Case]:
+    """A first ingest, parts that come later, a part that changes, and a store that is built again."""
+    folder = tmp_path_factory.mktemp("crash")
+    cell, later, changed = write_cell(folder / "raw"), folder / "later", folder / "changed"
+    write_part(cell, "task_usage", [USAGE[0], _REFUSED], 1)
+    write_part(later, "task_usage", [USAGE[0].replace("10,0,5", "10,1,5"), _REFUSED], 7)
+    # What was refused of this part is right now, and nothing of it is kept in quarantine.
+    write_part(changed, "task_usage", [USAGE[0], USAGE[0].replace("10,0,5", "10,2,5")], 1)
+    return {
+        "first": Case((), (cell,)),
+        "growing": Case((cell,), (cell, later)),
+        "replacing": Case((cell, later), (changed,), IngestOptions(jobs=1, replace=True)),
+        "rebuilding": Case((cell, later), (cell,), IngestOptions(jobs=1, rebuild=True)),
+    }
 
 
-def _cut_at(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
-    """Let the renames before `number` happen and end the process, as it were, at that one."""
-    count = itertools.count(1)
+def _run(case: Case, store: Path, number: int, count: Path) -> None:
+    """Ingest, and die at the call of this number that renames or removes something."""
+    calls = itertools.count(1)
+    done = 0
 
-    def cut(real: Callable[..., None]) -> Callable[..., None]:
-        def rename(*args: object, **options: object) -> None:
-            if next(count) == number:
-                raise _Cut
-            real(*args, **options)
+    def lethal(real: Callable[..., None]) -> Callable[..., None]:
+        def call(*args: object, **options: object) -> None:
+            nonlocal done
+            # What is not there is not removed: no other state comes of it.
+            if not options and not os.path.lexists(str(args[0])):
+                return real(*args)
+            if next(calls) == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            done += 1
+            return real(*args, **options)
 
-        return rename
+        return call
 
-    monkeypatch.setattr(os, "rename", cut(os.rename))
-    monkeypatch.setattr(os, "replace", cut(os.replace))
-
-
-def test_whichever_rename_is_the_last_nothing_half_is_read(
-    sources: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, later = sources
-    ingest([first], tmp_path / "old", ONE)
-    ingest([first, later], tmp_path / "new", ONE)
-    old, new = (borgtrace.open(tmp_path / name).digest for name in ("old", "new"))
-    assert old != new
-    seen = set()
-    for number in itertools.count(1):
-        store = tmp_path / str(number)
-        ingest([first], store, ONE)
-        try:
-            with monkeypatch.context() as patched:
-                _cut_at(patched, number)
-                ingest([first, later], store, ONE)
-            break  # there are fewer renames than that
-        except _Cut:
-            seen.add(_state(store, old, new))
-        ingest([first, later], store, ONE)
-        assert borgtrace.open(store).digest == new
-        assert [check.name for check in verify(store) if not check.holds] == []
-    assert {"old", "half-built"} <= seen <= {"old", "half-built", "new"}
+    for name in _REMOVING:
+        setattr(os, name, lethal(getattr(os, name)))
+    ingest(list(case.sources), store, case.options)
+    count.write_text(str(done))
 
 
-def _state(store: Path, old: str, new: str) -> str:
-    """Which store a reader sees, whose manifest must fit the files."""
+def _killed(case: Case, store: Path, number: int, count: Path) -> bool:
+    process = _CLEAN.Process(target=_run, args=(case, store, number, count))
+    process.start()
+    process.join()
+    assert process.exitcode in {0, -signal.SIGKILL}
+    return process.exitcode != 0
+
+
+def _tree(store: Path) -> dict[str, str]:
+    """Return every file of a store with its digest: tables, quarantine, arrays, ledger."""
+    files = (path for path in store.rglob("*") if path.is_file())
+    return {str(path.relative_to(store)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def _kill_at(case: Case, numbers: Callable[[int], list[int]], folder: Path) -> int:
+    """Kill an ingest at each of the calls, run it again, and compare with an undisturbed one; return how many."""
+    before, undisturbed, store = folder / "before", folder / "undisturbed", folder / "store"
+    if case.before:
+        ingest(list(case.before), before, ONE)
+        shutil.copytree(before, undisturbed)
+    assert not _killed(case, undisturbed, _NEVER, folder / "count")
+    expected, old = _tree(undisturbed), _tree(before)
+    chosen = numbers(int((folder / "count").read_text()))
+    for number in chosen:
+        shutil.rmtree(store, ignore_errors=True)
+        if case.before:
+            shutil.copytree(before, store)
+        assert _killed(case, store, number, folder / "count")
+        assert _is_whole_or_none(store, old, expected), number
+        ingest(list(case.sources), store, case.options)
+        assert _tree(store) == expected, number
+    assert all(check.holds for check in verify(undisturbed))
+    return len(chosen)
+
+
+def _is_whole_or_none(store: Path, *versions: dict[str, str]) -> bool:
     try:
-        digest = borgtrace.open(store).digest
-    except StoreError as error:
-        return "half-built" if "half-built" in str(error) else str(error)
-    assert [check.name for check in verify(store) if not check.holds] == []
-    return {old: "old", new: "new"}[digest]
+        borgtrace.open(store)
+    except StoreError:
+        return True
+    # Beside what belongs to a version, only what waits to be taken up or removed.
+    ours = ("staging", "next", "spill", ".lock")
+    found = {name: digest for name, digest in _tree(store).items() if not name.startswith(ours)}
+    return found in versions
+
+
+@pytest.mark.parametrize(("name", "calls"), [("first", 3), ("growing", 8), ("replacing", 4), ("rebuilding", 4)])
+def test_a_kill_at_some_calls_loses_nothing(name: str, calls: int, cases: dict[str, Case], tmp_path: Path) -> None:
+    def sample(total: int) -> list[int]:
+        # Most calls come after the new version is declared whole, in the order in which it is put in place.
+        return sorted(random.Random(7).sample(range(1, total + 1), calls))
+
+    assert _kill_at(cases[name], sample, tmp_path) == calls
+
+
+@pytest.mark.scale
+@pytest.mark.parametrize("name", ["first", "growing", "replacing", "rebuilding"])
+def test_a_kill_at_any_call_loses_nothing(name: str, cases: dict[str, Case], tmp_path: Path) -> None:
+    calls = _kill_at(cases[name], lambda total: list(range(1, total + 1)), tmp_path)
+    print(f"{name}: killed at each of {calls} calls")
+    assert calls > 30
+
+
+def test_what_a_killed_run_staged_of_a_file_that_has_changed_since_is_not_kept(
+    cases: dict[str, Case], tmp_path: Path
+) -> None:
+    """Its entry gone, its refused rows left: they belong to no source, and no later run may take them in."""
+    first, store = cases["first"], tmp_path / "store"
+    ingest(list(first.sources), store, IngestOptions(jobs=1, stage_only=True))
+    (store / "staging" / "ledger" / "task_usage-part-00001.json").unlink()
+    ingest(list(cases["replacing"].sources), store, ONE)
+    assert sorted(store.joinpath("quarantine").rglob("*.parquet")) == []
+    assert pq.read_metadata(store / "instance_usage" / "part-00000.parquet").num_rows == 3
+    assert all(check.holds for check in verify(store))

@@ -21,10 +21,10 @@ from borgtrace.ingest.nested_lists import unnest
 from borgtrace.ingest.number_reader import NotPlainNumbers, read_numbers
 from borgtrace.ingest.raw_layout import raw_layout
 from borgtrace.ingest.sources import Source
-from borgtrace.ingest.staged import staged_key
 from borgtrace.schema import TABLES
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019
 from borgtrace.schema.time import AFTER_TRACE
+from borgtrace.store.layout import source_key
 
 USAGE = TABLES["instance_usage"]
 
@@ -254,8 +254,8 @@ def test_processes_are_worth_it_from_64_megabytes(tmp_path, monkeypatch, sizes, 
 
 
 def test_names_of_sources_become_names_of_files():
-    assert staged_key("task_usage/part-00001") == "task_usage-part-00001"
-    assert staged_key("kaggle/a b_c.csv#4") == "kaggle-a-b_c.csv-4"
+    assert source_key("task_usage/part-00001") == "task_usage-part-00001"
+    assert source_key("kaggle/a b_c.csv#4") == "kaggle-a-b_c.csv-4"
 
 
 @pytest.mark.parametrize(

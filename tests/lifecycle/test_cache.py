@@ -89,10 +89,12 @@ def test_a_large_table_is_computed_in_pieces_and_nobody_sees_it(
     folder = path.parent / "cache" / f"{'b' * 16}-{code_version()}"
     assert sorted(item.relative_to(folder).as_posix() for item in folder.rglob("*")) == [
         "instance_attempts.parquet",
+        "instance_attempts.parquet.sha256",
         "instance_attempts.parquet/part-00000.parquet",
         "instance_attempts.parquet/part-00001.parquet",
         "instance_attempts.parquet/part-00002.parquet",
         "instance_transitions.parquet",
+        "instance_transitions.parquet.sha256",
     ]
 
 
@@ -102,3 +104,16 @@ def test_pieces_hold_whole_collections_in_order(tmp_path: Path) -> None:
     found = [sorted({row["collection_id"] for row in rows(piece)}) for piece in pieces(table, 4)]
     assert found == [[10, 20], [30]]
     assert len(pieces(table, 9)) == 1
+
+
+@pytest.mark.parametrize("damage", ["a flipped bit", "half of it", "no digest"])
+def test_a_damaged_table_is_made_again(part: Path, damage: str) -> None:
+    expected = rows(opened(part).instance_attempts, "collection_id")
+    (kept,) = (part.parent / "cache").rglob("*.parquet")
+    data = kept.read_bytes()
+    if damage == "no digest":
+        kept.with_name(f"{kept.name}.sha256").unlink()
+    kept.write_bytes(
+        data[: len(data) // 2] if damage == "half of it" else data[:60] + bytes([data[60] ^ 1]) + data[61:]
+    )
+    assert rows(opened(part).instance_attempts, "collection_id") == expected

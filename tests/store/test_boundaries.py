@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import borgtrace
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.time import SECOND
 from borgtrace.store.machine import capacity_at, running_on
+from borgtrace.store.manifest import read_manifest
 from tests.ingest.raw import write_part
 
 EVIL = "<img src=x onerror=alert(1)>&"
@@ -55,8 +57,6 @@ def test_a_machine_is_away_from_the_instant_of_its_removal(store, microseconds, 
 
 
 def test_what_a_notebook_shows_is_text(store, tmp_path):
-    copy = tmp_path / "store"
-    copy.mkdir()
-    manifest = json.loads((store / "manifest.json").read_text()) | {"cell": EVIL}
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+    copy = shutil.copytree(store, tmp_path / "store")
+    replace(read_manifest(copy), cell=EVIL).write(copy / "manifest.json")
     assert EVIL not in borgtrace.open(copy)._repr_html_()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ import pytest
 import borgtrace
 from borgtrace.errors import StoreError, UsageError
 from borgtrace.store.ibis_tables import StoreTables
+from borgtrace.store.manifest import read_manifest
 from borgtrace.store.verify import verify
 
 
@@ -151,9 +152,9 @@ def test_verify_finds_damage(small, tmp_path):
     part = copy / "instance_events" / "part-00000.parquet"
     table = pq.read_table(part)
     pq.write_table(table.take([1, 0, 2, 3, 4, 5]), part)
-    manifest = json.loads((copy / "manifest.json").read_text())
-    manifest["sources"][0]["stored"] += 1
-    (copy / "manifest.json").write_text(json.dumps(manifest))
+    manifest = read_manifest(copy)
+    first, *others = manifest.sources
+    replace(manifest, sources=(replace(first, stored=first.stored + 1), *others)).write(copy / "manifest.json")
     np.save(copy / "traces" / "average_cpu.npy", np.zeros(3, np.float32))
     failed = {check.name: check.found for check in verify(copy) if not check.holds}
     assert sorted(failed) == ["arrays", "conservation", "files", "instance_events: content", "instance_events: order"]

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from borgtrace._version import __version__
+from borgtrace.cli._damage import damage_behind
 from borgtrace.errors import BorgtraceError, UsageError
 from borgtrace.storage import NOT_WRITABLE
 
@@ -69,9 +70,6 @@ def ending_well(function: Callable[..., None]) -> Callable[..., None]:
             function(*arguments, **options)
             # Here, where a closed pipe is caught; at exit Python would complain about it.
             sys.stdout.flush()
-        except BorgtraceError as error:
-            print(f"borgtrace: {error}", file=sys.stderr)
-            raise typer.Exit(error.exit_code) from error
         except KeyboardInterrupt:
             print("borgtrace: interrupted; run the same command again to continue", file=sys.stderr)
             # 128 + SIGINT, as shells have it.
@@ -79,15 +77,25 @@ def ending_well(function: Callable[..., None]) -> Callable[..., None]:
         except BrokenPipeError:
             # Whoever read our output has had enough (``| head``); that is no failure.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        except OSError as error:
-            # Any other is a mistake of ours, and its traceback says where.
-            if error.errno not in NOT_WRITABLE:
+        except (typer.Exit, typer.Abort):
+            raise
+        except Exception as error:
+            # What a library says of a damaged file explains nothing; a mistake of ours keeps its traceback.
+            told = _not_writable(error) or damage_behind(error, options.get("store")) or error
+            if not isinstance(told, BorgtraceError):
                 raise
-            place, said = error.filename or "output", (error.strerror or "").lower()
-            print(f"borgtrace: {place}: {said}; choose another place, or open this one", file=sys.stderr)
-            raise typer.Exit(UsageError.exit_code) from error
+            print(f"borgtrace: {told}", file=sys.stderr)
+            raise typer.Exit(told.exit_code) from error
 
     return run
+
+
+def _not_writable(error: Exception) -> UsageError | None:
+    """Return the error of a place that cannot be written to, where that is what happened."""
+    if not isinstance(error, OSError) or error.errno not in NOT_WRITABLE:
+        return None
+    what = (error.strerror or "").lower()
+    return UsageError(str(error.filename or "output"), what, way_out="choose another place, or open this one")
 
 
 def _one_line(message: Warning | str, *_: Any, **__: Any) -> str:

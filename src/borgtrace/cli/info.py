@@ -27,10 +27,10 @@ def info(
         return
     if store is None:
         raise UsageError("STORE", "no store named", way_out="borgtrace info STORE, or borgtrace info --schema")
-    # The manifest only: no table is opened.
-    from borgtrace.store.manifest import read_manifest
+    # The manifest and the footers only: no table is read.
+    from borgtrace.store.integrity import read_intact
 
-    manifest = read_manifest(store)
+    manifest = read_intact(store)
     if as_json:
         print(manifest.to_json(), end="")
     else:

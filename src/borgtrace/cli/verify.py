@@ -17,7 +17,7 @@ def verify(store: Store, as_json: Json = False) -> None:
 
     from borgtrace.cli._console import talk
     from borgtrace.cli._printing import print_json
-    from borgtrace.errors import StoreError
+    from borgtrace.store.verify import as_error
     from borgtrace.store.verify import verify as run
 
     with talk.status("checking") as status:
@@ -28,7 +28,6 @@ def verify(store: Store, as_json: Json = False) -> None:
     else:
         for check in checks:
             print(f"{'ok  ' if check.holds else 'FAIL'} {check.name}: {check.found}")
-    failed = ", ".join(check.name for check in checks if not check.holds)
-    if failed:
-        way_out = f"build it again: borgtrace ingest SRC --store {store} --rebuild"
-        raise StoreError(str(store), "the store is damaged", got=failed, way_out=way_out)
+    damaged = as_error(store, checks)
+    if damaged is not None:
+        raise damaged

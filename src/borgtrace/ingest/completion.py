@@ -21,6 +21,7 @@ from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store.content import store_digest, table_digest
 from borgtrace.store.digest import file_digests
 from borgtrace.store.layout import FORMAT_VERSION, Layout, part_name
+from borgtrace.store.manifest import Manifest
 
 INDEXERS = 4
 """Most blocks of usage indexed at a time, whatever the number of cores: they are outside DuckDB's budget."""
@@ -32,6 +33,7 @@ def finish(
     dialect: Dialect,
     work: Path,
     progress: Progress,
+    held: Manifest | None = None,
 ) -> dict[str, Any]:
     """Write ``tasks`` and ``traces`` into `work` and return the fields of the manifest that say what the tables hold.
 
@@ -45,6 +47,8 @@ def finish(
         Decides how ties in time are broken.
     work
         The new version of the store.
+    held
+        The version before, some of whose files the new one may keep.
     """
     rows = {name: count_rows(files[name]) for name in TRACE_TABLES}
     traces = Layout(work).traces
@@ -65,10 +69,16 @@ def finish(
     progress.advance("cross-check tables", len(TRACE_TABLES))
     threads, written = _threads(connection), {**files, "tasks": [tasks]}
     progress.begin("digest", sum(rows.values()), "rows")
-    paths = [*(path for parts in written.values() for path in parts), *traces.glob("*.npy")]
+    paths = {f"{name}/{path.name}": path for name, parts in written.items() for path in parts}
+    made = [*traces.glob("*.npy"), *Layout(work).quarantine.glob("*/*.parquet")]
+    paths |= {path.relative_to(work).as_posix(): path for path in made}
+    # Files that stay keep the digests they got when they were written: one that has been damaged since still shows.
+    kept = {name: digest for name, digest in (held.files if held else {}).items() if _stays(paths.get(name), work)}
+    digests = kept | file_digests({name: path for name, path in paths.items() if name not in kept}, threads)
     content = {}
     for name, table in TABLES.items():
-        content[name] = table_digest(table, written[name], threads)
+        known = held.content.get(name) if held and all(_stays(path, work) for path in written[name]) else None
+        content[name] = known or table_digest(table, written[name], threads)
         progress.advance("digest", rows[name])
     return {
         "code_version": __version__,
@@ -76,11 +86,16 @@ def finish(
         "schema": schema_digest(TABLES.values()),
         "digest": store_digest(content),
         "content": content,
-        "files": file_digests(paths, threads),
+        "files": digests,
         "tables": {name: rows[name] for name in TABLES},
         "quality": quality,
         "time_range": _time_range(connection, files),
     }
+
+
+def _stays(path: Path | None, work: Path) -> bool:
+    """Whether a file is one of the version before."""
+    return path is not None and work not in path.parents
 
 
 def _threads(connection: duckdb.DuckDBPyConnection) -> int:

@@ -17,10 +17,11 @@ from borgtrace.ingest.pending import Pending, find_pending, staged_entries
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.store_build import Inputs, build
 from borgtrace.ingest.workers import DISK_FULL, disk_full, stage_all
-from borgtrace.storage import INCOMPLETE, locked
+from borgtrace.storage import INCOMPLETE, locked, remove
 from borgtrace.store.coverage import DECLARED_WHOLE
+from borgtrace.store.integrity import read_intact
 from borgtrace.store.layout import Layout
-from borgtrace.store.manifest import Manifest, SourceEntry, read_manifest
+from borgtrace.store.manifest import Manifest, SourceEntry
 from borgtrace.store.swap import finish_swap
 
 
@@ -99,10 +100,10 @@ def available_cores() -> int:
 
 def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: Progress) -> IngestResult:
     jobs = options.jobs or available_cores()
-    if options.rebuild:
-        _clear(layout)
     # Before the manifest is read: a swap that was cut off may still have to put it there.
     _tidy(layout)
+    if options.rebuild:
+        _clear(layout)
     held = _held(layout)
     identity = identify(found, held, layout)
     pending = find_pending(found.sources, held.sources if held else (), layout.staging, replace=options.replace)
@@ -129,7 +130,9 @@ def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: 
 
 
 def _tidy(layout: Layout) -> None:
-    """Finish a swap that was cut off, and remove what a killed ingest left unfinished."""
+    """Finish what was cut off, a swap or the removal of a store, and remove what a killed ingest left unfinished."""
+    if _is_being_cleared(layout):
+        _clear(layout)
     finish_swap(layout)
     shutil.rmtree(layout.unfinished, ignore_errors=True)
     shutil.rmtree(layout.spill, ignore_errors=True)
@@ -140,16 +143,24 @@ def _tidy(layout: Layout) -> None:
 
 def _clear(layout: Layout) -> None:
     """Remove a store of another version, but never a folder that is no store."""
-    if layout.manifest.exists() or layout.staging.exists():
-        for path in layout.root.iterdir():
-            # This process holds it.
-            if path != layout.lock:
-                shutil.rmtree(path) if path.is_dir() else path.unlink()
+    if layout.manifest.exists() or layout.staging.exists() or _is_being_cleared(layout):
+        layout.discarded.mkdir(exist_ok=True)
+        # The manifest first: where it went tells a run that finds the rest that all of it is to go.  Staged parts last:
+        # as long as they are there the folder is that of a store.
+        for path in sorted(layout.root.iterdir(), key=lambda path: (path != layout.manifest, path == layout.staging)):
+            # This process holds the lock.
+            if path not in (layout.lock, layout.discarded):
+                path.rename(layout.discarded / path.name)
+        remove(layout.discarded)
+
+
+def _is_being_cleared(layout: Layout) -> bool:
+    return (layout.discarded / layout.manifest.name).exists()
 
 
 def _held(layout: Layout) -> Manifest | None:
     if layout.manifest.exists():
-        return read_manifest(layout.root)
+        return read_intact(layout.root)
     others = [path for path in layout.root.iterdir() if path not in (layout.lock, layout.staging)]
     if others:
         raise StoreError(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from borgtrace.errors import SourceError
 from borgtrace.ingest.sources import Source
-from borgtrace.ingest.staged import StagedPaths, read_entry, staged_key
+from borgtrace.ingest.staged import StagedPaths, read_entry
 from borgtrace.store.digest import file_digest
 from borgtrace.store.manifest import SourceEntry
 
@@ -57,7 +57,7 @@ def find_pending(sources: Sequence[Source], ledger: Iterable[SourceEntry], stagi
             known.append(source)
         elif replace:
             new[source.name] = source
-            _forget(source, staging)
+            StagedPaths.of(staging, source.name).discard()
             if source.name in held:
                 replaced.append(source.name)
         else:
@@ -71,7 +71,7 @@ def staged_entries(staging: Path) -> list[SourceEntry]:
 
 
 def _staged(source: Source, staging: Path) -> SourceEntry | None:
-    path = StagedPaths(staging, staged_key(source.name)).entry
+    path = StagedPaths.of(staging, source.name).entry
     return read_entry(path) if path.exists() else None
 
 
@@ -91,14 +91,6 @@ def _same_part_twice(first: Source, second: Source) -> None:
         got="another",
         way_out="ingest each into a separate store, or leave one out",
     )
-
-
-def _forget(source: Source, staging: Path) -> None:
-    paths = StagedPaths(staging, staged_key(source.name))
-    # The entry first: without it a part counts as not staged, whatever else is still there.
-    paths.entry.unlink(missing_ok=True)
-    for path in staging.rglob(f"{paths.key}.parquet"):
-        path.unlink()
 
 
 def _changed(source: Source, entry: SourceEntry) -> SourceError:

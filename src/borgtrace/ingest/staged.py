@@ -16,7 +16,9 @@ from borgtrace.ingest.column_checks import count_broken, count_out_of_order
 from borgtrace.ingest.nested_lists import unnest
 from borgtrace.ingest.raw_layout import RawLayout
 from borgtrace.ingest.sources import Source
+from borgtrace.schema import TRACE_TABLES
 from borgtrace.storage import incomplete_path, write_file
+from borgtrace.store.layout import source_key
 from borgtrace.store.manifest import SourceEntry, entry_from
 
 ROW_GROUP = 1 << 19
@@ -77,6 +79,11 @@ class StagedPaths:
     staging: Path
     key: str
 
+    @classmethod
+    def of(cls, staging: Path, source: str) -> StagedPaths:
+        """Return those of the source of this name."""
+        return cls(staging, source_key(source))
+
     def table(self, name: str) -> Path:
         """Rows for a canonical table."""
         return self.staging / name / f"{self.key}.parquet"
@@ -90,10 +97,13 @@ class StagedPaths:
         """The ledger entry; a source is staged when this exists."""
         return self.staging / "ledger" / f"{self.key}.json"
 
-
-def staged_key(name: str) -> str:
-    """Return a file name for a source name: ``task_usage/part-00001`` → ``task_usage-part-00001``."""
-    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
+    def discard(self) -> None:
+        """Remove what is there of the source, also what a killed run left."""
+        # The entry first: without it a part counts as not staged, whatever else is still there.
+        self.entry.unlink(missing_ok=True)
+        for name in TRACE_TABLES:
+            self.table(name).unlink(missing_ok=True)
+            self.quarantine(name).unlink(missing_ok=True)
 
 
 class StagedOutput:

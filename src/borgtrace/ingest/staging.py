@@ -22,7 +22,7 @@ from borgtrace.ingest.parquet import parquet_blocks, read_parquet
 from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout, layout_of
 from borgtrace.ingest.records import json_lines
 from borgtrace.ingest.sources import Format, Source
-from borgtrace.ingest.staged import StagedOutput, StagedPaths, make_entry, read_entry, staged_key, write_entry
+from borgtrace.ingest.staged import StagedOutput, StagedPaths, make_entry, read_entry, write_entry
 from borgtrace.ingest.validating_reader import LineFormat, line_blocks, validate
 from borgtrace.schema import TRACE_TABLES
 from borgtrace.store.digest import file_digest
@@ -62,10 +62,12 @@ def stage(source: Source, staging: Path) -> SourceEntry:
     SourceError
         When the file cannot be read to its end; nothing of it is kept.
     """
-    paths = StagedPaths(staging, staged_key(source.name))
+    paths = StagedPaths.of(staging, source.name)
     # Another run, or one that was killed, has finished this file: it is not read again.
     if paths.entry.exists():
         return read_entry(paths.entry)
+    # Files of the same name from a run that was killed, maybe of other content: not each of them is written again.
+    paths.discard()
     # Arrow would start a thread for each core in each of the workers.
     pa.set_cpu_count(1)
     for table in TRACE_TABLES:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from borgtrace.ingest.clustering import cluster, sorting_connection
 from borgtrace.ingest.completion import count_rows, finish
 from borgtrace.ingest.identity import Identity
 from borgtrace.ingest.progress import Progress
-from borgtrace.ingest.staged import StagedPaths, staged_key
+from borgtrace.ingest.staged import StagedPaths
 from borgtrace.ingest.staged_relation import (
     StagedPart,
     number_parts,
@@ -24,7 +24,8 @@ from borgtrace.ingest.staged_relation import (
     staged_relation,
 )
 from borgtrace.schema import TABLES, TRACE_TABLES, dialect
-from borgtrace.store.layout import Layout
+from borgtrace.store.integrity import check_unchanged
+from borgtrace.store.layout import Layout, source_key
 from borgtrace.store.manifest import Manifest, SourceEntry
 from borgtrace.store.swap import commit_next
 
@@ -73,13 +74,14 @@ def build(layout: Layout, inputs: Inputs, memory: str, threads: int, progress: P
     Raises
     ------
     StoreError
-        When rows went missing on the way (the law of conservation), which would be our fault.
+        When rows went missing on the way (the law of conservation), which would be our fault, or a file
+        of the store that is read has changed since it was written.
     """
     work = layout.unfinished
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     with sorting_connection(memory, threads, layout.spill) as connection:
-        builder = _Builder(layout, inputs, work, connection, progress)
+        builder = _Builder(layout, inputs, work, connection, threads, progress)
         manifest = builder.run()
     # Last into the new version: a folder without it is not whole.
     manifest.write(work / layout.manifest.name)
@@ -94,6 +96,7 @@ class _Builder:
     inputs: Inputs
     work: Path
     connection: duckdb.DuckDBPyConnection
+    threads: int
     progress: Progress
 
     def run(self) -> Manifest:
@@ -111,7 +114,7 @@ class _Builder:
             notes=self.inputs.present.notes if self.inputs.present else (),
             sources=self.inputs.entries,
             synthetic=identity.synthetic,
-            **finish(self.connection, files, trace, self.work, self.progress),
+            **finish(self.connection, files, trace, self.work, self.progress, self.inputs.present),
         )
 
     def _cluster(self, name: str) -> list[Path]:
@@ -125,6 +128,7 @@ class _Builder:
             return present
         relations = [staged_relation(TABLES[name], parts)] if parts else []
         if present:
+            self._check_unchanged(present)
             relations.append(present_relation(TABLES[name], present, moved))
         expected = sum(_rows_of(name, entry) for entry in self.inputs.staged)
         self.progress.begin(f"cluster {name}", expected, "rows")
@@ -148,8 +152,7 @@ class _Builder:
     def _staged_parts(self, name: str) -> list[StagedPart]:
         numbers = number_parts(self.inputs.entries)
         paths = {
-            entry.name: StagedPaths(self.layout.staging, staged_key(entry.name)).table(name)
-            for entry in self.inputs.staged
+            entry.name: StagedPaths.of(self.layout.staging, entry.name).table(name) for entry in self.inputs.staged
         }
         return [StagedPart(path, numbers[each]) for each, path in paths.items() if path.exists()]
 
@@ -165,13 +168,30 @@ class _Builder:
     def _move_quarantine(self) -> None:
         """Collect refused rows: those the store keeps already, and those of the staged sources."""
         target = self.work / self.layout.quarantine.name
-        staged = {staged_key(name) for name in self.inputs.replaced}
-        kept = [path for path in self.layout.quarantine.glob("*/*.parquet") if path.stem not in staged]
-        for path in (*kept, *(self.layout.staging / "quarantine").glob("*/*.parquet")):
+        replaced = {source_key(name) for name in self.inputs.replaced}
+        kept = [path for path in self.layout.quarantine.glob("*/*.parquet") if path.stem not in replaced]
+        self._check_unchanged(kept)
+        # Also where the last refused row goes: what the new version does not have, the swap leaves as it is.
+        if self.layout.quarantine.exists():
+            target.mkdir()
+        staged = [self._refused(entry) for entry in self.inputs.staged if entry.quarantined]
+        for path in (*kept, *staged):
             folder = target / path.parent.name
             folder.mkdir(parents=True, exist_ok=True)
             # Copied, not moved: after a crash the next run needs them where they were.
             shutil.copy2(path, folder / path.name)
+
+    def _refused(self, entry: SourceEntry) -> Path:
+        path = StagedPaths.of(self.layout.staging, entry.name).quarantine(entry.table)
+        found = count_rows([path]) if path.exists() else 0
+        if found != entry.quarantined:
+            raise _lost(self.layout, f"the quarantine of {entry.name}", entry.quarantined, found)
+        return path
+
+    def _check_unchanged(self, paths: Sequence[Path]) -> None:
+        """Refuse damaged files of the store: the new version would give them new digests."""
+        if self.inputs.present is not None:
+            check_unchanged(self.layout, self.inputs.present, paths, self.threads)
 
 
 def _rows_of(name: str, entry: SourceEntry) -> int:

@@ -16,8 +16,9 @@ from borgtrace.ingest.completion import finish
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES
 from borgtrace.storage import new_folder
+from borgtrace.store.integrity import check_unchanged, read_intact
 from borgtrace.store.layout import Layout
-from borgtrace.store.manifest import Manifest, read_manifest
+from borgtrace.store.manifest import Manifest
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +96,9 @@ def subset(
     UsageError
         When nothing is left, or `out` holds something.
     StoreError
-        When `store` is not a finished store.
+        When `store` is not a finished store, or a file of it has changed since it was written.
     """
-    held = read_manifest(Path(store))
+    held = read_intact(Path(store))
     with new_folder(Path(out)) as work:
         spill = Layout(work).spill
         with sorting_connection(memory, threads, spill) as connection:
@@ -111,6 +112,7 @@ def _copy(
     connection: duckdb.DuckDBPyConnection, source: Layout, held: Manifest, cut: Cut, work: Path, progress: Progress
 ) -> Manifest:
     paths = {name: source.parts(name) for name in TRACE_TABLES}
+    check_unchanged(source, held, [path for parts in paths.values() for path in parts])
     _choose(connection, paths, cut)
     files: dict[str, list[Path]] = {}
     for name in TRACE_TABLES:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,11 +21,14 @@ from borgtrace.engine import read_table
 from borgtrace.lifecycle.derived import Derived
 from borgtrace.lifecycle.pieces import pieces
 from borgtrace.schema import Dialect
-from borgtrace.storage import replacing
+from borgtrace.storage import remove, replacing, write_file
+from borgtrace.store.digest import file_digests
 from borgtrace.store.layout import part_name
 
 # A connection has one space of names, and parts of a store (`narrowed`) derive tables of the same name in it.
 _SERIAL = itertools.count()
+_READERS = 4
+"""Files whose digests are taken at a time."""
 
 
 @cache
@@ -80,7 +84,11 @@ class Cache:
         target = self._target(table.name, con.name)
         if target is None:
             return hold(derived.build(source, dialect), f"{table.name}_{next(_SERIAL)}")
-        if not target.exists():
+        # Its digest costs less than reading it will; what is damaged is made again, since it holds nothing of its own.
+        if not _is_whole(target):
+            # A file is replaced in one step, which a process that reads it meanwhile does not notice; a folder is not.
+            if target.is_dir():
+                remove(target)
             _write(con, source, derived, dialect, target)
         # A large table is a folder of parts, and so is everything that Spark writes.
         paths = sorted(map(str, target.glob("*.parquet"))) if target.is_dir() else [str(target)]
@@ -138,9 +146,29 @@ def _write(con: ibis.backends.BaseBackend, source: ir.Table, derived: Derived, d
     try:
         with replacing(target) as draft:
             _compute(con, source, derived, dialect, draft)
+            # Before the table gets its name: a kill in between leaves no table that nothing vouches for.
+            write_file(_digest_file(target), json.dumps(_digests(draft)))
     except OSError as error:
         if error.errno != ENOTEMPTY:  # another process was first; the content is the same
             raise
+
+
+def _is_whole(target: Path) -> bool:
+    """Whether a table is kept, byte for byte as it was written."""
+    try:
+        written = json.loads(_digest_file(target).read_text())
+    except (OSError, ValueError):
+        return False
+    return target.exists() and _digests(target) == written
+
+
+def _digest_file(target: Path) -> Path:
+    return target.with_name(f"{target.name}.sha256")
+
+
+def _digests(path: Path) -> dict[str, str]:
+    files = [path] if path.is_file() else [part for part in path.rglob("*") if part.is_file()]
+    return file_digests({part.relative_to(path).as_posix(): part for part in files}, _READERS)
 
 
 def _compute(

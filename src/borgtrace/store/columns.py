@@ -10,14 +10,58 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from borgtrace.engine.stored import stored_names
-from borgtrace.errors import StoreError
+from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import TABLES
 from borgtrace.storage import NOT_WRITABLE, replacing
+from borgtrace.store.compatibility import unreadable
 from borgtrace.store.layout import Layout
 
 MEASURED = tuple(column.name for column in TABLES["instance_usage"].columns if column.type == "float32")
 TRACE_COLUMNS = ("start_time", "duration", *MEASURED)
 """Columns that `Store.traces` can return: two about time (made at ingest), and all measured ones."""
+DEFAULT_COLUMNS = ("start_time", "duration", "average_cpu", "sampled_cpu", "average_memory")
+"""Columns whose arrays every store has; those of the others are made on first use."""
+
+
+def load_array(layout: Layout, column: str, rows: int) -> np.ndarray:
+    """Map the array of a trace column.
+
+    Parameters
+    ----------
+    layout
+        The store.
+    column
+        One of `TRACE_COLUMNS`.
+    rows
+        Usage rows of the store.
+
+    Raises
+    ------
+    StoreError
+        When the file is missing, truncated, or not such an array; it is named.
+    """
+    path, kind = layout.array(column), np.dtype(np.uint32 if column == "start_time" else np.float32)
+    try:
+        # An empty array cannot be mapped.
+        array = np.load(path, mmap_mode="r" if rows else None)
+        # To the byte: NumPy maps a file that goes on behind its array.
+        is_whole = not rows or path.stat().st_size == array.offset + array.nbytes
+    # A damaged header is Python text, in which anything may go wrong.
+    except Exception as error:
+        raise _damaged(layout, column, first_line(error)) from error
+    if (array.shape, array.dtype) != ((rows,), kind) or not is_whole:
+        got = f"shape {array.shape} of {array.dtype} in {path.stat().st_size:,} bytes"
+        raise _damaged(layout, column, got, f"shape ({rows},) of {kind}")
+    # A plain array on the same memory: np.memmap runs Python code for every slice.
+    return array.view(np.ndarray)
+
+
+def _damaged(layout: Layout, column: str, got: str, expected: str | None = None) -> StoreError:
+    what = f"traces/{column}.npy is missing or damaged"
+    if column in DEFAULT_COLUMNS:
+        return unreadable(layout.root, what, got, expected)
+    way_out = f"remove it, and the next use builds it again: rm {layout.array(column)}"
+    return StoreError(str(layout.root), what, expected=expected, got=got, way_out=way_out)
 
 
 def add_array(layout: Layout, column: str) -> None:

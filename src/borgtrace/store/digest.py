@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from joblib import Parallel, delayed
 
 
-def file_digests(paths: Sequence[Path], threads: int = 1) -> dict[str, str]:
+def file_digests(paths: Mapping[str, Path], threads: int = 1) -> dict[str, str]:
     """Return the SHA-256 of each file of a store, by its path in the store (``tasks/part-00000.parquet``).
 
     Parameters
     ----------
     paths
-        Files one folder below the store's.
+        Where each file is now, by its path in the store.
     threads
         Files read at a time.
     """
     # Threads suffice: hashlib releases the GIL while it hashes.
-    digests = Parallel(threads, backend="threading")(delayed(file_digest)(path) for path in paths)
-    return {f"{path.parent.name}/{path.name}": digest for path, digest in zip(paths, digests, strict=True)}
+    digests = Parallel(threads, backend="threading")(delayed(file_digest)(path) for path in paths.values())
+    return dict(zip(paths, digests, strict=True))
 
 
 def file_digest(path: Path) -> str:

@@ -25,6 +25,8 @@ class Layout:
         """Derived tables that several questions share; may be deleted at any time."""
         self.staging = root / "staging"
         """Checked Parquet parts that wait to be clustered."""
+        self.discarded = root / f"staging{INCOMPLETE}"
+        """Those parts once the store holds their rows: nobody reads them, and whoever finds them removes them."""
         self.next = root / "next"
         """A finished new version of tables, about to replace the present one."""
         self.unfinished = root / f"next{INCOMPLETE}"
@@ -43,9 +45,18 @@ class Layout:
         # Names have five digits, so that the order of the names is the order of the rows.
         return sorted(self.table(name).glob("part-*.parquet"))
 
+    def refused(self, table: str, source: str) -> Path:
+        """File of the rows of a source that were refused; there is none where all were stored."""
+        return self.quarantine / table / f"{source_key(source)}.parquet"
+
     def array(self, column: str) -> Path:
         """File of one trace column."""
         return self.traces / f"{column}.npy"
+
+
+def source_key(name: str) -> str:
+    """Return what files made of a source are called: ``task_usage/part-00001`` → ``task_usage-part-00001``."""
+    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in name)
 
 
 def part_name(number: int) -> str:

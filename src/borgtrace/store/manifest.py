@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
-from borgtrace.errors import StoreError
+from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import TABLES, Dialect, dialect
 from borgtrace.storage import write_file
 from borgtrace.store.compatibility import lacking_columns, unreadable
 from borgtrace.store.layout import FORMAT_VERSION, Layout
 
 Entry = TypeVar("Entry", "SourceEntry", "Manifest")
+_SEAL = "sha256"
+"""Key of the manifest's digest of itself: everything else that it says is taken on trust."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +111,16 @@ class Manifest:
             # What a later version wrote goes back to the level it came from.
             item.update(item.pop("unknown"))
         # Sorted, so that two manifests can be compared as texts.
-        return json.dumps(data, indent=1, sort_keys=True) + "\n"
+        return json.dumps(data | {_SEAL: _sealed(data)}, indent=1, sort_keys=True) + "\n"
 
     def write(self, path: Path) -> None:
         """Write beside `path`, then rename into place."""
         write_file(path, self.to_json())
+
+
+def _sealed(data: dict[str, Any]) -> str:
+    """Return the SHA-256 of what a manifest says, however it is spaced."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 def entry_from(data: dict[str, Any]) -> SourceEntry:
@@ -142,18 +150,25 @@ def read_manifest(root: Path) -> Manifest:
     try:
         data = json.loads(layout.manifest.read_text())
         return _from_json(layout.root, data)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise unreadable(root, "manifest.json is damaged", str(error)) from error
+    except FileNotFoundError:
+        # An ingest has begun to put the next version in place just now.
+        raise _missing(layout) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise unreadable(root, "manifest.json is damaged", first_line(error)) from error
 
 
 def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
     found = str(data.get("format_version", "none"))
     if found.split(".", maxsplit=1)[0] != FORMAT_VERSION.split(".")[0]:
         raise unreadable(root, "store of another format version", found, FORMAT_VERSION)
+    # One of an earlier version has no digest of its own.
+    seal = data.pop(_SEAL, None)
+    if seal is not None and seal != _sealed(data):
+        raise unreadable(root, "manifest.json has changed since it was written", _sealed(data)[:12], str(seal)[:12])
     data["sources"] = tuple(entry_from(entry) for entry in data["sources"])
     data["notes"] = tuple(data.get("notes", ()))
     # JSON sorted them by name: back into the order in which tables are declared, which is the order people see.
-    data["tables"] = {name: data["tables"][name] for name in TABLES if name in data["tables"]}
+    data["tables"] = {name: int(data["tables"][name]) for name in TABLES if name in data["tables"]}
     manifest = _known(Manifest, data)
     lacking_columns(Layout(root), manifest.schema, manifest.format_version)  # refuses what cannot be read
     return manifest
@@ -161,7 +176,7 @@ def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
 
 def _missing(layout: Layout) -> StoreError:
     root, ingest = str(layout.root), f"borgtrace ingest SRC --store {layout.root}"
-    if layout.staging.exists() or layout.next.exists():
+    if layout.staging.exists() or layout.next.exists() or layout.discarded.exists():
         return StoreError(
             root,
             "the store is half-built",

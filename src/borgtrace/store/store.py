@@ -13,10 +13,12 @@ import numpy as np
 
 from borgtrace.errors import StoreNotice, UsageError
 from borgtrace.schema import TABLES
+from borgtrace.store.columns import DEFAULT_COLUMNS
 from borgtrace.store.compatibility import lacking_columns
+from borgtrace.store.integrity import read_intact
 from borgtrace.store.layout import Layout
-from borgtrace.store.manifest import Manifest, read_manifest
-from borgtrace.store.traces import DEFAULT_COLUMNS, TraceReader, Traces
+from borgtrace.store.manifest import Manifest
+from borgtrace.store.traces import TraceReader, Traces
 
 if TYPE_CHECKING:
     import duckdb
@@ -40,14 +42,15 @@ def open(path: str | Path, *, memory: str = "4GB") -> Store:
     Raises
     ------
     StoreError
-        When there is no store, it is half-built, or of another major version; the message has the
-        command that mends it.
+        When there is no store, it is half-built, of another major version, or a file is missing or
+        unreadable; the message has the command that mends it.
 
     Notes
     -----
-    Takes milliseconds: only the manifest is read.  Any number of processes may read at once.
+    Takes milliseconds: only the manifest and the footers of the files are read.  Any number of processes may read
+    at once.
     """
-    store = Store(Path(path), read_manifest(Path(path)), memory)
+    store = Store(Path(path), read_intact(Path(path)), memory)
     lacking = lacking_columns(store.layout, store.manifest.schema, store.manifest.format_version)
     if lacking:
         # stacklevel 2: the line that opened the store.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 
+from borgtrace.storage import remove
 from borgtrace.store.layout import Layout
 
 
@@ -19,6 +20,8 @@ def commit_next(layout: Layout) -> None:
 
 def finish_swap(layout: Layout) -> bool:
     """Finish a swap that was begun, if there is one; return whether there was."""
+    # What was cut off while it was removed: the next staged parts need the name.
+    remove(layout.discarded)
     if not layout.next.exists():
         return False
     replacement = layout.next / layout.manifest.name
@@ -30,10 +33,14 @@ def finish_swap(layout: Layout) -> bool:
             if entry != replacement:
                 _replace(layout, entry.name)
         replacement.rename(layout.manifest)
+    # Only now: until here the staged parts are the only copy of rows that the store does not hold yet.  In one step:
+    # half of them would be taken for rows that are still to come.  And while ``next`` is there, by which a run that
+    # finds the rest knows that the store holds these rows.
+    if layout.staging.exists():
+        layout.staging.rename(layout.discarded)
     # Not rmtree: the folder is empty now, and anything left in it would be a reason to stop.
     layout.next.rmdir()
-    # Only now: until here the staged parts are the only copy of rows that the store does not hold yet.
-    shutil.rmtree(layout.staging, ignore_errors=True)
+    remove(layout.discarded)
     return True
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from borgtrace.errors import UsageError
+from borgtrace.errors import UsageError, first_line
 from borgtrace.store._task_lookup import find_row, find_rows, gather_runs
-from borgtrace.store.columns import TRACE_COLUMNS, add_array
+from borgtrace.store.columns import DEFAULT_COLUMNS, TRACE_COLUMNS, add_array, load_array
+from borgtrace.store.compatibility import unreadable
 from borgtrace.store.layout import Layout
 
 Array = npt.NDArray[np.generic]
-DEFAULT_COLUMNS = ("start_time", "duration", "average_cpu", "sampled_cpu", "average_memory")
+_KEY = ("collection_id", "instance_index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +63,18 @@ class TraceReader:
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._arrays: dict[str, Array] = {}
-        parts = layout.parts("tasks")
-        key = pq.read_table(parts, columns=["collection_id", "instance_index", "first_row", "n_windows"])
+        try:
+            key = pq.read_table(layout.parts("tasks"), columns=[*_KEY, "first_row", "n_windows"])
+        except (OSError, ValueError, LookupError, pa.ArrowException) as error:
+            raise unreadable(layout.root, "the index of tasks cannot be read", first_line(error)) from error
         self.collections: npt.NDArray[np.int64] = _numbers(key, "collection_id", np.int64)
         self.instances: npt.NDArray[np.int32] = _numbers(key, "instance_index", np.int32)
         # One more than tasks, so that a trace is offsets[i] to offsets[i + 1] for the last one too.
-        windows = key.column("n_windows").to_numpy().sum(dtype=np.int64)
-        self.offsets: npt.NDArray[np.int64] = np.append(_numbers(key, "first_row", np.int64), windows)
+        windows = _numbers(key, "n_windows", np.int64)
+        self.offsets: npt.NDArray[np.int64] = np.append(_numbers(key, "first_row", np.int64), windows.sum())
+        # Compiled code reads what the offsets say, without looking at bounds.
+        if self.offsets[0] or not np.array_equal(np.diff(self.offsets), windows) or (windows < 0).any():
+            raise unreadable(layout.root, "the index of tasks is damaged", "rows that do not follow each other")
         # A tuple made once: a trace takes a few microseconds, of which each look-up by name would be a part.
         self._default = tuple((name, self.array(name)) for name in DEFAULT_COLUMNS)
 
@@ -80,15 +85,16 @@ class TraceReader:
         ------
         UsageError
             When there is no such numeric usage column.
+        StoreError
+            When its file is damaged, or missing though every store has it.
         """
         if column not in self._arrays:
             if column not in TRACE_COLUMNS:
                 raise UsageError("column", "no such trace column", expected=", ".join(TRACE_COLUMNS), got=repr(column))
-            path = self._layout.array(column)
             # Only the five default columns get an array at ingest: each takes 4 bytes a row.
-            if not path.exists():
+            if column not in DEFAULT_COLUMNS and not self._layout.array(column).exists():
                 add_array(self._layout, column)
-            self._arrays[column] = _map(path)
+            self._arrays[column] = load_array(self._layout, column, int(self.offsets[-1]))
         return self._arrays[column]
 
     def rows(self, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
@@ -161,13 +167,3 @@ class TraceReader:
 
 def _numbers(key: pa.Table, name: str, kind: type) -> Any:
     return np.ascontiguousarray(key.column(name).to_numpy(), dtype=kind)
-
-
-def _map(path: Path) -> Array:
-    try:
-        mapped: Array = np.load(path, mmap_mode="r")
-    except ValueError:
-        # An empty array cannot be mapped.
-        mapped = np.load(path)
-    # A plain array on the same memory: np.memmap runs Python code for every slice.
-    return mapped.view(np.ndarray) if mapped.size else np.asarray(mapped)

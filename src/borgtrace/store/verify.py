@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from borgtrace.engine.stored import stored_names, stored_types
-from borgtrace.errors import first_line
+from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.evolution import incompatible_columns
-from borgtrace.store.columns import MEASURED, column_blocks
-from borgtrace.store.compatibility import is_newer
+from borgtrace.store.columns import DEFAULT_COLUMNS, MEASURED, TRACE_COLUMNS, column_blocks, load_array
+from borgtrace.store.compatibility import is_newer, unreadable
 from borgtrace.store.content import table_digest
 from borgtrace.store.digest import digest_1_0, file_digests
 from borgtrace.store.layout import Layout
@@ -33,6 +33,12 @@ class Check:
     name: str
     holds: bool
     found: str
+
+
+def as_error(root: Path, checks: Sequence[Check]) -> StoreError | None:
+    """Return the error for the checks of a store that failed, if any."""
+    failed = ", ".join(check.name for check in checks if not check.holds)
+    return unreadable(root, "the store is damaged", failed) if failed else None
 
 
 def verify(root: Path, progress: Callable[[str], None] = lambda name: None, threads: int = 1) -> list[Check]:
@@ -68,8 +74,8 @@ def verify(root: Path, progress: Callable[[str], None] = lambda name: None, thre
         progress(name)
         try:
             holds, found = run()
-        # Damage is what is looked for: a file that cannot be read is a finding, and the other checks still run.
-        except (OSError, EOFError, ValueError, LookupError, pa.ArrowException) as error:  # damaged files
+        # Damage is what is looked for: whatever a library says of a file is a finding, and the other checks still run.
+        except Exception as error:
             holds, found = False, first_line(error)
         checks.append(Check(name, holds, found))
     return checks
@@ -78,6 +84,7 @@ def verify(root: Path, progress: Callable[[str], None] = lambda name: None, thre
 def _checks(manifest: Manifest, layout: Layout, threads: int) -> Iterator[tuple[str, Callable[[], Finding]]]:
     yield "files", partial(_files, manifest, layout, threads)
     yield "conservation", partial(_conservation, manifest)
+    yield "quarantine", partial(_quarantine, manifest, layout)
     for table in TABLES.values():
         yield f"{table.name}: rows", partial(_rows, table.name, manifest, layout)
         yield f"{table.name}: columns", partial(_columns, table, manifest, layout)
@@ -97,13 +104,17 @@ def _files(manifest: Manifest, layout: Layout, threads: int) -> Finding:
     tables = [path for name in TABLES for path in layout.parts(name)]
     # A store of format 1.0: its manifest has one digest over all files.
     if not manifest.files:
-        return _compared(digest_1_0(file_digests(tables, threads)), manifest.digest)
+        return _compared(digest_1_0(file_digests(_named(tables, layout), threads)), manifest.digest)
     # Arrays that the manifest lists; others were made on first use and are compared with their column instead.
     known = [path for name in manifest.files if (path := layout.root / name).exists()]
-    digests = file_digests(sorted({*tables, *known}), threads)
+    digests = file_digests(_named(sorted({*tables, *known}), layout), threads)
     # The symmetric difference finds all three faults at once: changed, missing and unknown files.
     wrong = sorted({name for name, _ in digests.items() ^ manifest.files.items()})
     return not wrong, f"{', '.join(wrong[:3])}: changed, missing or unknown" if wrong else f"{len(digests)} as written"
+
+
+def _named(paths: Sequence[Path], layout: Layout) -> dict[str, Path]:
+    return {path.relative_to(layout.root).as_posix(): path for path in paths}
 
 
 def _content(table: Table, manifest: Manifest, layout: Layout, threads: int) -> Finding:
@@ -114,6 +125,15 @@ def _conservation(manifest: Manifest) -> Finding:
     broken = [entry.name for entry in manifest.sources if not entry.is_conserved]
     rows = sum(entry.rows_in for entry in manifest.sources)
     return not broken, ", ".join(broken) or f"{rows:,} rows in, all accounted for"
+
+
+def _quarantine(manifest: Manifest, layout: Layout) -> Finding:
+    """Compare the refused rows that are kept with those that the ledger counts, source by source."""
+    expected = {layout.refused(entry.table, entry.name): entry.quarantined for entry in manifest.sources}
+    found = {path: pq.read_metadata(path).num_rows for path in layout.quarantine.glob("*/*.parquet")}
+    wrong = sorted(path for path in {*expected, *found} if found.get(path, 0) != expected.get(path, 0))
+    faults = [f"{path.stem}: {found.get(path, 0):,}, the ledger says {expected.get(path, 0):,}" for path in wrong]
+    return not wrong, "; ".join(faults[:3]) or f"{sum(found.values()):,} rows refused, all kept"
 
 
 def _rows(name: str, manifest: Manifest, layout: Layout) -> Finding:
@@ -176,14 +196,23 @@ def _index(manifest: Manifest, layout: Layout) -> Finding:
 
 def _arrays(manifest: Manifest, layout: Layout) -> Finding:
     """Compare each array of a measured column with the column; of the others, the length."""
-    paths = sorted(layout.traces.glob("*.npy"))
-    wrong = [path.name for path in paths if not _agrees(path, manifest.tables.get("instance_usage", 0), layout)]
-    return not wrong, ", ".join(wrong) or f"{len(paths)} as in instance_usage"
+    columns = sorted({*DEFAULT_COLUMNS, *(path.stem for path in layout.traces.glob("*.npy"))})
+    rows = manifest.tables.get("instance_usage", 0)
+    wrong = [f"{column}.npy" for column in columns if not _agrees(column, rows, layout)]
+    return not wrong, ", ".join(wrong) or f"{len(columns)} as in instance_usage"
 
 
-def _agrees(path: Path, rows: int, layout: Layout) -> bool:
-    array = np.load(path, mmap_mode="r" if rows else None)  # an empty file cannot be mapped
-    if array.shape != (rows,):
+def _agrees(column: str, rows: int, layout: Layout) -> bool:
+    if column not in TRACE_COLUMNS:
         return False
-    blocks = column_blocks(layout, path.stem) if path.stem in MEASURED else ()
-    return all(np.array_equal(array[at : at + len(block)], block, equal_nan=True) for at, block in blocks)
+    try:
+        array = load_array(layout, column, rows)
+    except StoreError:
+        return False
+    blocks = column_blocks(layout, column) if column in MEASURED else ()
+    # As bits: −0 is not 0, and NaN is NaN.
+    return all(np.array_equal(_bits(array[at : at + len(block)]), _bits(block)) for at, block in blocks)
+
+
+def _bits(values: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(values, np.float32).view(np.uint32)

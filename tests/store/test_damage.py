@@ -1,0 +1,303 @@
+"""Random damage to a store: one line and exit 5, no traceback, and no wrong answer on what `verify` finds whole."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import shutil
+import warnings
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+import borgtrace
+from borgtrace.cli import main
+from borgtrace.errors import StoreError
+from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.ingest.subset import Cut, subset
+from borgtrace.recipe import EngineTables, find_recipe
+from borgtrace.store.manifest import read_manifest
+from borgtrace.store.verify import verify
+from tests.ingest.raw import write_cell, write_part
+from tests.store.conftest import EVENTS, USAGE, usage
+
+ONE = IngestOptions(jobs=1)
+_SUMS = "select count(*), min(time), sum(machine_id) from instance_events"
+_USED = "select count(*), sum(average_cpu), sum(maximum_memory), sum(end_time) from instance_usage"
+_COMMANDS: tuple[tuple[str, ...], ...] = (
+    ("info", "STORE"),
+    ("sql", "STORE", _SUMS),
+    ("sql", "STORE", _USED),
+    ("sql", "STORE", "select * from tasks"),
+    ("trace", "STORE", "10", "0", "--columns", "average_cpu,maximum_cpu", "--format", "json"),
+    ("machine", "STORE", "5", "--json"),
+    ("analyze", "STORE", "machine_downtime", "transitions"),
+    ("dataset", "STORE", "OUT", "--min-length", "1", "--format", "npz"),
+    ("export", "STORE", "OUT", "--jobs", "1"),
+    ("subset", "STORE", "OUT", "--fraction", "1"),
+    ("ingest", "LATER", "--store", "STORE", "--jobs", "1"),
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with refused rows, an array and a derived table made on first use; and a part that comes later."""
+    made = tmp_path_factory.mktemp("damage")
+    write_cell(made / "raw")
+    write_part(made / "raw", "task_events", sorted(EVENTS, key=lambda line: int(line.split(",")[0])))
+    write_part(made / "raw", "task_usage", [*USAGE, usage(10, 0, 4, "much")])
+    write_part(made / "later", "task_usage", [usage(10, 0, 5, "0.25")], 7)
+    ingest([made / "raw"], made / "store", ONE)
+    borgtrace.open(made / "store").array("maximum_cpu")
+    find_recipe("transitions").run(EngineTables.of(made / "store"))
+    assert list((made / "store" / "cache").rglob("*.parquet"))
+    return made
+
+
+@pytest.fixture
+def store(folder: Path, tmp_path: Path) -> Path:
+    """A copy that may be damaged."""
+    return shutil.copytree(folder / "store", tmp_path / "store")
+
+
+def _cut(path: Path, generator: random.Random) -> None:
+    path.write_bytes(path.read_bytes()[: generator.randrange(path.stat().st_size)])
+
+
+def _flip(path: Path, generator: random.Random) -> None:
+    data = bytearray(path.read_bytes())
+    data[generator.randrange(len(data))] ^= 1 << generator.randrange(8)
+    path.write_bytes(data)
+
+
+def _scramble(path: Path, generator: random.Random) -> None:
+    data = bytearray(path.read_bytes())
+    at = generator.randrange(len(data))
+    data[at : at + 64] = generator.randbytes(len(data[at : at + 64]))
+    path.write_bytes(data)
+
+
+def _append(path: Path, generator: random.Random) -> None:
+    path.write_bytes(path.read_bytes() + generator.randbytes(20))
+
+
+def _confuse(path: Path, generator: random.Random) -> None:
+    """Put the content of another file of the same kind in its place."""
+    others = sorted(other for other in path.parent.parent.rglob(f"*{path.suffix}") if other != path)
+    path.write_bytes(generator.choice(others).read_bytes() if others else b"{}")
+
+
+_DAMAGES: tuple[Callable[[Path, random.Random], None], ...] = (
+    _cut,
+    _flip,
+    _flip,
+    _flip,
+    _scramble,
+    _append,
+    _confuse,
+    lambda path, _: path.unlink(),
+    lambda path, _: path.write_bytes(b"") and None,
+)
+
+
+def _run(arguments: tuple[str, ...], places: dict[str, Path]) -> tuple[int, str, str]:
+    """Return the exit code of a command, what it printed with the files it wrote, and what it said."""
+    shutil.rmtree(places["OUT"], ignore_errors=True)
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), warnings.catch_warnings():
+        # As in a process of its own, where a warning is a line.
+        warnings.simplefilter("ignore")
+        with pytest.raises(SystemExit) as ended:
+            main([str(places.get(word, word)) for word in arguments])
+    files = sorted(path for path in places["OUT"].rglob("*") if path.is_file())
+    written = [f"{path.name}: {path.read_bytes().hex()}" for path in files if path.suffix in {".parquet", ".csv"}]
+    text = out.getvalue().replace(str(places["STORE"]), "STORE")
+    return int(ended.value.code or 0), "\n".join([text, *written]), err.getvalue()
+
+
+def _fuzz(folder: Path, tmp_path: Path, seeds: range) -> int:
+    """Damage the store once for each seed; return how many commands answered otherwise on what `verify` refuses."""
+    files = sorted(path.relative_to(folder / "store") for path in (folder / "store").rglob("*") if path.is_file())
+    places = {"STORE": tmp_path / "store", "OUT": tmp_path / "out", "LATER": folder / "later"}
+    right: dict[tuple[str, ...], str] = {}
+    for command in _COMMANDS:
+        shutil.copytree(folder / "store", places["STORE"])
+        code, right[command], _ = _run(command, places)
+        assert code == 0, command
+        shutil.rmtree(places["STORE"])
+    unnoticed = 0
+    for seed in seeds:
+        generator = random.Random(seed)
+        file, damage = generator.choice(files), generator.choice(_DAMAGES)
+        shutil.copytree(folder / "store", places["STORE"])
+        damage(places["STORE"] / file, generator)
+        what = f"seed {seed}: {damage.__name__} of {file}"
+        refused, _, said = _run(("verify", "STORE"), places)
+        assert refused in {0, 5}, (what, said)
+        for command in generator.sample(_COMMANDS, 3):
+            code, answer, err = _run(command, places)
+            assert code in {0, 5}, (what, command, err)
+            assert "Traceback" not in err, (what, command)
+            if code:
+                assert len([line for line in err.splitlines() if line.startswith("borgtrace: ")]) == 1, (what, err)
+            elif answer != right[command]:
+                assert refused, (what, command, "a wrong answer on a store that passes verify")
+                unnoticed += 1
+            if command[0] == "ingest":
+                break
+        shutil.rmtree(places["STORE"])
+    return unnoticed
+
+
+def test_a_damaged_store_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
+    _fuzz(folder, tmp_path, range(40))
+
+
+@pytest.mark.scale
+def test_five_hundred_damages(folder: Path, tmp_path: Path) -> None:
+    unnoticed = _fuzz(folder, tmp_path, range(500))
+    print(f"{unnoticed} of 1,500 commands answered otherwise without a word; verify refuses each of these stores")
+
+
+def _rebuild(store: Path) -> str:
+    return f"; build it again: borgtrace ingest SRC --store {store} --rebuild"
+
+
+def _said(action: Callable[[], object]) -> str:
+    with pytest.raises(StoreError) as error:
+        action()
+    return str(error.value)
+
+
+def test_a_missing_file_is_no_empty_table(store: Path) -> None:
+    (store / "instance_usage" / "part-00000.parquet").unlink()
+    what = "instance_usage does not have the rows that the manifest counts"
+    expected = f"{store}: {what}: expected 6 rows, got 0{_rebuild(store)}"
+    assert _said(lambda: borgtrace.open(store)) == expected
+    assert _said(lambda: subset(store, store.parent / "part", Cut(fraction=1.0))) == expected
+    assert _said(lambda: ingest([], store, ONE)) == expected
+
+
+def test_a_file_without_its_footer_is_named_when_the_store_is_opened(store: Path) -> None:
+    (store / "tasks" / "part-00000.parquet").write_bytes(b"PAR1")
+    assert _said(lambda: borgtrace.open(store)) == (
+        f"{store}: tasks/part-00000.parquet cannot be read: got Parquet file size is 4 bytes, smaller than the minimum "
+        f"file footer (8 bytes){_rebuild(store)}"
+    )
+
+
+def test_a_manifest_that_was_changed_is_refused(store: Path) -> None:
+    path = store / "manifest.json"
+    data = json.loads(path.read_text())
+    seal = data["sha256"]
+    # Spaced in another way it says the same.
+    path.write_text(json.dumps(data))
+    assert borgtrace.open(store).manifest.cell == data["cell"]
+    path.write_text(json.dumps({**data, "cell": "b"}))
+    said = _said(lambda: borgtrace.open(store))
+    assert said.startswith(f"{store}: manifest.json has changed since it was written: expected {seal[:12]}, got ")
+    assert said.endswith(_rebuild(store))
+
+
+def test_an_array_is_named_when_it_is_missing_truncated_or_another(store: Path) -> None:
+    path = store / "traces" / "duration.npy"
+    data = path.read_bytes()
+    path.unlink()
+    where, what = f"{store}: traces/duration.npy is missing or damaged: ", _rebuild(store)
+    assert _said(lambda: borgtrace.open(store).trace(10, 0)) == (
+        f"{where}got [Errno 2] No such file or directory: '{path}'{what}"
+    )
+    assert {check.name for check in verify(store) if not check.holds} == {"files", "arrays"}
+    path.write_bytes(data[:-4])
+    assert _said(lambda: borgtrace.open(store).traces()) == f"{where}got mmap length is greater than file size{what}"
+    path.write_bytes(data + b"more")
+    assert _said(lambda: borgtrace.open(store).array("duration")) == (
+        f"{where}expected shape (6,) of float32, got shape (6,) of float32 in 156 bytes{what}"
+    )
+    np.save(path, np.zeros(7))
+    assert _said(lambda: borgtrace.open(store).array("duration")) == (
+        f"{where}expected shape (6,) of float32, got shape (7,) of float64 in 184 bytes{what}"
+    )
+
+
+def test_an_array_made_on_first_use_can_be_made_again(store: Path) -> None:
+    path = store / "traces" / "maximum_cpu.npy"
+    right = borgtrace.open(store).array("maximum_cpu").tolist()
+    path.write_bytes(path.read_bytes()[:140])
+    assert _said(lambda: borgtrace.open(store).array("maximum_cpu")) == (
+        f"{store}: traces/maximum_cpu.npy is missing or damaged: got mmap length is greater than file size; "
+        f"remove it, and the next use builds it again: rm {path}"
+    )
+    assert [(check.name, check.found) for check in verify(store) if not check.holds] == [("arrays", "maximum_cpu.npy")]
+    path.unlink()
+    np.testing.assert_array_equal(borgtrace.open(store).array("maximum_cpu"), right)
+
+
+def test_an_index_that_points_elsewhere_is_refused_before_anything_is_read(store: Path) -> None:
+    path = store / "tasks" / "part-00000.parquet"
+    table = pq.read_table(path)
+    moved = table.column("first_row").to_numpy() + 1
+    pq.write_table(table.set_column(table.column_names.index("first_row"), "first_row", [moved]), path)
+    assert _said(lambda: borgtrace.open(store).trace(10, 0)) == (
+        f"{store}: the index of tasks is damaged: got rows that do not follow each other{_rebuild(store)}"
+    )
+
+
+def test_damage_goes_into_no_other_store(store: Path, folder: Path) -> None:
+    path = store / "instance_usage" / "part-00000.parquet"
+    pq.write_table(pq.read_table(path), path)
+    for action in (
+        lambda: subset(store, store.parent / "part", Cut(fraction=1.0)),
+        lambda: ingest([folder / "later"], store, ONE),
+    ):
+        said = _said(action)
+        assert said.startswith(
+            f"{store}: instance_usage/part-00000.parquet has changed since it was written: expected "
+        )
+        assert said.endswith(_rebuild(store))
+    assert not (store.parent / "part").exists()
+
+
+def test_files_that_stay_keep_their_digests(store: Path, folder: Path) -> None:
+    path = store / "instance_events" / "part-00000.parquet"
+    pq.write_table(pq.read_table(path), path)
+    before = read_manifest(store)
+    after = ingest([folder / "later"], store, ONE).manifest
+    assert after is not None
+    name = "instance_events/part-00000.parquet"
+    assert (after.files[name], after.content["instance_events"]) == (
+        before.files[name],
+        before.content["instance_events"],
+    )
+    assert [check.name for check in verify(store) if not check.holds] == ["files"]
+
+
+def test_refused_rows_are_compared_with_the_ledger(store: Path) -> None:
+    checks = {check.name: check for check in verify(store)}
+    assert checks["quarantine"].found == "1 rows refused, all kept"
+    path = store / "quarantine" / "instance_usage" / "task_usage-part-00000.parquet"
+    pq.write_table(pq.read_table(path).slice(1), path)
+    failed = {check.name: check.found for check in verify(store) if not check.holds}
+    assert failed["quarantine"] == "task_usage-part-00000: 0, the ledger says 1"
+    path.unlink()
+    failed = {check.name: check.found for check in verify(store) if not check.holds}
+    assert sorted(failed) == ["files", "quarantine"]
+
+
+def test_a_command_that_meets_damage_says_what_verify_finds(store: Path, tmp_path: Path) -> None:
+    path = store / "instance_usage" / "part-00000.parquet"
+    data = path.read_bytes()
+    path.write_bytes(data[:4] + b"\xff" * 400 + data[404:])
+    places = {"STORE": store, "OUT": tmp_path / "out"}
+    code, _, err = _run(("sql", "STORE", "select * from instance_usage"), places)
+    assert code == 5
+    assert err.splitlines()[-1].startswith(f"borgtrace: {store}: the store is damaged: got files, instance_usage: ")
+    # What was asked wrongly is told as such, and no file is read for it.
+    code, _, err = _run(("sql", "STORE", "select speed from tasks"), places)
+    assert code == 2
+    assert err.startswith('borgtrace: query: Binder Error: Referenced column "speed" not found')
