@@ -35,7 +35,7 @@ def _write(folder: Path, sizes: list[int], batches: list[int]) -> pa.RecordBatch
     """Write files 0.sqlite3 … of so many rows, given to the writer in batches of so many."""
     whole, ends = _batch(sum(sizes)), np.cumsum([0, *sizes]).tolist()
     files = [FileRows(f"{k}.sqlite3", ends[k], ends[k + 1]) for k in range(len(sizes))]
-    with closing(sqlite.SqliteFiles(folder, JobsLayout("sqlite", COLUMNS))) as writer:
+    with closing(sqlite.SqliteFiles(folder, JobsLayout("sqlite", COLUMNS).titles)) as writer:
         for start, size in zip(np.cumsum([0, *batches]).tolist(), batches, strict=False):
             touched = [file for file in files if file.first < start + size and file.last > start]
             writer.write(start, whole.slice(start, size), touched)
@@ -77,7 +77,7 @@ def test_a_file_on_disk_says_the_same_as_one_in_memory(tmp_path: Path, monkeypat
 
 
 def test_a_table_without_task_and_time_has_no_index(tmp_path: Path) -> None:
-    with closing(sqlite.SqliteFiles(tmp_path, JobsLayout("sqlite", ("machine_id",)))) as writer:
+    with closing(sqlite.SqliteFiles(tmp_path, JobsLayout("sqlite", ("machine_id",)).titles)) as writer:
         writer.write(0, _batch(3).select(["machine_id"]), [FileRows("x.sqlite3", 0, 3)])
     with closing(sqlite3.connect(tmp_path / "x.sqlite3")) as connection:
         assert connection.execute("SELECT name, sql FROM sqlite_schema").fetchall() == [

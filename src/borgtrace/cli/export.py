@@ -40,8 +40,8 @@ def export(
     from borgtrace.schema.ranges import parse_words
 
     check_names("--layout", [layout], ["jobs"], "unknown layout")
-    free: Any = {"format": output_format, "key": key}
-    files = JobsLayout(free["format"], parse_words(columns), granularity, free["key"])
+    free: Any = key
+    files = JobsLayout(output_format, parse_words(columns), granularity, free)
     with steps() as report:
         exported = export_jobs(
             borgtrace.open(store), out, files, has_header=not no_header, workers=jobs, progress=report

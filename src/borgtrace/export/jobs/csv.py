@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 
 from borgtrace.export.jobs.file_rows import FileRows
-from borgtrace.export.jobs.layout import JobsLayout
 
 _NEWLINE = ord("\n")
 
@@ -22,7 +21,7 @@ class CsvFiles:
     writer costs more than the rows of most jobs.
     """
 
-    def __init__(self, out: Path, layout: JobsLayout) -> None:
+    def __init__(self, out: Path, titles: Mapping[str, str]) -> None:
         self._out = out
         # All columns that can be exported are numbers: none needs quotes.
         self._options = pa_csv.WriteOptions(include_header=False, quoting_style="none")

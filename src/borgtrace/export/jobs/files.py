@@ -10,15 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.engine.stored import stored_names
-from borgtrace.export.jobs.csv import CsvFiles
 from borgtrace.export.jobs.file_rows import FileRows
+from borgtrace.export.jobs.formats import FORMATS
 from borgtrace.export.jobs.layout import JobsLayout
-from borgtrace.export.jobs.sqlite import SqliteFiles
 from borgtrace.schema import TABLES
 
 ROWS = 1 << 18
 """Rows that are held in memory at a time."""
-_WRITERS: dict[str, type[CsvFiles] | type[SqliteFiles]] = {"csv": CsvFiles, "sqlite": SqliteFiles}
 
 
 def write_files(
@@ -46,7 +44,7 @@ def write_files(
     for folder in {(out / file.path).parent for file in files}:
         folder.mkdir(exist_ok=True)
     # The writer spans the batches: a large job goes on in the next one.
-    with closing(_WRITERS[layout.format](out, layout)) as writer:
+    with closing(FORMATS[layout.format].writer(out, layout.titles)) as writer:
         for start, batch in _batches(parts, files[0].first, files[-1].last, layout):
             end = start + batch.num_rows
             writer.write(start, batch, [file for file in files if file.first < end and file.last > start])

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from borgtrace.errors import UsageError, check_names
+from borgtrace.export.jobs.formats import FORMATS
 from borgtrace.schema import TABLES
 from borgtrace.schema.dialects import GOOGLE_2011
 
-FileFormat = Literal["csv", "sqlite"]
 Key = Literal["job", "task"]
 
-SUFFIXES = {"csv": ".csv", "sqlite": ".sqlite3"}
 DEFAULT_COLUMNS = ("start_time", "collection_id", "instance_index", "average_cpu")
 # Two digits, the default, give the 256 folders of 2017.
 MAX_DIGITS = 8
@@ -51,13 +50,13 @@ class JobsLayout:
     "left(md5(collection_id::varchar), 1) || '/' || collection_id::varchar || '.sqlite3'"
     """
 
-    format: FileFormat = "csv"
+    format: str = "csv"
     columns: tuple[str, ...] = DEFAULT_COLUMNS
     granularity: int = 2
     key: Key = "job"
 
     def __post_init__(self) -> None:
-        check_names("--format", (self.format,), SUFFIXES)
+        check_names("--format", (self.format,), FORMATS)
         check_names("--key", (self.key,), get_args(Key))
         if not 0 <= self.granularity <= MAX_DIGITS:
             raise UsageError(
@@ -69,9 +68,9 @@ class JobsLayout:
             raise UsageError("--columns", "a column is missing or given twice", got=",".join(self.columns))
 
     @property
-    def titles(self) -> tuple[str, ...]:
-        """Names of the columns in SQLite."""
-        return tuple(_OFFICIAL.get(name, name.replace("_", " ")) for name in self.columns)
+    def titles(self) -> dict[str, str]:
+        """Columns, and what they are called in files that name them."""
+        return {name: _OFFICIAL.get(name, name.replace("_", " ")) for name in self.columns}
 
     @property
     def path_sql(self) -> str:
@@ -81,4 +80,4 @@ class JobsLayout:
         if self.key == "task":
             stem, digested = "concat(collection_id, '-', instance_index)", "concat(collection_id, ',', instance_index)"
         folder = f"left(md5({digested}), {self.granularity}) || '/' || " if self.granularity else ""
-        return f"{folder}{stem} || '{SUFFIXES[self.format]}'"
+        return f"{folder}{stem} || '{FORMATS[self.format].suffix}'"

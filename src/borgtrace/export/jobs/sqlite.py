@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 
 from borgtrace.export.jobs.file_rows import FileRows
-from borgtrace.export.jobs.layout import JobsLayout
 from borgtrace.schema import TABLES
 
 LARGEST = 1 << 20
@@ -29,11 +28,11 @@ class SqliteFiles:
     and letting SQLite write its pages one by one takes twice as long.
     """
 
-    def __init__(self, out: Path, layout: JobsLayout) -> None:
+    def __init__(self, out: Path, titles: Mapping[str, str]) -> None:
         self._out = out
-        self._template = _template(layout)
+        self._template = _template(titles)
         # Row by row: inserting a hundred rows a statement saves a tenth, which is not worth a second statement.
-        self._insert = f"INSERT INTO `task_usage` VALUES ({','.join('?' * len(layout.columns))})"
+        self._insert = f"INSERT INTO `task_usage` VALUES ({','.join('?' * len(titles))})"
         self._memory = _connect(":memory:")
         self._open = self._memory
 
@@ -91,9 +90,8 @@ def _connect(path: Path | str) -> sqlite3.Connection:
     return connection
 
 
-def _template(layout: JobsLayout) -> bytes:
+def _template(titles: Mapping[str, str]) -> bytes:
     """Return a database with the table, and its index if there is something to index, and no rows."""
-    titles = dict(zip(layout.columns, layout.titles, strict=True))
     table = ", ".join(f"`{title}` {_type(name)}" for name, title in titles.items())
     keys = ", ".join(f"`{titles[name]}`" for name in _INDEXED if name in titles)
     with closing(_connect(":memory:")) as connection:
