@@ -17,8 +17,9 @@ from borgtrace.colocation.study import Study
 from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.registry import parse_estimator
 from borgtrace.recipe import NotApplicable
+from tests.colocation.test_characterization import MODULES as CHARACTERIZATION
 
-EXPERIMENTS = [name for name in find_experiments() if name.startswith(("packing_", "task_"))]
+EXPERIMENTS = [name for name in find_experiments() if name not in CHARACTERIZATION]
 SMALL = {"realizations": 200, "instances": 2, "size": 60, "hours": 4}
 
 
@@ -38,25 +39,6 @@ def tables() -> Study:
         instance_index=np.arange(len(pool)) % 4,
     )
     return Study(known)
-
-
-def test_there_are_fourteen():
-    assert EXPERIMENTS == [
-        "packing_base",
-        "packing_averages",
-        "packing_capacities",
-        "packing_clairvoyance",
-        "packing_rebalancing",
-        "packing_rare_events",
-        "packing_memory",
-        "packing_machines",
-        "task_correlation",
-        "packing_correlated",
-        "packing_replay",
-        "packing_online",
-        "packing_two_targets",
-        "packing_advice",
-    ]
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)

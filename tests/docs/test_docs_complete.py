@@ -6,8 +6,12 @@ import csv
 import inspect
 import re
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
+
+import borgtrace.cli
+from borgtrace.cli.app import COMMANDS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -38,6 +42,11 @@ def test_every_command_has_help_an_example_and_a_run_in_some_page(generated, pag
         for parameter in command.params:
             if parameter.param_type_name == "option" and parameter.name != "help":
                 assert getattr(parameter, "help", None), f"{name} {parameter.opts}: no help"
+
+
+def test_every_public_module_of_the_command_line_is_a_command():
+    written = {found.name for found in iter_modules(borgtrace.cli.__path__) if not found.name.startswith("_")}
+    assert written - {"app"} == set(COMMANDS)
 
 
 def test_every_recipe_has_a_question_a_method_and_documented_columns(pages):

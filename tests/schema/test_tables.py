@@ -46,13 +46,16 @@ def test_every_2011_field_fills_exactly_one_column():
     assert sorted(source for source in sources if isinstance(source, str)) == sorted(expected)
 
 
-def test_every_2019_value_fills_a_column_but_the_sampled_memory_that_is_always_absent():
+def test_every_2019_value_fills_a_column_but_those_declared_to_fill_none():
     filled = {GOOGLE_2019.source(table.name, column.name) for table, column in COLUMNS}
-    leaves = set()
+    leaves, unread = (
+        set(),
+        {f"{r.name}.{field.name}" for r in GOOGLE_2019.tables.values() for field in r.fields if not field.column},
+    )
     for raw in GOOGLE_2019.tables.values():
         leaves |= {f"{raw.name}.{field.name}" for field in raw.fields}
         leaves |= {f"{raw.name}.{inner.name}.{field.name}" for inner in raw.lists for field in inner.fields}
-    assert leaves - filled == {"instance_usage.random_sample_usage.memory"}
+    assert leaves - filled == unread >= {"instance_usage.random_sample_usage.memory"}
 
 
 @pytest.mark.parametrize("enum", ENUMS.values(), ids=ENUMS)
@@ -156,7 +159,7 @@ def test_reasons_are_sentences_with_a_severity():
 
 def test_the_page_of_tables_is_fresh():
     page = Path(__file__).parents[2] / "docs" / "tables.md"
-    assert page.read_text() == tables_page()
+    assert page.read_text() == tables_page(), "renew it: python scripts/tables_page.py docs/tables.md"
 
 
 def test_a_stale_page_is_noticed(tmp_path, capsys):
