@@ -12,14 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from borgtrace.ingest import ingest_plan, number_reader, usage_index, workers
+from borgtrace.ingest import flattened, ingest_plan, number_reader, usage_index, workers
+from borgtrace.ingest.canonical import canonical_chunk
 from borgtrace.ingest.column_checks import breaks_a_rule, count_broken, count_out_of_order
-from borgtrace.ingest.discovery import Discovery
+from borgtrace.ingest.discovery import Discovery, origin
 from borgtrace.ingest.file_ranges import cut_ranges, range_condition, range_number
 from borgtrace.ingest.json_token_counts import PRESENT, tokens_of
 from borgtrace.ingest.nested_lists import unnest
 from borgtrace.ingest.number_reader import NotPlainNumbers, read_numbers
-from borgtrace.ingest.raw_layout import raw_layout
+from borgtrace.ingest.raw_layout import NeedsValidation, raw_layout
 from borgtrace.ingest.sources import Source
 from borgtrace.schema import TABLES
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019
@@ -271,3 +272,60 @@ def test_names_of_sources_become_names_of_files():
 def test_numbers_in_names_of_files(name, part, parts, known):
     source = _source(name, "t", 1)
     assert (source.part, source.parts, source.name) == (part, parts, known)
+
+
+def test_a_decimal_between_two_floats_is_decided_exactly():
+    (chunk,) = read_numbers(io.BytesIO(b"16777217\n0.5\n"), {"x": pa.float32()})
+    assert chunk.column("x").to_pylist() == [16777216.0, 0.5]
+
+
+def test_the_first_of_equal_rows_is_kept_in_order():
+    layout = raw_layout(GOOGLE_2019, "machine_attributes")
+    columns = {"time": [5, 3, 5, 3], "machine_id": [1, 1, 1, 2], "name": ["a"] * 4, "value": [None, "x", None, "x"]}
+    rows = pa.table({**columns, "is_deleted": [False] * 4, "source_row": [10, 11, 12, 13]})
+    assert flattened._first_of_each(rows, layout).column("source_row").to_pylist() == [10, 11, 13]
+
+
+def test_columns_of_a_plan_are_canonical_and_published(tmp_path):
+    shard = _source("machine_events-000000000000.json.gz", "machine_events", 1, GOOGLE_2019, "json", cell="a")
+    (table,) = ingest_plan.plan(Discovery([shard]), tmp_path, 1).tables
+    assert table.columns == (
+        "time",
+        "machine_id",
+        "type",
+        "switch_id",
+        "platform_id",
+        "cpu_capacity",
+        "memory_capacity",
+        "missing_data_reason",
+    )
+
+
+def test_every_code_of_an_enumeration_may_come():
+    layout = raw_layout(GOOGLE_2011, "machine_events")
+    columns = {
+        "time": pa.array([0, 1, 2], pa.uint64()),
+        "machine_id": pa.array([1, 1, 1]),
+        "type": pa.array([0, 1, 2], pa.int8()),
+        "platform_id": pa.array([None, "p", "p"]),
+        "cpu_capacity": pa.array([0.5, None, 1], pa.float32()),
+        "memory_capacity": pa.array([0.5, None, 1], pa.float32()),
+    }
+    found = canonical_chunk(layout, pa.table(columns))
+    assert found.column("type").to_pylist() == ["ADD", "REMOVE", "UPDATE"]
+    with pytest.raises(NeedsValidation):
+        canonical_chunk(layout, pa.table({**columns, "type": pa.array([0, 1, 3], pa.int8())}))
+
+
+def test_means_above_sums_of_maxima_are_counted_apart():
+    rows = {"average_cpu": [0.5, 0.5, 0.25], "maximum_cpu": [0.25, 0.25, 0.25], "aggregation_type": [True, False, True]}
+    columns = {name: pa.array(v, pa.float32() if name.endswith("cpu") else pa.bool_()) for name, v in rows.items()}
+    assert count_broken(USAGE, pa.table(columns)) == {"mean_above_summed_maximum": 1, "mean_above_maximum": 1}
+
+
+def test_whose_trace_it_is_in_words():
+    assert (origin(None), origin({"seed": 3})) == ("Google's trace", "synthetic, seed 3")
+
+
+def test_a_full_disk_is_an_error_of_the_store():
+    assert str(workers.disk_full(Path("store"))).startswith("store: the disk is full; free some disk")

@@ -188,3 +188,14 @@ def test_progress_of_staging_counts_bytes_of_each_table(raw, tmp_path):
     sizes = [path.stat().st_size for path in sorted(more.parent.iterdir())]
     label = "stage task_usage"
     assert told == [(label, sum(sizes), "bytes"), *((label, size) for size in sizes)]
+
+
+def test_what_is_staged_is_clustered_later_without_its_raw_files(raw, tmp_path):
+    ingest([raw], tmp_path / "store", IngestOptions(jobs=1, stage_only=True))
+    unfinished = [tmp_path / "store" / name for name in ("next.incomplete", "spill.incomplete")]
+    for folder in unfinished:
+        folder.mkdir()
+    half = tmp_path / "store" / "staging" / "instance_usage" / "x.parquet.1.incomplete"
+    half.write_bytes(b"half")
+    assert ingest([], tmp_path / "store", ONE).manifest.tables["instance_usage"] == 1
+    assert not any(path.exists() for path in (*unfinished, half))
