@@ -49,12 +49,11 @@ def best(call):
 
 def usage(generation, machines, hours):
     """Print the rows per second of usage alone beside those of compressing its bytes."""
-    from borgtrace.synth.part_bounds import part_bounds
-    from borgtrace.synth.usage_part import usage_part
     from isal import igzip, isal_zlib
 
+    from borgtrace.synth.generate import _usage
     from borgtrace.synth.machines import draw_machines
-    from borgtrace.synth.options import Options
+    from borgtrace.synth.options import Options, part_bounds
     from borgtrace.synth.profiles import PROFILES
     from borgtrace.synth.simulation import Simulation
     from borgtrace.synth.usage_windows import windows_of
@@ -64,13 +63,13 @@ def usage(generation, machines, hours):
     bounds = part_bounds(hours)
     cell = draw_machines(profile, machines, options.draw_seed)
     segments = list(Simulation(profile, cell, hours, options.draw_seed, bounds).segments())
-    usage_part(windows_of(segments[0], cell.ids), options)  # compile
+    _usage(windows_of(segments[0], cell.ids), options)  # compile
     busy = alone = rows = size = 0
     for segment in segments:
-        spent, part = best(lambda segment=segment: usage_part(windows_of(segment, cell.ids), options))
+        spent, (pieces, blocks) = best(lambda segment=segment: _usage(windows_of(segment, cell.ids), options))
         busy += spent
-        rows += int(part.tally[:, 0].sum())
-        for piece in part.pieces.values():
+        rows += int(blocks.tally[:, 0].sum())
+        for piece in pieces.values():
             text = isal_zlib.decompress(piece.data + b"\x03\x00", -15)
             alone += best(lambda text=text: igzip.compress(text, isal_zlib.ISAL_DEFAULT_COMPRESSION))[0]
             size += len(text)
