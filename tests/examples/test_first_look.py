@@ -49,7 +49,8 @@ def test_store_results_and_frames_are_shown_as_tables(executed: Any) -> None:
     assert "<table" in _shown(executed, "\nowners")["text/html"]
     question = _shown(executed, "\nutilization")["text/html"]
     assert "How much of the cell is used" in question
-    assert "published" in question
+    assert "none of the claims can be judged" in question  # four hours of a toy are too few for a verdict
+    assert "needs instance_usage of" in question
     assert "first-look" not in question
 
 

@@ -62,7 +62,7 @@ def test_all_files_arrive_whole_after_200_random_faults(serve, archives, session
     server.choose = Trouble([fault for fault in server.all_faults if fault != "stall"], 200, seed)
     todo = first
     while True:  # a run may give a file up; the next one goes on where it stopped
-        with Session(4, backoff=session.backoff, timeout=0.4) as again:
+        with Session(4, backoff=session.backoff, timeout=10) as again:
             failed = [outcome for outcome in fetch(again, todo) if outcome.error]
         if not failed:
             break
