@@ -92,7 +92,7 @@ class StoreError(BorgtraceError):
 
 
 class StoreNotice(UserWarning):
-    """A store of an earlier version lacks columns; they read as NULL."""
+    """What is no fault of a store: columns that an earlier version lacks, gigabytes that are compared once."""
 
 
 class QualityError(BorgtraceError):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.store.digest import file_digests
+from borgtrace.store.manifest import read_manifest
 from tests.ingest.raw import HASH, write_cell, write_part
 
 
@@ -29,6 +33,13 @@ USAGE = [
     usage(10, 1, 1, "0.4", machine=6),
     usage(30, 7, 2, "0.7", sampled=""),
 ]
+
+
+def vouch(store):
+    """Give the manifest the digests of the files as they are, as if a faulty version had written them."""
+    manifest = read_manifest(store)
+    held = {name: store / name for name in manifest.files if (store / name).exists()}
+    replace(manifest, files=file_digests(held)).write(store / "manifest.json")
 
 
 @pytest.fixture(scope="package")

@@ -12,9 +12,11 @@ import pyarrow.parquet as pq
 from borgtrace.engine.stored import stored_names
 from borgtrace.errors import StoreError, first_line
 from borgtrace.schema import TABLES
-from borgtrace.storage import NOT_WRITABLE, replacing
+from borgtrace.storage import NOT_WRITABLE, replacing, write_file
 from borgtrace.store.compatibility import unreadable
+from borgtrace.store.digest import file_digest
 from borgtrace.store.layout import Layout
+from borgtrace.store.unchanged import changed_files
 
 MEASURED = tuple(column.name for column in TABLES["instance_usage"].columns if column.type == "float32")
 TRACE_COLUMNS = ("start_time", "duration", *MEASURED)
@@ -52,8 +54,22 @@ def load_array(layout: Layout, column: str, rows: int) -> np.ndarray:
     if (array.shape, array.dtype) != ((rows,), kind) or not is_whole:
         got = f"shape {array.shape} of {array.dtype} in {path.stat().st_size:,} bytes"
         raise _damaged(layout, column, got, f"shape ({rows},) of {kind}")
+    _check_made(layout, column)
     # A plain array on the same memory: np.memmap runs Python code for every slice.
     return array.view(np.ndarray)
+
+
+def _check_made(layout: Layout, column: str) -> None:
+    """Refuse an array made on first use that is not as it was written; the manifest lists the others."""
+    written = layout.array_digest(column)
+    # One that an earlier version made has no digest: it is taken as it is, and `verify` compares it with its column.
+    if column in DEFAULT_COLUMNS or not written.exists():
+        return
+    expected = written.read_text(errors="replace")
+    name = layout.array(column).relative_to(layout.root).as_posix()
+    got = changed_files(layout.root, {name: expected}).get(name)
+    if got is not None:
+        raise _damaged(layout, column, got[:12], expected[:12])
 
 
 def _damaged(layout: Layout, column: str, got: str, expected: str | None = None) -> StoreError:
@@ -88,6 +104,8 @@ def add_array(layout: Layout, column: str) -> None:
             for at, block in column_blocks(layout, column):
                 array[at : at + len(block)] = block
             array.flush()
+            # Before the array gets its name: a kill in between leaves no array that nothing vouches for.
+            write_file(layout.array_digest(column), file_digest(draft))
     except OSError as error:
         # A file system that is read-only raises an error of its own.
         if error.errno not in NOT_WRITABLE:

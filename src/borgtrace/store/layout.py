@@ -53,6 +53,10 @@ class Layout:
         """File of one trace column."""
         return self.traces / f"{column}.npy"
 
+    def array_digest(self, column: str) -> Path:
+        """File of the SHA-256 of a trace column that was made on first use: the manifest lists the others."""
+        return self.traces / f"{column}.npy.sha256"
+
 
 def source_key(name: str) -> str:
     """Return what files made of a source are called: ``task_usage/part-00001`` → ``task_usage-part-00001``."""

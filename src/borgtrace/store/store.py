@@ -43,12 +43,12 @@ def open(path: str | Path, *, memory: str = "4GB") -> Store:
     ------
     StoreError
         When there is no store, it is half-built, of another major version, or a file is missing or
-        unreadable; the message has the command that mends it.
+        has changed; the message has the command that mends it.
 
     Notes
     -----
-    Takes milliseconds: only the manifest and the footers of the files are read.  Any number of processes may read
-    at once.
+    Takes milliseconds, but for a store that is new here: each of its files is compared with its digest once.  Any
+    number of processes may read at once.
     """
     store = Store(Path(path), read_intact(Path(path)), memory)
     lacking = lacking_columns(store.layout, store.manifest.schema, store.manifest.format_version)

@@ -56,7 +56,7 @@ def verify(root: Path, progress: Callable[[str], None] = lambda name: None, thre
     Returns
     -------
     list of Check
-        All checks, those that fail included; a file that cannot be read fails its checks.
+        All checks, those that fail included; of files that are not as they were written nothing more is read.
 
     Raises
     ------
@@ -66,41 +66,60 @@ def verify(root: Path, progress: Callable[[str], None] = lambda name: None, thre
     Notes
     -----
     Reads every file once for its digest, every column once for the content digests, the key columns once more.
-    A store of format 1.0 has no content digests: its one digest, over its files, is compared instead.
+    A damaged file can make the library that parses it end the process: so digests are compared first.  A store of
+    format 1.0 has none of single files: its one digest, over all of them, is compared, and the rest is read anyway.
     """
     manifest, layout = read_manifest(root), Layout(root)
-    checks = []
-    for name, run in _checks(manifest, layout, threads):
-        progress(name)
-        try:
-            holds, found = run()
-        # Damage is what is looked for: whatever a library says of a file is a finding, and the other checks still run.
-        except Exception as error:
-            holds, found = False, first_line(error)
-        checks.append(Check(name, holds, found))
+    progress("files")
+    changed: list[str] = []
+    checks = [_check("files", partial(_files, manifest, layout, threads, changed))]
+    for planned in _checks(manifest, layout, threads):
+        progress(planned.name)
+        unread = [name for name in changed if name.startswith(planned.reads)]
+        if unread:
+            checks.append(Check(planned.name, False, f"not read: {unread[0]} is not as it was written"))
+        else:
+            checks.append(_check(planned.name, planned.run))
     return checks
 
 
-def _checks(manifest: Manifest, layout: Layout, threads: int) -> Iterator[tuple[str, Callable[[], Finding]]]:
-    yield "files", partial(_files, manifest, layout, threads)
-    yield "conservation", partial(_conservation, manifest)
-    yield "quarantine", partial(_quarantine, manifest, layout)
-    for table in TABLES.values():
-        yield f"{table.name}: rows", partial(_rows, table.name, manifest, layout)
-        yield f"{table.name}: columns", partial(_columns, table, manifest, layout)
-        yield f"{table.name}: order", partial(_order, table, layout)
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """A check, and where the files are that it parses."""
+
+    name: str
+    run: Callable[[], Finding]
+    reads: tuple[str, ...] = ()
+
+
+def _check(name: str, run: Callable[[], Finding]) -> Check:
+    try:
+        return Check(name, *run())
+    # Damage is what is looked for: whatever a library says of a file is a finding, and the other checks still run.
+    except Exception as error:
+        return Check(name, False, first_line(error))
+
+
+def _checks(manifest: Manifest, layout: Layout, threads: int) -> Iterator[_Planned]:
+    yield _Planned("conservation", partial(_conservation, manifest))
+    yield _Planned("quarantine", partial(_quarantine, manifest, layout), ("quarantine/",))
+    for name, table in TABLES.items():
+        reads = (f"{name}/",)
+        yield _Planned(f"{name}: rows", partial(_rows, name, manifest, layout), reads)
+        yield _Planned(f"{name}: columns", partial(_columns, table, manifest, layout), reads)
+        yield _Planned(f"{name}: order", partial(_order, table, layout), reads)
         if manifest.content:
-            yield f"{table.name}: content", partial(_content, table, manifest, layout, threads)
-    yield "index", partial(_index, manifest, layout)
-    yield "arrays", partial(_arrays, manifest, layout)
+            yield _Planned(f"{name}: content", partial(_content, table, manifest, layout, threads), reads)
+    yield _Planned("index", partial(_index, manifest, layout), ("tasks/",))
+    yield _Planned("arrays", partial(_arrays, manifest, layout), ("instance_usage/",))
 
 
 def _compared(found: str, expected: str) -> Finding:
     return found == expected, found if found == expected else f"{found}, the manifest says {expected}"
 
 
-def _files(manifest: Manifest, layout: Layout, threads: int) -> Finding:
-    """Compare files with their digests; arrays that were built on first use have none."""
+def _files(manifest: Manifest, layout: Layout, threads: int, changed: list[str]) -> Finding:
+    """Compare files with their digests; `changed` gets the names of those that are not as they were written."""
     tables = [path for name in TABLES for path in layout.parts(name)]
     # A store of format 1.0: its manifest has one digest over all files.
     if not manifest.files:
@@ -109,8 +128,9 @@ def _files(manifest: Manifest, layout: Layout, threads: int) -> Finding:
     known = [path for name in manifest.files if (path := layout.root / name).exists()]
     digests = file_digests(_named(sorted({*tables, *known}), layout), threads)
     # The symmetric difference finds all three faults at once: changed, missing and unknown files.
-    wrong = sorted({name for name, _ in digests.items() ^ manifest.files.items()})
-    return not wrong, f"{', '.join(wrong[:3])}: changed, missing or unknown" if wrong else f"{len(digests)} as written"
+    changed += sorted({name for name, _ in digests.items() ^ manifest.files.items()})
+    said = f"{', '.join(changed[:3])}: changed, missing or unknown" if changed else f"{len(digests)} as written"
+    return not changed, said
 
 
 def _named(paths: Sequence[Path], layout: Layout) -> dict[str, Path]:
