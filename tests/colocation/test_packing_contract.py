@@ -21,6 +21,12 @@ def instance(kind: type[Estimator]) -> Estimator:
     return kind(80.0) if kind.high == 100 else kind(1.5)
 
 
+def ready(kind: type[Estimator], parameter: float | None = None) -> Estimator:
+    """The estimator, prepared as if every target it tries were kept exactly."""
+    made = instance(kind) if parameter is None else kind(parameter)
+    return made.prepared(lambda tried: [each.parameter for each in tried])
+
+
 def seen(n: int = 60, seed: int = 0) -> Observation:
     rng = np.random.default_rng(seed)
     values = np.minimum(rng.gamma(0.8, 0.06, (n, 200)), 1).astype(np.float32)
@@ -34,7 +40,7 @@ PACKERS = pytest.mark.parametrize("packer", packers().values(), ids=packers())
 @ESTIMATORS
 @PACKERS
 def test_each_task_is_in_one_bin_and_no_bin_violated_its_test(kind, packer):
-    fitted = fit(instance(kind), seen())
+    fitted = fit(ready(kind), seen())
     packing = pack_fitted(fitted, packer=packer)
     assert ((packing.bins >= -1) & (packing.bins < len(packing.rows))).all()
     assert set(packing.bins[packing.bins >= 0].tolist()) == set(range(packing.n_bins))
@@ -51,7 +57,7 @@ def test_each_task_is_in_one_bin_and_no_bin_violated_its_test(kind, packer):
 
 @ESTIMATORS
 def test_rebalancing_keeps_every_task(kind):
-    fitted = fit(instance(kind), seen(seed=3))
+    fitted = fit(ready(kind), seen(seed=3))
     plain = pack_fitted(fitted)
     after = rebalanced(plain, fitted)
     assert (after.bins >= 0).tolist() == (plain.bins >= 0).tolist()
@@ -63,7 +69,7 @@ def test_rebalancing_keeps_every_task(kind):
 
 @ESTIMATORS
 def test_same_input_same_packing(kind):
-    first, second = (pack(instance(kind), seen(seed=5)) for _ in range(2))
+    first, second = (pack(ready(kind), seen(seed=5)) for _ in range(2))
     assert first.bins.tolist() == second.bins.tolist()
 
 
@@ -71,29 +77,29 @@ def test_same_input_same_packing(kind):
 def test_twice_the_usage_on_twice_the_machine_is_the_same(kind):
     one = seen(seed=7)
     two = Observation(2 * one.values, request=None if one.request is None else 2 * one.request)
-    assert pack(instance(kind), one).bins.tolist() == pack(instance(kind), two, capacity=2.0).bins.tolist()
+    assert pack(ready(kind), one).bins.tolist() == pack(ready(kind), two, capacity=2.0).bins.tolist()
 
 
 @ESTIMATORS
 def test_idle_tasks_share_one_machine_and_giants_are_listed(kind):
     idle = Observation(np.zeros((5, 10), np.float32), request=np.zeros(5))
-    assert pack(instance(kind), idle).bins.tolist() == [0] * 5
+    assert pack(ready(kind), idle).bins.tolist() == [0] * 5
     giant = Observation(np.full((1, 10), 3.0, np.float32), request=np.full(1, 4.6))
-    packing = pack(instance(kind), giant)
+    packing = pack(ready(kind), giant)
     assert (packing.n_bins, packing.unplaceable.tolist()) == (0, [0])
 
 
 @ESTIMATORS
 def test_no_tasks_no_bins(kind):
     nothing = Observation(np.zeros((0, 10), np.float32), request=np.zeros(0))
-    packing = pack(instance(kind), nothing)
+    packing = pack(ready(kind), nothing)
     assert (packing.n_bins, len(packing.bins), packing.moved) == (0, 0, 0)
 
 
 @ESTIMATORS
 def test_a_stricter_parameter_never_needs_fewer_machines(kind):
-    lax = instance(kind)
-    strict = kind(lax.parameter / 10) if kind.targets or kind.high < 1 else kind(lax.parameter * 1.2)
+    lax = ready(kind)
+    strict = ready(kind, lax.parameter / 10 if kind.targets or kind.high < 1 else lax.parameter * 1.2)
     if kind.name == "request":
         strict = kind(lax.parameter / 1.3)
     a, b = pack(lax, seen(seed=1)), pack(strict, seen(seed=1))
@@ -138,7 +144,7 @@ def test_it_learns_without_breaking_its_promise_to_be_an_estimator(kind):
 
 @ESTIMATORS
 def test_predictions_are_probabilities_within_the_target(kind):
-    fitted = fit(instance(kind), seen(seed=2))
+    fitted = fit(ready(kind), seen(seed=2))
     packing = pack_fitted(fitted)
     if not kind.predicts:
         with pytest.raises(UsageError, match="predicts no probability of overflow"):

@@ -136,7 +136,7 @@ def test_calibrated_gpa_keeps_its_target_where_it_learned():
     learned = learning.prepared(plain, Cell(plain))
     q = learning.mean_quality(Cell(learned, is_rebalanced=False))
     assert 0.006 <= q <= 0.01
-    assert learning.mean_quality(Cell(plain, is_rebalanced=False)) > 0.01
+    assert learning.mean_quality(Cell(Gpa(0.01), is_rebalanced=False)) > 0.01
 
 
 def test_sizes_order_the_machines():

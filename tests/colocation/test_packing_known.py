@@ -9,10 +9,13 @@ import pytest
 from scipy.stats import norm
 
 from borgtrace.colocation.quality import lower_bound, quality
+from borgtrace.errors import UsageError
 from borgtrace.placement.estimators._features import histograms
 from borgtrace.placement.estimators.bounds import Bernstein, Chernoff, Hoeffding
+from borgtrace.placement.estimators.calibrated import CalibratedGpa
 from borgtrace.placement.estimators.convolution import Convolution
-from borgtrace.placement.estimators.cornish_fisher import CornishFisher
+from borgtrace.placement.estimators.cornish_fisher import CornishFisher, is_monotone
+from borgtrace.placement.estimators.covariance import CovarianceGpa
 from borgtrace.placement.estimators.gpa import Gpa, gaussian_slack
 from borgtrace.placement.estimators.observation import CELLS, Observation
 from borgtrace.placement.estimators.saddlepoint import Saddlepoint
@@ -47,6 +50,17 @@ def test_two_constant_tasks_share_a_machine_up_to_its_capacity(estimator):
         assert pack(estimator, constant(*fitting)).bins.tolist() == [0] * len(fitting)
     assert pack(estimator, constant(0.6, 0.4)).bins.tolist() == [0, 0]
     assert pack(estimator, constant(0.6, 0.405), rebalancing=False).bins.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("estimator", [Saddlepoint(0.1), Saddlepoint(1e-6), Chernoff(0.1), Chernoff(1e-6)], ids=repr)
+@pytest.mark.parametrize("capacity", [0.5, 1.0, 2.0])
+def test_constant_usage_fits_up_to_the_capacity_wherever_it_lies_on_the_grid(estimator, capacity):
+    # a third of a machine lies between two of the 2,000 cells, and its histogram varies
+    for parts in (1, 2, 3, 7, 33):
+        packing = pack(estimator, constant(*[capacity / parts] * parts), capacity=capacity)
+        assert packing.bins.tolist() == [0] * parts
+    one_too_many = pack(estimator, constant(*[capacity / 3] * 4), capacity=capacity, rebalancing=False)
+    assert one_too_many.bins.tolist() == [0, 0, 0, 1]
 
 
 def test_the_saddlepoint_above_the_capacity_is_the_gaussian_tail():
@@ -272,13 +286,70 @@ def test_saddlepoint_is_near_exact_and_chernoff_above(n):
 
 def test_cornish_fisher_quantile_by_hand():
     # skewness 0 and excess 0: the Gaussian quantile; z(.025) = 1.95996
-    slack = CornishFisher.slack(np.zeros(4), np.array([0.5, 0.04, 0, 0]), np.ones(1), np.array([1.959964]))
+    slack = CornishFisher.slack(np.zeros(5), np.array([0.5, 0.04, 0, 0, 9]), np.ones(1), np.array([1.959964]))
     assert slack == pytest.approx(0.5 - 0.2 * 1.959964)
-    # one task, skewness γ = 1: + (z² − 1)/6 − (2z³ − 5z)/36
+    # one task, skewness γ = ½: + γ(z² − 1)/6 − γ²(2z³ − 5z)/36
     z = 2.0
-    expected = 0.5 - 0.2 * (z + 0.5 - 6 / 36)
-    found = CornishFisher.slack(np.zeros(4), np.array([0.5, 0.04, 0.008, 0]), np.ones(1), np.array([z]))
+    expected = 0.5 - 0.2 * (z + 0.25 - 1.5 / 36)
+    found = CornishFisher.slack(np.zeros(5), np.array([0.5, 0.04, 0.004, 0, 9]), np.ones(1), np.array([z]))
     assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("skewness", "excess", "z", "rises"),
+    [
+        (0.0, 0.0, 9.0, True),  # the Gaussian quantile itself
+        # without skewness the derivative is K/8 t² + 1 − K/8: everywhere above 0 for K in 0 … 8 (Maillard's domain)
+        (0.0, 7.9, 9.0, True),
+        (0.0, 8.1, 0.5, False),
+        (0.0, -1.0, 2.99, True),  # 1.125 − t²/8 is 0 at t = 3
+        (0.0, -1.0, 3.01, False),
+        # skewness 2: (K/8 − 2/3)(14/9 − K/8) ≥ 1/9, so K in 6.54 … 11.24
+        (2.0, 6.5, 9.0, False),
+        (2.0, 6.6, 9.0, True),
+        (2.0, 11.2, 9.0, True),
+        (2.0, 11.3, 9.0, False),
+        (-2.0, 11.2, 9.0, True),
+    ],
+)
+def test_where_the_cornish_fisher_quantile_rises(skewness, excess, z, rises):
+    assert is_monotone(skewness, excess, z) == rises
+
+
+def test_cornish_fisher_refuses_where_its_quantile_falls_unless_the_peaks_fit():
+    # one draw of a hundred is a burst: skewness .98 / √(.01 · .99) = 9.85, K/8 − S²/6 = −4.2
+    bursts = np.zeros((2, 100), np.float32)
+    bursts[0, 0], bursts[1, 1] = 0.9, 0.9
+    assert pack(CornishFisher(0.001), Observation(bursts), rebalancing=False).bins.tolist() == [0, 1]
+    assert pack(CornishFisher(0.001), Observation(bursts * np.float32(0.5))).bins.tolist() == [0, 0]
+    assert pack(CornishFisher(0.001), Observation(bursts * np.float32(1.2))).bins.tolist() == [-1, -1]
+
+
+def test_gpa_with_covariances_predicts_their_tail():
+    # in step: mean .6, deviation .2; in counter-step 0.6 for sure, but never believed below GPA: √.02
+    one = np.float32([[0.2, 0.4] * 100])
+    for other, deviation in ((one, 0.2), (one[:, ::-1], math.sqrt(0.02))):
+        together = np.concatenate([one, other])
+        fitted = fit(CovarianceGpa(0.1), Observation(together, series=together))
+        packing = pack_fitted(fitted)
+        assert packing.bins.tolist() == [0, 0]
+        assert predicted_overflow(packing, fitted) == pytest.approx([norm.sf(0.4 / deviation)], rel=1e-5)
+
+
+def test_the_calibrated_gpa_says_which_target_it_used_and_has_to_learn_it():
+    bare = CalibratedGpa(0.001)
+    assert bare.label == "gpa-calibrated 0.001"
+    with pytest.raises(UsageError) as caught:
+        pack(bare, constant(0.5))
+    assert str(caught.value) == (
+        "estimator gpa-calibrated 0.001: has not learned its target: expected prepared() with held-out tasks first; "
+        "or use gpa:0.001"
+    )
+    # overflows twice as often as told: it is told half, found to within .2 % from below
+    learned = bare.prepared(lambda tried: [2 * each.parameter for each in tried])
+    assert 0.998 * 0.0005 <= learned.used <= 0.0005
+    assert learned.label == f"gpa-calibrated 0.001 (told {learned.used:.3g})"
+    assert pack(learned, constant(0.5, 0.5)).bins.tolist() == pack(Gpa(0.0005), constant(0.5, 0.5)).bins.tolist()
 
 
 def test_bounds_by_hand():

@@ -217,7 +217,10 @@ def predicted_overflow(packing: Packing, fitted: Fitted) -> Numbers:
     test, parameters = estimator.test, fitted.parameters
     # The room for a task that uses nothing is what the machine as it stands has left.
     idle = Observation(np.zeros((1, 1), np.float32))
-    nothing = np.ascontiguousarray(estimator.items(idle, fitted.capacity), np.float64)[0]
+    described = estimator.items(idle, fitted.capacity)[0]
+    # The tasks may come with more than was made up here, such as series: of those an idle task has zeros.
+    nothing = np.zeros(fitted.items.shape[1])
+    nothing[: len(described)] = described
     # In the order of arrival, as when they were placed, so the states are those of the packing bit for bit.
     members, m = np.argsort(packing.bins, kind="stable"), len(packing.rows)
     offsets = np.searchsorted(packing.bins[members], np.arange(m + 1))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement.estimators.estimator import Estimator, Qualities
 from borgtrace.placement.estimators.gpa import Gpa
@@ -27,7 +28,13 @@ class CalibratedGpa(Gpa):
     Attributes
     ----------
     told
-        The target the Gaussian test is run with; equal to `parameter` until :meth:`prepared`.
+        The target the Gaussian test is run with; None until :meth:`prepared`.
+
+    Examples
+    --------
+    >>> measured = lambda estimators: [1.6 * each.parameter for each in estimators]
+    >>> CalibratedGpa(0.001).prepared(measured).label
+    'gpa-calibrated 0.001 (told 0.000624)'
     """
 
     # A field, so that two calibrations are different estimators to whoever keeps outcomes by estimator.
@@ -39,8 +46,26 @@ class CalibratedGpa(Gpa):
     predicts = False
 
     def parameters(self, capacity: float) -> Numbers:
-        """The target the Gaussian test is run with."""
-        return np.array([self.parameter if self.told is None else self.told])
+        """The target the Gaussian test is run with.
+
+        Raises
+        ------
+        UsageError
+            It was not prepared: with the target to be kept it would be plain GPA under another name.
+        """
+        if self.told is None:
+            raise UsageError(
+                f"estimator {self.label}",
+                "has not learned its target",
+                expected="prepared() with held-out tasks first",
+                way_out=f"or use gpa:{self.parameter:g}",
+            )
+        return np.array([self.told])
+
+    @property
+    def used(self) -> float:
+        """The target that was told, once there is one."""
+        return self.parameter if self.told is None else self.told
 
     def prepared(self, qualities: Qualities) -> Estimator:
         """Search the target on held-out tasks."""

@@ -8,14 +8,44 @@ import numpy as np
 from scipy.special import ndtri
 
 from borgtrace.kernels.arrays import Numbers
+from borgtrace.kernels.compiled import compiled
 from borgtrace.placement.estimators.estimator import TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.types import Row, slack_kernel
 
 
+@compiled(inline=True)
+def is_monotone(skewness: float, excess: float, z: float) -> bool:
+    """Whether the Cornish–Fisher quantile rises everywhere between −z and z.
+
+    Parameters
+    ----------
+    skewness, excess
+        Of the sum: third cumulant ÷ σ³ and fourth ÷ σ⁴.
+    z
+        Gaussian quantile of the strictest level in use, not negative.
+
+    Examples
+    --------
+    >>> is_monotone(0.5, 0.0, 3.0), is_monotone(2.0, 8.0, 3.0), is_monotone(2.0, 6.0, 3.0)
+    (True, True, False)
+    """
+    # The derivative a·t² + b·t + c of the quantile in t; least at an end, or at its vertex where that is a minimum.
+    a = excess / 8 - skewness * skewness / 6
+    b = skewness / 3
+    c = 1 - excess / 8 + 5 * skewness * skewness / 36
+    least = a * z * z - abs(b) * z + c
+    if a > 0 and abs(b) < 2 * a * z:
+        least = c - b * b / (4 * a)
+    return least >= 0
+
+
 @slack_kernel
 def cornish_fisher_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """Capacity less the corrected quantile of the sum; rows are four cumulants, `parameters` holds z of the target."""
+    """Capacity less the corrected quantile of the sum; rows are four cumulants and the peak, `parameters` holds z.
+
+    Where the expansion is no quantile function, the tasks fit only if their peaks do.
+    """
     room = capacity[0] - state[0] - item[0]
     variance = state[1] + item[1]
     if variance <= 0:
@@ -24,6 +54,8 @@ def cornish_fisher_slack(state: Row, item: Row, capacity: Row, parameters: Row) 
     # Cumulants add up, shapes do not: division by σ³ and σ⁴ comes last.
     skewness = (state[2] + item[2]) / (variance * deviation)
     excess = (state[3] + item[3]) / (variance * variance)
+    if not is_monotone(skewness, excess, abs(z)):
+        return capacity[0] - state[4] - item[4]
     quantile = (
         z + (z * z - 1) * skewness / 6 + (z**3 - 3 * z) * excess / 24 - (2 * z**3 - 5 * z) * skewness * skewness / 36
     )
@@ -33,14 +65,16 @@ def cornish_fisher_slack(state: Row, item: Row, capacity: Row, parameters: Row) 
 class CornishFisher(TargetEstimator):
     """Quantile of the sum from its first four cumulants, which add up over independent tasks.
 
-    Reference: Cornish & Fisher, Revue de l'Institut International de Statistique 5 (1938).  Not for heavy tails:
-    the expansion is no distribution once skewness passes about 1, and may then even *fall* as the target gets
-    stricter.
+    Reference: Cornish & Fisher, Revue de l'Institut International de Statistique 5 (1938).  With skewness S and excess
+    kurtosis K the expansion rises at t where t²(K/8 − S²/6) + tS/3 + 1 − K/8 + 5S²/36 ≥ 0.  Maillard ("A user's guide
+    to the Cornish Fisher expansion", 2012) asks that of all t, Chernozhukov, Fernández-Val & Galichon ("Rearranging
+    Edgeworth–Cornish–Fisher expansions", 2010) of the levels in use.  Here it must hold at every level from ρ to
+    1 − ρ; where it does not, the estimator refuses the tasks, unless their highest usages seen fit together.
 
     Examples
     --------
     >>> CornishFisher(0.001).items(Observation(np.float32([[0, 1]])), 1.0).tolist()
-    [[0.5, 0.25, 0.0, -0.125]]
+    [[0.5, 0.25, 0.0, -0.125, 1.0]]
     """
 
     name = "cornish-fisher"
@@ -48,10 +82,10 @@ class CornishFisher(TargetEstimator):
     slack = staticmethod(cornish_fisher_slack)
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
-        """First four cumulants of each task."""
-        mean, variance, third, fourth = observed.moments[:, :4].T
+        """First four cumulants and highest usage of each task."""
+        mean, variance, third, fourth, _, peak = observed.moments.T
         # The fourth central moment does not add up over tasks; less 3σ⁴ it does.
-        return np.column_stack([mean, variance, third, fourth - 3 * variance**2])
+        return np.column_stack([mean, variance, third, fourth - 3 * variance**2, peak])
 
     def parameters(self, capacity: float) -> Numbers:
         """The Gaussian quantile of the target."""

@@ -123,9 +123,15 @@ class Estimator(ABC):
         return self
 
     @property
+    def used(self) -> float:
+        """The parameter its test is run with, which one that learns may set otherwise."""
+        return self.parameter
+
+    @property
     def label(self) -> str:
         """Name and parameter, as charts show them: ``gpa 0.001``."""
-        return f"{self.name} {self.parameter:g}"
+        told = "" if self.used == self.parameter else f" (told {self.used:.3g})"
+        return f"{self.name} {self.parameter:g}{told}"
 
     @classmethod
     def family(cls) -> list[Self]:

@@ -7,37 +7,36 @@ import math
 import numpy as np
 
 from borgtrace.kernels.arrays import Numbers
+from borgtrace.kernels.compiled import compiled
 from borgtrace.placement.estimators._features import angles
 from borgtrace.placement.estimators.estimator import TargetEstimator
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.types import Row, slack_kernel
 
 
-@slack_kernel
-def saddlepoint_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
-    """ρ less the Lugannani–Rice tail.
+@compiled()
+def _tail(state: Row, item: Row, capacity: float, parameters: Row) -> float:
+    """P(S > c) after Lugannani & Rice.
 
     K′ is kept on a grid of θ and interpolated by a cubic that also matches K″; the saddle K′(θ) = c is found by
     bisection, K by integrating the cubic.
     """
     # A row is the mean, then K, K′, K″ for each θ: columns 1 + 3a, 2 + 3a, 3 + 3a; last the peak.  Parameters are ρ,
     # then every θ.
-    target, last = parameters[0], parameters.size - 2
+    last = parameters.size - 2
     # K′(0) is the mean.  Above the capacity there is no positive saddle; the Gaussian tail is near there.
-    excess, variance = state[2] + item[2] - capacity[0], state[3] + item[3]
+    excess, variance = state[2] + item[2] - capacity, state[3] + item[3]
     if excess >= 0:
-        return target - (1 - 0.5 * math.erfc(excess / math.sqrt(2 * variance)) if variance > 0 else 1.0)
-    # Tasks that hardly vary do not reach the capacity within the grid: Chernoff's bound at its end stays safe, but
-    # hardly gets below 1, although such tasks cannot exceed their peaks.
-    if state[2 + 3 * last] + item[2 + 3 * last] <= capacity[0]:
+        return 1 - 0.5 * math.erfc(excess / math.sqrt(2 * variance)) if variance > 0 else 1.0
+    # Tasks that hardly vary do not reach the capacity within the grid: Chernoff's bound at its end stays safe.
+    if state[2 + 3 * last] + item[2 + 3 * last] <= capacity:
         k = state[1 + 3 * last] + item[1 + 3 * last]
-        tail = math.exp(min(0.0, k - parameters[1 + last] * capacity[0]))
-        return target - (0.0 if tail > target and state[-1] + item[-1] <= capacity[0] else tail)
+        return math.exp(min(0.0, k - parameters[1 + last] * capacity))
     # K is convex, so K′ grows with θ.
     left, right = 0, last
     while right - left > 1:
         middle = (left + right) // 2
-        if state[2 + 3 * middle] + item[2 + 3 * middle] <= capacity[0]:
+        if state[2 + 3 * middle] + item[2 + 3 * middle] <= capacity:
             left = middle
         else:
             right = middle
@@ -51,7 +50,7 @@ def saddlepoint_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> 
     # Bisection cannot leave the cell; 40 halvings place t to 1e-12, far within the error of the cubic.
     for _ in range(40):
         t = 0.5 * (low + high)
-        if f0 + t * (d0 + t * (c2 + t * c3)) <= capacity[0]:
+        if f0 + t * (d0 + t * (c2 + t * c3)) <= capacity:
             low = t
         else:
             high = t
@@ -61,14 +60,22 @@ def saddlepoint_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> 
     area = t * (f0 + t * (d0 / 2 + t * (c2 / 3 + t * c3 / 4)))
     k = state[1 + 3 * left] + item[1 + 3 * left] + width * area
     curvature = (d0 + t * (2 * c2 + t * 3 * c3)) / width
-    w = math.sqrt(max(2 * (theta * capacity[0] - k), 0.0))
+    w = math.sqrt(max(2 * (theta * capacity - k), 0.0))
     tail = 0.5 * math.erfc(w / math.sqrt(2.0))
     # Near the mean 1/u − 1/w is the difference of two huge numbers; no target in use lies there.
     if w > 1e-3 and curvature > 0:
         density = math.exp(-0.5 * w * w) / math.sqrt(2 * math.pi)
         tail += density * (1 / (theta * math.sqrt(curvature)) - 1 / w)
     # An expansion, not a distribution: it may leave 0 … 1.
-    return target - min(max(tail, 0.0), 1.0)
+    return min(max(tail, 0.0), 1.0)
+
+
+@slack_kernel
+def saddlepoint_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+    """ρ less the Lugannani–Rice tail; ρ where even the tasks' peaks together stay within the capacity."""
+    slack = parameters[0] - _tail(state, item, capacity[0], parameters)
+    # Constant tasks vary on the grid, by less than half a cell, and their exact sum would be refused for it.
+    return parameters[0] if slack < 0 and state[-1] + item[-1] <= capacity[0] else slack
 
 
 class Saddlepoint(TargetEstimator):
