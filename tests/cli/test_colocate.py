@@ -63,6 +63,15 @@ def test_json(capsys):
     assert facts["provenance"]["parameters"]["realizations"] == 150
 
 
+def test_the_papers_scale_is_one_option_and_what_was_set_stays(capsys):
+    sizes = ("--realizations", "100", "--size", "5")
+    for name in ("packing_rebalancing", "sum_normality"):
+        assert run("--synthetic", "10", "--experiment", name, "--paper-scale", "--json", *sizes) == 0
+    lines = [json.loads(line)["provenance"]["parameters"] for line in capsys.readouterr().out.splitlines()]
+    assert lines[0] == {"tasks": 100_000, "realizations": 100, "instances": 50, "size": 5, "seed": 0}
+    assert (lines[1]["samples"], lines[1]["realizations"]) == (10_000, 100)
+
+
 def test_lists(capsys):
     assert run("--list") == 0
     assert "packing_advice" in capsys.readouterr().out

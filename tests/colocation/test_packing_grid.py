@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from borgtrace.colocation import instances, synthetic_pool
+from borgtrace.colocation.experiments import packing_memory, packing_two_targets
 from borgtrace.colocation.experiments._outcomes import paper_estimators
 from borgtrace.colocation.grid import Cell, Grid, judge_instance
 from borgtrace.colocation.instances import Instance, Instances, split
@@ -78,12 +79,38 @@ def test_averages_are_judged_on_instantaneous_usage():
     assert (outcome.m_abs, outcome.q) == (1, 0.5)
 
 
+def test_machines_are_filled_to_e_and_judged_by_all_of_their_capacity():
+    inst, avg = np.float32([[0.45, 0.7]] * 2), np.float32([[0.4, 0.4]] * 2)  # together .9 and 1.4; averages .8
+    drawn = Instance(0, np.arange(2), inst, lambda column: avg)
+    maximum = Percentile(100)
+    cells = [Cell(maximum, data="avg", fill=e) for e in (0.8, 0.79, 1.0)]
+    full, apart, whole = judge_instance(drawn, cells)
+    # .4 + .4 fill a machine to .8; only 1.4 exceeds the whole machine, .9 does not
+    assert (full.m_abs, full.overflows, full.trials) == (1, 1, 2)
+    assert (apart.m_abs, apart.overflows, apart.trials) == (2, 0, 4)
+    assert (whole.m_abs, whole.overflows) == (1, 1)
+    assert [each.lower_bound for each in (full, apart)] == [2, 2]  # 2 · .575, by the whole machine
+    with pytest.raises(UsageError) as caught:
+        Cell(maximum, fill=0.0)
+    assert str(caught.value) == "fill: not the capacity of a machine: expected a number above 0, got 0"
+
+
 def test_unplaceable_tasks_are_counted_and_left_out_of_the_bound():
     inst = np.float32([[0.5, 0.5], [1.6, 1.6], [0.25, 0.25]])
     (outcome,) = judge_instance(Instance(0, np.arange(3), inst, lambda column: inst), [Cell(Average(1))])
     assert (outcome.n_unplaceable, outcome.m_abs, outcome.lower_bound, outcome.m) == (1, 1, 1, 1.0)
     (none,) = judge_instance(Instance(0, np.arange(1), inst[1:2], lambda column: inst[1:2]), [Cell(Average(1))])
     assert (none.m_abs, none.m, none.q, none.trials) == (0, 0.0, 0.0, 0)
+
+
+def test_the_bound_leaves_out_what_fits_nowhere_with_memory_and_two_targets_too():
+    # 1.6 of CPU fits no machine; .5 and .25 are left, of which the memory, 1.1 together, is scarcer
+    inst, memory = np.float32([[0.5, 0.5], [1.6, 1.6], [0.25, 0.25]]), np.float32([[0.6] * 2, [0.6] * 2, [0.5] * 2])
+    drawn = Instance(0, np.arange(3), inst, lambda column: memory)
+    for row in packing_memory._rows(drawn):
+        assert (row["n_unplaceable"], row["lower_bound"], row["m_abs"]) == (1, 2, 2)
+    for row in packing_two_targets._rows(drawn, np.array([True, True, False]), "by hand"):
+        assert (row["lower_bound"], row["m_abs"]) == (1, 2 if row["way"] == "separate machines" else 1)
 
 
 def test_instances_draw_without_replacement_and_reproducibly():

@@ -26,6 +26,13 @@ def colocate(
     samples: Annotated[
         int | None, Option(help="Random samples per size, for Table 1 and Fig. 6; the paper takes 10,000.", metavar="S")
     ] = None,
+    paper_scale: Annotated[
+        bool,
+        Option(
+            "--paper-scale",
+            help="Run at the scale of the GPA paper: 50 instances, 10,000 samples per size; takes minutes.",
+        ),
+    ] = False,
     seed: Seed = 0,
     capacity: Annotated[float, Option(help="Capacity of a machine, for the advice.", metavar="C")] = 1.0,
     mix: Annotated[
@@ -61,6 +68,7 @@ def colocate(
     """
     from borgtrace.cli import _answers, _experiments
     from borgtrace.colocation import find_experiments
+    from borgtrace.colocation.study import PAPER_SCALE
 
     if list_names:
         _answers.print_list(list(find_experiments().values()))
@@ -83,4 +91,7 @@ def colocate(
             "target": _experiments.target_of(slo),
             "mix": mix,
         }
+        if paper_scale:
+            # The other sizes are the paper's by default; what was set stays as it was set.
+            given = {name: PAPER_SCALE.get(name) if value is None else value for name, value in given.items()}
         _experiments.run(source, experiment or [], given, out=out, png=png, as_json=as_json)

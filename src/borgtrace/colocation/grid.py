@@ -13,6 +13,8 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from borgtrace import placement
 from borgtrace.colocation.instances import Data, Instance, Instances
 from borgtrace.colocation.quality import least_machines, overflow_counts
@@ -38,6 +40,8 @@ class Cell:
         Of every machine.
     clairvoyance
         Share of the R realizations the estimator sees: the first ones.  The rest judge, or all R at 1.
+    fill
+        The bin size multiplier e of §5.3: machines are filled to e times their capacity, and judged by all of it.
     """
 
     estimator: Estimator
@@ -46,6 +50,7 @@ class Cell:
     data: Data = "inst"
     capacity: float = 1.0
     clairvoyance: float = 1.0
+    fill: float = 1.0
 
     def __post_init__(self) -> None:
         if not 0 < self.clairvoyance <= 1:
@@ -56,6 +61,7 @@ class Cell:
                 got=f"{self.clairvoyance:g}",
             )
         placement.require_capacity("capacity", self.capacity)
+        placement.require_capacity("fill", self.capacity * self.fill)
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,8 @@ class Outcome:
     overflows, trials
         Pairs (machine, realization) with an overflow, and all of them.
     predicted
-        Mean probability of overflow the estimator predicts for its machines *before* rebalancing, or None.
+        Mean probability of exceeding what machines are filled to, as the estimator predicts it *before* rebalancing,
+        or None.
     """
 
     cell: Cell
@@ -116,13 +123,14 @@ def judge_instance(instance: Instance, cells: Sequence[Cell], *, on_fresh: bool 
     # Sorted values, moments and histograms of one observation serve all cells that see the same.
     for (data, n_seen), viewers in _alike(cells, lambda cell: (cell.data, _n_seen(instance, cell))):
         observed = instance.observed(data, n_seen)
-        for (estimator, capacity), group in _alike(viewers, lambda cell: (cell.estimator, cell.capacity)):
-            fitted = placement.fit(estimator, observed, capacity)
+        for (estimator, limit), group in _alike(viewers, lambda cell: (cell.estimator, cell.capacity * cell.fill)):
+            fitted = placement.fit(estimator, observed, limit)
             # Placing takes far longer than rebalancing, and cells with and without it share the placement.
             for packer, members in _alike(group, lambda cell: cell.packer):
                 plain = placement.pack_fitted(fitted, packer=placement.parse_packer(packer))
                 for cell in members:
-                    packings[cell] = placement.rebalanced(plain, fitted) if cell.is_rebalanced else plain
+                    packed = placement.rebalanced(plain, fitted) if cell.is_rebalanced else plain
+                    packings[cell] = replace(packed, rows=np.full_like(packed.rows, cell.capacity))
                 # The promise is that of the fit tests; rebalancing asks none for the machines it takes tasks from.
                 if estimator.predicts and len(plain.rows):
                     predicted |= dict.fromkeys(members, float(placement.predicted_overflow(plain, fitted).mean()))
@@ -137,7 +145,7 @@ def judge_instance(instance: Instance, cells: Sequence[Cell], *, on_fresh: bool 
     outcomes = []
     for cell, start, overflows in zip(cells, first, counts, strict=True):
         packing = packings[cell]
-        bound = least_machines(means[packing.bins >= 0], cell.capacity)
+        bound = least_machines(means, cell.capacity, packing)
         outcomes.append(
             Outcome(
                 cell,

@@ -1,6 +1,6 @@
 """Which tasks may be modeled at all, and what is dropped or mended on the way?
 
-Janus & Rzadca (SoCC'17, §2.2): tasks with a failing event go (EVICT, FAIL, KILL or LOST: their usage says
+Janus & Rzadca (SoCC'17, §3.1): tasks with a failing event go (EVICT, FAIL, KILL or LOST: their usage says
 more about the failure than about the task), so do tasks that never used CPU; a window whose average is above
 the whole machine takes its instantaneous value; what remains must be long, 2 hours: 24 windows in 2011, and
 7,200 s of windows in 2019, whose windows may be short.

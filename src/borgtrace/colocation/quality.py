@@ -34,7 +34,7 @@ def lower_bound(values: Values, capacity: float = 1.0) -> int:
     return least_machines(values.mean(axis=1, dtype=np.float64), capacity)
 
 
-def least_machines(means: Numbers, capacity: float = 1.0) -> int:
+def least_machines(means: Numbers, capacity: float = 1.0, placed: Packing | None = None) -> int:
     """⌈Σ x̄ᵢ ÷ c⌉ from mean usages; at least 1.
 
     Parameters
@@ -43,8 +43,18 @@ def least_machines(means: Numbers, capacity: float = 1.0) -> int:
         float64 (n,): mean usage of each task.
     capacity
         Of a machine.
+    placed
+        Leaves out the tasks that this packing could not place: they are in none of its machines, which the bound is
+        compared with.
+
+    Examples
+    --------
+    >>> alone = Packing(np.array([0, -1]), np.ones((1, 1)), np.zeros(1, np.int64))
+    >>> least_machines(np.array([0.75, 1.5])), least_machines(np.array([0.75, 1.5]), placed=alone)
+    (3, 1)
     """
-    return max(1, math.ceil(float(means.sum()) / capacity))
+    counted = means if placed is None else means[placed.bins >= 0]
+    return max(1, math.ceil(float(counted.sum()) / capacity))
 
 
 def overflow_counts(

@@ -26,6 +26,8 @@ from borgtrace.store.coverage import StoreCoverage, whole_trace
 
 Made = TypeVar("Made")
 
+PAPER_SCALE = {"tasks": 100_000, "realizations": 10_000, "instances": 50, "size": 1_000, "samples": 10_000}
+"""Sizes of the experiments of Janus & Rzadca (§3.1, §3.6, §5.1)."""
 LEAST = {"tasks": 1, "realizations": 100, "instances": 1, "size": 1, "samples": 1, "hours": 1}
 """Smallest sizes; with fewer than 100 realizations a target of 1 % is decided by less than one of them."""
 

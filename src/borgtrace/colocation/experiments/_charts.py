@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from borgtrace.colocation.experiments._outcomes import OUTCOMES, summaries
+from borgtrace.colocation.experiments._outcomes import OUTCOMES
 from borgtrace.colocation.experiments._rows import Row
+from borgtrace.colocation.study import PAPER_SCALE
 from borgtrace.recipe import charts
 
 WIDTH, HEIGHT = 460, 320
@@ -30,7 +31,11 @@ ESTIMATOR_COLOURS = {
 }
 """One color per estimator in every chart."""
 OVERFLOW = "overflow probability (q)"
-TIPS = ("label", "packer", "data", "capacity", "clairvoyance", "m_abs", "m", "q", "n_unplaceable")
+SEEN = "seen"
+"""What a row says whose q is above 0."""
+WHISKERS = "boxes: quartiles and median over the instances; whiskers: smallest and largest"
+"""What the boxes of :func:`~borgtrace.recipe.charts.box` show."""
+TIPS = ("label", "packer", "data", "capacity", "fill", "clairvoyance", "m_abs", "m", "q", "seen", "n_unplaceable")
 
 
 def from_data(name: str, title: str | None = "auto") -> charts.Channel:
@@ -47,59 +52,69 @@ def from_data(name: str, title: str | None = "auto") -> charts.Channel:
 
 
 def with_floor(rows: Sequence[Row]) -> list[Row]:
-    """Rows that a logarithmic axis can show: q of 0 becomes half an overflow."""
-    return [row | {"shown_q": max(row["q"], 0.5 / max(row["trials"], 1))} for row in rows]
+    """Rows that a logarithmic axis can show: q of 0 becomes half an overflow, and says "none in n draws"."""
+    none = sorted(row["trials"] for row in rows if row["q"] == 0)
+    unseen = " to ".join(f"{n:,}" for n in dict.fromkeys(none[:1] + none[-1:]))
+    return [
+        row
+        | {"shown_q": row["q"] or 0.5 / max(row["trials"], 1), "seen": SEEN if row["q"] else f"none in {unseen} draws"}
+        for row in rows
+    ]
 
 
-def overflow_chart(rows: Sequence[Row], title: str, **channels: Any) -> Any:
-    """Draw mean machines against mean overflow, one point per cell, pale where no overflow was seen.
+def overflow_marks(rows: Sequence[Row]) -> charts.Channel:
+    """Return a channel of shapes: discs where overflows were seen, triangles pointing down where none was.
 
     Parameters
     ----------
     rows
-        Summaries of cells.
-    title
-        Of the chart.
-    channels
-        Further channels of the points, such as ``shape``.
+        From :func:`with_floor`.
     """
-    plot = charts.Plot(
-        with_floor(rows),
-        OUTCOMES,
-        x=from_data("m", "machines ÷ lower bound (m)"),
-        y=charts.probability_axis("shown_q", OVERFLOW),
-        color=charts.palette("estimator", ESTIMATOR_COLOURS),
-    )
-    plot.add(charts.point(70), opacity=charts.when("datum.q > 0", 1, 0.35), tips=TIPS, **channels)
-    return plot.add(charts.text(align="left", dx=7, fontSize=9), text="label").draw(title, width=WIDTH, height=HEIGHT)
+    kinds = sorted({row["seen"] for row in rows}, key=lambda kind: kind != SEEN)
+    shapes = ["circle" if kind == SEEN else "triangle-down" for kind in kinds]
+    scale = {"domain": kinds, "range": shapes}
+    return charts.axis("seen", "overflow", type="N", scale=scale, legend={"labelLimit": 320})
 
 
-def spread_chart(result: pa.Table, column: str, title: str) -> Any:
-    """Draw mean and extremes over the instances of ``m`` or ``q``, one line per cell.
+def titled(chart: Any, title: str, *notes: str) -> Any:
+    """Give a chart a heading, with what has to be known to read it in smaller lines below.
+
+    Parameters
+    ----------
+    chart
+        A drawn chart.
+    title, notes
+        The heading, and the lines.
+    """
+    import altair as alt
+
+    return chart.properties(title=alt.Title(title, subtitle=list(notes), anchor="start"))
+
+
+def scale_of(result: pa.Table) -> str:
+    """Return at which scale outcomes were measured, beside the paper's.
 
     Parameters
     ----------
     result
         Outcomes of the common grid.
-    column
-        ``m`` or ``q``.
-    title
-        Of the axis.
+
+    Examples
+    --------
+    >>> outcomes = {"instance": [0, 1], "n_tasks": [80, 80], "m_abs": [4, 5], "trials": [800, 1000]}
+    >>> scale_of(pa.table({**outcomes, "clairvoyance": [1.0, 1.0]}))
+    '2 instances of 80 tasks with 200 draws each (the paper: 50 of 1,000 with 10,000)'
     """
-    rows = []
-    for row in with_floor(summaries(result)):
-        # The floor of `with_floor`, so that both ends of a rule lie on the same axis as its point.
-        least = 0.5 / max(row["trials"], 1) if column == "q" else 0.0
-        ends = {end: max(row[f"{column}_{end}"], least) for end in ("low", "high")}
-        rows.append(row | ends | {"middle": row["shown_q"] if column == "q" else row["m"]})
-    # q spans powers of ten, m stays between 1 and a few.
-    scale = charts.probability_axis if column == "q" else from_data
-    plot = charts.Plot(rows, y=charts.axis("label", None, order="data"), color="packer", yOffset="packer")
-    plot.add(charts.rule(), x=scale("low", title), x2="high").add(charts.point(), x=scale("middle", title))
-    return plot.draw(width=300, height=HEIGHT)
+    rows = result.to_pylist()
+    instances, tasks = len({row["instance"] for row in rows}), max(row["n_tasks"] for row in rows)
+    # What the estimators saw is not judged, except where they saw all.
+    draws = max(row["trials"] // max(row["m_abs"], 1) for row in rows if row["clairvoyance"] == 1)
+    paper = tuple(PAPER_SCALE[name] for name in ("instances", "size", "realizations"))
+    note = "the paper's scale" if (instances, tasks, draws) == paper else "the paper: 50 of 1,000 with 10,000"
+    return f"{instances} instances of {tasks:,} tasks with {draws:,} draws each ({note})"
 
 
-def overflow_lines(rows: Sequence[Row], x: str, title: str) -> Any:
+def overflow_lines(rows: Sequence[Row], x: charts.Channel, **facets: Any) -> Any:
     """Draw q against one axis of the experiment, one line per estimator and parameter.
 
     Parameters
@@ -107,17 +122,17 @@ def overflow_lines(rows: Sequence[Row], x: str, title: str) -> Any:
     rows
         Summaries of cells.
     x
-        Column of the axis, drawn as logarithms.
-    title
-        Of the chart.
+        The axis.
+    facets
+        Fields of the panels, as :meth:`~borgtrace.recipe.charts.Plot.facet` takes them; one panel where empty.
     """
-    plot = charts.Plot(
-        with_floor(rows), OUTCOMES, x=charts.log_axis(x, least=None), y=charts.probability_axis("shown_q", OVERFLOW)
-    )
+    shown = with_floor(rows)
+    plot = charts.Plot(shown, OUTCOMES, x=x, y=charts.probability_axis("shown_q", OVERFLOW))
     # Color per parameter, dashes per estimator: sixteen colors alone could not be told apart.
     label = charts.axis("label", "estimator")
-    plot.add(charts.line(), color=label, strokeDash="estimator", tips=TIPS).add(charts.point(), color=label, tips=TIPS)
-    return plot.draw(title, width=WIDTH, height=HEIGHT)
+    plot.add(charts.line(), color=label, strokeDash=charts.axis("estimator", legend=None), tips=TIPS)
+    plot.add(charts.point(), color=label, shape=overflow_marks(shown), tips=TIPS)
+    return plot.facet(**facets).draw(width=WIDTH // (2 if facets else 1), height=HEIGHT)
 
 
 def box_plot(rows: pa.Table | list[Row], title: str, y: str, **channels: Any) -> Any:

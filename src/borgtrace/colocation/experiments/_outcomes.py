@@ -13,7 +13,7 @@ from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments import _columns
 from borgtrace.colocation.experiments._rows import Row, grouped, rows_where
 from borgtrace.placement import Estimator, estimators
-from borgtrace.recipe import Claim
+from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.columns import count, declare, label, share
 from borgtrace.schema import Table
 from borgtrace.schema.arrow import arrow_schema
@@ -25,6 +25,7 @@ _CELL = (
     label("data", "What the estimator saw: inst or avg."),
     _columns.CAPACITY,
     share("clairvoyance", "Share of realizations seen."),
+    share("fill", "Share of the capacity that machines are filled to, the bin size multiplier e."),
 )
 _VALUES = (
     _columns.M_ABS,
@@ -135,6 +136,30 @@ def _mean(rows: list[Row]) -> Row:
 def find(result: pa.Table, **cell: Any) -> list[Row]:
     """Summaries of the cells with these values; NotApplicable where there is none."""
     return rows_where(summaries(result), "not among the cells that were run", **cell)
+
+
+def rare(result: pa.Table, published: float, **cell: Any) -> float:
+    """Q of the one cell with these values, unless the draws are too few to see what was published.
+
+    Parameters
+    ----------
+    result
+        Outcomes of the common grid.
+    published
+        The q that was published.
+    cell
+        Values by column.
+
+    Raises
+    ------
+    NotApplicable
+        No overflow was seen, and fewer than three were to be expected.
+    """
+    row = find(result, **cell)[0]
+    # With fewer than 3 expected, seeing none has a probability above 5 % (e⁻³), and refutes nothing.
+    if row["q"] == 0 and published * row["trials"] < 3:
+        raise NotApplicable(f"none seen in {row['trials']:.1e} draws, {published * row['trials']:.1f} expected")
+    return float(row["q"])
 
 
 def value(result: pa.Table, column: str, **cell: Any) -> float:

@@ -1,10 +1,10 @@
 """Which tasks does the colocation study use, and which were dropped?
 
-The preparation of Janus & Rzadca (SoCC'17, §2.2), step by step, with how many of the tasks that remained each
+The preparation of Janus & Rzadca (SoCC'17, §3.1), step by step, with how many of the tasks that remained each
 step affected: failing tasks, tasks that never used CPU, short tasks; then a random sample of at most N. The
 last rows count windows: left out because a value is missing, or corrected because their average was above 1.
 
-Reference: Janus & Rzadca, SoCC'17, §2.2.
+Reference: Janus & Rzadca, SoCC'17, §3.1.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _share(result: pa.Table, start: str) -> float:
 
 
 CLAIMS = from_source(
-    "Janus & Rzadca, SoCC'17, §2.2",
+    "Janus & Rzadca, SoCC'17, §3.1",
     Claim(
         "S1-zero",
         "1.2 % of the tasks never use CPU in a sample",

@@ -1,7 +1,8 @@
 """Does a task that uses more CPU also vary more?
 
 Fig. 3 of Janus & Rzadca (SoCC'17): heat maps of long tasks by mean and standard deviation (ddof 0) of their
-CPU usage, for one-second samples and for window averages, and the least-squares line of deviation on mean.
+CPU usage, (a) for one-second samples, (b) for window averages and (c) the tasks of (a) less those of (b), and
+the least-squares line of deviation on mean.
 Cells are a hundredth of a machine wide and half a hundredth high; only cells with tasks are listed.
 
 Reference: Janus & Rzadca, SoCC'17, Fig. 3.
@@ -14,15 +15,16 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._columns import SERIES
-from borgtrace.colocation.experiments._rows import Row
+from borgtrace.colocation.experiments._rows import Row, grouped
 from borgtrace.colocation.experiments._scopes import PAPER
 from borgtrace.colocation.experiments.usage_deviation import BOTH
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claim, NotApplicable, from_source
-from borgtrace.recipe.charts import Chart, Plot, axis, line, rect
+from borgtrace.recipe.charts import Channel, Chart, Plot, axis, beside, line, rect
 from borgtrace.recipe.columns import count, declare, number, share, whole
 from borgtrace.recipe.criteria import near
 
+PANELS = {"inst": "(a) inst", "avg": "(b) avg", "inst − avg": "(c) inst − avg"}
 MEAN_CELL, STD_CELL = 0.01, 0.005
 RESULT = declare(
     "deviation_regression",
@@ -82,22 +84,35 @@ def _cells(series: str, mean: Numbers, std: Numbers) -> pa.Table:
 
 
 def plot(result: pa.Table) -> Chart:
-    """Draw the cells of each series, darker for more tasks, and its line."""
-    chart = Plot(
-        [_drawn(row) for row in result.to_pylist()],
-        x=axis("mean", "mean CPU usage [machines]"),
-        y=axis("deviation", "standard deviation"),
-    )
+    """Draw the cells of each series, darker for more tasks, with its line, and how the two series differ."""
     shade = axis("n_tasks", "tasks", scale={"type": "log", "scheme": "blues"})
-    chart.add(rect(), x2="mean_end", y2="deviation_end", color=shade)
-    chart.add(line(color="#e4572e"), y=axis("line", "standard deviation"))
-    return chart.facet(column="series").draw("Deviation over mean of each task", width=250)
+    both = _heat_map([_drawn(row) for row in result.to_pylist()], shade)
+    both.add(line(color="#e4572e"), y=axis("line", "standard deviation")).facet(column="series")
+    shade = axis("n_tasks", "tasks, inst − avg", scale={"type": "symlog", "scheme": "redblue", "domainMid": 0})
+    differ = _heat_map([_drawn(row) for row in differences(result)], shade).facet(column="series")
+    panels = beside("Fig. 3: deviation over mean of each task", both.draw(width=230), differ.draw(width=230))
+    return panels.resolve_scale(color="independent")
+
+
+def differences(result: pa.Table) -> list[Row]:
+    """Tasks of the instantaneous series less those of the averages, one row per cell where they differ."""
+    found = []
+    for cell, rows in grouped(result, "mean_cell", "deviation_cell"):
+        n = sum(row["n_tasks"] * (1 if row["series"] == "inst" else -1) for row in rows)
+        if n:
+            found.append(cell | {"series": "inst − avg", "n_tasks": n, "slope": None, "intercept": None})
+    return found
+
+
+def _heat_map(rows: list[Row], shade: Channel) -> Plot:
+    mean, deviation = axis("mean", "mean CPU usage [machines]"), axis("deviation", "standard deviation")
+    return Plot(rows, x=mean, y=deviation).add(rect(), x2="mean_end", y2="deviation_end", color=shade)
 
 
 def _drawn(row: Row) -> Row:
     mean, deviation = row["mean_cell"] * MEAN_CELL, row["deviation_cell"] * STD_CELL
     return {
-        "series": row["series"],
+        "series": PANELS[row["series"]],
         "n_tasks": row["n_tasks"],
         "mean": mean,
         "mean_end": mean + MEAN_CELL,

@@ -12,11 +12,11 @@ from __future__ import annotations
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
-from borgtrace.colocation.experiments._charts import overflow_lines
+from borgtrace.colocation.experiments._charts import overflow_lines, scale_of, titled
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.recipe import Claim, NotApplicable, from_source
-from borgtrace.recipe.charts import Chart
+from borgtrace.recipe.charts import Chart, axis
 from borgtrace.recipe.criteria import above, at_most
 
 RESULT = outcome_table("packing_capacities")
@@ -29,9 +29,15 @@ def cells() -> list[Cell]:
 
 
 def plot(result: pa.Table) -> Chart:
-    """Draw q against the capacity, per estimator, rebalanced."""
-    rows = [row for row in find(result, is_rebalanced=True) if row["estimator"] in ("gpa", "average")]
-    return overflow_lines(rows, "capacity", "Fig. 11")
+    """Draw q against the capacity, per estimator, without and with rebalancing."""
+    rows = [
+        row | {"rebalancing": "rebalanced" if row["is_rebalanced"] else "not rebalanced"}
+        for row in find(result)
+        if row["estimator"] in ("gpa", "average")
+    ]
+    ticks = {"values": list(CAPACITIES), "format": "~g"}
+    capacity = axis("capacity", "capacity of every machine", scale={"type": "log", "nice": False}, axis=ticks)
+    return titled(overflow_lines(rows, capacity, column="rebalancing"), "Fig. 11: other capacities", scale_of(result))
 
 
 def spread(result: pa.Table, estimator: str, parameter: float) -> float:

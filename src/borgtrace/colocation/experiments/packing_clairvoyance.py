@@ -11,11 +11,11 @@ from __future__ import annotations
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
-from borgtrace.colocation.experiments._charts import overflow_lines
+from borgtrace.colocation.experiments._charts import overflow_lines, scale_of, titled
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.recipe import Claim, from_source
-from borgtrace.recipe.charts import Chart
+from borgtrace.recipe.charts import Chart, log_axis
 from borgtrace.recipe.criteria import at_most
 
 RESULT = outcome_table("packing_clairvoyance")
@@ -30,7 +30,8 @@ def cells() -> list[Cell]:
 def plot(result: pa.Table) -> Chart:
     """Draw q against the share of realizations seen, per estimator."""
     rows = [row for row in find(result) if row["estimator"] in ("gpa", "cantelli", "average")]
-    return overflow_lines(rows, "clairvoyance", "Fig. 12")
+    share = log_axis("clairvoyance", "share of the draws that the estimator saw", least=None)
+    return titled(overflow_lines(rows, share), "Fig. 12: fewer observations", scale_of(result))
 
 
 def _loss(result: pa.Table, column: str) -> float:

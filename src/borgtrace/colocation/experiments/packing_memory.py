@@ -18,7 +18,7 @@ from borgtrace.colocation.experiments._charts import from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS, N_UNPLACEABLE, PACKER
 from borgtrace.colocation.experiments._rows import Row, mean
 from borgtrace.colocation.experiments._scopes import OWN
-from borgtrace.colocation.quality import lower_bound, quality
+from borgtrace.colocation.quality import least_machines, quality
 from borgtrace.placement import (
     Average,
     Convolution,
@@ -43,7 +43,7 @@ RESULT = declare(
     label("cpu", "Test for CPU."),
     label("memory", "Test for memory."),
     *(PACKER, INSTANCE, M_ABS),
-    count("lower_bound", "Machines that mean usage of the scarcer resource fills."),
+    count("lower_bound", "Machines that the placed tasks' mean usage of the scarcer resource fills."),
     share("q_cpu", "Share of CPU overflows."),
     share("q_memory", "Share of memory overflows."),
     N_UNPLACEABLE,
@@ -73,9 +73,8 @@ def compute(study: Study, options: Options) -> pa.Table:
 def _rows(instance: Instance) -> list[Row]:
     # Without a salt: draw r of memory is then of the same window as draw r of CPU.
     memory = instance.draw("memory")
-    seen = instance.seen.with_more(memory=Observation(memory))
-    # No packing beats either resource alone.
-    bound = max(lower_bound(instance.inst), lower_bound(memory))
+    used = Observation(memory)
+    seen = instance.seen.with_more(memory=used)
     rows = []
     for cpu_test, memory_test in tests():
         fitted = fit(MultiResource.of(cpu_test, memory_test), seen)
@@ -88,7 +87,8 @@ def _rows(instance: Instance) -> list[Row]:
                     "packer": packer,
                     "instance": instance.number,
                     "m_abs": packing.n_bins,
-                    "lower_bound": bound,
+                    # No packing beats either resource alone.
+                    "lower_bound": max(least_machines(each.mean, placed=packing) for each in (seen, used)),
                     "q_cpu": quality(instance.inst, packing),
                     "q_memory": quality(memory, packing, resource=1),
                     "n_unplaceable": len(packing.unplaceable),

@@ -44,6 +44,7 @@ RESULT = declare(
     share("q", "Share of overflows over all machines and instances."),
     share("q_error", "Standard error of q over the instances."),
     share("predicted", "Overflow the estimator predicts, before rebalancing.", nullable=True),
+    share("used", "Target that the test was run with; gpa-calibrated is told another one than it has to keep."),
     number("matched_machines", "1", "The same number for GPA, told the target that gives the same q.", nullable=True),
     number("n_unplaceable", "1", "Mean number of tasks that fit no machine alone."),
     count("n_tasks", "Tasks per instance."),
@@ -64,13 +65,19 @@ def compute(study: Study, options: Options) -> pa.Table:
 
 
 def _rows(name: str, grid: Grid, learning: Grid, target: float) -> list[Row]:
-    ways = [Cell(learning.prepared(e, Cell(e)), is_rebalanced=r) for e in candidates(target) for r in (False, True)]
+    learned = [learning.prepared(e, Cell(e)) for e in candidates(target)]
+    used = {estimator.name: estimator.used for estimator in learned}
+    ways = [Cell(estimator, is_rebalanced=r) for estimator in learned for r in (False, True)]
     found, curve = _averages(grid, ways), _gpa_curve(grid, target)
     # The curve is of packings without rebalancing, so a way is looked up there by its own without.
     plain = {row["estimator"]: row["q"] for row in found if not row["is_rebalanced"]}
     rows = [{name: row[name] for name in RESULT.names if name in row} for row in found]
     known = {"pool": name, "target": target}
-    return [row | known | {"matched_machines": _matched(plain[row["estimator"]], curve)} for row in rows]
+    return [
+        row | known | {"matched_machines": _matched(plain[name], curve), "used": used[name]}
+        for row in rows
+        for name in (row["estimator"],)
+    ]
 
 
 def _averages(grid: Grid, ways: list[Cell]) -> list[Row]:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Cell
+from borgtrace.colocation.experiments._charts import WHISKERS, scale_of, titled
 from borgtrace.colocation.experiments._outcomes import grid_experiment, outcome_table, paper_estimators
 from borgtrace.colocation.experiments._rows import grouped, rows_where
 from borgtrace.colocation.experiments._scopes import SHAPE
@@ -47,7 +48,8 @@ def plot(result: pa.Table) -> Chart:
     rows = [row for row in falls(result) if row["packer"] == "best-fit"]
     x = axis("fall", "relative fall of q by rebalancing", axis={"format": "%"})
     chart = Plot(rows, x=x, y=axis("label", type="N"), color=axis("estimator", type="N", legend=None))
-    return chart.add(box()).draw("Fig. 13", height=None)
+    drawn = chart.add(box()).draw(width=500, height=None)
+    return titled(drawn, "Fig. 13: what rebalancing saves, Best Fit", scale_of(result), WHISKERS)
 
 
 def mean_fall(result: pa.Table) -> float:

@@ -18,7 +18,7 @@ from borgtrace.colocation.experiments._charts import from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS
 from borgtrace.colocation.experiments._rows import Row, mean
 from borgtrace.colocation.experiments._scopes import OWN
-from borgtrace.colocation.quality import lower_bound, overflow_counts
+from borgtrace.colocation.quality import least_machines, overflow_counts
 from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.placement import Gpa, Observation, Packing, TwoTargets, pack
 from borgtrace.placement.estimators.two_targets import RATIO
@@ -34,7 +34,7 @@ RESULT = declare(
     ("way", "instance"),
     label("way", "Way of packing."),
     *(INSTANCE, M_ABS),
-    count("lower_bound", "Machines that the mean usage fills."),
+    count("lower_bound", "Machines that the mean usage of the placed tasks fills."),
     share("q_production", "Share of (machine with production, draw) in which production alone exceeds the machine."),
     share("q_all", "Share of (machine, draw) in which all exceed it."),
     count("n_production", "Production tasks."),
@@ -82,7 +82,7 @@ def _rows(instance: Instance, is_production: Flags, classes: str) -> list[Row]:
     values = np.where(is_production[:, None], instance.inst, np.float32(0))
     alone = overflow_counts(values, packings)
     together = overflow_counts(instance.inst, packings)
-    n, bound = instance.inst.shape[1], lower_bound(instance.inst)
+    n = instance.inst.shape[1]
     # Machines without production cannot fail it, and would make its share look better.
     used = [max(1, len(np.unique(p.bins[is_production & (p.bins >= 0)]))) for p in packings]
     return [
@@ -90,7 +90,7 @@ def _rows(instance: Instance, is_production: Flags, classes: str) -> list[Row]:
             "way": way,
             "instance": instance.number,
             "m_abs": packing.n_bins,
-            "lower_bound": bound,
+            "lower_bound": least_machines(seen.mean, placed=packing),
             "q_production": float(alone[k] / (used[k] * n)),
             "q_all": float(together[k] / (max(1, packing.n_bins) * n)),
             "n_production": int(is_production.sum()),

@@ -16,24 +16,29 @@ from scipy.special import ndtri
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import SUMS
-from borgtrace.colocation.experiments._charts import box_plot
+from borgtrace.colocation.experiments._charts import titled
 from borgtrace.colocation.experiments._columns import SIZE, spread, spread_columns
-from borgtrace.colocation.experiments._rows import Row, rows_where
+from borgtrace.colocation.experiments._rows import Row, grouped, rows_where
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.colocation.sample_sums import LEVELS, SampleSums
+from borgtrace.colocation.study import PAPER_SCALE
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claim, NotApplicable, from_source
-from borgtrace.recipe.charts import Chart, added, axis
-from borgtrace.recipe.columns import count, declare, number
+from borgtrace.recipe.charts import Chart, Plot, area, axis, point, rule
+from borgtrace.recipe.columns import count, declare, number, whole
 from borgtrace.recipe.criteria import at_most, below
 
-SIZES = (10, 20, 30, 50)
+SIZES, CELLS = (10, 20, 30, 50), 24
 RESULT = declare(
     "percentile_error",
-    "size of the samples and percentile",
-    ("size", "percentile"),
+    "size of the samples, percentile and cell of its error",
+    ("size", "percentile", "cell"),
     SIZE,
     number("percentile", "1", "Percentile k of the total, in percent."),
+    whole("cell", "rank", "Cell of the errors, from the least."),
+    number("low", "1", "Lower end of the cell."),
+    number("high", "1", "Upper end of the cell."),
+    number("density", "1", "Probability density of the error in the cell, over samples."),
     count("n_samples", "Samples with a percentile above 0."),
     *spread_columns("over samples of (normal − realized percentile) / realized percentile."),
 )
@@ -48,7 +53,7 @@ def errors(sums: SampleSums) -> Numbers:
 
 
 def compute(study: Study, options: Options) -> pa.Table:
-    """Return percentiles over samples of the relative error, per size and percentile."""
+    """Return the distribution over samples of the relative error, per size and percentile."""
     rows = [row for sums in study.sums(options) if sums.size in SIZES for row in _rows(sums)]
     if not rows:
         raise NotApplicable("all realized percentiles are 0")
@@ -62,20 +67,46 @@ def _rows(sums: SampleSums) -> list[Row]:
         if known.size:
             # Rounded, so that claims and readers find 99.9 and not a neighbor of it.
             percentile = round(100 * float(level), 6)
-            rows.append({"size": sums.size, "percentile": percentile, "n_samples": known.size, **spread(known)})
+            common = {"size": sums.size, "percentile": percentile, "n_samples": known.size, **spread(known)}
+            density, edges = np.histogram(known, CELLS, density=True)
+            cells = zip(edges[:-1].tolist(), edges[1:].tolist(), density.tolist(), strict=True)
+            rows += [common | {"cell": n, "low": a, "high": b, "density": d} for n, (a, b, d) in enumerate(cells)]
     return rows
 
 
 def plot(result: pa.Table) -> Chart:
-    """Draw the spread of the error per size and percentile; whiskers are the 5 % and 95 % percentiles."""
-    return box_plot(
-        added(result, at=lambda row: f"{row['percentile']:g} %"),
-        "Error of the percentiles of a normal total",
-        "(normal − realized) / realized",
-        x=axis("size", "tasks per sample", type="O", axis={"labelAngle": 0}),
-        xOffset="at",
-        color=axis("at", "percentile"),
-    )
+    """Draw a violin per size and percentile, with its median and quartiles."""
+    rows = [shape for _, cells in grouped(result, "size", "percentile") for shape in _violin(cells)]
+    places = {"values": list(range(len(SIZES))), "labelExpr": f"{list(SIZES)}[datum.value]", "grid": False}
+    x = axis("left", "tasks per sample", axis=places, scale={"domain": [-0.6, len(SIZES) - 0.4]})
+    error = "(normal − realized) / realized"
+    plot = Plot(rows, y=axis("error", error, axis={"format": "%"}), detail="size")
+    violin = area(orient="horizontal", interpolate="monotone", opacity=0.6)
+    plot.add(violin, x=x, x2="right", color=axis("percentile", type="N", legend=None))
+    plot.add(rule(strokeWidth=4), x=axis("place"), y=axis("p25"), y2="p75")
+    plot.add(point(45, color="white", stroke="black", opacity=1), x=axis("place"), y=axis("median"))
+    plot.facet(column="percentile", independent=("y",))
+    drawn = plot.draw(width=230, height=300)
+    scale = f"{max(result['n_samples'].to_pylist()):,} samples per size (the paper: {PAPER_SCALE['samples']:,})"
+    return titled(drawn, "Fig. 6: error of the percentiles of a normal total", scale, "bars: quartiles; dots: medians")
+
+
+def _violin(cells: list[Row]) -> list[Row]:
+    """The outline of one violin about the place of its size, .45 wide on both sides where it is widest."""
+    place, widest = SIZES.index(cells[0]["size"]), max(cell["density"] for cell in cells)
+    return [
+        {
+            "size": cell["size"],
+            # Once per violin: all layers of a panel share its rows.
+            **{name: cell[name] if cell["cell"] == 0 else None for name in ("p25", "median", "p75")},
+            "percentile": f"{cell['percentile']:g} %",
+            "place": place,
+            "error": (cell["low"] + cell["high"]) / 2,
+            "left": place - 0.45 * cell["density"] / widest,
+            "right": place + 0.45 * cell["density"] / widest,
+        }
+        for cell in cells
+    ]
 
 
 def _quartile_range(result: pa.Table, size: int) -> float:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation._samples import prefix_means
 from borgtrace.colocation.experiment import POOL
-from borgtrace.colocation.experiments._charts import box_plot
+from borgtrace.colocation.experiments._charts import box_plot, titled
 from borgtrace.colocation.experiments._columns import spread, spread_columns
 from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.experiments._scopes import SHAPE
@@ -82,7 +82,9 @@ def compute(study: Study, options: Options) -> pa.Table:
 def plot(result: pa.Table) -> Chart:
     """Draw the spread per number of samples as boxes; whiskers are the 5 % and 95 % percentiles."""
     x = axis("n_samples", "random samples per task", type="O", axis={"labelAngle": 0})
-    return box_plot(result, "Error of a mean from few samples", "(mean average − mean of samples) / mean average", x=x)
+    drawn = box_plot(result, "", "(mean average − mean of samples) / mean average", x=x)
+    note = "boxes: quartiles and median over tasks; whiskers: 5 % and 95 %"
+    return titled(drawn, "Fig. 1: error of a mean from few samples", note)
 
 
 def _row(result: pa.Table, size: int) -> Row:

@@ -17,16 +17,18 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation._normality import CRITICAL
 from borgtrace.colocation.experiment import SUMS
+from borgtrace.colocation.experiments._charts import titled
 from borgtrace.colocation.experiments._columns import SIZE
 from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.experiments._scopes import PAPER
 from borgtrace.colocation.sample_sums import SampleSums
+from borgtrace.colocation.study import PAPER_SCALE
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line, log_axis, melted
 from borgtrace.recipe.columns import count, declare, share
 from borgtrace.recipe.criteria import near
 
-REALIZATIONS = 10_000
+REALIZATIONS = PAPER_SCALE["realizations"]
 """R of the paper."""
 PUBLISHED = {10: 0.991, 20: 0.965, 30: 0.923, 50: 0.784, 100: 0.493, 250: 0.183, 500: 0.087}
 """Table 1: share of rejected samples per N."""
@@ -67,7 +69,10 @@ def plot(result: pa.Table) -> Chart:
     rows = melted(added(result, published=lambda row: PUBLISHED.get(row["size"])), labels, "rate")
     x, y = log_axis("size", "tasks per sample", least=None), axis("rate", "rejected at 5 %", axis={"format": "%"})
     chart = Plot(rows, x=x, y=y, color=axis("series", None)).add(line(point=True))
-    return chart.draw("How often the normality of a total is rejected")
+    sizes = [f"{max(result[name].to_pylist()):,}" for name in ("n_samples", "n_realizations")]
+    paper = f"the paper: {PAPER_SCALE['samples']:,} of {REALIZATIONS:,}"
+    scale = f"{sizes[0]} samples per size of {sizes[1]} draws each ({paper})"
+    return titled(chart.draw(), "Table 1: how often the normality of a total is rejected", scale)
 
 
 def _of_size(result: pa.Table, size: int, column: str, *, as_published: bool = False) -> float:

@@ -112,7 +112,7 @@ def _independent(scope: str, statement: str) -> Claim:
 
 
 CLAIMS = from_source(
-    "assumption of Janus & Rzadca, §3.1",
+    "assumption of Janus & Rzadca, §2",
     _independent("across", "tasks of different jobs are independent (mean correlation)"),
     _independent("within", "tasks of one job are independent (mean correlation)"),
     scope=OWN,
