@@ -7,7 +7,7 @@ import ast
 from tests.architecture.source import ROOT, circles, code_lines, imports, modules, tree
 
 MOST_LINES_OF_A_FILE = 250
-MOST_LINES = 26_500
+MOST_LINES = 26_600
 MOST_PRAGMAS = 40
 """Tables of data that the formatter would take apart."""
 
