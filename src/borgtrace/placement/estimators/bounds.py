@@ -30,6 +30,10 @@ class Hoeffding(TargetEstimator):
 
     name = "hoeffding"
     about = "Hoeffding's bound from the means and ranges"
+    limits = (
+        "At ρ = .001 it takes 1.6 times the machines of the exact sum (81.2 against 49.4; heavier tail 232.8 against "
+        "111.0), and never overflowed in 4 million draws."
+    )
     slack = staticmethod(hoeffding_slack)
 
     def items(self, observed: Observation, capacity: float) -> Numbers:
@@ -69,6 +73,10 @@ class Bernstein(TargetEstimator):
 
     name = "bernstein"
     about = "Bernstein's bound from means, variances and the highest peak"
+    limits = (
+        "At ρ = .001 it takes 2.2 times the machines of the exact sum (106.6 against 49.4; heavier tail 288.6 against "
+        "111.0), and never overflowed in 5 million draws."
+    )
     slack = staticmethod(bernstein_slack)
     add = staticmethod(add_with_peak)
 
@@ -103,6 +111,7 @@ class Chernoff(TargetEstimator):
 
     name = "chernoff"
     about = "Chernoff's bound from the generating functions of the tasks"
+    limits = "It is ten times too careful: at ρ = .001 q is .10 ρ, for 54.8 machines where the exact sum needs 49.4."
     predicts = True
     slack = staticmethod(chernoff_slack)
 

@@ -69,6 +69,10 @@ class Convolution(TargetEstimator):
 
     name = "convolution"
     about = "exact distribution of the sum of independent tasks"
+    limits = (
+        "Tasks that all peak at the same moments overflow in 19 % of the draws at ρ = .001. On its grid three "
+        "constant tasks of a third of a machine do not fit together."
+    )
     predicts = True
     slack = staticmethod(convolution_slack)
     add = staticmethod(convolve)

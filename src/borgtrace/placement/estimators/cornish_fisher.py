@@ -79,6 +79,10 @@ class CornishFisher(TargetEstimator):
 
     name = "cornish-fisher"
     about = "Gaussian quantile corrected by the third and fourth cumulant"
+    limits = (
+        "On the heavier tail it refuses most sums and goes by their peaks: q is .21 ρ at ρ = .001, for 149.0 machines "
+        "where the exact sum needs 111.0. On the pool q is 1.05 ρ."
+    )
     slack = staticmethod(cornish_fisher_slack)
 
     def items(self, observed: Observation, capacity: float) -> Numbers:

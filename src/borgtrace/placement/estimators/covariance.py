@@ -50,12 +50,16 @@ class CovarianceGpa(TargetEstimator):
     """Gaussian approximation with Var Σ = Σσ² + 2 Σ cov, the covariances from simultaneous series.
 
     σ² is that of the instantaneous usage, the covariance that of the tasks' series (window averages: what
-    tasks share is slow).  Without series it is GPA, and it is never laxer than GPA.  Not for short series: with T
-    moments a covariance is known to about σσ′/√T, so noise alone makes it too careful.
+    tasks share is slow).  Without series it is GPA, and it is never laxer than GPA.  With T moments a covariance is
+    known to about σσ′/√T.
     """
 
     name = "gpa-covariance"
     about = "GPA with the covariances of simultaneous series"
+    limits = (
+        "Its tail is Gaussian: where nothing is shared it is gpa, whose q is 20.5 ρ on the heavier tail at ρ = .001. "
+        "Where all tasks peak at the same moments, known to it, q is .78 ρ, for 99 machines instead of 50."
+    )
     needs_more = True
     predicts = True
     slack = staticmethod(covariance_slack)

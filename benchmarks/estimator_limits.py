@@ -1,0 +1,98 @@
+"""Where each estimator is wrong, and by how much: the numbers on the page of estimators.
+
+    python benchmarks/estimator_limits.py [--instances 5] [--store STORE]
+
+Each of random instances of 1,000 tasks (of 20,000 synthetic ones, and of their heavier-tailed twin) is packed by Best
+Fit without rebalancing, from 10,000 draws per task, and judged by 10,000 draws that no estimator has seen.  STORE adds
+packing by request on a cell that has requests.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+import numpy as np
+
+from borgtrace.colocation import Cell, Grid, Study, heavy_tail, synthetic_pool
+from borgtrace.colocation.experiments import packing_two_targets
+from borgtrace.colocation.experiments._outcomes import OUTCOMES, paper_estimators, summaries, to_table
+from borgtrace.colocation.experiments._rows import mean
+from borgtrace.colocation.experiments.packing_rare_events import candidates
+from borgtrace.colocation.instances import Instance
+from borgtrace.colocation.quality import quality
+from borgtrace.colocation.study import Options, halves
+from borgtrace.placement import Average, Convolution, CovarianceGpa, Estimator, Gpa, Observation, Request, fit, pack
+from borgtrace.placement.estimators.calibrated import CalibratedGpa
+from borgtrace.placement.estimators.registry import parse_estimator
+
+RHO = 0.001
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--instances", type=int, default=5)
+    parser.add_argument("--store")
+    chosen = parser.parse_args()
+    options = Options(tasks=20_000, instances=chosen.instances)
+    pool = synthetic_pool(options.tasks, seed=0)
+    plain, heavy = halves(pool, options), halves(heavy_tail(pool), options)
+    learned = []
+    for name, (judging, learning) in (("pool", plain), ("heavier tail", heavy)):
+        learned = [learning.prepared(e, Cell(e)) for e in candidates(RHO)]
+        compare(name, judging, [*learned, *paper_estimators()])
+    calibrated = plain[1].prepared(CalibratedGpa(RHO), Cell(CalibratedGpa(RHO)))
+    compare("heavier tail, learned on the pool", heavy[0], [calibrated])
+    for capacity in (0.5, 5.0):
+        compare(f"capacity {capacity:g}", plain[0], [Average(1.25)], capacity=capacity)
+    instance = plain[0].instances.make(0)
+    peaking_together(instance)
+    short_series(instance)
+    two_tasks()
+    small = Options(tasks=20_000, instances=2)
+    result = packing_two_targets.EXPERIMENT.run(Study(pool), tasks=small.tasks, instances=small.instances).table
+    q = {name: mean(result, name, way="two targets") for name in ("q_production", "q_all")}
+    print(f"two targets: production {q['q_production'] / RHO:.2f} of ρ, all {q['q_all'] / (50 * RHO):.2f} of 50 ρ")
+    if chosen.store:
+        requests = Options(instances=chosen.instances, size=300)
+        judging, _ = halves(Study.of_store(chosen.store).pool(requests), requests)
+        compare(chosen.store, judging, [Request(1.0), Request(1.5), Request(3.0), Convolution(RHO)])
+
+
+def compare(name: str, judging: Grid, tried: Sequence[Estimator], capacity: float = 1.0) -> None:
+    """Print machines (one more for every unplaceable task) and overflow of some estimators."""
+    cells = [Cell(each, is_rebalanced=False, capacity=capacity) for each in tried]
+    for row in summaries(to_table(judging.outcomes(cells), OUTCOMES)):
+        print(f"{name}: {row['label']}: {row['machines']:.1f} machines, q {row['q']:.2e}, {row['q'] / RHO:.3f} of .001")
+
+
+def peaking_together(instance: Instance) -> None:
+    """Pack the tasks as independent; judge them where all peak at the same moments."""
+    together = np.sort(instance.inst, axis=1)
+    for text in ("gpa:0.001", "convolution:0.001", "cantelli:4.4", "gpa-covariance:0.001"):
+        # Only gpa-covariance looks at the series.
+        packing = pack(parse_estimator(text), instance.seen.with_more(series=together[:, ::50]), rebalancing=False)
+        print(f"peaking together: {text}: {packing.n_bins} machines, q {quality(together, packing):.2e}")
+
+
+def short_series(instance: Instance) -> None:
+    """Covariances of independent tasks are 0; from few moments they are not."""
+    least = pack(Gpa(0.01), instance.seen).n_bins
+    for moments in (6, 24, 144):
+        seen = instance.seen.with_more(series=instance.fresh[:, :moments])
+        print(f"independent, {moments} moments: {pack(CovarianceGpa(0.01), seen).n_bins} machines, gpa {least}")
+
+
+def two_tasks() -> None:
+    """Two tasks of .6 in one draw of ten, else .1: both at once in one of a hundred."""
+    seen = Observation(np.tile(np.float32([0.6] + [0.1] * 9), (2, 100)))
+    for text in ("gpa:0.1", "saddlepoint:0.1", "chernoff:0.1", "convolution:0.1"):
+        fitted = fit(parse_estimator(text), seen)
+        state = fitted.empty.copy()
+        fitted.estimator.test.join(state, fitted.items[0])
+        room = fitted.estimator.test.room(state, fitted.items[1], np.ones(1), fitted.parameters)
+        print(f"two tasks with steps, truth .01: {text}: {fitted.parameters[0] - room:.4f}")
+
+
+if __name__ == "__main__":
+    main()
