@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 import borgtrace
-from borgtrace.errors import SourceError, StoreError
+from borgtrace.errors import SourceError, StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
 
 STAGE = IngestOptions(jobs=1, stage_only=True)
@@ -56,3 +56,32 @@ def test_two_traces_are_not_staged_into_one_store(raw, tmp_path):
         f"{tmp_path / 'store'}: the store holds another generation: expected 2011, got 2019; "
         "ingest into a separate store"
     )
+
+
+def test_a_file_of_two_cells_leaves_nothing_behind(tmp_path):
+    header = "time,instance_events_type,collections_events_type,collection_id,instance_index,start_time,end_time,cluster"
+    lines = [f"700000000,2,0,5,0,600000000,900000000,{cell}" for cell in (1, 2)]
+    file = tmp_path / "sample.csv"
+    file.write_text("\n".join([header, *lines, ""]))
+    with pytest.raises(UsageError) as caught:
+        ingest([file], tmp_path / "store", IngestOptions(jobs=1))
+    assert str(caught.value) == (
+        f"--cell: {file} mixes cells, and a store holds one: expected one of 1 (1 rows), 2 (1 rows), got none; "
+        "choose one: --cell 1"
+    )
+    assert not (tmp_path / "store").exists()
+    # A folder that was there before is as it was; what was staged before stays.
+    (tmp_path / "mine" / "staging").mkdir(parents=True)
+    (tmp_path / "mine" / "staging" / "letter").touch()
+    with pytest.raises(UsageError):
+        ingest([file], tmp_path / "mine", IngestOptions(jobs=1))
+    assert [path.name for path in sorted((tmp_path / "mine").rglob("*"))] == ["staging", "letter"]
+
+
+def test_what_was_staged_outlives_a_file_that_is_refused(raw, tmp_path):
+    ingest(sorted(raw.iterdir())[:1], tmp_path / "store", STAGE)
+    broken = raw / "part-00001-of-00500.csv.gz"
+    broken.write_bytes(broken.read_bytes()[:-6])
+    result = ingest([broken], tmp_path / "store", IngestOptions(jobs=1))
+    assert result.manifest is not None
+    assert (result.manifest.tables["collection_events"], len(result.faults)) == (1, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,21 @@ def _known(held: Manifest | None, layout: Layout) -> Identity | None:
         return Identity(held.generation, held.cell, held.synthetic)
     path = _file(layout)
     return Identity(**json.loads(path.read_text())) if path.exists() else None
+
+
+def forget(layout: Layout) -> None:
+    """Remove what says whose rows are staged where none are: it would bind the next run to a trace that is not there.
+
+    Parameters
+    ----------
+    layout
+        Of the store; its lock must be held.
+    """
+    _file(layout).unlink(missing_ok=True)
+    # Folders alone, and empty ones: the place may turn out to be somebody else's.
+    for folder in (*layout.staging.glob("*/"), layout.staging):
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _file(layout: Layout) -> Path:

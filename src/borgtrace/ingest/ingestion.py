@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from borgtrace.errors import BorgtraceError, QualityError, SourceError, StoreError
 from borgtrace.ingest.discovery import Discovery, discover
-from borgtrace.ingest.identity import identify
+from borgtrace.ingest.identity import forget, identify
 from borgtrace.ingest.ingest_plan import plan, require_disk
 from borgtrace.ingest.options import IngestOptions
 from borgtrace.ingest.pending import Pending, find_pending, staged_entries
@@ -80,17 +81,35 @@ def ingest(
     options = options or IngestOptions()
     layout = Layout(Path(store))
     found = discover([Path(source) for source in sources], options.cell) if sources else Discovery()
-    with locked(layout.lock, layout.root):
-        try:
-            result = _ingest(found, layout, options, progress or Progress())
-        except OSError as error:
-            if error.errno in DISK_FULL:
-                raise disk_full(layout.root) from error
-            raise
+    is_new = not layout.root.exists()
+    try:
+        with locked(layout.lock, layout.root):
+            result = _ingest_or_leave_nothing(found, layout, options, progress or Progress())
+    except BorgtraceError:
+        if is_new:
+            # Only where it is empty: what was staged stays for the next run.
+            with suppress(OSError):
+                layout.root.rmdir()
+        raise
     # After the store is complete: strict tells a script that rows were refused, it does not throw the work away.
     if options.strict and result.manifest is not None:
         _be_strict(result.manifest, layout)
     return result
+
+
+def _ingest_or_leave_nothing(
+    found: Discovery, layout: Layout, options: IngestOptions, progress: Progress
+) -> IngestResult:
+    try:
+        return _ingest(found, layout, options, progress)
+    except OSError as error:
+        if error.errno in DISK_FULL:
+            raise disk_full(layout.root) from error
+        raise
+    except BorgtraceError:
+        if not staged_entries(layout.staging):
+            forget(layout)
+        raise
 
 
 def available_cores() -> int:
