@@ -61,6 +61,29 @@ def test_synthetic_store(recipe: Recipe, generation: str, duckdb_tables: dict[st
     check(recipe.run(duckdb_tables[generation]))
 
 
+@pytest.mark.parametrize("generation", ["2011", "2019"])
+@pytest.mark.parametrize("recipe", [param for param in WORKLOAD if param.values[0].claims])  # type: ignore[attr-defined]
+def test_claims_say_which_tables_decide_them(recipe: Recipe, generation: str, cells: dict[str, Path]) -> None:
+    # What a question reads beside its `reads` decides its claims too, unless these name their tables themselves.
+    tables = Watched.of(cells[generation] / "store")
+    tables.seen = set()
+    recipe.run(tables)
+    known = {"instance_events" if name in ("tasks", "instance_attempts") else name for name in recipe.reads}
+    known = {"collection_events" if name == "collection_attempts" else name for name in known}
+    unsaid = tables.seen - known - {"tasks"}
+    assert not unsaid or all(claim.scope.tables for claim in recipe.claims), f"{recipe.name} reads {unsaid}"
+
+
+class Watched(EngineTables):
+    """Tables that note which of them are read."""
+
+    seen: set[str]
+
+    def canonical(self, name: str) -> Any:
+        self.seen.add(name)
+        return super().canonical(name)
+
+
 @pytest.mark.parametrize("recipe", WORKLOAD)
 def test_one_machine_for_one_hour(recipe: Recipe, tiny_tables: list[Tables]) -> None:
     for tables in tiny_tables:

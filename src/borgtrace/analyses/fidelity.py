@@ -18,7 +18,7 @@ import pyarrow as pa
 from borgtrace.analyses._fidelity import Measures, Units
 from borgtrace.analyses._fidelity_events import event_measures
 from borgtrace.analyses._fidelity_usage import row_measures, usage_measures
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Scope, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, point
 from borgtrace.recipe.columns import declare, label, number
 from borgtrace.recipe.criteria import equals
@@ -139,6 +139,8 @@ CLAIMS = from_source(
         _share_fitting,
     ),
     kind="criterion",
+    # A target whose table is missing is not measured: without all of them the share is of others.
+    scope=Scope(tables=("instance_events", "collection_events", "instance_usage", "machine_events")),
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=900)

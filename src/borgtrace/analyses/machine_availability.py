@@ -8,6 +8,8 @@ Reference: 2011 format document, machine events.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -80,7 +82,8 @@ CLAIMS = from_source(
     "count over the machine events of 2011",
     Claim("ME-cpu-lost", "absences cost less than one percent of the CPU time", below(0.01, published=0.00692), _lost),
     kind="criterion",
-    scope=IN_2011,
+    # Events tell how long the trace lasts, and so how long a machine that never came back was away.
+    scope=replace(IN_2011, tables=("machine_events", "instance_events")),
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("machine_events",), order=13)

@@ -11,6 +11,8 @@ Reference: format documents (different-machine restriction; max_per_machine, max
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -30,6 +32,14 @@ LIMITS = {
     "different_machine": "2011 format document",
 }
 """Where each limit is documented."""
+_EVENTS = ("instance_events", "collection_events")
+SCOPES = {
+    "max_per_machine": replace(IN_2019, tables=_EVENTS),
+    # The switch of a machine stands in the events of machines.
+    "max_per_switch": replace(IN_2019, tables=(*_EVENTS, "machine_events")),
+    "different_machine": replace(IN_2011, tables=_EVENTS),
+}
+"""On which stores each limit can be judged."""
 RESULT = declare(
     "placement_limits",
     "limit",
@@ -114,7 +124,7 @@ CLAIMS = tuple(
         equals(0.0, "always"),
         ratio("n_broken", "n_starts", "no start is subject to this limit", kind=kind),
         source=source,
-        scope=IN_2011 if kind == "different_machine" else IN_2019,
+        scope=SCOPES[kind],
     )
     for kind, source in LIMITS.items()
 )

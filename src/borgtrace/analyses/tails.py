@@ -9,6 +9,8 @@ Reference: Clauset, Shalizi and Newman, SIAM Review 51 (2009).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
@@ -88,7 +90,7 @@ CLAIMS = from_source(
         value("alpha", "no job has so many tasks", quantity="tasks per job"),
     ),
     kind="criterion",
-    scope=IN_2011,
+    scope=replace(IN_2011, tables=("instance_events",)),
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=56)
