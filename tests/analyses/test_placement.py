@@ -103,3 +103,62 @@ def test_waits_by_share_of_eligible_machines() -> None:
         0.9: (1, 2.0),
         2.0: (1, 1.0),
     }
+
+
+def test_an_attribute_counts_at_the_instant_and_not_at_the_end_of_the_day() -> None:
+    # The disk of machine 3 goes a second after task 5 asks for it: then one of four machines could run it.
+    later = {**CELL, "instance_events": [event(5, "SUBMIT", DAY_2 - SECOND), event(5, "SCHEDULE", DAY_2 + 2)]}
+    later["instance_constraints"] = [constraint(5, "disk", "PRESENT", None, DAY_2 - SECOND)]
+    (row,) = answer(find_recipe("eligible_machines"), tiny("2019", **later))
+    assert (row["day"], row["n_machines"], row["share_p50"]) == (1, 3, 0.25)
+    (wait,) = answer(find_recipe("delay_by_eligibility"), tiny("2019", **later))
+    # To the microsecond: 1 s and 2 µs.
+    assert (wait["share_below"], wait["mean"], wait["wait_p50"]) == (0.3, 1.000002, 1.000002)
+
+
+def placed(task: int, machine: int, time: int) -> dict[str, object]:
+    return {**event(task, "SCHEDULE", time), "machine_id": machine}
+
+
+def test_starts_on_machines_that_meet_the_constraints() -> None:
+    starts = {
+        **CELL,
+        "instance_events": [
+            *(event(task, "SUBMIT", at(1)) for task in (1, 2, 3, 4, 6)),
+            placed(1, 1, at(5)),  # kernel 3 lies between 2 and 4
+            placed(2, 2, at(5)),  # kernel 5 does not
+            placed(3, 3, DAY_2 - 1),  # the disk is there for another microsecond
+            placed(4, 3, DAY_2),  # and gone now
+            placed(6, 4, DAY_2),  # the machine is removed now
+            event(7, "SUBMIT", at(1)),
+            placed(7, 9, at(5)),  # nobody knows machine 9
+        ],
+        "instance_constraints": [
+            *(constraint(task, "kernel", "GREATER_THAN", "2", at(1)) for task in (1, 2, 7)),
+            *(constraint(task, "kernel", "LESS_THAN", "4", at(1)) for task in (1, 2)),
+            *(constraint(task, "disk", "PRESENT", None, at(1)) for task in (3, 4)),
+            constraint(6, "disk", "NOT_PRESENT", None, at(1)),
+        ],
+    }
+    (row,) = answer(find_recipe("eligible_starts"), tiny("2019", **starts))
+    assert row == {"tier": "free", "n_starts": 5, "n_broken": 3}
+
+
+def test_the_last_demand_before_the_start_rules() -> None:
+    # What was pending asked for the disk first, then for its absence; what is demanded while it runs is too late.
+    starts = {
+        **CELL,
+        "instance_events": [
+            event(1, "SUBMIT", at(1)),
+            event(1, "UPDATE_PENDING", at(2)),
+            placed(1, 1, at(3)),
+            event(1, "UPDATE_RUNNING", at(4)),
+        ],
+        "instance_constraints": [
+            constraint(1, "disk", "PRESENT", None, at(1)),
+            constraint(1, "disk", "NOT_PRESENT", None, at(2)),
+            constraint(1, "disk", "PRESENT", None, at(4)),
+        ],
+    }
+    (row,) = answer(find_recipe("eligible_starts"), tiny("2019", **starts))
+    assert (row["n_starts"], row["n_broken"]) == (1, 0)

@@ -59,7 +59,8 @@ def test_two_traces_are_not_staged_into_one_store(raw, tmp_path):
 
 
 def test_a_file_of_two_cells_leaves_nothing_behind(tmp_path):
-    header = "time,instance_events_type,collections_events_type,collection_id,instance_index,start_time,end_time,cluster"
+    header = "time,instance_events_type,collections_events_type,collection_id,instance_index"
+    header += ",start_time,end_time,cluster"
     lines = [f"700000000,2,0,5,0,600000000,900000000,{cell}" for cell in (1, 2)]
     file = tmp_path / "sample.csv"
     file.write_text("\n".join([header, *lines, ""]))

@@ -1,4 +1,4 @@
-"""Which machines may run a task: its constraints against the attributes of machines.
+"""What tasks demand of machines: their placement constraints.
 
 A *set* is what one event of a task demands: its constraints together.  Sets repeat millions of times,
 so they are counted by a fingerprint (the sum of a hash of each constraint, the same on every engine)
@@ -13,27 +13,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
-from typing import Any
 
 import ibis
 import ibis.expr.types as ir
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK
-from borgtrace.analyses._histograms import period
-from borgtrace.analyses._joins import last_of
 from borgtrace.recipe import Tables
-from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
 Constraint = tuple[str, str, str]
 """(attribute name, relation, value)."""
 Sets = Mapping[int, Sequence[Constraint]]
 """What is demanded, by fingerprint."""
-Flags = npt.NDArray[np.bool_]
 
 _KEY = (*TASK, "time")
 _HASH_BITS = 44
@@ -72,29 +63,6 @@ def _sets(tables: Tables, rows: ir.Table, events: ir.Table) -> dict[int, tuple[C
     for row in found.to_pylist():
         sets.setdefault(row["fingerprint"], set()).add((row["name"], row["relation"], row["value"]))
     return {fingerprint: tuple(sorted(members)) for fingerprint, members in sorted(sets.items())}
-
-
-@dataclass(frozen=True, slots=True)
-class Machines:
-    """Machines at one instant, and the values of one attribute after the other."""
-
-    ids: Sequence[int]
-    values: Mapping[str, Mapping[int, str]]
-
-    def eligible(self, constraints: Sequence[Constraint]) -> dict[Constraint, Flags]:
-        """Say for each constraint which machines meet it; each distinct value is looked at once."""
-        flags = {}
-        # One attribute after the other: a table of all attributes of all machines is never made.
-        for name, group in groupby(sorted(constraints), key=lambda constraint: constraint[0]):
-            found = self.values.get(name, {})
-            places: dict[str | None, int] = {}
-            codes = np.array([places.setdefault(found.get(i), len(places)) for i in self.ids], np.int64)
-            for constraint in group:
-                # Thousands of machines share a few values: text is compared once per value, the rest is a look-up by
-                # code.
-                met = np.array([meets(value, *constraint[1:]) for value in places], bool)
-                flags[constraint] = met[codes]
-        return flags
 
 
 def meets(found: str | None, relation: str, value: str | None) -> bool:
@@ -140,93 +108,3 @@ def number(text: str | None) -> int | None:
         return int(text)
     except ValueError:
         return None
-
-
-@dataclass(frozen=True, slots=True)
-class Day:
-    """How many machines there are at the end of a day, and the share of them that meets each set."""
-
-    n_machines: int
-    share: Mapping[int, float]
-
-
-def shares_by_day(tables: Tables, sets: Sets) -> dict[int, Day]:
-    """Return the share of eligible machines for each set at the end of each day of the trace.
-
-    Day −1 is the state at the start of the trace; days after the last change of a machine are left out.
-
-    Parameters
-    ----------
-    tables
-        The store's tables.
-    sets
-        What is demanded, by fingerprint.
-    """
-    names = sorted({name for constraints in sets.values() for name, _, _ in constraints})
-    changes = _daily(tables, names)
-    presence = _presence(tables)
-    there: set[int] = set()
-    values: dict[str, dict[int, str]] = {name: {} for name in names}
-    moves, turns = by_day(presence), by_day(changes)
-    days = {}
-    # Days without a change are listed too: the submissions of such a day look up its state.
-    for day in range(-1, max([*moves, *turns], default=-2) + 1):
-        for row in moves.get(day, []):
-            # An UPDATE does not move a machine: after it the machine is there, as after an ADD.
-            (there.discard if row["type"] == "REMOVE" else there.add)(row["machine_id"])
-        for row in turns.get(day, []):
-            if row["is_deleted"]:
-                values[row["name"]].pop(row["machine_id"], None)
-            else:
-                values[row["name"]][row["machine_id"]] = row["value"] or ""
-        days[day] = Day(len(there), _shares(sets, Machines(sorted(there), values)))
-    return days
-
-
-def on_day(days: Mapping[int, Day], day: int) -> Day:
-    """Return the state at the end of a day; after the last change of a machine every day is like the last one."""
-    return days[min(day, max(days))]
-
-
-def by_day(rows: pa.Table) -> dict[int, list[dict[str, Any]]]:
-    """Gather rows by their column ``day``."""
-    days: dict[int, list[dict[str, Any]]] = {}
-    for row in rows.to_pylist():
-        days.setdefault(row["day"], []).append(row)
-    return days
-
-
-def _last_of_day(rows: ir.Table, key: list[str]) -> ir.Table:
-    """Keep the last row per key and day; day −1 is what is before the trace."""
-    dated = rows.filter(rows.time < AFTER_TRACE).mutate(day=day_of(rows.time))
-    # The end of the day stands for all of it: 10.7 million attribute changes of 2011 shrink to one a day and machine.
-    return last_of(dated, [*key, "day"])
-
-
-def day_of(time: ir.IntegerColumn) -> ir.IntegerColumn:
-    """Return the day of the trace, from 0; −1 is before it."""
-    return (time < TRACE_START).ifelse(ibis.literal(-1, "int64"), period(time, DAY, TRACE_START))
-
-
-def _daily(tables: Tables, names: Sequence[str]) -> pa.Table:
-    attributes = tables.machine_attributes
-    wanted = attributes.filter(attributes.name.isin(list(names) or [""]))
-    last = _last_of_day(wanted, ["machine_id", "name"])
-    return tables.fetch(last.select("day", "machine_id", "name", "value", "is_deleted"), "attributes")
-
-
-def _presence(tables: Tables) -> pa.Table:
-    last = _last_of_day(tables.machine_events, ["machine_id"])
-    return tables.fetch(last.select("day", "machine_id", "type"), "machines")
-
-
-def _shares(sets: Sets, machines: Machines) -> dict[int, float]:
-    """Return the share of the machines that meet all constraints of each set."""
-    # Without machines there is no share, which is not the same as a share of 0.
-    if not machines.ids:
-        return {}
-    flags = machines.eligible([*{constraint for constraints in sets.values() for constraint in constraints}])
-    return {
-        fingerprint: float(np.logical_and.reduce([flags[constraint] for constraint in constraints]).mean())
-        for fingerprint, constraints in sets.items()
-    }

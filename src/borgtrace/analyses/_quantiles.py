@@ -69,6 +69,8 @@ class Counts:
         return [{"percent": p, "seconds": v, **more} for p, v in zip(percents, found, strict=True)]
 
 
+NOTHING = Counts(np.zeros(0), np.zeros(0, np.int64))
+"""No values."""
 Groups = dict[tuple[str, ...], Counts]
 """Values and their counts, by group."""
 
@@ -166,3 +168,29 @@ def fetch_counts(
     places = np.split(order, starts[1:]) if table.num_rows else []
     found = {tuple(row.values()): place for row, place in zip(names, places, strict=True)} if by else {(): order}
     return {group: Counts(values[found[group]], n[found[group]]) for group in sorted(found) if len(found[group])}
+
+
+def fetch_refined(
+    tables: Tables, rows: ir.Table, value: ir.IntegerColumn, stage: str, percents: Sequence[float], *, width: int
+) -> Counts:
+    """Count values to within `width`, and exactly where quantiles lie: these are exact, and little is read.
+
+    Parameters
+    ----------
+    rows, value
+        A table and a column of it; whole numbers, NULLs are left out.
+    stage
+        Name of the relational stage.
+    percents
+        Percentiles that will be asked for, 0 to 100.
+    width
+        How close values are counted as one.
+    """
+    coarse = (value // width).cast("int64")
+    found = fetch_counts(tables, rows, coarse, stage).get((), NOTHING)
+    if not len(found):
+        return NOTHING
+    bins = found.around(percents).astype(np.int64)
+    exact = fetch_counts(tables, rows.filter(coarse.isin(bins.tolist())), value, f"{stage}_at_quantiles")[()]
+    others = found.chosen(~np.isin(found.values, bins))
+    return Counts(others.values * width, others.n) + exact

@@ -1,29 +1,26 @@
 """Do tasks wait longer if fewer machines can run them?
 
-Waits of attempts by the share of machines that meet their constraints (at the end of the day of
-submission), in bands; tasks without constraints are the last band. Observation 9 suspects that this,
-and not the load, causes long waits.
+Waits of attempts, exact to the microsecond, by the share of machines that meet their constraints at the
+instant of the submission, in bands; tasks without constraints are the last band. Observation 9 suspects
+that this, and not the load, causes long waits.
 
 Reference: Zhu et al., Observation 9; Sharma et al., SoCC'11.
 """
 
 from __future__ import annotations
 
-import ibis
-import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import HUNDREDTH, TASK, of_jobs
-from borgtrace.analyses._constraints import Sets, fingerprints, on_day, shares_by_day
-from borgtrace.analyses._histograms import period
-from borgtrace.analyses._quantiles import fetch_counts
+from borgtrace.analyses._constraints import Sets, fingerprints
+from borgtrace.analyses._eligibility import Eligibility, shares_of
+from borgtrace.analyses._quantiles import Counts, fetch_refined
 from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, number, seconds
 from borgtrace.recipe.criteria import above
-from borgtrace.schema.time import DAY, TRACE_START
 
 BANDS = (0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0)
 """Upper ends of the bands of eligible share."""
@@ -45,37 +42,37 @@ def compute(tables: Tables) -> list[Row]:
     """Return quantiles of the waits per band."""
     events, sets = fingerprints(tables)
     tasks = of_jobs(tables.instance_attempts)
-    waited = tasks.filter(tasks.wait.notnull())
-    day, wait = period(waited.submit_time, DAY, TRACE_START), (waited.wait // HUNDREDTH).cast("int64")
-    dated = waited.select(*TASK, time="submit_time", day=day, wait=wait)
+    waited = tasks.filter(tasks.wait.notnull()).select(*TASK, "wait", time="submit_time")
     # Constraints come with the event that demands them: those of the SUBMIT rule the wait after it.
-    joined = dated.left_join(events, [*TASK, "time"]).select("day", "wait", "fingerprint")
-    bands = _bands(tables, joined, sets)
-    banded = joined.inner_join(bands, ["day", "fingerprint"]).select("band", "wait")
-    # Apart, for the inner join above drops what has no fingerprint.
-    free = joined.filter(joined.fingerprint.isnull()).select(band=ibis.literal(FREE, "float64"), wait="wait")
-    waits = ibis.union(banded, free)
-    groups = fetch_counts(tables, waits, waits.wait, "waits", ("band",), per=100.0)
-    NotApplicable.unless(groups, "no wait lies within the trace")
-    return [
-        {"share_below": float(band), "n": len(found), "mean": found.mean(), **found.columns("wait_p", _PERCENTS)}
-        for (band,), found in groups.items()
-    ]
+    joined = waited.left_join(events, [*TASK, "time"]).select("time", "wait", "fingerprint")
+    constrained = tables.fetch(joined.filter(joined.fingerprint.notnull()), "constrained")
+    others = joined.filter(joined.fingerprint.isnull())
+    totals = tables.fetch(others.aggregate(total=others.wait.sum().cast("int64"), n=others.count()), "totals")
+    free = fetch_refined(tables, others, others.wait, "free", _PERCENTS, width=HUNDREDTH)
+    NotApplicable.unless(constrained.num_rows or len(free), "no wait lies within the trace")
+    rows = [_row(band, found, found.mean()) for band, found in _banded(tables, sets, constrained).items()]
+    (total,) = totals.to_pylist()
+    return rows + ([_row(FREE, free, total["total"] / total["n"])] if len(free) else [])
 
 
-def _bands(tables: Tables, demands: ir.Table, sets: Sets) -> ir.Table:
-    """Put each demand of each day into its band: ``day``, ``fingerprint``, ``band``."""
-    constrained = demands.filter(demands.fingerprint.notnull())
-    pairs = tables.fetch(constrained.select("day", "fingerprint").distinct(), "demands")
-    days = shares_by_day(tables, sets)
-    rows = []
-    for pair in pairs.to_pylist() if days else ():
-        share = on_day(days, pair["day"]).share.get(pair["fingerprint"])
-        if share is not None:
-            # A band is named by its upper end, which belongs to it.
-            rows.append({**pair, "band": BANDS[int(np.searchsorted(BANDS, share))]})
-    schema = pa.schema({"day": pa.int64(), "fingerprint": pa.int64(), "band": pa.float64()})
-    return ibis.memtable(pa.Table.from_pylist(rows, schema=schema))
+def _banded(tables: Tables, sets: Sets, demands: pa.Table) -> dict[float, Counts]:
+    """Return the waits (µs) of each band of eligible share, at the instant of the submission."""
+    if not demands.num_rows:
+        return {}
+    shares = shares_of(Eligibility(tables), sets, demands)
+    # A band is named by its upper end, which belongs to it.
+    bands = np.searchsorted(BANDS, shares)
+    waits = demands["wait"].to_numpy()
+    return {
+        band: Counts(*np.unique(waits[(bands == place) & ~np.isnan(shares)], return_counts=True))
+        for place, band in enumerate(BANDS)
+        if ((bands == place) & ~np.isnan(shares)).any()
+    }
+
+
+def _row(band: float, waits: Counts, mean: float) -> Row:
+    found = waits.per(1e6)
+    return {"share_below": band, "n": len(found), "mean": mean / 1e6, **found.columns("wait_p", _PERCENTS)}
 
 
 def plot(result: pa.Table) -> Chart:

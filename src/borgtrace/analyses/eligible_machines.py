@@ -1,24 +1,29 @@
 """On how many machines can a task run, given its placement constraints?
 
 One row per day: tasks submitted (resubmissions included), the share of them that carry constraints,
-and, over those, quantiles of the share of machines that meet all their constraints at the end of the
-day.
+and, over those, quantiles of the share of machines that meet all their constraints at the instant of the
+submission.
 
 Reference: 2011 format document, task constraints; Sharma et al., SoCC'11.
 """
 
 from __future__ import annotations
 
+import ibis
+import ibis.expr.types as ir
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs
-from borgtrace.analyses._constraints import by_day, day_of, fingerprints, on_day, shares_by_day
+from borgtrace.analyses._constraints import fingerprints
+from borgtrace.analyses._eligibility import Eligibility, shares_of
+from borgtrace.analyses._histograms import period
 from borgtrace.analyses._quantiles import Counts
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, line, series
 from borgtrace.recipe.columns import count, declare, number, whole
-from borgtrace.schema.time import AFTER_TRACE
+from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
 _PERCENTS = (0.0, 10.0, 50.0, 90.0)
 RESULT = declare(
@@ -48,27 +53,33 @@ def compute(tables: Tables) -> list[Row]:
     # Time 0 stays: what was submitted before the trace makes day −1.
     tasks = tasks.filter(tasks.submit_time < AFTER_TRACE)
     dated = tasks.select(*TASK, time="submit_time", day=day_of(tasks.submit_time))
-    demands = dated.left_join(events, [*TASK, "time"]).select("day", "fingerprint")
-    found = tables.fetch(demands.group_by(["day", "fingerprint"]).aggregate(n=demands.count()), "demands")
-    states = shares_by_day(tables, sets)
-    if not found.num_rows or not states:
-        raise NotApplicable("no task is submitted, or no machine is there")
-    rows = []
-    for day, demand in sorted(by_day(found).items()):
-        state = on_day(states, day)
-        # Over constrained submissions alone: the others may use every machine.
-        known = [(state.share[row["fingerprint"]], row["n"]) for row in demand if row["fingerprint"] in state.share]
-        eligible = Counts(np.array([share for share, _ in known]), np.array([n for _, n in known], np.int64))
-        rows.append(
-            {
-                "day": day,
-                "n_submitted": sum(row["n"] for row in demand),
-                "n_constrained": sum(row["n"] for row in demand if row["fingerprint"] is not None),
-                "n_machines": state.n_machines,
-                **eligible.columns("share_p", _PERCENTS),
-            }
-        )
-    return rows
+    demands = dated.left_join(events, [*TASK, "time"]).select("day", "time", "fingerprint")
+    per_day = demands.group_by("day").aggregate(n_submitted=demands.count(), n_constrained=demands.fingerprint.count())
+    days = tables.fetch(per_day, "days").sort_by("day").to_pylist()
+    # Over constrained submissions alone: the others may use every machine.
+    constrained = demands.filter(demands.fingerprint.notnull())
+    found = tables.fetch(constrained, "demands")
+    NotApplicable.unless(days, "no task is submitted")
+    cell = Eligibility(tables)
+    of_day, shares = found["day"].to_numpy(), shares_of(cell, sets, found)
+    return [
+        {
+            **row,
+            "n_machines": int(cell.numbers((), np.array([(row["day"] + 1) * DAY + TRACE_START - 1]))[0]),
+            **_quantiles(shares[of_day == row["day"]]),
+        }
+        for row in days
+    ]
+
+
+def day_of(time: ir.IntegerColumn) -> ir.IntegerColumn:
+    """Return the day of the trace, from 0; −1 is before it."""
+    return (time < TRACE_START).ifelse(ibis.literal(-1, "int64"), period(time, DAY, TRACE_START))
+
+
+def _quantiles(shares: npt.NDArray[np.float64]) -> dict[str, float | None]:
+    values, n = np.unique(shares[~np.isnan(shares)], return_counts=True)
+    return Counts(values, n).columns("share_p", _PERCENTS)
 
 
 def plot(result: pa.Table) -> Chart:

@@ -21,7 +21,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import is_known, last_time, of_jobs
 from borgtrace.analyses._breakdown import GROUP_COLUMNS, count_by_group, cuts, named, tier_rows
 from borgtrace.analyses._measures import Measure, value
-from borgtrace.analyses._quantiles import Counts
+from borgtrace.analyses._quantiles import NOTHING, Counts
 from borgtrace.analyses._scopes import LIKE_2011, MONTH_2011
 from borgtrace.analyses._survival import kaplan_meier
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
@@ -51,7 +51,6 @@ RESULT = declare(
     seconds("shortest", "Shortest finished attempt of the group.", nullable=True),
     seconds("longest", "Longest finished attempt of the group.", nullable=True),
 )
-_NONE = Counts(np.zeros(0), np.zeros(0, np.int64))
 
 
 def compute(tables: Tables) -> list[Row]:
@@ -66,7 +65,7 @@ def compute(tables: Tables) -> list[Row]:
     extremes = _extremes(tables, runs)
     rows = []
     for grouping, group in dict.fromkeys(key[:2] for key in groups):
-        finish, end, censored = (groups.get((grouping, group, name), _NONE) for name in ("finish", "end", "open"))
+        finish, end, censored = (groups.get((grouping, group, name), NOTHING) for name in ("finish", "end", "open"))
         shortest, longest = extremes.get((grouping, group), (None, None))
         same = {"grouping": grouping, "group": group, "shortest": shortest, "longest": longest}
         rows += [{**same, **row} for row in _curve(finish, finish + end, censored)]
