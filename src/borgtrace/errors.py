@@ -17,6 +17,7 @@ Bad rows are data, not exceptions (see :mod:`borgtrace.schema.reasons`).  A mess
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from difflib import get_close_matches
 from typing import Any
 
 
@@ -126,11 +127,29 @@ def check_names(option: str, names: Iterable[str], allowed: Collection[str], wha
     UsageError
         It names `option` and all that is allowed.
     """
-    # A few alternatives read as a sentence, many as a list.
-    known = " or ".join(allowed) if len(allowed) <= 5 else f"one of {', '.join(allowed)}"
+    # A few alternatives read as a sentence, many as a list, of which the nearest are said again.
+    is_short = len(allowed) <= 5
+    known = " or ".join(allowed) if is_short else f"one of {', '.join(allowed)}"
     for name in names:
         if name not in allowed:
-            raise UsageError(option, what, expected=known, got=name)
+            near = None if is_short else did_you_mean(name, allowed)
+            raise UsageError(option, what, expected=known, got=name, way_out=near)
+
+
+def did_you_mean(name: str, allowed: Iterable[str]) -> str | None:
+    """Return a question about the names most like `name`; None where none is.
+
+    Examples
+    --------
+    >>> did_you_mean("queue", ["queue_length", "queueing", "tails"])
+    'did you mean queue_length or queueing?'
+    >>> did_you_mean("nonsense", ["tails"]) is None
+    True
+    """
+    known = list(allowed)
+    # A beginning is no typing error, and less alike than the names that share its length.
+    near = [each for each in known if each.startswith(name)] or get_close_matches(name, known, n=2, cutoff=0.7)
+    return f"did you mean {' or '.join(near[:3])}?" if near and name else None
 
 
 def first_line(error: BaseException) -> str:

@@ -7,7 +7,8 @@ import ast
 from tests.architecture.source import ROOT, circles, code_lines, imports, modules, tree
 
 MOST_LINES_OF_A_FILE = 250
-MOST_LINES = 26_600
+MOST_LINES = 34_000
+"""The budget of this round."""
 MOST_PRAGMAS = 40
 """Tables of data that the formatter would take apart."""
 

@@ -12,6 +12,7 @@ import pytest
 import sqlglot
 
 from borgtrace.cli import main
+from borgtrace.recipe import recipes
 from tests.analyses.tiny import tiny
 
 
@@ -155,13 +156,59 @@ def test_the_list_says_what_is_asked(store: Path, capsys: pytest.CaptureFixture[
     lines = capsys.readouterr().out.splitlines()
     assert any(line.startswith("queue_length ") and line.endswith("surge?") for line in lines)
     assert run(store, "queue_length", "--list", "--set", "none=1") == 0
-    assert len(capsys.readouterr().out.splitlines()) == 1
+    assert capsys.readouterr().out == (
+        "queue_length  Does the queue grow, and does the number of running tasks surge?\n              --set step=5m\n"
+    )
+
+
+def test_the_list_needs_no_store(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["--list"], ["machine_shapes", "--list"], ["machine_shapes", "tails", "--list"]):
+        with pytest.raises(SystemExit) as ended:
+            main(["analyze", *arguments])
+        assert ended.value.code == 0
+        listed = [line.split()[0] for line in capsys.readouterr().out.splitlines() if not line.startswith(" ")]
+        assert listed == (arguments[:-1] or list(recipes()))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "STORE: no store named; borgtrace analyze STORE [NAME…], or borgtrace analyze --list"),
+        (
+            ["tails", "some-store"],
+            "STORE: not a store: got tails, a question; the store comes first: borgtrace analyze STORE tails",
+        ),
+    ],
+)
+def test_without_a_store_it_says_so(capsys: pytest.CaptureFixture[str], arguments: list[str], message: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["analyze", *arguments])
+    assert (ended.value.code, capsys.readouterr().err) == (2, f"borgtrace: {message}\n")
+
+
+def test_a_terminal_gets_tables_and_a_pipe_gets_csv(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setenv("COLUMNS", "120")
+    shown = {}
+    for is_terminal in (True, False):
+        monkeypatch.setattr("borgtrace.cli._answers.sys.stdout.isatty", lambda is_terminal=is_terminal: is_terminal)
+        assert run(store, "machine_shapes") == 0
+        one = capsys.readouterr().out
+        assert run(store, "machine_shapes", "transitions") == 0
+        shown[is_terminal] = one, capsys.readouterr().out
+    assert shown[False][0].startswith('"')
+    assert shown[False][1].startswith("recipe,id,kind,statement,published,tolerance,measured,verdict,")
+    assert "," not in shown[True][0].splitlines()[0]
+    claims = shown[True][1].splitlines()
+    assert not claims or claims[0].split() == ["recipe", "id", "published", "tolerance", "measured", "verdict"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["queue"], 2, "borgtrace: NAME: no such recipe: expected one of "),
+        (["queue"], 2, "borgtrace: NAME: no such question: got queue; did you mean queue_length or queueing? "),
         (
             ["queue_length", "--set", "stop=1"],
             2,

@@ -37,9 +37,9 @@ def test_report_of_some_questions(store: Path, tmp_path: Path, capfd: pytest.Cap
     assert all(f'<section id="{name}"' in html for name in ("machine-shapes", "transitions", "utilization"))
 
 
-def test_unknown_question_lists_the_known(store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_unknown_question_is_named(store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("report", store, tmp_path / "r.html", "nothing") == 2
-    assert "NAME: no such recipe: expected one of " in capfd.readouterr().err
+    assert "NAME: no such question: got nothing" in capfd.readouterr().err
 
 
 def test_life_of_a_task(store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

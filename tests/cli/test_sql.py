@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -45,7 +46,7 @@ def test_table(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
         ["5", "ADD", "0.2493", "[0.1,", "2.0]"],
         ["6", "ADD", "NULL", "[0.1,", "2.0]"],
     ]
-    assert err == "1 more rows; --rows N shows more, --format csv shows all\n"
+    assert err == "first 2 rows; --rows N shows more, --format csv all\n"
 
 
 def test_csv_writes_floats_as_published_and_lists_as_json(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -116,3 +117,80 @@ def test_refusals(store: Path, capfd: pytest.CaptureFixture[str], query: str, co
 def test_no_store(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run(tmp_path / "none", "select 1") == 5
     assert "there is no such store" in capfd.readouterr().err
+
+
+def test_parameters_are_values_and_never_sql(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    query = "select machine_id, $word as word from machine_events where machine_id = $id and cpu_capacity > $low"
+    arguments = ("--param", "id=5", "--param", "low=.4", "--param", "word=x'; drop table tasks; --")
+    assert run(store, query, "--format", "csv", *arguments) == 0
+    assert capfd.readouterr().out == '"machine_id","word"\n5,"x\'; drop table tasks; --"\n'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--param", "low"), "--param: no name and value: expected NAME=VALUE, such as job=3418309, got low\n"),
+        (("--param", "=3"), "--param: no name and value: expected NAME=VALUE, such as job=3418309, got =3\n"),
+        ((), "query: Invalid Input Error: Values were not provided for the following parameters: low\n"),
+    ],
+)
+def test_parameters_that_are_wrong(
+    store: Path, capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    assert run(store, "select $low", *arguments) == 2
+    assert capfd.readouterr().err == f"borgtrace: {message}"
+
+
+def test_an_unknown_table_is_answered_with_the_nearest_of_the_store(
+    store: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(store, "select * from instance_usge") == 2
+    assert capfd.readouterr().err == (
+        "borgtrace: query: no table instance_usge; did you mean instance_usage or instance_events? "
+        "every table and column: borgtrace info --schema\n"
+    )
+    assert run(store, "select * from sequences") == 2
+    assert "did you mean" not in capfd.readouterr().err
+
+
+def test_rows_behind_the_shown_ones_are_not_fetched(store: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    # The third row fails when it is computed: whoever shows one row never gets there.
+    query = "select case when i > 100000000 then error('fetched') else i end as i from range(100000002) t(i)"
+    assert run(store, query, "--rows", "1") == 0
+    out, err = capfd.readouterr()
+    assert out.split() == ["i", "0"]
+    assert err == "first 1 rows; --rows N shows more, --format csv all\n"
+
+
+WIDE = "select machine_id as id, 'a text of some thirty characters' as note, " + ", ".join(
+    f"{i} as a_column_with_a_name_{i}" for i in range(8)
+)
+
+
+@pytest.mark.parametrize(
+    ("width", "heading", "row", "n_shown"),
+    [
+        (40, "id  …  a_column_with_a_name_7", " 5  …                       7", 2),
+        (
+            80,  # headings are cut at 16 characters, the text gets the three that are left over; numbers are whole
+            "id  note                 a_column_with_a…  …  a_column_with_a…  a_column_with_a…",
+            " 5  a text of some thi…                 0  …                 6                 7",
+            5,
+        ),
+    ],
+)
+def test_a_table_is_as_wide_as_the_terminal(
+    store: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    width: int,
+    heading: str,
+    row: str,
+    n_shown: int,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("borgtrace.cli._grid.sys.stdout.isatty", lambda: True)
+    assert run(store, f"{WIDE} from machine_events where machine_id = 5 limit 1") == 0
+    out, err = capsys.readouterr()
+    assert re.sub(r"\x1b\[\d*m", "", out).splitlines() == [heading, row]  # without the bold of the headings
+    assert err == f"{n_shown} of 10 columns; select fewer, or use --format csv\n"

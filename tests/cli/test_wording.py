@@ -129,7 +129,7 @@ def test_rows_that_csv_and_json_cannot_hold_as_they_are() -> None:
         assert out.getvalue().decode().replace('"x","list","day"', "x,list,day") == expected
 
 
-def test_a_table_counts_the_rows_that_it_does_not_show(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_table_says_that_there_are_more_rows(capsys: pytest.CaptureFixture[str]) -> None:
     table = pa.table({"n": [1, 2, 3], "name": ["a", None, "c"], "x": [1 / 3, 2.0, 3.0]})
     _rows.print_table(table.to_reader(max_chunksize=2), 2)
     out, err = capsys.readouterr()
@@ -138,7 +138,7 @@ def test_a_table_counts_the_rows_that_it_does_not_show(capsys: pytest.CaptureFix
         "1  a     0.333333333333",
         "2  NULL               2",
     ]
-    assert err == "1 more rows; --rows N shows more, --format csv shows all\n"
+    assert err == "first 2 rows; --rows N shows more, --format csv all\n"
     _rows.print_table(table.to_reader(), 3)
     assert capsys.readouterr().err == ""
 

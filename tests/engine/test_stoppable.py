@@ -87,7 +87,7 @@ def test_the_command_stops_at_ctrl_c(small: Path, capfd: pytest.CaptureFixture[s
     with pytest.raises(SystemExit) as ended:
         main(["sql", str(small), ENDLESS, "--timeout", "5m"])
     timer.join()
-    message = "borgtrace: interrupted; run the same command again to continue\n"
+    message = "borgtrace: interrupted: the store is as it was\n"
     assert (ended.value.code, *capfd.readouterr()) == (130, "", message)
 
 

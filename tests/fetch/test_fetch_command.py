@@ -93,7 +93,7 @@ def test_a_stopped_command_goes_on_where_it_was(serve, archives, run, tmp_path, 
     said = process.communicate(timeout=20)[1]
     if kill == signal.SIGINT:
         assert process.returncode == 130
-        assert "borgtrace: interrupted; run the same command again to continue" in said
+        assert "borgtrace: interrupted: what has arrived is kept; run the same command again to go on" in said
         assert time.monotonic() - started < 3
     kept = {path.name.removesuffix(".incomplete"): path.stat().st_size for path in tmp_path.rglob("*.incomplete")}
     assert sum(kept.values()) > 0

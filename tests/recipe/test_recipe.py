@@ -9,7 +9,7 @@ import pytest
 from borgtrace.engine import to_arrow
 from borgtrace.errors import UsageError
 from borgtrace.lifecycle import code_version
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Scope, Tables, find_recipe, recipes
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Scope, Tables, find_recipe
 from borgtrace.recipe.criteria import below
 from borgtrace.recipe.registry import collect
 from borgtrace.schema import Column, Table
@@ -72,11 +72,14 @@ def test_an_unknown_parameter_lists_the_known_ones() -> None:
     assert str(caught.value) == "n_events: no such parameter: expected one of at_least, kinds, got atleast"
 
 
-def test_an_unknown_name_lists_the_known_ones() -> None:
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("xyz", ""), ("run_time", "did you mean run_times? "), ("queue", "did you mean queue_length or queueing? ")],
+)
+def test_an_unknown_name_is_answered_with_the_nearest(name: str, near: str) -> None:
     with pytest.raises(UsageError) as caught:
-        find_recipe("nonsense")
-    known = ", ".join(recipes())
-    assert str(caught.value) == f"NAME: no such recipe: expected one of {known}, got nonsense"
+        find_recipe(name)
+    assert str(caught.value) == f"NAME: no such question: got {name}; {near}every name: borgtrace analyze --list"
 
 
 def test_stages_compute_nothing() -> None:

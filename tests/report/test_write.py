@@ -38,7 +38,7 @@ def test_same_store_same_bytes(tiny_store: Store, tmp_path: Path) -> None:
 
 
 def test_unknown_question(tiny_store: Store, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"^NAME: no such recipe: expected one of "):
+    with pytest.raises(UsageError, match=r"^NAME: no such question: got nothing"):
         report.write(tiny_store, tmp_path / "r.html", ["nothing"])
     assert list(tmp_path.iterdir()) == []
 

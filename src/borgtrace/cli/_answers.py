@@ -16,13 +16,17 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from borgtrace.cli._console import counted, steps, talk
+from borgtrace.cli._grid import Column, print_grid
 from borgtrace.cli._printing import print_json
+from borgtrace.cli._rows import print_table
 from borgtrace.errors import UsageError
 from borgtrace.recipe import Finding, Question, Result, headline, unjudged, with_subjects
 from borgtrace.schema.ranges import list_numbers
-from borgtrace.schema.time import parse_time
+from borgtrace.schema.time import parse_time, write_time
 from borgtrace.storage import replacing, write_file
 
+_ROWS = 40
+"""Rows of a single answer on a terminal; files and pipes get all."""
 # The columns of claims.csv: names of fields of a finding, behind that of its recipe.
 _CLAIM_COLUMNS = (
     *("recipe", "id", "kind", "statement", "published", "tolerance", "measured", "verdict", "reason", "note", "source"),
@@ -72,10 +76,21 @@ def _parse(where: str, text: str, default: Any, time_unit: int | None) -> Any:
 
 
 def print_list(chosen: Sequence[Question]) -> None:
-    """Print names and questions."""
+    """Print names and questions, with the parameters of each and their defaults."""
     width = max(len(recipe.name) for recipe in chosen)
     for recipe in chosen:
         print(f"{recipe.name:<{width}}  {recipe.question}")
+        if recipe.parameters:
+            units = recipe.time_units
+            values = (f"{name}={_setting(value, units.get(name))}" for name, value in recipe.parameters.items())
+            print(f"{'':<{width}}  --set {', '.join(values)}")
+
+
+def _setting(value: Any, time_unit: int | None) -> str:
+    """Write a default as ``--set`` reads it."""
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return write_time(round(value * time_unit)) if time_unit else str(value)
 
 
 def print_sql(store: Path, chosen: Sequence[Question], parameters: Mapping[str, Any]) -> None:
@@ -143,7 +158,10 @@ def answer(
     if not as_json and out is None and len(results) == 1:
         _print_one(results[0])
     elif not as_json:
-        print(claims_csv(results), end="")
+        if sys.stdout.isatty():
+            _print_claims(results)
+        else:
+            print(claims_csv(results), end="")
         _print_verdicts([finding for result in results for finding in result.findings])
     return results
 
@@ -160,15 +178,31 @@ def _run(chosen: Sequence[Question], tables: Any, parameters: Mapping[str, Any])
 
 
 def _print_one(result: Result) -> None:
-    """Print the table as data, the claims as talk."""
+    """Print the table, for people or as data, and the claims as talk."""
     if result.not_applicable is None:
-        # Arrow writes to the buffer below: what Python's text layer still holds has to come first.
-        sys.stdout.flush()
-        pyarrow.csv.write_csv(result.table, sys.stdout.buffer)
+        if sys.stdout.isatty():
+            print_table(result.table.to_reader(), _ROWS)
+        else:
+            # Arrow writes to the buffer below: what Python's text layer still holds has to come first.
+            sys.stdout.flush()
+            pyarrow.csv.write_csv(result.table, sys.stdout.buffer)
     for finding in result.findings:
         if finding.verdict != "not applicable":
             print(finding, file=sys.stderr)
     _print_verdicts(result.findings)
+
+
+def _print_claims(results: Sequence[Result]) -> None:
+    """Print the claims that are judged; the reasons of the others follow as talk."""
+    names = ("recipe", "id", "published", "tolerance", "measured", "verdict")
+    rows = [
+        {"recipe": result.recipe.name, **asdict(finding)}
+        for result in results
+        for finding in result.findings
+        if finding.verdict != "not applicable"
+    ]
+    if rows:
+        print_grid([Column(name, [str(row[name]) for row in rows]) for name in names])
 
 
 def _print_verdicts(findings: Sequence[Finding]) -> None:

@@ -4,36 +4,82 @@ from __future__ import annotations
 
 import json
 import sys
-from itertools import islice
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import IO, Any
 
 import pyarrow as pa
-from rich.console import Console
-from rich.table import Table as Grid
 
+from borgtrace.cli._grid import grid_columns, print_grid
 from borgtrace.cli._printing import json_value
+from borgtrace.errors import UsageError
 
-NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+
+def parse_parameters(settings: Sequence[str]) -> dict[str, Any]:
+    """Turn NAME=VALUE into values of a query: a number where it reads as one, else text.
+
+    Raises
+    ------
+    UsageError
+        Where there is no NAME=.
+
+    Examples
+    --------
+    >>> parse_parameters(["job=3418309", "share=.5", "user=Xr3="])
+    {'job': 3418309, 'share': 0.5, 'user': 'Xr3='}
+    """
+    found: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError("--param", "no name and value", expected="NAME=VALUE, such as job=3418309", got=setting)
+        found[name] = _value(text)
+    return found
+
+
+def _value(text: str) -> int | float | str:
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
+
+
+def print_answer(answer: pa.RecordBatchReader, format: str, rows: int) -> None:
+    """Print an answer in a format of ``borgtrace sql``."""
+    # A plan is a drawing of many lines, which a grid would only frame once more.
+    if format == "table" and answer.schema.names == ["explain_key", "explain_value"]:
+        for batch in answer:
+            print(*batch.column("explain_value").to_pylist(), sep="\n")
+    elif format == "table":
+        print_table(answer, rows)
+    else:
+        # Bytes: Parquet is no text, and CSV must not have its line ends translated.
+        write(answer, format, sys.stdout.buffer)
 
 
 def print_table(answer: pa.RecordBatchReader, rows: int) -> None:
-    """Print the first `rows` rows for people; what is left out is counted on stderr."""
-    records = _records(answer)
-    # Only the head is held: an answer may be larger than memory.
-    head = list(islice(records, rows))
-    grid = Grid(box=None, pad_edge=False, header_style="bold")
-    for field in answer.schema:
-        is_number = any(kind(field.type) for kind in NUMBERS)
-        grid.add_column(field.name, justify="right" if is_number else "left", overflow="fold")
-    for record in head:
-        grid.add_row(*(_text(record[i]) for i in range(len(answer.schema))))
-    # A pipe has no edge to wrap at.
-    width = None if sys.stdout.isatty() else 10_000
-    Console(highlight=False, markup=False, width=width).print(grid)
-    # Counted by reading on; whoever wants fewer says so in the query.
-    more = sum(1 for _ in records)
-    if more:
-        print(f"{more:,} more rows; --rows N shows more, --format csv shows all", file=sys.stderr)
+    """Print the first `rows` rows for people; what is left out is said on stderr."""
+    head, has_more = _head(answer, rows)
+    columns = grid_columns(head)
+    n_shown = print_grid(columns)
+    # The rows behind are never fetched, so nobody knows how many there are.
+    if has_more:
+        print(f"first {rows:,} rows; --rows N shows more, --format csv all", file=sys.stderr)
+    if n_shown < len(columns):
+        print(f"{n_shown} of {len(columns)} columns; select fewer, or use --format csv", file=sys.stderr)
+
+
+def _head(answer: pa.RecordBatchReader, rows: int) -> tuple[pa.Table, bool]:
+    """Return the first rows, and whether there are more."""
+    batches: list[pa.RecordBatch] = []
+    held = 0
+    for batch in answer:
+        batches.append(_shortest(batch.slice(0, rows - held)))
+        held += batch.num_rows
+        if held > rows:
+            break
+    head = pa.Table.from_batches(batches) if batches else answer.schema.empty_table()
+    return head, held > rows
 
 
 def write(answer: pa.RecordBatchReader, format: str, out: IO[bytes]) -> None:
@@ -79,11 +125,6 @@ def _json(value: Any) -> str:
     return json.dumps(json_value(value), ensure_ascii=False, default=str)
 
 
-def _records(answer: pa.RecordBatchReader) -> Any:
-    for batch in answer:
-        yield from zip(*(column.to_pylist() for column in _shortest(batch).columns), strict=True)
-
-
 def _shortest(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Widen float32 by its shortest decimal form, as it was published: 0.2493, not 0.24930000305."""
     return pa.record_batch(list(map(_widened, batch.columns)), names=batch.schema.names)
@@ -96,9 +137,3 @@ def _widened(column: pa.Array) -> pa.Array:
     if column.type == pa.list_(pa.float32()):
         return column.cast(pa.list_(pa.string())).cast(pa.list_(pa.float64()))
     return column
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    return f"{value:.12g}" if isinstance(value, float) else str(value)

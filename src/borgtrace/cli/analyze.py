@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
-from typer import Option
+from typer import Argument, Option
 
-from borgtrace.cli._options import AnswerFolder, Engine, Json, List, Memory, Png, Questions, Store
+from borgtrace.cli._options import AnswerFolder, Engine, Json, List, Memory, Png, Questions
+
+ON_INTERRUPT = "answers that were written stay"
 
 
 def analyze(
-    store: Store,
+    store: Annotated[Path | None, Argument(help="The store; none with --list.", metavar="STORE")] = None,
     names: Questions = None,
     engine: Engine = "duckdb",
     memory: Memory = "4GB",
@@ -28,8 +31,9 @@ def analyze(
 ) -> None:
     """Answer questions about a store, and judge published claims.
 
-    Answers are tables, charts, and claims as published – measured – verdict. A single question prints its table as CSV;
-    several print their claims.
+    Answers are tables, charts, and claims as published – measured – verdict. A single question prints its table,
+    several print their claims: as a table on a terminal, as CSV in a pipe or a file. --list shows the parameters of
+    each question, for --set.
 
     Example: borgtrace analyze cell-2011 transitions queue_length --out answers
     """
@@ -37,11 +41,22 @@ def analyze(
     from borgtrace.errors import UsageError
     from borgtrace.recipe import EngineTables, find_recipe, recipes
 
+    if store is not None and str(store) in recipes() and not store.exists() and not list_names:
+        way_out = f"the store comes first: borgtrace analyze STORE {store}"
+        raise UsageError("STORE", "not a store", got=f"{store}, a question", way_out=way_out)
+    given = list(names or [])
+    if list_names and store is not None and not store.is_dir():
+        # Without a store, the first name stands in its place.
+        given.insert(0, str(store))
     # Each once: a name given twice would write the same files twice.
-    chosen = [find_recipe(name) for name in dict.fromkeys(names or recipes())]
+    chosen = [find_recipe(name) for name in dict.fromkeys(given or recipes())]
     if list_names:
         _answers.print_list(chosen)
         return
+    if store is None:
+        raise UsageError(
+            "STORE", "no store named", way_out="borgtrace analyze STORE [NAME…], or borgtrace analyze --list"
+        )
     # Before the store is opened: a wrong name costs no time.
     parameters = _answers.parse_settings(settings or [], chosen)
     if show_sql is not None:

@@ -34,6 +34,7 @@ COMMANDS = (
     "report",
     "subset",
     "verify",
+    "doctor",
 )
 """Commands in the order a user meets them; each is the module of its name in this package."""
 INTERRUPTED = 130
@@ -53,15 +54,23 @@ class LazyGroup(TyperGroup):
 
 
 def _load(name: str) -> Any:
-    function = getattr(import_module(f"borgtrace.cli.{name}"), name)
+    module = import_module(f"borgtrace.cli.{name}")
     # No tracebacks, and no marked-up help: errors are one line.
     one = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    one.command(name)(ending_well(function))
+    one.command(name)(ending_well(getattr(module, name), getattr(module, "ON_INTERRUPT", "nothing was written")))
     return typer.main.get_command(one)
 
 
-def ending_well(function: Callable[..., None]) -> Callable[..., None]:
-    """Turn a command's errors into one line and an exit code: the only place that catches them."""
+def ending_well(function: Callable[..., None], on_interrupt: str = "nothing was written") -> Callable[..., None]:
+    """Turn a command's errors into one line and an exit code: the only place that catches them.
+
+    Parameters
+    ----------
+    function
+        The command.
+    on_interrupt
+        What is true after Ctrl-C: what was kept, and how to go on.
+    """
 
     @functools.wraps(function)
     def run(*arguments: Any, **options: Any) -> None:
@@ -71,7 +80,7 @@ def ending_well(function: Callable[..., None]) -> Callable[..., None]:
             # Here, where a closed pipe is caught; at exit Python would complain about it.
             sys.stdout.flush()
         except KeyboardInterrupt:
-            print("borgtrace: interrupted; run the same command again to continue", file=sys.stderr)
+            print(f"borgtrace: interrupted: {on_interrupt}", file=sys.stderr)
             # 128 + SIGINT, as shells have it.
             raise typer.Exit(INTERRUPTED) from None
         except BrokenPipeError:

@@ -9,6 +9,8 @@ from typer import Argument, Option
 
 from borgtrace.cli._options import AnswerFolder, Json, List, Png, Seed
 
+ON_INTERRUPT = "answers that were written stay"
+
 
 def colocate(
     store: Annotated[

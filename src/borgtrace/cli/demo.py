@@ -18,6 +18,7 @@ from borgtrace.errors import BorgtraceError, UsageError
 
 # Tells a folder that a demo made, and that may be emptied, from anybody else's.
 MARK = ".borgtrace-demo"
+ON_INTERRUPT = "run the same command again to start over"
 
 
 def demo(

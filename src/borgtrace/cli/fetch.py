@@ -9,6 +9,8 @@ from typer import Argument, Option
 
 from borgtrace.cli._options import Cell, Json, Tables
 
+ON_INTERRUPT = "what has arrived is kept; run the same command again to go on"
+
 
 def fetch(
     generation: Annotated[str, Argument(help="Which trace.", metavar="2011|2019")],

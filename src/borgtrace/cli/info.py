@@ -9,6 +9,8 @@ from typer import Argument, Option
 
 from borgtrace.cli._options import Json
 
+ON_INTERRUPT = "the store is as it was"
+
 
 def info(
     store: Annotated[Path | None, Argument(help="The store.", metavar="STORE")] = None,

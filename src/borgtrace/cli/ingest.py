@@ -9,6 +9,8 @@ from typer import Argument, Exit, Option
 
 from borgtrace.cli._options import Json, Memory, Workers
 
+ON_INTERRUPT = "files that were checked are kept; run the same command again to go on"
+
 
 def ingest(
     sources: Annotated[list[Path], Argument(help="Raw files, or folders of them.", metavar="SRC…")],

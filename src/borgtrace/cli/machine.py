@@ -8,6 +8,8 @@ from typer import Argument, Option
 
 from borgtrace.cli._options import Json, Store
 
+ON_INTERRUPT = "the store is as it was"
+
 
 def machine(
     store: Store,

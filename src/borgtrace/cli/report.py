@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument
 
-from borgtrace.cli._options import Engine, Memory, Questions, Store
+from borgtrace.cli._options import Engine, Json, Memory, Questions, Store
 
 
 def report(
@@ -16,6 +16,7 @@ def report(
     names: Questions = None,
     engine: Engine = "duckdb",
     memory: Memory = "4GB",
+    as_json: Json = False,
 ) -> None:
     """Write one self-contained page with all answers about a store.
 
@@ -26,6 +27,7 @@ def report(
     """
     import borgtrace
     from borgtrace.cli._console import steps, talk
+    from borgtrace.cli._printing import print_json
     from borgtrace.report import write
 
     opened = borgtrace.open(store, memory=memory)
@@ -34,7 +36,18 @@ def report(
     for name, error in summary.refused.items():
         talk.print(f"{name}: {error}")
     talk.print(f"{summary.n_questions} questions, {summary.n_charts} charts, {summary.size / 1e6:.1f} MB")
-    print(summary.path)
+    if as_json:
+        print_json(
+            {
+                "path": str(summary.path),
+                "questions": summary.n_questions,
+                "charts": summary.n_charts,
+                "bytes": summary.size,
+                "refused": {name: str(error) for name, error in summary.refused.items()},
+            }
+        )
+    else:
+        print(summary.path)
     # The page is written, but the command has not answered everything: the first refusal is its exit code.
     for error in summary.refused.values():
         raise error

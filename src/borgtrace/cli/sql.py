@@ -1,4 +1,4 @@
-"""``borgtrace sql``: one question in SQL over the tables of a store."""
+"""``borgtrace sql``: questions in SQL over the tables of a store."""
 
 from __future__ import annotations
 
@@ -8,21 +8,33 @@ from typer import Argument, Option
 
 from borgtrace.cli._options import Memory, Store
 
+ON_INTERRUPT = "the store is as it was"
+
 
 def sql(
     store: Store,
-    query: Annotated[str, Argument(help="One SELECT, or EXPLAIN of one; - reads it from stdin.", metavar="QUERY")],
+    query: Annotated[
+        str, Argument(help="One SELECT, or EXPLAIN of one; - reads it from stdin. None: a prompt.", metavar="[QUERY]")
+    ] = "",
     format: Annotated[
         Literal["table", "csv", "json", "parquet"],
         Option(help="table for people; csv, json (one object per line) or parquet for programs."),
     ] = "table",
+    param: Annotated[
+        list[str] | None, Option(help="Value of $NAME in the query; repeatable.", metavar="NAME=VALUE")
+    ] = None,
     memory: Memory = "4GB",
     timeout: Annotated[str, Option(help="Stop a query that takes longer, such as 30s or 5m.", metavar="TIME")] = "",
     rows: Annotated[int, Option(help="Rows that --format table shows.", min=1, metavar="N")] = 40,
 ) -> None:
-    """Answer one SELECT over the tables of a store. It cannot write, and it reads nothing but the store.
+    """Answer SELECTs over the tables of a store. They cannot write, and read nothing but the store.
+
+    Without a query it asks for them one by one, with completion and history. A table is cut to the width of the
+    terminal: "…" stands for columns in the middle, and the rows behind the first ones are not fetched.
 
     Example: borgtrace sql cell-2011 "select type, count(*) from instance_events group by type"
+
+    Example: borgtrace sql cell-2011 'select * from tasks where collection_id = $job' --param job=3418309
     """
     import sys
 
@@ -31,14 +43,16 @@ def sql(
     from borgtrace.store import open as open_store
 
     seconds = parse_time(timeout, "--timeout") / SECOND if timeout else None
-    text = sys.stdin.read() if query == "-" else query
-    answer = open_store(store, memory=memory).stream(text, timeout=seconds)
-    # A plan is a drawing of many lines, which a grid would only frame once more.
-    if format == "table" and answer.schema.names == ["explain_key", "explain_value"]:
-        for batch in answer:
-            print(*batch.column("explain_value").to_pylist(), sep="\n")
-    elif format == "table":
-        _rows.print_table(answer, rows)
+    parameters = _rows.parse_parameters(param or [])
+    opened = open_store(store, memory=memory)
+
+    def answer(text: str) -> None:
+        _rows.print_answer(opened.stream(text, parameters, timeout=seconds), format, rows)
+
+    if query or not sys.stdin.isatty():
+        answer(sys.stdin.read() if query in ("", "-") else query)
     else:
-        # Bytes: Parquet is no text, and CSV must not have its line ends translated.
-        _rows.write(answer, format, sys.stdout.buffer)
+        # Inside: the prompt's library takes 0.2 s that one query need not pay for.
+        from borgtrace.cli._prompt import run_prompt
+
+        run_prompt(answer)

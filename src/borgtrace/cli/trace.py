@@ -9,6 +9,8 @@ from typer import Argument, Option
 
 from borgtrace.cli._options import Store
 
+ON_INTERRUPT = "the store is as it was"
+
 
 def trace(
     store: Store,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from borgtrace.cli._options import Json, Store
 
+ON_INTERRUPT = "the store is as it was"
+
 
 def verify(store: Store, as_json: Json = False) -> None:
     """Check the integrity of a store.

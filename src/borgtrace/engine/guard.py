@@ -20,14 +20,15 @@ import pyarrow as pa
 
 from borgtrace.engine.embedded import raw_connection, view_sql
 from borgtrace.engine.stoppable import Stoppable
-from borgtrace.errors import BorgtraceError, EngineError, UsageError, first_line
-from borgtrace.schema import Table
+from borgtrace.errors import BorgtraceError, EngineError, UsageError, did_you_mean, first_line
+from borgtrace.schema import TABLES, Table
 
 # Rebuilt from these words and the checked query behind them: what runs is what was checked.
 _EXPLAIN = re.compile(
     r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(EXPLAIN\s+ANALYZE\b|EXPLAIN\b(?:\s*\(\s*ANALYZE\s*\))?)(.*)",
     re.IGNORECASE | re.DOTALL,
 )
+_NO_TABLE = re.compile(r"Catalog Error: Table with name (\S+) does not exist!")
 _NAMES = "every table and column: borgtrace info --schema"
 _PIVOT = "list the values: PIVOT instance_events ON type IN ('EVICT', 'FAIL') USING count(*)"
 # Allowed rather than forbidden kinds: a version of DuckDB that learns a new statement does not open a hole.
@@ -98,7 +99,9 @@ def _lock(con: duckdb.DuckDBPyConnection, root: Path | None) -> None:
     con.execute("SET lock_configuration = true")
 
 
-def query(con: duckdb.DuckDBPyConnection, sql: str, timeout: float | None = None) -> pa.Table:
+def query(
+    con: duckdb.DuckDBPyConnection, sql: str, timeout: float | None = None, parameters: Mapping[str, Any] | None = None
+) -> pa.Table:
     """Check `sql`, run it on a connection from :func:`open_store`, and return all rows.
 
     Parameters
@@ -109,6 +112,8 @@ def query(con: duckdb.DuckDBPyConnection, sql: str, timeout: float | None = None
         One SELECT, or EXPLAIN of one.
     timeout
         Seconds it may take; any number where None.
+    parameters
+        Values of ``$name`` in the query: they are never read as SQL.
 
     Raises
     ------
@@ -121,12 +126,18 @@ def query(con: duckdb.DuckDBPyConnection, sql: str, timeout: float | None = None
     cursor = con.cursor()
     with refusals():
         checked = check(con, sql)
-        answer: pa.Table = Stoppable(cursor, timeout).step(lambda: cursor.sql(checked).to_arrow_table())
+        answer: pa.Table = Stoppable(cursor, timeout).step(
+            lambda: cursor.sql(checked, params=parameters or None).to_arrow_table()
+        )
     return answer.combine_chunks()
 
 
 def stream(
-    con: duckdb.DuckDBPyConnection, sql: str, batch_rows: int = 100_000, timeout: float | None = None
+    con: duckdb.DuckDBPyConnection,
+    sql: str,
+    batch_rows: int = 100_000,
+    timeout: float | None = None,
+    parameters: Mapping[str, Any] | None = None,
 ) -> pa.RecordBatchReader:
     """Check `sql` at once, then return its rows in batches, for results larger than memory.
 
@@ -142,12 +153,16 @@ def stream(
         Most rows of a batch.
     timeout
         Seconds until the last batch is taken; any number where None.
+    parameters
+        As for :func:`query`.
     """
     cursor = con.cursor()  # several streams may be open at once
     running = Stoppable(cursor, timeout)
     with refusals():
         checked = check(con, sql)
-        reader: pa.RecordBatchReader = running.step(lambda: cursor.sql(checked).to_arrow_reader(batch_rows))
+        reader: pa.RecordBatchReader = running.step(
+            lambda: cursor.sql(checked, params=parameters or None).to_arrow_reader(batch_rows)
+        )
     return pa.RecordBatchReader.from_batches(reader.schema, _batches(reader, running))
 
 
@@ -255,6 +270,10 @@ def _refusal(line: str, *more: str) -> BorgtraceError:
     if line.startswith("Out of Memory Error"):
         way_out = "give more with --memory, or ask for less at once"
         return EngineError("query", "memory exhausted", got=line, way_out=way_out)
+    if missing := _NO_TABLE.match(line):
+        # DuckDB would suggest tables of its own catalog, such as pg_sequences.
+        similar = did_you_mean(missing[1].lower(), TABLES)
+        return UsageError("query", f"no table {missing[1]}", way_out=f"{similar} {_NAMES}" if similar else _NAMES)
     if line.startswith(("Binder Error", "Catalog Error")):
         # DuckDB's own suggestions are worth keeping; the lines that repeat the query are not.
         near = [text for text in more if text.startswith(("Candidate bindings", "Did you mean"))]

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 
-from borgtrace.errors import UsageError
+from borgtrace.errors import UsageError, did_you_mean
 from borgtrace.recipe.question import Question
 
 PACKAGES = ("borgtrace.analyses", "borgtrace.colocation", "borgtrace.datasets")
@@ -76,9 +76,12 @@ def find_recipe(name: str) -> Question:
     Raises
     ------
     UsageError
-        For an unknown name; the message lists the known ones.
+        For an unknown name; the message has the names most like it.
     """
     known = recipes()
     if name not in known:
-        raise UsageError("NAME", "no such recipe", expected="one of " + ", ".join(known), got=name)
+        # Seventy names are no help in a message.
+        near = did_you_mean(name, known)
+        every = "every name: borgtrace analyze --list"
+        raise UsageError("NAME", "no such question", got=name, way_out=f"{near} {every}" if near else every)
     return known[name]

@@ -64,6 +64,21 @@ def parse_time(text: str, where: str = "time") -> int:
     return round(sum(float(number) * _UNITS[unit] for number, unit in found))
 
 
+def write_time(time: int) -> str:
+    """Return a time in µs as :func:`parse_time` reads it, in the units that leave whole numbers.
+
+    Examples
+    --------
+    >>> write_time(5 * MINUTE), write_time(90 * MINUTE), write_time(2 * DAY), write_time(1_500_000), write_time(0)
+    ('5m', '1h30m', '2d', '1s500ms', '0us')
+    """
+    text = ""
+    for unit in ("d", "h", "m", "s", "ms", "us"):
+        amount, time = divmod(time, _UNITS[unit])
+        text += f"{amount}{unit}" if amount else ""
+    return text or "0us"
+
+
 def parse_span(text: str, where: str = "time") -> tuple[int, int]:
     """Return the times [from, to) in µs that ``A..B`` means; a side left out is that end of the trace.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -105,13 +105,15 @@ class Store:
         paths = {table: [str(part) for part in self.layout.parts(name)] for name, table in TABLES.items()}
         return open_store(self.path, paths, memory=self.memory)
 
-    def sql(self, query: str, *, timeout: float | None = None) -> pa.Table:
+    def sql(self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float | None = None) -> pa.Table:
         """Answer one SELECT over the tables.
 
         Parameters
         ----------
         query
             A single query, or EXPLAIN of one; it can neither write nor read outside the store.
+        parameters
+            Values of ``$name`` in the query, which are never read as SQL.
         timeout
             Seconds it may take; any number where None.
 
@@ -124,13 +126,15 @@ class Store:
         """
         from borgtrace.engine.guard import query as guarded
 
-        return guarded(self._connection, query, timeout)
+        return guarded(self._connection, query, timeout, parameters)
 
-    def stream(self, query: str, *, timeout: float | None = None) -> pa.RecordBatchReader:
+    def stream(
+        self, query: str, parameters: Mapping[str, Any] | None = None, *, timeout: float | None = None
+    ) -> pa.RecordBatchReader:
         """Answer one SELECT in batches, for answers larger than memory; refuses what `sql` refuses."""
         from borgtrace.engine.guard import stream
 
-        return stream(self._connection, query, timeout=timeout)
+        return stream(self._connection, query, timeout=timeout, parameters=parameters)
 
     @cached_property
     def _reader(self) -> TraceReader:

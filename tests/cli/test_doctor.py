@@ -1,0 +1,40 @@
+"""``borgtrace doctor`` tells what is there and what is missing, and for what."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from borgtrace import __version__
+from borgtrace.cli import _machine_check, main
+
+
+def doctor(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["doctor", *arguments])
+    return int(ended.value.code or 0)
+
+
+def test_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert doctor() == 0
+    lines = dict(line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines())
+    assert lines["borgtrace"] == __version__
+    assert lines["cores"].isdigit()
+    assert lines["duckdb"][0].isdigit()
+
+
+def test_what_is_missing_says_what_needs_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_machine_check.shutil, "which", lambda name: None)
+    assert doctor("--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["Java"] == {"found": None, "needed_for": "Spark, which needs Java 17 or later"}
+    assert doctor() == 0
+    assert "not found; needed for looking at reports" in capsys.readouterr().out
+
+
+def test_a_java_that_does_not_run_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_machine_check.shutil, "which", lambda name: "/bin/false")
+    assert {check.name: check.found for check in _machine_check.checks()}["Java"] is None
