@@ -146,7 +146,7 @@ def test_an_unknown_table_is_answered_with_the_nearest_of_the_store(
 ) -> None:
     assert run(store, "select * from instance_usge") == 2
     assert capfd.readouterr().err == (
-        "borgtrace: query: no table instance_usge; did you mean instance_usage or instance_events? "
+        "borgtrace: query: table instance_usge does not exist; did you mean instance_usage or instance_events? "
         "every table and column: borgtrace info --schema\n"
     )
     assert run(store, "select * from sequences") == 2
