@@ -60,6 +60,8 @@ def test_planted_faults_are_found_and_nothing_else(name: str, request: pytest.Fi
     usage = t.instance_usage
     bad = usage.filter(usage.cycles_per_instruction > 29).count().to_pyarrow().as_py()
     assert bad == planted["bad_counters"]
+    unassigned = usage.filter(usage.assigned_memory == 0.0).count().to_pyarrow().as_py()
+    assert unassigned == planted["no_assigned"]
     rows = usage.count().to_pyarrow().as_py()
     assert rows == made.truth["usage_rows"]
     assert 0.002 < planted["missing_usage"] / rows < 0.01

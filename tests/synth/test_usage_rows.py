@@ -68,17 +68,18 @@ def test_windows_are_the_executions_cut_at_the_grid() -> None:
 @pytest.mark.parametrize(
     ("rates", "has_counters", "start", "expected", "counted"),
     [
-        ({}, True, 899, {"average_cpu": 0.5, CPI: 2.0, MAI: 2.0, "mean_disk_io_time": 2.0}, (0, 0)),
-        ({}, True, 900, {"mean_disk_io_time": -1.0, "maximum_disk_io_time": -1.0, CPI: 2.0}, (0, 0)),
-        ({}, False, 0, {CPI: -1.0, MAI: -1.0, "mean_disk_io_time": 2.0}, (0, 0)),
-        ({"bad_counters": 1.0}, False, 0, {MAI: 3.0, "average_cpu": 0.5}, (0, 1)),
-        ({"above_one": 1.0}, True, 0, {CPI: 2.0}, (1, 0)),
+        ({}, True, 899, {"average_cpu": 0.5, CPI: 2.0, MAI: 2.0, "mean_disk_io_time": 2.0}, (0, 0, 0)),
+        ({}, True, 900, {"mean_disk_io_time": -1.0, "maximum_disk_io_time": -1.0, CPI: 2.0}, (0, 0, 0)),
+        ({}, False, 0, {CPI: -1.0, MAI: -1.0, "mean_disk_io_time": 2.0}, (0, 0, 0)),
+        ({"bad_counters": 1.0}, False, 0, {MAI: 3.0, "average_cpu": 0.5}, (0, 1, 0)),
+        ({"above_one": 1.0}, True, 0, {CPI: 2.0}, (1, 0, 0)),
+        ({"no_assigned": 1.0}, True, 0, {"assigned_memory": 0.0, "average_cpu": 0.5}, (0, 0, 1)),
     ],
 )
 def test_faults_of_a_record(
-    rates: dict[str, float], has_counters: bool, start: int, expected: dict[str, float], counted: tuple[int, int]
+    rates: dict[str, float], has_counters: bool, start: int, expected: dict[str, float], counted: tuple[int, ...]
 ) -> None:
-    line, faults = np.full(36, 2.0).view(MEASURED)[0], np.zeros(3, dtype=np.int64)
+    line, faults = np.full(36, 2.0).view(MEASURED)[0], np.zeros(4, dtype=np.int64)
     line["average_cpu"] = 0.5
     inject(np.uint64(12345), FaultRates(disk_io_until=900, **rates), has_counters, start, line, faults)
     assert {column: line[column] for column in expected} == expected

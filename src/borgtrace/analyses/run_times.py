@@ -25,7 +25,7 @@ from borgtrace.analyses._quantiles import NOTHING, Counts
 from borgtrace.analyses._scopes import LIKE_2011, MONTH_2011
 from borgtrace.analyses._survival import kaplan_meier
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
-from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
+from borgtrace.recipe.charts import Chart, Plot, axis, beside, duration_axis, step
 from borgtrace.recipe.columns import count, declare, number, seconds, whole
 from borgtrace.recipe.criteria import above, at_most, equals, near
 from borgtrace.schema.time import AFTER_TRACE, SECOND
@@ -115,9 +115,15 @@ def _curve(finished: Counts, ended: Counts, censored: Counts) -> list[Row]:
 
 
 def plot(result: pa.Table) -> Chart:
-    """Draw the Kaplan–Meier curves per tier, and that of finished attempts."""
-    x, y = duration_axis("seconds", type="log"), axis("ended", "share ended (Kaplan–Meier)")
-    return Plot(tier_rows(result), RESULT, x=x, y=y, color="tier").add(step()).draw("Run time of tasks")
+    """Draw the Kaplan–Meier curves per tier, and the distribution of finished attempts (Fig. 8)."""
+    x, rows = duration_axis("seconds", type="log"), tier_rows(result)
+    panels = [("ended", "share ended (Kaplan–Meier)", rows)]
+    # A tier of which none has finished has no such distribution.
+    finished = [row for row in rows if row["finished"] is not None]
+    if finished:
+        panels.append(("finished", "share of the finished", finished))
+    drawn = (Plot(of, RESULT, x=x, y=axis(name, title), color="tier").add(step()).draw() for name, title, of in panels)
+    return beside("Run time of tasks", *drawn)
 
 
 def _at(column: str, seconds: int, grouping: str = "all", group: str = "all") -> Measure:

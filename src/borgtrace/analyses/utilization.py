@@ -15,6 +15,7 @@ from functools import partial
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from borgtrace.analyses._allocation import allocation_changes
 from borgtrace.analyses._attempts import TASK
@@ -24,10 +25,14 @@ from borgtrace.analyses._scopes import IN_2019, IN_BOTH, LIKE_2011
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
 from borgtrace.analyses._windows import RESOURCES, amount, by_tier, level, regular
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, area, axis, beside, hour_axis, line
+from borgtrace.recipe.charts import Chart, Plot, area, axis, beside, hour_axis, line, series
 from borgtrace.recipe.columns import declare, label, share, whole
 from borgtrace.recipe.criteria import above, between
 
+TOP_TIERS = ("production", "monitoring")
+"""The production of Zhu et al.: priority 9 to 11 of 2011; 2019 calls the highest of it monitoring."""
+_NAMES = {"cpu": "CPU", "memory": "memory"}
+_WHAT = ("used", "allocated")
 RESULT = declare(
     "utilization",
     "tier and hour",
@@ -76,7 +81,16 @@ def _used(tables: Tables, usage: ir.Table) -> ir.Table:
 def plot(result: pa.Table) -> Chart:
     """Stack what the tiers use, with lines for what is allocated and what there is."""
     title = "Used (areas), allocated (dashed) and available (line)"
-    return beside(title, _panel(result, "cpu", "CPU"), _panel(result, "memory", "memory"))
+    panels = (_panel(result, "cpu", "CPU"), _panel(result, "memory", "memory"))
+    # Tiers are stacked: what production holds of its own is seen only beside what it uses, as in Fig. 9.
+    own = _of_cell(result.filter(pc.is_in(result["tier"], pa.array(TOP_TIERS))), *RESOURCES)
+    return beside(title, *panels, *([_own_panel(own)] if own else []))
+
+
+def _own_panel(rows: list[Row]) -> Chart:
+    names = {f"{resource}_{what}": f"{name} {what}" for resource, name in _NAMES.items() for what in _WHAT}
+    drawn = series(axis("value", "of production (largest machines)"), **names)
+    return Plot(rows, x=hour_axis(), y=drawn).add(line(), tips=()).draw()
 
 
 def _panel(result: pa.Table, resource: str, name: str) -> Chart:
@@ -89,38 +103,39 @@ def _panel(result: pa.Table, resource: str, name: str) -> Chart:
             color="tier",
             tips=(f"{resource}_allocated",),
         )
-        .add(line(color="black", strokeDash=[5, 3]), data=cell, y="allocated", tips=())
-        .add(line(color="black"), data=cell, y="capacity", tips=())
+        .add(line(color="black", strokeDash=[5, 3]), data=cell, y=f"{resource}_allocated", tips=())
+        .add(line(color="black"), data=cell, y=f"{resource}_capacity", tips=())
         .draw()
     )
 
 
-def _of_cell(result: pa.Table, resource: str) -> list[Row]:
-    """Return what all tiers are allocated, and the capacity, per hour."""
+def _of_cell(result: pa.Table, *resources: str) -> list[Row]:
+    """Return what the tiers of the result use and are allocated together, and the capacity, per hour."""
     hours: dict[int, Row] = {}
     for row in result.to_pylist():
-        hour = hours.setdefault(row["hour"], {"hour": row["hour"], "allocated": 0.0})
-        # Allocated adds up over the tiers; the capacity is the cell's and the same in each row.
-        hour["allocated"] += row[f"{resource}_allocated"]
-        hour["capacity"] = row[f"{resource}_capacity"] or 0.0
+        hour = hours.setdefault(row["hour"], {"hour": row["hour"]})
+        for name in resources:
+            # What is used and allocated adds up over the tiers; the capacity is the cell's and the same in each row.
+            for column in (f"{name}_{what}" for what in _WHAT):
+                hour[column] = hour.get(column, 0.0) + row[column]
+            hour[f"{name}_capacity"] = row[f"{name}_capacity"] or 0.0
     return list(hours.values())
 
 
 def _overcommitment(result: pa.Table, resource: str) -> float:
     """Return Σ allocated over tiers ÷ capacity, over the hours with machines."""
-    known = [row for row in _of_cell(result, resource) if row["capacity"] > 0]
+    known = [row for row in _of_cell(result, resource) if row[f"{resource}_capacity"] > 0]
     NotApplicable.unless(known, "no machine has a capacity")
-    return float(sum(row["allocated"] for row in known) / sum(row["capacity"] for row in known))
+    allocated, capacity = (sum(row[f"{resource}_{what}"] for row in known) for what in ("allocated", "capacity"))
+    return float(allocated / capacity)
 
 
-# The paper's production is priority 9 to 11 of 2011; 2019 calls the highest of it monitoring.
-_TOP_TIERS = ("production", "monitoring")
 CLAIMS = (
     Claim(
         "S4-fig9-use",
         "production uses about half of the CPU allocated to it",
         between(0.4, 0.6, "≈ 0.5"),
-        ratio("cpu_used", "cpu_allocated", "production is allocated no CPU", tier="production"),
+        ratio("cpu_used", "cpu_allocated", "production is allocated no CPU", tier=TOP_TIERS),
         source="Zhu et al., Fig. 9",
         scope=LIKE_2011,
     ),
@@ -129,7 +144,7 @@ CLAIMS = (
             f"S4-fig9-share-{resource}",
             f"production takes more than 80 % of the {name} used",
             above(0.8),
-            part(f"{resource}_used", "nothing is used", tier=_TOP_TIERS),
+            part(f"{resource}_used", "nothing is used", tier=TOP_TIERS),
             source="Zhu et al., Fig. 9",
             scope=LIKE_2011,
         )

@@ -56,7 +56,7 @@ PERCENTILES: Final = special.ndtri(
 WORK: Final = 4
 """Seconds of a window are this much alike: its maximum is the largest of a quarter of them (calibrated to the ratios
 of maximum to average of 2019, 2.05 to 10.5)."""
-FAULTS: Final = ("missing_usage", "above_one", "bad_counters")
+FAULTS: Final = ("missing_usage", "above_one", "bad_counters", "no_assigned")
 """Faults of usage records, in the order in which they are counted."""
 _DRIFTING: Final = np.array([c.drifting for c in EVERY_CLASS])
 
@@ -201,6 +201,9 @@ def inject_faults(
         out["cycles_per_instruction"], out["memory_accesses_per_instruction"] = 30.0 + 400.0 * u, 3.0
     elif not has_counters:
         out["cycles_per_instruction"] = out["memory_accesses_per_instruction"] = -1.0
+    if rates.no_assigned > 0.0 and unit(mix(own, np.uint64(4))) < rates.no_assigned:
+        faults[3] += 1
+        out["assigned_memory"] = 0.0
     if start >= rates.disk_io_until:
         out["mean_disk_io_time"] = out["maximum_disk_io_time"] = -1.0
 
