@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from borgtrace.colocation import synthetic_pool
-from borgtrace.colocation.experiments import packing_base, packing_rare_events, packing_rebalancing
+from borgtrace.colocation.experiments import packing_averages, packing_base, packing_rare_events, packing_rebalancing
 from borgtrace.colocation.experiments._outcomes import value
 from borgtrace.colocation.study import Study
 
@@ -70,6 +70,14 @@ def test_the_packings_of_the_paper(calibrated: Study) -> None:
         assert q / 5 <= value(base, "q", estimator=estimator, parameter=parameter, **cell) <= q * 5
     fall = packing_rebalancing.mean_fall(packing_rebalancing.EXPERIMENT.run(calibrated, instances=50).table)
     assert 0.04 <= fall <= 0.09
+
+
+@pytest.mark.scale
+def test_the_maximum_of_averages_at_both_bin_sizes(calibrated: Study) -> None:
+    table = packing_averages.EXPERIMENT.run(calibrated, instances=50).table
+    for fill, published in ((0.8, 3e-7), (1.0, 5e-5)):
+        q = value(table, "q", estimator="percentile", parameter=100.0, data="avg", fill=fill)
+        assert published / 2 <= q <= published * 2
 
 
 @pytest.mark.scale

@@ -1,8 +1,8 @@
 """What does it cost to see five-minute averages instead of single seconds?
 
-Fig. 10 of Janus & Rzadca (SoCC'17): the same estimators, once fed with instantaneous samples and once with window
-averages, always judged on instantaneous usage. The bin size multiplier e says how far machines are filled, to .8 or all
-of their capacity; overflows are those of the whole machine.
+Fig. 10 of Janus & Rzadca (SoCC'17), in a panel per estimator and data: the same estimators, once fed with
+instantaneous samples and once with window averages, always judged on instantaneous usage. The bin size multiplier e
+says how far machines are filled, to .8 or all of their capacity; overflows are those of the whole machine.
 
 Reference: Janus & Rzadca, SoCC'17, Fig. 10.
 """
@@ -48,13 +48,13 @@ def plot(result: pa.Table) -> Chart:
     shown = [row | _beside(row) for row in with_floor(find(result))]
     for _, ends in grouped([row for row in shown if row["end"]], "estimator", "data"):
         _join_close(ends)
-    e = axis("fill", "bin size multiplier (e)", type="O", axis={"labelAngle": 0})
+    e = axis("fill", "bin size multiplier (e)", type="O", axis={"labelAngle": 0}, scale={"padding": 1})
     plot = Plot(shown, RESULT, x=e, y=probability_axis("shown_q", OVERFLOW), detail="label")
     plot.add(line(strokeDash=[4, 3], color="#777"), y=probability_axis("rho", OVERFLOW))
     plot.add(line(), color=palette("estimator", ESTIMATOR_COLOURS))
     plot.add(point(35), color=palette("estimator", ESTIMATOR_COLOURS), shape=overflow_marks(shown), tips=TIPS)
     plot.add(text(align="left", dx=7, fontSize=9), text="end").facet(row="data", column="estimator")
-    drawn = plot.draw(width=130, height=250)
+    drawn = plot.draw(width=165, height=250)
     return titled(drawn, "Fig. 10: seconds and averages", scale_of(result), "dashed: the targets ρ of gpa")
 
 

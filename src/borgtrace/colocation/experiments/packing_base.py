@@ -88,20 +88,23 @@ def _overflows(rows: list[Row]) -> Chart:
     plot = Plot(shown, RESULT, x=x, y=probability_axis("shown_q", OVERFLOW))
     plot.add(point(28, opacity=0.6), color=palette("estimator", ESTIMATOR_COLOURS), shape=overflow_marks(shown))
     # Pairs of estimators lie on each other (percentile 70, average 1.25 and gpa .1): each has a side of its own.
-    sides = {"average": ("right", -8, 0), "gpa": ("left", 8, 0), "percentile": ("center", 0, -11)}
-    for estimator, (align, dx, dy) in sides.items():
-        dots = [row for row in shown if row["estimator"] == estimator]
-        names = [_name(group, align) for _, group in grouped(dots, "label")]
-        plot.add(text(align=align, dx=dx, dy=dy, fontSize=9), data=names, text="name")
+    sides = {"left": ("right", -8, 0), "right": ("left", 8, 0), "below": ("right", -4, 11), "above": ("center", 0, -11)}
+    names = [_name(group) for _, group in grouped(shown, "label")]
+    for side, (align, dx, dy) in sides.items():
+        beside = [row for row in names if row["side"] == side]
+        plot.add(text(align=align, dx=dx, dy=dy, fontSize=9), data=beside, text="name")
     return plot.draw("Fig. 8: a dot per instance, named by the parameter", width=560, height=340)
 
 
-def _name(dots: list[Row], align: str) -> Row:
-    """Where a parameter is written: left of its dots, right of them, or above them."""
+def _name(dots: list[Row]) -> Row:
+    """A parameter, on which side of its dots it is written, and the place of that edge."""
     m, q = (sorted(row[name] for row in dots) for name in ("m", "shown_q"))
     middle = len(dots) // 2
-    at = {"right": (m[0], q[middle]), "left": (m[-1], q[middle]), "center": (m[middle], q[-1])}
-    return dots[0] | {"name": f"{dots[0]['parameter']:g}", "m": at[align][0], "shown_q": at[align][1]}
+    side = {"gpa": "below", "percentile": "above"}.get(dots[0]["estimator"], "left")
+    # In the corner where nearly all draws overflow the axes leave room on this side alone.
+    side = "right" if q[-1] > 0.5 else side
+    x, y = {"above": (m[middle], q[-1]), "right": (m[-1], q[middle])}.get(side, (m[0], q[middle]))
+    return dots[0] | {"name": f"{dots[0]['parameter']:g}", "side": side, "m": x, "shown_q": y}
 
 
 def _best(result: pa.Table, column: str, estimator: str, parameter: float) -> float:
