@@ -21,6 +21,9 @@ def synth(
     jobs: Annotated[int, Option(help="Threads; the files do not depend on their number.", metavar="N")] = 2,
     anomalies: Annotated[bool, Option(help="Include the documented anomalies at their published rates.")] = True,
     file_format: Annotated[str, Option("--format", help="Files of 2019.", metavar="json|parquet")] = "json",
+    shared_factor: Annotated[
+        float, Option(help="Share of the variance of CPU usage that all tasks have in common.", metavar="F")
+    ] = 0.0,
     check: Annotated[
         bool, Option("--check", help="Compare an existing synthetic trace with the published figures.")
     ] = False,
@@ -50,4 +53,5 @@ def synth(
         jobs=jobs,
         anomalies=anomalies,
         file_format=file_format,
+        shared_factor=shared_factor,
     )

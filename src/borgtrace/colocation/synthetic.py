@@ -11,7 +11,7 @@ from borgtrace.synth import draw_long_tasks
 _PERIOD = WINDOW // SECOND
 
 
-def synthetic_pool(tasks: int, seed: int) -> Pool:
+def synthetic_pool(tasks: int, seed: int, *, shared_factor: float = 0.0, hours: int | None = None) -> Pool:
     """Generate `tasks` long tasks and prepare them like those of a store.
 
     The tasks were generated long and without failures, so only two steps can touch them: tasks that never
@@ -24,8 +24,13 @@ def synthetic_pool(tasks: int, seed: int) -> Pool:
         How many to generate.
     seed
         Seed of the generator.
+    shared_factor
+        Share of the variance that all tasks have in common.
+    hours
+        How long every task runs; by default as long as long tasks live.
     """
-    made = draw_long_tasks(tasks, seed)
+    windows = None if hours is None else hours * 3600 // _PERIOD
+    made = draw_long_tasks(tasks, seed, shared_factor=shared_factor, windows=windows)
     lengths = np.diff(made.offsets)
     used = np.maximum.reduceat(made.inst, made.offsets[:-1]) > 0
     avg, step = mended(made.inst, made.avg)
@@ -39,6 +44,7 @@ def synthetic_pool(tasks: int, seed: int) -> Pool:
         instance_index=made.index.astype(np.int64),
         start=TRACE_START // SECOND + _PERIOD * within,
         seconds=np.full(len(made.inst), _PERIOD, np.int64),
+        cpu_request=made.request,
         generation="2011",
         source=f"{tasks:,} synthetic long tasks, seed {seed}",
         is_synthetic=True,

@@ -7,7 +7,11 @@ For window w of task i, with z_i(w) a standard-normal process and G, H distribut
 
 so the mean, the random second (column 20 of 2011), the maximum and the percentiles (2019) belong to
 one process.  z_i is a sum of piecewise-constant noises of 1, 4, 18 and 144 windows with a phase of its
-own per task; a part of its variance is shared by the job; services add a day wave.
+own per task; a part of its variance is shared by the job; services add a day wave.  A cell may have a shared factor F,
+
+    z_i ← √(1 − f) · z_i + √f · F(w),   F ~ N(0, 1) the same for all tasks,
+
+so that the normal scores of tasks of different jobs correlate by f, and no task changes its distribution.
 
 Every value of a noise depends on key and window alone.  Its two slow parts are remembered, because windows mostly
 come in order and most of them are like the one before.
@@ -56,6 +60,8 @@ class CpuModel(NamedTuple):
         Equally likely standard-normal values: float32, shape (4096,).
     largest
         Normal scores of the largest of 1, 2, 4 … 256 seconds: float32, shape (9, 256).
+    shared_factor
+        Share of the variance of z that all tasks of the cell have in common, at least 0 and below 1.
     """
 
     between: NDArray[np.float32]
@@ -63,6 +69,7 @@ class CpuModel(NamedTuple):
     spectra: NDArray[np.float32]
     normal: NDArray[np.float32]
     largest: NDArray[np.float32]
+    shared_factor: float = 0.0
 
 
 MODEL: Final = CpuModel(*tables(), SPECTRA, normal_scores(), maximum_scores())
@@ -142,7 +149,9 @@ def shape_value(tables: NDArray[np.float32], kind: int, z: float) -> float:
 
 
 @compiled(inline=True)
-def window_average(model: CpuModel, task: Any, own: Any, job: Any, drifts: int, shared: float, window: int) -> float:
+def window_average(
+    model: CpuModel, task: Any, own: Any, job: Any, cell: Any, drifts: int, shared: float, window: int
+) -> float:
     """Return the mean CPU of one window of one task.
 
     Parameters
@@ -152,8 +161,8 @@ def window_average(model: CpuModel, task: Any, own: Any, job: Any, drifts: int, 
     task
         Record with `level` (mean CPU, fraction of the largest machine), `kind` (row of the quantile tables),
         `wave` (amplitude of the day wave in z) and `phase` (radians).
-    own, job
-        Noise of the task and of its job.
+    own, job, cell
+        Noise of the task, of its job, and of all tasks.
     drifts
         1 where the level wanders over hours: a row of the spectra.
     shared
@@ -170,6 +179,10 @@ def window_average(model: CpuModel, task: Any, own: Any, job: Any, drifts: int, 
     if wave > 0.0:
         # A sine of amplitude a has variance a²/2: the noise gives way by as much.
         z = math.sqrt(1.0 - wave * wave / 2.0) * z + wave * math.sin(_DAY * window + task["phase"])
+    if model.shared_factor > 0.0:
+        # Last, so that it is the correlation of any two tasks of different jobs, whatever their jobs share. As slow as
+        # what jobs share: most of it lasts for 90 minutes.
+        z = math.sqrt(1.0 - model.shared_factor) * z + math.sqrt(model.shared_factor) * noise_at(model, cell, 1, window)
     return task["level"] * shape_value(model.between, task["kind"], z)
 
 

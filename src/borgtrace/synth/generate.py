@@ -47,6 +47,7 @@ def generate(
     anomalies: bool = True,
     file_format: str = "json",
     parts: int | None = None,
+    shared_factor: float = 0.0,
     progress: Progress = _silent,
 ) -> Path:
     """Write a synthetic trace in the raw format of one generation.
@@ -73,6 +74,9 @@ def generate(
         2019 only: ``"json"`` or ``"parquet"``.
     parts
         Files per table of 2011, segments of 2019; by default as many as the real trace has in that time.
+    shared_factor
+        Share of the variance of CPU usage that all tasks of the cell have in common: the correlation, in normal scores,
+        of tasks of different jobs; at least 0 and below 1.
     progress
         Called after every part with the hours and the rows of usage written so far.
 
@@ -94,7 +98,9 @@ def generate(
     >>> json.loads((folder / "truth.json").read_text())["synthetic"]
     True
     """
-    options = Options(generation, machines, hours, seed, cell, tables, jobs, anomalies, file_format, parts)
+    options = Options(
+        generation, machines, hours, seed, cell, tables, jobs, anomalies, file_format, parts, shared_factor
+    )
     target = Path(out)
     # Before any folder is made: a refused request leaves nothing behind.
     check_output(target)
@@ -159,7 +165,8 @@ def _usage(windows: Windows, options: Options) -> tuple[Pieces, UsageBlocks]:
     shards = options.shards.get(options.usage_table, 0)
     texts = number_texts(is_short=is_time_ordered)
     # Made here, in the thread that measures: its tally, its faults and its noises are written without a lock.
-    blocks = UsageBlocks(windows, raw, texts, options.draw_seed, shards, options.fault_rates)
+    rates, shared = options.fault_rates, options.shared_factor
+    blocks = UsageBlocks(windows, raw, texts, options.draw_seed, shards, rates, shared)
     pieces: dict[int, Any] = {}
     if is_time_ordered or options.file_format == "json":
         streams = [Deflater() for _ in range(max(shards, 1))]

@@ -17,12 +17,19 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.synth.classes import CLASSES, LONG, SHARES, levels_of
 from borgtrace.synth.cpu_process import MODEL, NOISE, CpuModel, begin_noise, random_second, window_average
 from borgtrace.synth.hashing import generator, key, mix
+from borgtrace.synth.options import check_shared_factor
 
 LONGEST: Final = 2000
 """Longest task, in windows (about a week)."""
 WINDOWS_PER_WEEK: Final = 2016
 # In the range of the real ids, which go up to 6.49e9.
 FIRST_ID: Final = 6_000_000_000
+USED: Final = 0.29
+"""Median of CPU used ÷ requested by a task: that of production tasks of 2019, the only one known task by task."""
+SPREAD: Final = 0.35
+"""Deviation of its logarithm (a choice: no trace says it of long tasks)."""
+LARGEST_REQUEST: Final = 0.5
+"""Largest request that is made (2011)."""
 _TASK: Final = np.dtype(
     [
         *(("job", "i8"), ("index", "i8"), ("kind", "i1"), ("drifts", "i1"), ("first", "i8")),
@@ -46,6 +53,8 @@ class LongTasks:
         Random 1-second sample and average CPU of each window, in time order.
     kind : int8, shape (n,)
         Row of :data:`borgtrace.synth.classes.CLASSES` each task was drawn from.
+    request : float32, shape (n,)
+        CPU that each task asks for.
 
     Examples
     --------
@@ -60,6 +69,7 @@ class LongTasks:
     inst: NDArray[np.float32]
     avg: NDArray[np.float32]
     kind: NDArray[np.int8]
+    request: NDArray[np.float32]
 
     def __len__(self) -> int:
         return len(self.job)
@@ -72,7 +82,7 @@ class LongTasks:
         return mean, np.sqrt(np.add.reduceat(residual**2, self.offsets[:-1]) / lengths)
 
 
-def draw_long_tasks(n: int, seed: int) -> LongTasks:
+def draw_long_tasks(n: int, seed: int, *, shared_factor: float = 0.0, windows: int | None = None) -> LongTasks:
     """Draw `n` long tasks from the CPU model.
 
     Calibrated to Janus & Rzadca (SoCC'17): mean task usage .0274, regression of deviation on mean
@@ -84,11 +94,15 @@ def draw_long_tasks(n: int, seed: int) -> LongTasks:
         Number of tasks, at least 1.
     seed
         Another seed gives other tasks.
+    shared_factor
+        Share of the variance that all tasks have in common, window by window from their first ones.
+    windows
+        Length of every task; by default as long as long tasks live.
 
     Raises
     ------
     UsageError
-        When `n` is below 1.
+        When `n` is below 1, a task would have no window, or the factor is not a share.
 
     Notes
     -----
@@ -102,6 +116,9 @@ def draw_long_tasks(n: int, seed: int) -> LongTasks:
     """
     if n < 1:
         raise UsageError("n", "too few", expected="at least 1", got=str(n))
+    if windows is not None and windows < 1:
+        raise UsageError("windows", "too few", expected="at least 1", got=str(windows))
+    check_shared_factor("shared_factor", shared_factor)
     rng = generator(seed, "pool")  # names of streams are part of the data: another name is another pool
     size_of_job = _job_sizes(n, rng)
     tasks = np.zeros(n, dtype=_TASK)
@@ -110,12 +127,19 @@ def draw_long_tasks(n: int, seed: int) -> LongTasks:
     _draw_processes(tasks, rng)
     # Pareto tail of the run times of FACTS (2 h .822, 5 h .923, 10 h .971).
     lengths = np.minimum(LONG / rng.random(n), LONGEST).astype(np.int64)
+    if windows is not None:
+        lengths[:] = windows
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     inst, avg = np.empty((2, offsets[-1]), dtype=np.float32)
-    tasks["first"] = rng.integers(0, WINDOWS_PER_WEEK, size=n)
-    _fill(MODEL, np.uint64(key(seed, "process")), tasks, offsets, inst, avg)
+    # What all tasks share happens at one time: they then begin together.
+    tasks["first"] = 0 if shared_factor else rng.integers(0, WINDOWS_PER_WEEK, size=n)
+    model = MODEL._replace(shared_factor=shared_factor)
+    _fill(model, np.uint64(key(seed, "process")), tasks, offsets, inst, avg)
     index, kind = tasks["index"].astype(np.int32), tasks["kind"].copy()
-    return LongTasks(FIRST_ID + 37 * tasks["job"], index, offsets, inst, avg, kind)
+    # A stream of its own, so that usage is what it was before tasks had requests.
+    spread = generator(seed, "requests").standard_normal(n)
+    request = np.minimum(tasks["level"] / USED * np.exp(SPREAD * spread), LARGEST_REQUEST).astype(np.float32)
+    return LongTasks(FIRST_ID + 37 * tasks["job"], index, offsets, inst, avg, kind, request)
 
 
 def _job_sizes(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -151,7 +175,9 @@ def _fill(
     avg: NDArray[np.float32],
 ) -> None:
     """Fill `inst` and `avg` with a random second and the average of consecutive windows of every task."""
-    noise = np.empty(1, dtype=NOISE)[0]
+    noises = np.empty(2, dtype=NOISE)
+    noise, cell = noises[0], noises[1]
+    begin_noise(cell, base)
     for i in range(len(tasks)):
         task = tasks[i]
         # The key of a task, as a task of a cell has it.
@@ -160,7 +186,7 @@ def _fill(
         for row in range(offsets[i], offsets[i + 1]):
             window = task["first"] + row - offsets[i]
             # Nothing is shared with the job, so its noise is never asked.
-            mean = window_average(model, task, noise, noise, task["drifts"], 0.0, window)
+            mean = window_average(model, task, noise, noise, cell, task["drifts"], 0.0, window)
             bits = mix(mix(own, np.uint64(7)), np.uint64(window))
             avg[row] = min(mean, 1.0)
             inst[row] = min(random_second(model, bits, mean, task["kind"]), 1.0)

@@ -40,14 +40,15 @@ PLACES: Final = {
 """Where the numbers of each column stand among all of a window."""
 TRAITS: Final = np.dtype(
     [
-        *(("seconds", "u8"), ("faults", "u8"), ("own", NOISE), ("job", NOISE), ("memory", NOISE), ("drifts", "i8")),
+        *(("seconds", "u8"), ("faults", "u8"), ("own", NOISE), ("job", NOISE), ("cell", NOISE), ("memory", NOISE)),
+        ("drifts", "i8"),
         *((name, "f8") for name in ("cache", "assigned", "disk_io", "disk_space", "cpi", "mai")),
         ("has_counters", "i8"),
     ]
 )
 """What does not change within an execution: keys of its seconds and of its faults; noise of the task, of its job, of
-its memory; whether its level drifts; page cache and assigned memory per memory used, disk I/O, disk space, CPI, MAI;
-whether the counters of the last two are there."""
+all tasks, of its memory; whether its level drifts; page cache and assigned memory per memory used, disk I/O, disk
+space, CPI, MAI; whether the counters of the last two are there."""
 _LOWEST, *_, _HIGHEST = PLACES["cpu_usage_distribution"]
 PERCENTILES: Final = special.ndtri(
     np.array([0.0035, *np.arange(10, 100, 10) / 100.0, 0.9985, *np.arange(91, 100) / 100.0])
@@ -100,6 +101,7 @@ def _draw_traits(
         trait["seconds"], trait["faults"] = mix(own, np.uint64(7)), fault
         begin_noise(trait["own"], own)
         begin_noise(trait["job"], job)
+        begin_noise(trait["cell"], process)
         begin_noise(trait["memory"], mix(own, np.uint64(9)))
         trait["drifts"] = unit(mix(own, np.uint64(101))) < drifting[execution["kind"]]
         trait["cache"] = 0.35 * unit(mix(own, np.uint64(102))) ** 1.5
@@ -135,7 +137,7 @@ def measure(model: CpuModel, execution: Any, trait: Any, start: int, end: int, o
         Record with :data:`MEASURED`.
     """
     kind, drifts, window = execution["kind"], trait["drifts"], start // 300
-    y = window_average(model, execution, trait["own"], trait["job"], drifts, 0.3 * drifts, window)
+    y = window_average(model, execution, trait["own"], trait["job"], trait["cell"], drifts, 0.3 * drifts, window)
     # Above 1 is a fault (13 records of the real trace): only the injector makes it, and counts it.
     y = min(y, 1.0)
     # By the start of the window, not by its number in the run: parts of a run are measured apart.

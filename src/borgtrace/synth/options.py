@@ -39,6 +39,7 @@ class Options:
     anomalies: bool = True
     file_format: str = "json"
     parts: int | None = None
+    shared_factor: float = 0.0
 
     def __post_init__(self) -> None:
         _one_of("--generation", self.generation, tuple(PROFILES))
@@ -49,6 +50,7 @@ class Options:
         _at_least("--jobs", self.jobs, 1)
         if self.parts is not None:
             _at_least("--parts", self.parts, 1)
+        check_shared_factor("--shared-factor", self.shared_factor)
         _one_of("--cell", self.cell, CELLS)
         _one_of("--format", self.file_format, FORMATS)
         for name in self.tables:
@@ -95,6 +97,9 @@ class Options:
         fields = {name: getattr(self, name) for name in names} | {"tables": sorted(self.chosen_tables)}
         if self.dialect.cells:
             fields |= {"cell": self.cell, "format": self.file_format}
+        # Only where there is one: without it the trace is, byte for byte, what it was before there was the option.
+        if self.shared_factor:
+            fields["shared_factor"] = self.shared_factor
         return fields
 
 
@@ -106,6 +111,21 @@ def _one_of(where: str, value: str, allowed: tuple[str, ...]) -> None:
 def _at_least(where: str, value: int, least: int) -> None:
     if value < least:
         raise UsageError(where, "too small", expected=f"at least {least}", got=str(value))
+
+
+def check_shared_factor(where: str, value: float) -> None:
+    """Raise UsageError unless a share of the variance is at least 0 and below 1.
+
+    Parameters
+    ----------
+    where
+        What the user calls it.
+    value
+        The share.
+    """
+    # At 1 all tasks would do the same, and nothing of their own would be left to divide by.
+    if not 0 <= value < 1:
+        raise UsageError(where, "not a share of the variance", expected="at least 0 and below 1", got=f"{value:g}")
 
 
 def check_output(out: Path) -> None:

@@ -108,6 +108,8 @@ class UsageBlocks:
         Number of files that windows are dealt out to by hash, unordered inside; 0 for one file in time order.
     rates
         Rates of faults.
+    shared_factor
+        Share of the variance that all tasks have in common.
 
     Attributes
     ----------
@@ -118,9 +120,17 @@ class UsageBlocks:
     """
 
     def __init__(
-        self, windows: Windows, raw: RawTable, numbers: NumberTexts, seed: int, shards: int, rates: FaultRates
+        self,
+        windows: Windows,
+        raw: RawTable,
+        numbers: NumberTexts,
+        seed: int,
+        shards: int,
+        rates: FaultRates,
+        shared_factor: float = 0.0,
     ) -> None:
         self.windows, self.raw, self.numbers, self.shards = windows, raw, numbers, shards
+        self.model = MODEL._replace(shared_factor=shared_factor)
         self.tally = np.zeros((len(windows.executions), len(TALLY)))
         self.faults = np.zeros(len(FAULTS), dtype=np.int64)
         self.block_size = SHARD_ROWS * max(shards, 4) if shards else ORDERED_ROWS
@@ -153,7 +163,8 @@ class UsageBlocks:
         # Nobody else has the tally and the faults while the kernel adds to them.
         found = _Found(codes, is_kept, hashes, self.tally, self.faults)
         line = np.empty(1, dtype=MEASURED)
-        _measure_block(MODEL, self.windows.executions, self._traits, rows, self._plan, line, line.view("f8"), found)
+        traits, numbers = self._traits, line.view("f8")
+        _measure_block(self.model, self.windows.executions, traits, rows, self._plan, line, numbers, found)
         return found
 
 

@@ -1,0 +1,96 @@
+"""The factor that all tasks of a cell share: its size is known, and without it nothing changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from borgtrace.errors import UsageError
+from borgtrace.synth import LongTasks, draw_long_tasks, generate
+from tests.synth.reading import read_lines, read_rows
+
+WINDOWS = 8_064
+"""Four weeks: what all share lasts for 90 minutes, of which a day would have sixteen."""
+
+
+def averages(tasks: LongTasks) -> np.ndarray:
+    """Return the window averages of the first task of each job: shape (jobs, WINDOWS)."""
+    first = np.unique(tasks.job, return_index=True)[1]
+    return tasks.avg.reshape(len(tasks), -1)[first]
+
+
+def correlation(values: np.ndarray) -> float:
+    """Return the mean correlation of normal scores over all pairs of rows."""
+    z = special.ndtri((stats.rankdata(values, axis=1) - 0.5) / values.shape[1])
+    return float(np.corrcoef(z)[np.triu_indices(len(z), 1)].mean())
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.1, 0.4])
+def test_tasks_of_different_jobs_correlate_by_the_factor(factor: float) -> None:
+    tasks = draw_long_tasks(300, seed=3, shared_factor=factor, windows=WINDOWS)
+    # The factor has 448 independent values here, so its variance is known to √(2 ÷ 448) = 7 %.
+    assert correlation(averages(tasks)) == pytest.approx(factor, abs=0.002 + 0.14 * factor)
+
+
+def test_the_factor_replaces_a_part_of_the_variance() -> None:
+    alone, together = (draw_long_tasks(300, 3, shared_factor=f, windows=WINDOWS) for f in (0.0, 0.4))
+    assert np.array_equal(alone.request, together.request)
+    # Means of four weeks of a factor of 448 values: √.4 ÷ √448 = 3 % of a deviation, which is at most the mean.
+    for before, after in zip(alone.moments(), together.moments(), strict=True):
+        assert after.mean() == pytest.approx(before.mean(), rel=0.06)
+
+
+def test_a_cell_has_the_factor_in_its_usage_and_names_it(tmp_path: Path) -> None:
+    options = {"machines": 6, "hours": 6, "seed": 4, "anomalies": False}
+    plain, shared = generate(tmp_path / "a", **options), generate(tmp_path / "b", **options, shared_factor=0.5)
+    assert json.loads((shared / "truth.json").read_text())["parameters"]["shared_factor"] == 0.5
+    # Events come before usage, which alone changes.
+    for name in ("task_events", "job_events"):
+        assert [p.read_bytes() for p in sorted((plain / name).iterdir())] == [
+            p.read_bytes() for p in sorted((shared / name).iterdir())
+        ]
+    found = [total_deviation(folder) for folder in (plain, shared)]
+    assert found[1] > 1.5 * found[0]
+
+
+def total_deviation(folder: Path) -> float:
+    """Return the relative deviation of the CPU of all tasks together, over the windows of 300 s."""
+    rows = read_rows(folder, "task_usage")
+    whole = [(int(row[0]), float(row[5])) for row in rows if int(row[1]) - int(row[0]) == 300_000_000]
+    starts, cpu = np.array([start for start, _ in whole]), np.array([mean for _, mean in whole])
+    total = np.bincount((starts - starts.min()) // 300_000_000, cpu)[1:-1]
+    return float(total.std() / total.mean())
+
+
+# Made before there was the factor.  The text of every row: the compressed bytes depend on zlib.
+BEFORE = {"2011": "c4a35d55213e1a36", "2019": "c10e1d7aa3cc4154"}
+
+
+@pytest.mark.parametrize("generation", BEFORE)
+def test_without_the_factor_every_row_is_what_it_was(tmp_path: Path, generation: str) -> None:
+    out = generate(tmp_path / "x", generation, 8, 1, seed=7)
+    digest = hashlib.sha256()
+    for path in sorted(out.rglob("*.gz")):
+        digest.update("\n".join(read_lines(path)).encode())
+    assert digest.hexdigest()[:16] == BEFORE[generation]
+    assert "shared_factor" not in json.loads((out / "truth.json").read_text())["parameters"]
+
+
+def test_a_factor_that_is_no_share_is_refused(tmp_path: Path) -> None:
+    for make in (
+        lambda: generate(tmp_path / "x", shared_factor=1.0),
+        lambda: draw_long_tasks(5, seed=1, shared_factor=-0.1),
+        lambda: draw_long_tasks(5, seed=1, windows=0),
+    ):
+        with pytest.raises(UsageError) as caught:
+            make()
+        assert str(caught.value) in (
+            "--shared-factor: not a share of the variance: expected at least 0 and below 1, got 1",
+            "shared_factor: not a share of the variance: expected at least 0 and below 1, got -0.1",
+            "windows: too few: expected at least 1, got 0",
+        )
