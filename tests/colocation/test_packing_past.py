@@ -1,21 +1,14 @@
-"""Past the paper: planted truths for memory, correlation, replay, arrivals, two targets, and the advice."""
+"""Past the paper: planted truths for memory, correlation, replay, arrivals and two targets."""
 
 from __future__ import annotations
-
-import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from borgtrace.colocation import synthetic_pool
-from borgtrace.colocation.advice import Interval, advise
 from borgtrace.colocation.experiments import packing_correlated, packing_machines, packing_replay, task_correlation
-from borgtrace.colocation.experiments.packing_advice import advice, advised
 from borgtrace.colocation.experiments.packing_two_targets import production
-from borgtrace.colocation.grid import Grid
 from borgtrace.colocation.heavy_tail import heavy_tail
-from borgtrace.colocation.instances import Instances
 from borgtrace.colocation.inventory import machines
 from borgtrace.colocation.online import simulate
 from borgtrace.colocation.pool import Pool
@@ -273,7 +266,7 @@ def test_classes_come_from_priorities_or_are_said_to_be_random():
     assert found[0] == found[1]
 
 
-# --- heavier twin and advice -----------------------------------------------------------------------
+# --- heavier twin -----------------------------------------------------------------------
 
 
 def test_the_heavier_twin_keeps_every_mean():
@@ -282,62 +275,3 @@ def test_the_heavier_twin_keeps_every_mean():
     assert twin.mean() == pytest.approx(pool.mean(), rel=1e-5)
     assert twin.std().mean() > 1.15 * pool.std().mean()
     assert (heavy_tail(pool).inst == twin.inst).all()
-
-
-def test_intervals():
-    assert Interval.of([2.0]) == Interval(2.0, 2.0, 2.0)
-    wide = Interval.of([0.0, 1.0, 2.0, 3.0])
-    assert (wide.mean, round(wide.high - wide.low, 4)) == (1.5, round(2 * 1.96 * 1.2909944 / 2, 4))
-
-
-@pytest.fixture(scope="module")
-def pool_with_requests() -> Pool:
-    pool = synthetic_pool(400, seed=6)
-    return replace(pool, cpu_request=(3 * pool.mean()).astype(np.float32))
-
-
-def test_advice_takes_the_fewest_machines_that_keep_the_target(pool_with_requests):
-    choosing, judging = (
-        Grid(Instances(pool_with_requests, size=100, realizations=300, count=3, seed=seed)) for seed in (1, 2)
-    )
-    found = advise(choosing, judging, target=0.01)
-    (best,) = [row for row in found if row["is_advised"]]
-    assert best["keeps_target"]
-    by_label = {f"{row['estimator']} {row['parameter']:g}": row for row in found}
-    assert best["machines"] <= by_label["percentile 100"]["machines"]
-    for label, against in (("request 1", "saved_request"), ("percentile 100", "saved_maximum")):
-        assert [by_label[label][f"{against}{end}"] for end in ("", "_low", "_high")] == [0.0, 0.0, 0.0]
-    # requests are three times the mean: 1.5 as an overcommit factor asks for twice the mean
-    assert by_label["request 1.5"]["machines"] == by_label["average 2"]["machines"]
-    front = [row for row in found if row["is_on_front"]]
-    for one, other in itertools.pairwise(front):
-        assert one["machines"] <= other["machines"]
-        assert one["q"] >= other["q"]
-
-
-def test_advice_in_words(pool_with_requests):
-    from borgtrace.colocation.experiments.packing_advice import EXPERIMENT
-
-    options = {"realizations": 300, "instances": 3, "size": 100, "target": 0.01}
-    result = EXPERIMENT.run(Study(pool_with_requests), **options)
-    row, text = advised(result.table), advice(result.table)
-    assert text.startswith(f"To stay at most 0.01 of the time over capacity 1, pack by {row['estimator']} ")
-    for words in (
-        "machines for 100 tasks",
-        "of the machines of packing by request",
-        "of the machines of packing by maximum",
-        "as an overcommit factor on requests: ",
-    ):
-        assert words.split(" for ")[0] in text
-    assert "subtitle" in result.plot().to_dict()["title"]
-    assert advice(result.table.slice(0, 0)) == "No advice: nothing was packed."
-
-
-def test_no_advice_where_nothing_keeps_the_target():
-    pool = on_clock(np.full((4, 30), 1.4))
-    from borgtrace.colocation.experiments.packing_advice import EXPERIMENT
-
-    result = EXPERIMENT.run(Study(pool), realizations=100, instances=2, size=4, target=0.5)
-    assert result.table["n_unplaceable"].to_pylist() == [4.0] * result.table.num_rows
-    assert "count as one machine each" in advice(result.table)
-    assert not np.isnan(np.array([row["q"] for row in result.table.to_pylist()])).any()

@@ -49,7 +49,7 @@ def _count(sums: Values, limit: np.float32, low: int, high: int) -> np.int32:
 
 @compiled()
 def count_overflow(values: Values, order: Index, starts: Index, limits: Values, first: Index, counts: Index) -> None:
-    """Count, per packing, the pairs of bin and realization in which the bin's tasks exceed its limit.
+    """Count, per packing and bin, the realizations in which the bin's tasks exceed its limit.
 
     Parameters
     ----------
@@ -63,7 +63,7 @@ def count_overflow(values: Values, order: Index, starts: Index, limits: Values, 
     first
         int64 (P,): a packing is judged on the columns from here on.
     counts
-        int64 (P,): the result, overwritten.
+        int64 (P, B): the result, overwritten.
     """
     n, realizations = values.shape
     n_packings, n_bins = limits.shape
@@ -83,4 +83,4 @@ def count_overflow(values: Values, order: Index, starts: Index, limits: Values, 
                 rows = order[p, starts[p, b] : starts[p, b + 1]]
                 if rows.size:
                     _sum_rows(tile, rows, sums)
-                    counts[p] += _count(sums, limits[p, b], low, width)
+                    counts[p, b] += _count(sums, limits[p, b], low, width)

@@ -103,6 +103,8 @@ class Instances:
         Number of instances.
     seed
         Instance k depends on (seed, k) only: the first instances of a longer run are the shorter run.
+    judging
+        Where draws that only judge come from, task by task those of `pool`; None: from `pool`.
     kept
         Instances made before, up to `KEPT` bytes; those of one pool, size, R and seed may share it.
 
@@ -119,6 +121,7 @@ class Instances:
     realizations: int = 10_000
     count: int = 50
     seed: int = 0
+    judging: Pool | None = None
     kept: dict[int, Instance] = field(default_factory=dict, repr=False)
 
     def tasks(self, number: int) -> Index:
@@ -146,8 +149,9 @@ class Instances:
         return Instance(number, tasks, inst, partial(self._draw, tasks), asked)
 
     def _draw(self, tasks: Index, column: UsageColumn, salt: int = 0) -> Values:
+        pool = self.judging if salt and self.judging is not None else self.pool
         with _DRAWING:
-            return self.pool.draw(tasks, self.realizations, self.seed + salt, column)
+            return pool.draw(tasks, self.realizations, self.seed + salt, column)
 
     def map(self, work: Callable[[Instance], Answer], threads: int = 2) -> Iterator[Answer]:
         """Do `work` on every instance, `threads` at a time; answers come in order, the same whatever `threads`.

@@ -174,6 +174,28 @@ class Pool:
         kept = dict.fromkeys(PER_WINDOW, rows) | dict.fromkeys(PER_TASK, tasks)
         return replace(self, offsets=offsets, **{name: picked(getattr(self, name), kept[name]) for name in kept})
 
+    def during(self, first: int, slots: int) -> Pool:
+        """Keep only the windows that begin in some slots, and the tasks that have one.
+
+        Parameters
+        ----------
+        first, slots
+            First slot, on the trace's clock, and their number.
+
+        Raises
+        ------
+        NotApplicable
+            The pool has no time stamps.
+        """
+        slot = self.slots()
+        is_inside = (slot >= first) & (slot < first + slots)
+        # Windows inside that lie before each offset: differences are what is left of every task.
+        offsets = np.concatenate(([0], np.cumsum(is_inside)))[self.offsets]
+        tasks = np.flatnonzero(np.diff(offsets))
+        kept = dict.fromkeys(PER_WINDOW, np.flatnonzero(is_inside)) | dict.fromkeys(PER_TASK, tasks)
+        offsets = np.append(offsets[tasks], offsets[-1])
+        return replace(self, offsets=offsets, **{name: picked(getattr(self, name), kept[name]) for name in kept})
+
     def draw(self, tasks: Index, realizations: int = 10_000, seed: int = 0, column: UsageColumn = "inst") -> Values:
         """Draw windows of each task with replacement: realizations of its empirical distribution.
 

@@ -62,6 +62,25 @@ def overflow_counts(
 ) -> Index:
     """Count the pairs of bin and realization in which the bin's tasks exceed its capacity, in one pass over the usage.
 
+    See :func:`machine_overflows`; here they are added up over the bins of each packing.
+
+    Parameters
+    ----------
+    values, packings, first, resource
+        As there.
+
+    Returns
+    -------
+    int64 (P,)
+    """
+    return np.asarray(machine_overflows(values, packings, first, resource).sum(axis=1))
+
+
+def machine_overflows(
+    values: Values, packings: Sequence[Packing], first: Sequence[int] | None = None, resource: int = 0
+) -> Index:
+    """Count the realizations in which the tasks of each bin exceed its capacity, in one pass over the usage.
+
     Parameters
     ----------
     values
@@ -75,7 +94,7 @@ def overflow_counts(
 
     Returns
     -------
-    int64 (P,)
+    int64 (P, B): bins that a packing does not have, or does not use, overflow never
 
     Raises
     ------
@@ -91,7 +110,7 @@ def overflow_counts(
         # Stable, so that a bin's float32 sum does not depend on how its tasks came together.
         order[p] = np.argsort(packing.bins, kind="stable")
         starts[p] = np.searchsorted(packing.bins[order[p]], np.arange(width + 1))
-    counts = np.empty(len(packings), np.int64)
+    counts = np.empty((len(packings), width), np.int64)
     # float32 limits, because the sums they are compared with are float32 too.
     begin = np.zeros(len(packings), np.int64) if first is None else np.asarray(first, np.int64)
     # With none left, q would be 0 ÷ 0.

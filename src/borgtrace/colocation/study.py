@@ -254,7 +254,7 @@ def instances_of(pool: Pool, options: Options, kept: dict[int, Instance] | None 
         Instances made before with the same options, whatever their number.
     """
     kept = {} if kept is None else kept
-    return Instances(pool, options.size, options.realizations, options.instances, options.seed, kept)
+    return Instances(pool, options.size, options.realizations, options.instances, options.seed, kept=kept)
 
 
 def halves(pool: Pool, options: Options) -> tuple[Grid, Grid]:

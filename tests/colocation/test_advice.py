@@ -1,0 +1,217 @@
+"""The advice: judged by hand, and kept where tasks are independent, and where they peak together."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from borgtrace.colocation import Study, synthetic_pool
+from borgtrace.colocation.experiments.packing_advice import EXPERIMENT, advice, advised, factor
+from borgtrace.colocation.instances import Instances
+from borgtrace.colocation.pool import Pool
+from borgtrace.colocation.raw_series import busiest_span
+from borgtrace.colocation.study import Options
+from borgtrace.colocation.trial import Evidence, Running, Trial
+from borgtrace.placement import Percentile, Request
+from borgtrace.recipe import NotApplicable
+
+TARGET, SIZE = 0.01, 100
+
+
+def on_clock(values: np.ndarray, **more: Any) -> Pool:
+    """Tasks of two jobs each, measured every 300 s from the start of the trace."""
+    n, t = values.shape
+    return Pool(
+        offsets=np.arange(n + 1) * t,
+        inst=values.ravel().astype(np.float32),
+        avg=values.ravel().astype(np.float32),
+        collection_id=np.arange(n),
+        instance_index=np.zeros(n, np.int64),
+        start=np.tile(600 + np.arange(t) * 300, n),
+        seconds=np.full(n * t, 300),
+        **{"source": "planted tasks", **more},
+    )
+
+
+def test_a_trial_packs_by_some_hours_and_judges_on_others() -> None:
+    # Both tasks use .3, then .8 together: by the first hour they share a machine; it overflows in half of the second.
+    values = np.full((2, 24), 0.3)
+    values[:, 18:] = 0.8
+    pool = on_clock(values, cpu_request=np.float32([0.6, 0.6]))
+    options = Options(size=2, realizations=4_000, instances=1)
+    trial = Running.during(pool, busiest_span(pool, 24)).trial(slice(0, 12), slice(12, 24), options, seed=1)
+    ((together,), (apart,)) = trial.run([Percentile(100), Request(1.0)], 1.0, np.array([4, 8]))
+    assert (together.machines, together.raw.tolist()) == (1, [[0, 6]])
+    # Drawn independently only .3 with .3 fits: three quarters overflow.
+    assert together.draws[0] / 4_000 == pytest.approx(0.75, abs=0.03)
+    assert (apart.machines, apart.raw.tolist(), apart.draws.tolist()) == (2, [[0, 0], [0, 0]], [0, 0])
+    evidence = Evidence([[together]], None, 4_000, 0.5)
+    assert [one.value for one in evidence.per_machine()] == [1.0, together.draws[0] / 4_000]
+
+
+def test_tasks_that_fit_no_machine_count_as_one_each() -> None:
+    pool = on_clock(np.concatenate([np.full((1, 12), 1.4), np.full((2, 12), 0.4)]))
+    found = Trial(Instances(pool, size=3, realizations=100, count=1)).run([Percentile(100)], 1.0, np.empty(0, np.int64))
+    assert (found[0][0].machines, found[0][0].n_unplaceable, len(found[0][0].draws)) == (2, 1, 1)
+
+
+@cache
+def cell(shared: float) -> pa.Table:
+    """Six days of 600 tasks that share a part of their variance, and what is advised for 100 of them."""
+    pool = synthetic_pool(600, seed=2, shared_factor=shared, hours=144)
+    options = {"realizations": 200, "instances": 3, "size": SIZE, "target": TARGET, "hours": 144}
+    return EXPERIMENT.run(Study(pool), **options).table
+
+
+def row_of(result: pa.Table, estimator: str, parameter: float) -> dict[str, Any]:
+    rows = [row for row in result.to_pylist() if row["estimator"] == estimator]
+    return min(rows, key=lambda row: abs(row["parameter"] - parameter))
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.1, 0.4])
+def test_the_promise_is_kept_on_later_hours(shared: float) -> None:
+    for row in (advised(cell(shared)), factor(cell(shared))):
+        assert row["q_series_low"] <= TARGET
+        assert row["q_draws_low"] <= TARGET
+        assert row["chosen_q_high"] <= TARGET
+        assert row["scope"] == "chosen on hours 0–72, judged on hours 72–144 of 600 synthetic long tasks, seed 2"
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.1])
+def test_the_advice_saves_a_tenth_of_the_machines_of_packing_by_requests(shared: float) -> None:
+    assert advised(cell(shared))["saved_request"] >= 0.1
+
+
+def test_the_independence_assumption_breaks_where_tasks_peak_together() -> None:
+    alone, together = (row_of(cell(shared), "gpa", TARGET) for shared in (0.0, 0.4))
+    assert alone["q_series"] <= 1.5 * TARGET
+    # On draws, where every task is drawn by itself, nothing of it is seen.
+    assert together["q_series_low"] > TARGET
+    assert together["q_draws"] <= 1.5 * TARGET
+    assert advised(cell(0.4))["machines"] > advised(cell(0.0))["machines"]
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.1, 0.4])
+def test_the_advice_has_the_fewest_machines_of_those_that_keep_the_target(shared: float) -> None:
+    rows = cell(shared).to_pylist()
+    assert sum(row["is_advised"] for row in rows) == sum(row["is_factor"] for row in rows) == 1
+    best = advised(cell(shared))
+    assert all(row["chosen_q_high"] <= TARGET for row in rows if row["keeps_target"])
+    assert best["chosen_machines"] == min(row["chosen_machines"] for row in rows if row["keeps_target"])
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.1, 0.4])
+def test_every_factor_up_to_the_one_given_keeps_the_target_and_the_next_does_not(shared: float) -> None:
+    ladder = sorted((r for r in cell(shared).to_pylist() if r["estimator"] == "request"), key=lambda r: r["parameter"])
+    assert [row["parameter"] for row in ladder] == pytest.approx([1 + 0.05 * k for k in range(len(ladder))])
+    assert [row["keeps_target"] for row in ladder] == [True] * (len(ladder) - 1) + [False]
+    assert ladder[-2]["is_factor"]
+    assert ladder[-1]["chosen_q_high"] is None or ladder[-1]["chosen_q_high"] > TARGET
+    assert ladder[0]["saved_request"] == ladder[0]["saved_request_low"] == 0.0
+
+
+def test_without_a_clock_draws_alone_judge_and_other_tasks_choose() -> None:
+    pool = replace(synthetic_pool(250, seed=6), start=None, seconds=None)
+    found = EXPERIMENT.run(Study(pool), realizations=400, instances=2, size=SIZE, target=TARGET).table
+    row = advised(found)
+    assert (row["q_series"], row["q_series_high"], row["block_hours"]) == (None, None, None)
+    assert row["scope"] == (
+        "chosen and judged on draws alone (the pool has no time stamps) of 250 synthetic long tasks, seed 6"
+    )
+    assert row["q_draws_low"] <= TARGET
+    assert " on series" not in advice(found)
+
+
+def test_hours_that_are_too_short_give_no_advice_but_the_nearest() -> None:
+    found = EXPERIMENT.run(
+        Study(on_clock(np.full((40, 24), 0.05))), realizations=400, instances=2, size=20, target=0.01
+    ).table
+    with pytest.raises(NotApplicable, match="no packing keeps the target"):
+        advised(found)
+    with pytest.raises(NotApplicable, match="packing by requests does not keep the target, or no requests are known"):
+        factor(found)
+    assert sum(found["is_nearest"].to_pylist()) == 1
+    assert advice(found).startswith(
+        "None keeps the target; nearest is average 1 (target q ≤ 0.01; chosen on hours 0–0.583,"
+    )
+    assert "The hours are too short for an interval: fewer than 5 blocks of an hour." in advice(found)
+
+
+def shown(estimator: str, parameter: float, **more: Any) -> dict[str, Any]:
+    """A row of the result, by hand."""
+    row: dict[str, Any] = dict.fromkeys(EXPERIMENT.result.names) | {
+        "estimator": estimator,
+        "parameter": parameter,
+        "n_unplaceable": 0.0,
+        "is_advised": False,
+        "is_nearest": False,
+        "is_factor": False,
+        "target": 0.001,
+        "capacity": 1.0,
+        "n_tasks": 1000,
+        "n_instances": 50,
+        "overlap": 0.0,
+        "scope": "chosen on hours 0–24, judged on hours 24–48 of a cell",
+        "block_hours": 3.0,
+    }
+    for name, (value, low, high) in more.pop("ends").items():
+        row |= {name: value, f"{name}_low": low, f"{name}_high": high}
+    return row | more
+
+
+BASE = shown(
+    "request", 1.0, ends={"machines": (80.0, 78.0, 82.0), "q_draws": (0.0, 0.0, 1e-6), "q_series": (0.0, 0.0, 2e-5)}
+)
+WAY = shown(
+    "gpa",
+    0.0001,
+    ends={
+        "machines": (60.0, 59.0, 61.0),
+        "q_draws": (0.0002, 0.0001, 0.0003),
+        "q_series": (0.0004, 0.0002, 0.0007),
+        "saved_request": (0.25, 0.24, 0.26),
+    },
+)
+
+
+def test_the_sentence_in_full() -> None:
+    step = {name: WAY[name] for name in WAY if name.startswith(("machines", "q_"))}
+    rows = [WAY | {"is_advised": True}, BASE, BASE | step | {"parameter": 1.35, "is_factor": True}]
+    assert advice(pa.Table.from_pylist(rows)) == (
+        "Pack by gpa 0.0001 (target q ≤ 0.001; chosen on hours 0–24, judged on hours 24–48 of a cell): "
+        "60 [95%: 59 … 61] machines of capacity 1 for 1,000 tasks, "
+        "measured q 0.0004 [95%: 0.0002 … 0.0007] on series, 0.0002 [95%: 0.0001 … 0.0003] on draws. "
+        "Intervals draw blocks of 3 h, as there are fewer than 5 days. "
+        "By requests: 80 [95%: 78 … 82] machines of capacity 1 for 1,000 tasks, "
+        "measured q 0 [95%: 0 … 2e-05] on series, 0 [95%: 0 … 1e-06] on draws; "
+        "the advice saves 25% [95%: 24% … 26%] of these machines. "
+        "Overcommit factor on requests: 1.35, "
+        "measured q 0.0004 [95%: 0.0002 … 0.0007] on series, 0.0002 [95%: 0.0001 … 0.0003] on draws."
+    )
+
+
+def test_the_sentence_where_nothing_keeps_the_target() -> None:
+    alone = {"is_nearest": True, "n_unplaceable": 2.0, "overlap": 0.8, "block_hours": 24.0}
+    assert advice(pa.Table.from_pylist([WAY | alone, BASE])) == (
+        "None keeps the target; nearest is gpa 0.0001 "
+        "(target q ≤ 0.001; chosen on hours 0–24, judged on hours 24–48 of a cell): "
+        "60 [95%: 59 … 61] machines of capacity 1 for 1,000 tasks (2.0 for tasks that fit none), "
+        "measured q 0.0004 [95%: 0.0002 … 0.0007] on series, 0.0002 [95%: 0.0001 … 0.0003] on draws. "
+        "Of the tasks of 50 instances, 80% are in an earlier one. "
+        "By requests: 80 [95%: 78 … 82] machines of capacity 1 for 1,000 tasks, "
+        "measured q 0 [95%: 0 … 2e-05] on series, 0 [95%: 0 … 1e-06] on draws. "
+        "No overcommit factor: packing by requests is not known to keep the target."
+    )
+    assert advice(pa.table({name: [] for name in EXPERIMENT.result.names})) == "No advice: nothing was packed."
+
+
+def test_the_chart_carries_the_sentence() -> None:
+    result = EXPERIMENT.run(
+        Study(synthetic_pool(60, seed=3, hours=24)), realizations=100, instances=2, size=20, target=0.05, hours=24
+    )
+    assert " ".join(result.plot().to_dict()["title"]["subtitle"]) == advice(result.table)
