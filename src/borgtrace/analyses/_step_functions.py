@@ -1,4 +1,4 @@
-"""Step functions of time and their exact mean over every hour.
+"""Step functions of time and their exact mean over every hour, or every period of another length.
 
 A change ``(time, delta)`` moves a level; the mean of an hour is the level at its start plus what the
 changes inside it add, each for the rest of the hour.  Deltas are integers in 2⁻²⁴, time is cut to
@@ -29,21 +29,28 @@ def span(*times: ir.Table) -> ir.Table:
     return seen.aggregate(last=seen.time.max())
 
 
-def hours(last: ir.Table) -> ir.Table:
+def hours(last: ir.Table, length: int = HOUR) -> ir.Table:
     """Return one row per hour from the start of the trace to ``last``: ``hour``, ``hour_seconds``.
 
     The last hour is as long as the trace lasts.
+
+    Parameters
+    ----------
+    last
+        One row from :func:`span`.
+    length
+        Length of what is called an hour here, µs.
     """
     known = last.filter(last.last.notnull())
     # Minus one: a trace that ends on the hour opens no further one.
-    count = (known.last - TRACE_START - 1) // HOUR + 1
+    count = (known.last - TRACE_START - 1) // length + 1
     rows = known.select("last", hour=ibis.range(0, count).unnest())
-    start = rows.hour * HOUR + TRACE_START
-    end = ibis.least(start + HOUR, rows.last)
+    start = rows.hour * length + TRACE_START
+    end = ibis.least(start + length, rows.last)
     return rows.select(hour=rows.hour.cast("int64"), hour_seconds=(end - start) / 1e6, hour_end=end)
 
 
-def hourly(changes: ir.Table, spine: ir.Table, by: str, columns: Sequence[str]) -> ir.Table:
+def hourly(changes: ir.Table, spine: ir.Table, by: str, columns: Sequence[str], length: int = HOUR) -> ir.Table:
     """Return the mean level of every hour, per value of `by`.
 
     Parameters
@@ -57,10 +64,12 @@ def hourly(changes: ir.Table, spine: ir.Table, by: str, columns: Sequence[str]) 
         Column that tells the levels apart.
     columns
         Names of the deltas; the result holds mean levels under the same names.
+    length
+        Length of an hour of the spine, µs.
     """
     changes = changes.filter(changes.time < AFTER_TRACE)
     inside = changes.mutate(at=ibis.greatest(changes.time, TRACE_START))
-    inside = inside.mutate(hour=period(inside.at, HOUR, TRACE_START))
+    inside = inside.mutate(hour=period(inside.at, length, TRACE_START))
     # Changes after the last hour of the spine move nothing that is shown.
     inside = inside.inner_join(spine, "hour")
     # In µs the area of an hour of 12,500 machines would take 70 bits; in ms it fits into 63.

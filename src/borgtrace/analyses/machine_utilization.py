@@ -49,6 +49,26 @@ def compute(tables: Tables, *, highest: int = 150) -> pa.Table:
     return answer
 
 
+def shares(tables: Tables) -> ir.Table:
+    """Return how full each machine was in each 300 s slot in which something ran on it.
+
+    Columns: ``machine_id``, ``slot`` (from the start of the trace), ``cpu`` and ``memory`` as shares of the machine's
+    capacity.
+    """
+    held = machine_slots(regular(outermost(tables.instance_usage)), present_intervals(tables.machine_events))
+    return held.select("machine_id", "slot", **{name: _share(held, name) for name in RESOURCES})
+
+
+def presence(tables: Tables) -> ir.Table:
+    """Return when machines of known capacity are present: ``machine_id``, ``start``, ``end`` (µs)."""
+    return present_intervals(tables.machine_events).select("machine_id", "start", "end")
+
+
+def _share(held: ir.Table, resource: str) -> ir.FloatingColumn:
+    used = level(held[resource].fill_null(0), SLOT_SECONDS)
+    return used / held[f"{resource}_capacity"].cast("float64")
+
+
 def _n_slots(present: ir.Table, last: ir.Table) -> ir.Table:
     """Count the slots that start while a machine is present, up to the last window."""
     # Without a last window nothing was measured: least() below would take the end of time for it.
@@ -62,8 +82,7 @@ def _n_slots(present: ir.Table, last: ir.Table) -> ir.Table:
 
 
 def _curve(held: ir.Table, n_present: ir.Table, resource: str, highest: int) -> ir.Table:
-    used = level(held[resource].fill_null(0), SLOT_SECONDS) / held[f"{resource}_capacity"].cast("float64")
-    percent = ibis.least((used * 100.0).ceil().cast("int64"), highest + 1)
+    percent = ibis.least((_share(held, resource) * 100.0).ceil().cast("int64"), highest + 1)
     counts = held.select(percent=percent).group_by("percent").aggregate(n=lambda t: t.count())
     idle = n_present.cross_join(counts.aggregate(n_busy=counts.n.sum().cast("int64")))
     # Slots without a row of usage are those where nothing ran: they must count, or the machines look fuller.

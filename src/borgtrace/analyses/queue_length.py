@@ -36,6 +36,7 @@ from borgtrace.recipe.criteria import Criterion, equals
 from borgtrace.schema.time import AFTER_TRACE, DAY, WINDOW, Microseconds
 
 _DIE = ("FAIL", "KILL", "LOST")
+_STOCK = ("time", "pending", "pending_min", "pending_max", "running", "running_min", "running_max")
 _COUNTED = ("pending_published", "running_published", "running_literal", "unfinished")
 RESULT = declare(
     "queue_length",
@@ -97,6 +98,24 @@ def _fetch_flows(tables: Tables, step: int) -> pa.Table:
     rows = rows.filter(rows.step_time < AFTER_TRACE - AFTER_TRACE % WINDOW)
     key = {"step": period(rows.step_time, step), "before": rows.from_type, "after": rows.to_type}
     return tables.fetch(rows.group_by(**key).aggregate(n=rows.n.sum().cast("int64")), "flows")
+
+
+def stock(tables: Tables, step: int) -> pa.Table:
+    """Return the counts *stock* of `RESULT` alone: what is pending and running at the end of each step, and extremes.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    step
+        Length of a step, µs.
+    """
+    stocks = _fetch_stocks(tables, step).sort_by("step")
+    if not stocks.num_rows:
+        return pa.table({name: pa.array([], pa.int64()) for name in _STOCK})
+    n = 1 + stocks["step"][-1].as_py()
+    times = (np.arange(n, dtype=np.int64) + 1) * step
+    return pa.table({"time": times, **_stock_levels(stocks, n)}).select(_STOCK)
 
 
 def _fetch_stocks(tables: Tables, step: int) -> pa.Table:

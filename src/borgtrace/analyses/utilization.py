@@ -28,6 +28,7 @@ from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, area, axis, beside, hour_axis, line, series
 from borgtrace.recipe.columns import declare, label, share, whole
 from borgtrace.recipe.criteria import above, between
+from borgtrace.schema.time import HOUR, TRACE_START
 
 TOP_TIERS = ("production", "monitoring")
 """The production of Zhu et al.: priority 9 to 11 of 2011; 2019 calls the highest of it monitoring."""
@@ -50,13 +51,27 @@ RESULT = declare(
 
 def compute(tables: Tables) -> ir.Table:
     """Return used, allocated and available resources per tier and hour."""
+    return levels(tables)
+
+
+def levels(tables: Tables, length: int = HOUR) -> ir.Table:
+    """Return the columns of `RESULT` for periods of another length; ``hour`` is their number.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    length
+        Length of a period, µs: a multiple of 300 s that divides an hour.
+    """
     usage = regular(tables.instance_usage)
+    usage = usage.mutate(hour=(usage.start_time - TRACE_START) // length)
     # Whichever lasts longer: a store need not hold all parts of both tables.
-    spine = hours(span(usage.select(time="end_time"), tables.instance_events.select("time")))
-    allocated = hourly(allocation_changes(tables), spine, "tier", RESOURCES)
+    spine = hours(span(usage.select(time="end_time"), tables.instance_events.select("time")), length)
+    allocated = hourly(allocation_changes(tables), spine, "tier", RESOURCES, length)
     # Capacity belongs to no tier; one constant name lets it be averaged like what does.
     changes = capacity_changes(tables.machine_events).mutate(tier=ibis.literal("all"))
-    capacity = hourly(changes, spine, "tier", RESOURCES)
+    capacity = hourly(changes, spine, "tier", RESOURCES, length)
     used = _used(tables, usage)
     # Hours in which a tier neither uses nor holds anything are rows of 0, which the stacked areas need.
     grid = allocated.select("tier").union(used.select("tier"), distinct=True).cross_join(spine)

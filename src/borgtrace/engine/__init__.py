@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ibis.backends.sql import SQLBackend
 
-__all__ = ["connect", "put_table", "read_table", "to_arrow"]
+__all__ = ["connect", "put_table", "read_table", "to_arrow", "to_batches"]
 
 
 def connect(
@@ -157,3 +157,29 @@ def to_arrow(expr: ir.Table) -> pa.Table:
     from borgtrace.engine.spark import collect
 
     return collect(backend, expr)
+
+
+def to_batches(expr: ir.Table, rows: int = 1_000_000) -> pa.RecordBatchReader:
+    """Run `expr` and return its rows in batches, for results larger than memory.
+
+    Parameters
+    ----------
+    expr
+        A relational expression on the embedded engine; on others all rows are fetched at once.
+    rows
+        Most rows of a batch.
+
+    Examples
+    --------
+    >>> import ibis
+    >>> sum(batch.num_rows for batch in to_batches(ibis.memtable({"a": [1, 2]})))
+    2
+    """
+    import ibis
+
+    backend = ibis.get_backend(expr)
+    if backend.name != "duckdb":
+        return to_arrow(expr).to_reader(rows)
+    # Ibis 12's own batches call what DuckDB 2 has renamed.
+    backend._run_pre_execute_hooks(expr)
+    return backend.con.sql(backend.compile(expr)).to_arrow_reader(rows)

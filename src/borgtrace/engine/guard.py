@@ -122,10 +122,10 @@ def query(
     EngineError
         Where DuckDB refuses the work (a file outside the store, memory exhausted), or the time is over.
     """
-    # A cursor of its own, so that a stream that is still being read is not cut off.
+    # A cursor of its own, so that a stream that is still being read is not cut off, and that threads may ask at once.
     cursor = con.cursor()
     with refusals():
-        checked = check(con, sql)
+        checked = check(cursor, sql)
         answer: pa.Table = Stoppable(cursor, timeout).step(
             lambda: cursor.sql(checked, params=parameters or None).to_arrow_table()
         )
@@ -159,7 +159,7 @@ def stream(
     cursor = con.cursor()  # several streams may be open at once
     running = Stoppable(cursor, timeout)
     with refusals():
-        checked = check(con, sql)
+        checked = check(cursor, sql)
         reader: pa.RecordBatchReader = running.step(
             lambda: cursor.sql(checked, params=parameters or None).to_arrow_reader(batch_rows)
         )
