@@ -27,6 +27,7 @@ COMMANDS = (
     "sql",
     "trace",
     "machine",
+    "explore",
     "analyze",
     "dataset",
     "export",

@@ -30,7 +30,7 @@ USAGE_COLUMNS = (
     "assigned_memory",
 )
 EVENT_COLUMNS = ("time", "type", "machine_id", "priority", "cpu_request", "memory_request")
-_SERIES = {
+USAGE_SERIES = {
     "cpu": {"average_cpu": "mean", "maximum_cpu": "maximum", "sampled_cpu": "one random second"},
     "memory": {"average_memory": "mean", "maximum_memory": "maximum", "assigned_memory": "limit"},
 }
@@ -124,7 +124,7 @@ def _events(life: Life) -> Iterator[Chart]:
 
 def _usage(life: Life, resource: str) -> Iterator[Chart]:
     """Draw windows as steps, and the request where one is known."""
-    labels = _SERIES[resource]
+    labels = USAGE_SERIES[resource]
     rows = [row for name, label in labels.items() for row in _steps(life, name, label)]
     # Before Altair sees them: it checks every value, which takes seconds for a month of windows.
     rows = reduce_rows(rows, "hour", ["value"], ["series"])

@@ -9,7 +9,7 @@ from borgtrace.report.charts import figure
 from borgtrace.report.holdings import trace_name
 from borgtrace.report.page import render
 from borgtrace.report.task_life import Life, chart, read_life, times
-from borgtrace.report.values import cell, instant, shown_table
+from borgtrace.report.values import ShownTable, cell, instant, shown_table
 from borgtrace.schema import TABLES, Column
 from borgtrace.storage import write_file
 from borgtrace.store.manifest import Manifest
@@ -73,19 +73,32 @@ def write(store: Store, collection_id: int, instance_index: int, path: str | Pat
         manifest=store.manifest,
         life=life,
         figure=figure(drawn, f"The life of {name.lower()}.") if drawn is not None else None,
-        facts=_facts(life),
-        tables=(
-            ("Events", shown_table(life.events, TABLES["instance_events"], SHOWN_WINDOWS), "events"),
-            ("Usage", shown_table(life.usage, TABLES["instance_usage"], SHOWN_WINDOWS), "usage"),
-        ),
-        span=_span(store.manifest, life),
+        facts=facts(life),
+        tables=tables(life),
+        span=span(store.manifest, life),
     )
     path = Path(path)
     write_file(path, html)
     return path
 
 
-def _facts(life: Life) -> list[tuple[Column, str]]:
+def tables(life: Life, limit: int = SHOWN_WINDOWS) -> tuple[tuple[str, ShownTable, str], ...]:
+    """Return the events and the windows of a task as tables: heading, rows, anchor.
+
+    Parameters
+    ----------
+    life
+        The task.
+    limit
+        Rows of each.
+    """
+    return (
+        ("Events", shown_table(life.events, TABLES["instance_events"], limit), "events"),
+        ("Usage", shown_table(life.usage, TABLES["instance_usage"], limit), "usage"),
+    )
+
+
+def facts(life: Life) -> list[tuple[Column, str]]:
     """Return what the index says of the task, known values only."""
     # In the order of the table, whatever that of the list.
     columns = [column for column in TABLES["tasks"].columns if column.name in _FACTS]
@@ -93,7 +106,16 @@ def _facts(life: Life) -> list[tuple[Column, str]]:
     return [(column, cell(life.task[column.name], column)) for column in known]
 
 
-def _span(manifest: Manifest, life: Life) -> str:
+def span(manifest: Manifest, life: Life) -> str:
+    """Say from when to when a task is known.
+
+    Parameters
+    ----------
+    manifest
+        Of the store: the cell's wall clock.
+    life
+        The task.
+    """
     known = times(life)
     first, last = (instant(time, manifest, _SECONDS) for time in (min(known, default=0), max(known, default=0)))
     return f"from {first} to {last}" if known else "at an unknown time"

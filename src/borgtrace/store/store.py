@@ -215,6 +215,25 @@ class Store:
         """
         return self._reader.traces(self._rows(selection), tuple(columns))
 
+    def task_rows(self, pairs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the positions of tasks given as (collection_id, instance_index), shape (n, 2).
+
+        Raises
+        ------
+        UsageError
+            For the first task that the store has not.
+        """
+        return self._reader.rows(pairs)
+
+    def task_ids(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """Return collection ids and instance indexes of tasks given by their positions."""
+        return self._reader.collections[rows], self._reader.instances[rows]
+
+    def rows_of_collection(self, collection_id: int) -> tuple[int, int]:
+        """Return the positions of the instances of a collection: the first, and the one after the last."""
+        low, high = np.searchsorted(self._reader.collections, [collection_id, collection_id + 1])
+        return int(low), int(high)
+
     def _rows(self, selection: Any) -> npt.NDArray[np.int64]:
         if selection is None:
             return np.arange(len(self._reader.collections))

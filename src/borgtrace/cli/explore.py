@@ -1,0 +1,49 @@
+"""``borgtrace explore``: the cell in a browser."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from typer import Option
+
+from borgtrace.cli._options import Memory, Store
+
+ON_INTERRUPT = "nothing was kept; the same command begins again"
+
+
+def explore(
+    store: Store,
+    port: Annotated[
+        int, Option(help="Port on 127.0.0.1; a free one by default.", min=0, max=65535, metavar="PORT")
+    ] = 0,
+    browser: Annotated[bool, Option("--browser/--no-browser", help="Open a browser.")] = True,
+    memory: Memory = "1GB",
+) -> None:
+    """Look into a store in a browser: the cell, machines, jobs, tasks, users, SQL.
+
+    It listens on this machine only, needs no network and changes nothing. The first start prepares aggregates, which
+    are kept beside the store (or in your cache where the store is read-only). Ctrl-C ends it.
+
+    Example: borgtrace explore cell-2011 --port 8321
+    """
+    from borgtrace.cli._console import steps, talk
+    from borgtrace.explore.pyramid import pyramid
+    from borgtrace.explore.trace import Trace
+    from borgtrace.store import open as open_store
+
+    opened = open_store(store, memory=memory)
+    with steps() as report:
+        built = pyramid(opened, lambda step, done, total: report(f"preparing {step}", done, total))
+
+    from borgtrace.explore.server import serve
+
+    def ready(address: str) -> None:
+        # Data of this command: a program may read it from a pipe.
+        print(address, flush=True)
+        talk.print("Press Ctrl-C to stop.")
+
+    try:
+        serve(Trace.of(opened, built), port, browser=browser, ready=ready)
+    except KeyboardInterrupt:
+        # How it is meant to end: nothing is lost, and nothing is left to continue.
+        talk.print("Stopped.")

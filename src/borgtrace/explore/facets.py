@@ -1,0 +1,141 @@
+"""Who and what is in the cell: users, priorities and constraints, each with its jobs; and the search by id."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.explore.text import literal
+from borgtrace.explore.trace import Trace
+
+MOST_ROWS = 100
+_SUMS = (
+    "count(DISTINCT collection_id) AS n_jobs, count(*) AS n_tasks, sum(cpu_request) AS cpu_request, "
+    "sum(weighted_mean_average_cpu * seconds) / 3600 AS cpu_hours, sum(n_evict)::BIGINT AS n_evict, "
+    "sum(n_fail)::BIGINT AS n_fail"
+)
+_NUMBERS = re.compile(r"\s*(\d{1,18})(?:\s*[:/ ,]\s*(\d{1,9}))?\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A way to divide the tasks: its heading, and its query; ``key`` names the columns that identify a group."""
+
+    title: str
+    query: str
+    key: tuple[str, ...]
+
+
+FACETS: Mapping[str, Facet] = {
+    "users": Facet(
+        "Users", f"SELECT user, {_SUMS} FROM tasks GROUP BY user ORDER BY n_tasks DESC, user NULLS LAST", ("user",)
+    ),
+    "priorities": Facet(
+        "Priorities",
+        f"SELECT priority, {_SUMS} FROM tasks GROUP BY priority ORDER BY priority NULLS LAST",
+        ("priority",),
+    ),
+    "constraints": Facet(
+        "Constraints",
+        "SELECT name, relation, value, count(DISTINCT collection_id) AS n_jobs, "
+        "count(DISTINCT (collection_id, instance_index)) AS n_tasks FROM instance_constraints "
+        "GROUP BY name, relation, value ORDER BY n_tasks DESC, name, relation, value",
+        ("name", "relation", "value"),
+    ),
+}
+
+
+def groups(trace: Trace, name: str, limit: int = MOST_ROWS) -> pa.Table:
+    """Return the groups of a facet, the largest first (priorities: in their order).
+
+    Parameters
+    ----------
+    trace
+        What is explored.
+    name
+        Of the facet.
+    limit
+        How many at most.
+    """
+    return trace.store.sql(f"{FACETS[name].query} LIMIT {limit}")
+
+
+def jobs(trace: Trace, chosen: Mapping[str, str], limit: int = MOST_ROWS) -> pa.Table:
+    """Return the jobs of a group, those with the most tasks first.
+
+    Parameters
+    ----------
+    trace
+        What is explored.
+    chosen
+        Values of ``user``, ``priority``, or of a constraint's ``name``, ``relation`` and ``value``; an empty text is
+        "unknown" for the first two.
+    limit
+        How many at most.
+    """
+    conditions = [_equals(name, chosen[name]) for name in ("user", "priority") if name in chosen]
+    constraint = [_equals(name, chosen[name]) for name in ("name", "relation", "value") if name in chosen]
+    if constraint:
+        conditions.append(
+            "(collection_id, instance_index) IN (SELECT (collection_id, instance_index) FROM instance_constraints "
+            f"WHERE {' AND '.join(constraint)})"
+        )
+    return trace.store.sql(
+        "SELECT collection_id, max(collection_logical_name) AS collection_logical_name, max(user) AS user, "
+        "count(*) AS n_tasks, max(priority) AS priority, sum(cpu_request) AS cpu_request, "
+        "sum(weighted_mean_average_cpu * seconds) / 3600 AS cpu_hours, min(first_time) AS first_time "
+        f"FROM tasks WHERE {' AND '.join(conditions) or 'true'} "
+        f"GROUP BY collection_id ORDER BY n_tasks DESC, collection_id LIMIT {limit}"
+    )
+
+
+def _equals(name: str, value: str) -> str:
+    # As text: a priority that is no number is found nowhere, and is no error.
+    if not value and name != "value":
+        return f"{name} IS NULL"
+    return f"{name}::VARCHAR = {literal(value)}"
+
+
+def search(trace: Trace, text: str) -> list[tuple[str, str, str]]:
+    """Return what an id, a pair of ids, or the beginning of a name may mean.
+
+    Returns
+    -------
+    list
+        Kind, name and address of each: a machine, a job, a task, a user.
+    """
+    found: list[tuple[str, str, str]] = []
+    numbers = _NUMBERS.fullmatch(text)
+    if numbers:
+        first, second = int(numbers[1]), numbers[2]
+        low, high = trace.store.rows_of_collection(first)
+        if second is not None and low < high:
+            instances = trace.store.task_ids(np.arange(low, high))[1]
+            if int(second) in instances:
+                found.append(("task", f"{first}:{second}", f"/task/{first}/{second}"))
+        elif low < high:
+            found.append(("job", f"{first} ({high - low} tasks)", f"/job/{first}"))
+        if second is None and trace.pyramid.place(first) is not None:
+            found.append(("machine", str(first), f"/machine/{first}"))
+    if text.strip():
+        found += _named(trace, text.strip())
+    return found
+
+
+def _named(trace: Trace, text: str) -> list[tuple[str, str, str]]:
+    # A limit for each kind: one letter begins thousands of hashes.
+    rows = trace.store.sql(
+        f"(SELECT DISTINCT 'user' AS kind, user AS name, NULL::BIGINT AS id FROM tasks "
+        f"WHERE starts_with(user, {literal(text)}) ORDER BY name LIMIT 20) UNION ALL "
+        f"(SELECT DISTINCT 'job' AS kind, collection_logical_name AS name, collection_id AS id FROM tasks "
+        f"WHERE starts_with(collection_logical_name, {literal(text)}) ORDER BY name, id LIMIT 20)"
+    ).to_pylist()
+    return [
+        (kind, name, f"/jobs?user={quote(name, safe='')}" if id_ is None else f"/job/{id_}")
+        for kind, name, id_ in (row.values() for row in rows)
+    ]

@@ -1,0 +1,107 @@
+"""One job (or alloc set): the lives of its instances, what they used together, and its siblings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.explore.cell import NAMES
+from borgtrace.explore.charts import Chart, Series
+from borgtrace.explore.load import lanes, requested, used
+from borgtrace.explore.span import Span
+from borgtrace.explore.text import literal
+from borgtrace.explore.trace import Trace
+from borgtrace.schema.time import WINDOW
+
+MOST_BARS = 20_000
+"""Attempts that a browser is given; the CSV has no more either, `borgtrace sql` has all."""
+_FACTS = (
+    "collection_type",
+    "priority",
+    "scheduling_class",
+    "user",
+    "collection_name",
+    "collection_logical_name",
+    "parent_collection_id",
+    "alloc_collection_id",
+    "scheduler",
+)
+
+
+def load(trace: Trace, collection_id: int, resource: str, span: Span) -> Chart:
+    """Return what the instances of a job used together, and what those that ran had requested.
+
+    Parameters
+    ----------
+    trace
+        What is explored.
+    collection_id
+        The job.
+    resource
+        ``"cpu"`` or ``"memory"``.
+    span
+        What is shown.
+    """
+    first, last = trace.job_rows(collection_id)
+    low, high = trace.store.offsets[first], trace.store.offsets[last]
+    sums, n_windows = used(trace, np.arange(low, high), resource, span)
+    attempts = trace.pyramid.lives.of_tasks(first, last)
+    columns = {
+        "time": span.slot_times,
+        "used": np.where(n_windows, sums.sum(axis=0), np.nan),
+        "requested": requested(trace, attempts, resource, span),
+    }
+    series = [Series("used", "used", "stack", "c1"), Series("requested", "requested", "dash", "ink")]
+    return Chart(pa.table(columns), series, f"{NAMES[resource]} of all instances, in largest machines", WINDOW)
+
+
+def bars(trace: Trace, collection_id: int) -> dict[str, Any]:
+    """Return the attempts of a job's instances, instance by instance."""
+    attempts = trace.pyramid.lives.of_tasks(*trace.job_rows(collection_id))
+    columns = lanes(trace, attempts)
+    order = sorted(range(len(attempts.task)), key=lambda i: (columns["instance_index"][i], columns["begin"][i]))
+    return {name: [values[i] for i in order[:MOST_BARS]] for name, values in columns.items()}
+
+
+def facts(trace: Trace, collection_id: int) -> dict[str, Any]:
+    """Return what the events and the index say of a job: known values only."""
+    latest = ", ".join(f"arg_max({name}, (time, source_part, source_row)) AS {name}" for name in _FACTS)
+    said = trace.store.sql(f"SELECT {latest} FROM collection_events WHERE collection_id = {collection_id}")
+    summed = trace.store.sql(
+        "SELECT max(user) AS user, max(priority) AS priority, max(scheduling_class) AS scheduling_class, "
+        "max(collection_logical_name) AS collection_logical_name, count(*) AS n_instances, "
+        "sum(n_windows)::BIGINT AS n_windows, sum(cpu_request) AS cpu_request, sum(memory_request) AS memory_request, "
+        "sum(n_submit)::BIGINT AS n_submit, sum(n_evict)::BIGINT AS n_evict, sum(n_fail)::BIGINT AS n_fail "
+        f"FROM tasks WHERE collection_id = {collection_id}"
+    )
+    (row,), (total,) = said.to_pylist(), summed.to_pylist()
+    return {name: value for name, value in {**total, **_known(row)}.items() if value is not None}
+
+
+def siblings(trace: Trace, collection_id: int, known: dict[str, Any], n: int = 12) -> pa.Table:
+    """Return other jobs of the same logical name, or of the same user where it has none.
+
+    Parameters
+    ----------
+    trace
+        What is explored.
+    collection_id
+        The job.
+    known
+        What `facts` says of it.
+    n
+        How many at most, the nearest ids first.
+    """
+    column = next((name for name in ("collection_logical_name", "user") if known.get(name)), None)
+    where = "false" if column is None else f"{column} = {literal(known[column])}"
+    return trace.store.sql(
+        "SELECT collection_id, count(*) AS n_instances, min(first_time) AS first_time, max(end_type) AS end_type "
+        f"FROM tasks WHERE {where} AND collection_id <> {collection_id} "
+        f"GROUP BY collection_id ORDER BY abs(collection_id - {collection_id}) LIMIT {n}"
+    )
+
+
+def _known(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if value is not None}

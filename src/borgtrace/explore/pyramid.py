@@ -1,0 +1,189 @@
+"""What the explorer draws a whole cell from: aggregates of a store, computed once and kept beside it.
+
+A pyramid is a folder named after the store's digest: ``cell.parquet`` (used, allocated and available per tier and
+300 s), ``queue.parquet`` (pending and running tasks), two grids of how full each machine was in each 300 s and in each
+hour, the usage windows of each machine and the attempts of each task.  Zoomed out, the hour is read; zoomed in, the
+300 s.  It is one to two percent of the store, holds nothing of its own, and may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from errno import ENOTEMPTY
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from borgtrace.engine import to_batches
+from borgtrace.explore import grid
+from borgtrace.explore.grid import RESOURCES
+from borgtrace.explore.lives import Lives, write_lives
+from borgtrace.explore.windows import Windows, write_windows
+from borgtrace.lifecycle import code_version
+from borgtrace.storage import replacing
+
+if TYPE_CHECKING:
+    from borgtrace.store import Store
+
+FORMAT = 1
+"""Raised when what is kept in a pyramid changes."""
+Report = Callable[[str, int, int], None]
+_STEPS = ("tiers", "queue", "windows of machines", "attempts of tasks", "machines")
+
+
+@dataclass(frozen=True)
+class Pyramid:
+    """The aggregates of one store, read from `folder` on first use.
+
+    Parameters
+    ----------
+    folder
+        Where they are kept.
+    """
+
+    folder: Path
+    _grids: dict[tuple[str, bool], npt.NDArray[np.uint8]] = field(default_factory=dict)
+
+    @cached_property
+    def cell(self) -> pa.Table:
+        """Used, allocated and available per tier and slot (``hour`` is the number of the slot)."""
+        return pq.read_table(self.folder / "cell.parquet")
+
+    @cached_property
+    def queue(self) -> pa.Table:
+        """Pending and running tasks at the end of each 300 s, with their extremes."""
+        return pq.read_table(self.folder / "queue.parquet")
+
+    @cached_property
+    def machines(self) -> npt.NDArray[np.int64]:
+        """Ids of all machines that have events or usage, ascending."""
+        ids: npt.NDArray[np.int64] = np.load(self.folder / "machines.npy")
+        return ids
+
+    def grid(self, resource: str, *, by_hour: bool) -> npt.NDArray[np.uint8]:
+        """Return how full each machine was: (machines, slots or hours), memory-mapped; see `borgtrace.explore.grid`.
+
+        Parameters
+        ----------
+        resource
+            ``"cpu"`` or ``"memory"``.
+        by_hour
+            Whether columns are hours instead of slots of 300 s.
+        """
+        key = (resource, by_hour)
+        if key not in self._grids:
+            self._grids[key] = np.load(self.folder / grid.file_name(*key), mmap_mode="r")
+        return self._grids[key]
+
+    @cached_property
+    def means(self) -> dict[str, npt.NDArray[np.float64]]:
+        """Mean share of each machine over the hours in which it was present, NaN where it never was."""
+        return {name: grid.mean_rows(self.grid(name, by_hour=True)) for name in RESOURCES}
+
+    @cached_property
+    def windows(self) -> Windows:
+        """The usage windows of each machine."""
+        return Windows(self.folder)
+
+    @cached_property
+    def lives(self) -> Lives:
+        """The attempts of each task."""
+        return Lives(self.folder)
+
+    def place(self, machine_id: int) -> int | None:
+        """Return the position of a machine in `machines`, None where the store has none of that id."""
+        place = int(np.searchsorted(self.machines, machine_id))
+        return place if place < len(self.machines) and self.machines[place] == machine_id else None
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        return sum(path.stat().st_size for path in self.folder.iterdir())
+
+
+def pyramid(store: Store, report: Report = lambda step, done, total: None) -> Pyramid:
+    """Return the pyramid of a store, built first where there is none.
+
+    Parameters
+    ----------
+    store
+        An open store.
+    report
+        Called before each step: what is being done, its number, and the number of steps.
+    """
+    name = f"explore-{store.digest[:16]}-{FORMAT}-{code_version()}"
+    places = [store.layout.cache, _user_cache()]
+    for place in places:
+        if (place / name).is_dir():
+            return Pyramid(place / name)
+    place = next((place for place in places if _is_writable(place)), Path(tempfile.mkdtemp(prefix="borgtrace-")))
+    try:
+        with replacing(place / name) as draft:
+            draft.mkdir()
+            _build(store, draft, report)
+    except OSError as error:
+        if error.errno != ENOTEMPTY:  # another process was first; the content is the same
+            raise
+    _remove_others(store, place, place / name)
+    return Pyramid(place / name)
+
+
+def _user_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "borgtrace"
+
+
+def _is_writable(place: Path) -> bool:
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a read-only store, or a home that does not exist
+        return False
+    return os.access(place, os.W_OK)
+
+
+def _remove_others(store: Store, place: Path, kept: Path) -> None:
+    """Remove pyramids of what the store held before; those of other stores share the user's cache and stay."""
+    if place == store.layout.cache:
+        for other in place.glob("explore-*"):
+            if other != kept and other.is_dir():
+                shutil.rmtree(other, ignore_errors=True)
+
+
+def _build(store: Store, folder: Path, report: Report) -> None:
+    # Here: Ibis takes half a second to import, and a pyramid that is there is read without it.
+    from borgtrace.analyses import machine_utilization, queue_length, utilization
+    from borgtrace.recipe import EngineTables
+    from borgtrace.schema.time import WINDOW
+
+    def say(number: int) -> None:
+        report(_STEPS[number], number, len(_STEPS))
+
+    tables = EngineTables.of(store, memory=store.memory)
+    say(0)
+    cell = tables.fetch(utilization.levels(tables, WINDOW))
+    pq.write_table(cell.sort_by([("hour", "ascending"), ("tier", "ascending")]), folder / "cell.parquet")
+    say(1)
+    pq.write_table(queue_length.stock(tables, WINDOW), folder / "queue.parquet")
+    say(2)
+    known = tables.fetch(tables.machine_events.select("machine_id").distinct())["machine_id"]
+    machines = write_windows(store, folder, known.to_numpy())
+    np.save(folder / "machines.npy", machines)
+    say(3)
+    write_lives(store, to_batches(tables.instance_attempts), folder, machines)
+    say(4)
+    used = cell.filter(pc.or_(pc.greater(cell["cpu_used"], 0), pc.greater(cell["memory_used"], 0)))
+    # Up to the last window: after it nothing was measured, which is not the same as idle.
+    n_slots = 1 + (pc.max(used["hour"]).as_py() if used.num_rows else -1)
+    present = tables.fetch(machine_utilization.presence(tables))
+    # In batches: a month of a whole cell has a hundred million of these rows.
+    shares = to_batches(machine_utilization.shares(tables))
+    grid.write_grids(folder, machines, n_slots, present, shares)

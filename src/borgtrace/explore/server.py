@@ -1,0 +1,65 @@
+"""Serves the application on this machine alone, until it is interrupted."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import webbrowser
+from collections.abc import Callable
+
+import uvicorn
+
+from borgtrace.errors import UsageError
+from borgtrace.explore.application import application
+from borgtrace.explore.trace import Trace
+
+HOST = "127.0.0.1"
+
+
+def serve(trace: Trace, port: int, *, browser: bool, ready: Callable[[str], None]) -> None:
+    """Serve until Ctrl-C.
+
+    Parameters
+    ----------
+    trace
+        What is explored.
+    port
+        Port on 127.0.0.1; a free one where 0.
+    browser
+        Whether to open one.
+    ready
+        Called with the address once connections are accepted.
+
+    Raises
+    ------
+    UsageError
+        Where the port is taken.
+    """
+    token = secrets.token_urlsafe(32)
+    listening = _listen(port)
+    address = f"http://{HOST}:{listening.getsockname()[1]}/?token={token}"
+    # No log: it would hold the token, and what people look at.
+    config = uvicorn.Config(application(trace, token), log_config=None, access_log=False, timeout_graceful_shutdown=1)
+    ready(address)
+    if browser:
+        webbrowser.open(address)
+    with listening:
+        uvicorn.Server(config).run([listening])
+
+
+def _listen(port: int) -> socket.socket:
+    """Open the port before it is announced: a browser may be quicker than the server, and then waits in its queue."""
+    listening = socket.socket()
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((HOST, port))
+    except OSError as error:
+        listening.close()
+        raise UsageError(
+            "--port",
+            "cannot be opened",
+            got=f"{port}: {(error.strerror or '').lower()}",
+            way_out="choose another, or 0 for a free one",
+        ) from error
+    listening.listen()
+    return listening

@@ -1,0 +1,144 @@
+// Tasks as lanes of bars over time.  Only the lanes in sight are drawn, so that thousands scroll smoothly.
+import { LEFT, css, element } from "./look.js";
+
+const ROW = 18, TOP = 22, TALLEST = 520;
+const states = new WeakMap();
+const ENDS = { FAIL: "bad", LOST: "bad", EVICT: "warn", FINISH: "good", KILL: "muted" };
+
+// One lane for each task, with all of its attempts.
+const laned = (data) => {
+  const lanes = new Map();
+  data.collection_id.forEach((job, i) => {
+    const key = `${job}:${data.instance_index[i]}`;
+    if (!lanes.has(key)) lanes.set(key, []);
+    lanes.get(key).push(i);
+  });
+  return [...lanes];
+};
+
+const STEPS = [5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 7200, 14400].map((minutes) => minutes * 60);
+
+const ticks = (range, width) => {
+  const [from, to] = range.seconds;
+  const step = STEPS.find((one) => (to - from) / one <= Math.max(width / 90, 2)) ?? STEPS.at(-1);
+  const first = Math.ceil((from - range.seconds_of(6e8)) / step);
+  const count = Math.floor((to - range.seconds_of(6e8)) / step) - first + 1;
+  return Array.from({ length: Math.max(count, 0) }, (_, i) => range.seconds_of(6e8) + (first + i) * step);
+};
+
+const legend = (figure, data, range) => {
+  figure.querySelector(".legend")?.remove();
+  const list = element("ul", "legend");
+  const add = (kind, text) => { const item = element("li", ""); item.append(element("i", kind), element("span", "", text)); list.append(item); };
+  [...new Set(data.tier)].forEach((tier) => add(`stack ${range.tiers[tier]}`, tier));
+  add("line muted", "waiting");
+  [...new Set(data.end_type)].filter((end) => end).forEach((end) => add(`end ${ENDS[end]}`, end));
+  figure.querySelector("figcaption").after(list);
+};
+
+export const drawLanes = (figure, canvas, data, range) => {
+  const lanes = laned(data);
+  const before = states.get(canvas);
+  before?.keys.abort();
+  const keys = new AbortController();
+  const state = { keys, chosen: Math.min(before?.chosen ?? 0, Math.max(lanes.length - 1, 0)) };
+  states.set(canvas, state);
+  figure.querySelector("h2").textContent = `${figure.querySelector("h2").dataset.title ??= figure.querySelector("h2").textContent}: ${lanes.length} tasks, ${data.begin.length} attempts`;
+  legend(figure, data, range);
+
+  const scroll = element("div", "lanes"), spacer = element("div", "spacer"), surface = element("canvas", "");
+  scroll.append(surface, spacer);
+  canvas.replaceChildren(scroll);
+  const width = canvas.clientWidth, height = Math.min(lanes.length * ROW + TOP + 2, TALLEST), ratio = devicePixelRatio;
+  scroll.style.height = `${height}px`;
+  spacer.style.height = `${lanes.length * ROW + TOP + 2 - height}px`;
+  [surface.width, surface.height] = [width * ratio, height * ratio];
+  surface.style.width = `${width}px`;
+  surface.style.height = `${height}px`;
+  const pen = surface.getContext("2d");
+  const [from, to] = [range.from, range.to];
+  const x = (time) => LEFT + ((Math.min(Math.max(time, from), to) - from) / (to - from)) * (width - LEFT - 8);
+  const look = Object.fromEntries(["ink", "muted", "grid", "paper", "panel", "link", "good", "bad", "warn"].map((name) => [name, css(name)]));
+  const tiers = Object.fromEntries(Object.entries(range.tiers).map(([tier, color]) => [tier, css(color)]));
+  const marks = ticks(range, width);
+
+  const bar = (i, y) => {
+    const start = data.start[i], end = data.end[i] ?? range.whole[1], begin = data.begin[i];
+    const ran = start ?? end;
+    if (begin !== null && begin < ran && begin < to && ran > from) {
+      pen.fillStyle = look.muted;
+      pen.fillRect(x(begin), y + ROW / 2 - 1, Math.max(x(ran) - x(begin), 1), 1.5);
+    }
+    if (start !== null && start < to && end >= from) {
+      pen.fillStyle = tiers[data.tier[i]];
+      pen.fillRect(x(start), y + 3, Math.max(x(end) - x(start), 1.5), ROW - 6);
+    }
+    if (data.end_type[i] && end >= from && end <= to) {
+      pen.fillStyle = look[ENDS[data.end_type[i]]];
+      pen.fillRect(x(end) - 1.5, y + 1, 3, ROW - 2);
+    }
+  };
+
+  const draw = () => {
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.fillStyle = look.paper;
+    pen.fillRect(0, 0, width, height);
+    const top = scroll.scrollTop, first = Math.floor(top / ROW), last = Math.min(lanes.length, Math.ceil((top + height - TOP) / ROW));
+    pen.font = "11px system-ui, sans-serif";
+    pen.textBaseline = "middle";
+    pen.fillStyle = look.grid;
+    const places = marks.map((seconds) => x(range.time_of(seconds)));
+    places.forEach((at) => pen.fillRect(at, TOP, 1, height));
+    for (let lane = first; lane < last; lane += 1) {
+      const y = TOP + lane * ROW - top;
+      if (lane === state.chosen) { pen.fillStyle = look.panel; pen.fillRect(0, y, width, ROW); }
+      lanes[lane][1].forEach((i) => bar(i, y));
+      pen.fillStyle = lane === state.chosen ? look.link : look.ink;
+      pen.textAlign = "right";
+      pen.fillText(lanes[lane][0].split(":").at(-1), LEFT - 6, y + ROW / 2, LEFT - 8);
+    }
+    pen.fillStyle = look.paper;
+    pen.fillRect(0, 0, width, TOP);
+    pen.textAlign = "center";
+    pen.fillStyle = look.ink;
+    places.forEach((at, i) => {
+      if (at > LEFT + 30 && at < width - 36) pen.fillText(range.text(range.time_of(marks[i])), at, TOP / 2);
+    });
+  };
+
+  let waiting = false;
+  const soon = () => {
+    if (waiting) return;
+    waiting = true;
+    requestAnimationFrame(() => { waiting = false; draw(); });
+  };
+  const told = document.querySelector("[data-told]");
+  const choose = (lane) => {
+    if (lane < 0 || lane >= lanes.length) return;
+    state.chosen = lane;
+    const [name, attempts] = lanes[lane];
+    const ends = attempts.map((i) => data.end_type[i] ?? "no end known").join(", ");
+    if (told) told.textContent = `Task ${name}, ${data.tier[attempts[0]]}: ${attempts.length} ${attempts.length === 1 ? "attempt" : "attempts"} (${ends})`;
+    soon();
+  };
+  const open = () => {
+    if (lanes.length) location.assign(range.address(`/task/${lanes[state.chosen][0].replace(":", "/")}`));
+  };
+  const under = (event) => Math.floor((event.clientY - surface.getBoundingClientRect().top - TOP + scroll.scrollTop) / ROW);
+  const on = (target, name, work) => target.addEventListener(name, work, { signal: keys.signal, passive: name === "scroll" });
+  on(scroll, "scroll", soon);
+  on(surface, "pointermove", (event) => choose(under(event)));
+  on(surface, "click", (event) => { const lane = under(event); if (lane >= 0 && lane < lanes.length) { state.chosen = lane; open(); } });
+  on(canvas, "keydown", (event) => {
+    const move = { ArrowUp: -1, ArrowDown: 1, PageUp: -20, PageDown: 20 }[event.key];
+    if (event.key === "Enter") open();
+    else if (move) {
+      choose(Math.min(Math.max(state.chosen + move, 0), lanes.length - 1));
+      const y = state.chosen * ROW;
+      if (y < scroll.scrollTop) scroll.scrollTop = y;
+      if (y + ROW + TOP > scroll.scrollTop + height) scroll.scrollTop = y + ROW + TOP - height;
+    } else return;
+    event.preventDefault();
+  });
+  draw();
+};

@@ -1,0 +1,87 @@
+// The times that all charts of a page show: kept in the address, so that a view can be sent, reloaded and left by "back".
+const HOUR = 3.6e9;
+const LEAST = 3e8;
+
+export class Range extends EventTarget {
+  constructor(clock) {
+    super();
+    Object.assign(this, clock);
+    this.whole = [clock.start, clock.end];
+    const form = { timeZone: clock.zone, hourCycle: "h23", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" };
+    this.format = new Intl.DateTimeFormat("en-GB", form);
+    this.read();
+    addEventListener("popstate", () => { this.read(); this.changed(); });
+    document.querySelectorAll("[data-range-do]").forEach((button) => {
+      button.addEventListener("click", () => this.act(button.dataset.rangeDo));
+    });
+  }
+
+  read() {
+    const query = new URLSearchParams(location.search);
+    const at = ["from", "to"].map((name, i) => (query.has(name) ? this.parse(query.get(name)) : this.whole[i]));
+    [this.from, this.to] = at[0] < at[1] ? at : this.whole;
+  }
+
+  // The addresses that this page writes are in µs; those that people write are the server's to read.
+  parse(text) {
+    const units = { d: 24 * HOUR, h: HOUR, m: HOUR / 60, s: 1e6 };
+    if (/^\d+$/.test(text)) return Number(text);
+    return [...text.matchAll(/([\d.]+)(d|h|m|s)/g)].reduce((sum, [, n, unit]) => sum + n * units[unit], 0);
+  }
+
+  get isWhole() { return this.from === this.whole[0] && this.to === this.whole[1]; }
+  get query() { return this.isWhole ? {} : { from: String(this.from), to: String(this.to) }; }
+  get seconds() { return [this.seconds_of(this.from), this.seconds_of(this.to)]; }
+  seconds_of(time) { return time / 1e6 + this.epoch; }
+  time_of(seconds) { return (seconds - this.epoch) * 1e6; }
+  text(time) { return this.format.format(new Date(this.seconds_of(time) * 1000)); }
+
+  set(from, to, more = {}) {
+    const length = Math.max(Math.min(to - from, this.whole[1] - this.whole[0]), Math.min(LEAST, this.whole[1] - this.whole[0]));
+    this.from = Math.round(Math.min(Math.max(from, this.whole[0]), this.whole[1] - length));
+    this.to = Math.round(this.from + length);
+    const query = new URLSearchParams(location.search);
+    ["from", "to"].forEach((name) => query.delete(name));
+    Object.entries({ ...this.query, ...more }).forEach(([name, value]) => (value === null ? query.delete(name) : query.set(name, value)));
+    history.pushState(null, "", query.size ? `?${query}` : location.pathname);
+    this.changed();
+  }
+
+  act(what) {
+    const length = this.to - this.from, middle = (this.from + this.to) / 2;
+    if (what === "whole") this.set(...this.whole, { first: null, last: null });
+    if (what === "left") this.set(this.from - length / 4, this.to - length / 4);
+    if (what === "right") this.set(this.from + length / 4, this.to + length / 4);
+    if (what === "in") this.set(middle - length / 4, middle + length / 4);
+    if (what === "out") this.set(middle - length, middle + length);
+  }
+
+  key(key) {
+    const what = { ArrowLeft: "left", ArrowRight: "right", "+": "in", "=": "in", "-": "out", 0: "whole" }[key];
+    if (what) this.act(what);
+    return Boolean(what);
+  }
+
+  changed() {
+    this.show();
+    this.dispatchEvent(new Event("change"));
+  }
+
+  show() {
+    const text = document.querySelector("[data-range-text]");
+    if (text) text.textContent = `${this.text(this.from)} to ${this.text(this.to)} (${this.zone}), ${((this.to - this.from) / HOUR).toFixed(1)} h${this.isWhole ? ", the whole trace" : ""}`;
+    // Links that stay within the trace keep its times.
+    document.querySelectorAll("[data-keep-range]").forEach((link) => {
+      const address = new URL(link.href);
+      ["from", "to"].forEach((name) => address.searchParams.delete(name));
+      Object.entries(this.query).forEach(([name, value]) => address.searchParams.set(name, value));
+      link.href = address;
+    });
+  }
+
+  // The address of another page about the same times.
+  address(path) {
+    const query = new URLSearchParams(this.query);
+    return query.size ? `${path}?${query}` : path;
+  }
+}

@@ -1,0 +1,65 @@
+"""What a page needs of many tasks at once: ids, tier, requests; whole columns, read when first asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+
+from borgtrace.explore.tiers import UNKNOWN, tier_colors
+from borgtrace.store import Store
+
+_COLUMNS = ("collection_type", "priority", "cpu_request", "memory_request")
+
+
+class Tasks:
+    """Columns of the table of tasks by position.
+
+    Parameters
+    ----------
+    store
+        An open store.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.tiers = tuple(tier_colors(store.manifest.dialect))
+        """Names of the tiers, `UNKNOWN` last; `tier` counts in them."""
+
+    def ids(self, rows: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """Return collection ids and instance indexes of tasks."""
+        return self._store.task_ids(rows)
+
+    @cached_property
+    def tier(self) -> npt.NDArray[np.uint8]:
+        """Tier of each task, as its position in `tiers`."""
+        priority = self._columns["priority"]
+        tier = np.full(len(priority), self.tiers.index(UNKNOWN), np.uint8)
+        for name, low, high in self._store.manifest.dialect.tiers:
+            tier[(priority >= low) & (priority <= high)] = self.tiers.index(name)
+        return tier
+
+    @cached_property
+    def is_job(self) -> npt.NDArray[np.bool_]:
+        """Whether it is a task; False for an instance of an alloc set, whose usage contains that of its tasks."""
+        kinds: npt.NDArray[np.bool_] = self._columns["collection_type"] != "ALLOC_SET"
+        return kinds
+
+    def request(self, resource: str) -> npt.NDArray[np.float32]:
+        """Return what each task requested, NaN where that is not known."""
+        column: npt.NDArray[np.float32] = self._columns[f"{resource}_request"]
+        return column
+
+    @property
+    def priority(self) -> npt.NDArray[np.float64]:
+        """Priority of each task, NaN where none is known."""
+        column: npt.NDArray[np.float64] = self._columns["priority"]
+        return column
+
+    @cached_property
+    def _columns(self) -> dict[str, Any]:
+        table = pq.read_table(self._store.layout.parts("tasks"), columns=list(_COLUMNS))
+        return {name: table[name].to_numpy() for name in _COLUMNS}

@@ -1,0 +1,21 @@
+"""Tiers in the order and the colors of all charts: a tier looks the same wherever it is met."""
+
+from __future__ import annotations
+
+from borgtrace.schema import Dialect
+
+UNKNOWN = "unknown"
+_PALETTE = ("c7", "c2", "c4", "c1", "c5", "c6")
+
+
+def tier_colors(dialect: Dialect) -> dict[str, str]:
+    """Return the color of each tier, the lowest first, which charts stack on top of each other.
+
+    Examples
+    --------
+    >>> from borgtrace.schema import dialect
+    >>> list(tier_colors(dialect("2011")))
+    ['free', 'other', 'production', 'unknown']
+    """
+    names = list(dict.fromkeys(name for name, _, _ in sorted(dialect.tiers, key=lambda tier: tier[1])))
+    return {**dict(zip(names, _PALETTE, strict=False)), UNKNOWN: "muted"}

@@ -1,0 +1,82 @@
+"""What all views read: a store, its pyramid, its tasks, its whole span."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from borgtrace.errors import UsageError
+from borgtrace.explore.pyramid import Pyramid
+from borgtrace.explore.span import Span, whole
+from borgtrace.explore.tasks import Tasks
+from borgtrace.schema import Dialect
+from borgtrace.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One store, open for exploring."""
+
+    store: Store
+    pyramid: Pyramid
+    tasks: Tasks
+    span: Span
+
+    @classmethod
+    def of(cls, store: Store, pyramid: Pyramid) -> Trace:
+        """Open a store whose pyramid is built.
+
+        Parameters
+        ----------
+        store
+            An open store.
+        pyramid
+            Of that store.
+        """
+        return cls(store, pyramid, Tasks(store), whole(store.manifest))
+
+    @property
+    def dialect(self) -> Dialect:
+        """The format of the trace."""
+        return self.store.manifest.dialect
+
+    def place(self, machine_id: int) -> int:
+        """Return the position of a machine among all.
+
+        Raises
+        ------
+        UsageError
+            Where the store has no such machine; it names the nearest.
+        """
+        found = self.pyramid.place(machine_id)
+        if found is None:
+            machines = self.pyramid.machines
+            near = (
+                machines[min(int(np.searchsorted(machines, machine_id)), len(machines) - 1)] if len(machines) else None
+            )
+            way_out = f"the nearest is {near}" if near is not None else "the store names no machines"
+            raise UsageError("machine", "not in this store", got=str(machine_id), way_out=way_out)
+        return found
+
+    def job_rows(self, collection_id: int) -> tuple[int, int]:
+        """Return the positions of a job's tasks: the first, and the one after the last.
+
+        Raises
+        ------
+        UsageError
+            Where the store has no such job; it names the nearest.
+        """
+        low, high = self.store.rows_of_collection(collection_id)
+        if low == high:
+            last = self.store.manifest.tables.get("tasks", 0) - 1
+            near = self.store.task_ids(np.array([min(low, last)]))[0][0] if last >= 0 else None
+            way_out = f"the nearest is {near}" if near is not None else "the store has no tasks"
+            raise UsageError("job", "no task of it is in this store", got=str(collection_id), way_out=way_out)
+        return low, high
+
+    def task_of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Return the position of the task to which each usage row belongs."""
+        # Tasks without usage share their offset with the next: the last of them has the row.
+        return np.searchsorted(self.store.offsets, rows, side="right") - 1

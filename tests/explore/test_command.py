@@ -1,0 +1,54 @@
+"""``borgtrace explore``: an address on stdout, a port on this machine alone, Ctrl-C."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+
+@pytest.fixture
+def running(cell_store: Path) -> Iterator[Any]:
+    command = [sys.executable, "-m", "borgtrace", "explore", str(cell_store), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        yield process
+        process.kill()
+
+
+def test_it_serves_until_it_is_interrupted(running: Any) -> None:
+    address = running.stdout.readline().strip()
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{43}", address)
+    with httpx.Client(follow_redirects=True) as client:
+        page = client.get(address)
+        assert page.status_code == 200
+        assert "token" not in str(page.url)
+        assert client.get(f"{page.url}machine/7").status_code == 200
+    port = page.url.port
+    with socket.socket() as other:
+        # On this machine's own address only, which 127.0.0.2 is not.
+        assert other.connect_ex(("127.0.0.2", port)) != 0
+    running.send_signal(signal.SIGINT)
+    out, err = running.communicate(timeout=30)
+    assert running.returncode == 0
+    assert out == ""
+    assert err.splitlines() == ["Press Ctrl-C to stop.", "Stopped."]
+
+
+def test_a_port_that_is_taken_is_named(cell_store: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        command = [sys.executable, "-m", "borgtrace", "explore", str(cell_store), "--no-browser", "--port", str(port)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    told = f"got {port}: address already in use; choose another, or 0 for a free one"
+    assert done.stderr == f"borgtrace: --port: cannot be opened: {told}\n"
