@@ -87,6 +87,17 @@ def test_too_few_realizations(tables):
     assert str(caught.value) == "target: not a probability: expected above 0 and below 1, got 1"
 
 
+def test_the_promise_names_the_target_that_was_told(tables):
+    options = {"realizations": 200, "instances": 2, "size": 60, "target": 0.01}
+    result = find_experiments()["packing_rare_events"].run(tables, **options).table
+    used = {(row["estimator"], row["pool"]): row["used"] for row in result.to_pylist()}
+    calibrated = [told for (name, _), told in used.items() if name == "gpa-calibrated"]
+    # Two pools are two calibrations, each of a target found between 1e-13 and 2 times the one to be kept.
+    assert len(set(calibrated)) == 2
+    assert all(1e-15 < told <= 0.02 for told in calibrated)
+    assert {told for (name, _), told in used.items() if name != "gpa-calibrated"} == {0.01}
+
+
 def outcome(text: str, instance: int, m_abs: int, overflows: int, **cell) -> Outcome:
     return Outcome(Cell(parse_estimator(text), **cell), instance, m_abs, 10, overflows, m_abs * 100, 1_000, 0, 0)
 

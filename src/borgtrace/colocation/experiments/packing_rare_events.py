@@ -73,11 +73,10 @@ def _rows(name: str, grid: Grid, learning: Grid, target: float) -> list[Row]:
     plain = {row["estimator"]: row["q"] for row in found if not row["is_rebalanced"]}
     rows = [{name: row[name] for name in RESULT.names if name in row} for row in found]
     known = {"pool": name, "target": target}
-    return [
-        row | known | {"matched_machines": _matched(plain[name], curve), "used": used[name]}
-        for row in rows
-        for name in (row["estimator"],)
-    ]
+    for row in rows:
+        name = row["estimator"]
+        row.update(known, matched_machines=_matched(plain[name], curve), used=used[name])
+    return rows
 
 
 def _averages(grid: Grid, ways: list[Cell]) -> list[Row]:
