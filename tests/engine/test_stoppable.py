@@ -13,7 +13,7 @@ import pytest
 
 from borgtrace.cli import main
 from borgtrace.engine import guard
-from borgtrace.engine.stoppable import Stoppable
+from borgtrace.engine.stoppable import Stoppable, time_limit
 from borgtrace.errors import EngineError, UsageError
 from tests.store.conftest import small  # noqa: F401 - the store of two jobs, as a fixture
 
@@ -68,6 +68,41 @@ def test_errors_of_the_work_are_its_own() -> None:
         Stoppable(duckdb.connect(), 60).step(lambda: 1 // 0)
 
 
+def _endless_python() -> None:
+    while True:
+        time.sleep(0.001)
+
+
+@pytest.mark.parametrize("is_query", [True, False])
+def test_work_of_any_kind_stops_when_its_time_is_over(is_query: bool) -> None:
+    free, started = duckdb.connect(), time.monotonic()
+    before = signal.getsignal(signal.SIGALRM)
+    with pytest.raises(EngineError) as caught, time_limit(free.interrupt, 0.3):
+        free.execute(ENDLESS) if is_query else _endless_python()
+    assert (str(caught.value), caught.value.exit_code) == (MESSAGE, 7)
+    assert time.monotonic() - started < 5
+    assert signal.getsignal(signal.SIGALRM) == before
+    assert free.execute("SELECT 1").fetchall() == [(1,)]
+
+
+def test_work_within_its_time_is_left_alone() -> None:
+    interruptions: list[None] = []
+    for timeout in (60, None):
+        with time_limit(lambda: interruptions.append(None), timeout):
+            pass
+        with pytest.raises(ZeroDivisionError), time_limit(lambda: interruptions.append(None), timeout):
+            _ = 1 // 0
+    assert not interruptions
+
+
+def test_questions_stop_in_time(small: Path, capfd: pytest.CaptureFixture[str]) -> None:  # noqa: F811
+    with pytest.raises(SystemExit) as ended:
+        main(["analyze", str(small), "transitions", "--timeout", "1ms"])
+    out, err = capfd.readouterr()
+    message = "borgtrace: query: stopped after 0.001 s; allow more with --timeout, or ask for less"
+    assert (ended.value.code, out, err.splitlines()[-1]) == (7, "", message)
+
+
 def test_the_command_stops_in_time(small: Path, capfd: pytest.CaptureFixture[str]) -> None:  # noqa: F811
     with pytest.raises(SystemExit) as ended:
         main(["sql", str(small), ENDLESS, "--timeout", "300ms"])
@@ -98,6 +133,8 @@ def test_the_command_stops_at_ctrl_c(small: Path, capfd: pytest.CaptureFixture[s
         "explain select 1;",
         "-- why\n/* so */ Explain Analyze SELECT 1",
         "EXPLAIN (ANALYZE) SELECT 1",
+        "EXPLAIN (FORMAT json) SELECT 1",
+        "explain ( analyze , format JSON ) select 1",
         "EXPLAIN(SELECT 1)",
     ],
 )
@@ -123,7 +160,11 @@ def test_explain_shows_the_plan(con: duckdb.DuckDBPyConnection, sql: str) -> Non
             "query: not one statement: expected one SELECT, got 2 statements; only a query can be answered",
         ),
         ("EXPLAIN EXPLAIN ANALYZE SELECT 1", 'query: Parser Error: syntax error at or near "EXPLAIN"'),
-        ("EXPLAIN (FORMAT json) SELECT 1", 'query: Parser Error: syntax error at or near "FORMAT"'),
+        (
+            "EXPLAIN (FORMAT json) COPY (SELECT 1) TO '/tmp/evil.csv'",
+            "query: not a SELECT: expected one SELECT, got COPY; only a query can be answered",
+        ),
+        ("EXPLAIN (FORMAT 'json') SELECT 1", 'query: Parser Error: syntax error at or near "FORMAT"'),
         ("EXPLAIN", 'query: Parser Error: syntax error at or near "EXPLAIN"'),
     ],
 )

@@ -176,7 +176,9 @@ def test_numbers_in_blocks_and_chunks_of_any_size(monkeypatch, block, end):
         ("1,2\n3\n", [pa.int64(), pa.int64()]),
         ("1,2\n3,4,5\n", [pa.int64(), pa.int64()]),
         ("2147483648\n", [pa.int32()]),
-        ("1\n", [pa.bool_()]),
+        ("01\n", [pa.bool_()]),
+        ("2\n", [pa.bool_()]),
+        ("true\n", [pa.bool_()]),
         ("a\n", [pa.string()]),
     ],
 )

@@ -7,6 +7,7 @@ import json
 from types import SimpleNamespace
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.errors import StoreError
@@ -116,6 +117,32 @@ FLATTENED = {
     "start_time": "600000000",
     "end_time": "900000000",
 }
+
+
+def test_a_list_with_nan_of_a_flattened_file_is_refused_and_a_record_with_nan_is_not(tmp_path):
+    whole = str([n / 16 for n in range(11)])
+    lists = [whole, whole.replace("0.5", "nan"), whole.replace(",", "").replace("0.5", "nan"), "[]"]
+    rows = [
+        {
+            **FLATTENED,
+            "start_time": str(600_000_000 + n),
+            "cpu_usage_distribution": text,
+            "average_usage": "{'cpus': nan}",
+        }
+        for n, text in enumerate(lists)
+    ]
+    with (tmp_path / "sample.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    entry = staging.stage(classify(tmp_path / "sample.csv"), tmp_path / "staging")
+    assert (entry.rows_in, entry.stored, entry.quarantined) == (4, 2, 2)
+    assert entry.counters["unparsable_value"] == 2
+    (kept,) = (tmp_path / "staging" / "instance_usage").glob("*.parquet")
+    table = pq.read_table(kept)
+    assert table.column("source_row").to_pylist() == [0, 3]
+    assert table.column("average_cpu").to_pylist() == [None, None]
+    assert [len(found) for found in table.column("cpu_usage_distribution").to_pylist()] == [11, 0]
 
 
 def test_a_flattened_file_that_fails_half_way_leaves_nothing(tmp_path, monkeypatch):

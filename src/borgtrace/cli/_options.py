@@ -12,6 +12,7 @@ NewFolder = Annotated[Path, Argument(help="The folder to create.", metavar="OUT"
 Questions = Annotated[list[str] | None, Argument(help="Questions; all of them by default.", metavar="[NAME…]")]
 
 Memory = Annotated[str, Option(help="Memory budget; larger work spills to disk.", metavar="SIZE")]
+Timeout = Annotated[str, Option(help="Stop what takes longer, such as 30s or 5m.", metavar="TIME")]
 Engine = Annotated[str, Option(help="duckdb, local[N] or spark://HOST:PORT.", metavar="ENGINE")]
 Workers = Annotated[int | None, Option(help="Parallel workers; one per core by default.", min=1, metavar="N")]
 Seed = Annotated[int, Option(help="Random seed; the same seed gives the same result.", metavar="N")]
@@ -26,3 +27,10 @@ AnswerFolder = Annotated[
 ]
 Png = Annotated[bool, Option("--png", help="With --out: also write NAME.png.")]
 List = Annotated[bool, Option("--list", help="List the names and stop.")]
+
+
+def seconds_of(timeout: str) -> float | None:
+    """Return a time limit in seconds, None where there is none."""
+    from borgtrace.schema.time import SECOND, parse_time
+
+    return parse_time(timeout, "--timeout") / SECOND if timeout else None

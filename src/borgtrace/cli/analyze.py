@@ -7,7 +7,7 @@ from typing import Annotated
 
 from typer import Argument, Option
 
-from borgtrace.cli._options import AnswerFolder, Engine, Json, List, Memory, Png, Questions
+from borgtrace.cli._options import AnswerFolder, Engine, Json, List, Memory, Png, Questions, Timeout, seconds_of
 
 ON_INTERRUPT = "answers that were written stay"
 
@@ -17,6 +17,7 @@ def analyze(
     names: Questions = None,
     engine: Engine = "duckdb",
     memory: Memory = "4GB",
+    timeout: Timeout = "",
     where: Annotated[str, Option(help="SQL predicate that selects tasks.", metavar="SQL")] = "",
     settings: Annotated[
         list[str] | None, Option("--set", help="A parameter of the questions, such as step=1h.", metavar="NAME=VALUE")
@@ -38,6 +39,7 @@ def analyze(
     Example: borgtrace analyze cell-2011 transitions queue_length --out answers
     """
     from borgtrace.cli import _answers
+    from borgtrace.engine.stoppable import time_limit
     from borgtrace.errors import UsageError
     from borgtrace.recipe import EngineTables, find_recipe, recipes
 
@@ -58,7 +60,7 @@ def analyze(
             "STORE", "no store named", way_out="borgtrace analyze STORE [NAME…], or borgtrace analyze --list"
         )
     # Before the store is opened: a wrong name costs no time.
-    parameters = _answers.parse_settings(settings or [], chosen)
+    parameters, seconds = _answers.parse_settings(settings or [], chosen), seconds_of(timeout)
     if show_sql is not None:
         if show_sql != "bigquery":
             raise UsageError("--show-sql", "unknown dialect", expected="bigquery", got=show_sql)
@@ -67,4 +69,5 @@ def analyze(
         if png and out is None:
             raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
         tables = EngineTables.of(store, engine, where=where, memory=memory)
-        _answers.answer(chosen, tables, parameters, out=out, png=png, as_json=as_json)
+        with time_limit(tables.interrupt, seconds):
+            _answers.answer(chosen, tables, parameters, out=out, png=png, as_json=as_json)

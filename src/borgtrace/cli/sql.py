@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from borgtrace.cli._options import Memory, Store
+from borgtrace.cli._options import Memory, Store, Timeout, seconds_of
 
 ON_INTERRUPT = "the store is as it was"
 
@@ -24,7 +24,7 @@ def sql(
         list[str] | None, Option(help="Value of $NAME in the query; repeatable.", metavar="NAME=VALUE")
     ] = None,
     memory: Memory = "4GB",
-    timeout: Annotated[str, Option(help="Stop a query that takes longer, such as 30s or 5m.", metavar="TIME")] = "",
+    timeout: Timeout = "",
     rows: Annotated[int, Option(help="Rows that --format table shows.", min=1, metavar="N")] = 40,
 ) -> None:
     """Answer SELECTs over the tables of a store. They cannot write, and read nothing but the store.
@@ -39,10 +39,9 @@ def sql(
     import sys
 
     from borgtrace.cli import _rows
-    from borgtrace.schema.time import SECOND, parse_time
     from borgtrace.store import open as open_store
 
-    seconds = parse_time(timeout, "--timeout") / SECOND if timeout else None
+    seconds = seconds_of(timeout)
     parameters = _rows.parse_parameters(param or [])
     opened = open_store(store, memory=memory)
 

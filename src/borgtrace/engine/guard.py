@@ -24,8 +24,10 @@ from borgtrace.errors import BorgtraceError, EngineError, UsageError, did_you_me
 from borgtrace.schema import TABLES, Table
 
 # Rebuilt from these words and the checked query behind them: what runs is what was checked.
+_OPTION = r"(?:ANALYZE|FORMAT\s+\w+)"
 _EXPLAIN = re.compile(
-    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(EXPLAIN\s+ANALYZE\b|EXPLAIN\b(?:\s*\(\s*ANALYZE\s*\))?)(.*)",
+    rf"(?:\s|--[^\n]*\n|/\*.*?\*/)*"
+    rf"(EXPLAIN\s+ANALYZE\b|EXPLAIN\b(?:\s*\(\s*{_OPTION}(?:\s*,\s*{_OPTION})*\s*\))?)(.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _NO_TABLE = re.compile(r"Catalog Error: Table with name (\S+) does not exist!")

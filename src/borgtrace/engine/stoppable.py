@@ -6,10 +6,13 @@ works in a thread of its own while the calling thread waits, which a signal and 
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import duckdb
 
@@ -55,12 +58,68 @@ class Stoppable:
                 raise
             if not done:
                 self._stop(future)
-                raise EngineError(
-                    "query", f"stopped after {self._timeout:g} s", way_out="allow more with --timeout, or ask for less"
-                )
+                raise _over(self._timeout)
             return future.result()
 
     def _stop(self, future: Future[T]) -> None:
         while not future.done():
             self._con.interrupt()
             wait([future], _PATIENCE)
+
+
+@contextmanager
+def time_limit(interrupt: Callable[[], None], timeout: float | None) -> Iterator[None]:
+    """Stop the main thread's work within the block when the time is over; any number of queries, and what is between.
+
+    A query stops at once, other work between two instructions of Python.
+
+    Parameters
+    ----------
+    interrupt
+        Interrupts the engine, from another thread.
+    timeout
+        Seconds that the block may take; any number where None.
+
+    Raises
+    ------
+    EngineError
+        Where the time is over.
+    """
+    if timeout is None:
+        yield
+        return
+    over, is_over, ended = _over(timeout), threading.Event(), threading.Event()
+
+    def stop(*_: Any) -> None:
+        raise over
+
+    def watch(main: int) -> None:
+        if ended.wait(timeout):
+            return
+        is_over.set()
+        # The handler runs when the main thread is back in Python, for which its query must end.
+        signal.pthread_kill(main, signal.SIGALRM)
+        while not ended.wait(_PATIENCE):
+            interrupt()
+
+    before = signal.signal(signal.SIGALRM, stop)
+    watcher = threading.Thread(target=watch, args=(threading.get_ident(),))
+    watcher.start()
+    try:
+        yield
+    except Exception as error:
+        # What the interrupted query says of itself may arrive before the signal does.
+        if is_over.is_set() and error is not over:
+            raise over from error
+        raise
+    finally:
+        # First, so that nothing interrupts what follows.
+        signal.signal(signal.SIGALRM, signal.SIG_IGN)
+        ended.set()
+        watcher.join()
+        signal.signal(signal.SIGALRM, before)
+
+
+def _over(timeout: float | None) -> EngineError:
+    way_out = "allow more with --timeout, or ask for less"
+    return EngineError("query", f"stopped after {timeout:g} s", way_out=way_out)

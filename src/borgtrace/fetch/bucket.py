@@ -10,11 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from borgtrace.errors import UsageError
+from borgtrace.schema import TRACE_TABLES
 from borgtrace.schema.dialects import DIALECTS, Dialect, Publication
 from borgtrace.schema.ranges import ALL, Numbers
-
-WHOLE_TABLES = ("machine_events", "machine_attributes")
-"""Small tables that come whole whatever parts are asked for: every analysis needs all machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +84,8 @@ class Bucket:
         return [table for table in self.tables if table in wanted]
 
     def parts_of(self, table: str, parts: Numbers) -> Numbers:
-        """Return the parts wanted of one table: small tables always come whole."""
-        return ALL if table in WHOLE_TABLES else parts
+        """Return the parts wanted of one table: all of those about machines, which are small and which all need."""
+        return ALL if TRACE_TABLES[self.dialect.tables[table].table].is_about_machines else parts
 
 
 def bucket(generation: str, cell: str = "", raw_format: str | None = None) -> Bucket:

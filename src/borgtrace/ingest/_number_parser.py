@@ -18,7 +18,7 @@ from borgtrace.kernels.words import count_digits, load_word, read_digits
 Bytes = npt.NDArray[np.uint8]
 Longs = npt.NDArray[np.int64]
 
-INTEGER, DECIMAL = 0, 1
+INTEGER, DECIMAL, FLAG = 0, 1, 2
 PARSED, UNKNOWN = 0, 1
 DOUBTFUL_LIMIT = 4096
 # Up to 10²² powers of ten are exact as doubles, so one multiplication or division rounds once.
@@ -149,7 +149,7 @@ def parse_numbers(  # noqa: PLR0911, PLR0912 - one loop over bytes, for speed
     text
         Bytes, shape (n,); a last line without its newline is left alone.
     kinds, slots
-        For each field INTEGER or DECIMAL, and which line of `integers` or `decimals` it fills.
+        For each field INTEGER, DECIMAL or FLAG, and which line of `integers` (flags too) or `decimals` it fills.
     row, rows
         First row to fill, and one past the last that fits.
     integers, decimals
@@ -192,6 +192,9 @@ def parse_numbers(  # noqa: PLR0911, PLR0912 - one loop over bytes, for speed
             elif not is_decimal:
                 # 2⁶⁴−1, "after the trace", ends here too: the general reader has unsigned times.
                 if digits > 19 or number > np.uint64(_LAST_TIME):
+                    return UNKNOWN, row, line, doubts
+                # 01 is a number, and no flag.
+                if kinds[field] == FLAG and (digits > 1 or number > np.uint64(1)):
                     return UNKNOWN, row, line, doubts
                 integers[slots[field], row] = np.int64(number)
             else:

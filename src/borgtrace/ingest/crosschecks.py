@@ -14,8 +14,8 @@ from borgtrace.engine.embedded import files_sql
 from borgtrace.schema import TRACE_TABLES, Table
 from borgtrace.schema.enums import EVENT_TYPE
 
-_NAMES_MACHINES = ("machine_attributes", "instance_events", "instance_usage")
-_NAMES_INSTANCES = ("instance_usage", "instance_constraints")
+_MACHINES, _INSTANCES = "machine_events", "instance_events"
+"""Tables that say which machines and which instances there are; all others only name them."""
 
 
 def count_across(
@@ -48,9 +48,9 @@ def count_across(
         if among is None or among.size:
             counts["exact_duplicate"] = sum(_repeated(connection, table, path, among) for path in paths)
         # Without machine_events every machine would be unknown, which says nothing about the rows; so for instances.
-        if name in _NAMES_MACHINES and files.get("machine_events"):
+        if "machine_id" in table.names and name != _MACHINES and files.get(_MACHINES):
             counts["unknown_machine"] = _unknown_machines(connection, files, name)
-        if name in _NAMES_INSTANCES and files.get("instance_events"):
+        if "instance_index" in table.names and name != _INSTANCES and files.get(_INSTANCES):
             counts["orphan_instance"] = _orphans(connection, files, name, tasks)
     return {name: nonzero for name, counts in found.items() if (nonzero := {k: n for k, n in counts.items() if n})}
 

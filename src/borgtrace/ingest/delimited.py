@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.csv
@@ -10,6 +11,7 @@ import pyarrow.csv
 from borgtrace.ingest.number_reader import NotPlainNumbers, read_numbers
 from borgtrace.ingest.raw_layout import Field, NeedsValidation, RawLayout
 from borgtrace.ingest.sources import Source
+from borgtrace.ingest.strange_text import is_strange
 from borgtrace.ingest.streams import open_lines
 from borgtrace.ingest.validating_reader import LineFormat
 from borgtrace.schema.arrow import arrow_field
@@ -61,7 +63,7 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     with open_lines(source) as stream:
         try:
             reader = pyarrow.csv.open_csv(
-                stream,
+                _Lines(stream),
                 # One thread: there is a process for each core already.
                 pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK_SIZE, column_names=every),
                 # The trace has no quotes, so a quote is a part of its field.  An empty line is a row like any other:
@@ -81,6 +83,25 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
                 yield pa.Table.from_batches([batch])
         except pa.ArrowInvalid as error:
             raise NeedsValidation from error
+
+
+class _Lines:
+    """A stream that stops where Arrow would take lines otherwise than the validating reader."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream, self._rest = stream, b""
+        self.closed = False
+
+    def read(self, size: int) -> bytes:
+        """Read on, or raise `NeedsValidation`."""
+        block = self._stream.read(size)
+        # Whole lines, so that nothing is looked at in two halves.
+        whole, newline, self._rest = (self._rest + block).rpartition(b"\n") if block else (self._rest, b"", b"")
+        # Arrow takes a carriage return alone for the end of a line.
+        lone = whole.count(b"\r") - whole.count(b"\r\n") - (whole + newline).endswith(b"\r\n")
+        if lone or is_strange(whole):
+            raise NeedsValidation
+        return block
 
 
 def _type(field: Field) -> pa.DataType:

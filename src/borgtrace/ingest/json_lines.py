@@ -12,6 +12,7 @@ from borgtrace.ingest.json_token_counts import Tokens, tokens_in, tokens_of
 from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout
 from borgtrace.ingest.records import read_flat, record_types
 from borgtrace.ingest.sources import Source
+from borgtrace.ingest.strange_text import is_strange
 from borgtrace.ingest.streams import LONGEST_LINE, LineLengths, plain_file
 
 _BLOCK = 1 << 20
@@ -63,6 +64,9 @@ def _count_tokens(path: Path, named: Path) -> Tokens:
         # Whole lines, so that no word is cut in two.
         while block := stream.read(_BLOCK) + stream.readline(LONGEST_LINE + 1):
             lengths.look(block)
+            # What a string escapes, and 0x10, is read by DuckDB in a way of its own.
+            if b"\\" in block or is_strange(block):
+                raise NeedsValidation
             tokens += tokens_in(block)
             last = block[-1:]
     # A last line without its newline is a line.

@@ -13,14 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from borgtrace.ingest._number_parser import DECIMAL, DOUBTFUL_LIMIT, INTEGER, UNKNOWN, parse_numbers
+from borgtrace.ingest._number_parser import DECIMAL, DOUBTFUL_LIMIT, FLAG, INTEGER, UNKNOWN, parse_numbers
 
 BLOCK_SIZE = 1 << 22
 ROWS_PER_CHUNK = 1 << 19
 UNSIGNED = b"unsigned"
 """Metadata of chunks whose numbers are finite and not negative by their making: no check has to look for that."""
-# No flags: 01 is a number, and no flag.
-_NUMBERS = (pa.uint64(), pa.int64(), pa.int32(), pa.float32())
+_KINDS = {pa.uint64(): INTEGER, pa.int64(): INTEGER, pa.int32(): INTEGER, pa.float32(): DECIMAL, pa.bool_(): FLAG}
 
 
 class NotPlainNumbers(Exception):  # noqa: N818 - a signal to take the general reader
@@ -42,7 +41,7 @@ def read_numbers(stream: BinaryIO, types: Mapping[str, pa.DataType]) -> Iterator
     NotPlainNumbers
         At the first line that is not plain numbers, or where a type is none.
     """
-    if not set(types.values()) <= set(_NUMBERS):
+    if not set(types.values()) <= _KINDS.keys():
         raise NotPlainNumbers
     target = _Target(types)
     for text in _whole_lines(stream):
@@ -71,16 +70,17 @@ class _Target:
 
     def __init__(self, types: Mapping[str, pa.DataType]) -> None:
         self._types = types
-        kinds = [DECIMAL if kind == pa.float32() else INTEGER for kind in types.values()]
-        self._kinds = np.array(kinds, np.uint8)
+        self._kinds = np.array([_KINDS[kind] for kind in types.values()], np.uint8)
         # Integers and decimals are held apart, each in one array: a column's slot is its number among its own kind.
-        self._slots = np.array([kinds[:i].count(kind) for i, kind in enumerate(kinds)], np.uint8)
+        self._is_decimal = self._kinds == DECIMAL
+        places = np.where(self._is_decimal, self._is_decimal.cumsum(), (~self._is_decimal).cumsum()) - 1
+        self._slots = places.astype(np.uint8)
         self._doubtful = np.empty((DOUBTFUL_LIMIT, 4), np.int64)
         self._begin()
 
     def _begin(self) -> None:
         self.rows = 0
-        decimals = int(self._kinds.sum())
+        decimals = int(self._is_decimal.sum())
         # New arrays for each chunk: the Arrow columns made of the old ones still look at their memory.
         self._integers = np.empty((len(self._kinds) - decimals, ROWS_PER_CHUNK), np.int64)
         self._decimals = np.empty((decimals, ROWS_PER_CHUNK), np.float32)
@@ -114,6 +114,9 @@ class _Target:
         # What lies under a missing value is undefined and must not be judged.
         if kind == pa.int32() and values[is_known].max(initial=0) > np.iinfo(np.int32).max:
             raise NotPlainNumbers
-        data = pa.py_buffer(values.astype(np.int32) if kind == pa.int32() else values)
+        if kind == pa.bool_():
+            data = pa.py_buffer(np.packbits(values == 1, bitorder="little"))
+        else:
+            data = pa.py_buffer(values.astype(np.int32) if kind == pa.int32() else values)
         missing = self.rows - int(is_known.sum())
         return pa.Array.from_buffers(kind, self.rows, [pa.py_buffer(bitmap) if missing else None, data], missing)

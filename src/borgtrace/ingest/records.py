@@ -129,9 +129,12 @@ def _fault(layout: RawLayout) -> str:
             cases.append(f"WHEN json_type(doc, '$.{name}') NOT IN ('OBJECT', 'NULL') THEN 'unparsable_value'")
             cases.append(f"WHEN {keys} THEN 'wrong_column_count'")
     for listed in layout.lists:
-        keys = _strange_keys("json_keys(item)", listed.raw.names)
-        strange = f"list_filter(json_extract(doc, '$.{listed.raw.name}[*]'), lambda item: {keys})"
-        cases.append(f"WHEN len({strange}) > 0 THEN 'wrong_column_count'")
+        items = f"json_extract(doc, '$.{listed.raw.name}[*]')"
+        for reason, test in (
+            ("unparsable_value", "json_type(item) NOT IN ('OBJECT', 'NULL')"),
+            ("wrong_column_count", _strange_keys("json_keys(item)", listed.raw.names)),
+        ):
+            cases.append(f"WHEN len(list_filter({items}, lambda item: {test})) > 0 THEN '{reason}'")
     return f"CASE {' '.join(cases)} END"
 
 

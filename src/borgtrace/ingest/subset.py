@@ -183,7 +183,7 @@ def _condition(name: str, cut: Cut) -> str:
     """SQL that is true for the rows of a table that belong to what was chosen."""
     # Machine tables and events before the time stay: without them a state at its start would be unknown.
     until = f"{_time_of(name)} < {cut.time[1]}" if cut.time else "true"
-    if "collection_id" not in TABLES[name].names:
+    if TABLES[name].is_about_machines:
         return until
     # Usage needs no earlier rows: a window says all it says by itself.
     if name == "instance_usage" and cut.time:

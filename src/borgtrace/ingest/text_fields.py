@@ -5,6 +5,7 @@ Delimited fields and paths of JSON records become the same thing here: one text 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from borgtrace.engine.embedded import SQL_TYPES
@@ -43,17 +44,20 @@ def text_field(field: Field, text: str) -> TextField:
         SQL of its text, NULL where there is none.
     """
     column = field.column
+    # Arrow and DuckDB pass over blanks around a number: so must this reader, or a row would fare by the file it is in.
+    if column.type != "string" and not field.has_words:
+        text = f"trim({text}, ' \t')"
     found = f'"text_{column.name}"'
     value, tests = _read(field, found)
     tests = (*tests, *_checked(column, value))
     absent = f"{found} IS NULL"
-    codes = ", ".join(f"'{code}'" for code in field.none)
-    if codes and not column.nullable:
-        absent = f"{absent} OR {found} IN ({codes})"
+    none = _is_one_of(found, field.none)
+    if field.none and not column.nullable:
+        absent = f"{absent} OR {none}"
     # A number that stands for "none" is exempt from all tests: −1 is no negative id.
-    elif codes:
-        value = f"CASE WHEN {found} NOT IN ({codes}) THEN {value} END"
-        tests = tuple((reason, f"{found} NOT IN ({codes}) AND ({test})") for reason, test in tests)
+    elif field.none:
+        value = f"CASE WHEN NOT {none} THEN {value} END"
+        tests = tuple((reason, f"NOT {none} AND ({test})") for reason, test in tests)
     if field.has_default:
         default = "false" if column.type == "bool" else f"'{next(iter(field.codes.values()))}'"
         value = f"coalesce({value}, {default})"
@@ -74,7 +78,7 @@ def dedicated_field(layout: RawLayout, machine: TextField) -> TextField:
     machine
         How the number of the machine is read.
     """
-    value = f"coalesce(\"text_{DEDICATED}\" = '{layout.dialect.dedicated_machine}', false)"
+    value = _is_one_of(f'"text_{DEDICATED}"', (layout.dialect.dedicated_machine,))
     return TextField(DEDICATED, machine.text, value, ())
 
 
@@ -91,15 +95,17 @@ def list_field(inner: RawLayout, text: str) -> TextField:
     found = f'"text_{inner.raw.name}"'
     value = f"TRY_CAST(TRY_CAST({found} AS JSON) AS {list_type(inner)})"
     tests: list[tuple[str, str]] = [("unparsable_value", f"{found} IS NOT NULL AND {value} IS NULL")]
+    # As texts: a code that is no number, or too large for one, would be cast to NULL, and NULL means the first code.
+    parts = ", ".join(f'"{field.raw.name}" VARCHAR' for field in inner.fields)
+    texts = f"TRY_CAST(TRY_CAST({found} AS JSON) AS STRUCT({parts})[])"
     # Mandatory fields first, so that a missing one is named before an unknown code of the same item.
     for field in sorted(inner.fields, key=lambda field: not field.is_mandatory):
         item = f"c.{field.raw.name}"
         if field.is_mandatory:
-            tests.append(("null_in_mandatory_field", _any(value, "c", f"c IS NULL OR {item} IS NULL")))
+            tests.append(("null_in_mandatory_field", _any(texts, "c", f"c IS NULL OR {item} IS NULL")))
         if field.codes:
-            known = ", ".join(map(str, field.codes))
-            code = f"coalesce({item}, {next(iter(field.codes))})" if field.has_default else item
-            tests.append(("unknown_enum_code", _any(value, "c", f"{code} NOT IN ({known})")))
+            _, coded = _code(field, f"trim({item}, ' \t')")
+            tests += [(reason, _any(texts, "c", test)) for reason, test in coded]
     return TextField(inner.raw.name, text, value, tuple(tests))
 
 
@@ -187,8 +193,7 @@ def _flag(_: Field, text: str) -> tuple[str, Tests]:
 
 def _amount(_: Field, text: str) -> tuple[str, Tests]:
     value = f"TRY_CAST({text} AS FLOAT)"
-    # TRY_CAST reads "inf" and "nan" as numbers, which no measurement is.
-    return value, (("unparsable_value", f"{text} IS NOT NULL AND coalesce(NOT isfinite({value}), true)"),)
+    return value, (("unparsable_value", _is_no_number(text, value)),)
 
 
 def _scaled(field: Field, text: str) -> tuple[str, Tests]:
@@ -198,7 +203,7 @@ def _scaled(field: Field, text: str) -> tuple[str, Tests]:
     value = f"TRY_CAST({scaled if is_amount else f'round({scaled})'} AS {SQL_TYPES[field.column.type]})"
     # Once the number itself is right, NULL means that it is too large for the column.
     return value, (
-        ("unparsable_value", f"{text} IS NOT NULL AND coalesce(NOT isfinite({number}), true)"),
+        ("unparsable_value", _is_no_number(text, number)),
         ("unparsable_value" if is_amount else "integer_out_of_range", f"{text} IS NOT NULL AND ({value}) IS NULL"),
     )
 
@@ -218,7 +223,7 @@ def _whole_number(field: Field, text: str) -> tuple[str, Tests]:
     value = f"TRY_CAST({text} AS {SQL_TYPES[column.type]})"
     # Real files hold 2⁶⁴−1 where the format document says 2⁶³−1.
     if column.unit == "us":
-        value = f"CASE WHEN {text} = '{2**64 - 1}' THEN {AFTER_TRACE} ELSE {value} END"
+        value = f"CASE WHEN {_is_one_of(text, (2**64 - 1,))} THEN {AFTER_TRACE} ELSE {value} END"
     # Two reasons, told apart by the shape of the text: TRY_CAST alone gives NULL for both, and rounds 1.5.
     return value, (
         ("unparsable_value", _is_no_integer(text)),
@@ -228,12 +233,14 @@ def _whole_number(field: Field, text: str) -> tuple[str, Tests]:
 
 def _list(field: Field, text: str) -> tuple[str, Tests]:
     column = field.column
-    # Through JSON, so that text that is none gives NULL rather than an error.
-    value = f"TRY_CAST(TRY_CAST({text} AS JSON) AS {SQL_TYPES[column.type]})"
-    faulty = _any(value, "x", "x IS NULL OR NOT isfinite(CAST(x AS DOUBLE))")
-    # DuckDB takes a flag for 1 or 0, which no measurement is.
-    flags = f"contains({text}, 'true') OR contains({text}, 'false')"
-    tests = (("unparsable_value", f"{text} IS NOT NULL AND ({value} IS NULL OR {faulty} OR {flags})"),)
+    # Through JSON, so that text that is none gives NULL rather than an error; and as texts, each of which is tested.
+    texts = f"TRY_CAST(TRY_CAST({text} AS JSON) AS VARCHAR[])"
+    item = "trim(x, ' \t')"
+    number = f"TRY_CAST({item} AS {SQL_TYPES[column.type].removesuffix('[]')})"
+    value = f"list_transform({texts}, lambda x: {number})"
+    is_none = _is_no_number(item, number) if column.type == "list<float32>" else _is_no_integer(item)
+    faulty = _any(texts, "x", f"x IS NULL OR {is_none} OR {number} IS NULL")
+    tests = (("unparsable_value", f"{text} IS NOT NULL AND ({texts} IS NULL OR {faulty})"),)
     if not column.length:
         return value, tests
     return value, (*tests, ("wrong_list_length", f"len({value}) NOT IN (0, {column.length})"))
@@ -241,3 +248,16 @@ def _list(field: Field, text: str) -> tuple[str, Tests]:
 
 def _is_no_integer(text: str) -> str:
     return f"NOT regexp_full_match({text}, '[+-]?[0-9]+')"
+
+
+def _is_no_number(text: str, value: str) -> str:
+    # By its shape too: TRY_CAST takes 1_000 for a number, and "inf" and "nan", which no measurement is.
+    shape = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+    return f"NOT regexp_full_match({text}, '{shape}') OR coalesce({text} IS NOT NULL AND NOT isfinite({value}), true)"
+
+
+def _is_one_of(text: str, numbers: Iterable[object]) -> str:
+    """SQL that is true where a text is one of some integers, however it is spelled (00 is 0), and else false."""
+    listed = ", ".join(map(str, numbers)) or "NULL"
+    number = f"CASE WHEN NOT {_is_no_integer(text)} THEN TRY_CAST({text} AS HUGEINT) END"
+    return f"coalesce(({number}) IN ({listed}), false)"

@@ -182,6 +182,12 @@ class EngineTables(Tables):
         made.origin = replace(self.origin, where=f"({before}) and ({predicate})" if before else predicate)
         return made
 
+    def interrupt(self) -> None:
+        """End the query that the embedded engine is running, from another thread; others hear of signals themselves."""
+        backend = self.canonical("tasks").get_backend()
+        if backend.name == "duckdb":
+            backend.con.interrupt()
+
     def provenance(self, parameters: Mapping[str, Any], seconds: float) -> Provenance:
         """Say what a result comes from.
 

@@ -67,6 +67,11 @@ class Table:
         """Column names, in order."""
         return tuple(column.name for column in self.columns)
 
+    @property
+    def is_about_machines(self) -> bool:
+        """Whether its rows are of machines alone: no task owns them, and all tasks need them."""
+        return "collection_id" not in self.names
+
     def column(self, name: str) -> Column:
         """Return the column called `name`; KeyError where there is none.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from borgtrace.schema.dialects import licences
 from borgtrace.schema.dialects.rates import ALL, DOC, EDA, G11, NONE, REAL, S1, SHARED, about, at_most, some
 from borgtrace.schema.dialects.raw import RawField, RawTable
 from borgtrace.schema.dialects.trace_format import Citation, Dialect, Publication, Rate
@@ -161,6 +162,7 @@ GOOGLE_2011 = Dialect(
             "https://github.com/google/cluster-data",
         ),
     ),
+    licence=licences.GOOGLE,
     anomalies={
         **SHARED,
         "missing_info_instances": Rate("0.013 %", G11, about(0.00013)),

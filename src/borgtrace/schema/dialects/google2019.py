@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from borgtrace.schema.dialects import licences
 from borgtrace.schema.dialects.rates import NONE, SHARED, V3, about, at_most, some
 from borgtrace.schema.dialects.raw import RawField, RawTable
 from borgtrace.schema.dialects.trace_format import Citation, Dialect, Publication, Rate
@@ -151,6 +152,7 @@ GOOGLE_2019 = Dialect(
             "https://github.com/google/cluster-data",
         ),
     ),
+    licence=licences.GOOGLE,
     anomalies={
         **SHARED,
         # Google's notes on 2011 say nothing of 2019: counted, and compared with nothing.

@@ -106,6 +106,8 @@ class Dialect:
         Whether usage windows are all of one length (the last of a task aside); else weigh them by it.
     flattened
         How rows of a file that joins several tables are taken apart, else None.
+    licence
+        A sentence about the terms under which it is published; empty where nothing is known of them.
     """
 
     name: str
@@ -129,7 +131,7 @@ class Dialect:
     dedicated_machine: int | None = None
     has_equal_windows: bool = False
     flattened: Flattened | None = None
-    licence: str = "Google's cluster traces are published under the license CC-BY 4.0."
+    licence: str = ""
 
     @property
     def cells(self) -> tuple[str, ...]:
