@@ -325,6 +325,15 @@ def test_cornish_fisher_refuses_where_its_quantile_falls_unless_the_peaks_fit():
     assert pack(CornishFisher(0.001), Observation(bursts * np.float32(1.2))).bins.tolist() == [-1, -1]
 
 
+def test_cornish_fisher_takes_what_the_peaks_allow_at_every_target():
+    # 0 or .5, twice: mean .5, deviation .354, excess −1; the quantile at z = 1.28 is .98, at 2.33 it is 1.24
+    coins = Observation(np.tile(np.float32([0.0, 0.5]), (2, 100)))
+    for target in (0.1, 0.01, 1e-6):
+        assert pack(CornishFisher(target), coins, rebalancing=False).bins.tolist() == [0, 0]
+    # .55 each: 1.1 in a quarter of the draws
+    assert pack(CornishFisher(0.01), Observation(coins.values * np.float32(1.1))).n_bins == 2
+
+
 def test_gpa_with_covariances_predicts_their_tail():
     # in step: mean .6, deviation .2; in counter-step 0.6 for sure, but never believed below GPA: √.02
     one = np.float32([[0.2, 0.4] * 100])
