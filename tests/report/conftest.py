@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from borgtrace.report.page import report_html
 from borgtrace.report.sections import section
 from borgtrace.storage import write_file
 from borgtrace.store import Manifest, SourceEntry, Store
+from tests.browser import chromium, shape
 
 from . import recipes
 
@@ -65,41 +65,14 @@ Browser = Callable[..., Any]
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     """Opens pages in headless Chromium: ``browser(path, width=…, dark=…)`` returns the driver."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    programs = [shutil.which("chromium"), shutil.which("chromedriver")]
-    if None in programs:
-        pytest.skip("no browser: chromium and chromedriver are not on the PATH")
-    options = webdriver.ChromeOptions()
-    options.binary_location = programs[0]
-    flags = (
-        "headless",
-        "no-sandbox",
-        "disable-gpu",
-        "disable-quic",
-        "no-first-run",
-        "disable-sync",
-        "hide-scrollbars",
-        "disable-background-networking",
-        "disable-component-update",
-        "disable-dev-shm-usage",
-        f"user-data-dir={tmp_path_factory.mktemp('chromium')}",
-    )
-    for flag in flags:
-        options.add_argument(f"--{flag}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(programs[1]))
+    with chromium(tmp_path_factory.mktemp("chromium")) as driver:
 
-    def open_page(path: Path, width: int = 1280, *, dark: bool = False, paper: bool = False) -> Any:
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
-        media = {"media": "print" if paper else "screen", "features": [scheme]}
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-        driver.get(path.as_uri())
-        return driver
+        def open_page(path: Path, width: int = 1280, *, dark: bool = False, paper: bool = False) -> Any:
+            shape(driver, width, dark=dark, paper=paper)
+            driver.get(path.as_uri())
+            return driver
 
-    yield open_page
-    driver.quit()
+        yield open_page
 
 
 HASH = "A" * 43 + "="

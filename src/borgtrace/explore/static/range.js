@@ -43,7 +43,10 @@ export class Range extends EventTarget {
     const query = new URLSearchParams(location.search);
     ["from", "to"].forEach((name) => query.delete(name));
     Object.entries({ ...this.query, ...more }).forEach(([name, value]) => (value === null ? query.delete(name) : query.set(name, value)));
-    history.pushState(null, "", query.size ? `?${query}` : location.pathname);
+    const address = query.size ? `?${query}` : location.pathname;
+    // What changes nothing, such as going on at the end of the trace, is no step to come back from.
+    if (address === (location.search || location.pathname)) return;
+    history.pushState(null, "", address);
     this.changed();
   }
 

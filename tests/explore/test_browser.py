@@ -1,0 +1,240 @@
+"""The explorer in a real browser: from the cell to a window and back, by mouse and by keys, narrow and wide."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser import chromium, shape
+
+FIGURES = "return [...document.querySelectorAll('[data-draw]')].map(figure => figure.dataset.state)"
+SIZES = [1280, 390]
+
+
+@pytest.fixture(scope="module")
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with chromium(tmp_path_factory.mktemp("chromium")) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def base(cell_store: Path, driver: Any) -> Iterator[str]:
+    """The address of a running explorer that the browser has opened."""
+    yield from serving(cell_store, driver)
+
+
+@pytest.fixture(scope="module")
+def hostile_base(hostile_store: Path, driver: Any) -> Iterator[str]:
+    yield from serving(hostile_store, driver)
+
+
+def serving(store: Path, driver: Any) -> Iterator[str]:
+    command = [sys.executable, "-m", "borgtrace", "explore", str(store), "--no-browser"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().strip()
+        driver.get(address)
+        yield address.partition("/?")[0]
+        process.kill()
+
+
+def wait_for(condition: Callable[[], Any], seconds: float = 20) -> Any:
+    """Wait until `condition` is true; fail with its last value where it never is."""
+    deadline = time.monotonic() + seconds
+    while not (value := condition()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert value
+    return value
+
+
+def drawn(driver: Any) -> None:
+    wait_for(lambda: (states := driver.execute_script(FIGURES)) and set(states) == {"drawn"})
+
+
+def show(driver: Any, address: str, width: int = 1280, *, dark: bool = False) -> None:
+    shape(driver, width, dark=dark)
+    driver.get(address)
+    driver.get_log("browser")
+
+
+def quiet(driver: Any) -> None:
+    """Nothing was refused by the policy, and nothing failed."""
+    assert [entry for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")] == []
+
+
+def path(driver: Any) -> str:
+    return str(driver.execute_script("return location.pathname + location.search"))
+
+
+def press(driver: Any, selector: str, *keys: str) -> None:
+    element = driver.find_element("css selector", selector)
+    driver.execute_script("arguments[0].focus()", element)
+    for key in keys:
+        element.send_keys(key)
+
+
+@pytest.mark.parametrize("width", SIZES)
+def test_from_the_cell_to_a_window_and_back_by_click(driver: Any, base: str, width: int) -> None:
+    from selenium.webdriver import ActionChains
+
+    def click(element: Any, right: float, down: float) -> None:
+        driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+        # From the middle of the element, as Selenium counts.
+        x, y = (
+            element.size[side] * share - element.size[side] / 2 for side, share in (("width", right), ("height", down))
+        )
+        ActionChains(driver).move_to_element_with_offset(element, int(x), int(y)).click().perform()
+
+    show(driver, base, width)
+    drawn(driver)
+    click(driver.find_element("css selector", "[data-draw=heat] .u-over"), 0.1, 0.75)  # the second of two machines
+    wait_for(lambda: path(driver) == "/machine/8")
+    drawn(driver)
+    click(driver.find_element("css selector", ".lanes canvas"), 0.5, 0.7)  # its only task, below the axis
+    wait_for(lambda: path(driver) == "/task/200/0")
+    drawn(driver)
+    click(driver.find_element("css selector", "[data-source$=cpu] .u-over"), 0.3, 0.5)  # 600 s + 0.3 · 1200 s
+    wait_for(lambda: path(driver) == "/task/200/0?window=900000000")
+    assert "The window from 0.2500 h to 0.2917 h" in driver.find_element("id", "window").text
+    quiet(driver)
+    for expected in ("/task/200/0", "/machine/8", "/"):
+        driver.back()
+        wait_for(lambda expected=expected: path(driver) == expected)
+
+
+@pytest.mark.parametrize("width", SIZES)
+def test_from_the_cell_to_a_window_by_keys_alone(driver: Any, base: str, width: int) -> None:
+    from selenium.webdriver import Keys
+
+    show(driver, base, width)
+    drawn(driver)
+    press(driver, "[data-draw=heat] .canvas", Keys.ARROW_DOWN, Keys.ARROW_RIGHT)
+    assert "machine 8, 1 May, 19:05: 12.5 % used" in driver.find_element("css selector", "[data-told]").text
+    press(driver, "[data-draw=heat] .canvas", Keys.ENTER)
+    wait_for(lambda: path(driver) == "/machine/8")
+    drawn(driver)
+    press(driver, "[data-draw=lanes] .canvas", Keys.ENTER)
+    wait_for(lambda: path(driver) == "/task/200/0")
+    drawn(driver)
+    press(driver, "#usage summary", Keys.ENTER)
+    press(driver, "#usage tbody a[href*=window]", Keys.ENTER)
+    wait_for(lambda: path(driver) == "/task/200/0?window=600000000")
+    drawn(driver)
+    quiet(driver)
+
+
+def test_the_tab_key_reaches_every_chart_and_leaves_it(driver: Any, base: str) -> None:
+    from selenium.webdriver import ActionChains, Keys
+
+    show(driver, base)
+    drawn(driver)
+    seen = []
+    for _ in range(60):
+        ActionChains(driver).send_keys(Keys.TAB).perform()
+        script = "const e = document.activeElement; return e.closest('[data-draw]')?.dataset.source ?? e.textContent"
+        seen.append(driver.execute_script(script))
+    assert {f"/data/cell/{name}" for name in ("cpu", "memory", "pending", "running", "machines")} <= set(seen)
+    assert "8" in seen  # a machine of the table below them
+
+
+def test_zooming_one_chart_zooms_all_and_back_undoes_it(driver: Any, base: str) -> None:
+    from selenium.webdriver import ActionChains, Keys
+
+    show(driver, base)
+    drawn(driver)
+    over = driver.find_element("css selector", "[data-source$=pending] .u-over")
+    driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", over)
+    width = over.size["width"]
+    ActionChains(driver).move_to_element_with_offset(over, -width // 4, 0).click_and_hold().move_by_offset(
+        width // 4, 0
+    ).release().perform()
+    wait_for(lambda: "from=" in path(driver))
+    zoomed = path(driver)
+    start, end = (int(part.partition("=")[2]) / 1e6 for part in zoomed.partition("?")[2].split("&"))
+    assert (start, end) == (pytest.approx(900, abs=10), pytest.approx(1200, abs=10))
+    links = driver.execute_script(
+        "return [...document.querySelectorAll('[data-download=csv]')].map(link => link.search)"
+    )
+    assert set(links) == {zoomed.partition("/")[2]}
+    drawn(driver)
+    press(driver, "[data-source$=cpu] .canvas", "0")
+    wait_for(lambda: path(driver) == "/")
+    press(driver, "[data-source$=cpu] .canvas", Keys.ARROW_RIGHT, "+")
+    wait_for(lambda: "from=" in path(driver))
+    driver.back()
+    driver.back()
+    wait_for(lambda: path(driver) == zoomed)
+    quiet(driver)
+
+
+def test_sql_completes_and_answers(driver: Any, base: str) -> None:
+    from selenium.webdriver import ActionChains, Keys
+
+    show(driver, f"{base}/sql")
+    wait_for(lambda: driver.find_elements("css selector", ".CodeMirror"))
+    driver.execute_script("document.querySelector('.CodeMirror').CodeMirror.setValue('')")
+    driver.find_element("css selector", ".CodeMirror").click()
+    ActionChains(driver).send_keys("select count(*) as n from instance_us").perform()
+    wait_for(
+        lambda: "instance_usage" in [hint.text for hint in driver.find_elements("css selector", ".CodeMirror-hint")]
+    )
+    ActionChains(driver).send_keys(Keys.ENTER).key_down(Keys.CONTROL).send_keys(Keys.ENTER).key_up(
+        Keys.CONTROL
+    ).perform()
+    wait_for(lambda: "q=select" in path(driver))
+    assert driver.find_element("css selector", "table.data").text.split() == ["n", "5"]
+    quiet(driver)
+
+
+@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(
+    "view", ["/", "/machine/7", "/job/100", "/task/200/0?window=900000000", "/facets", "/sql?q=select+1", "/nothing"]
+)
+def test_no_view_scrolls_sideways_or_complains(driver: Any, base: str, view: str, width: int, dark: bool) -> None:
+    show(driver, base + view, width, dark=dark)
+    if driver.execute_script(FIGURES):
+        drawn(driver)
+    assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+    if view != "/nothing":  # its status is an error for the console
+        quiet(driver)
+
+
+@pytest.mark.parametrize(
+    "view", ["/", "/machine/7", "/job/1002", "/task/1003/0", "/facets", "/jobs", "/sql?q=select+*+from+tasks+limit+50"]
+)
+def test_hostile_names_run_nothing(driver: Any, hostile_base: str, view: str) -> None:
+    show(driver, hostile_base + view)
+    if driver.execute_script(FIGURES):
+        drawn(driver)
+    assert "hacked" not in driver.title
+    known = "return document.querySelectorAll('main img, main svg, main script').length"
+    assert driver.execute_script(known) == 0
+    quiet(driver)
+
+
+@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(
+    "view", ["/", "/machine/7", "/job/100", "/task/200/0?window=900000000", "/facets", "/sql?q=select+1", "/nothing"]
+)
+def test_axe_finds_nothing_serious(driver: Any, base: str, view: str, width: int, dark: bool) -> None:
+    axe = pytest.importorskip("axe_core_python", reason="axe-core is not installed (extra `test`)")
+    show(driver, base + view, width, dark=dark)
+    if driver.execute_script(FIGURES):
+        drawn(driver)
+    script = next(Path(axe.__path__[0]).rglob("axe.min.js")).read_text("utf-8")
+    # Through the debugger, which the page's policy does not reach.
+    told = "found.violations.map(v => [v.impact, v.id, v.nodes.map(n => n.html.slice(0, 120))])"
+    run = f"{script}; axe.run().then(found => {told})"
+    answer = driver.execute_cdp_cmd(
+        "Runtime.evaluate", {"expression": run, "awaitPromise": True, "returnByValue": True}
+    )
+    serious = [found for found in answer["result"]["value"] if found[0] in ("serious", "critical")]
+    assert serious == []
