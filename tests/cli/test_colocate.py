@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -79,8 +80,11 @@ def test_lists(capsys):
     assert "packing_advice" in capsys.readouterr().out
     assert run("--estimators") == 0
     out = capsys.readouterr().out
-    assert "convolution:ρ" in out
-    assert "dot-product" in out
+    # One column of names, one of what they do.
+    lines = [line for line in out.splitlines() if line.startswith("  ")]
+    assert len({len(name) + len(gap) for name, gap in (re.match(r"  (\S+)( +)", line).groups() for line in lines)}) == 1
+    assert "  convolution:ρ      exact distribution of the sum of independent tasks" in lines
+    assert "  dot-product        the machine whose free resources match the task's needs" in lines
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ import pytest
 from borgtrace.colocation import read_pool, write_pool
 from borgtrace.colocation.pool import PER_TASK, PER_WINDOW, Pool, Step
 from borgtrace.errors import SourceError
+from borgtrace.schema.dialects import dialect
+from borgtrace.store.coverage import Coverage, StoreCoverage
 
 WAY_OUT = "; write one with `borgtrace colocate STORE --export-pool FILE`"
 
@@ -52,6 +55,17 @@ def test_round_trip(tmp_path: Path) -> None:
     for name in ("is_weighted", "generation", "source", "is_synthetic", "steps"):
         assert getattr(back, name) == getattr(pool, name)
     assert [path.name for path in tmp_path.iterdir()] == ["pool.parquet"]
+
+
+def test_a_pool_of_a_part_of_a_store_stays_a_part(tmp_path: Path) -> None:
+    table = Coverage(5, parts=(3, 4), of=500, span=1_000_000)
+    part = StoreCoverage(dialect("2019"), {"instance_usage": table}, n_tasks=2, is_subset=True)
+    write_pool(replace(full(), part=part), tmp_path / "p")
+    back = read_pool(tmp_path / "p").part
+    assert back == part
+    # What a claim about all of a trace is told of it.
+    assert back is not None
+    assert not back.tables["instance_usage"].is_whole
 
 
 def test_same_pool_same_bytes(tmp_path: Path) -> None:
@@ -118,6 +132,11 @@ def test_a_task_column_is_the_identity(tmp_path: Path) -> None:
         (
             {"task": [1, 1], "inst": [[1.0], [1.0]], "avg": [[1.0], [1.0]]},
             "two rows are the same task: expected unique (task, instance_index)",
+        ),
+        # Between two tasks time may go back, within one it may not: the second one's window 600 follows 900.
+        (
+            {"inst": [[1.0] * 2, [1.0] * 3], "avg": [[1.0] * 2, [1.0] * 3], "start": [[900, 1200], [300, 900, 600]]},
+            "row 1: column start goes back in time: expected at least 900, got 600",
         ),
     ],
 )

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from borgtrace.colocation import prepare_pool
+from borgtrace.colocation.pool import Step
 from borgtrace.colocation.preparation import prepare
 from borgtrace.errors import UsageError
 from borgtrace.recipe import NotApplicable, Tables
@@ -98,6 +99,24 @@ def test_what_the_index_says_comes_along() -> None:
     assert pool.logical_name.tolist() == [1, 0]
     assert pool.memory is not None
     assert set(pool.memory.tolist()) == {0.125}
+
+
+def test_missing_memory_is_that_of_the_window_before_and_never_0() -> None:
+    """The first task begins unknown and asks for .5; of the second nothing is known but the mean of all others."""
+    first = usage(1, [0.5] * 24)
+    for k, row in enumerate(first):
+        row["average_memory"] = {0: None, 3: 0.25, 4: None}.get(k, 0.125)
+    second = [row | {"average_memory": None} for row in usage(2, [0.5] * 24)]
+    tasks = [task(1, 24, memory_request=0.5), task(2, 24, memory_request=None)]
+    pool = prepare(tiny(tasks=tasks, instance_usage=[*first, *second]))
+    mean = (21 * 0.125 + 0.25) / 22
+    assert pool.memory is not None
+    assert pool.memory[:6].tolist() == [0.5, 0.125, 0.125, 0.25, 0.25, 0.125]
+    np.testing.assert_allclose(pool.memory[24:], mean, rtol=1e-6)
+    words = "windows without memory, which take that of the window before, else the request"
+    assert pool.steps[-1] == Step(words, 26, 48, "windows")
+    nothing = prepare(tiny(tasks=[task(2, 24)], instance_usage=second))
+    assert (nothing.memory, nothing.steps[-1].name == words) == (None, False)
 
 
 def test_fewer_are_drawn_when_fewer_are_asked_for() -> None:

@@ -48,7 +48,7 @@ def test_a_pool_made_from_a_part_of_a_store_is_a_part() -> None:
     part = Coverage(5, parts=(0,), of=500, span=1_000_000)
     store = replace(whole_trace(dialect("2011")), tables={"instance_usage": part, "instance_events": part})
     reason = "not applicable: needs all 500 parts of instance_events, the store has 1 (1 s)"
-    assert outcomes(Study(pool(10_000), store)) == {reason}
+    assert outcomes(Study(replace(pool(10_000), part=store))) == {reason}
 
 
 def test_every_claim_says_who_vouches_for_it() -> None:

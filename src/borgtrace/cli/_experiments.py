@@ -15,15 +15,19 @@ from borgtrace.colocation.experiments.packing_advice import EXPERIMENT as ADVICE
 from borgtrace.colocation.experiments.packing_advice import advice
 from borgtrace.errors import StoreError, UsageError
 from borgtrace.placement import estimators, packers
-from borgtrace.recipe import EngineTables, NotApplicable
+from borgtrace.recipe import NotApplicable
 
 
 def print_estimators() -> None:
     """Print the estimators with their parameter, and the packers."""
-    for name, kind in estimators().items():
-        print(f"{name}:{kind.symbol:<4} {kind.about}")
-    for name, packer in packers().items():
-        print(f"{name:<14} {packer.about}")
+    tests = {f"{name}:{kind.symbol}": kind.about for name, kind in estimators().items()}
+    rules = {name: packer.about for name, packer in packers().items()}
+    width = max(map(len, (*tests, *rules)))
+    # No command takes one: experiments name their own.
+    for title, listed in (("Estimators, for parse_estimator", tests), ("Packers, for parse_packer", rules)):
+        print(f"{title} in Python:")
+        for name, about in listed.items():
+            print(f"  {name:<{width}}  {about}")
 
 
 def study_of(
@@ -61,8 +65,7 @@ def study_of(
     if not percentiles:
         return Study.of_store(store)
     # Prepared here, because a study of a store draws from the sampled seconds.
-    tables = EngineTables.of(store)
-    return Study(prepare_pool(tables, tasks, seed, "histogram"), tables.coverage)
+    return Study(prepare_pool(store, tasks, seed, "histogram"))
 
 
 def export(study: Study, path: Path, tasks: int, seed: int) -> None:

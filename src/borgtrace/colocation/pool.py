@@ -18,6 +18,7 @@ from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.recipe import NotApplicable
+from borgtrace.store.coverage import StoreCoverage
 
 UsageColumn = Literal["inst", "avg", "memory"]
 Instantaneous = Literal["sampled", "histogram"]
@@ -73,6 +74,8 @@ class Pool:
         Whether pages made from this pool must say "synthetic".
     steps
         What the preparation dropped or replaced, in order.
+    part
+        How much of the whole trace the store holds that the pool was made from; None: all of it.
 
     Examples
     --------
@@ -103,6 +106,7 @@ class Pool:
     source: str = ""
     is_synthetic: bool = False
     steps: tuple[Step, ...] = ()
+    part: StoreCoverage | None = None
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from borgtrace.colocation.pool import LEVELS, PER_TASK, Pool, Step
 from borgtrace.errors import SourceError
 from borgtrace.kernels.arrays import Index
+from borgtrace.schema.dialects import dialect
 from borgtrace.storage import replacing
+from borgtrace.store.coverage import Coverage, StoreCoverage
 
 _KEY = b"borgtrace.pool"
 _FLOAT, _INT = np.float32, np.int64
@@ -49,6 +51,8 @@ def write_pool(pool: Pool, path: str | Path) -> None:
             # Large lists have 64-bit offsets; ordinary ones end at 2³¹ windows.
             columns[name] = pa.LargeListArray.from_arrays(pa.array(pool.offsets), inner)
     about = {name: getattr(pool, name) for name in _ABOUT} | {"steps": [asdict(step) for step in pool.steps]}
+    if pool.part is not None:
+        about["part"] = _coverage_facts(pool.part)
     table = pa.table(columns).replace_schema_metadata({_KEY: json.dumps(about)})
     with replacing(Path(path)) as draft:
         pq.write_table(table, draft, compression="zstd")
@@ -60,7 +64,8 @@ def read_pool(path: str | Path) -> Pool:
     Raises
     ------
     SourceError
-        The file is not there, is not Parquet, or a column is missing, ragged, negative or not a number.
+        The file is not there, is not Parquet, or a column is missing, ragged, negative or not a number; or the windows
+        of a task are not in time order.
     """
     columns = _Columns(_open(Path(path)), str(path))
     about = json.loads((columns.table.schema.metadata or {}).get(_KEY, b"{}"))
@@ -70,8 +75,21 @@ def read_pool(path: str | Path) -> Pool:
     columns.offsets("avg")
     known |= {name: columns.windows(name, kind, offsets) for name, kind in _LISTS.items() if name in columns}
     known |= {name: columns.scalars(name, kind) for name, kind in _SCALARS.items()}
+    columns.require_order(known.get("start"), offsets)
     steps = tuple(Step(**step) for step in about.get("steps", ()))
-    return Pool(offsets=offsets, **known, **columns.identity(), steps=steps)
+    part = _coverage(about["part"]) if "part" in about else None
+    return Pool(offsets=offsets, **known, **columns.identity(), steps=steps, part=part)
+
+
+def _coverage_facts(part: StoreCoverage) -> dict[str, Any]:
+    """What a file says of the store that its pool was made from."""
+    tables = {name: asdict(table) for name, table in part.tables.items()}
+    return {"trace": part.dialect.trace, "tables": tables, "n_tasks": part.n_tasks, "is_subset": part.is_subset}
+
+
+def _coverage(facts: dict[str, Any]) -> StoreCoverage:
+    tables = {name: Coverage(**{**table, "parts": tuple(table["parts"])}) for name, table in facts["tables"].items()}
+    return StoreCoverage(dialect(facts["trace"]), tables, facts["n_tasks"], facts["is_subset"])
 
 
 def _open(path: Path) -> pa.Table:
@@ -137,6 +155,19 @@ class _Columns:
             raise SourceError(self.path, f"row {row}: column {name}", expected="numbers ≥ 0", got=str(values[bad[0]]))
         values = values.astype(kind)
         return values if levels == 1 else values.reshape(-1, levels)
+
+    def require_order(self, start: Index | None, offsets: Index) -> None:
+        """Refuse windows of a task that go back in time: series and replays take them as they come."""
+        if start is None:
+            return
+        back = np.diff(start) < 0
+        # Between two tasks time may go back.
+        back[offsets[1:-1] - 1] = False
+        if back.any():
+            at = int(np.flatnonzero(back)[0])
+            row = int(np.searchsorted(offsets, at, side="right")) - 1
+            words = f"row {row}: column start goes back in time"
+            raise SourceError(self.path, words, expected=f"at least {start[at]}", got=str(start[at + 1]))
 
     def _levels(self, windows: Any) -> Any:
         # Draws look up all levels of a window without asking how many there are.

@@ -20,7 +20,7 @@ import pyarrow as pa
 from borgtrace.colocation.pool import Instantaneous, Pool, Step, mended
 from borgtrace.colocation.windows import Windows, read_windows
 from borgtrace.errors import UsageError
-from borgtrace.kernels.arrays import Values
+from borgtrace.kernels.arrays import Index, Values
 from borgtrace.recipe import EngineTables, NotApplicable, PlannedTables, Tables
 from borgtrace.schema.dialects import dialect
 from borgtrace.store import Store
@@ -167,16 +167,18 @@ def _assemble(
     firsts = np.flatnonzero(np.diff(windows.task, prepend=np.int32(-1)))
     present = windows.task[firsts]
     about = chosen.take(pa.array(present))
+    memory, guessed = _memory(windows, firsts, about["memory_request"].to_numpy().astype(np.float32))
     laid_out = (
         Step(f"tasks left in the pool{fewer}", len(present), available),
         Step("windows without sampled or average CPU, left out", total - len(windows.task), total, "windows"),
         replaced,
+        *guessed,
     )
     return Pool(
         offsets=np.append(firsts, len(windows.task)),
         inst=windows.inst,
         avg=avg,
-        memory=np.nan_to_num(windows.memory) if np.isnan(windows.memory).any() else windows.memory,
+        memory=memory,
         start=windows.start.astype(np.int64),
         seconds=windows.seconds.astype(np.int64),
         quantiles=_without_gaps(windows),
@@ -186,7 +188,34 @@ def _assemble(
         source=f"{len(present):,} long tasks of {Path(tables.origin.store).name or 'a store'}{fewer}",
         is_synthetic=tables.synthetic,
         steps=(*steps, *laid_out),
+        part=tables.coverage,
     )
+
+
+def _memory(windows: Windows, firsts: Index, request: Values) -> tuple[Values | None, tuple[Step, ...]]:
+    """Memory without gaps: 0 would be a task that needs none.  None where no window has any.
+
+    Parameters
+    ----------
+    windows
+        Windows of all tasks.
+    firsts
+        int64 (n,): first window of each task.
+    request
+        float32 (n,): memory that each asks for, NaN where unknown.
+    """
+    missing = np.isnan(windows.memory)
+    if not missing.any():
+        return windows.memory, ()
+    if missing.all():
+        return None, ()
+    # The window before, as memory moves slowly; before the first known one, what the task asks for, else the mean.
+    start = np.repeat(firsts, np.diff(np.append(firsts, len(missing))))
+    last = np.maximum.accumulate(np.where(missing, -1, np.arange(len(missing))))
+    asked = np.where(np.isnan(request), np.nanmean(windows.memory), request)[np.searchsorted(firsts, start)]
+    filled = np.where(last >= start, windows.memory[np.maximum(last, 0)], asked).astype(np.float32)
+    words = "windows without memory, which take that of the window before, else the request"
+    return filled, (Step(words, int(missing.sum()), len(missing), "windows"),)
 
 
 def _without_gaps(windows: Windows) -> Values | None:

@@ -95,10 +95,9 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class GivenTasks:
-    """A pool that came from a file or from the generator; it covers its trace unless `part` says otherwise."""
+    """A pool that came from a file or from the generator; it covers its trace unless it says otherwise."""
 
     whole: Pool
-    part: StoreCoverage | None = None
 
     @property
     def name(self) -> str:
@@ -108,7 +107,7 @@ class GivenTasks:
     @property
     def coverage(self) -> StoreCoverage:
         """How much of the whole trace the pool was made from."""
-        return self.part or whole_trace(dialect(self.whole.generation or "2011"), len(self.whole))
+        return self.whole.part or whole_trace(dialect(self.whole.generation or "2011"), len(self.whole))
 
     def require(self, *names: str) -> None:
         """A pool has all that it needs."""
@@ -139,8 +138,6 @@ class Study:
     ----------
     tasks
         The tasks, or the tables of the store they are in.
-    coverage
-        What the store covers that a given pool was made from; all of its trace where None.
 
     Examples
     --------
@@ -153,8 +150,8 @@ class Study:
     True
     """
 
-    def __init__(self, tasks: Pool | Tables, coverage: StoreCoverage | None = None) -> None:
-        self.source: GivenTasks | Tables = GivenTasks(tasks, coverage) if isinstance(tasks, Pool) else tasks
+    def __init__(self, tasks: Pool | Tables) -> None:
+        self.source: GivenTasks | Tables = GivenTasks(tasks) if isinstance(tasks, Pool) else tasks
         self._made: dict[Hashable, Any] = {}
 
     @classmethod
