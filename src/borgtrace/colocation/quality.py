@@ -16,24 +16,6 @@ EVALUATION_RTOL = 1 + 2**-20
 """Factor on capacities when overflows are counted: sums of some tens of float32 values round that far."""
 
 
-def lower_bound(values: Values, capacity: float = 1.0) -> int:
-    """⌈Σ x̄ᵢ ÷ c⌉: machines that the mean usage alone would fill, from all R columns; at least 1.
-
-    Parameters
-    ----------
-    values
-        float32 (n, R): usage, one row per task.
-    capacity
-        Of a machine.
-
-    Examples
-    --------
-    >>> lower_bound(np.float32([[0.5, 0.75], [0.5, 0.5]]))
-    2
-    """
-    return least_machines(values.mean(axis=1, dtype=np.float64), capacity)
-
-
 def least_machines(means: Numbers, capacity: float = 1.0, placed: Packing | None = None) -> int:
     """⌈Σ x̄ᵢ ÷ c⌉ from mean usages; at least 1.
 

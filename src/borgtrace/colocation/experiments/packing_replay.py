@@ -19,7 +19,7 @@ from borgtrace.colocation.experiments._charts import WIDTH
 from borgtrace.colocation.experiments._columns import INSTANCE, LABEL, M_ABS, N_TASKS, OVERFLOWS, TRIALS
 from borgtrace.colocation.experiments._rows import Row, overflow, ratio, replayed
 from borgtrace.colocation.experiments._scopes import OWN
-from borgtrace.colocation.quality import lower_bound
+from borgtrace.colocation.quality import least_machines
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Values
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Observation, Percentile, pack
@@ -67,11 +67,13 @@ def compute(study: Study, options: Options) -> pa.Table:
 
 def _rows(judged: dict[str, Values]) -> list[Row]:
     """Pack by the draws; judge by each kind of evaluation."""
-    seen, bound, tried = Observation(judged["draws"]), lower_bound(judged["draws"]), ways()
+    seen, tried = Observation(judged["draws"]), ways()
+    packings = [pack(estimator, seen) for estimator in tried]
     rows = []
-    for k, row in replayed([pack(estimator, seen) for estimator in tried], judged):
+    for k, row in replayed(packings, judged):
         target = tried[k].parameter if tried[k].targets else None
-        rows.append({"estimator": tried[k].label, "target": target, "m": row["m_abs"] / bound, **row})
+        m = row["m_abs"] / least_machines(seen.mean, placed=packings[k])
+        rows.append({"estimator": tried[k].label, "target": target, "m": m, **row})
     return rows
 
 
