@@ -25,14 +25,14 @@ from borgtrace.analyses._scopes import IN_2019, IN_BOTH, LIKE_2011
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
 from borgtrace.analyses._windows import RESOURCES, amount, by_tier, level, regular
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
-from borgtrace.recipe.charts import Chart, Plot, area, axis, beside, hour_axis, line, series
+from borgtrace.recipe.charts import Chart, Plot, area, axis, beside, hour_axis, line
 from borgtrace.recipe.columns import declare, label, share, whole
 from borgtrace.recipe.criteria import above, between
 from borgtrace.schema.time import HOUR, TRACE_START
 
 TOP_TIERS = ("production", "monitoring")
 """The production of Zhu et al.: priority 9 to 11 of 2011; 2019 calls the highest of it monitoring."""
-_NAMES = {"cpu": "CPU", "memory": "memory"}
+_COLOURS = {"cpu": "#e07a1f", "memory": "#1f77b4"}
 _WHAT = ("used", "allocated")
 RESULT = declare(
     "utilization",
@@ -103,9 +103,14 @@ def plot(result: pa.Table) -> Chart:
 
 
 def _own_panel(rows: list[Row]) -> Chart:
-    names = {f"{resource}_{what}": f"{name} {what}" for resource, name in _NAMES.items() for what in _WHAT}
-    drawn = series(axis("value", "of production (largest machines)"), **names)
-    return Plot(rows, x=hour_axis(), y=drawn).add(line(), tips=()).draw()
+    """Draw what the production of Zhu et al. uses (lines) and is allocated (dashed)."""
+    # Colors of its own: the panels share one scale of colors, which is that of the tiers.
+    plotted = Plot(rows, x=hour_axis())
+    for resource, color in _COLOURS.items():
+        y = axis(f"{resource}_used", "of production: CPU (orange), memory (blue)")
+        plotted.add(line(color=color), y=y, tips=())
+        plotted.add(line(color=color, strokeDash=[5, 3]), y=f"{resource}_allocated", tips=())
+    return plotted.draw()
 
 
 def _panel(result: pa.Table, resource: str, name: str) -> Chart:
