@@ -81,6 +81,12 @@ def test_one_of_everything() -> None:
         "cpi_null": (2, 4, "as documented"),
         "cpi_impossible": (1, 2, "differs"),
         "mai_impossible": (1, 1, "differs"),
+        "mixed_requests": (0, 0, "nothing to measure"),
+        # Task 2 is killed after 310 s: its window of 100 … 400 s and that of day 15 lie beyond.
+        "usage_after_end": (2, 4, "reported"),
+        "zero_usage": (0, 0, "nothing to measure"),
+        "sample_portion_high": (0, 0, "nothing to measure"),
+        "late_windows": (0, 4, "reported"),
     }
 
 
@@ -151,3 +157,54 @@ def test_a_trace_is_judged_by_its_own_rates() -> None:
 
 def test_nothing_at_all() -> None:
     assert data_quality.RECIPE.run(tiny()).not_applicable == "the store holds no events and no usage"
+
+
+def test_caveats_of_windows_and_machines() -> None:
+    end = 31 * 86400
+    rows = found(
+        "2019",
+        instance_usage=[
+            window(1, 0, 0.0, 0.0, sample_rate=0.89),
+            window(1, 300, 0.0, 0.25, sample_rate=0.9),
+            window(1, end - 300, 0.25, 0.0, sample_rate=1.0),
+            window(1, end - 299, 0.25, None),
+        ],
+        machine_events=[
+            {"time": 0, "machine_id": 4, "type": "ADD", "missing_data_reason": "SNAPSHOT_BUT_NO_TRANSITION"},
+            {"time": 0, "machine_id": 5, "type": "ADD"},
+        ],
+    )
+    assert rows["zero_usage"] == (1, 3, "reported")
+    assert rows["sample_rate_low"] == (1, 3, "reported")
+    # The last window ends a second after the 31 days.
+    assert rows["late_windows"] == (1, 4, "reported")
+    assert rows["missing_data_reason"] == (1, 2, "reported")
+    assert found(instance_usage=[window(1, 0, 0.5, sample_portion=p) for p in (1.0, 1.01)])["sample_portion_high"] == (
+        *(1, 2),
+        "reported",
+    )
+
+
+def submit(job: int, index: int, cpu: float | None, memory: float, kind: str = "SUBMIT") -> dict[str, Any]:
+    row = {"collection_id": job, "instance_index": index, "time": at(job), "type": kind}
+    return {**row, "cpu_request": cpu, "memory_request": memory}
+
+
+def test_jobs_whose_tasks_ask_for_different_amounts() -> None:
+    events = [
+        *(submit(1, 0, 0.5, 0.25), submit(1, 1, 0.5, 0.25)),
+        *(submit(2, 0, 0.5, 0.25), submit(2, 1, 0.5, 0.125)),
+        *(submit(3, 0, 0.5, 0.25), submit(3, 1, None, 0.25)),
+        # One task that asks for another amount later; and one whose SCHEDULE alone is another.
+        *(submit(4, 0, 0.5, 0.25), submit(4, 0, 0.25, 0.25)),
+        *(submit(5, 0, 0.5, 0.25), submit(5, 1, 0.5, 0.25), submit(5, 1, 0.25, 0.25, "SCHEDULE")),
+    ]
+    assert found(instance_events=events)["mixed_requests"] == (2, 4, "reported")
+
+
+def test_pending_tasks_whose_constraints_are_updated() -> None:
+    key = [{"collection_id": 1, "instance_index": 0, "time": at(second)} for second in (1, 2, 3)]
+    events = [{**key[0], "type": "SUBMIT"}, *({**each, "type": "UPDATE_PENDING"} for each in key[1:])]
+    constraint = {"name": "disk", "relation": "EQUAL", "value": "1"}
+    rows = found(instance_events=events, instance_constraints=[{**each, **constraint} for each in key[:2]])
+    assert rows["pending_updates"] == (1, 2, "reported")

@@ -53,6 +53,7 @@ def test_anomalies_of_the_real_parts(tables: Tables) -> None:
         assert rows[never]["n"] == 0
         assert rows[never]["of"] > 0
     assert rows["job_id_reused"]["n"] == 1
+    assert (rows["mixed_requests"]["n"], rows["mixed_requests"]["of"]) == (305, 3574)
     assert rows["jobs_without_tasks"]["of"] == 132650
 
 

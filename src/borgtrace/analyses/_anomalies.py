@@ -16,6 +16,8 @@ _RELATIVE = 0.25
 """How far a share may lie from the documented one, relative to the rarer side."""
 LONG_TRACE_DAYS = 14
 """Days from which on one can stand out."""
+UNDER_SAMPLED = 0.9
+"""Samples per second below which a window counts as under-sampled: a tenth of its seconds was not seen."""
 _E, _C, _M, _U = "instance_events", "collection_events", "machine_events", "instance_usage"
 
 
@@ -141,6 +143,14 @@ ANOMALIES: Mapping[str, Anomaly] = {
         Anomaly("job_id_reused", _C, "jobs whose id was used again after their end"),
         Anomaly("capacity_missing", _M, "ADD events without a capacity"),
         Anomaly("machine_events_doubled", _M, "machine events at the same time as another event of the machine"),
+        Anomaly("missing_data_reason", _M, "machine events that say why data is missing"),
+        Anomaly("mixed_requests", _E, "jobs of several tasks whose submissions carry different requests"),
+        Anomaly("pending_updates", _E, "updates of pending tasks that demand constraints", "instance_constraints"),
+        Anomaly("usage_after_end", _U, "windows that reach beyond the end of their task, of tasks that ended", _E),
+        Anomaly("zero_usage", _U, "windows that use neither CPU nor memory (a container without processes)"),
+        Anomaly("sample_portion_high", _U, "windows with fewer samples than expected (sample_portion above 1)"),
+        Anomaly("sample_rate_low", _U, f"windows with fewer than {UNDER_SAMPLED} samples per second"),
+        Anomaly("late_windows", _U, "windows that end after the end of the trace"),
         Anomaly("usage_missing", _U, "time that instances ran without a usage record", _E),
         Anomaly("window_over_300s", _U, "windows longer than 300 s"),
         Anomaly("window_off_grid", _U, "windows that cross the 300 s grid"),

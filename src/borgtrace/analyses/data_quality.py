@@ -12,13 +12,15 @@ Reference: format documents, Google's notes on the traces, and counts over the r
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._anomalies import ANOMALIES, LONG_TRACE_DAYS, Anomaly, tolerance, verdict
+from borgtrace.analyses._anomalies import ANOMALIES, LONG_TRACE_DAYS, UNDER_SAMPLED, Anomaly, tolerance, verdict
 from borgtrace.analyses._attempts import is_inside, of_jobs, time_running
+from borgtrace.analyses._caveats import mixed_requests, pending_updates, usage_after_end
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._measures import value
 from borgtrace.analyses._windows import POSSIBLE, amount, regular
@@ -82,6 +84,9 @@ def _found(tables: Tables) -> Iterator[tuple[str, tuple[int, int]]]:
         _windows: ("instance_usage",),
         _coverage: ("instance_usage", "instance_events"),
         _allocs: ("instance_usage",),
+        mixed_requests: ("instance_events",),
+        usage_after_end: ("instance_usage", "instance_events"),
+        pending_updates: ("instance_events", "instance_constraints"),
     }
     for stage, reads in stages.items():
         if all(tables.has(name) for name in reads):
@@ -177,7 +182,12 @@ def _machines(tables: Tables) -> ir.Table:
     m = m.mutate(is_doubled=(before == m.time).fill_null(False))
     lacks = m.cpu_capacity.isnull() | m.memory_capacity.isnull()
     return _count(
-        m, {"capacity_missing": (lacks, m.type == "ADD"), "machine_events_doubled": (m.is_doubled, ibis.literal(True))}
+        m,
+        {
+            "capacity_missing": (lacks, m.type == "ADD"),
+            "machine_events_doubled": (m.is_doubled, ibis.literal(True)),
+            "missing_data_reason": (m.missing_data_reason.notnull(), ibis.literal(True)),
+        },
     )
 
 
@@ -190,6 +200,7 @@ def _windows(tables: Tables) -> ir.Table:
     # The last µs of the window, not its end: one that ends on the grid does not cross it.
     crosses = (u.start_time - TRACE_START) // WINDOW != (u.end_time - 1 - TRACE_START) // WINDOW
     inside = (u.start_time >= TRACE_START) & (u.end_time < AFTER_TRACE)
+    end = TRACE_START + tables.dialect.span // timedelta(microseconds=1)
     cpi, mai = u.cycles_per_instruction, u.memory_accesses_per_instruction
     # With aggregation_type 1 the maximum is a sum over sub-containers (2011 document): not one moment's.
     single = u.maximum_cpu.notnull() & ~u.aggregation_type.fill_null(False)
@@ -210,6 +221,10 @@ def _windows(tables: Tables) -> ir.Table:
             "mai_impossible": (~mai.between(*POSSIBLE["memory_accesses_per_instruction"]), mai.notnull()),
             "assigned_memory_zero": (u.assigned_memory == 0.0, u.assigned_memory.notnull()),
             "dedicated_usage": (u.is_on_dedicated_machine, every),
+            "zero_usage": ((u.average_cpu == 0.0) & (u.average_memory == 0.0), u.average_memory.notnull()),
+            "sample_portion_high": (u.sample_portion > 1.0, u.sample_portion.notnull()),
+            "sample_rate_low": (u.sample_rate < UNDER_SAMPLED, u.sample_rate.notnull()),
+            "late_windows": (u.end_time > end, every),
             "percentiles_empty": (u.cpu_usage_distribution.length().fill_null(0) == 0, every),
         },
     )

@@ -187,6 +187,9 @@ GOOGLE_2011 = Dialect(
         "job_id_reused": Rate("1 (6253771429)", G11, (1, 1), is_count=True),
         "machine_events_doubled": Rate("none", REAL, NONE),
         "sampled_cpu_over_1": Rate("none", S1, NONE),
+        # How it changes over the trace is not known, so that it is compared with nothing.
+        "mixed_requests": Rate("305 of 3,574 in the first 12.5 h", REAL),
+        "sample_portion_high": Rate("not documented", DOC),
         "disk_io_late": Rate("none valid", G11, at_most(0.01)),
         "disk_io_null": Rate("14–53 %", EDA, (0.14, 0.53)),
     },

@@ -158,7 +158,8 @@ GOOGLE_2019 = Dialect(
         # Google's notes on 2011 say nothing of 2019: counted, and compared with nothing.
         **dict.fromkeys(("missing_info_instances", "missing_info_collections", "schedule_missing"), _UNKNOWN),
         **dict.fromkeys(("usage_missing", "window_off_grid", "cpu_over_1", "cpi_impossible"), _UNKNOWN),
-        "mai_impossible": _UNKNOWN,
+        **dict.fromkeys(("mai_impossible", "job_id_reused", "missing_data_reason"), _UNKNOWN),
+        "sample_rate_low": Rate("occurs (mean 0.997, least 0.0033)", "public exploration of cell a"),
         "capacity_missing": Rate("1.6 % (all cells)", "public count of the machine events of all cells", some(0.05)),
         "cpi_null": Rate("29 %", V3, about(0.29)),
         "window_full": Rate("66 %", V3, about(0.66)),

@@ -34,5 +34,11 @@ SHARED: dict[str, Rate] = {
     "window_over_300s": Rate("none", DOC, NONE),
     "mean_over_maximum": Rate("not documented", DOC),
     "sample_over_maximum": Rate("not documented", DOC),
+    # What runs on after a kill is measured for tens of seconds; a window may lie over an end of the trace.
+    "usage_after_end": Rate("occurs", DOC),
+    "late_windows": Rate("occurs", DOC),
+    "zero_usage": Rate("not documented", DOC),
+    "mixed_requests": Rate("not documented", DOC),
+    "pending_updates": Rate("not documented", DOC),
 }
 """Rates of anomalies that are documented alike for every Google trace."""
