@@ -16,18 +16,21 @@ from borgtrace._version import __version__
 from borgtrace.errors import BorgtraceError, EngineError, QualityError, SchemaError, SourceError, StoreError, UsageError
 
 if TYPE_CHECKING:
+    from borgtrace import colocation, datasets, synth
     from borgtrace.ingest import ingest
-    from borgtrace.store import Store, open
+    from borgtrace.interactive import Store, Trace, compare, open
 
 _LAZY = {
-    "Store": "borgtrace.store",
-    "open": "borgtrace.store",
+    "Store": "borgtrace.interactive",
+    "Trace": "borgtrace.interactive",
+    "compare": "borgtrace.interactive",
+    "open": "borgtrace.interactive",
     "ingest": "borgtrace.ingest",
     "synth": "borgtrace.synth",
     "datasets": "borgtrace.datasets",
     "colocation": "borgtrace.colocation",
 }
-_PACKAGES = frozenset({"synth", "datasets", "colocation"})
+_PACKAGES = frozenset({"ingest", "synth", "datasets", "colocation"})
 
 __all__ = [
     "BorgtraceError",
@@ -37,10 +40,15 @@ __all__ = [
     "SourceError",
     "Store",
     "StoreError",
+    "Trace",
     "UsageError",
     "__version__",
+    "colocation",
+    "compare",
+    "datasets",
     "ingest",
     "open",
+    "synth",
 ]
 
 
@@ -53,4 +61,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_PACKAGES})
+    return sorted(__all__)

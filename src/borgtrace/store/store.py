@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -50,12 +50,7 @@ def open(path: str | Path, *, memory: str = "4GB") -> Store:
     Takes milliseconds, but for a store that is new here: each of its files is compared with its digest once.  Any
     number of processes may read at once.
     """
-    store = Store(Path(path), read_intact(Path(path)), memory)
-    lacking = lacking_columns(store.layout, store.manifest.schema, store.manifest.format_version)
-    if lacking:
-        # stacklevel 2: the line that opened the store.
-        warnings.warn(_notice(store, lacking), StoreNotice, stacklevel=2)
-    return store
+    return Store.open(path, memory=memory)
 
 
 def _notice(store: Store, lacking: Sequence[str]) -> str:
@@ -79,6 +74,16 @@ class Store:
     def __init__(self, path: Path, manifest: Manifest, memory: str = "4GB") -> None:
         self.path, self.manifest, self.memory = path, manifest, memory
         self.layout = Layout(path)
+
+    @classmethod
+    def open(cls, path: str | Path, *, memory: str = "4GB") -> Self:
+        """Open a store of this class; see :func:`borgtrace.store.open`."""
+        store = cls(Path(path), read_intact(Path(path)), memory)
+        lacking = lacking_columns(store.layout, store.manifest.schema, store.manifest.format_version)
+        if lacking:
+            # stacklevel 3: the line that called the function `open`.
+            warnings.warn(_notice(store, lacking), StoreNotice, stacklevel=3)
+        return store
 
     @property
     def digest(self) -> str:

@@ -16,7 +16,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import borgtrace
+from borgtrace._version import __version__
 from borgtrace.synth.classes import EVERY_CLASS
 from borgtrace.synth.event_log import TraceSegment
 from borgtrace.synth.measurement import FAULTS
@@ -79,7 +79,7 @@ class GroundTruth:
         document = {
             "synthetic": True,
             "generator": "borgtrace synth",
-            "version": borgtrace.__version__,
+            "version": __version__,
             "seed": self.options.seed,
             "parameters": self.options.parameters(),
             "bounds": self.bounds,
