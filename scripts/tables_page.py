@@ -13,6 +13,27 @@ from borgtrace.schema.tables import TABLES
 from borgtrace.schema.types import Column, Table
 
 
+OBSCURED = """
+# What Google changed before publishing
+
+The store keeps the published values as they are.
+
+| values | 2011 | 2019 |
+|---|---|---|
+| users, platforms, names of jobs, collections and attributes | hashed: base64 of a SHA-256 | hashed |
+| switches | not published | hashed |
+| values of attributes and constraints | hashed, or the rank of the value, from 1 | the same |
+| CPU, memory and disk space | rescaled: a share of the largest machine's | CPU and memory: the same |
+| the same, rounded | to ten significant bits, 2⁻²⁰ at least, then to four digits | to ten significant bits |
+| disk I/O time, CPI, MAI | ratios, not rescaled | CPI and MAI: the same |
+| priorities | their rank, 0 to 11 | as they are, 0 to 450 |
+| times | microseconds; the trace starts at 600 s | the same |
+| times of usage windows | whole seconds, written in microseconds | the same |
+| identifiers | whole numbers, unique within the trace | the same |
+"""
+"""Which columns are hashed, rescaled and rounded: format documents of both traces, and counts over real values."""
+
+
 def tables_page() -> str:
     """Return the page about tables, enumerations and reason codes."""
     lines = [
@@ -23,6 +44,7 @@ def tables_page() -> str:
     ]
     for table in TABLES.values():
         lines += ["", *_table(table)]
+    lines += OBSCURED.splitlines()
     lines += ["", "# Enumerations", "", "Stored by name; codes are those of the raw files.", ""]
     lines += _enums()
     lines += ["", "# Reason codes", "", "| code | severity | row is | meaning |", "|---|---|---|---|"]

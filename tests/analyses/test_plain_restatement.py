@@ -20,7 +20,7 @@ import pytest
 from borgtrace.recipe import EngineTables, Tables, find_recipe
 
 START, NEVER = 600_000_000, 2**63 - 1
-SUBMIT, SCHEDULE, FINISH, UPDATES = 0, 1, 4, (7, 8)
+SUBMIT, SCHEDULE, EVICT, FINISH, UPDATES = 0, 1, 2, 4, (7, 8)
 Rows = list[dict[str, Any]]
 
 
@@ -28,6 +28,7 @@ Rows = list[dict[str, Any]]
 class Attempt:
     """One try to run a task; times in µs, None where nothing happened."""
 
+    job: str
     submit: int
     priority: int
     latency_class: str
@@ -64,7 +65,7 @@ def followed(trace: Path) -> Followed:
                 if kind == SUBMIT:
                     # Every task of these parts begins with one, and none is submitted while it is alive.
                     assert task not in current or current[task].end is not None
-                    current[task] = Attempt(time, int(row[8]), row[7])
+                    current[task] = Attempt(row[2], time, int(row[8]), row[7])
                     attempts.append(current[task])
                 elif kind == SCHEDULE:
                     assert current[task].end is None
@@ -164,7 +165,7 @@ def test_weights(followed: Followed, tables: Tables) -> None:
     scheduled = sum(attempt.schedule is not None for attempt in followed.attempts)
     ends = Counter(attempt.kind for attempt in followed.attempts)
     assert (row["n_tasks"], row["n_submit"], row["n_schedule"]) == (followed.n_tasks, submitted, scheduled)
-    names = {"n_evict": 2, "n_fail": 3, "n_finish": FINISH, "n_kill": 5, "n_lost": 6}
+    names = {"n_evict": EVICT, "n_fail": 3, "n_finish": FINISH, "n_kill": 5, "n_lost": 6}
     assert {name: row[name] for name in names} == {name: ends[kind] for name, kind in names.items()}
     result = find_recipe("task_totals").run(tables)
     measured = {claim.id: claim.measure(result.table) for claim in result.recipe.claims if "weight" in claim.id}
@@ -173,3 +174,11 @@ def test_weights(followed: Followed, tables: Tables) -> None:
         "S4-weight-submitted": submitted / followed.n_tasks,
         "S4-weight-scheduled": scheduled / followed.n_tasks,
     }
+
+
+def test_jobs_with_evictions(followed: Followed, tables: Tables) -> None:
+    # The share of evicted collections outside production: 137 of 891 jobs are of production here.
+    evicted = {each.job for each in followed.attempts if each.kind == EVICT}
+    production = {each.job for each in followed.attempts if each.kind == EVICT and each.priority >= 9}
+    rows = {row["group"]: row["n_evicted_jobs"] for row in answer("hazards", tables) if row["grouping"] != "class"}
+    assert (rows["all"], rows["production"]) == (len(evicted), len(production)) == (891, 137)
