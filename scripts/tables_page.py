@@ -12,7 +12,6 @@ from borgtrace.schema.reasons import REASONS
 from borgtrace.schema.tables import TABLES
 from borgtrace.schema.types import Column, Table
 
-
 OBSCURED = """
 # What Google changed before publishing
 
