@@ -89,9 +89,12 @@ def test_a_read_only_store_keeps_it_in_the_users_cache(store: Path, tmp_path: Pa
 def test_a_store_without_usage_or_machines(tmp_path: Path) -> None:
     from .conftest import client_of, write_store
 
-    store = write_store(tmp_path, {"task_events": ["600000000,,1,0,,0,bob,2,9,0.25,0.125,0.001,0"] * 2})
+    rest = "bob,2,9,0.25,0.125,0.001,0"
+    store = write_store(tmp_path, {"task_events": [f"600000000,,1,0,,0,{rest}", f"1200000000,,1,0,5,1,{rest}"]})
     client = client_of(store)
     assert "The store names no machine" in client.get("/").text
+    # Nothing was measured, which is not the same as nothing used.
+    assert set(client.get("/data/cell/cpu.json").json()["columns"]["production"]) == {None}
     for path in (
         "/data/cell/cpu.json",
         "/data/cell/pending.json",

@@ -42,8 +42,10 @@ def load(pyramid: Pyramid, dialect: Dialect, resource: str, span: Span) -> Chart
     times = span.slot_times
     columns: dict[str, Any] = {"time": times[::block]}
     allocated = np.zeros(len(times))
+    # After the last window nothing was measured, which is not the same as nothing used.
+    measured = np.arange(*span.slots) < pyramid.grid(resource, by_hour=False).shape[1]
     for tier in tiers:
-        columns[tier] = _means(_of(cell, tier, f"{resource}_used", span), block)
+        columns[tier] = _means(np.where(measured, _of(cell, tier, f"{resource}_used", span), np.nan), block)
         allocated += np.nan_to_num(_of(cell, tier, f"{resource}_allocated", span))
     columns["allocated"] = _means(allocated, block)
     # The capacity is the cell's, and the same in the rows of each tier.

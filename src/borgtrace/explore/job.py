@@ -10,10 +10,10 @@ import pyarrow as pa
 from borgtrace.explore.cell import NAMES
 from borgtrace.explore.charts import Chart, Series
 from borgtrace.explore.load import lanes, requested, used
-from borgtrace.explore.span import Span
+from borgtrace.explore.span import Span, life_of
 from borgtrace.explore.text import literal
 from borgtrace.explore.trace import Trace
-from borgtrace.schema.time import WINDOW
+from borgtrace.schema.time import SECOND, WINDOW
 
 MOST_BARS = 20_000
 """Attempts that a browser is given; the CSV has no more either, `borgtrace sql` has all."""
@@ -63,6 +63,17 @@ def bars(trace: Trace, collection_id: int) -> dict[str, Any]:
     columns = lanes(trace, attempts)
     order = sorted(range(len(attempts.task)), key=lambda i: (columns["instance_index"][i], columns["begin"][i]))
     return {name: [values[i] for i in order[:MOST_BARS]] for name, values in columns.items()}
+
+
+def life_span(trace: Trace, collection_id: int) -> Span:
+    """Return when a job lived: from its first attempt, or usage, to its last."""
+    rows = trace.store.sql(
+        f"SELECT min(first_time) AS a, max(last_time) AS b FROM tasks WHERE collection_id = {collection_id}"
+    )
+    attempts = trace.pyramid.lives.of_tasks(*trace.job_rows(collection_id))
+    # Who is not known to have left lives to the end: `AFTER` is cut to it.
+    lived = np.concatenate([attempts.begin, attempts.left]).astype(np.int64) * SECOND
+    return life_of(trace.span, [*(time for time in rows.to_pylist()[0].values() if time is not None), *lived.tolist()])
 
 
 def facts(trace: Trace, collection_id: int) -> dict[str, Any]:

@@ -16,10 +16,11 @@ from borgtrace.errors import BorgtraceError, UsageError
 from borgtrace.explore import facets, job, machine, question, task
 from borgtrace.explore.charts import to_json
 from borgtrace.explore.rows import Cell, Grid, shown, text
+from borgtrace.explore.span import life_of
 from borgtrace.explore.tiers import tier_colors
 from borgtrace.explore.trace import Trace
 from borgtrace.report.holdings import trace_name
-from borgtrace.report.values import integer, is_number, unit, words
+from borgtrace.report.values import cell, integer, is_number, unit, words
 from borgtrace.schema import TABLES
 from borgtrace.schema.time import TRACE_START
 from borgtrace.store.machine import capacity_at
@@ -44,7 +45,7 @@ class Pages:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        environment.filters.update(integer=integer, words=words, unit=unit, plain=text)
+        environment.filters.update(integer=integer, words=words, unit=unit, plain=text, value=cell)
         environment.tests.update(numeric=is_number)
         manifest = self.trace.store.manifest
         clock = {
@@ -86,12 +87,13 @@ class Pages:
         siblings = shown(job.siblings(self.trace, collection_id, known))
         title = f"{'Alloc set' if known.get('collection_type') == 'ALLOC_SET' else 'Job'} {collection_id}"
         values = {"id": collection_id, "n": last - first, "facts": _facts(known), "siblings": siblings}
+        values["home"] = job.life_span(self.trace, collection_id)
         return self.render("job", title=title, here="", **values)
 
     def task(self, collection_id: int, instance_index: int, start: int | None) -> str:
         """Return the page of a task; with the window that starts at `start` in full, where that is given."""
         from borgtrace.report import task_page
-        from borgtrace.report.task_life import read_life
+        from borgtrace.report.task_life import read_life, times
 
         life = read_life(self.trace.store, collection_id, instance_index)
         window = None if start is None else task.window(self.trace, life, start)
@@ -105,6 +107,7 @@ class Pages:
             title=f"Task {collection_id}:{instance_index}",
             here="",
             life=life,
+            home=life_of(self.trace.span, times(life)),
             facts=task_page.facts(life),
             span=task_page.span(self.trace.store.manifest, life),
             tables=task_page.tables(life),

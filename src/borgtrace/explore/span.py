@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +50,24 @@ def whole(manifest: Manifest) -> Span:
     of = (manifest.time_range.get(name) or () for name in ("instance_usage", "instance_events"))
     known = [time for times in of for time in times if time < AFTER_TRACE]
     return Span(TRACE_START, max([*known, TRACE_START + WINDOW]))
+
+
+def life_of(all_of_it: Span, times: Iterable[int]) -> Span:
+    """Return the whole slots in which something happened, with one before and one after; all of it where nothing did.
+
+    Parameters
+    ----------
+    all_of_it
+        The span of the store.
+    times
+        When, µs; sentinels are the edges of the store.
+    """
+    known = [min(max(time, all_of_it.start), all_of_it.end) for time in times]
+    if not known:
+        return all_of_it
+    first, last = Span(min(known), max(known)).slots
+    start, end = (TRACE_START + slot * WINDOW for slot in (first - 1, last + 1))
+    return Span(max(start, all_of_it.start), min(end, all_of_it.end))
 
 
 def asked(query: Mapping[str, str], all_of_it: Span) -> Span:

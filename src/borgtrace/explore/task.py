@@ -11,7 +11,14 @@ from borgtrace.explore.charts import Chart, Series
 from borgtrace.explore.trace import Trace
 from borgtrace.report.task_life import USAGE_SERIES, Life
 
-_FAN = (("p0", "p100", "c1"), ("p10", "p90", "c1"), ("p20", "p80", "c1"), ("p30", "p70", "c1"), ("p40", "p60", "c1"))
+_FAN = (
+    ("p0", "p100", "percentiles of each window: 0 to 100, 10 to 90 … 40 to 60"),
+    ("p10", "p90", ""),
+    ("p20", "p80", ""),
+    ("p30", "p70", ""),
+    ("p40", "p60", ""),
+)
+"""Bands from the widest to the narrowest; one label stands for all."""
 _COLORS = {"average": "c1", "maximum": "c2", "sampled": "c7", "assigned": "c4"}
 
 
@@ -36,10 +43,7 @@ def usage(trace: Trace, life: Life, resource: str) -> Chart:
         fan = _fan(trace, life)
         columns |= fan
         if fan:
-            series += [
-                Series(low, f"{low[1:]}th to {high[1:]}th percentile of a window", "band", color, to=high)
-                for low, high, color in _FAN
-            ]
+            series += [Series(low, label, "band", "c1", to=high) for low, high, label in _FAN]
     columns |= {name: life.usage[name] for name in names}
     series += [Series(name, label, "line", _COLORS[name.partition("_")[0]]) for name, label in names.items()]
     request = life.task[f"{resource}_request"]

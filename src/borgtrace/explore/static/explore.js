@@ -9,7 +9,7 @@ const DRAW = { series: drawSeries, heat: drawHeat, lanes: drawLanes };
 const range = new Range(JSON.parse(document.body.dataset.clock));
 
 const load = async (figure, running) => {
-  const query = new URLSearchParams(range.query);
+  const query = new URLSearchParams(range.asked);
   const here = new URLSearchParams(location.search);
   for (const name of ["resource", "first", "last"]) if (here.has(name)) query.set(name, here.get(name));
   for (const link of figure.querySelectorAll("[data-download]")) {

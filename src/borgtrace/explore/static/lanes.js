@@ -43,7 +43,10 @@ export const drawLanes = (figure, canvas, data, range) => {
   const keys = new AbortController();
   const state = { keys, chosen: Math.min(before?.chosen ?? 0, Math.max(lanes.length - 1, 0)) };
   states.set(canvas, state);
-  figure.querySelector("h2").textContent = `${figure.querySelector("h2").dataset.title ??= figure.querySelector("h2").textContent}: ${lanes.length} tasks, ${data.begin.length} attempts`;
+  const heading = figure.querySelector("h2"), total = Number(figure.dataset.total ?? 0);
+  heading.dataset.title ??= heading.textContent;
+  const shown = total > lanes.length ? `the first ${lanes.length} of ${total}` : lanes.length;
+  heading.textContent = `${heading.dataset.title}: ${shown} ${lanes.length === 1 ? "task" : "tasks"}, ${data.begin.length} attempts`;
   legend(figure, data, range);
 
   const scroll = element("div", "lanes"), spacer = element("div", "spacer"), surface = element("canvas", "");
@@ -57,7 +60,7 @@ export const drawLanes = (figure, canvas, data, range) => {
   surface.style.height = `${height}px`;
   const pen = surface.getContext("2d");
   const [from, to] = [range.from, range.to];
-  const x = (time) => LEFT + ((Math.min(Math.max(time, from), to) - from) / (to - from)) * (width - LEFT - 8);
+  const x = (time) => LEFT + ((Math.min(Math.max(time, from), to) - from) / (to - from)) * (width - LEFT - 22);
   const look = Object.fromEntries(["ink", "muted", "grid", "paper", "panel", "link", "good", "bad", "warn"].map((name) => [name, css(name)]));
   const tiers = Object.fromEntries(Object.entries(range.tiers).map(([tier, color]) => [tier, css(color)]));
   const marks = ticks(range, width);

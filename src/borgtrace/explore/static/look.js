@@ -24,7 +24,7 @@ export const timeAxis = (range, more = {}) => axis({ values: times(range), space
 
 // Options of uPlot that every chart of a page shares: times in the cell's zone, one cursor, dragging zooms all.
 export const shared = (range, width, height, uPlot) => ({
-  width, height, padding: [8, 8, 0, 0],
+  width, height, padding: [8, 22, 0, 0],
   tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), range.zone),
   legend: { show: false },
   scales: { x: { time: true, range: () => range.seconds } },

@@ -7,6 +7,9 @@ export class Range extends EventTarget {
     super();
     Object.assign(this, clock);
     this.whole = [clock.start, clock.end];
+    // A job's or a task's page begins with its own life.
+    const { start, end } = document.querySelector("[data-range]")?.dataset ?? {};
+    this.home = start && end ? [Number(start), Number(end)] : this.whole;
     const form = { timeZone: clock.zone, hourCycle: "h23", month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" };
     this.format = new Intl.DateTimeFormat("en-GB", form);
     this.read();
@@ -18,8 +21,8 @@ export class Range extends EventTarget {
 
   read() {
     const query = new URLSearchParams(location.search);
-    const at = ["from", "to"].map((name, i) => (query.has(name) ? this.parse(query.get(name)) : this.whole[i]));
-    [this.from, this.to] = at[0] < at[1] ? at : this.whole;
+    const at = ["from", "to"].map((name, i) => (query.has(name) ? this.parse(query.get(name)) : this.home[i]));
+    [this.from, this.to] = at[0] < at[1] ? at : this.home;
   }
 
   // The addresses that this page writes are in µs; those that people write are the server's to read.
@@ -30,7 +33,10 @@ export class Range extends EventTarget {
   }
 
   get isWhole() { return this.from === this.whole[0] && this.to === this.whole[1]; }
-  get query() { return this.isWhole ? {} : { from: String(this.from), to: String(this.to) }; }
+  get isHome() { return this.from === this.home[0] && this.to === this.home[1]; }
+  get asked() { return this.isWhole ? {} : { from: String(this.from), to: String(this.to) }; }
+  // What the address says: nothing where the page is as it opens.
+  get query() { return this.isHome ? {} : { from: String(this.from), to: String(this.to) }; }
   get seconds() { return [this.seconds_of(this.from), this.seconds_of(this.to)]; }
   seconds_of(time) { return time / 1e6 + this.epoch; }
   time_of(seconds) { return (seconds - this.epoch) * 1e6; }

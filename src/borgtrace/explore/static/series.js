@@ -29,8 +29,10 @@ const build = (data, columns) => {
     below = columns[one.column].map((value, i) => (value === null ? (below[i] ?? null) : value + below[i]));
     return [one, columns[one.column].map((value, i) => (value === null && below[i] === 0 ? null : below[i]))];
   }));
+  // A line of a moment has no length to be seen by.
+  const isShort = columns.time.length < 5;
   const add = (one, shown, options) => {
-    series.push({ paths: uPlot.paths.stepped({ align: 1 }), points: { show: false }, ...options });
+    series.push({ paths: uPlot.paths.stepped({ align: 1 }), points: { show: isShort, size: 5 }, ...options });
     values.push(shown);
     raw.push(one);
     return series.length - 1;
@@ -56,7 +58,7 @@ const build = (data, columns) => {
 const legend = (figure, data, columns) => {
   figure.querySelector(".legend")?.remove();
   const list = element("ul", "legend");
-  const values = data.series.map((one) => {
+  const values = data.series.filter((one) => one.label).map((one) => {
     const item = element("li", "");
     item.append(element("i", `${one.style} ${one.color}`), element("span", "", one.label), element("b", ""));
     list.append(item);
