@@ -90,7 +90,7 @@ def test_a_store_without_usage_or_machines(tmp_path: Path) -> None:
     from .conftest import client_of, write_store
 
     rest = "bob,2,9,0.25,0.125,0.001,0"
-    store = write_store(tmp_path, {"task_events": [f"600000000,,1,0,,0,{rest}", f"1200000000,,1,0,5,1,{rest}"]})
+    store = write_store(tmp_path, {"task_events": [f"600000000,,1,0,,0,{rest}", f"700000000,,1,0,5,1,{rest}"]})
     client = client_of(store)
     assert "The store names no machine" in client.get("/").text
     # Nothing was measured, which is not the same as nothing used.
