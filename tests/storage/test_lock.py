@@ -24,9 +24,17 @@ def n_open_files() -> int:
 
 
 def test_the_lock_holds_the_process_and_goes_at_the_end(tmp_path: Path) -> None:
-    lock = tmp_path / "new" / ".lock"
+    lock = tmp_path / "new" / "er" / ".lock"
+    for _ in range(2):  # the second time its folder is there
+        with locked(lock, tmp_path):
+            assert lock.read_text() == str(os.getpid())
+        assert not lock.exists()
+
+
+def test_a_lock_that_somebody_removed_is_no_error(tmp_path: Path) -> None:
+    lock = tmp_path / ".lock"
     with locked(lock, tmp_path):
-        assert lock.read_text() == str(os.getpid())
+        lock.unlink()
     assert not lock.exists()
 
 
