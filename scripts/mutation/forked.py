@@ -20,6 +20,7 @@ import gc
 import importlib
 import json
 import os
+import pickle
 import resource
 import shutil
 import signal
@@ -117,9 +118,9 @@ class Fork:
         return os.waitstatus_to_exitcode(status) if pid else -1
 
 
-def tests(arguments: Sequence[str]) -> int:
-    """Run pytest in this process."""
-    return int(pytest.main([*_QUIET, *arguments]))
+def tests(arguments: Sequence[str], kept: Mapping[str, str]) -> int:
+    """Run pytest in this process, with premade fixtures."""
+    return int(pytest.main([*_QUIET, *arguments], plugins=[Premade(kept)]))
 
 
 def with_source(file: str, source: str) -> None:
@@ -151,8 +152,8 @@ def in_session(arguments: Sequence[str], work: Callable[[Items], None]) -> None:
     pytest.main([*_QUIET, "-s", *arguments], plugins=[Collected()])
 
 
-def run(items: Sequence[Any], *, to_the_end: bool = False) -> int:
-    """Run collected tests; return 1 at the first that fails, or after all of them."""
+def run(items: Sequence[Any], kept: Mapping[str, str] | None = None, *, to_the_end: bool = False) -> int:
+    """Run collected tests, with premade fixtures; return 1 at the first that fails, or after all of them."""
     failures = []
 
     class Watch:
@@ -163,6 +164,7 @@ def run(items: Sequence[Any], *, to_the_end: bool = False) -> int:
     if items:
         config = items[0].config
         config.pluginmanager.register(Watch())
+        config.pluginmanager.register(Premade(kept or {}))
         # Temporary folders of this fork alone, which its parent removes.
         config._tmp_path_factory._given_basetemp = Path(tempfile.gettempdir()) / "tests"
     for item, after in zip(items, [*items[1:], None], strict=True):
@@ -202,26 +204,41 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 class Listener:
-    """A pytest plugin: which functions of ours each test calls, and how long it takes.
+    """A pytest plugin: which functions of ours each test and each shared fixture calls, and how long it takes.
 
-    What a shared fixture calls counts for each test that asks for it, for each would make it anew in its fork.
+    What a shared fixture returned is kept in `home`, where it can be pickled, so that a fork need not make it anew.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, home: Path) -> None:
+        self.home = home
         self.called: set[str] = set()
-        self.fixtures: dict[str, tuple[set[str], float]] = {}
+        self.fixtures: dict[str, dict[str, Any]] = {}
         self.tests: dict[str, dict[str, Any]] = {}
         builtins.__note__ = lambda name: self.called.add(name)  # type: ignore[attr-defined]
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Any:
-        """Note what a fixture calls that outlives a test."""
+        """Note what a fixture calls that outlives a test, and keep what it returns."""
         outer, self.called = self.called, set()
         begun = time.perf_counter()
-        yield
-        if fixturedef.scope != "function":
-            self.fixtures[fixturedef.argname] = (self.called, time.perf_counter() - begun)
+        outcome = yield
+        # Without a home, it is one of pytest's own, such as the folder of this very run.
+        if fixturedef.scope != "function" and fixturedef.baseid and not outcome.excinfo:
+            self.fixtures[_fixture_id(fixturedef, request)] = {
+                "seconds": time.perf_counter() - begun,
+                "calls": sorted(self.called),
+                "asks": [name for name in fixturedef.argnames if name != "request"],
+                "kept": self._keep(outcome.get_result()),
+            }
         self.called |= outer
+
+    def _keep(self, value: Any) -> str | None:
+        path = self.home / f"{len(self.fixtures)}.pickle"
+        try:
+            path.write_bytes(pickle.dumps(value))
+        except Exception:  # a server, a browser, a function: made anew
+            return None
+        return str(path)
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Any:
@@ -229,23 +246,46 @@ class Listener:
         self.called, before = set(), set(self.fixtures)
         begun = time.perf_counter()
         yield
-        asked = [self.fixtures[name] for name in getattr(item, "fixturenames", ()) if name in self.fixtures]
-        old = [self.fixtures[name] for name in getattr(item, "fixturenames", ()) if name in before]
-        seconds = time.perf_counter() - begun + sum(cost for _, cost in old)
+        made = sum(told["seconds"] for name, told in self.fixtures.items() if name not in before)
         self.tests[item.nodeid] = {
-            "seconds": round(seconds, 3),
-            "calls": sorted(self.called.union(*(calls for calls, _ in asked))),
+            "seconds": max(0.0, round(time.perf_counter() - begun - made, 3)),
+            "calls": sorted(self.called),
+            "fixtures": list(getattr(item, "fixturenames", ())),
         }
 
 
-def listen(items: Sequence[Any], loaded: Functions, is_compiled: Callable[[ast.FunctionDef], bool], out: Path) -> int:
-    """Run tests and write which functions each calls; a failing test does not stop it."""
+def _fixture_id(fixturedef: Any, request: Any) -> str:
+    """Name a fixture by its home, its name and its parameter."""
+    return f"{fixturedef.baseid}::{fixturedef.argname}::{getattr(request, 'param', '')!r}"
+
+
+class Premade:
+    """A pytest plugin that hands out what fixtures returned once, of those that a change cannot concern."""
+
+    def __init__(self, kept: Mapping[str, str]) -> None:
+        self.kept = kept
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Any:
+        """Return what was kept; None leaves it to the fixture."""
+        path = self.kept.get(_fixture_id(fixturedef, request))
+        if path is None:
+            return None
+        value = pickle.loads(Path(path).read_bytes())
+        fixturedef.cached_result = (value, fixturedef.cache_key(request), None)
+        return value
+
+
+def listen(items: Sequence[Any], loaded: Functions, is_compiled: Callable[[ast.FunctionDef], bool], home: Path) -> int:
+    """Run tests and write into `home` which functions each calls; a failing test does not stop it."""
     for file in {file for file, _ in loaded}:
         patch(loaded, file, _noting(file, is_compiled))
-    listener = Listener()
+    listener = Listener(home)
     items[0].config.pluginmanager.register(listener)
+    # Not the folder of this fork: what fixtures made is used by those that come.
+    tempfile.tempdir = os.environ["TMPDIR"] = str(home)
     code = run(items, to_the_end=True)
-    out.write_text(json.dumps(listener.tests))
+    (home / "told.json").write_text(json.dumps({"tests": listener.tests, "fixtures": listener.fixtures}))
     return code
 
 

@@ -101,7 +101,7 @@ def _in_forks(edits: Sequence[Edit], jobs: int) -> Iterator[tuple[Edit, str]]:
 
 def _edited_tests(edit: Edit) -> int:
     with_source(edit.file, (ROOT / edit.file).read_text().replace(edit.old, edit.new))
-    return tests(edit.tests)
+    return tests(edit.tests, {})
 
 
 def _in_copies(edits: Sequence[Edit], jobs: int) -> Iterator[tuple[Edit, str]]:

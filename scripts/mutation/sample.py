@@ -10,7 +10,7 @@ import tempfile
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 
@@ -32,15 +32,16 @@ from mutation.sites import Site, is_compiled, mutated, sites
 
 REASONS = ROOT / "tests" / "mutants" / "survivors.toml"
 PACKAGE = SOURCE / "borgtrace"
-BUDGET = 10.0
-"""Seconds of tests, as measured unchanged, that one change is tried on; quick tests first."""
-PATIENCE = 30
+BUDGET = 15.0
+"""Seconds of tests and their fixtures, as measured unchanged, that one change is tried on; quick tests first."""
+PATIENCE = 60
 """Seconds of CPU after which tests of a change are taken to hang."""
+_CONTROLS = 5
+"""Changes of each package whose tests are first run without the change."""
 _SHARED = ("tests/triples",)
 _ALSO = {
     "cli": ("tests/datasets/test_commands.py", "tests/fetch/test_fetch_command.py"),
     "schema": ("tests/ingest/test_reasons.py", "tests/store/test_versions.py", "tests/synth/test_command.py"),
-    "storage": ("tests/store",),
     "kernels": ("tests/colocation", "tests/analyses/test_change_sketch.py"),
     "placement": ("tests/colocation",),
     "lifecycle": ("tests/analyses/test_workload_questions.py",),
@@ -52,8 +53,40 @@ _ALSO = {
 _SLOW = ("test_browser.py", "test_readers.py", "test_kill.py", "test_usage_engines.py", "test_first_look.py")
 """Browsers, other people's readers, killed processes, Spark: minutes for what quicker tests see as well."""
 
-Calls = dict[str, tuple[float, frozenset[str]]]
-"""Seconds of each test, and the functions it calls."""
+
+@dataclass(frozen=True, slots=True)
+class Fixture:
+    """A shared fixture: what it costs, calls and asks for, and where its value is kept, if it could be."""
+
+    seconds: float
+    calls: frozenset[str]
+    asks: tuple[str, ...]
+    kept: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A test without its shared fixtures."""
+
+    seconds: float
+    calls: frozenset[str]
+    fixtures: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Tests and shared fixtures by their ids."""
+
+    tests: dict[str, Test]
+    fixtures: dict[str, Fixture]
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a change is tried on: tests, and the fixtures that it cannot concern."""
+
+    tests: list[str]
+    kept: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,66 +174,79 @@ def scores(packages: Sequence[str], size: int | None, seed: int, jobs: int) -> I
     ignored = [f"--ignore-glob=*/{slow}" for slow in _SLOW]
     with tempfile.TemporaryDirectory() as home:
         out = Path(home) / "left.jsonl"
+        # What fixtures made lies here until the last change is tried.
+        shared = Path(home) / "fixtures"
 
         def work(items: Items) -> None:
             loaded = functions()
-            measured = Measured(items, loaded, jobs)
+            measured = Measured(items, loaded, jobs, shared)
             with out.open("w") as file:
                 for sample in drawn:
                     by_test, begun = measured.of(sample.package), time.monotonic()
+                    _control(sample, by_test, items, jobs)
                     left = _survivors(sample.tried, lambda site, c=by_test: in_place(site, c, items, loaded), jobs)
-                    names = {site.key: chosen(site, by_test) for site in left}
-                    told = [[sample.tried.index(site), names[site.key]] for site in left]
+                    told = [[sample.tried.index(site), asdict(chosen(site, by_test))] for site in left]
                     file.write(json.dumps([told, time.monotonic() - begun]) + "\n")
                     print(f"{sample.package}: {len(left)} of {len(sample.tried)} to try again", flush=True)
 
         # A process of its own: the one that tries again must not have loaded anything of ours.
         fork = os.fork()
         if fork == 0:
-            in_session([*wanted, *ignored], work)
-            os._exit(0)
-        os.waitpid(fork, 0)
+            code = 1
+            try:
+                in_session([*wanted, *ignored], work)
+                code = 0
+            finally:
+                os._exit(code)
+        if os.waitpid(fork, 0)[1]:
+            raise SystemExit(1)
         told = [json.loads(line) for line in out.read_text().splitlines()]
-    for sample, (left, seconds) in zip(drawn, told, strict=True):
-        again = {sample.tried[place]: names for place, names in left}
-        begun = time.monotonic()
-        survivors = _survivors(list(again), lambda site, c=again: anew(site, c[site]), jobs)
-        yield Score(
-            sample.package,
-            sample.n_sites,
-            len(sample.tried) - len(survivors),
-            sample.equivalent,
-            tuple(survivors),
-            seconds + time.monotonic() - begun,
-        )
+        for sample, (left, seconds) in zip(drawn, told, strict=True):
+            again = {sample.tried[place]: Trial(**trial) for place, trial in left}
+            begun = time.monotonic()
+            survivors = _survivors(list(again), lambda site, c=again: anew(site, c[site]), jobs)
+            yield Score(
+                sample.package,
+                sample.n_sites,
+                len(sample.tried) - len(survivors),
+                sample.equivalent,
+                tuple(survivors),
+                seconds + time.monotonic() - begun,
+            )
 
 
 class Measured:
     """Tests with their seconds and the functions that each calls, by folder: each is run once."""
 
-    def __init__(self, items: Items, loaded: Functions, jobs: int) -> None:
+    def __init__(self, items: Items, loaded: Functions, jobs: int, home: Path) -> None:
         self._found: dict[str, Calls] = {}
         folder_of = {name: _folder(name) for name in items}
         waiting, running = sorted(set(folder_of.values())), dict[str, tuple[Path, Fork]]()
-        with tempfile.TemporaryDirectory() as home:
-            while waiting or running:
-                while waiting and len(running) < jobs:
-                    name = waiting.pop(0)
-                    own = [item for test, item in items.items() if folder_of[test] == name]
-                    out = Path(home) / f"{len(waiting)}.json"
-                    work = partial(listen, own, loaded, is_compiled, out)
-                    running[name] = out, Fork(work, 3600)
-                for name, (out, fork) in list(running.items()):
-                    if (code := fork.outcome()) is not None:
-                        del running[name]
-                        self._found[name] = _read(name, out, code)
-                time.sleep(0.1)
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                name = waiting.pop(0)
+                own = [item for test, item in items.items() if folder_of[test] == name]
+                folder = home / str(len(waiting))
+                folder.mkdir(parents=True)
+                running[name] = folder, Fork(partial(listen, own, loaded, is_compiled, folder), 3600)
+            for name, (folder, fork) in list(running.items()):
+                if (code := fork.outcome()) is not None:
+                    del running[name]
+                    self._found[name] = _read(name, folder / "told.json", code)
+            time.sleep(0.1)
 
     def of(self, package: str) -> Calls:
         """Return the tests of a package."""
         wanted = tuple(folders(package))
-        every = (entry for calls in self._found.values() for entry in calls.items())
-        return {test: told for test, told in every if test.startswith(wanted)}
+        tests = {
+            name: test
+            for calls in self._found.values()
+            for name, test in calls.tests.items()
+            if name.startswith(wanted)
+        }
+        # Each folder of tests made the fixtures of all tests for itself; any of them will do.
+        fixtures = {name: fixture for calls in self._found.values() for name, fixture in calls.fixtures.items()}
+        return Calls(tests, fixtures)
 
 
 def _folder(test: str) -> str:
@@ -211,28 +257,58 @@ def _read(name: str, out: Path, code: int) -> Calls:
     if not out.is_file():
         raise SystemExit(f"{name}: its tests do not run unchanged ({code})")
     told = json.loads(out.read_text())
-    print(f"{name}: {len(told)} tests, {sum(entry['seconds'] for entry in told.values()):.0f} s", flush=True)
-    return {test: (entry["seconds"], frozenset(entry["calls"])) for test, entry in told.items()}
+    tests = {
+        test: Test(each["seconds"], frozenset(each["calls"]), tuple(each["fixtures"]))
+        for test, each in told["tests"].items()
+    }
+    fixtures = {
+        fixture: Fixture(each["seconds"], frozenset(each["calls"]), tuple(each["asks"]), each["kept"])
+        for fixture, each in told["fixtures"].items()
+    }
+    seconds = sum(each.seconds for each in (*tests.values(), *fixtures.values()))
+    print(f"{name}: {len(tests)} tests, {seconds:.0f} s", flush=True)
+    return Calls(tests, fixtures)
 
 
-def chosen(site: Site, by_test: Calls) -> list[str]:
-    """Return the tests to try a change on: those that call its function, quick ones first, within the budget.
+def chosen(site: Site, calls: Calls) -> Trial:
+    """Return what to try a change on: tests that call its function, quick ones first, within the budget.
 
     What is called at import, or once and remembered, is called by no test that says so: then all tests count.
+    A shared fixture is made anew, once, where it calls the function or asks for one that does.
     """
     called = f"{site.file.removeprefix('src/')}:{site.function}"
-    mine, others = [], []
-    for name, (seconds, calls) in by_test.items():
-        is_mine = any(call == called or call.startswith(f"{called}.<locals>") for call in calls)
-        (mine if is_mine else others).append((seconds, name))
-    ordered = sorted(mine) + (sorted(others) if len(mine) < 3 else [])
-    found, total = [], 0.0
-    for seconds, name in ordered:
-        if found and total + seconds > BUDGET:
-            break
+
+    def concerns(names: frozenset[str]) -> bool:
+        return any(name == called or name.startswith(f"{called}.<locals>") for name in names)
+
+    by_name: dict[str, list[str]] = {}
+    for id_ in calls.fixtures:
+        by_name.setdefault(id_.split("::")[-2], []).append(id_)
+    concerned = {id_ for id_, fixture in calls.fixtures.items() if concerns(fixture.calls)}
+    while more := {
+        id_
+        for id_, fixture in calls.fixtures.items()
+        if id_ not in concerned and any(asked in concerned for name in fixture.asks for asked in by_name.get(name, ()))
+    }:
+        concerned |= more
+    kept = {id_: each.kept for id_, each in calls.fixtures.items() if each.kept and id_ not in concerned}
+    mine: list[tuple[float, str, list[str]]] = []
+    others: list[tuple[float, str, list[str]]] = []
+    for name, test in calls.tests.items():
+        uses = [id_ for fixture in test.fixtures for id_ in by_name.get(fixture, ())]
+        is_mine = concerns(test.calls) or not concerned.isdisjoint(uses)
+        cost = test.seconds + sum(calls.fixtures[id_].seconds for id_ in uses if id_ not in kept)
+        (mine if is_mine else others).append((cost, name, uses))
+    found, total, made = list[str](), 0.0, set[str]()
+    for _, name, uses in [*sorted(mine), *(sorted(others) if len(mine) < 3 else [])]:
+        new = {id_ for id_ in uses if id_ not in kept} - made
+        cost = calls.tests[name].seconds + sum(calls.fixtures[id_].seconds for id_ in new)
+        if found and total + cost > BUDGET:
+            continue
         found.append(name)
-        total += seconds
-    return found
+        made |= new
+        total += cost
+    return Trial(found, kept)
 
 
 def _survivors(tried: Sequence[Site], begin: Callable[[Site], Fork], jobs: int) -> list[Site]:
@@ -251,21 +327,36 @@ def _survivors(tried: Sequence[Site], begin: Callable[[Site], Fork], jobs: int) 
     return survivors
 
 
+def _control(sample: Drawn, calls: Calls, items: Items, jobs: int) -> None:
+    """Make sure that the tests pass where nothing is changed: else every change would seem to be noticed."""
+
+    def unchanged(site: Site) -> Fork:
+        trial = chosen(site, calls)
+        return Fork(lambda: run([items[name] for name in trial.tests], trial.kept), PATIENCE)
+
+    some = sample.tried[:_CONTROLS]
+    passing = _survivors(some, unchanged, jobs)
+    if failing := [site for site in some if site not in passing]:
+        names = ", ".join(chosen(failing[0], calls).tests)
+        raise SystemExit(f"{sample.package}: tests fail without a change: {names}")
+
+
 def in_place(site: Site, by_test: Calls, items: Items, loaded: Functions) -> Fork:
     """Try a change on loaded functions: fast; what nobody notices is tried again by :func:`anew`."""
 
     def work() -> int:
         patch(loaded, site.file, mutated((ROOT / site.file).read_text(), site), site.function)
-        return run([items[name] for name in chosen(site, by_test)])
+        trial = chosen(site, by_test)
+        return run([items[name] for name in trial.tests], trial.kept)
 
     return Fork(work, PATIENCE)
 
 
-def anew(site: Site, names: Sequence[str]) -> Fork:
+def anew(site: Site, trial: Trial) -> Fork:
     """Try a change on tests in a process that imports the changed file."""
 
     def work() -> int:
         with_source(site.file, mutated((ROOT / site.file).read_text(), site))
-        return tests(names)
+        return tests(trial.tests, trial.kept)
 
     return Fork(work, PATIENCE)
