@@ -15,17 +15,20 @@ import pytest
 from borgtrace.ingest import flattened, ingest_plan, number_reader, usage_index, workers
 from borgtrace.ingest.canonical import canonical_chunk
 from borgtrace.ingest.column_checks import breaks_a_rule, count_broken, count_out_of_order
+from borgtrace.ingest.delimited import read_plain_numbers
 from borgtrace.ingest.discovery import Discovery, origin
 from borgtrace.ingest.file_ranges import cut_ranges, range_condition, range_number
 from borgtrace.ingest.json_token_counts import PRESENT, tokens_of
 from borgtrace.ingest.nested_lists import unnest
 from borgtrace.ingest.number_reader import NotPlainNumbers, read_numbers
-from borgtrace.ingest.raw_layout import NeedsValidation, raw_layout
+from borgtrace.ingest.raw_layout import NeedsValidation, layout_of, raw_layout
+from borgtrace.ingest.recognition import classify
 from borgtrace.ingest.sources import Source
 from borgtrace.schema import TABLES
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019
 from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store.layout import source_key
+from tests.ingest import raw
 
 USAGE = TABLES["instance_usage"]
 
@@ -185,6 +188,19 @@ def test_numbers_in_blocks_and_chunks_of_any_size(monkeypatch, block, end):
 def test_what_is_no_plain_number(text, kinds):
     with pytest.raises(NotPlainNumbers):
         list(read_numbers(io.BytesIO(text.encode()), {f"c{i}": kind for i, kind in enumerate(kinds)}))
+
+
+def test_flags_are_plain_numbers():
+    (chunk,) = read_numbers(io.BytesIO(b"1,1\n0,2\n,3\n"), {"is": pa.bool_(), "n": pa.int32()})
+    assert chunk.to_pydict() == {"is": [True, False, None], "n": [1, 2, 3]}
+
+
+def test_usage_of_2011_is_plain_numbers(tmp_path):
+    """So it is read by the fastest reader, which a field of another kind would switch off without a word."""
+    source = classify(raw.write_part(tmp_path, "task_usage", raw.USAGE))
+    (chunk,) = read_plain_numbers(source, layout_of(source))
+    assert chunk.column("aggregation_type").to_pylist() == [True]
+    assert chunk.column("average_cpu").to_pylist() == [np.float32(0.0015)]
 
 
 def test_the_largest_numbers_that_fit():

@@ -6,9 +6,10 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from borgtrace.errors import StoreError, first_line
+from borgtrace.errors import StoreError, UsageError, first_line
 from borgtrace.schema import TABLES, Dialect, dialect
 from borgtrace.storage import write_file
 from borgtrace.store.compatibility import lacking_columns, unreadable
@@ -118,6 +119,10 @@ class Manifest:
         write_file(path, self.to_json())
 
 
+_HINTS: dict[type, dict[str, Any]] = {kind: get_type_hints(kind) for kind in (SourceEntry, Manifest)}
+"""Declared types of the fields, once: a store may have thousands of sources."""
+
+
 def _sealed(data: dict[str, Any]) -> str:
     """Return the SHA-256 of what a manifest says, however it is spaced."""
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
@@ -132,8 +137,27 @@ def entry_from(data: dict[str, Any]) -> SourceEntry:
 def _known(kind: type[Entry], data: dict[str, Any]) -> Entry:
     """Make a value of what this version knows of `data`, and set the rest aside in ``unknown``."""
     names = {item.name for item in fields(kind)}
+    hints = _HINTS[kind]
+    for name in sorted(names & data.keys()):
+        if not _fits(data[name], hints[name]):
+            raise TypeError(f"{name} is {str(data[name])[:40]!r}")
     unknown = {name: value for name, value in data.items() if name not in names}
     return kind(**{name: value for name, value in data.items() if name in names} | {"unknown": unknown})
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value of JSON is of a declared type; every integer is a count, a size, a number or a time."""
+    kind, inner = get_origin(hint) or hint, get_args(hint)
+    if kind is UnionType:
+        return any(_fits(value, one) for one in inner)
+    if kind is dict:
+        return isinstance(value, dict) and all(_fits(each, inner[1]) for each in value.values())
+    if kind in (list, tuple):
+        return isinstance(value, kind) and all(_fits(each, inner[0]) for each in value)
+    # A flag is an integer to Python.
+    if kind is int:
+        return type(value) is int and 0 <= value < 2**63
+    return kind is Any or isinstance(value, kind)
 
 
 def read_manifest(root: Path) -> Manifest:
@@ -153,7 +177,7 @@ def read_manifest(root: Path) -> Manifest:
     except FileNotFoundError:
         # An ingest has begun to put the next version in place just now.
         raise _missing(layout) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise unreadable(root, "manifest.json is damaged", first_line(error)) from error
 
 
@@ -162,14 +186,18 @@ def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
     if found.split(".", maxsplit=1)[0] != FORMAT_VERSION.split(".")[0]:
         raise unreadable(root, "store of another format version", found, FORMAT_VERSION)
     # One of an earlier version has no digest of its own.
-    seal = data.pop(_SEAL, None)
-    if seal is not None and seal != _sealed(data):
+    is_sealed, seal = _SEAL in data, data.pop(_SEAL, None)
+    if is_sealed and seal != _sealed(data):
         raise unreadable(root, "manifest.json has changed since it was written", _sealed(data)[:12], str(seal)[:12])
     data["sources"] = tuple(entry_from(entry) for entry in data["sources"])
     data["notes"] = tuple(data.get("notes", ()))
     # JSON sorted them by name: back into the order in which tables are declared, which is the order people see.
-    data["tables"] = {name: int(data["tables"][name]) for name in TABLES if name in data["tables"]}
+    data["tables"] = {name: data["tables"][name] for name in TABLES if name in data["tables"]}
     manifest = _known(Manifest, data)
+    try:
+        dialect(manifest.generation)
+    except UsageError as error:
+        raise unreadable(root, "store of an unknown trace format", error.got or "", error.expected) from error
     lacking_columns(Layout(root), manifest.schema, manifest.format_version)  # refuses what cannot be read
     return manifest
 
