@@ -87,6 +87,14 @@ def test_lists(capsys):
     assert "  dot-product        the machine whose free resources match the task's needs" in lines
 
 
+def test_json_says_the_advice_too(capsys):
+    assert run("--synthetic", "80", "--experiment", "packing_advice", "--json", *FAST) == 0
+    out, err = capsys.readouterr()
+    facts = json.loads(out)
+    assert " (target q ≤ 0.001; chosen on hours 0–" in facts["sentence"]
+    assert facts["sentence"] in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -256,11 +256,18 @@ def claims_csv(results: Iterable[Result]) -> str:
     return text.getvalue()
 
 
+def sentence(result: Result) -> str | None:
+    """Return the answer in words; None where it has none."""
+    made = result.recipe.sentence
+    return made(result.table) if made and result.not_applicable is None else None
+
+
 def _facts(result: Result) -> dict[str, Any]:
     return {
         "recipe": result.recipe.name,
         "question": result.recipe.question,
         "not_applicable": result.not_applicable,
+        "sentence": sentence(result),
         "rows": result.table.to_pylist(),
         "claims": [asdict(finding) for finding in result.findings],
         "provenance": asdict(result.provenance),

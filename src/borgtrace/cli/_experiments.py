@@ -11,8 +11,6 @@ from borgtrace.cli import _answers
 from borgtrace.colocation import Options, Study, find_experiments, prepare_pool, read_pool, synthetic_pool
 from borgtrace.colocation import write_pool as write
 from borgtrace.colocation.experiment import run_cells
-from borgtrace.colocation.experiments.packing_advice import EXPERIMENT as ADVICE
-from borgtrace.colocation.experiments.packing_advice import advice
 from borgtrace.errors import StoreError, UsageError
 from borgtrace.placement import estimators, packers
 from borgtrace.recipe import NotApplicable
@@ -124,6 +122,6 @@ def run(
     run_cells(study, chosen, parameters)
     results = _answers.answer(chosen, study, parameters, out=out, png=png, as_json=as_json)
     for result in results:
-        if result.recipe is ADVICE:
+        if result.recipe.sentence is not None:
             refusal = result.not_applicable
-            print(advice(result.table) if refusal is None else f"No advice: {refusal}", file=sys.stderr)
+            print(_answers.sentence(result) if refusal is None else f"No advice: {refusal}", file=sys.stderr)

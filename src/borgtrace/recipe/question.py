@@ -38,6 +38,8 @@ class Question(ABC):
         Tables the question needs; one of them without rows makes it not applicable.
     order
         Place among the questions, smaller first; it also decides the :attr:`topic`.
+    sentence
+        ``sentence(result)``: the answer in words, where it has some.
     """
 
     result: Table
@@ -46,6 +48,7 @@ class Question(ABC):
     claims: tuple[Claim, ...] = ()
     reads: tuple[str, ...] = ()
     order: int = 100
+    sentence: Callable[[Any], str] | None = None
 
     @property
     def name(self) -> str:

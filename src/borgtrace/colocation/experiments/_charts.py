@@ -21,6 +21,7 @@ ESTIMATOR_COLOURS = {
     "cantelli": "#b279a2",
     "gpa": "#e45756",
     "gpa-calibrated": "#ff9da6",
+    "gpa-covariance": "#d67195",
     "convolution": "#54a24b",
     "saddlepoint": "#eeca3b",
     "chernoff": "#9d755d",

@@ -224,7 +224,9 @@ def plot(result: pa.Table) -> Chart:
     pale = when("datum.keeps_target", 1.0, 0.35)
     chart.add(point(55), color=palette("estimator", ESTIMATOR_COLOURS), opacity=pale)
     chart.add(point(260, filled=False, color="black", strokeWidth=2), data=chosen)
-    chart.add(text(align="left", dx=12, fontWeight="bold"), data=chosen, text="label")
+    # One label alone: factor and advice often lie side by side.
+    named = [row for row in rows if row["is_advised"]]
+    chart.add(text(align="left", dx=12, fontWeight="bold"), data=named, text="label")
     title = alt.Title("Advice", subtitle=wrap(advice(result), 95))
     return chart.draw(width=520, height=340).properties(title=title)
 
@@ -280,4 +282,5 @@ EXPERIMENT = Experiment(
     order=440,
     options=(*PACKING, "hours", "target", "capacity"),
     defaults={"hours": HOURS},
+    sentence=advice,
 )
