@@ -18,7 +18,7 @@ from . import recipes
 def registry(monkeypatch: pytest.MonkeyPatch) -> dict[str, Recipe]:
     """The test recipes instead of all real ones."""
     known = {recipe.name: recipe for recipe in recipes.RECIPES[1:3]}
-    monkeypatch.setattr(report, "recipes", lambda: known)
+    monkeypatch.setattr("borgtrace.recipe.recipes", lambda: known)
     return known
 
 

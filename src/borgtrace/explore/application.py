@@ -16,7 +16,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from borgtrace.errors import BorgtraceError, EngineError, UsageError
-from borgtrace.explore import cell, facets, job, machine, question, task
+from borgtrace.explore import cell, facets, job, machine, question
 from borgtrace.explore.access import Access
 from borgtrace.explore.charts import Chart, to_csv, to_json
 from borgtrace.explore.grid import RESOURCES
@@ -118,6 +118,7 @@ def _data(trace: Trace) -> list[Route]:
         return job.bars(trace, id_) if name == "tasks" else job.load(trace, id_, resource, span(r))
 
     def of_task(r: Request, name: str) -> Answer:
+        from borgtrace.explore import task
         from borgtrace.report.task_life import read_life
 
         resource = _one_of(name, (*RESOURCES, "events"), "chart")

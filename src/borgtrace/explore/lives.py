@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 AFTER = 2**32 - 1
 _NONE = 255
 _FILE = "lives.parquet"
+_KINDS = {
+    "machine": np.int32,
+    "task": np.uint32,
+    "begin": np.uint32,
+    "schedule": np.uint32,
+    "left": np.uint32,
+    "end": np.uint8,
+}
 Longs = npt.NDArray[np.int64]
 Seconds = npt.NDArray[np.uint32]
 
@@ -90,20 +98,14 @@ def write_lives(store: Store, attempts: Iterable[pa.RecordBatch], folder: Path, 
     machines
         Ids of all machines, ascending.
     """
-    parts = [_compact(store, batch, machines) for batch in attempts] or [_compact(store, _NO_ATTEMPTS, machines)]
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+    parts = [_compact(store, batch, machines) for batch in attempts]
+    # A store without events has no attempts, and a table of them nevertheless.
+    columns = {
+        name: np.concatenate([np.empty(0, kind), *(part[name] for part in parts)]) for name, kind in _KINDS.items()
+    }
     order = np.lexsort((columns["task"], columns["schedule"], columns["machine"]))
     table = pa.table({name: values[order] for name, values in columns.items()})
     pq.write_table(table, folder / _FILE, compression="zstd", use_dictionary=["machine", "end"])
-
-
-_NO_ATTEMPTS = pa.record_batch(
-    {
-        name: pa.array([], pa.int64())
-        for name in ("collection_id", "instance_index", "machine_id", "begin_time", "schedule_time", "left_time")
-    }
-    | {"end_type": pa.array([], pa.string())}
-)
 
 
 def _compact(store: Store, batch: pa.RecordBatch, machines: Longs) -> dict[str, npt.NDArray[np.generic]]:

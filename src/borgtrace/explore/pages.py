@@ -13,7 +13,7 @@ import jinja2
 import pyarrow as pa
 
 from borgtrace.errors import BorgtraceError, UsageError
-from borgtrace.explore import facets, job, machine, question, task
+from borgtrace.explore import facets, job, machine, question
 from borgtrace.explore.charts import to_json
 from borgtrace.explore.rows import Cell, Grid, shown, text
 from borgtrace.explore.span import life_of
@@ -92,6 +92,8 @@ class Pages:
 
     def task(self, collection_id: int, instance_index: int, start: int | None) -> str:
         """Return the page of a task; with the window that starts at `start` in full, where that is given."""
+        # Inside: charts of tasks come with the questions' tools, which take half a second to import.
+        from borgtrace.explore import task
         from borgtrace.report import task_page
         from borgtrace.report.task_life import read_life, times
 

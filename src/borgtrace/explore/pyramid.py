@@ -8,6 +8,7 @@ hour, the usage windows of each machine and the attempts of each task.  Zoomed o
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import tempfile
@@ -29,14 +30,12 @@ from borgtrace.explore import grid
 from borgtrace.explore.grid import RESOURCES
 from borgtrace.explore.lives import Lives, write_lives
 from borgtrace.explore.windows import Windows, write_windows
-from borgtrace.lifecycle import code_version
 from borgtrace.storage import replacing
 
 if TYPE_CHECKING:
     from borgtrace.store import Store
 
-FORMAT = 1
-"""Raised when what is kept in a pyramid changes."""
+_DEFINING = ("lifecycle", "analyses", "explore")
 Report = Callable[[str, int, int], None]
 _STEPS = ("tiers", "queue", "windows of machines", "attempts of tasks", "machines")
 
@@ -121,7 +120,7 @@ def pyramid(store: Store, report: Report = lambda step, done, total: None) -> Py
     report
         Called before each step: what is being done, its number, and the number of steps.
     """
-    name = f"explore-{store.digest[:16]}-{FORMAT}-{code_version()}"
+    name = f"explore-{store.digest[:16]}-{_definitions()}"
     places = [store.layout.cache, _user_cache()]
     for place in places:
         if (place / name).is_dir():
@@ -136,6 +135,17 @@ def pyramid(store: Store, report: Report = lambda step, done, total: None) -> Py
             raise
     _remove_others(store, place, place / name)
     return Pyramid(place / name)
+
+
+def _definitions() -> str:
+    """Return the digest of the code that defines the aggregates: what another version kept is not read.
+
+    Read as files: to import them takes longer than the first page may.
+    """
+    package, digest = Path(__file__).parent, hashlib.sha256()
+    for path in (path for name in _DEFINING for path in sorted((package.parent / name).glob("*.py"))):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:8]
 
 
 def _user_cache() -> Path:

@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from borgtrace.errors import BorgtraceError
-from borgtrace.recipe import EngineTables, Question, Tables, find_recipe, recipes, with_subjects
-from borgtrace.report.page import report_html
-from borgtrace.report.sections import Section, refused, section
 from borgtrace.storage import write_file
 
 if TYPE_CHECKING:
+    from borgtrace.recipe import Question, Tables
+    from borgtrace.report.sections import Section
     from borgtrace.store import Store
 
 __all__ = ["Summary", "write"]
@@ -70,6 +69,10 @@ def write(
     -----
     A question that a :class:`BorgtraceError` stops has a section that says so; the others go on.
     """
+    # Inside, here and below: the explorer writes values as the report does, and questions take half a second to import.
+    from borgtrace.recipe import EngineTables, find_recipe, recipes
+    from borgtrace.report.page import report_html
+
     chosen = [find_recipe(name) for name in names] or list(recipes().values())
     tables = EngineTables.of(store, engine, memory=memory)
     # All answers before the page: contents, counts of verdicts and cited papers stand at its head.
@@ -82,6 +85,9 @@ def write(
 
 
 def _answers(chosen: Sequence[Question], tables: Tables, progress: Progress) -> Iterator[Section]:
+    from borgtrace.recipe import with_subjects
+    from borgtrace.report.sections import refused, section
+
     for number, (recipe, subject) in enumerate(with_subjects(chosen, tables)):
         progress(recipe.name, number, len(chosen))
         try:
