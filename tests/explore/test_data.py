@@ -56,9 +56,10 @@ def test_how_full_each_machine_was(cell: TestClient) -> None:
     assert heat["times"] == TIMES
     assert heat["machines"] == ["7", "8"]  # 21.9 % on the mean, and 20.8 %
     # Machine 7 has half a CPU; machine 8 is not there from 1500 s on.
-    assert heat["cells"] == [[25, 50, 0, 12.5], [50, 12.5, 0, None]]
+    assert (heat["percent"], heat["absent"]) == (0.5, 255)
+    assert heat["cells"] == [[50, 100, 0, 25], [100, 25, 0, 255]]
     memory = cell.get("/data/cell/machines.json?resource=memory").json()
-    assert memory["cells"] == [[25, 25, 0, 12.5], [25, 12.5, 0, None]]
+    assert memory["cells"] == [[50, 50, 0, 25], [50, 25, 0, 255]]
     assert cell.get("/data/cell/machines.json?first=1&last=2").json()["machines"] == ["8"]
 
 

@@ -164,8 +164,13 @@ def _table(answer: Answer) -> pa.Table:
     if "cells" not in answer:
         return pa.table({name: pa.array(values) for name, values in answer.items()})
     rows = [
-        {"time": time, "first_machine_id": int(id_), "n_machines": answer["per_row"], "percent": value}
-        for id_, line in zip(answer["machines"], answer["cells"], strict=True)
+        {
+            "time": time,
+            "first_machine_id": int(id_),
+            "n_machines": answer["per_row"],
+            "percent": None if value == answer["absent"] else value * answer["percent"],
+        }
+        for id_, line in zip(answer["machines"], answer["cells"].tolist(), strict=True)
         for time, value in zip(answer["times"], line, strict=True)
     ]
     return pa.Table.from_pylist(rows)

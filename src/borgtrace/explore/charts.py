@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
@@ -74,10 +75,13 @@ def _plain(value: Any) -> Any:
         return float(f"{value:.8g}") if math.isfinite(value) else None
     if isinstance(value, int) and abs(value) > _EXACT:
         return str(value)
+    if isinstance(value, np.ndarray):  # of integers, which are few enough digits as they are
+        return value.tolist()
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        # Most of a hundred thousand values are as they should be: a call for each took most of an answer's time.
+        return [item if item is None or type(item) is str else _plain(item) for item in value]
     return value
 
 

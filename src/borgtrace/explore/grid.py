@@ -104,7 +104,7 @@ def coarser(cells: Grid, rows: int, columns: int) -> Grid:
     [[150, 255]]
     """
     there = cells != ABSENT
-    total, count = np.where(there, cells, 0).astype(np.int64), there.astype(np.int64)
+    total, count = np.where(there, cells, 0).astype(np.int32), there.astype(np.int32)
     for axis, size in ((0, rows), (1, columns)):
         starts = np.arange(0, cells.shape[axis], size)
         if size > 1 and len(starts):

@@ -6,15 +6,16 @@ const plots = new WeakMap();
 const STOPS = 5;
 const rgb = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 
-const image = ({ cells }) => {
+const image = ({ cells, percent: unit, absent }) => {
   const stops = Array.from({ length: STOPS }, (_, i) => rgb(css(`heat-${i}`)));
   const over = rgb(css("heat-over"));
   const [height, width] = [cells.length, cells[0]?.length ?? 0];
   const made = document.createElement("canvas");
   [made.width, made.height] = [Math.max(width, 1), Math.max(height, 1)];
   const pixels = new ImageData(made.width, made.height);
-  cells.forEach((row, y) => row.forEach((percent, x) => {
-    if (percent === null) return;
+  cells.forEach((row, y) => row.forEach((value, x) => {
+    if (value === absent) return;
+    const percent = value * unit;
     const place = Math.min(percent, 100) / 100 * (STOPS - 1), low = Math.min(Math.floor(place), STOPS - 2);
     const color = percent > 100 ? over : stops[low].map((value, i) => value + (stops[low + 1][i] - value) * (place - low));
     pixels.data.set([...color, 255], (y * width + x) * 4);
@@ -61,10 +62,10 @@ export const drawHeat = (figure, canvas, data, range) => {
     plot.ctx.strokeRect(x0 - 2, y0 - 2, x1 - x0 + 4, y1 - y0 + 4);
   }];
   const tell = () => {
-    const percent = cells[row]?.[column];
-    if (percent === undefined || !told) return;
+    const value = cells[row]?.[column];
+    if (value === undefined || !told) return;
     const who = perRow > 1 ? `${Math.min(perRow, all - first - row * perRow)} machines from ${machines[row]}` : `machine ${machines[row]}`;
-    told.textContent = `${who}, ${range.text(times[column])}: ${percent === null ? "not there, or not measured" : `${percent} % used`}`;
+    told.textContent = `${who}, ${range.text(times[column])}: ${value === data.absent ? "not there, or not measured" : `${value * data.percent} % used`}`;
   };
   const open = () => {
     if (perRow === 1) location.assign(range.address(`/machine/${machines[row]}`));
