@@ -75,12 +75,12 @@ def _parse(where: str, text: str, default: Any, time_unit: int | None) -> Any:
     raise UsageError(where, "wrong kind of value", expected=f"like {default}", got=text)
 
 
-def print_list(chosen: Sequence[Question]) -> None:
-    """Print names and questions, with the parameters of each and their defaults."""
+def print_list(chosen: Sequence[Question], *, has_set: bool) -> None:
+    """Print names and questions, and where the command has ``--set`` the parameters with their defaults."""
     width = max(len(recipe.name) for recipe in chosen)
     for recipe in chosen:
         print(f"{recipe.name:<{width}}  {recipe.question}")
-        if recipe.parameters:
+        if has_set and recipe.parameters:
             units = recipe.time_units
             values = (f"{name}={_setting(value, units.get(name))}" for name, value in recipe.parameters.items())
             print(f"{'':<{width}}  --set {', '.join(values)}")

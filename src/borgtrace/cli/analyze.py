@@ -53,7 +53,7 @@ def analyze(
     # Each once: a name given twice would write the same files twice.
     chosen = [find_recipe(name) for name in dict.fromkeys(given or recipes())]
     if list_names:
-        _answers.print_list(chosen)
+        _answers.print_list(chosen, has_set=True)
         return
     if store is None:
         raise UsageError(

@@ -73,7 +73,7 @@ def colocate(
     from borgtrace.colocation.study import PAPER_SCALE
 
     if list_names:
-        _answers.print_list(list(find_experiments().values()))
+        _answers.print_list(list(find_experiments().values()), has_set=False)
     elif list_estimators:
         _experiments.print_estimators()
     else:
