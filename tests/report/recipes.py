@@ -124,7 +124,7 @@ CLAIMS = (
 )
 
 RECIPES = [
-    Recipe(_table("queue_length"), answer(N_STEPS // 2), step_line, CLAIMS),
+    Recipe(_table("queue_steps"), answer(N_STEPS // 2), step_line, CLAIMS),
     Recipe(_table("side_by_side"), answer(300), side_by_side, CLAIMS[1:2]),
     Recipe(_table("facets"), answer(200), facets),
     Recipe(_table("heat_map"), answer(200), heat_map),

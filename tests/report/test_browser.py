@@ -77,7 +77,8 @@ def test_contents_links_lead_to_their_sections(browser: Browser, page: Path) -> 
     driver = browser(page)
     drawn(driver)
     links = driver.find_elements("css selector", "nav a")
-    assert len(links) == 4 + len(recipes.RECIPES)
+    # The cell, the holdings, the quality, the claims, what does not apply, how to cite; and each answered question.
+    assert len(links) == 6 + N_CHARTS
     for link in links:
         link.click()
         target = link.get_attribute("href").partition("#")[2]
@@ -115,7 +116,7 @@ def test_dragging_moves_the_axes_and_double_click_resets(browser: Browser, page:
 
     driver = browser(page)
     drawn(driver)
-    chart = driver.find_element("css selector", "[data-chart=queue-length]")
+    chart = driver.find_element("css selector", "[data-chart=queue-steps]")
     driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
 
     def labels() -> str:
@@ -137,7 +138,7 @@ def test_the_plain_wheel_scrolls_the_page_and_not_the_chart(browser: Browser, pa
 
     driver = browser(page)
     drawn(driver)
-    chart = driver.find_element("css selector", "[data-chart=queue-length]")
+    chart = driver.find_element("css selector", "[data-chart=queue-steps]")
     driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
     before = driver.execute_script("return scrollY")
     ActionChains(driver).scroll_from_origin(ScrollOrigin.from_element(chart), 0, 200).perform()

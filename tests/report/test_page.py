@@ -191,3 +191,15 @@ def test_a_table_shows_the_columns_it_has_in_its_own_order() -> None:
     shown = shown_table(pa.table({"user": ["x", "y"], "n_jobs": [30_000, None]}), Table("t", "row", (), columns), 2)
     assert [column.name for column in shown.columns] == ["user", "n_jobs"]
     assert shown.rows == (("x", "30\u202f000"), ("y", "–"))
+
+
+def test_groups_have_a_summary_and_what_does_not_apply_stands_once_by_reason(html: str) -> None:
+    body, _, refusals = html.partition('<section id="not-applicable"')
+    # Three claims of two questions; one of them is not judged.
+    assert '<p class="summary">5 questions; 1 of 3 judged published claims holds.</p>' in body
+    assert "<li>the trace has &lt;no&gt; usage &amp; is short:" in refusals
+    assert (
+        '<li id="no-answer">How large is the queue, and which shapes can a chart have? <small><code>no_answer'
+        in refusals
+    )
+    assert '<section id="no-answer"' not in html

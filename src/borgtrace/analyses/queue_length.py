@@ -166,6 +166,17 @@ def _panel(thin: pa.Table, state: str) -> Chart:
     return Plot(thin.select(["hour", *labels]), x=hour_axis(), y=counts).add(line()).draw(f"Tasks {state}")
 
 
+def inside(result: pa.Table) -> pa.Table:
+    """Return the steps inside the trace: the first ones hold what was there before it began, all at once.
+
+    Parameters
+    ----------
+    result
+        A result of this question.
+    """
+    return result.filter(result["time"].to_numpy() >= 3 * WINDOW)
+
+
 def trend(result: pa.Table, columns: tuple[str, ...]) -> Interval:
     """Return the trend of a sum of columns in tasks per day, with values up to a day apart taken as alike.
 
@@ -181,10 +192,9 @@ def trend(result: pa.Table, columns: tuple[str, ...]) -> Interval:
     NotApplicable
         Where the trace is shorter than two days.
     """
-    days = result["time"].to_numpy() / DAY
-    # The first steps hold what was there before the trace began, all at once.
-    inside = result["time"].to_numpy() >= 3 * WINDOW
-    days, values = days[inside], sum(result[c].to_numpy().astype(float) for c in columns)[inside]
+    within = inside(result)
+    days = within["time"].to_numpy() / DAY
+    values = sum(within[c].to_numpy().astype(float) for c in columns)
     if len(days) < 3 or days[-1] - days[0] < 2:
         raise NotApplicable("the trace is shorter than two days")
     # Lags of a day: load has a daily rhythm, so that values a few hours apart are alike.

@@ -98,7 +98,7 @@ def plot(result: pa.Table) -> Chart:
     title = "Used (areas), allocated (dashed) and available (line)"
     panels = (_panel(result, "cpu", "CPU"), _panel(result, "memory", "memory"))
     # Tiers are stacked: what production holds of its own is seen only beside what it uses, as in Fig. 9.
-    own = _of_cell(result.filter(pc.is_in(result["tier"], pa.array(TOP_TIERS))), *RESOURCES)
+    own = of_cell(result.filter(pc.is_in(result["tier"], pa.array(TOP_TIERS))), *RESOURCES)
     return beside(title, *panels, *([_own_panel(own)] if own else []))
 
 
@@ -114,7 +114,7 @@ def _own_panel(rows: list[Row]) -> Chart:
 
 
 def _panel(result: pa.Table, resource: str, name: str) -> Chart:
-    cell = _of_cell(result, resource)
+    cell = of_cell(result, resource)
     return (
         Plot(result, RESULT, x=hour_axis())
         .add(
@@ -129,8 +129,16 @@ def _panel(result: pa.Table, resource: str, name: str) -> Chart:
     )
 
 
-def _of_cell(result: pa.Table, *resources: str) -> list[Row]:
-    """Return what the tiers of the result use and are allocated together, and the capacity, per hour."""
+def of_cell(result: pa.Table, *resources: str) -> list[Row]:
+    """Return what the tiers of a result use and are allocated together, and the capacity, per hour.
+
+    Parameters
+    ----------
+    result
+        A result of this question, or some of its rows.
+    resources
+        "cpu", "memory"; an unknown capacity counts as 0.
+    """
     hours: dict[int, Row] = {}
     for row in result.to_pylist():
         hour = hours.setdefault(row["hour"], {"hour": row["hour"]})
@@ -144,7 +152,7 @@ def _of_cell(result: pa.Table, *resources: str) -> list[Row]:
 
 def _overcommitment(result: pa.Table, resource: str) -> float:
     """Return Σ allocated over tiers ÷ capacity, over the hours with machines."""
-    known = [row for row in _of_cell(result, resource) if row[f"{resource}_capacity"] > 0]
+    known = [row for row in of_cell(result, resource) if row[f"{resource}_capacity"] > 0]
     NotApplicable.unless(known, "no machine has a capacity")
     allocated, capacity = (sum(row[f"{resource}_{what}"] for row in known) for what in ("allocated", "capacity"))
     return float(allocated / capacity)

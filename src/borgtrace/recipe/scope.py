@@ -152,7 +152,7 @@ class Scope:
             return ""
         of = store.tables[name]
         parts = "" if of.is_whole or of.of is None else f" ({len(of.parts)} of {of.of} parts)"
-        return f"needs {name} of {_time(self.span)} or more, the store has {_time(found)}{parts}"
+        return f"needs {name} of {duration(self.span)} or more, the store has {duration(found)}{parts}"
 
     def _too_few_tasks(self, store: StoreCoverage, tables: list[str]) -> str:
         if not any(name.startswith("instance") for name in tables) or store.n_tasks is None:
@@ -167,13 +167,13 @@ def _all_of(name: str, found: Coverage) -> str:
 
 
 def _held(found: Coverage) -> str:
-    return f"{len(found.parts):,} ({_time(found.span)})" if found.parts else _time(found.span)
+    return f"{len(found.parts):,} ({duration(found.span)})" if found.parts else duration(found.span)
 
 
-def _time(span: int) -> str:
+def duration(span: int) -> str:
     """Write a span in the largest unit that leaves a number above one.
 
-    >>> _time(0), _time(5 * MINUTE), _time(DAY), _time(70_920_000_000), _time(29 * DAY)
+    >>> duration(0), duration(5 * MINUTE), duration(DAY), duration(70_920_000_000), duration(29 * DAY)
     ('0 s', '5 min', '24 h', '19.7 h', '29 days')
     """
     if span < 2 * MINUTE:

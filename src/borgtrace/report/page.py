@@ -10,10 +10,10 @@ import jinja2
 from markupsafe import Markup
 
 from borgtrace.recipe.claims import KINDS, headline, unjudged
-from borgtrace.report import holdings
+from borgtrace.report import holdings, overview
 from borgtrace.report.citations import papers_cited
 from borgtrace.report.prose import inline, paragraphs
-from borgtrace.report.sections import VERDICTS, Section, grouped, observed
+from borgtrace.report.sections import VERDICTS, Section, grouped, observed, refusals
 from borgtrace.report.values import integer, is_number, unit, words
 from borgtrace.schema import TABLES
 from borgtrace.store.manifest import Manifest
@@ -40,7 +40,10 @@ def report_html(manifest: Manifest, store_name: str, sections: Sequence[Section]
         title=holdings.trace_name(manifest),
         store=store_name,
         manifest=manifest,
-        groups=grouped(sections),
+        facts=overview.facts(manifest, sections),
+        surprises=overview.surprises(sections),
+        groups=grouped(item for item in sections if item.not_applicable is None),
+        not_applicable=refusals(sections),
         sections=sections,
         observed=observed(sections),
         headline=headline(findings),
@@ -72,7 +75,13 @@ def render(template: str, **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        json_script=json_script, inline=inline, paragraphs=paragraphs, integer=integer, words=words, unit=unit
+        headline=headline,
+        json_script=json_script,
+        inline=inline,
+        paragraphs=paragraphs,
+        integer=integer,
+        words=words,
+        unit=unit,
     )
     environment.tests.update(numeric=is_number)
     return environment.get_template(template).render(library=Markup(javascript()), **values)

@@ -37,6 +37,11 @@ class Section:
         return self.recipe.name.replace("_", "-")
 
     @property
+    def not_applicable(self) -> str | None:
+        """Why the store cannot answer, or None."""
+        return self.result.not_applicable if self.result else None
+
+    @property
     def findings(self) -> Sequence[Finding]:
         """The claims, judged."""
         return self.result.findings if self.result else ()
@@ -102,6 +107,15 @@ def grouped(sections: Iterable[Section]) -> dict[str, list[Section]]:
     for item in sections:
         found.setdefault(item.recipe.topic, []).append(item)
     return found
+
+
+def refusals(sections: Iterable[Section]) -> dict[str, list[Section]]:
+    """Gather the questions that the store cannot answer by reason, the one that applies to most of them first."""
+    found: dict[str, list[Section]] = {}
+    for item in sections:
+        if item.not_applicable is not None:
+            found.setdefault(item.not_applicable, []).append(item)
+    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
 
 def observed(sections: Iterable[Section]) -> list[tuple[str, Section, Finding]]:

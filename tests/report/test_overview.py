@@ -1,0 +1,251 @@
+"""The first screen: each value by hand, or why it is unknown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+
+from borgtrace import report
+from borgtrace.errors import EngineError
+from borgtrace.recipe import Finding, Result, find_recipe
+from borgtrace.report.overview import Fact, facts, surprises
+from borgtrace.report.page import report_html
+from borgtrace.report.sections import Section, refused
+from borgtrace.store import Store
+
+from .conftest import HOUR, manifest
+
+START = 600_000_000
+WHOLE = replace(manifest().sources[0], name="own", file="own", part=0, parts=1)
+EVENTS, USAGE = (
+    replace(WHOLE, table=table, raw_table=raw)
+    for table, raw in (("instance_events", "task_events"), ("instance_usage", "task_usage"))
+)
+SPAN = [START, START + 3 * HOUR]
+HELD: dict[str, Any] = {
+    "sources": (EVENTS, USAGE),
+    "tables": {"instance_events": 9, "instance_usage": 9},
+    "time_range": {"instance_events": SPAN, "instance_usage": SPAN},
+    "synthetic": {"parts": {"task_events": 1, "task_usage": 1}},
+}
+
+
+def answered(name: str, rows: list[dict[str, Any]], findings: tuple[Finding, ...] = ()) -> Section:
+    """A section with an answer written by hand."""
+    result = SimpleNamespace(table=pa.Table.from_pylist(rows), not_applicable=None, findings=findings)
+    return Section(find_recipe(name), "", cast("Result", result))
+
+
+def not_applicable(name: str, reason: str) -> Section:
+    result = SimpleNamespace(table=pa.table({}), not_applicable=reason, findings=())
+    return Section(find_recipe(name), "", cast("Result", result))
+
+
+def line(name: str, sections: list[Section], **changes: Any) -> Fact:
+    return {fact.name: fact for fact in facts(manifest(**{**HELD, **changes}), sections)}[name]
+
+
+def exact(fact: Fact) -> Mapping[str, Any]:
+    return {value.id: value.exact for value in fact.values}
+
+
+def hour(tier: str, number: int, used: float, allocated: float, capacity: float | None = 10.0) -> dict[str, Any]:
+    """A row of *utilization*; memory is half of the CPU, of the same capacity."""
+    columns = {"used": (used, used / 2), "allocated": (allocated, allocated / 2), "capacity": (capacity, capacity)}
+    cells = {f"{name}_{what}": pair[i] for what, pair in columns.items() for i, name in enumerate(("cpu", "memory"))}
+    return {"tier": tier, "hour": number, **cells}
+
+
+UTILIZATION = answered(
+    "utilization",
+    [
+        hour("free", 0, 1.0, 2.0),
+        hour("free", 1, 1.0, 2.0),
+        hour("free", 2, 0.0, 2.0),
+        hour("production", 0, 1.0, 4.0),
+        hour("production", 1, 4.0, 6.0),
+        hour("production", 2, 2.0, 5.0),
+    ],
+)
+
+
+def test_mean_and_peak_of_what_is_used_and_requested() -> None:
+    # Used: 2, 5 and 2 of 10 in three hours; requested: 6, 8 and 7.
+    assert exact(line("used", [UTILIZATION])) == pytest.approx(
+        {"cpu-used-mean": 0.3, "cpu-used-peak": 0.5, "memory-used-mean": 0.15, "memory-used-peak": 0.25}
+    )
+    assert exact(line("requested", [UTILIZATION])) == pytest.approx(
+        {
+            "cpu-allocated-mean": 0.7,
+            "cpu-allocated-peak": 0.8,
+            "memory-allocated-mean": 0.35,
+            "memory-allocated-peak": 0.4,
+        }
+    )
+
+
+def test_tiers_come_by_their_share_of_the_requests() -> None:
+    # 15 of 21 are of production.
+    found = exact(line("tiers", [UTILIZATION]))
+    assert list(found) == ["tier-production", "tier-free"]
+    assert found == pytest.approx({"tier-production": 15 / 21, "tier-free": 6 / 21})
+
+
+def test_the_busiest_hour_is_one_of_the_cells_clock() -> None:
+    [value] = line("busiest", [UTILIZATION]).values
+    assert (value.exact, value.text) == (1, "1 May 2011 20:00 EDT")
+
+
+def test_hours_that_a_part_covers_partly_do_not_count() -> None:
+    # Usage from the middle of hour 0 to the middle of hour 2: hour 1 alone is whole.
+    changes = {
+        "synthetic": {"parts": {"task_events": 1, "task_usage": 500}},
+        "time_range": {"instance_events": SPAN, "instance_usage": [START + HOUR // 2, START + 5 * HOUR // 2]},
+    }
+    assert exact(line("used", [UTILIZATION], **changes))["cpu-used-mean"] == pytest.approx(0.5)
+    assert exact(line("requested", [UTILIZATION], **changes))["cpu-allocated-mean"] == pytest.approx(0.7)
+
+
+def test_hours_without_machines_do_not_count() -> None:
+    rows = [hour("free", 0, 1.0, 2.0), hour("free", 1, 9.0, 9.0, None)]
+    assert exact(line("used", [answered("utilization", rows)]))["cpu-used-peak"] == pytest.approx(0.1)
+    fact = line("used", [answered("utilization", rows[1:])])
+    assert (fact.unknown, fact.reason) == ("unknown", "no machine has a capacity")
+
+
+def _usage_of(**changes: Any) -> dict[str, Any]:
+    return {"sources": (EVENTS, replace(USAGE, **changes)), "synthetic": {"parts": {"task_events": 1, "task_usage": 5}}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        (
+            {**_usage_of(), "time_range": {"instance_events": SPAN, "instance_usage": [START, START + HOUR // 2]}},
+            "the store has usage of no whole hour",
+        ),
+        (
+            {**_usage_of(), "sources": (EVENTS, USAGE, replace(USAGE, part=2))},
+            "parts of the usage are missing before the last one",
+        ),
+        ({**_usage_of(), "generation": "2019", "cell": "a"}, "each part is a sample of all usage: all are needed"),
+        ({**_usage_of(), "notes": ("subset of x",)}, "the store is a subset of another"),
+    ],
+)
+def test_usage_of_a_part_of_the_cell_is_no_utilization(changes: dict[str, Any], reason: str) -> None:
+    fact = line("used", [UTILIZATION], **changes)
+    assert (fact.values, fact.unknown, fact.reason) == ((), "unknown: needs usage", reason)
+
+
+def test_what_runs_is_known_from_the_first_part_of_the_events_on() -> None:
+    late = {"sources": (replace(EVENTS, part=1), USAGE), "synthetic": {"parts": {"task_events": 5, "task_usage": 1}}}
+    steps = answered("queue_length", [{"time": 3 * 300_000_000, "pending": 1, "pending_max": 2}])
+    for name in ("requested", "tiers", "queue"):
+        fact = line(name, [UTILIZATION, steps], **late)
+        assert fact.unknown == "unknown: needs task events"
+        assert fact.reason == "parts of the task events are missing before the last one"
+
+
+def test_the_queue_leaves_out_what_was_there_before_the_trace() -> None:
+    steps = [(1, 900, 900), (2, 900, 900), (3, 4, 8), (4, 7, 9), (5, 5, 30)]
+    rows = [{"time": k * 300_000_000, "pending": n, "pending_max": most} for k, n, most in steps]
+    assert exact(line("queue", [answered("queue_length", rows)])) == {"pending-median": 5, "pending-peak": 30}
+    fact = line("queue", [answered("queue_length", rows[:2])])
+    assert (fact.unknown, fact.reason) == ("unknown", "no step lies inside the trace")
+
+
+def test_the_advice_names_the_factor_and_the_way_of_packing() -> None:
+    def way(estimator: str, parameter: float, *, factor: bool = False, advised: bool = False) -> dict[str, Any]:
+        return {"estimator": estimator, "parameter": parameter, "is_factor": factor, "is_advised": advised}
+
+    rows = [way("request", 1.0), way("request", 1.35, factor=True), way("gpa", 0.001, advised=True)]
+    texts = [f"{value.text} {value.of}" for value in line("advice", [answered("packing_advice", rows)]).values]
+    assert texts == ["1.35 × the capacity may be requested", "gpa 0.001 packs best"]
+    [none] = line("advice", [answered("packing_advice", rows[:1])]).values
+    assert f"{none.text} {none.of}" == "none of the factors is known to keep the target"
+
+
+def test_a_question_that_is_not_answered_says_why() -> None:
+    reason = "no long task is left of 7"
+    some = {**_usage_of(), "tables": {"instance_events": 9, "instance_usage": 0}}
+    fact = line("advice", [not_applicable("packing_advice", reason)], **some)
+    assert (fact.anchor, fact.unknown, fact.reason) == ("packing-advice", "unknown: needs usage", reason)
+    # All of the usage is there: more of it is no way out.
+    assert line("advice", [not_applicable("packing_advice", reason)]).unknown == "unknown"
+    fact = line("queue", [refused(find_recipe("queue_length"), EngineError("query", "memory exhausted"))])
+    assert (fact.unknown, fact.reason) == ("unknown", "Not answered: query: memory exhausted")
+    fact = line("queue", [])
+    assert (fact.anchor, fact.unknown, fact.reason) == ("", "unknown", "queue_length is not on this page")
+
+
+def test_what_is_missing_is_said_in_parts() -> None:
+    [value] = line("missing", [], synthetic=None).values
+    assert value.text == (
+        "machine events: none; machine attributes: none; job events: none; "
+        "task events: 1 of 500 parts; task constraints: none; task usage: 1 of 500 parts"
+    )
+    assert exact(line("span", [])) == {"span-instance-events": 3.0, "span-instance-usage": 3.0}
+
+
+def test_published_claims_that_fail_here_come_first() -> None:
+    def finding(id_: str, kind: Any, verdict: Any = "does not hold", note: str = "") -> Finding:
+        return Finding(id_, id_, "1", "2", verdict, kind=kind, note=note)
+
+    first = (
+        finding("criterion", "criterion"),
+        finding("other trace", "published", note="published of 2011, measured on 2019"),
+        finding("good", "published", "holds"),
+    )
+    second = (finding("derived", "derived"), finding("published", "published"))
+    sections = [answered("task_totals", [], first), answered("queue_length", [], second)]
+    assert [(item.anchor, each.id) for item, each in surprises(sections)] == [
+        ("queue-length", "published"),
+        ("task-totals", "other trace"),
+        ("queue-length", "derived"),
+    ]
+
+
+QUESTIONS = ("machine_shapes", "machine_availability", "task_totals", "utilization", "queue_length")
+
+
+def test_the_page_of_a_store_has_the_values_that_its_rows_imply(tiny_store: Store, tmp_path: Path) -> None:
+    html = report.write(tiny_store, tmp_path / "report.html", QUESTIONS).path.read_text("utf-8")
+    found = dict(re.findall(r'<data id="cell-([^"]+)" value="([^"]+)">', html))
+    missing = "job events: 1 of 500 parts; task events: 1 of 500 parts; task constraints: none; "
+    assert found.pop("missing-parts") == f"machine attributes: none; {missing}task usage: 1 of 500 parts"
+    assert {name: float(value) for name, value in found.items()} == pytest.approx(
+        {
+            "machines": 2,
+            "capacity-cpu": 1.5,
+            "capacity-memory": 1.25,
+            "tasks": 2,
+            "jobs": 1,
+            # In the one whole hour, which begins at 600 s, task 0 runs its last 600 s, with a quarter of a machine.
+            "cpu-allocated-mean": 0.25 / 6 / 1.5,
+            "cpu-allocated-peak": 0.25 / 6 / 1.5,
+            "memory-allocated-mean": 0.125 / 6 / 1.25,
+            "memory-allocated-peak": 0.125 / 6 / 1.25,
+            "tier-production": 1,
+            # Both wait until 3600 s, ten steps; then task 1 alone, thirteen steps.
+            "pending-median": 1,
+            "pending-peak": 2,
+            "span-instance-events": 6600 / 3600,
+            "span-instance-usage": 1200 / 3600,
+        }
+    )
+    text = " ".join(re.sub(r"<[^>]+>", " ", html.partition('id="cell-used"')[2].partition("</div>")[0]).split())
+    assert text.endswith("Used, mean unknown: needs usage the store has usage of no whole hour")
+
+
+def test_reasons_are_escaped() -> None:
+    section = not_applicable("queue_length", "the <queue> & its length")
+    html = report_html(manifest(), "store", [section])
+    assert "<small>the &lt;queue&gt; &amp; its length</small>" in html
+    assert "<queue>" not in html
