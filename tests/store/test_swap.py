@@ -1,0 +1,47 @@
+"""While a new version is moved in, there is no manifest: nobody takes half of each version for a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from borgtrace.store import swap
+from borgtrace.store.layout import Layout
+
+
+@pytest.fixture
+def layout(tmp_path: Path) -> Layout:
+    """A store of version 1 with version 2 complete in ``next``."""
+    found = Layout(tmp_path)
+    for root, version in ((found.root, "1"), (found.next, "2")):
+        (root / "events").mkdir(parents=True)
+        (root / "events" / "part").write_text(version)
+        (root / found.manifest.name).write_text(version)
+    return found
+
+
+def test_the_manifest_is_away_while_tables_are_moved(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    replace = swap._replace
+
+    def watched(layout: Layout, name: str) -> None:
+        seen.append((name, layout.manifest.exists()))
+        replace(layout, name)
+
+    monkeypatch.setattr(swap, "_replace", watched)
+    assert swap.finish_swap(layout)
+    assert seen == [("events", False)]
+    assert (layout.manifest.read_text(), (layout.root / "events" / "part").read_text()) == ("2", "2")
+    assert not layout.next.exists()
+
+
+def test_an_interrupted_swap_is_finished(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(swap, "_replace", lambda layout, name: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        swap.finish_swap(layout)
+    monkeypatch.undo()
+    assert not layout.manifest.exists()
+    assert swap.finish_swap(layout)
+    assert (layout.manifest.read_text(), (layout.root / "events" / "part").read_text()) == ("2", "2")
+    assert not swap.finish_swap(layout)
