@@ -91,7 +91,8 @@ def time_limit(interrupt: Callable[[], None], timeout: float | None) -> Iterator
     over, is_over, ended = _over(timeout), threading.Event(), threading.Event()
 
     def stop(*_: Any) -> None:
-        raise over
+        if not ended.is_set():
+            raise over
 
     def watch(main: int) -> None:
         if ended.wait(timeout):
@@ -106,15 +107,17 @@ def time_limit(interrupt: Callable[[], None], timeout: float | None) -> Iterator
     watcher = threading.Thread(target=watch, args=(threading.get_ident(),))
     watcher.start()
     try:
-        yield
+        try:
+            yield
+        finally:
+            # The signal may arrive here, once; after this line its handler does nothing.
+            ended.set()
     except Exception as error:
         # What the interrupted query says of itself may arrive before the signal does.
         if is_over.is_set() and error is not over:
             raise over from error
         raise
     finally:
-        # First, so that nothing interrupts what follows.
-        signal.signal(signal.SIGALRM, signal.SIG_IGN)
         ended.set()
         watcher.join()
         signal.signal(signal.SIGALRM, before)
