@@ -85,10 +85,27 @@ def test_steps_without_an_event_hold_the_level() -> None:
     assert found == [(1, 1, 0), (1, 1, 0), (0, 0, 1)]
 
 
-def test_a_step_that_does_not_fit_the_grid_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("question", "option", "message"),
+    [
+        (
+            "queue_length",
+            {"step": 7 * SECOND},
+            "step: must be a multiple of 300 s: expected k × 300000000, got 7000000",
+        ),
+        (
+            "moving_averages",
+            {"step": 600 * SECOND, "trailing": 900 * SECOND},
+            "trailing: must be a multiple of step: expected k × 600000000, got 900000000",
+        ),
+        ("transitions", {"of": "tasks"}, "of: unknown entity: expected instances or collections, got tasks"),
+        ("hazards", {"tier_of": "update"}, "tier_of: unknown event: expected schedule or submit, got update"),
+    ],
+)
+def test_an_option_that_does_not_fit_is_refused(question: str, option: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        run("queue_length", SHORT, step=7 * SECOND)
-    assert str(caught.value) == ("step: must be a multiple of 300 s: expected k × 300000000, got 7000000")
+        run(question, SHORT, **option)
+    assert str(caught.value) == message
 
 
 def test_trailing_means() -> None:

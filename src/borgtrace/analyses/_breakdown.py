@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._quantiles import Counts, Groups, fetch_counts
 from borgtrace.analyses._windows import UNKNOWN, tier
+from borgtrace.errors import UsageError
 from borgtrace.recipe import Tables
 from borgtrace.recipe.columns import label
 
@@ -20,6 +21,21 @@ GROUP_COLUMNS = (
     label("group", "Name of the tier, number of the class, or all."),
 )
 """First two columns of a result that is cut this way."""
+
+
+def ranked(attempts: ir.Table, tier_of: str) -> ir.Table:
+    """Take the priority that decides an attempt's tier from one of its events.
+
+    Parameters
+    ----------
+    attempts
+        Attempts of tasks.
+    tier_of
+        ``"schedule"``: its SCHEDULE, or its other events where it has none; ``"submit"``: its SUBMIT alone.
+    """
+    if tier_of not in ("schedule", "submit"):
+        raise UsageError("tier_of", "unknown event", expected="schedule or submit", got=tier_of)
+    return attempts if tier_of == "schedule" else attempts.mutate(priority=attempts.submit_priority)
 
 
 def named(tables: Tables, attempts: ir.Table) -> ir.Table:

@@ -14,7 +14,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_inside, last_time, of_jobs, time_running
-from borgtrace.analyses._breakdown import GROUP_COLUMNS, cuts, named, tier_rows
+from borgtrace.analyses._breakdown import GROUP_COLUMNS, cuts, named, ranked, tier_rows
 from borgtrace.analyses._measures import part
 from borgtrace.analyses._scopes import LIKE_2019
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
@@ -37,9 +37,17 @@ RESULT = declare(
 )
 
 
-def compute(tables: Tables) -> list[Row]:
-    """Return ends per task-hour."""
-    tasks = of_jobs(tables.instance_attempts)
+def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
+    """Return ends per task-hour.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    tier_of
+        Event whose priority decides the tier: ``"schedule"`` (else the attempt's other events) or ``"submit"``.
+    """
+    tasks = ranked(of_jobs(tables.instance_attempts), tier_of)
     # What ran already at time 0 counts, with its hours inside the trace: without it the long-running would be
     # missing.
     ran = tasks.filter(tasks.schedule_time < AFTER_TRACE).cross_join(last_time(tables.instance_events))

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_known, last_time, of_jobs
-from borgtrace.analyses._breakdown import GROUP_COLUMNS, count_by_group, cuts, named, tier_rows
+from borgtrace.analyses._breakdown import GROUP_COLUMNS, count_by_group, cuts, named, ranked, tier_rows
 from borgtrace.analyses._measures import Measure, value
 from borgtrace.analyses._quantiles import NOTHING, Counts
 from borgtrace.analyses._scopes import LIKE_2011, MONTH_2011
@@ -53,13 +53,23 @@ RESULT = declare(
 )
 
 
-def compute(tables: Tables) -> list[Row]:
-    """Return the curves at the times of `GRID`."""
-    tasks = of_jobs(tables.instance_attempts)
+def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
+    """Return the curves at the times of `GRID`.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    tier_of
+        Event whose priority decides the tier: ``"schedule"`` (else the attempt's other events) or ``"submit"``.
+    """
+    tasks = ranked(of_jobs(tables.instance_attempts), tier_of)
     started = tasks.filter(is_known(tasks.schedule_time)).cross_join(last_time(tables.instance_events))
     # Where the end is lost, the next begin bounds the run; where nothing is known, the end of the trace.
     ran = ibis.least(started.left_time.fill_null(AFTER_TRACE), started["last"]) - started.schedule_time
     runs = started.mutate(end=_end(started), exact=ran, ran=((ran + SECOND - 1) // SECOND).cast("int64"))
+    # An end that was made up says by when it had ended, not when.
+    runs = runs.filter((runs.end == "open") | runs.run.notnull())
     groups = count_by_group(tables, runs, runs.ran, "runs", "end")
     NotApplicable.unless(groups, "no attempt starts within the trace")
     extremes = _extremes(tables, runs)

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import HUNDREDTH, of_jobs
-from borgtrace.analyses._breakdown import GROUP_COLUMNS, count_by_group, cuts, named, tier_rows
+from borgtrace.analyses._breakdown import GROUP_COLUMNS, count_by_group, cuts, named, ranked, tier_rows
 from borgtrace.analyses._measures import value
 from borgtrace.analyses._quantiles import PERCENTS, Counts
 from borgtrace.analyses._scopes import LIKE_2014
@@ -37,9 +37,17 @@ RESULT = declare(
 )
 
 
-def compute(tables: Tables) -> list[Row]:
-    """Return quantiles of the waits, for all tasks, per tier and per class."""
-    tasks = of_jobs(tables.instance_attempts)
+def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
+    """Return quantiles of the waits, for all tasks, per tier and per class.
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    tier_of
+        Event whose priority decides the tier: ``"schedule"`` (else the attempt's other events) or ``"submit"``.
+    """
+    tasks = ranked(of_jobs(tables.instance_attempts), tier_of)
     coarse = (tasks.wait // HUNDREDTH).cast("int64")
     groups = count_by_group(tables, tasks, coarse, "waits")
     NotApplicable.unless(groups, "no wait lies within the trace")

@@ -55,11 +55,14 @@ def attempts(events: ir.Table, dialect: Dialect) -> ir.Table:
     lives = events.filter(~events.type.isin(UPDATE_EVENTS))
     steps, order = in_order(lives, key, dialect)
     columns = dict.fromkeys((*key, *order, *carried))
+    # The format documents make up events that were never recorded, at a time by which they had happened.
+    is_seen = steps.missing_type.isnull() if "missing_type" in steps.columns else ibis.literal(True)
     coded = steps.select(
         *(name for name in columns if name != "collection_type"),
         step=steps.type.cases(*((name, step) for step, name in enumerate(_STEPS))).cast("int8"),
         # One byte instead of a text goes through the sort and the grouping.
         is_job=steps.collection_type == "JOB",
+        is_seen=is_seen,
     )
     return _finish(_summarise(_number(coded, key, order), key, carried), carried)
 
@@ -110,6 +113,7 @@ def _summarise(steps: ir.Table, key: Sequence[str], carried: Sequence[str]) -> i
         **values,
         begin_time=steps.time.min(),
         submit_time=steps.time.min(where=steps.step == _SUBMIT),
+        submit_priority=steps.priority.max(where=steps.step == _SUBMIT),
         # The batch queue may hold an attempt more than once: from the first QUEUE to the last ENABLE.
         queue_time=steps.time.min(where=steps.step == _QUEUE),
         enable_time=steps.time.max(where=steps.step == _ENABLE),
@@ -118,6 +122,8 @@ def _summarise(steps: ir.Table, key: Sequence[str], carried: Sequence[str]) -> i
         end=steps.step.max(where=is_end),
         cut_time=steps.next_time.max(where=is_cut),
         next_time=steps.next_time.max(where=is_end),
+        is_wait_seen=steps.is_seen.min(where=steps.step.isin((_SUBMIT, _SCHEDULE))),
+        is_run_seen=steps.is_seen.min(where=steps.step >= _SCHEDULE),
     )
 
 
@@ -125,10 +131,10 @@ def _finish(rows: ir.Table, carried: Sequence[str]) -> ir.Table:
     """Decode, and add what follows from the times."""
     # A life has one attempt at a time, so that one without an end has left by the begin of the next.
     left = ibis.coalesce(rows.end_time, rows.cut_time)
-    # Time 0 says "before the trace", not when: a difference from it is no duration. Where a time is NULL the test is
-    # NULL too, and ifelse() takes its second branch.
-    has_waited = (rows.submit_time > BEFORE_TRACE) & (rows.schedule_time != AFTER_TRACE)
-    has_run = (rows.schedule_time > BEFORE_TRACE) & (rows.end_time != AFTER_TRACE)
+    # Time 0 says "before the trace", not when, and the time of an event that was made up bounds it: a difference from
+    # either is no duration. Where a time is NULL the test is NULL too, and ifelse() takes its second branch.
+    has_waited = (rows.submit_time > BEFORE_TRACE) & (rows.schedule_time != AFTER_TRACE) & rows.is_wait_seen
+    has_run = (rows.schedule_time > BEFORE_TRACE) & (rows.end_time != AFTER_TRACE) & rows.is_run_seen
     nothing = ibis.null("int64")
     key = rows.columns[: rows.columns.index("attempt") + 1]
     return rows.select(
@@ -136,6 +142,7 @@ def _finish(rows: ir.Table, carried: Sequence[str]) -> ir.Table:
         *(rows.is_job.ifelse("JOB", "ALLOC_SET").name(name) if name == "collection_type" else name for name in carried),
         "begin_time",
         "submit_time",
+        "submit_priority",
         "queue_time",
         "enable_time",
         "schedule_time",

@@ -39,6 +39,7 @@ _ATTEMPT = Column("attempt", "int32", "count", "Number of the attempt in its lif
 _TIMES = (
     _time("begin_time", "First event of the attempt.", nullable=False),
     _time("submit_time", "SUBMIT, NULL where it is lost."),
+    Column("submit_priority", "int32", "1", "Priority that SUBMIT asked for."),
     _time("queue_time", "First QUEUE."),
     _time("enable_time", "Last ENABLE."),
     _time("schedule_time", "SCHEDULE, NULL where it never ran."),
@@ -46,8 +47,8 @@ _TIMES = (
     Column("end_type", "enum", "enum", "How it ended.", enum="event_type"),
     _time("left_time", "End, or begin of the next attempt where the end is lost; NULL while alive."),
     _time("next_time", "First event after the end, NULL where there is none."),
-    _time("wait", "SCHEDULE minus SUBMIT; NULL where either is unknown or before the trace."),
-    _time("run", "End minus SCHEDULE; NULL where either is unknown or outside the trace."),
+    _time("wait", "SCHEDULE minus SUBMIT; NULL where either is unknown, before the trace or made up."),
+    _time("run", "End minus SCHEDULE; NULL where either is unknown, outside the trace or made up."),
     Column("is_left_censored", "bool", "1", "Whether it began before the trace.", nullable=False),
     Column("is_right_censored", "bool", "1", "Whether it was alive at the end of the trace.", nullable=False),
 )
