@@ -8,13 +8,8 @@ hour, the usage windows of each machine and the attempts of each task.  Zoomed o
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from errno import ENOTEMPTY
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +25,7 @@ from borgtrace.explore import grid
 from borgtrace.explore.grid import RESOURCES
 from borgtrace.explore.lives import Lives, write_lives
 from borgtrace.explore.windows import Windows, write_windows
-from borgtrace.storage import replacing
+from borgtrace.store.kept import kept_folder, version_of
 
 if TYPE_CHECKING:
     from borgtrace.store import Store
@@ -120,52 +115,8 @@ def pyramid(store: Store, report: Report = lambda step, done, total: None) -> Py
     report
         Called before each step: what is being done, its number, and the number of steps.
     """
-    name = f"explore-{store.digest[:16]}-{_definitions()}"
-    places = [store.layout.cache, _user_cache()]
-    for place in places:
-        if (place / name).is_dir():
-            return Pyramid(place / name)
-    place = next((place for place in places if _is_writable(place)), Path(tempfile.mkdtemp(prefix="borgtrace-")))
-    try:
-        with replacing(place / name) as draft:
-            draft.mkdir()
-            _build(store, draft, report)
-    except OSError as error:
-        if error.errno != ENOTEMPTY:  # another process was first; the content is the same
-            raise
-    _remove_others(store, place, place / name)
-    return Pyramid(place / name)
-
-
-def _definitions() -> str:
-    """Return the digest of the code that defines the aggregates: what another version kept is not read.
-
-    Read as files: to import them takes longer than the first page may.
-    """
-    package, digest = Path(__file__).parent, hashlib.sha256()
-    for path in (path for name in _DEFINING for path in sorted((package.parent / name).glob("*.py"))):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:8]
-
-
-def _user_cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "borgtrace"
-
-
-def _is_writable(place: Path) -> bool:
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError:  # a read-only store, or a home that does not exist
-        return False
-    return os.access(place, os.W_OK)
-
-
-def _remove_others(store: Store, place: Path, kept: Path) -> None:
-    """Remove pyramids of what the store held before; those of other stores share the user's cache and stay."""
-    if place == store.layout.cache:
-        for other in place.glob("explore-*"):
-            if other != kept and other.is_dir():
-                shutil.rmtree(other, ignore_errors=True)
+    packages = (Path(__file__).parent.parent / name for name in _DEFINING)
+    return Pyramid(kept_folder(store, "explore", version_of(packages), lambda folder: _build(store, folder, report)))
 
 
 def _build(store: Store, folder: Path, report: Report) -> None:

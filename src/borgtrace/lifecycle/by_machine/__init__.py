@@ -1,0 +1,12 @@
+"""Usage by machine: who used what on which machine in which slot of 300 s, with the limit in force.
+
+A store is sorted by task; what happens on a machine would be found by reading all of it.  One pass deals usage and
+limits into buckets of machines, kept beside the store.
+"""
+
+from __future__ import annotations
+
+from borgtrace.lifecycle.by_machine.layout import MachineUsage, Rows, machine_usage
+from borgtrace.lifecycle.by_machine.metrics import METRICS, Metric, default_metric, find_metric
+
+__all__ = ["METRICS", "MachineUsage", "Metric", "Rows", "default_metric", "find_metric", "machine_usage"]

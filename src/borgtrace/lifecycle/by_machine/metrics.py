@@ -1,0 +1,90 @@
+"""Which usage a slot has: a mean, weighted by time, or a peak."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.errors import check_names
+from borgtrace.kernels.arrays import Values
+from borgtrace.schema import Dialect
+
+_DECILES = "cpu_usage_distribution"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A measured column, or one element of a list of percentiles.
+
+    Attributes
+    ----------
+    name
+        What users call it.
+    column
+        Column of ``instance_usage``.
+    is_peak
+        Whether the windows of a slot are combined by their maximum; else by their mean over the slot.
+    element
+        Element of a list column; None where the column is a number.
+    """
+
+    name: str
+    column: str
+    is_peak: bool
+    element: int | None = None
+
+    def values(self, column: pa.ChunkedArray) -> Values:
+        """Return the values of some windows, float32 (n,); NaN where there is none."""
+        array = column.combine_chunks()
+        if self.element is None:
+            return array.fill_null(np.float32(np.nan)).to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
+        offsets, flat = array.offsets.to_numpy(), array.values.to_numpy(zero_copy_only=False)
+        # Lists may be NULL or empty: 2019 has both.
+        has = np.diff(offsets) > self.element
+        found = np.full(len(array), np.nan, np.float32)
+        found[has] = flat[offsets[:-1][has] + self.element]
+        return found
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        Metric("average_cpu", "average_cpu", False),
+        Metric("p50_cpu", _DECILES, True, 5),
+        # Element 9 of 0, 10, …, 100 %: the metric of the overcommit simulator of Google.
+        Metric("p90_cpu", _DECILES, True, 9),
+        Metric("maximum_cpu", "maximum_cpu", True),
+        Metric("sampled_cpu", "sampled_cpu", True),
+        Metric("average_memory", "average_memory", False),
+        Metric("maximum_memory", "maximum_memory", True),
+    )
+}
+"""Metrics by name."""
+
+
+def default_metric(dialect: Dialect, resource: str) -> Metric:
+    """Return the usual metric of a resource: the 90th percentile of CPU where it is published, else the average.
+
+    Parameters
+    ----------
+    dialect
+        Format of the trace.
+    resource
+        ``"cpu"`` or ``"memory"``.
+    """
+    has_percentiles = resource == "cpu" and dialect.publishes(_DECILES)
+    return METRICS["p90_cpu" if has_percentiles else f"average_{resource}"]
+
+
+def find_metric(name: str) -> Metric:
+    """Return a metric by its name.
+
+    Raises
+    ------
+    UsageError
+        For a name that none has.
+    """
+    check_names("--metric", (name,), METRICS, "no such metric")
+    return METRICS[name]

@@ -1,0 +1,76 @@
+"""Folders of aggregates that are computed once per store and kept beside it, or in the user's cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable
+from errno import ENOTEMPTY
+from pathlib import Path
+
+from borgtrace.storage import replacing
+from borgtrace.store.store import Store
+
+
+def kept_folder(store: Store, kind: str, version: str, build: Callable[[Path], None]) -> Path:
+    """Return the folder of some aggregates of a store, built first where there is none.
+
+    Parameters
+    ----------
+    store
+        An open store.
+    kind
+        What is kept: the beginning of the folder's name.
+    version
+        Of the code that defines it: what another version kept is not read.
+    build
+        Fills an empty folder.
+    """
+    name = f"{kind}-{store.digest[:16]}-{version}"
+    places = [store.layout.cache, _user_cache()]
+    for place in places:
+        if (place / name).is_dir():
+            return place / name
+    place = next((place for place in places if _is_writable(place)), Path(tempfile.mkdtemp(prefix="borgtrace-")))
+    try:
+        with replacing(place / name) as draft:
+            draft.mkdir()
+            build(draft)
+    except OSError as error:
+        if error.errno != ENOTEMPTY:  # another process was first; the content is the same
+            raise
+    _remove_others(store, place, kind, place / name)
+    return place / name
+
+
+def version_of(packages: Iterable[Path]) -> str:
+    """Return a digest of the modules of some packages, given by their folders.
+
+    Read as files: to import them takes longer than a first page may.
+    """
+    digest = hashlib.sha256()
+    for path in (path for package in packages for path in sorted(package.glob("*.py"))):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:8]
+
+
+def _user_cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "borgtrace"
+
+
+def _is_writable(place: Path) -> bool:
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError:  # a read-only store, or a home that does not exist
+        return False
+    return os.access(place, os.W_OK)
+
+
+def _remove_others(store: Store, place: Path, kind: str, kept: Path) -> None:
+    """Remove what was kept of an earlier state of the store; other stores share the user's cache and theirs stays."""
+    if place == store.layout.cache:
+        for other in place.glob(f"{kind}-*"):
+            if other != kept and other.is_dir():
+                shutil.rmtree(other, ignore_errors=True)

@@ -1,0 +1,206 @@
+"""Usage by machine: a cell typed by hand, and random cells beside a slow restatement over Python's dictionaries."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import borgtrace
+from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.lifecycle.by_machine import METRICS, MachineUsage, machine_usage
+from borgtrace.recipe import EngineTables
+from tests.ingest.raw import write_part
+
+S = 1_000_000
+Row = tuple[int, int, int, float, float, float, float]
+"""Machine, task, slot, CPU, memory, both limits."""
+
+
+def event(time: int, job: int, machine: int | str, kind: int, cpu: float, memory: float, priority: int = 9) -> str:
+    return f"{time * S},,{job},0,{machine},{kind},bob,2,{priority},{cpu},{memory},0.001,0"
+
+
+def window(start: float, end: float, job: int, machine: int, cpu: float, memory: float, peak: float) -> str:
+    times = f"{round(start * S)},{round(end * S)}"
+    return f"{times},{job},0,{machine},{cpu},{memory},0.07,,,{memory},,,{peak},,2.5,0.01,1,0,{cpu}"
+
+
+CELL = {
+    "task_events": [
+        event(600, 100, "", 0, 0.5, 0.25),
+        event(600, 200, 8, 1, 0.75, 0.5, 0),
+        event(650, 100, 7, 1, 0.5, 0.25),
+        event(1150, 200, 8, 2, 0.75, 0.5, 0),
+        event(1150, 200, "", 0, 0.75, 0.5, 0),
+        event(1300, 100, 7, 8, 0.25, 0.25),
+        event(2000, 200, 7, 1, 0.75, 0.5, 0),
+        event(2100, 100, 7, 4, 0.25, 0.25),
+    ],
+    "task_usage": [
+        window(600, 800, 200, 8, 0.3, 0.3, 0.4),
+        window(600, 900, 100, 7, 0.25, 0.125, 0.5),
+        window(850, 1150, 200, 8, 0.6, 0.6, 0.8),
+        window(900, 1050, 100, 7, 0.5, 0.125, 0.5),
+        window(1500, 1800, 100, 7, 0.125, 0.125, 0.25),
+        window(2000, 2100, 200, 7, 0.75, 0.375, 0.9),
+        window(2000, 2100, 300, 7, 0.75, 0.375, 0.9),
+    ],
+}
+"""Task 100 shrinks its limit at 1300 s and is not measured in two slots; 200 moves from machine 8 to 7; 300 has no
+events."""
+
+
+def usage_of(folder: Path, raw: Mapping[str, Sequence[str]], *, memory: str = "1GB", **chosen: object) -> MachineUsage:
+    if not (folder / "store").exists():
+        for table, lines in raw.items():
+            write_part(folder / "raw", table, lines, compressed=False)
+        ingest([folder / "raw"], folder / "store", IngestOptions(jobs=1))
+    store = borgtrace.open(folder / "store", memory=memory)
+    tables = EngineTables.of(store)
+    metrics = {"cpu": METRICS["average_cpu"], "memory": METRICS["average_memory"]}
+    return machine_usage(store, tables.instance_events, tables.instance_attempts, **(metrics | chosen))  # type: ignore[arg-type]
+
+
+def rows_of(usage: MachineUsage) -> list[Row]:
+    found = []
+    for place, machine in enumerate(usage.machines.tolist()):
+        for row in usage.rows(place):
+            term = usage.terms[row["term"]]
+            values = (row["cpu"], row["memory"], term["cpu"], term["memory"])
+            found.append((machine, int(term["task"]), int(row["slot"]), *(round(float(v), 6) for v in values)))
+    return found
+
+
+def same(found: Sequence[Row], expected: Sequence[Row]) -> bool:
+    return len(found) == len(expected) and np.allclose(found, expected, atol=1e-6, equal_nan=True)
+
+
+def test_a_slot_has_means_weighted_by_time_and_the_limit_in_force(tmp_path: Path) -> None:
+    nan = float("nan")
+    usage = usage_of(tmp_path, CELL)
+    assert same(
+        rows_of(usage),
+        [
+            (7, 0, 0, 0.25, 0.125, 0.5, 0.25),
+            (7, 0, 1, 0.25, 0.0625, 0.5, 0.25),
+            (7, 0, 2, nan, nan, 0.25, 0.25),
+            (7, 0, 3, 0.125, 0.125, 0.25, 0.25),
+            (7, 0, 4, nan, nan, 0.25, 0.25),
+            (7, 1, 4, 0.25, 0.125, 0.75, 0.5),
+            (8, 1, 0, 0.3, 0.3, 0.75, 0.5),
+            (8, 1, 1, 0.5, 0.5, 0.75, 0.5),
+        ],
+    )
+    assert dict(usage.facts) == {
+        "n_slots": 5,
+        "n_rows": 8,
+        "n_dealt": 9,
+        "without_machine": 0,
+        "without_limit": 1,
+        "without_end": 0,
+    }
+    assert [int(term["priority"]) for term in usage.terms] == [9, 9, 0]
+
+
+def test_a_peak_counts_in_every_slot_that_its_window_touches(tmp_path: Path) -> None:
+    found = rows_of(usage_of(tmp_path, CELL, cpu=METRICS["maximum_cpu"]))
+    assert [(machine, task, slot, cpu) for machine, task, slot, cpu, *_ in found if machine == 8] == [
+        (8, 1, 0, 0.8),
+        (8, 1, 1, 0.8),
+    ]
+
+
+def test_whole_windows_belong_to_the_slot_of_their_start(tmp_path: Path) -> None:
+    found = rows_of(usage_of(tmp_path, CELL, is_whole=True))
+    assert [row[:4] for row in found] == [
+        (7, 0, 0, 0.25),
+        (7, 0, 1, 0.5),
+        (7, 0, 3, 0.125),
+        (7, 1, 4, 0.75),
+        (8, 1, 0, 0.6),
+    ]
+
+
+def random_cell(seed: int) -> dict[str, list[str]]:
+    draw = random.Random(seed)
+    events, usage = [], []
+    for job in range(1, 9):
+        limit = draw.choice([0.0, 0.25, 0.5])
+        events.append((600, event(600, job, "", 0, limit, limit)))
+        at = 600 + draw.randrange(4) * 150
+        for _ in range(draw.randrange(1, 4)):
+            machine, end = draw.randrange(3), at + draw.randrange(1, 12) * 150
+            events.append((at, event(at, job, machine, 1, limit, limit)))
+            start = at
+            while start < end:
+                stop = min(end, start + draw.choice([50, 150, 300]))
+                if draw.random() < 0.8:
+                    cpu = draw.randrange(64) / 128
+                    usage.append((start, window(start, stop, job, machine, cpu, cpu, cpu)))
+                start = stop
+            if draw.random() < 0.5:
+                limit = draw.choice([0.125, 0.75])
+                events.append((end - 10, event(end - 10, job, machine, 8, limit, limit)))
+            events.append((end, event(end, job, machine, 2, limit, limit)))
+            at = end + draw.randrange(5) * 150
+    keyed = {"task_events": events, "task_usage": usage}
+    return {name: [line for _, line in sorted(lines, key=lambda pair: pair[0])] for name, lines in keyed.items()}
+
+
+def restated(raw: Mapping[str, Sequence[str]]) -> list[Row]:
+    """The same from the raw lines, second by second."""
+    seconds: dict[tuple[int, int, int], dict[int, float]] = defaultdict(dict)
+    limits: dict[int, list[tuple[int, float]]] = defaultdict(list)
+    running: dict[int, tuple[int, int]] = {}
+    present: set[tuple[int, int, int]] = set()
+    last = max(int(line.split(",")[1]) for line in raw["task_usage"]) // S
+    for line in raw["task_events"]:
+        time, _, job, _, machine, kind, *_ = line.split(",")
+        at, task = int(time) // S, int(job)
+        limits[task].append((at, float(line.split(",")[9])))
+        if kind == "1":
+            running[task] = (int(machine), at)
+        elif kind == "2":
+            on, since = running.pop(task)
+            present |= {(on, task, (second - 600) // 300) for second in range(since, min(at, last))}
+    for line in raw["task_usage"]:
+        start, end, job, _, machine, cpu, *_ = line.split(",")
+        for second in range(int(start) // S, int(end) // S):
+            seconds[int(machine), int(job), (second - 600) // 300][second] = float(cpu)
+    rows = []
+    jobs = sorted(limits)
+    for machine, job, slot in sorted(present | set(seconds)):
+        used = sum(seconds[machine, job, slot].values()) / 300 if (machine, job, slot) in seconds else float("nan")
+        limit = [value for time, value in limits[job] if time < 900 + 300 * slot][-1]
+        rows.append((machine, jobs.index(job), slot, used, used, limit, limit))
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_random_cells_equal_a_restatement(tmp_path: Path, seed: int) -> None:
+    raw = random_cell(seed)
+    assert same(rows_of(usage_of(tmp_path, raw)), restated(raw))
+
+
+def test_the_memory_budget_changes_nothing(tmp_path: Path) -> None:
+    raw = random_cell(7)
+    usage = usage_of(tmp_path, raw)
+    assert sum(path.name.startswith("rows-") for path in usage.folder.iterdir()) == 1
+    expected = rows_of(usage)
+    store = borgtrace.open(tmp_path / "store")
+    n_rows = store.manifest.tables["instance_usage"]
+    assert n_rows > 50
+    usage.folder.rename(tmp_path / "other")
+    # A budget of a few rows, past what the engine could start with: only the sort is told.
+    from borgtrace.lifecycle.by_machine import layout
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "parse_memory", lambda text: 24 * 5 * n_rows // 3)
+        again = usage_of(tmp_path, raw)
+    assert sum(path.name.startswith("rows-") for path in again.folder.iterdir()) > 1
+    assert same(rows_of(again), expected)
