@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, special
+from scipy import special
 
 
 def continuous_exponent(values: npt.NDArray[np.float64], n: npt.NDArray[np.int64], x_min: float) -> float:
@@ -61,6 +61,9 @@ def discrete_exponent(values: npt.NDArray[np.int64], n: npt.NDArray[np.int64], x
     def loss(alpha: float) -> float:
         return total * float(np.log(special.zeta(alpha + 1.0, x_min))) + (alpha + 1.0) * logs
 
+    # Imported here, since every command would wait for it a quarter of a second.
+    from scipy.optimize import minimize_scalar
+
     # There is no closed form; zeta diverges at α = 0, hence the lower bound.
-    found = optimize.minimize_scalar(loss, bounds=(0.01, 10.0), method="bounded", options={"xatol": 1e-8})
+    found = minimize_scalar(loss, bounds=(0.01, 10.0), method="bounded", options={"xatol": 1e-8})
     return float(found.x)

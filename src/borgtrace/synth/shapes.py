@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import special
 
 Z_LIMIT: Final = 4.5
 """Normal scores are clipped here (1 in 150,000)."""
@@ -44,7 +44,7 @@ class Beta:
     def at(self, quantile: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the values at cumulative probabilities, up to a factor."""
         total = (self.top - 1.0) / self.cv**2 - 1.0
-        return np.asarray(self.top * stats.beta.ppf(quantile, total / self.top, total * (1.0 - 1.0 / self.top)))
+        return np.asarray(self.top * special.betaincinv(total / self.top, total * (1.0 - 1.0 / self.top), quantile))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ class Mixed:
         # No closed form for the quantiles of a mixture: the distribution is tabulated, finely near 0, and inverted.
         k = self.cv**-2
         x = np.concatenate([[0.0], np.geomspace(1e-6, 8.0, 6000)])
-        low = stats.gamma.cdf(x, k, scale=max(self.low_level, 1e-6) / k)
-        high = stats.gamma.cdf(x, k, scale=1.0 / k)
+        low = special.gammainc(k, x * k / max(self.low_level, 1e-6))
+        high = special.gammainc(k, x * k)
         return np.interp(quantile, self.low_share * low + (1.0 - self.low_share) * high, x)
 
 
