@@ -15,6 +15,7 @@ import hashlib
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,8 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from itertools import zip_longest
 from pathlib import Path
+
+from warm import warm_commands
 
 ROOT = Path(__file__).resolve().parent.parent
 RUN = ("console", "python", "sql")
@@ -126,7 +129,8 @@ def run(step: Step, folder: Path, environment: dict[str, str]) -> str:
         It fails.  A page that shows an error says ``|| echo "exit code $?"``.
     """
     console = step.block.language != "python"
-    command = ["bash", "-c", step.command] if console else [sys.executable, "-c", step.command]
+    python = shutil.which("python", path=environment["PATH"]) or sys.executable
+    command = ["bash", "-c", step.command] if console else [python, "-c", step.command]
     done = subprocess.run(
         command,
         cwd=folder,
@@ -179,7 +183,9 @@ def workspace(root: Path) -> Iterator[tuple[Path, dict[str, str]]]:
     handler = partial(_Quiet, directory=str(bucket))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield folder, environment(BORGTRACE_BASE_URL=f"http://127.0.0.1:{server.server_address[1]}")
+        env = environment(BORGTRACE_BASE_URL=f"http://127.0.0.1:{server.server_address[1]}")
+        with warm_commands(root / "bin", env) as commands:
+            yield folder, {**env, "PATH": f"{commands}{os.pathsep}{env['PATH']}"}
         server.shutdown()
 
 

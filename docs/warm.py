@@ -1,0 +1,138 @@
+"""A process that has imported borgtrace forks itself for each command of the pages.
+
+Importing takes two seconds a command, most commands of the pages a tenth of that.  A stand-in for ``borgtrace`` (and
+for ``python -c``) hands its arguments, folder, environment and open files to the process, which forks; signals are
+passed on, the exit code comes back.
+
+    python docs/warm.py SOCKET      the process, until its standard input ends
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_STAND_IN = """#!{python} -IS
+import json, os, signal, socket, sys
+name, rest = os.path.basename(sys.argv[0]), sys.argv[1:]
+if name == "python" and rest[:1] != ["-c"]:
+    os.execv({python!r}, [{python!r}, *rest])
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect({path!r})
+    request = json.dumps(dict(name=name, rest=rest, folder=os.getcwd(), environment=dict(os.environ))).encode()
+    socket.send_fds(server, [len(request).to_bytes(8, "big")], [0, 1, 2])
+    server.sendall(request)
+    answers = server.makefile()
+    child = int(answers.readline())
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, _: os.kill(child, number))
+    status = int(answers.readline())
+if os.WIFSIGNALED(status):
+    signal.signal(os.WTERMSIG(status), signal.SIG_DFL)
+    os.kill(os.getpid(), os.WTERMSIG(status))
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+
+
+@contextmanager
+def warm_commands(folder: Path, environment: Mapping[str, str]) -> Iterator[Path]:
+    """Start the process, and yield a folder of stand-ins for the front of ``PATH``.
+
+    Parameters
+    ----------
+    folder
+        An empty folder, which is made.
+    environment
+        The environment in which the process starts; commands bring their own.
+    """
+    folder.mkdir()
+    path = str(folder / "socket")
+    for name in ("borgtrace", "python"):
+        (folder / name).write_text(_STAND_IN.format(python=sys.executable, path=path))
+        (folder / name).chmod(0o755)
+    command = [sys.executable, __file__, path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as server:
+        # It says one line when it listens.
+        assert server.stdout
+        assert server.stdout.readline()
+        yield folder
+        server.communicate()
+
+
+def _serve(path: str) -> None:
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        print("ready", flush=True)
+        # The end of its input is the end of whoever started this process.
+        threading.Thread(target=lambda: (os.read(0, 1), os._exit(0)), daemon=True).start()
+        while True:
+            client, _ = listening.accept()
+            request, files = _request(client)
+            child = os.fork()
+            if not child:
+                listening.close()
+                client.close()
+                _become(request, files)
+            threading.Thread(target=_attend, args=(client, child, files), daemon=True).start()
+
+
+def _request(client: socket.socket) -> tuple[dict[str, Any], list[int]]:
+    header, files, _, _ = socket.recv_fds(client, 8, 3)
+    size = int.from_bytes(header, "big")
+    text = bytearray()
+    while len(text) < size:
+        text += client.recv(size - len(text))
+    return json.loads(text), files
+
+
+def _attend(client: socket.socket, child: int, files: list[int]) -> None:
+    """Tell a stand-in its child, and how the child ended."""
+    for file in files:
+        os.close(file)
+    with client:
+        client.sendall(f"{child}\n".encode())
+        _, status = os.waitpid(child, 0)
+        client.sendall(f"{status}\n".encode())
+
+
+def _become(request: dict[str, Any], files: list[int]) -> None:
+    """Be the command: does not return."""
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    sys.argv = [request["name"], *request["rest"]]
+    if request["name"] == "borgtrace":
+        from borgtrace.cli import main
+
+        main()
+    else:
+        exec(compile(request["rest"][1], "<string>", "exec"), {"__name__": "__main__"})
+    sys.exit()
+
+
+def _import_all() -> None:
+    import borgtrace.colocation
+    import borgtrace.ingest
+    import borgtrace.interactive
+    import borgtrace.recipe
+
+    borgtrace.recipe.recipes()
+
+
+if __name__ == "__main__":
+    _import_all()
+    _serve(sys.argv[1])
