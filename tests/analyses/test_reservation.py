@@ -49,6 +49,13 @@ def test_borg_decays_after_300_s() -> None:
     assert found["violated"] == 0.0
 
 
+def test_borg_leaves_the_limit_for_the_first_300_s() -> None:
+    # Windows begin after 0, 100, 200 (still the limit) and 300 s: then half of the distance from 1 to .5 is left.
+    usage = [window(1, 100 * k, 0.5, length=100) for k in range(4)]
+    found = row(tiny(instance_usage=usage, tasks=TASKS), "borg", 0.0, half_life=100.0)
+    assert found["reclaimed"] == 0.0625
+
+
 @pytest.mark.parametrize("second", [window(1, 600, 0.25), window(1, 300, 0.25, machine_id=2)], ids=["gap", "machine"])
 def test_a_new_run_starts_at_the_limit(second: dict[str, Any]) -> None:
     tables = tiny(instance_usage=[window(1, 0, 0.5), second], tasks=TASKS)

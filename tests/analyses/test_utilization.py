@@ -53,6 +53,17 @@ def test_two_tiers_over_one_and_a_half_hours() -> None:
     assert rows["free", 0]["cpu_used"] == 0.0
 
 
+def test_small_usage_keeps_six_digits() -> None:
+    tables = tiny(
+        machine_events=MACHINES[:1],
+        instance_usage=[window(1, 300 * k, 0.00013, 0.0) for k in range(12)],
+        instance_events=[event(1, 0, "SUBMIT"), event(1, 0, "SCHEDULE", cpu_request=0.25, memory_request=0.25)],
+        tasks=[{"collection_id": 1, "priority": 9}],
+    )
+    (found,) = answer(utilization.RECIPE, tables)
+    assert found["cpu_used"] == pytest.approx(0.00013, rel=1e-5)
+
+
 def test_what_runs_in_an_alloc_set_counts_once() -> None:
     inside = {"alloc_collection_id": 7, "alloc_instance_index": 0}
     tables = tiny(

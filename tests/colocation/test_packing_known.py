@@ -21,7 +21,7 @@ from borgtrace.placement.estimators.observation import CELLS, Observation
 from borgtrace.placement.estimators.saddlepoint import Saddlepoint
 from borgtrace.placement.estimators.sizes import Average, Cantelli, Percentile
 from borgtrace.placement.fitting import Fitted
-from borgtrace.placement.packers import FIRST_FIT
+from borgtrace.placement.packers import FIRST_FIT, packers
 from borgtrace.placement.packing import Packing, fit, pack, pack_fitted, predicted_overflow, rebalanced
 
 
@@ -391,6 +391,12 @@ def test_unequal_machines_are_opened_in_order_and_kept_for_later():
     assert packing.bins.tolist() == [0, 0, 1, -1]
     assert packing.machines.tolist() == [1, 2]
     assert packing.capacities.tolist() == [1.0, 0.5]
+
+
+def test_of_equally_good_machines_the_one_opened_first_is_taken():
+    for packer in (packers()["best-fit"], packers()["worst-fit"]):
+        packing = pack(Average(1), constant(0.75, 0.75, 0.125), inventory=np.ones(3), packer=packer, rebalancing=False)
+        assert packing.bins.tolist() == [0, 1, 0]
 
 
 def test_tasks_of_one_group_stay_apart():

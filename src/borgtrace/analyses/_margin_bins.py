@@ -43,6 +43,11 @@ def margin_bin(usage: float, base: float) -> int:
         What is used.
     base
         What was used before, in the same unit.
+
+    Examples
+    --------
+    >>> margin_bin(0.5, 0.5), margin_bin(0.504, 0.5), margin_bin(0.0, 0.0), margin_bin(0.1, 0.0) == N_BINS - 1
+    (0, 1, 0, True)
     """
     if usage <= base:
         return 0

@@ -29,6 +29,13 @@ def fit_bin(room: float, variance: float, target: float) -> float:
         σ² of the sum.
     target
         ρ: tolerated probability of overflow.
+
+    Examples
+    --------
+    Constant tasks may fill a machine exactly:
+
+    >>> fit_bin(0.0, 0.0, 0.25), fit_bin(-0.5, 0.0, 0.25)
+    (0.25, -0.75)
     """
     # Constant tasks: Φ is a step, and the quotient below would be 0 ÷ 0 for a machine filled exactly.
     if variance <= 0:

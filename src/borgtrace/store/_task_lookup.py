@@ -25,6 +25,8 @@ def find_row(collections: Longs, instances: npt.NDArray[np.int32], collection: i
     --------
     >>> find_row(np.array([1, 1, 4]), np.array([0, 2, 0], np.int32), 1, 2)
     1
+    >>> find_row(np.array([1, 1, 4]), np.array([0, 2, 0], np.int32), 1, 1)
+    -1
     """
     # By hand: np.searchsorted looks for one key, and the index is sorted by two columns.
     low, high = 0, len(collections)
