@@ -19,6 +19,7 @@ PACKAGES = (
     "borgtrace.datasets",
     "borgtrace.export",
     "borgtrace.colocation",
+    "borgtrace.overcommit",
     "borgtrace.engine",
     "borgtrace.report",
     "borgtrace.schema",

@@ -16,7 +16,7 @@ from borgtrace._version import __version__
 from borgtrace.errors import BorgtraceError, EngineError, QualityError, SchemaError, SourceError, StoreError, UsageError
 
 if TYPE_CHECKING:
-    from borgtrace import colocation, datasets, synth
+    from borgtrace import colocation, datasets, overcommit, synth
     from borgtrace.ingest import ingest
     from borgtrace.interactive import Store, Trace, compare, open
 
@@ -29,8 +29,9 @@ _LAZY = {
     "synth": "borgtrace.synth",
     "datasets": "borgtrace.datasets",
     "colocation": "borgtrace.colocation",
+    "overcommit": "borgtrace.overcommit",
 }
-_PACKAGES = frozenset({"ingest", "synth", "datasets", "colocation"})
+_PACKAGES = frozenset({"ingest", "synth", "datasets", "colocation", "overcommit"})
 
 __all__ = [
     "BorgtraceError",
@@ -48,6 +49,7 @@ __all__ = [
     "datasets",
     "ingest",
     "open",
+    "overcommit",
     "synth",
 ]
 

@@ -144,8 +144,13 @@ def answer(
     as_json
         Print one JSON object a line.
     """
+    return publish(_run(chosen, tables, parameters), out=out, png=png, as_json=as_json)
+
+
+def publish(answers: Iterable[Result], *, out: Path | None, png: bool, as_json: bool) -> list[Result]:
+    """Write files under `out`, print tables or claims as :func:`answer` does; return the results."""
     results = []
-    for result in _run(chosen, tables, parameters):
+    for result in answers:
         results.append(result)
         # At once, and not at the end: what is answered stays when a later question is interrupted.
         if out is not None:
@@ -171,10 +176,15 @@ def _run(chosen: Sequence[Question], tables: Any, parameters: Mapping[str, Any])
         for number, (recipe, subject) in enumerate(with_subjects(chosen, tables)):
             report(recipe.name, number, len(chosen))
             result = recipe.run(subject, **_own(recipe, parameters))
-            rows = f"{result.table.num_rows:,} rows"
-            outcome = f"not applicable: {result.not_applicable}" if result.not_applicable else rows
-            talk.print(f"{recipe.name}: {outcome} ({result.provenance.seconds:.1f} s)")
+            say(result)
             yield result
+
+
+def say(result: Result) -> None:
+    """Tell how many rows an answer has, or why there are none."""
+    rows = f"{result.table.num_rows:,} rows"
+    outcome = f"not applicable: {result.not_applicable}" if result.not_applicable else rows
+    talk.print(f"{result.recipe.name}: {outcome} ({result.provenance.seconds:.1f} s)")
 
 
 def _print_one(result: Result) -> None:

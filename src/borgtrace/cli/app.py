@@ -32,6 +32,7 @@ COMMANDS = (
     "dataset",
     "export",
     "colocate",
+    "overcommit",
     "report",
     "subset",
     "verify",

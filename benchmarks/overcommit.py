@@ -1,0 +1,246 @@
+"""Policies and oracle on machines like a cell's, beside a plain loop of the same definition, and beside Python.
+
+Machines × slots with about 24 tasks at a time, gaps and tasks that return; once with long lives and once with half of
+the tasks living under an hour.  One thread, and its processor time: others may use the machine.  The plain loops are
+what one writes first with Numba: a ring of the last samples for N-sigma, a row of sums for the oracle.  The original
+algorithm in Python is Google's: a deque per task.
+
+    python benchmarks/overcommit.py [--machines 60] [--slots 2016] [--store STORE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+
+import numba
+import numpy as np
+
+from borgtrace.overcommit import Block, Samples, oracle, parse_policy
+from borgtrace.overcommit.metrics import scores
+
+AT_ONCE = 24
+HORIZON = 288
+MISSING = 0.01
+POLICIES = (
+    "limit",
+    "borg",
+    "max",
+    "average",
+    "task-percentile",
+    "task-percentile:history=1d",
+    "machine-percentile",
+    "nsigma",
+    "gpa",
+    "katalyst-realtime",
+    "koordinator-batch",
+    "koordinator-prod:cores=64,gib=256",
+)
+
+
+def machine(seed: int, slots: int, *, is_short: bool) -> Block:
+    """Return a machine with about `AT_ONCE` tasks in each slot."""
+    draw = np.random.default_rng(seed)
+    lives = []
+    for _ in range(AT_ONCE):
+        at = -int(draw.integers(0, 300))
+        while at < slots:
+            length = int(draw.integers(1, 12)) if is_short and draw.random() < 0.9 else int(draw.integers(100, 900))
+            lives.append((max(at, 0), min(at + length, slots)))
+            at += length
+    task, slot = [], []
+    for number, (first, last) in enumerate(life for life in sorted(lives) if life[0] < life[1]):
+        found = np.arange(first, last)
+        found = found[draw.random(len(found)) > MISSING]
+        if len(found) > 200:
+            # One in three leaves for half an hour and returns.
+            found = found[(found < first + 60) | (found > first + 60 + 6 * draw.integers(0, 2))]
+        task.append(np.full(len(found), number))
+        slot.append(found)
+    tasks, all_slots = np.concatenate(task), np.concatenate(slot).astype(np.int64)
+    limits = draw.choice([0.0125, 0.025, 0.05, 0.1], tasks.max() + 1)[tasks]
+    samples = Samples(tasks.astype(np.int64), all_slots, limits * draw.beta(2, 5, len(tasks)), limits)
+    n, known = len(tasks), np.ones(len(tasks), np.bool_)
+    priority, capacity = np.full(n, 200), np.ones(len(samples.slots))
+    return Block(samples, known, priority, np.arange(tasks.max() + 1), slots, capacity)
+
+
+@numba.njit
+def plain_n_sigma(task, slot, usage, limit, order, offsets, n_tasks, history, warmup, n):
+    """N-sigma with a ring of the last samples of each task, and the sums of each slot anew."""
+    used, limits = np.zeros((n_tasks, history)), np.zeros((n_tasks, history))
+    at = np.full((n_tasks, history), -history)
+    peaks = np.empty(offsets.size - 1)
+    x, y, seen = np.empty(history), np.empty(history), np.empty(history)
+    for j in range(peaks.size):
+        x[:], y[:], seen[:] = 0.0, 0.0, 0.0
+        now, cold = 0.0, 0.0
+        for i in order[offsets[j] : offsets[j + 1]]:
+            k, place = task[i], slot[i] % history
+            used[k, place], limits[k, place], at[k, place] = usage[i], limit[i], slot[i]
+            have = 0
+            for a in range(history):
+                have += at[k, a] > slot[i] - history
+            if have < warmup:
+                cold += limit[i]
+                continue
+            now += limit[i]
+            for a in range(history):
+                if at[k, a] > slot[i] - history:
+                    x[a] += used[k, a]
+                    y[a] += limits[k, a]
+                    seen[a] = 1.0
+        m, total, squares = 0, 0.0, 0.0
+        for a in range(history):
+            if seen[a] > 0:
+                x[m] = x[a] / y[a] if y[a] > 0 else 0.0
+                total += x[m]
+                m += 1
+        for a in range(m):
+            squares += (x[a] - total / m) ** 2
+        peaks[j] = cold + (min(1.0, total / m + n * np.sqrt(squares / max(m - 1, 1))) * now if m else 0.0)
+    return peaks
+
+
+@numba.njit
+def plain_oracle(task, slot, usage, limit, order, offsets, judged, horizon):
+    """The oracle with a row of sums for each slot."""
+    peaks, sums = np.empty(judged), np.empty(horizon)
+    for j in range(judged):
+        sums[:] = 0.0
+        for i in order[offsets[j] : offsets[j + 1]]:
+            k = i + 1
+            while k < task.size and task[k] == task[i] and slot[k] <= slot[i] + horizon:
+                sums[slot[k] - slot[i] - 1] += min(usage[k], limit[i])
+                k += 1
+        peaks[j] = sums.max()
+    return peaks
+
+
+def python_n_sigma(block: Block, n: float, history: int, warmup: int) -> list[float]:
+    """N-sigma as Google's simulator computes it, a deque per task."""
+    every = block.all
+    past: dict[int, deque[tuple[int, float, float]]] = defaultdict(deque)
+    peaks = []
+    for j, slot in enumerate(every.slots.tolist()):
+        sums: dict[int, list[float]] = defaultdict(lambda: [0.0, 0.0])
+        now = cold = 0.0
+        for i in every.order[every.offsets[j] : every.offsets[j + 1]].tolist():
+            rows = past[int(every.task[i])]
+            rows.append((slot, float(every.usage[i]), float(every.limit[i])))
+            while rows[0][0] <= slot - history:
+                rows.popleft()
+            if len(rows) < warmup:
+                cold += rows[-1][2]
+                continue
+            now += rows[-1][2]
+            for at, usage, limit in rows:
+                sums[at][0] += usage
+                sums[at][1] += limit
+        x = [used / limit if limit else 0.0 for used, limit in sums.values()]
+        deviation = statistics.stdev(x) if len(x) > 1 else 0.0
+        peaks.append(cold + (min(1.0, statistics.fmean(x) + n * deviation) * now if x else 0.0))
+    return peaks
+
+
+def python_oracle(block: Block, horizon: int) -> list[float]:
+    """The oracle over snapshots of dictionaries, as Google's simulator computes it."""
+    every = block.all
+    snapshots = [
+        {int(every.task[i]): (float(every.usage[i]), float(every.limit[i])) for i in every.order[low:high].tolist()}
+        for low, high in zip(every.offsets[:-1], every.offsets[1:], strict=True)
+    ]
+    slots = every.slots.tolist()
+    peaks = []
+    for j, slot in enumerate(slots):
+        if slot + horizon > block.n_slots - 1:
+            break
+        peak, k = 0.0, j + 1
+        while k < len(slots) and slots[k] <= slot + horizon:
+            later = snapshots[k]
+            peak = max(peak, sum(min(later[t][0], limit) for t, (_, limit) in snapshots[j].items() if t in later))
+            k += 1
+        peaks.append(peak)
+    return peaks
+
+
+def seconds(function: Callable[[], object], times: int = 3) -> float:
+    """Return the least time of several."""
+    found = []
+    for _ in range(times):
+        begin = time.thread_time()
+        function()
+        found.append(time.thread_time() - begin)
+    return min(found)
+
+
+def compare(blocks: Sequence[Block]) -> None:
+    """Print rates of the two policies that have a plain loop, and of Python's on one machine."""
+    n = sum(len(block.all) for block in blocks)
+    policy = parse_policy("nsigma")
+    columns = [
+        (b.all.task, b.all.slot, b.all.usage, b.all.limit, b.all.order, b.all.offsets, len(b.identity)) for b in blocks
+    ]
+    judged = [len(oracle(block.all, HORIZON, block.n_slots)) for block in blocks]
+    pairs = {
+        "nsigma": (
+            lambda: [policy.predict(block).peak for block in blocks],
+            lambda: [plain_n_sigma(*given, 24, 24, 5.0) for given in columns],
+            lambda: python_n_sigma(blocks[0], 5.0, 24, 24),
+        ),
+        "oracle 24 h": (
+            lambda: [oracle(block.all, HORIZON, block.n_slots) for block in blocks],
+            lambda: [plain_oracle(*given[:6], m, HORIZON) for given, m in zip(columns, judged, strict=True)],
+            lambda: python_oracle(blocks[0], HORIZON),
+        ),
+    }
+    for name, (ours, plain, python) in pairs.items():
+        for one, other in zip(ours(), plain(), strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(ours()[0], python(), rtol=1e-12, atol=1e-12)
+        mine, theirs, slow = seconds(ours), seconds(plain), seconds(python, 1) * n / len(blocks[0].all)
+        print(
+            f"  {name:12} {n / mine / 1e6:7.1f} M/s, plain loop {n / theirs / 1e6:7.1f} M/s: × {theirs / mine:.2f}; "
+            f"Python {n / slow / 1e3:.1f} k/s: × {slow / mine:,.0f}"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--machines", type=int, default=60)
+    parser.add_argument("--slots", type=int, default=2016)
+    given = parser.parse_args()
+    for is_short in (False, True):
+        blocks = [machine(seed, given.slots, is_short=is_short) for seed in range(given.machines)]
+        n = sum(len(block.all) for block in blocks)
+        lives = "half of the tasks in a slot under an hour" if is_short else "long lives"
+        print(f"{len(blocks)} machines × {given.slots} slots, {n:,} samples, {lives}")
+        compare(blocks)
+        print(f"  all: 1.23e9 rows in {1.23e9 * table(blocks) / n / 2 / 60:.1f} min on two cores, without the pass")
+
+
+def table(blocks: Sequence[Block]) -> float:
+    """Print the rate of each policy of the table and of judging them; return the seconds of all."""
+    n, total, found = sum(len(block.all) for block in blocks), 0.0, []
+    for text in POLICIES:
+        policy = parse_policy(text)
+        policy.predict(blocks[0])
+        begin = time.thread_time()
+        found.append([policy.predict(block) for block in blocks])
+        spent = time.thread_time() - begin
+        total += spent
+        print(f"  {text:34} {n / spent / 1e6:8.1f} M samples/s")
+    scores(blocks[0], HORIZON, [each[0] for each in found], has_kills=True)
+    begin = time.thread_time()
+    for block, *predictions in zip(blocks, *found, strict=True):
+        scores(block, HORIZON, predictions, has_kills=True)
+    spent = time.thread_time() - begin
+    print(f"  judging {len(POLICIES)} policies: {n / spent / 1e6:.1f} M samples/s")
+    return total + spent
+
+
+if __name__ == "__main__":
+    main()

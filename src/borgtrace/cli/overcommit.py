@@ -1,0 +1,117 @@
+"""``borgtrace overcommit``: which policy may promise how much of a machine, replayed over a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from typer import Option
+
+from borgtrace.cli._options import AnswerFolder, Json, Memory, Png, Seed, Store
+
+ON_INTERRUPT = "what was dealt to machines stays if it was finished"
+
+
+def overcommit(
+    store: Store,
+    policy: Annotated[
+        list[str] | None,
+        Option(help="A policy, such as nsigma:n=3,history=10h; repeatable; A+B takes the larger.", metavar="POLICY"),
+    ] = None,
+    sweep: Annotated[bool, Option("--sweep", help="Add history × parameter of every family.")] = False,
+    resource: Annotated[list[str] | None, Option(help="cpu or memory; both by default.", metavar="NAME")] = None,
+    tasks: Annotated[
+        list[str] | None, Option(help="all, high (high priority) or a tier; repeatable.", metavar="NAME")
+    ] = None,
+    horizon: Annotated[str, Option(help="How far ahead the peak is predicted.", metavar="TIME")] = "1d",
+    machines: Annotated[int, Option(help="A random sample of so many machines; 0 takes all.", metavar="N")] = 0,
+    metric: Annotated[
+        list[str] | None,
+        Option(help="What is taken as usage, such as maximum_cpu or maximum_memory; repeatable.", metavar="NAME"),
+    ] = None,
+    shapes: Annotated[bool, Option("--shapes", help="Add rows for each shape of machine.")] = False,
+    uncapped: Annotated[bool, Option("--uncapped", help="Let policies see usage above its limit.")] = False,
+    compat: Annotated[str, Option(help="crf: slots and history as Google's simulator has them.", metavar="NAME")] = "",
+    cores_per_unit: Annotated[
+        float, Option(help="Cores of the largest machine, for koordinator-prod.", metavar="CORES")
+    ] = 0.0,
+    gib_per_unit: Annotated[
+        float, Option(help="GiB of memory of the largest machine, for koordinator-prod.", metavar="GIB")
+    ] = 0.0,
+    explain: Annotated[
+        int | None, Option(help="Show the terms of each policy for a machine, and stop; needs --at.", metavar="MACHINE")
+    ] = None,
+    at: Annotated[str, Option(help="With --explain: a time, such as 12h or 2d3h.", metavar="TIME")] = "",
+    seed: Seed = 0,
+    jobs: Annotated[int, Option(help="Processes.", min=1, metavar="N")] = 1,
+    memory: Memory = "4GB",
+    out: AnswerFolder = None,
+    png: Png = False,
+    as_json: Json = False,
+    list_names: Annotated[bool, Option("--list", help="List the policies and stop.")] = False,
+) -> None:
+    """Replay overcommit policies on the machines of a trace, and print the one table.
+
+    Usage is first dealt to machines and kept beside the store.
+
+    Example: borgtrace overcommit cell-2011 --horizon 2h --policy limit --policy nsigma:n=3,history=2h
+    """
+    from dataclasses import fields, replace
+
+    import borgtrace
+    from borgtrace.cli._answers import publish, say
+    from borgtrace.cli._console import steps, talk
+    from borgtrace.errors import UsageError, check_names
+    from borgtrace.lifecycle.by_machine import expected_size
+    from borgtrace.overcommit import DEFAULTS, REPLAY, SWEEP, Setting, explained
+    from borgtrace.overcommit.policies import KINDS
+    from borgtrace.schema.time import parse_time
+
+    if list_names:
+        for name, kind in sorted(KINDS.items()):
+            parameters = ", ".join(item.name for item in fields(kind))
+            print(f"{name:<27}{kind.about}{f' ({parameters})' if parameters else ''}")
+        return
+    check_names("--compat", [compat] if compat else [], ("crf",), "no such simulator")
+    if png and out is None:
+        raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
+    opened = borgtrace.open(store, memory=memory)
+    talk.print(f"usage by machine: at most {expected_size(opened) / 1e6:,.1f} MB on disk while it is dealt, half after")
+    given: dict[str, Any] = {
+        "policies": tuple(policy or DEFAULTS) + (SWEEP if sweep else ()),
+        "horizon": parse_time(horizon, "--horizon"),
+        "machines": machines,
+        "metrics": tuple(metric or ()),
+        "shapes": shapes,
+        "is_capped": not uncapped,
+        "is_literal": bool(compat),
+        "cores": cores_per_unit,
+        "gib": gib_per_unit,
+        "seed": seed,
+        "jobs": jobs,
+    }
+    chosen: dict[str, tuple[str, ...]] = {"resources": tuple(resource or ()), "tasks": tuple(tasks or ())}
+    given |= {name: value for name, value in chosen.items() if value}
+    if explain is not None:
+        if compat:
+            raise UsageError("--explain", "not with --compat, which renumbers the slots")
+        setting = Setting(**given)
+        with steps() as report:
+            found = explained(opened, setting, explain, parse_time(at, "--at"), report)
+        _print(found, as_json=as_json)
+        return
+    with steps() as report:
+        result = replace(REPLAY, report=report).run(opened, **given)
+    say(result)
+    publish([result], out=out, png=png, as_json=as_json)
+
+
+def _print(found: Sequence[Mapping[str, object]], *, as_json: bool) -> None:
+    from borgtrace.cli._grid import Column, print_grid
+    from borgtrace.cli._printing import number, print_json
+
+    if as_json:
+        print_json(list(found))
+    else:
+        cells = {name: [number(row[name], 5, missing="–") for row in found] for name in found[0]}
+        print_grid([Column(name, values, name == "value") for name, values in cells.items()])

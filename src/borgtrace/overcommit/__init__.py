@@ -1,0 +1,27 @@
+"""Overcommit on real machines: what policies predict, slot by slot, beside what the tasks then used."""
+
+from __future__ import annotations
+
+from borgtrace.overcommit.block import Block, Samples
+from borgtrace.overcommit.explanation import explained
+from borgtrace.overcommit.oracle import oracle
+from borgtrace.overcommit.policies import Policy, Prediction, parse_policy
+from borgtrace.overcommit.replay import Cell
+from borgtrace.overcommit.study import DEFAULTS, REPLAY, SWEEP, Replay, Setting, open_cell
+
+__all__ = [
+    "DEFAULTS",
+    "REPLAY",
+    "SWEEP",
+    "Block",
+    "Cell",
+    "Policy",
+    "Prediction",
+    "Replay",
+    "Samples",
+    "Setting",
+    "explained",
+    "open_cell",
+    "oracle",
+    "parse_policy",
+]

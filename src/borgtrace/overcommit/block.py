@@ -1,0 +1,183 @@
+"""One machine and one resource, as the policies see it: samples of tasks in the order of tasks, and of slots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from borgtrace.kernels.arrays import Flags, Index, Numbers
+from borgtrace.kernels.compiled import compiled
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Samples of the tasks of one machine, sorted by task and slot.
+
+    Attributes
+    ----------
+    task
+        int64 (n,): number of the task on this machine, from 0, ascending.
+    slot
+        int64 (n,): slot of 300 s from the beginning of the trace, ascending within a task.
+    usage, limit
+        float64 (n,): fractions of the largest machine; the limit is that in force at the end of the slot.
+    """
+
+    task: Index
+    slot: Index
+    usage: Numbers
+    limit: Numbers
+    _lows: dict[int, Index] = field(init=False, default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.task)
+
+    def take(self, chosen: Flags) -> Samples:
+        """Return some of the samples; the numbers of tasks stay."""
+        return Samples(self.task[chosen], self.slot[chosen], self.usage[chosen], self.limit[chosen])
+
+    @cached_property
+    def order(self) -> Index:
+        """Positions of the samples by slot, then task: (n,)."""
+        return np.argsort(self.slot, kind="stable")
+
+    @cached_property
+    def slots(self) -> Index:
+        """Slots that have samples, ascending: (m,)."""
+        return np.unique(self.slot)
+
+    @cached_property
+    def offsets(self) -> Index:
+        """Where the samples of each slot begin in `order`, and n: (m + 1,)."""
+        return np.append(np.searchsorted(self.slot[self.order], self.slots), len(self)).astype(np.int64)
+
+    def low(self, history: int) -> Index:
+        """Return for each sample the first one of its task within the last `history` slots, its own included: (n,)."""
+        if history not in self._lows:
+            self._lows[history] = _low(self.task, self.slot, history)
+        return self._lows[history]
+
+    def sums(self, values: Numbers) -> Numbers:
+        """Return the sums of some values of the samples by slot: (m,)."""
+        return slot_sums(values, self.order, self.offsets)
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One resource of one machine over time.
+
+    Attributes
+    ----------
+    all
+        Every task in every slot that it was on the machine, with usage 0 where nothing was measured.
+    is_known
+        bool (n,): whether there is a measured usage.
+    priority
+        int64 (n,): priority in force, −1 where none is known.
+    identity
+        int64 (tasks,): the position in the store's index of each task.
+    n_slots
+        Slots of the trace: later ones were not measured.
+    capacity
+        float64 (m,): capacity of the machine in each slot of ``all.slots``, NaN where it is not known.
+    resource
+        ``"cpu"`` or ``"memory"``.
+    """
+
+    all: Samples
+    is_known: Flags
+    priority: Index
+    identity: Index
+    n_slots: int
+    capacity: Numbers
+    resource: str = "cpu"
+
+    @cached_property
+    def known(self) -> Samples:
+        """The samples with a measured usage: what policies may learn from."""
+        return self.all if self.is_known.all() else self.all.take(self.is_known)
+
+    @cached_property
+    def limits(self) -> Numbers:
+        """Sum of the limits of the present tasks in each slot: (m,)."""
+        return self.all.sums(self.all.limit)
+
+    @cached_property
+    def unmeasured(self) -> Numbers:
+        """Sum of the limits of the tasks that are present without a measured usage: (m,)."""
+        return self.all.sums(np.where(self.is_known, 0.0, self.all.limit))
+
+    def spread(self, values: npt.NDArray[np.float64]) -> Numbers:
+        """Return values of the slots that have known samples at every slot, 0 elsewhere: (m,)."""
+        if self.known is self.all:
+            return values
+        found = np.zeros(len(self.all.slots))
+        found[np.searchsorted(self.all.slots, self.known.slots)] = values
+        return found
+
+    def take(self, chosen: Flags) -> Block:
+        """Return the block of some of its samples: of a tier, say.  Slots without any of them are left out."""
+        part = self.all.take(chosen)
+        at = np.searchsorted(self.all.slots, part.slots)
+        return Block(
+            part,
+            self.is_known[chosen],
+            self.priority[chosen],
+            self.identity,
+            self.n_slots,
+            self.capacity[at],
+            self.resource,
+        )
+
+    def capped(self) -> Block:
+        """Return the block with usage that never exceeds the limit of its slot."""
+        capped = Samples(self.all.task, self.all.slot, np.minimum(self.all.usage, self.all.limit), self.all.limit)
+        return Block(capped, self.is_known, self.priority, self.identity, self.n_slots, self.capacity, self.resource)
+
+    def without_gaps(self) -> Block:
+        """Return the block with its slots renumbered without the gaps of the whole machine, as Google's simulator."""
+        slots, slot = np.unique(self.all.slot, return_inverse=True)
+        renumbered = Samples(self.all.task, slot.astype(np.int64), self.all.usage, self.all.limit)
+        return Block(renumbered, self.is_known, self.priority, self.identity, len(slots), self.capacity, self.resource)
+
+    def forgetful(self) -> Block:
+        """Return the block with a task that misses a slot as a new one, whose history is lost."""
+        new = np.ones(len(self.all), np.bool_)
+        new[1:] = (np.diff(self.all.task) != 0) | (np.diff(self.all.slot) != 1)
+        task = np.cumsum(new) - 1
+        split = Samples(task, self.all.slot, self.all.usage, self.all.limit)
+        identity = self.identity[self.all.task[new]]
+        return Block(split, self.is_known, self.priority, identity, self.n_slots, self.capacity, self.resource)
+
+
+@compiled()
+def _low(task: Index, slot: Index, history: int) -> Index:
+    low = np.empty(task.size, np.int64)
+    first = 0
+    for i in range(task.size):
+        while task[first] != task[i] or slot[first] <= slot[i] - history:
+            first += 1
+        low[i] = first
+    return low
+
+
+@compiled()
+def slot_sums(values: Numbers, order: Index, offsets: Index) -> Numbers:
+    """Return the sums of some values of the samples by slot, added in the order of the tasks.
+
+    Parameters
+    ----------
+    values
+        Shape (n,).
+    order, offsets
+        Of :class:`Samples`.
+    """
+    sums = np.zeros(offsets.size - 1)
+    for j in range(sums.size):
+        for i in order[offsets[j] : offsets[j + 1]]:
+            sums[j] += values[i]
+    return sums

@@ -1,0 +1,129 @@
+"""What the tasks of now will use together in the slots to come: the peak that policies are judged by."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.kernels.compiled import compiled
+from borgtrace.overcommit.block import Samples
+
+SLACK = 1e-9
+"""A sum of many tasks is rounded: what exceeds a prediction by less is no violation."""
+
+
+@compiled()
+def _run_ends(task: Index, slot: Index) -> Index:
+    """Return for each sample the last one of its task before a gap: (n,)."""
+    ends = np.arange(task.size)
+    for i in range(task.size - 2, -1, -1):
+        if task[i + 1] == task[i] and slot[i + 1] == slot[i] + 1:
+            ends[i] = ends[i + 1]
+    return ends
+
+
+@compiled(inline=True)
+def _future(
+    present: Index, task: Index, slot: Index, usage: Numbers, limit: Numbers, ends: Index, sums: Numbers
+) -> None:
+    """Add up what the present tasks use in each of the slots to come, each at most its limit of now."""
+    sums[:] = 0.0
+    for i in present:
+        cap = limit[i]
+        last = min(ends[i], i + sums.size)
+        # A slice counts from 0: of other indices the compiler does not know that they are not negative, and makes no
+        # vectors (six times slower).
+        run = usage[i + 1 : last + 1]
+        for q in range(run.size):
+            sums[q] += run[q] if run[q] < cap else cap
+        # After a gap: a task that returns is still one of those that are here now.
+        k = last + 1
+        if last == ends[i]:
+            while k < task.size and task[k] == task[i] and slot[k] <= slot[i] + sums.size:
+                sums[slot[k] - slot[i] - 1] += min(usage[k], cap)
+                k += 1
+
+
+@compiled()
+def _judge(
+    task: Index,
+    slot: Index,
+    usage: Numbers,
+    limit: Numbers,
+    order: Index,
+    offsets: Index,
+    n_judged: int,
+    horizon: int,
+    predictions: Numbers,
+    peaks: Numbers,
+    over: Index,
+    excess: Numbers,
+) -> None:
+    ends, sums = _run_ends(task, slot), np.empty(horizon)
+    for j in range(n_judged):
+        _future(order[offsets[j] : offsets[j + 1]], task, slot, usage, limit, ends, sums)
+        peaks[j] = sums.max()
+        for p in range(predictions.shape[0]):
+            bound = predictions[p, j]
+            # Most predictions are never exceeded: their slots need not be looked at one by one.
+            if peaks[j] * (1 - SLACK) <= bound:
+                continue
+            for value in sums:
+                if value * (1 - SLACK) > bound:
+                    over[p, j] += 1
+                    excess[p, j] += value - bound
+
+
+def n_judged(samples: Samples, horizon: int, n_slots: int) -> int:
+    """Return how many of the slots, from the first one on, have a whole horizon before the trace ends.
+
+    Parameters
+    ----------
+    samples
+        Of a machine.
+    horizon, n_slots
+        Length of the horizon and of the trace.
+    """
+    return int(np.searchsorted(samples.slots, n_slots - horizon))
+
+
+def oracle(samples: Samples, horizon: int, n_slots: int) -> Numbers:
+    """Return the peak over (t, t + horizon] of the tasks present in each slot t: float64 (judged slots,).
+
+    Tasks that come later do not count, those that leave and return do.  Each counts at most its limit of slot t.
+
+    Parameters
+    ----------
+    samples
+        Of a machine.
+    horizon
+        Slots to come.
+    n_slots
+        Slots of the trace; slots whose horizon is longer have no peak.
+    """
+    return judge(samples, horizon, n_slots, np.empty((0, len(samples.slots))))[0]
+
+
+def judge(samples: Samples, horizon: int, n_slots: int, predictions: Numbers) -> tuple[Numbers, Index, Numbers]:
+    """Return the oracle's peaks, and by how many slots of the horizon, and how much, predictions are exceeded.
+
+    Parameters
+    ----------
+    samples, horizon, n_slots
+        As for :func:`oracle`.
+    predictions
+        float64 (policies, m): predicted peak of each slot.
+
+    Returns
+    -------
+    tuple
+        Peaks, float64 (judged slots,); slots whose sum exceeds the prediction, int64 (policies, judged slots); and
+        the sum of what exceeds it, float64 of that shape.
+    """
+    judged = n_judged(samples, horizon, n_slots)
+    peaks = np.empty(judged)
+    over = np.zeros((len(predictions), judged), np.int64)
+    excess = np.zeros((len(predictions), judged))
+    columns = samples.task, samples.slot, samples.usage, samples.limit, samples.order, samples.offsets
+    _judge(*columns, judged, horizon, np.ascontiguousarray(predictions), peaks, over, excess)
+    return peaks, over, excess

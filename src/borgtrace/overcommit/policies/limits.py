@@ -1,0 +1,39 @@
+"""Policies that look at limits alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from borgtrace.errors import UsageError
+from borgtrace.overcommit.block import Block
+from borgtrace.overcommit.policies.policy import Policy, Prediction
+
+
+@dataclass(frozen=True)
+class Limit(Policy):
+    """Σ L: no overcommit."""
+
+    name = "limit"
+    about = "the sum of the limits"
+
+    def predict(self, block: Block) -> Prediction:
+        """Return the sum of the limits of the present tasks."""
+        return Prediction(block.limits, 0)
+
+
+@dataclass(frozen=True)
+class BorgDefault(Policy):
+    """φ·Σ L, Borg's default at the time of Bashir et al. (EuroSys'21)."""
+
+    phi: float = 0.9
+
+    name = "borg"
+    about = "φ times the sum of the limits"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.phi <= 1:
+            raise UsageError("--policy", "phi out of range", expected="above 0 and at most 1", got=f"{self.phi:g}")
+
+    def predict(self, block: Block) -> Prediction:
+        """Return the share of the sum of the limits."""
+        return Prediction(self.phi * block.limits, 0)

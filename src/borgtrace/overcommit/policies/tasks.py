@@ -1,0 +1,196 @@
+"""Policies that predict every task for itself and add up."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Flags, Index, Numbers
+from borgtrace.kernels.compiled import compiled
+from borgtrace.overcommit.block import Block, Samples
+from borgtrace.overcommit.policies.policy import Policy, Prediction, is_warm
+
+EVER = 2**31
+"""A history without an end, in slots."""
+
+
+class TaskPolicy(Policy):
+    """Base of the policies that add up predictions of tasks; a cold task counts its limit."""
+
+    def predict(self, block: Block) -> Prediction:
+        """Return the sum over the present tasks."""
+        known = block.known
+        warm = self.is_warm(known)
+        peaks = known.sums(np.where(warm, self.of_tasks(known), known.limit))
+        return Prediction(block.spread(peaks) + block.unmeasured, int((~warm).sum()))
+
+    @abstractmethod
+    def is_warm(self, samples: Samples) -> Flags:
+        """Return for each sample whether enough is known of its task: bool (n,)."""
+
+    @abstractmethod
+    def of_tasks(self, samples: Samples) -> Numbers:
+        """Return for each sample what its task is predicted to use at most: float64 (n,)."""
+
+
+@dataclass(frozen=True)
+class Ever(TaskPolicy):
+    """Base of the policies over all that was seen of a task.
+
+    Attributes
+    ----------
+    warmup
+        Samples that a task needs.
+    """
+
+    warmup: int = 24
+
+    def is_warm(self, samples: Samples) -> Flags:
+        """Count all samples of the task so far."""
+        return is_warm(samples, EVER, self.warmup)
+
+
+@dataclass(frozen=True)
+class Highest(Ever):
+    """Σ of the highest usage ever seen of each task."""
+
+    name = "max"
+    about = "the sum of each task's highest usage so far"
+
+    def of_tasks(self, samples: Samples) -> Numbers:
+        """Return the running maximum."""
+        return running_maximum(samples.task, samples.usage)
+
+
+@dataclass(frozen=True)
+class Average(Ever):
+    """Σ of the mean of all that was seen of each task."""
+
+    name = "average"
+    about = "the sum of each task's mean usage so far"
+
+    def of_tasks(self, samples: Samples) -> Numbers:
+        """Return the running mean."""
+        return running_mean(samples.task, samples.usage)
+
+
+@dataclass(frozen=True)
+class TaskPercentile(TaskPolicy):
+    """Σ P_q(U/L over the last samples) · L(now), the per-task percentile of Google's simulator.
+
+    Attributes
+    ----------
+    q
+        Percentile, linear between values.
+    history, warmup
+        Slots that are looked back on, and samples in them that a task needs.
+    """
+
+    q: float = 99.0
+    history: int = 24
+    warmup: int = 24
+
+    name = "task-percentile"
+    about = "the sum over tasks of a percentile of usage ÷ limit, times the limit now"
+
+    def __post_init__(self) -> None:
+        check_percentile(self.q)
+
+    def is_warm(self, samples: Samples) -> Flags:
+        """Count the samples in the history."""
+        return is_warm(samples, self.history, self.warmup)
+
+    def of_tasks(self, samples: Samples) -> Numbers:
+        """Return the percentile of the ratios, times the limit."""
+        # A limit of zero has no ratio: Google's simulator takes 0.
+        ratio = np.divide(samples.usage, samples.limit, out=np.zeros(len(samples)), where=samples.limit > 0)
+        return rolling_percentile(samples.low(self.history), ratio, self.q / 100) * samples.limit
+
+
+def check_percentile(q: float) -> None:
+    """Refuse what is no percentile.
+
+    Raises
+    ------
+    UsageError
+        Below 0 or above 100.
+    """
+    if not 0 <= q <= 100:
+        raise UsageError("--policy", "q is no percentile", expected="0 to 100", got=f"{q:g}")
+
+
+@compiled()
+def running_maximum(task: Index, usage: Numbers) -> Numbers:
+    """Return the highest usage of each task up to each sample."""
+    out = usage.copy()
+    for i in range(1, task.size):
+        if task[i] == task[i - 1]:
+            out[i] = max(out[i - 1], usage[i])
+    return out
+
+
+@compiled()
+def running_mean(task: Index, usage: Numbers) -> Numbers:
+    """Return the mean usage of each task up to each sample."""
+    out = np.empty(task.size)
+    total, n = 0.0, 0
+    for i in range(task.size):
+        if i == 0 or task[i] != task[i - 1]:
+            total, n = 0.0, 0
+        total += usage[i]
+        n += 1
+        out[i] = total / n
+    return out
+
+
+@compiled(inline=True)
+def percentile_of(values: Numbers, n: int, share: float) -> float:
+    """Return the percentile of the first n ascending values, linear between them as NumPy's."""
+    position = (n - 1) * share
+    below = int(position)
+    above = min(below + 1, n - 1)
+    return values[below] + (values[above] - values[below]) * (position - below)
+
+
+@compiled()
+def rolling_percentile(low: Index, values: Numbers, share: float) -> Numbers:
+    """Return the percentile of each sample's history, from ``low[i]`` to i.
+
+    Parameters
+    ----------
+    low
+        First sample of each history; ascending.
+    values
+        Shape (n,).
+    share
+        Percentile ÷ 100.
+
+    Notes
+    -----
+    The history is kept sorted: a sample costs a search and a shift of at most its length.
+    """
+    longest = 0
+    for i in range(low.size):
+        longest = max(longest, i - low[i] + 1)
+    kept, n, first = np.empty(longest + 1), 0, 0
+    out = np.empty(low.size)
+    for i in range(low.size):
+        if low[i] > i - n:
+            while first < low[i] and first < i:
+                # The oldest leaves.
+                at = np.searchsorted(kept[:n], values[first])
+                for k in range(at, n - 1):
+                    kept[k] = kept[k + 1]
+                n -= 1
+                first += 1
+            first = low[i]
+        at = np.searchsorted(kept[:n], values[i])
+        for k in range(n, at, -1):
+            kept[k] = kept[k - 1]
+        kept[at] = values[i]
+        n += 1
+        out[i] = percentile_of(kept, n, share)
+    return out

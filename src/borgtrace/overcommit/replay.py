@@ -1,0 +1,221 @@
+"""Policies over the machines of a store: each machine is read once, in processes that share nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from borgtrace.engine.processes import map_processes
+from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.lifecycle.by_machine import MachineUsage
+from borgtrace.overcommit.block import Block, Samples
+from borgtrace.overcommit.metrics import SCORE, scores
+from borgtrace.overcommit.policies import Policy
+from borgtrace.recipe import Tables
+from borgtrace.schema import Dialect
+from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
+
+RESOURCES = ("cpu", "memory")
+_PER_CALL = 8
+"""Machines that a process takes at a time: few enough that the last ones do not wait for one process."""
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Capacities:
+    """What machines were, from each of their events on; columns of shape (events,), sorted by machine and time."""
+
+    machine: Index
+    time: Index
+    cpu: Numbers
+    memory: Numbers
+
+    @classmethod
+    def of(cls, tables: Tables) -> Capacities:
+        """Read the capacities of all machines; NaN while one is away, or where none is published."""
+        events = tables.machine_events
+        columns = ("machine_id", "time", "type", "cpu_capacity", "memory_capacity")
+        rows = tables.fetch(events.order_by(["machine_id", "time", "source_part", "source_row"]).select(*columns))
+        away = rows["type"].to_numpy() == "REMOVE"
+        found = (rows[f"{name}_capacity"].to_numpy().astype(np.float64) for name in RESOURCES)
+        cpu, memory = (np.where(away, np.nan, values) for values in found)
+        return cls(rows["machine_id"].to_numpy(), rows["time"].to_numpy(), cpu, memory)
+
+    def at(self, machine: int, slots: Index, resource: str) -> Numbers:
+        """Return the capacity of a machine at the end of some slots: float64, NaN where it is not known."""
+        low, high = np.searchsorted(self.machine, [machine, machine + 1])
+        found = np.append(getattr(self, resource)[low:high], np.nan)
+        ends = TRACE_START + (slots + 1) * WINDOW
+        # −1, before the first event, takes the NaN at the end.
+        return found[np.searchsorted(self.time[low:high], np.minimum(ends, AFTER_TRACE - 1)) - 1]
+
+    def shape(self, machine: int) -> str:
+        """Return the last published capacities of a machine as text."""
+        low, high = np.searchsorted(self.machine, [machine, machine + 1])
+        known = np.flatnonzero(~np.isnan(self.cpu[low:high])) + low
+        return f"CPU {self.cpu[known[-1]]:.3g}, memory {self.memory[known[-1]]:.3g}" if len(known) else "unknown"
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """What a replay reads.
+
+    Attributes
+    ----------
+    usage
+        Usage by machine.
+    capacities
+        Of the machines.
+    dialect
+        Format of the trace; names the tiers.
+    is_capped
+        Whether policies see usage as at most the limit of its slot.
+    is_literal
+        Whether history is kept as Google's simulator does: lost where a task misses a slot, without the slots in which
+        nothing ran on the machine.
+    """
+
+    usage: MachineUsage
+    capacities: Capacities
+    dialect: Dialect
+    is_capped: bool = True
+    is_literal: bool = False
+
+    def block(self, place: int, resource: str) -> Block:
+        """Return one machine and resource.
+
+        Parameters
+        ----------
+        place
+            Position among the machines of the usage.
+        resource
+            ``"cpu"`` or ``"memory"``.
+        """
+        rows, terms = self.usage.rows(place), self.usage.terms
+        term = terms[rows["term"]]
+        identity, task = np.unique(term["task"], return_inverse=True)
+        value = rows[resource].astype(np.float64)
+        is_known = ~np.isnan(value)
+        slot = rows["slot"].astype(np.int64)
+        every = Samples(task.astype(np.int64), slot, np.where(is_known, value, 0.0), term[resource].astype(np.float64))
+        capacity = self.capacities.at(int(self.usage.machines[place]), every.slots, resource)
+        block = Block(
+            every,
+            is_known,
+            term["priority"].astype(np.int64),
+            identity.astype(np.int64),
+            int(self.usage.facts["n_slots"]),
+            capacity,
+            resource,
+        )
+        return block.without_gaps() if self.is_literal else block
+
+    def priorities(self, tasks: str) -> tuple[int, int]:
+        """Return the lowest and the highest priority of ``all``, ``high`` or a tier.
+
+        Raises
+        ------
+        UsageError
+            For a tier that the trace has not.
+        """
+        if tasks == "all":
+            return -1, 2**31
+        tiers = {name: (low, high) for name, low, high in self.dialect.tiers}
+        if tasks == "high":
+            # What koordinator calls high priority: production and mid, which 2011 has not.
+            return tiers.get("mid", tiers["production"])[0], 2**31
+        if tasks not in tiers:
+            raise UsageError("--tasks", "no such tier", expected=", ".join(("all", "high", *tiers)), got=tasks)
+        return tiers[tasks]
+
+
+def replay(
+    cell: Cell,
+    policies: Sequence[Policy],
+    tasks: str,
+    resource: str,
+    horizon: int,
+    places: Sequence[int],
+    *,
+    jobs: int = 1,
+    report: Report = lambda step, done, total: None,
+) -> npt.NDArray[np.void]:
+    """Judge policies on machines.
+
+    Parameters
+    ----------
+    cell
+        What is replayed.
+    policies
+        What predicts.
+    tasks
+        ``"all"``, ``"high"`` or a tier: the tasks that are predicted, and that count.
+    resource
+        ``"cpu"`` or ``"memory"``.
+    horizon
+        Slots to come whose peak is predicted.
+    places
+        Machines, by their position.
+    jobs
+        Processes.
+    report
+        Called with the step, machines done, and how many there are.
+
+    Returns
+    -------
+    ndarray
+        `borgtrace.overcommit.metrics.SCORE` of shape (machines, policies).
+    """
+    judge = partial(_judged, cell, tuple(policies), cell.priorities(tasks), resource, horizon)
+    parts = [places[at : at + _PER_CALL] for at in range(0, len(places), _PER_CALL)]
+    found = [np.empty((0, len(policies)), SCORE)]
+    for part in map_processes(judge, parts, jobs, place=str(cell.usage.folder)):
+        found.append(part)
+        report(f"replaying {resource} of {tasks} tasks", sum(map(len, found)), len(places))
+    return np.concatenate(found)
+
+
+def _judged(
+    cell: Cell,
+    policies: Sequence[Policy],
+    priorities: tuple[int, int],
+    resource: str,
+    horizon: int,
+    places: Sequence[int],
+) -> npt.NDArray[np.void]:
+    return np.stack(list(_scores(cell, policies, priorities, resource, horizon, places)))
+
+
+def _scores(
+    cell: Cell,
+    policies: Sequence[Policy],
+    priorities: tuple[int, int],
+    resource: str,
+    horizon: int,
+    places: Sequence[int],
+) -> Iterator[npt.NDArray[np.void]]:
+    for place in places:
+        block = cell.block(place, resource)
+        block = block.take((block.priority >= priorities[0]) & (block.priority <= priorities[1]))
+        seen = seen_by_policies(block, is_capped=cell.is_capped, is_literal=cell.is_literal)
+        predictions = [policy.predict(seen) for policy in policies]
+        yield scores(block, horizon, predictions, has_kills=resource == "memory")
+
+
+def seen_by_policies(block: Block, *, is_capped: bool, is_literal: bool) -> Block:
+    """Return a block as policies see it: with capped usage, and with the memory of Google's simulator.
+
+    Parameters
+    ----------
+    block
+        What happened.
+    is_capped, is_literal
+        As for :class:`Cell`.
+    """
+    seen = block.capped() if is_capped else block
+    return seen.forgetful() if is_literal else seen

@@ -1,0 +1,251 @@
+"""The question behind the table: a store replayed under many policies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from borgtrace.errors import UsageError, check_names
+from borgtrace.lifecycle.by_machine import Metric, default_metric, find_metric, machine_usage
+from borgtrace.overcommit import table
+from borgtrace.overcommit.policies import Policy, parse_policy
+from borgtrace.overcommit.replay import RESOURCES, Capacities, Cell, Report, replay
+from borgtrace.recipe import EngineTables, NotApplicable, Question, Result
+from borgtrace.recipe.checks import table_of
+from borgtrace.schema import Dialect
+from borgtrace.schema.time import WINDOW
+from borgtrace.store import Store
+from borgtrace.store import open as open_store
+
+DEFAULTS = (
+    "limit",
+    "borg",
+    "max",
+    "average",
+    "task-percentile",
+    "machine-percentile",
+    "nsigma",
+    "nsigma+task-percentile",
+    "gpa",
+    "katalyst-realtime",
+    "koordinator-batch",
+)
+"""Policies of the table where none is named."""
+_HISTORIES = ("2h", "10h", "1d")
+SWEEP = (
+    *(f"borg:phi={phi}" for phi in (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)),
+    *(f"nsigma:n={n},history={history}" for history in _HISTORIES for n in (1, 2, 3, 5, 7.5, 10)),
+    *(
+        f"{name}-percentile:q={q},history={history}"
+        for name in ("task", "machine")
+        for history in _HISTORIES
+        for q in (50, 90, 95, 99, 100)
+    ),
+    *(f"gpa:rho={rho},history={history}" for history in _HISTORIES for rho in (0.1, 0.01, 0.001, 1e-6)),
+)
+"""History × parameter of every family that has a safety parameter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a replay may be told.
+
+    Attributes
+    ----------
+    policies
+        Policies as text; `DEFAULTS` by default.
+    tasks
+        Whose peak is predicted: ``all``, ``high`` (high priority) or a tier.
+    resources
+        ``cpu``, ``memory`` or both.
+    horizon
+        Length of the oracle's horizon, µs.
+    machines
+        A random sample of so many machines; 0 takes all.
+    metrics
+        What is taken as usage, at most one of each resource; the dialect's default elsewhere.
+    shapes
+        Whether there are rows for each shape of machine, too.
+    is_capped
+        Whether policies see usage as at most its limit.
+    is_literal
+        Whether slots and history are those of Google's simulator.
+    cores, gib
+        Cores and GiB of the largest machine, for policies whose buckets are cores and bytes; 0 where not known.
+    seed
+        Of the sample of machines.
+    jobs
+        Processes.
+    """
+
+    policies: Sequence[str] = DEFAULTS
+    tasks: Sequence[str] = ("all",)
+    resources: Sequence[str] = RESOURCES
+    horizon: int = 288 * WINDOW
+    machines: int = 0
+    metrics: Sequence[str] = ()
+    shapes: bool = False
+    is_capped: bool = True
+    is_literal: bool = False
+    cores: float = 0.0
+    gib: float = 0.0
+    seed: int = 0
+    jobs: int = 1
+
+    def __post_init__(self) -> None:
+        check_names("--resource", self.resources, RESOURCES)
+        if self.horizon < WINDOW:
+            raise UsageError("--horizon", "shorter than a slot", expected="5m or more", got=f"{self.horizon} µs")
+        if self.machines < 0:
+            raise UsageError("--machines", "negative", expected="0 (all) or more", got=str(self.machines))
+
+    @property
+    def parsed(self) -> list[Policy]:
+        """The policies, each once."""
+        return [parse_policy(text, {"cores": self.cores, "gib": self.gib}) for text in dict.fromkeys(self.policies)]
+
+    def metric(self, dialect: Dialect, resource: str) -> Metric:
+        """Return what is taken as the usage of a resource."""
+        chosen = [metric for metric in map(find_metric, self.metrics) if metric.name.endswith(resource)]
+        return chosen[-1] if chosen else default_metric(dialect, resource)
+
+
+def open_cell(store: Store, tables: EngineTables, setting: Setting, report: Report) -> Cell:
+    """Return what a replay of a store reads, dealt to machines first where it is not kept.
+
+    Parameters
+    ----------
+    store, tables
+        An open store and its tables.
+    setting
+        Metrics, and how slots and history are made.
+    report
+        Called with the step, how much of it is done, and how much there is.
+    """
+    dialect = store.manifest.dialect
+    cpu, memory = (setting.metric(dialect, resource) for resource in RESOURCES)
+    given = store, tables.instance_events, tables.instance_attempts, cpu, memory
+    usage = machine_usage(*given, is_whole=setting.is_literal, report=report)
+    return Cell(usage, Capacities.of(tables), dialect, setting.is_capped, setting.is_literal)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay(Question):
+    """The table of policies as a question: ``REPLAY.run(store, policies=("limit", "nsigma:n=3"))``.
+
+    Attributes
+    ----------
+    report
+        Called with the step, how much of it is done, and how much there is.
+    """
+
+    reads: tuple[str, ...] = ("instance_usage", "instance_events")
+    report: Report = field(default=lambda step, done, total: None, compare=False)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The fields of :class:`Setting` with their defaults."""
+        default = Setting()
+        return {name: getattr(default, name) for name in Setting.__dataclass_fields__}
+
+    def run(self, store: Store | str | Path, engine: str | None = None, **params: Any) -> Result:
+        """Replay a store.
+
+        Parameters
+        ----------
+        store
+            An open store, or its path.
+        engine
+            Where relational work runs: DuckDB alone.
+        params
+            Fields of :class:`Setting`.
+
+        Raises
+        ------
+        UsageError
+            For a parameter that there is not, an unknown policy, or a value out of range.
+        """
+        parameters = self.settings(params)
+        setting = Setting(**parameters)
+        policies = setting.parsed
+        opened = open_store(store) if isinstance(store, str | Path) else store
+        tables = EngineTables.of(opened, engine, memory=opened.memory)
+        return Result.of(
+            self,
+            lambda: self._answer(opened, tables, setting, policies),
+            lambda seconds: tables.provenance(parameters, seconds),
+            lambda: tables.coverage,
+        )
+
+    def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, Any]:
+        """Return nothing: what is relational is shared with other questions."""
+        return {}
+
+    def _answer(self, store: Store, tables: EngineTables, setting: Setting, policies: Sequence[Policy]) -> pa.Table:
+        tables.require(*self.reads)
+        cell = open_cell(store, tables, setting, self.report)
+        places = sample(len(cell.usage.machines), setting.machines, setting.seed)
+        NotApplicable.unless(len(places), "no usage names a machine and has a limit")
+        shapes = np.array([cell.capacities.shape(int(cell.usage.machines[place])) for place in places])
+        rows = []
+        for resource in setting.resources:
+            for tasks, chosen in _by_tasks(setting.tasks, policies).items():
+                horizon = setting.horizon // WINDOW
+                known = {"resource": resource, "tasks": tasks, "horizon": horizon}
+                given = cell, chosen, tasks, resource, horizon, places
+                found = replay(*given, jobs=setting.jobs, report=self.report)
+                rows += _rows(found, chosen, known, shapes, has_shapes=setting.shapes)
+        NotApplicable.unless(
+            rows, "no slot has a whole horizon before the trace ends: choose a shorter one (--horizon)"
+        )
+        return table_of(rows, self.result)
+
+
+def _by_tasks(tasks: Sequence[str], policies: Sequence[Policy]) -> dict[str, list[Policy]]:
+    """Return what is replayed on which tasks: a policy of high-priority tasks is judged on them alone."""
+    chosen = {name: [policy for policy in policies if name == "high" or not policy.high_only] for name in tasks}
+    high = [policy for policy in policies if policy.high_only]
+    if high:
+        chosen.setdefault("high", high)
+    return {name: found for name, found in chosen.items() if found}
+
+
+def _rows(
+    found: npt.NDArray[np.void],
+    policies: Sequence[Policy],
+    known: Mapping[str, Any],
+    shapes: npt.NDArray[np.str_],
+    *,
+    has_shapes: bool,
+) -> list[dict[str, Any]]:
+    rows = table.rows_of(found, policies, {**known, "shape": "all"})
+    for shape in np.unique(shapes).tolist() if has_shapes else ():
+        rows += table.rows_of(found[shapes == shape], policies, {**known, "shape": shape})
+    return rows
+
+
+def sample(n: int, size: int, seed: int) -> list[int]:
+    """Return positions of a random sample of machines, ascending; all of them where `size` is 0 or too large.
+
+    Parameters
+    ----------
+    n
+        Number of machines.
+    size
+        How many are wanted.
+    seed
+        Of the sample.
+    """
+    if size in (0, n) or size > n:
+        return list(range(n))
+    found: list[int] = np.sort(np.random.default_rng(seed).choice(n, size, replace=False)).tolist()
+    return found
+
+
+REPLAY = Replay(result=table.RESULT, compute=table.rows_of, plot=table.plot, claims=table.CLAIMS)

@@ -1,0 +1,219 @@
+"""Which policy overcommits how much, and how often would it have been too much?
+
+Every policy predicts, at the end of each 300 s and for each machine, the peak of the tasks that are there. The oracle
+is what they then used together at most within the horizon, each at most its limit of that moment; tasks that come
+later do not count. A prediction below it is a violation, and by how much, as a share of it, its severity. Savings are
+the part of the limits that is not promised; usable capacity is what limits could grow by. Overload is the share of the
+horizon's slots above the prediction. Memory kills are the fewest tasks, of the lowest priority first, that had to die
+in the next slot, were the machine filled to its prediction. Intervals (95 %) take machines as the units that vary:
+neighboring slots of a machine are no independent evidence. GPA's ρ is per slot, not per horizon.
+
+Reference: Bashir et al., EuroSys'21 (Take it to the limit); googleinterns/cluster-resource-forecast
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from scipy.stats import t as student
+
+from borgtrace.overcommit.metrics import SEVERITIES
+from borgtrace.overcommit.policies import Policy, TaskPercentile
+from borgtrace.recipe import Claim, NotApplicable, Scope
+from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line, point, when
+from borgtrace.recipe.columns import count, declare, flag, label, number, share
+from borgtrace.recipe.criteria import between, near
+from borgtrace.schema.time import DAY, HOUR, WINDOW
+
+SLOTS_PER_DAY = DAY // WINDOW
+RESULT = declare(
+    "overcommit",
+    "resource, tasks, machine shape and policy",
+    ("resource", "tasks", "shape", "policy"),
+    label("resource", "Resource: cpu or memory."),
+    label("tasks", "Tasks that are predicted and judged: all, high (high priority), or a tier."),
+    label("shape", "Shape of the machines, or all."),
+    label("policy", "Policy with its parameters, as --policy reads it."),
+    label("family", "Policy without its parameters."),
+    number("history", "h", "History that the policy looks back on; NULL without one.", nullable=True),
+    number("horizon", "h", "Horizon of the oracle."),
+    count("machines", "Machines with judged slots."),
+    count("instants", "Judged slots of machines."),
+    share("rate", "Violation rate: share of the instants whose prediction is below the oracle."),
+    share("rate_low", "Lower end of its interval; NULL with fewer than two machines.", nullable=True),
+    share("rate_high", "Upper end of its interval; NULL with fewer than two machines.", nullable=True),
+    share("rate_p50", "Median of the machines' violation rates."),
+    share("rate_p90", "90th percentile of the machines' violation rates."),
+    share("rate_p99", "99th percentile of the machines' violation rates."),
+    share("rate_worst", "Highest violation rate of a machine."),
+    share("severity", "Mean severity over all instants."),
+    share("severity_p99", "99th percentile of the severity, rounded up to a thousandth."),
+    share("severity_given", "Mean severity of the violations; NULL without any.", nullable=True),
+    share("savings_machine", "Mean over instants of the savings; NULL where no limit is above 0.", nullable=True),
+    share("savings", "Savings of the cell: limits that are not promised; NULL without limits.", nullable=True),
+    share("savings_low", "Lower end of its interval.", nullable=True),
+    share("savings_high", "Upper end of its interval.", nullable=True),
+    share(
+        "usable", "Usable capacity gained: limits ÷ predictions − 1; NULL where nothing is predicted.", nullable=True
+    ),
+    share("clipped", "Share of the instants whose prediction is the sum of the limits or more."),
+    number(
+        "changes",
+        "1/d",
+        "Changes of the prediction by more than 5 % per machine and day; NULL for one slot.",
+        nullable=True,
+    ),
+    share("cold", "Share of the measured tasks in slots that counted their limit, for too little was known."),
+    share("overload", "Share of the horizon's slots above the prediction."),
+    share("excess", "Mean excess of those slots, in capacities of the machine; NULL without any.", nullable=True),
+    number("kills", "1/d", "Memory kills per task and day; NULL for CPU.", nullable=True),
+    flag("is_on_front", "Whether no other policy saves as much with fewer violations."),
+)
+
+
+def rows_of(found: npt.NDArray[np.void], policies: Sequence[Policy], known: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a row for each policy from the scores of some machines, those on the front marked.
+
+    Parameters
+    ----------
+    found
+        `borgtrace.overcommit.metrics.SCORE` of shape (machines, policies).
+    policies
+        Their policies.
+    known
+        ``resource``, ``tasks``, ``shape`` and ``horizon`` (slots) of all rows.
+
+    Returns
+    -------
+    list
+        No rows where no slot of any machine was judged.
+    """
+    judged = found[found["instants"][:, 0] > 0]
+    if not len(judged):
+        return []
+    rows = [
+        {**_described(policy), **known, "horizon": known["horizon"] * WINDOW / HOUR, **_row(judged[:, k])}
+        for k, policy in enumerate(policies)
+    ]
+    for row in rows:
+        row["kills"] = row["kills"] if known["resource"] == "memory" else None
+        row["is_on_front"] = not any(_is_better(other, row) for other in rows)
+    return rows
+
+
+def _described(policy: Policy) -> dict[str, Any]:
+    history = getattr(policy, "history", None)
+    return {
+        "policy": policy.label,
+        "family": getattr(policy, "name", "maximum of several"),
+        "history": None if history is None else history * WINDOW / HOUR,
+    }
+
+
+def _is_better(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether one policy saves as much with fewer violations, or more with as few."""
+    if one["savings"] is None or other["savings"] is None:
+        return False
+    pair = one["savings"] - other["savings"], other["rate"] - one["rate"]
+    return min(pair) >= 0 and max(pair) > 0
+
+
+def _row(machines: npt.NDArray[np.void]) -> dict[str, Any]:
+    """Return the metrics of one policy from its scores on machines, each of which has instants."""
+    total = {name: machines[name].sum(axis=0) for name in machines.dtype.names or ()}
+    rates = machines["violations"] / machines["instants"]
+    rate, low, high = _ratio(machines["violations"], machines["instants"])
+    saved, saved_low, saved_high = _ratio(machines["limit"] - machines["peak"], machines["limit"])
+    quantiles = np.percentile(rates, (50, 90, 99, 100))
+    upto = np.cumsum(total["severities"])
+    return {
+        "machines": len(machines),
+        "instants": int(total["instants"]),
+        "rate": rate,
+        "rate_low": None if low is None else max(low, 0.0),
+        "rate_high": None if high is None else min(high, 1.0),
+        **dict(zip(("rate_p50", "rate_p90", "rate_p99", "rate_worst"), quantiles.tolist(), strict=True)),
+        "severity": float(total["severity"] / total["instants"]),
+        "severity_p99": int(np.searchsorted(upto, 0.99 * upto[-1])) / SEVERITIES,
+        "severity_given": _share(total["severity"], total["violations"]),
+        "savings_machine": _share(total["saved"], total["limited"]),
+        "savings": saved,
+        "savings_low": saved_low,
+        "savings_high": saved_high,
+        "usable": _share(total["limit"] - total["peak"], total["peak"]),
+        "clipped": float(total["clipped"] / total["instants"]),
+        "changes": _share(total["changes"] * SLOTS_PER_DAY, total["pairs"]),
+        "cold": _share(total["cold"], total["samples"]) or 0.0,
+        "overload": float(total["overload"] / total["instants"]),
+        "excess": _share(total["excess"], total["over"]),
+        "kills": _share(total["kills"] * SLOTS_PER_DAY, total["samples"]) or 0.0,
+    }
+
+
+def _share(part: float, whole: float) -> float | None:
+    return float(part / whole) if whole > 0 else None
+
+
+def _ratio(parts: npt.NDArray[Any], wholes: npt.NDArray[Any]) -> tuple[Any, Any, Any]:
+    """Return Σ parts ÷ Σ wholes with a 95 % interval; units are independent, and both their numbers vary.
+
+    The variance of a ratio of means by linearization (Cochran, Sampling Techniques, § 6.4), with Student's quantile.
+    """
+    whole = float(wholes.sum())
+    if whole <= 0:
+        return None, None, None
+    ratio, n = float(parts.sum()) / whole, len(parts)
+    if n < 2:
+        return ratio, None, None
+    residuals = parts - ratio * wholes
+    error = student.ppf(0.975, n - 1) * np.sqrt(n / (n - 1) * (residuals**2).sum()) / whole
+    return ratio, ratio - float(error), ratio + float(error)
+
+
+def plot(result: pa.Table) -> Chart:
+    """Draw savings over the violation rate: a curve for each family and history; the front is filled."""
+    rows = [row for row in result.to_pylist() if row["savings"] is not None]
+    for row in rows:
+        row["curve"] = row["family"] + (f", {row['history']:g} h" if row["history"] else "")
+    x, y = axis("rate", "violation rate"), axis("savings", "limits that are not promised")
+    plotted = Plot(rows, RESULT, x=x, y=y, color="family", detail="curve")
+    plotted.add(line(strokeWidth=1, opacity=0.5), tips=())
+    plotted.add(point(45, filled=False), fill="family", fillOpacity=when("datum.is_on_front", 0.9, 0.0))
+    plotted.facet(row="resource", column="tasks")
+    return plotted.draw("Savings against violations (filled: front)", width=WIDTH, height=240)
+
+
+def _cell(result: pa.Table, column: str, **chosen: str) -> Any:
+    """Return one number of the rows of a policy on all tasks and machines."""
+    for row in result.to_pylist():
+        if row["tasks"] == row["shape"] == "all" and all(row[name] == value for name, value in chosen.items()):
+            return row[column]
+    raise NotApplicable("the policy of the claim was not replayed")
+
+
+_PAPER = "nsigma:n=5,history=2h,warmup=2h"
+_FREE = ("seed", "policies", "machines", "jobs", "tasks", "resources", "shapes", "cores", "gib")
+_WEEK = Scope(traces=("2019",), is_general=True, span=7 * DAY, free=_FREE)
+CLAIMS = (
+    Claim(
+        "BASH-usable",
+        "the larger of N-sigma and a percentile of each task makes 10 to 16 % more CPU usable "
+        "(theirs in production, with parameters that are not published)",
+        between(0.10, 0.16, "10 to 16 %"),
+        lambda result: _cell(result, "usable", resource="cpu", policy=f"{_PAPER}+{TaskPercentile().label}"),
+        source="Bashir et al., EuroSys'21, abstract",
+        scope=_WEEK,
+    ),
+    Claim(
+        "MUSE-clipped",
+        "5 standard deviations over 2 h reach the sum of the limits in 94 % of the instants",
+        near(0.9402, 0.05),
+        lambda result: _cell(result, "clipped", resource="cpu", policy=_PAPER),
+        source="muse-research-lab/resource-overcommitment-predictors, notebook, a sample of cell a",
+        scope=_WEEK,
+    ),
+)

@@ -1,0 +1,136 @@
+"""``borgtrace overcommit``: a table by hand, the terms of a formula, its files, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from borgtrace.cli import main
+from borgtrace.ingest import IngestOptions, ingest
+from tests.ingest.raw import write_part
+from tests.lifecycle.test_by_machine import CELL
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Machines 7 and 8 over five slots, of capacity 1 and unknown."""
+    root = tmp_path_factory.mktemp("overcommit")
+    for table, lines in {**CELL, "machine_events": ["0,7,0,PLATFORM,1,1"]}.items():
+        write_part(root / "raw", table, lines, compressed=False)
+    ingest([root / "raw"], root / "store", IngestOptions(jobs=1))
+    return root / "store"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(["overcommit", *map(str, arguments)])
+    printed = capsys.readouterr()
+    return int(caught.value.code or 0), printed.out, printed.err
+
+
+def test_the_table_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    policies = ("--policy", "borg:phi=0.4", "--policy", "limit", "--resource", "cpu")
+    code, out, err = run(capsys, store, "--horizon", "5m", *policies, "--json", "--shapes")
+    assert code == 0, err
+    rows = {(row["policy"], row["shape"]): row for row in json.loads(out)["rows"]}
+    assert set(rows) == {
+        (policy, shape) for policy in ("borg:phi=0.4", "limit") for shape in ("all", "CPU 1, memory 1", "unknown")
+    }
+    # Machine 7 promises .2 .2 .1 .1 and then uses .25 0 .125 0; machine 8 promises .3 .3 and uses .5 0.
+    row = rows["borg:phi=0.4", "all"]
+    expected = {
+        "machines": 2,
+        "instants": 6,
+        "rate": 0.5,
+        "rate_low": 0.5,
+        "rate_high": 0.5,
+        "rate_p50": 0.5,
+        "rate_worst": 0.5,
+        "severity": (0.2 + 0.2 + 0.4) / 6,
+        "severity_given": 0.8 / 3,
+        "severity_p99": 0.4,
+        "savings": 0.6,
+        "savings_machine": 0.6,
+        "usable": 1.5,
+        "clipped": 0.0,
+        # Of four pairs of judged slots the one from the limit of .5 to that of .25 is a change.
+        "changes": 288 / 4,
+        "overload": 0.5,
+        # Machine 7 alone has a capacity.
+        "excess": (0.05 + 0.025) / 2,
+        "cold": 0.0,
+        "kills": None,
+        "is_on_front": True,
+    }
+    assert {name: row[name] for name in expected} == pytest.approx(expected, abs=1e-7)
+    limit = rows["limit", "all"]
+    assert (limit["rate"], limit["savings"], limit["clipped"], limit["is_on_front"]) == (0.0, 0.0, 1.0, True)
+
+
+def test_memory_kills_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ("--policy", "borg:phi=0.2", "--resource", "memory", "--horizon", "5m", "--json")
+    _, out, _ = run(capsys, store, *chosen)
+    # Machine 7: .05 .05 .05 .05 promised, .0625 0 .125 0 used: two deaths; machine 8: .1 promised, .5 used: one.
+    # Six task-slots are measured.
+    assert json.loads(out)["rows"][0]["kills"] == pytest.approx(3 * 288 / 6)
+
+
+def test_terms_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ("--resource", "cpu", "--horizon", "5m", "--explain", 7, "--at", "700s", "--json")
+    code, out, err = run(capsys, store, "--policy", "koordinator-batch", "--policy", "limit", *chosen)
+    assert code == 0, err
+    terms = {(row["policy"], row["term"]): row["value"] for row in json.loads(out)}
+    policy = "koordinator-batch:cpu=0.6,memory=0.65"
+    assert terms == pytest.approx(
+        {
+            (policy, "capacity"): 1.0,
+            (policy, "capacity kept as a margin"): 0.4,
+            (policy, "used by high priority"): 0.25,
+            (policy, "batch"): 0.35,
+            (policy, "predicted peak"): 0.65,
+            (policy, "peak that came"): 0.25,
+            ("limit", "sum of the limits"): 0.5,
+            ("limit", "predicted peak"): 0.5,
+            ("limit", "peak that came"): 0.25,
+        }
+    )
+
+
+def test_files_and_the_simulators_slots(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ("--policy", "limit", "--horizon", "5m", "--compat", "crf", "--out", tmp_path / "out")
+    assert run(capsys, store, *chosen)[0] == 0
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {f"overcommit.{kind}" for kind in ("parquet", "csv", "svg", "vl.json")} | {"claims.csv"}
+
+
+def test_without_a_whole_horizon_there_is_no_table(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = run(capsys, store, "--policy", "limit")
+    reason = "no slot has a whole horizon before the trace ends: choose a shorter one (--horizon)"
+    assert f"overcommit: not applicable: {reason}" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--resource", "disk"), "--resource: unknown name: expected cpu or memory, got disk"),
+        (("--horizon", "1s"), "--horizon: shorter than a slot: expected 5m or more, got 1000000 µs"),
+        (("--machines", "-1"), "--machines: negative: expected 0 (all) or more, got -1"),
+        (("--compat", "bash"), "--compat: no such simulator: expected crf, got bash"),
+        (("--png",), "--png: no folder to write to; name one: --out DIR"),
+        (("--tasks", "gold"), "--tasks: no such tier: expected all, high, free, other, production, got gold"),
+        (("--explain", "9", "--at", "700s"), "--explain: no usage on such a machine: got 9"),
+        (("--explain", "8", "--at", "1500s"), "--at: nothing ran on machine 8 then: got 25m"),
+        (
+            ("--explain", "8", "--at", "1h", "--compat", "crf"),
+            "--explain: not with --compat, which renumbers the slots",
+        ),
+    ],
+)
+def test_what_is_refused(
+    store: Path, arguments: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(capsys, store, "--policy", "limit", *arguments)
+    assert (code, out) == (2, "")
+    assert err.splitlines()[-1] == f"borgtrace: {message}"

@@ -1,0 +1,94 @@
+"""A machine with known answers: a gap, a task that returns, a changing limit, limits of zero, single samples."""
+
+from __future__ import annotations
+
+import pytest
+
+from borgtrace.errors import UsageError
+from borgtrace.overcommit import oracle, parse_policy
+from tests.overcommit.plain import Machine
+
+# Task 0 runs in slots 0–3, 6 and 7 (4 and 5 are missing), its limit falls from .5 to .25 at slot 3; task 1 has a
+# limit of zero and uses nothing; task 2 is seen once.  Slots 8 and 9 are a gap of the machine.
+SAMPLES: dict[int, dict[int, tuple[float | None, float]]] = {
+    0: {0: (0.1, 0.5)},
+    1: {0: (0.2, 0.5), 1: (0.0, 0.0)},
+    2: {0: (0.4, 0.5), 1: (0.0, 0.0)},
+    3: {0: (0.2, 0.25), 2: (0.3, 1.0)},
+    6: {0: (0.1, 0.25)},
+    7: {0: (None, 0.25)},
+    10: {1: (0.0, 0.0)},
+}
+MACHINE = Machine(SAMPLES, 11)
+
+
+def peaks(policy: str) -> list[float]:
+    return [float(value) for value in parse_policy(policy).predict(MACHINE.block()).peak]
+
+
+def test_the_history_of_a_task_survives_a_missing_slot() -> None:
+    # In slot 6 the history of 25 minutes reaches back to slot 2: (.4 + .2 + .1) has three samples, mean .2333 of .25.
+    assert peaks("average:warmup=10m") == pytest.approx([0.5, 0.15, 0.7 / 3, 0.9 / 4 + 1.0, 1.0 / 5, 0.25, 0.0])
+    assert peaks("max:warmup=10m") == pytest.approx([0.5, 0.2, 0.4, 0.4 + 1.0, 0.4, 0.25, 0.0])
+
+
+def test_a_task_without_usage_counts_its_limit() -> None:
+    assert peaks("limit")[5] == peaks("nsigma:warmup=5m")[5] == 0.25
+
+
+def test_the_deviation_of_one_sample_is_nothing() -> None:
+    assert peaks("nsigma:n=5,history=5m,warmup=5m") == pytest.approx([0.1, 0.2, 0.4, 0.5, 0.1, 0.25, 0.0])
+
+
+def test_with_every_task_cold_limits_are_promised() -> None:
+    assert peaks("nsigma:history=1d,warmup=1d") == peaks("gpa:warmup=1d") == peaks("limit")
+
+
+def test_nine_tenths_are_taken_once() -> None:
+    assert peaks("borg")[0] == 0.45
+
+
+def test_the_oracle_caps_by_the_limit_of_now_and_sees_who_returns() -> None:
+    block = MACHINE.block()
+    # Horizon 3 of 11 slots: slots 0 to 7 are judged.  From slot 3 on task 0 is seen again in slot 6; in slot 2 its
+    # limit is still .5; after slot 7 nothing of what is there is measured.
+    assert oracle(block.all, 3, 11) == pytest.approx([0.4, 0.4, 0.2, 0.1, 0.0, 0.0])
+    # Horizon 4: in slot 6 the whole of (6, 10] exists, in slot 7 it does not.
+    assert len(oracle(block.all, 4, 11)) == 5
+
+
+def test_googles_simulator_forgets_and_ignores_gaps() -> None:
+    literal = MACHINE.block().without_gaps()
+    assert literal.all.slots.tolist() == [0, 1, 2, 3, 4, 5, 6]
+    # Without the gap slot 6 follows slot 3, as sample 4; the history is kept.  A task that misses a slot loses it.
+    assert literal.forgetful().all.task.tolist() == [0, 0, 0, 0, 0, 0, 1, 1, 2, 3]
+    assert len(oracle(literal.all, 3, literal.n_slots)) == 4
+
+
+def test_the_order_of_policies_does_not_matter() -> None:
+    assert peaks("borg+gpa:warmup=10m") == peaks("gpa:warmup=10m+borg")
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("sigma", "--policy: no such policy: expected one of average, borg, gpa"),
+        ("nsigma:m=1", "--policy: nsigma has no such parameter: expected one of n, history, warmup, got nsigma:m=1"),
+        ("limit:m=1", "--policy: limit has no such parameter: expected none, got limit:m=1"),
+        ("nsigma:n=x", "--policy: n is not a number: got nsigma:n=x"),
+        ("nsigma:n=-1", "--policy: n is negative: expected 0 or more, got -1"),
+        ("nsigma:history=10s", "--policy: history is shorter than a slot: expected 5m or more, got nsigma:history=10s"),
+        ("borg:phi=0", "--policy: phi out of range: expected above 0 and at most 1, got 0"),
+        ("gpa:rho=1", "--policy: rho out of range: expected above 0 and below 1, got 1"),
+        ("task-percentile:q=101", "--policy: q is no percentile: expected 0 to 100, got 101"),
+    ],
+)
+def test_a_policy_that_is_none_is_refused(policy: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_policy(policy)
+    assert str(caught.value).startswith(message)
+
+
+def test_a_label_reads_back() -> None:
+    for text in ("nsigma:n=3,history=10h,warmup=2h", "borg:phi=0.9+limit", "gpa:rho=1e-06,history=1d,warmup=2h"):
+        assert parse_policy(text).label == text

@@ -1,0 +1,112 @@
+"""Every policy, the oracle and the metrics on random small machines, beside their plain restatement."""
+
+from __future__ import annotations
+
+import random
+import statistics
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from borgtrace.overcommit import Block, oracle, parse_policy
+from borgtrace.overcommit.metrics import scores
+from tests.overcommit import plain
+from tests.overcommit.plain import Machine
+
+POLICIES: dict[str, Callable[[Machine], list[float]]] = {
+    "limit": lambda m: [sum(limit for _, limit in m.samples[slot].values()) for slot in sorted(m.samples)],
+    "borg:phi=0.8": lambda m: [0.8 * sum(limit for _, limit in m.samples[slot].values()) for slot in sorted(m.samples)],
+    "max:warmup=15m": lambda m: plain.ever(m, 3, max),
+    "average:warmup=15m": lambda m: plain.ever(m, 3, statistics.fmean),
+    "task-percentile:q=90,history=50m,warmup=10m": lambda m: plain.task_percentile(m, 90, 10, 2),
+    "machine-percentile:q=90,history=50m,warmup=10m": lambda m: plain.machine_percentile(m, 90, 10, 2),
+    "nsigma:n=1.5,history=50m,warmup=5m": lambda m: plain.n_sigma(m, 1.5, 10, 1),
+    "gpa:rho=0.05,history=50m,warmup=10m": lambda m: plain.gpa(m, 0.05, 10, 2),
+    "nsigma:n=1.5,history=50m,warmup=5m+gpa:rho=0.05,history=50m,warmup=10m": lambda m: list(
+        map(max, plain.n_sigma(m, 1.5, 10, 1), plain.gpa(m, 0.05, 10, 2))
+    ),
+}
+
+
+def random_machine(seed: int, n_slots: int = 50) -> Machine:
+    """Tasks that come, go, return, miss slots, change their limits; some limits are zero, some tasks last one slot."""
+    draw = random.Random(seed)
+    samples: dict[int, dict[int, tuple[float | None, float]]] = {}
+    for task in range(8):
+        limit = draw.choice([0.0, 0.25, 0.5])
+        for _ in range(draw.randrange(1, 3)):
+            start = draw.randrange(n_slots)
+            for slot in range(start, min(n_slots, start + draw.choice([1, 5, 30]))):
+                if draw.random() < 0.1:
+                    limit = draw.choice([0.0, 0.125, 0.75])
+                if draw.random() < 0.85 and not 20 <= slot < 24:
+                    usage = None if draw.random() < 0.1 else draw.random() * 0.6
+                    samples.setdefault(slot, {})[task] = (usage, limit)
+    return Machine(samples, n_slots)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_policies_equal_their_definitions(policy: str) -> None:
+    for seed in range(5):
+        machine = random_machine(seed)
+        found = parse_policy(policy).predict(machine.block()).peak
+        np.testing.assert_allclose(found, POLICIES[policy](machine), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("horizon", [1, 7, 30])
+def test_the_oracle_equals_its_definition(horizon: int) -> None:
+    for seed in range(5):
+        machine = random_machine(seed)
+        expected = [max(machine.futures(slot, horizon)) for slot in machine.judged(horizon)]
+        block = machine.block()
+        np.testing.assert_allclose(oracle(block.all, horizon, block.n_slots), expected, rtol=1e-12, atol=1e-12)
+
+
+def plain_scores(machine: Machine, peaks: list[float], horizon: int, priority: dict[int, int]) -> dict[str, float]:
+    slots = sorted(machine.samples)
+    limits = [sum(limit for _, limit in machine.samples[slot].values()) for slot in slots]
+    found: dict[str, float] = dict.fromkeys(
+        ("violations", "severity", "saved", "clipped", "changes", "overload", "excess", "kills"), 0.0
+    )
+    judged = machine.judged(horizon)
+    for j, slot in enumerate(judged):
+        futures = machine.futures(slot, horizon)
+        top, peak = max(futures), peaks[j]
+        short = top > peak + 1e-9 * top
+        found["violations"] += short
+        found["severity"] += (top - peak) / top if short else 0.0
+        found["saved"] += (limits[j] - peak) / limits[j] if limits[j] > 0 else 0.0
+        found["clipped"] += peak >= limits[j] * (1 - 1e-9)
+        above = [value - peak for value in futures if value - 1e-9 * value > peak]
+        found["overload"] += len(above) / horizon
+        found["excess"] += sum(above)
+        if j + 1 < len(judged) and judged[j + 1] == slot + 1:
+            found["changes"] += abs(peaks[j + 1] - peak) > 0.05 * peak
+        after = machine.samples.get(slot + 1, {})
+        alive = [(priority[task], -(after[task][0] or 0.0)) for task in machine.samples[slot] if task in after]
+        total = -sum(usage for _, usage in alive)
+        for _, usage in sorted(alive):
+            if total * 1.0 - peak <= 1e-9:
+                break
+            total += usage
+            found["kills"] += 1
+    return found
+
+
+def test_metrics_equal_their_definitions() -> None:
+    names = ["limit", "borg:phi=0.4", "average:warmup=5m", "nsigma:n=1,history=50m,warmup=5m"]
+    n_violations = 0
+    for seed in range(5):
+        machine = random_machine(seed)
+        priority = {task: random.Random(seed + task).choice([0, 4, 9]) for task in range(8)}
+        block: Block = machine.block(priority)
+        predictions = [parse_policy(name).predict(block) for name in names]
+        for score, each in zip(scores(block, 7, predictions, has_kills=True), predictions, strict=True):
+            expected = plain_scores(machine, each.peak.tolist(), 7, priority)
+            for name, value in expected.items():
+                assert score[name] == pytest.approx(value, rel=1e-12, abs=1e-12), name
+            assert score["instants"] == len(machine.judged(7))
+            assert score["severities"].sum() == score["instants"]
+            n_violations += int(score["violations"])
+    assert n_violations > 20
