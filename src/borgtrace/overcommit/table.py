@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from borgtrace.overcommit.metrics import SEVERITIES
 from borgtrace.overcommit.policies import Policy, TaskPercentile
@@ -170,7 +170,7 @@ def _ratio(parts: npt.NDArray[Any], wholes: npt.NDArray[Any]) -> tuple[Any, Any,
     if n < 2:
         return ratio, None, None
     residuals = parts - ratio * wholes
-    error = student.ppf(0.975, n - 1) * np.sqrt(n / (n - 1) * (residuals**2).sum()) / whole
+    error = stdtrit(n - 1, 0.975) * np.sqrt(n / (n - 1) * (residuals**2).sum()) / whole
     return ratio, ratio - float(error), ratio + float(error)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers
@@ -59,7 +59,7 @@ class Gpa(Policy):
         mean, variance = window_moments(known.low(self.history), known.usage)
         mean, variance = (known.sums(np.where(warm, values, 0.0)) for values in (mean, variance))
         most = known.sums(np.where(warm, known.limit, 0.0))
-        peaks = np.minimum(mean + norm.isf(self.rho) * np.sqrt(variance), most)
+        peaks = np.minimum(mean - ndtri(self.rho) * np.sqrt(variance), most)
         cold = known.sums(np.where(warm, 0.0, known.limit))
         return Prediction(block.spread(peaks + cold) + block.unmeasured, int((~warm).sum()))
 
