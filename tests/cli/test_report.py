@@ -34,7 +34,8 @@ def test_report_of_some_questions(store: Path, tmp_path: Path, capfd: pytest.Cap
     assert err == f"3 questions, 3 charts, {page.stat().st_size / 1e6:.1f} MB\n"
     html = page.read_text()
     assert "SYNTHETIC" in html
-    assert all(f'<section id="{name}"' in html for name in ("machine-shapes", "transitions", "utilization"))
+    for name in ("machine-shapes", "transitions", "utilization"):
+        assert f'<details class="question" id="{name}"' in html
 
 
 def test_unknown_question_is_named(store: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -52,6 +52,11 @@ def test_the_token_is_exchanged_for_a_cookie_once(stranger: TestClient, cell_sto
     assert "This token was used already." in second.text
 
 
+def test_the_way_from_the_token_never_leads_to_another_machine(stranger: TestClient) -> None:
+    given = stranger.get(f"{BASE}//evil.example/?token={TOKEN}")
+    assert (given.status_code, given.headers["location"]) == (303, "/evil.example/")
+
+
 def test_a_wrong_token_is_refused_and_spends_nothing(stranger: TestClient) -> None:
     assert stranger.get("/?token=guess").status_code == 403
     assert stranger.get("/?token=").status_code == 403

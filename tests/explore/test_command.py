@@ -26,7 +26,7 @@ def running(cell_store: Path) -> Iterator[Any]:
 def test_it_serves_until_it_is_interrupted(running: Any) -> None:
     address = running.stdout.readline().strip()
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{43}", address)
-    with httpx.Client(follow_redirects=True) as client:
+    with httpx.Client(follow_redirects=True, timeout=60) as client:
         page = client.get(address)
         assert page.status_code == 200
         assert "token" not in str(page.url)
@@ -52,3 +52,22 @@ def test_a_port_that_is_taken_is_named(cell_store: Path) -> None:
     assert done.returncode == 2
     told = f"got {port}: address already in use; choose another, or 0 for a free one"
     assert done.stderr == f"borgtrace: --port: cannot be opened: {told}\n"
+
+
+@pytest.mark.parametrize("page", ["machine/7", "//evil.example/"])
+def test_a_page_that_is_none_is_refused(cell_store: Path, page: str) -> None:
+    command = [sys.executable, "-m", "borgtrace", "explore", str(cell_store), "--no-browser", "--at", page]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    told = f"expected an address as the explorer shows it, /machine/7, got {page!r}"
+    assert done.stderr.endswith(f"borgtrace: --at: not a page: {told}\n")
+
+
+def test_it_begins_with_a_page(cell_store: Path) -> None:
+    command = [sys.executable, "-m", "borgtrace", "explore", str(cell_store), "--no-browser", "--at", "/job/100?to=1h"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        assert process.stdout is not None
+        answer = httpx.get(process.stdout.readline().strip(), follow_redirects=True, timeout=60)
+        process.kill()
+    assert answer.url.raw_path == b"/job/100?to=1h"
+    assert "Job 100" in answer.text

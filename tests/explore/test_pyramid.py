@@ -124,3 +124,26 @@ def test_means_of_blocks_leave_out_what_is_absent() -> None:
     assert grid.coarser(cells, 2, 2).tolist() == [[100, grid.ABSENT]]
     assert grid.coarser(cells, 1, 3).tolist() == [[50], [200]]
     assert grid.mean_rows(cells).tolist() == [0.25, 1.0]
+
+
+def test_windows_in_which_nothing_was_used_are_measured(tmp_path: Path) -> None:
+    """The last window of the trace is one of an idle task: its machine was there, and idle."""
+    from .conftest import CELL, client_of, write_store
+
+    idle = "1800000000,2100000000,200,0,7,0,0,0,,,0,,,0,,2.5,0.01,1,0,0"
+    client = client_of(write_store(tmp_path, {**CELL, "task_usage": [*CELL["task_usage"], idle]}))
+    heat = client.get("/data/cell/machines.json").json()
+    # Machine 8 is the fuller one now, 20.8 % on the mean against 17.5 %.
+    assert heat["cells"] == [[100, 25, 0, 255, 255], [50, 100, 0, 25, 0]]
+
+
+def test_what_is_fuller_than_the_largest_step_is_that_step(tmp_path: Path) -> None:
+    from .conftest import CELL, client_of, write_store
+
+    # 0.5 CPUs: 0.63 are 126 %, 0.635 are 127 %, and 2 are 400 %.
+    rows = [
+        f"{600 + 300 * k}000000,{900 + 300 * k}000000,100,0,7,{cpu},0.0625,0.07,,,0.07,,,{cpu},,2.5,0.01,1,0,{cpu}"
+        for k, cpu in enumerate((0.63, 0.635, 2))
+    ]
+    client = client_of(write_store(tmp_path, {**CELL, "task_usage": rows}))
+    assert client.get("/data/cell/machines.json").json()["cells"][0] == [252, 254, 254]

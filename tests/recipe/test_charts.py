@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from borgtrace.recipe.charts import (
     Plot,
@@ -14,6 +15,7 @@ from borgtrace.recipe.charts import (
     box,
     count_axis,
     duration_axis,
+    hour_axis,
     line,
     palette,
     point,
@@ -180,3 +182,24 @@ def test_a_thinned_curve_keeps_its_ends_and_extremes() -> None:
     # 24 ÷ (2 + 2 × 2) = 4 parts of 25 rows: the ends of each, and its extremes where they lie inside.
     assert kept["place"].to_pylist() == [0, 24, 25, 37, 49, 50, 62, 74, 75, 99]
     assert thinned(curve, ["n"], 100) is curve
+
+
+@pytest.mark.parametrize(
+    ("last", "title", "marks"),
+    [
+        (71, "hour of the trace", None),
+        (72, "hour of the trace", None),
+        (743, "day of the trace", 31),
+        (80, "day of the trace", 4),
+    ],
+)
+def test_long_traces_are_marked_by_days(last: int, title: str, marks: int | None) -> None:
+    rows = [{"hour": hour, "n": 1} for hour in (0, last)]
+    x = Plot(rows, x=hour_axis(), y="n").add(line()).draw().to_dict()["encoding"]["x"]
+    assert x["title"] == title
+    if marks is None:
+        assert x["axis"] == {"tickMinStep": 1}
+    else:
+        # The beginning of each day, numbered from 0.
+        assert x["axis"]["values"] == [24 * day for day in range(marks)]
+        assert x["axis"]["labelExpr"] == "datum.value / 24"

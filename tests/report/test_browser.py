@@ -26,6 +26,8 @@ def wait_for(condition: Callable[[], Any], seconds: float = 20) -> Any:
 
 
 def drawn(driver: Any) -> list[str]:
+    """Open all questions, and wait until all charts are drawn."""
+    driver.execute_script("document.querySelectorAll('details.question').forEach(item => { item.open = true; })")
     states: list[str] = wait_for(
         lambda: (found := driver.execute_script(STATES)) and not {"waiting", "drawing"} & set(found) and found
     )
@@ -45,7 +47,7 @@ def tooltip(driver: Any, mark: Any) -> str:
 
 
 def errors(driver: Any) -> list[Any]:
-    return [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+    return list(driver.get_log("browser"))
 
 
 @pytest.mark.parametrize("width", [1280, 390])
@@ -154,10 +156,135 @@ def test_charts_follow_the_window(browser: Browser, page: Path) -> None:
     wait_for(
         lambda: driver.execute_script(
             "return [...document.querySelectorAll('.chart')].every(chart => "
-            "Math.abs(Number(chart.dataset.width) - chart.clientWidth) < 9 && chart.dataset.state === 'drawn')"
+            "Number(chart.dataset.width) < 700 && chart.dataset.state === 'drawn')"
         )
     )
     assert driver.execute_script("return document.documentElement.scrollWidth") <= 700
+
+
+BOXES = """
+const found = [];
+for (const chart of document.querySelectorAll(".chart")) {
+  const texts = [...chart.querySelectorAll("svg text")].filter(
+    (text) => text.textContent.trim() && text.getAttribute("opacity") !== "0");
+  const boxes = texts.map((text) => text.getBoundingClientRect());
+  texts.forEach((text, i) => {
+    const size = parseFloat(getComputedStyle(text).fontSize), name = chart.dataset.chart;
+    if (size < 10) found.push([name, text.textContent, size]);
+    for (let j = 0; j < i; j += 1) {
+      const [a, b] = [boxes[i], boxes[j]];
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      // A box has room above and below its letters.
+      if (wide > 1 && high > 0.3 * size) found.push([name, text.textContent, texts[j].textContent]);
+    }
+  });
+}
+return found;
+"""
+"""Texts of charts that are smaller than 10 pixels, and pairs that lie on each other."""
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
+def test_texts_of_charts_are_readable(browser: Browser, page: Path, width: int, dark: bool) -> None:
+    driver = browser(page, width, dark=dark)
+    drawn(driver)
+    assert driver.execute_script(BOXES) == []
+
+
+def test_overlapping_texts_are_found(browser: Browser, page: Path) -> None:
+    driver = browser(page)
+    drawn(driver)
+    script = """
+        const [one, other] = document.querySelectorAll(".chart .role-axis-title text");
+        one.parentNode.append(one.cloneNode(true));
+        other.style.fontSize = "9px";"""
+    driver.execute_script(script)
+    assert len(driver.execute_script(BOXES)) == 2
+
+
+FILTERED = "return [...document.querySelectorAll('.question')].filter(item => item.offsetParent).map(item => item.id)"
+
+
+def test_questions_are_folded_and_a_link_opens_one(browser: Browser, page: Path) -> None:
+    driver = browser(page)
+    opened = "return [...document.querySelectorAll('.question[open]')].map(item => item.id)"
+    assert driver.execute_script(opened) == []
+    driver.find_element("css selector", "nav a[href='#facets']").click()
+    wait_for(lambda: driver.execute_script(opened) == ["facets"])
+    driver.execute_script("document.querySelector('#facets').open = false")
+    driver.find_element("css selector", "nav a[href='#facets']").click()
+    wait_for(lambda: driver.execute_script(opened) == ["facets"])
+
+
+def test_the_filter_finds_questions_by_verdict_and_text(browser: Browser, page: Path) -> None:
+    driver = browser(page)
+    everything = driver.execute_script(FILTERED)
+    assert len(everything) == N_CHARTS
+
+    def choose(**values: str) -> list[str]:
+        script = """
+            for (const [name, value] of Object.entries(arguments[0])) {
+              const field = document.getElementById("filter").elements[name];
+              field.value = value;
+              field.dispatchEvent(new Event("input", { bubbles: true }));
+            }"""
+        driver.execute_script(script, {"topic": "", "verdict": "", "text": "", **values})
+        return list(driver.execute_script(FILTERED))
+
+    # The queue has a peak (holds) and a mean above a half (does not hold); the second has the latter alone.
+    assert choose(verdict="holds") == ["queue-steps"]
+    assert choose(verdict="fails") == ["queue-steps", "side-by-side"]
+    assert choose(verdict="none") == ["facets", "heat-map", "interactive"]
+    assert choose(text="QUEUE peak") == ["queue-steps"]
+    assert choose(text="no such words") == []
+    assert "0 of 5 questions" in driver.find_element("css selector", "#filter output").text
+    assert choose(topic="tests.report") == everything
+
+
+def test_charts_and_tables_are_saved_from_the_page(browser: Browser, page: Path) -> None:
+    driver = browser(page, dark=True)
+    drawn(driver)
+    driver.set_script_timeout(20)
+    script = """
+        const done = arguments[0], wanted = 4, saved = [];
+        HTMLAnchorElement.prototype.click = function () {};
+        URL.createObjectURL = (blob) => {
+          saved.push(blob);
+          if (saved.length === wanted) {
+            const read = (one) => one.text().then((text) => [one.type, one.size, text.slice(0, 4000)]);
+            Promise.all(saved.map(read)).then(done);
+          }
+          return "blob:none";
+        };
+        const section = document.getElementById("facets");
+        for (const button of section.querySelectorAll(".downloads button")) {
+          if (button.textContent !== "PDF") button.click();
+        }"""
+    saved = {kind + str(i): (size, text) for i, (kind, size, text) in enumerate(driver.execute_async_script(script))}
+    texts = [text for _, text in saved.values()]
+    drawing = next(text for text in texts if text.startswith("<svg"))
+    assert "var(--" not in drawing
+    assert "#14171c" in drawing  # the dark paper
+    assert any(kind.startswith("image/png") and size > 5000 for kind, (size, _) in saved.items())
+    chart, table = (text.splitlines() for text in texts if "," in text.split("\n")[0] and not text.startswith("<"))
+    assert set(chart[0].split(",")) >= {"series", "cpu"}
+    assert table[0].split(",")[0] == "series"
+    assert table[1].split(",")[:2] == ["a", "0"]
+
+
+def test_one_chart_is_printed_alone(browser: Browser, page: Path) -> None:
+    driver = browser(page)
+    drawn(driver)
+    seen = driver.execute_script("""
+        let seen = null;
+        const parts = [...document.querySelectorAll("figure, h1, h2, nav")];
+        const inSight = () => parts.filter((e) => e.offsetParent).length;
+        window.print = () => { seen = inSight(); };
+        const pdf = (b) => b.textContent === "PDF";
+        [...document.querySelectorAll("#facets .downloads button")].find(pdf).click();
+        return [seen, document.querySelectorAll("main [hidden]").length];""")
+    assert seen == [1, 0]
 
 
 CONTRAST = """
@@ -209,6 +336,7 @@ def test_charts_have_a_name_for_screen_readers(browser: Browser, page: Path) -> 
 def test_print_opens_all_folds(browser: Browser, page: Path) -> None:
     driver = browser(page)
     drawn(driver)
+    driver.execute_script("document.querySelectorAll('details.question').forEach(item => { item.open = false; })")
     opened = "return [...document.querySelectorAll('main details')].filter(item => item.open).length"
     assert driver.execute_script(opened) == 0
     driver.execute_script("window.dispatchEvent(new Event('beforeprint'))")

@@ -15,8 +15,8 @@ import pytest
 from borgtrace import report
 from borgtrace.errors import EngineError
 from borgtrace.recipe import Finding, Result, find_recipe
-from borgtrace.report.overview import Fact, facts, surprises
-from borgtrace.report.page import report_html
+from borgtrace.report.overview import LEVEL_NAMES, Fact, facts, levels, surprises
+from borgtrace.report.page import render, report_html
 from borgtrace.report.sections import Section, refused
 from borgtrace.store import Store
 
@@ -78,17 +78,49 @@ UTILIZATION = answered(
 
 def test_mean_and_peak_of_what_is_used_and_requested() -> None:
     # Used: 2, 5 and 2 of 10 in three hours; requested: 6, 8 and 7.
-    assert exact(line("used", [UTILIZATION])) == pytest.approx(
-        {"cpu-used-mean": 0.3, "cpu-used-peak": 0.5, "memory-used-mean": 0.15, "memory-used-peak": 0.25}
-    )
-    assert exact(line("requested", [UTILIZATION])) == pytest.approx(
-        {
-            "cpu-allocated-mean": 0.7,
-            "cpu-allocated-peak": 0.8,
-            "memory-allocated-mean": 0.35,
-            "memory-allocated-peak": 0.4,
-        }
-    )
+    used = exact(line("used", [UTILIZATION]))
+    assert used["cpu-used-mean"] == pytest.approx(0.3)
+    assert used["cpu-used-peak"] == pytest.approx(0.5)
+    assert used["memory-used-mean"] == pytest.approx(0.15)
+    assert used["memory-used-peak"] == pytest.approx(0.25)
+    requested = exact(line("requested", [UTILIZATION]))
+    assert requested["cpu-allocated-mean"] == pytest.approx(0.7)
+    assert requested["cpu-allocated-peak"] == pytest.approx(0.8)
+    assert requested["memory-allocated-mean"] == pytest.approx(0.35)
+    assert requested["memory-allocated-peak"] == pytest.approx(0.4)
+
+
+def test_mean_and_peak_by_tier_are_shares_of_the_cell() -> None:
+    used = exact(line("used", [UTILIZATION]))
+    # Free: 1, 1 and 0 of 10; production: 1, 4 and 2.
+    assert used["cpu-used-mean-free"] == pytest.approx(2 / 30)
+    assert used["cpu-used-peak-free"] == pytest.approx(0.1)
+    assert used["cpu-used-mean-production"] == pytest.approx(7 / 30)
+    assert used["cpu-used-peak-production"] == pytest.approx(0.4)
+    requested = exact(line("requested", [UTILIZATION]))
+    assert requested["memory-allocated-mean-production"] == pytest.approx(7.5 / 30)
+
+
+def test_the_table_of_the_first_screen_has_the_highest_tier_first() -> None:
+    lines = facts(manifest(**HELD), [UTILIZATION])
+    values = {"facts": lines, "levels": levels(lines), "level_names": LEVEL_NAMES, "surprises": [], "sections": []}
+    html = render("overview.html.j2", **values)
+    table = html.partition('<table class="levels">')[2].partition("</table>")[0]
+    rows = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in table.split("<tr>")[1:]]
+    assert rows == [
+        "Tier CPU used CPU requested memory used memory requested",
+        "all 30 ( 50 ) 70 ( 80 ) 15 ( 25 ) 35 ( 40 )",
+        "production 23 ( 40 ) 50 ( 60 ) 12 ( 20 ) 25 ( 30 )",
+        "free 6.7 ( 10 ) 20 ( 20 ) 3.3 ( 5.0 ) 10 ( 10 )",
+    ]
+
+
+def test_the_table_leaves_out_what_is_unknown() -> None:
+    found = levels(facts(manifest(**{**HELD, **_usage_of(), "notes": ("subset of x",)}), [UTILIZATION]))
+    assert found == []
+    some = {**_usage_of(), "time_range": {"instance_events": SPAN, "instance_usage": [START, START + HOUR // 2]}}
+    [(tier, cells), *_] = levels(facts(manifest(**{**HELD, **some}), [UTILIZATION]))
+    assert (tier, [cell is None for cell in cells]) == ("all", [True, False, True, False])
 
 
 def test_tiers_come_by_their_share_of_the_requests() -> None:
@@ -232,6 +264,11 @@ def test_the_page_of_a_store_has_the_values_that_its_rows_imply(tiny_store: Stor
             "cpu-allocated-peak": 0.25 / 6 / 1.5,
             "memory-allocated-mean": 0.125 / 6 / 1.25,
             "memory-allocated-peak": 0.125 / 6 / 1.25,
+            # All of it by one tier.
+            "cpu-allocated-mean-production": 0.25 / 6 / 1.5,
+            "cpu-allocated-peak-production": 0.25 / 6 / 1.5,
+            "memory-allocated-mean-production": 0.125 / 6 / 1.25,
+            "memory-allocated-peak-production": 0.125 / 6 / 1.25,
             "tier-production": 1,
             # Both wait until 3600 s, ten steps; then task 1 alone, thirteen steps.
             "pending-median": 1,

@@ -19,7 +19,7 @@ from borgtrace.analyses._fidelity import Measures, Units
 from borgtrace.analyses._fidelity_events import event_measures
 from borgtrace.analyses._fidelity_usage import row_measures, usage_measures
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Scope, Tables, from_source
-from borgtrace.recipe.charts import Chart, Plot, axis, point
+from borgtrace.recipe.charts import Chart, Plot, axis, palette, point
 from borgtrace.recipe.columns import declare, label, number
 from borgtrace.recipe.criteria import equals
 from borgtrace.schema.dialects import GOOGLE_2011
@@ -106,10 +106,13 @@ def _row(target: Target, measured: float | None, low: float | None, high: float 
     }
 
 
+_COLOURS = {"fits": "#1f6fb4", "does not fit": "#c4540a", "reported": "#888"}
+
+
 def plot(result: pa.Table) -> Chart:
     """Draw the deviation of every target, with its interval."""
     rows = [
-        {**row, "target": f"{row['measure']}, {row['tier']}"}
+        {**row, "target": f"{row['measure'].replace('_', ' ')}, {row['tier'].replace('_', ' ')}"}
         for row in result.to_pylist()
         if row["deviation"] is not None
     ]
@@ -119,7 +122,7 @@ def plot(result: pa.Table) -> Chart:
         axis={"format": "%"},
         scale={"domain": [-1, 1], "clamp": True},
     )
-    plotted = Plot(rows, x=x, y=axis("target", order="data"), color=axis("verdict", None))
+    plotted = Plot(rows, x=x, y=axis("target", order="data"), color=palette("verdict", _COLOURS, None))
     plotted.add(point(), tips=("published", "measured", "low", "high", "reference"))
     return plotted.draw("Deviation from the published numbers", height=None)
 

@@ -20,7 +20,7 @@ from borgtrace.analyses._measures import value
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
 from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
-from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
+from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 from borgtrace.recipe.columns import count, declare, label, number, seconds
 from borgtrace.recipe.criteria import above, near
 from borgtrace.schema import TERMINAL_EVENTS
@@ -77,7 +77,7 @@ def plot(result: pa.Table) -> Chart:
     """Draw the quantile curves by the way jobs end."""
     x, y = duration_axis("seconds", "from first SCHEDULE to last end"), axis("percent", "percent of jobs")
     plotted = Plot(result, RESULT, x=x, y=y, color=axis("end_type", "end"))
-    return plotted.add(line(point=True)).draw("Job durations")
+    return plotted.add(step(point=True)).draw("Job durations")
 
 
 CLAIMS = from_source(

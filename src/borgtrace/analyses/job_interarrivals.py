@@ -15,7 +15,7 @@ from borgtrace.analyses._attempts import new_jobs
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
 from borgtrace.analyses._scopes import IN_2011
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
-from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
+from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 from borgtrace.recipe.columns import count, declare, number, seconds
 from borgtrace.recipe.criteria import above
 
@@ -50,7 +50,7 @@ def plot(result: pa.Table) -> Chart:
     """Draw the quantile curve on a logarithmic axis."""
     x = duration_axis("seconds", "from one job to the next", constant=0.001)
     plotted = Plot(result, RESULT, x=x, y=axis("percent", "percent of gaps"))
-    return plotted.add(line(point=True)).draw("Time between job arrivals")
+    return plotted.add(step(point=True)).draw("Time between job arrivals")
 
 
 CLAIMS = from_source(

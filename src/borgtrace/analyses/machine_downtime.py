@@ -16,7 +16,7 @@ from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
 from borgtrace.analyses._scopes import MONTH_2011
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
-from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
+from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 from borgtrace.recipe.columns import count, declare, number, seconds
 from borgtrace.recipe.criteria import at_least, near
 
@@ -47,7 +47,7 @@ def compute(tables: Tables) -> list[Row]:
 def plot(result: pa.Table) -> Chart:
     """Draw the quantile curve, time on a logarithmic axis."""
     plotted = Plot(result, RESULT, x=duration_axis("seconds"), y=axis("percent", "percent of absences"))
-    return plotted.add(line(point=True)).draw("How long machines are away")
+    return plotted.add(step(point=True)).draw("How long machines are away")
 
 
 CLAIMS = from_source(

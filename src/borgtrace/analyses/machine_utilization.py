@@ -59,6 +59,13 @@ def shares(tables: Tables) -> ir.Table:
     return held.select("machine_id", "slot", **{name: _share(held, name) for name in RESOURCES})
 
 
+def measured_slots(tables: Tables) -> int:
+    """Count the 300 s slots from the start of the trace up to the last in which anything was measured."""
+    usage = regular(tables.instance_usage)
+    [last] = tables.fetch(usage.aggregate(last=usage.slot.max()))["last"].to_pylist()
+    return 0 if last is None else int(last) + 1
+
+
 def presence(tables: Tables) -> ir.Table:
     """Return when machines of known capacity are present: ``machine_id``, ``start``, ``end`` (µs)."""
     return present_intervals(tables.machine_events).select("machine_id", "start", "end")

@@ -20,7 +20,7 @@ from borgtrace.analyses._measures import value
 from borgtrace.analyses._quantiles import PERCENTS, Counts
 from borgtrace.analyses._scopes import LIKE_2014
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
-from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
+from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 from borgtrace.recipe.columns import count, declare, number, seconds
 from borgtrace.recipe.criteria import below
 
@@ -79,7 +79,7 @@ def plot(result: pa.Table) -> Chart:
     """Draw the quantile curves per tier."""
     x, y = duration_axis("seconds"), axis("percent", "percent of attempts")
     plotted = Plot(tier_rows(result), RESULT, x=x, y=y, color="tier")
-    return plotted.add(line(point=True), tips=("n",)).draw("Waiting time until scheduled")
+    return plotted.add(step(point=True), tips=("n",)).draw("Waiting time until scheduled")
 
 
 CLAIMS = from_source(

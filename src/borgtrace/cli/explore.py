@@ -16,6 +16,7 @@ def explore(
     port: Annotated[
         int, Option(help="Port on 127.0.0.1; a free one by default.", min=0, max=65535, metavar="PORT")
     ] = 0,
+    at: Annotated[str, Option(help="Page to begin with, such as /machine/7 or /job/3.", metavar="PAGE")] = "/",
     browser: Annotated[bool, Option("--browser/--no-browser", help="Open a browser.")] = True,
     memory: Memory = "1GB",
 ) -> None:
@@ -43,7 +44,7 @@ def explore(
         talk.print("Press Ctrl-C to stop.")
 
     try:
-        serve(Trace.of(opened, built), port, browser=browser, ready=ready)
+        serve(Trace.of(opened, built), port, browser=browser, ready=ready, at=at)
     except KeyboardInterrupt:
         # How it is meant to end: nothing is lost, and nothing is left to continue.
         talk.print("Stopped.")

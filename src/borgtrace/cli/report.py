@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
-from typer import Argument
+from typer import Argument, Option
 
 from borgtrace.cli._options import Engine, Json, Memory, Questions, Store
 
@@ -16,6 +16,12 @@ def report(
     names: Questions = None,
     engine: Engine = "duckdb",
     memory: Memory = "4GB",
+    theme: Annotated[
+        Literal["auto", "paper"], Option(help="Colors: as the reader's screen has it, or light for a paper.")
+    ] = "auto",
+    width: Annotated[
+        int | None, Option(help="Width of the charts in pixels; that of the page by default.", min=200, metavar="PX")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write one self-contained page with all answers about a store.
@@ -32,7 +38,9 @@ def report(
 
     opened = borgtrace.open(store, memory=memory)
     with steps() as progress:
-        summary = write(opened, out, names or (), engine=engine, memory=memory, progress=progress)
+        summary = write(
+            opened, out, names or (), engine=engine, memory=memory, theme=theme, width=width, progress=progress
+        )
     for name, error in summary.refused.items():
         talk.print(f"{name}: {error}")
     talk.print(f"{summary.n_questions} questions, {summary.n_charts} charts, {summary.size / 1e6:.1f} MB")

@@ -93,7 +93,8 @@ class Access:
         if given is None:
             return None if is_known else self._locked("This page needs the token.")
         rest = [(name, value) for name, value in query if name != "token"]
-        clean = RedirectResponse(scope["path"] + (f"?{urlencode(rest)}" if rest else ""), 303)
+        # One slash: two would lead to another machine.
+        clean = RedirectResponse("/" + scope["path"].lstrip("/") + (f"?{urlencode(rest)}" if rest else ""), 303)
         if is_known:  # the address again, in the same browser
             return clean
         if self._is_spent or not _same(given, self._token):

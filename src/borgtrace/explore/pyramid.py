@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from borgtrace.engine import to_batches
@@ -141,9 +140,8 @@ def _build(store: Store, folder: Path, report: Report) -> None:
     say(3)
     write_lives(store, to_batches(tables.instance_attempts), folder, machines)
     say(4)
-    used = cell.filter(pc.or_(pc.greater(cell["cpu_used"], 0), pc.greater(cell["memory_used"], 0)))
     # Up to the last window: after it nothing was measured, which is not the same as idle.
-    n_slots = 1 + (pc.max(used["hour"]).as_py() if used.num_rows else -1)
+    n_slots = machine_utilization.measured_slots(tables)
     present = tables.fetch(machine_utilization.presence(tables))
     # In batches: a month of a whole cell has a hundred million of these rows.
     shares = to_batches(machine_utilization.shares(tables))

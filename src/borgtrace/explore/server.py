@@ -16,7 +16,7 @@ from borgtrace.explore.trace import Trace
 HOST = "127.0.0.1"
 
 
-def serve(trace: Trace, port: int, *, browser: bool, ready: Callable[[str], None]) -> None:
+def serve(trace: Trace, port: int, *, browser: bool, ready: Callable[[str], None], at: str = "/") -> None:
     """Serve until Ctrl-C.
 
     Parameters
@@ -29,15 +29,19 @@ def serve(trace: Trace, port: int, *, browser: bool, ready: Callable[[str], None
         Whether to open one.
     ready
         Called with the address once connections are accepted.
+    at
+        Page to begin with, as the explorer's addresses name it: ``/machine/7?from=2h``.
 
     Raises
     ------
     UsageError
-        Where the port is taken.
+        Where the port is taken, or `at` is no address of a page.
     """
+    if not at.startswith("/") or at.startswith("//"):
+        raise UsageError("--at", "not a page", expected="an address as the explorer shows it, /machine/7", got=repr(at))
     token = secrets.token_urlsafe(32)
     listening = _listen(port)
-    address = f"http://{HOST}:{listening.getsockname()[1]}/?token={token}"
+    address = f"http://{HOST}:{listening.getsockname()[1]}{at}{'&' if '?' in at else '?'}token={token}"
     # No log: it would hold the token, and what people look at.
     config = uvicorn.Config(application(trace, token), log_config=None, access_log=False, timeout_graceful_shutdown=1)
     ready(address)

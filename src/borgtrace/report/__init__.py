@@ -43,6 +43,8 @@ def write(
     *,
     engine: str = "duckdb",
     memory: str = "4GB",
+    theme: str = "auto",
+    width: int | None = None,
     progress: Progress = lambda name, done, total: None,
 ) -> Summary:
     """Answer questions on `store` and write them as one page.
@@ -57,6 +59,8 @@ def write(
         Recipes; all of them where empty.
     engine, memory
         Where relational work runs, and its budget.
+    theme, width
+        See :func:`borgtrace.report.page.report_html`.
     progress
         Called before each question.
 
@@ -78,7 +82,7 @@ def write(
     # All answers before the page: contents, counts of verdicts and cited papers stand at its head.
     sections = list(_answers(chosen, tables, progress))
     path = Path(path)
-    write_file(path, report_html(store.manifest, store.path.name, sections))
+    write_file(path, report_html(store.manifest, store.path.name, sections, theme=theme, width=width))
     n_charts = sum(item.figure is not None for item in sections)
     failures = {item.recipe.name: item.error for item in sections if item.error}
     return Summary(path, len(sections), n_charts, path.stat().st_size, failures)

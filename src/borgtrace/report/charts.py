@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 from collections import defaultdict
@@ -27,6 +28,12 @@ _ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 _PAN = "[pointerdown[event.pointerType !== 'touch'], window:pointerup] > window:pointermove!"
 _TOUCHED = {"opacity": 0, "size": 90, "tooltip": True}
 """Points on lines that are not seen but felt."""
+# A zoomable plot is clipped: names beside its last points would be cut.
+_OF_MARK: dict[str, dict[str, Any]] = {
+    "line": {"point": _TOUCHED},
+    "area": {"point": _TOUCHED},
+    "text": {"clip": False},
+}
 _ZOOMED = ("line", "area", "point")
 _AXES = ("x", "y", "x2", "y2")
 _POINT_ROOM = 8
@@ -73,6 +80,7 @@ def figure(chart: alt.TopLevelMixin, title: str) -> Figure:
         _name_fields(view.spec.get("encoding", {}))
         _show_values(view)
         _keep_points_whole(view)
+        _widen(view)
     _make_zoomable(spec, views)
     return Figure(json.dumps(_compact(spec), ensure_ascii=False, separators=(",", ":")), text, n_rows)
 
@@ -118,7 +126,7 @@ def _show_values(view: View) -> None:
     """
     mark = view.spec["mark"]
     mark = {"tooltip": True, **(mark if isinstance(mark, dict) else {"type": mark})}
-    view.spec["mark"] = {"point": dict(_TOUCHED), **mark} if view.mark in ("line", "area") else mark
+    view.spec["mark"] = {**copy.deepcopy(_OF_MARK.get(view.mark, {})), **mark}
 
 
 def _name_fields(encoding: dict[str, Any]) -> None:
@@ -141,6 +149,21 @@ def _keep_points_whole(view: View) -> None:
         channel = view.spec.get("encoding", {}).get(name)
         if _is_continuous(channel) and channel.get("scale", {}) is not None:
             channel["scale"] = {"padding": _POINT_ROOM, "nice": False, **channel.get("scale", {})}
+
+
+def _widen(view: View) -> None:
+    """Give an axis that need not begin at 0 a length where it has one value: its ticks would lie on each other."""
+    for name in ("x", "y"):
+        channel = view.spec.get("encoding", {}).get(name)
+        if not _is_continuous(channel) or "domain" in (scale := channel.get("scale") or {}):
+            continue
+        values = {row[field] for row in view.rows if (field := channel.get("field")) in row and row[field] is not None}
+        is_log = scale.get("type") == "log"
+        if len(values) == 1 and (scale.get("zero") is False or is_log):
+            [value] = values
+            margin = abs(value) / 2 or 1
+            domain = [value / 10, value * 10] if is_log else [value - margin, value + margin]
+            channel["scale"] = {**scale, "domain": domain}
 
 
 def _make_zoomable(spec: dict[str, Any], views: list[View]) -> None:

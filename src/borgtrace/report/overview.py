@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 
@@ -188,18 +188,73 @@ def _tasks(table: pa.Table, manifest: Manifest) -> Iterator[Value]:
 
 
 def _fullness(what: str, source: str) -> Read:
-    """Read mean and peak of what is used or allocated, as shares of the capacity."""
+    """Read mean and peak of what is used or allocated, as shares of the cell's capacity: of the cell, then by tier."""
 
     def read(table: pa.Table, manifest: Manifest) -> Iterator[Value]:
-        hours = _covered(table, manifest, source)
-        for name in RESOURCES:
-            amount, capacity = f"{name}_{what}", f"{name}_capacity"
-            mean = sum(row[amount] for row in hours) / sum(row[capacity] for row in hours)
-            peak = max(row[amount] / row[capacity] for row in hours)
-            yield Value(f"{name}-{what}-mean", mean, percent(mean), _LABELS[name])
-            yield Value(f"{name}-{what}-peak", peak, percent(peak), "peak")
+        cell = {row["hour"]: row for row in _covered(table, manifest, source)}
+        rows = [row for row in table.to_pylist() if row["hour"] in cell]
+        found = {row["tier"] for row in rows}
+        # The highest first; a tier that the format does not name comes last.
+        names = dict.fromkeys(name for name, _, _ in sorted(manifest.dialect.tiers, key=lambda tier: -tier[1]))
+        yield from _levels(cell.values(), cell, what, "")
+        for tier in [*(name for name in names if name in found), *sorted(found - set(names))]:
+            yield from _levels([row for row in rows if row["tier"] == tier], cell, what, f"-{tier}")
 
     return read
+
+
+def _levels(rows: Iterable[Row], cell: Mapping[int, Row], what: str, suffix: str) -> Iterator[Value]:
+    for name in RESOURCES:
+        used = {row["hour"]: row[f"{name}_{what}"] for row in rows}
+        capacity = {hour: row[f"{name}_capacity"] for hour, row in cell.items()}
+        mean = sum(used.values()) / sum(capacity.values())
+        peak = max(amount / capacity[hour] for hour, amount in used.items())
+        yield Value(f"{name}-{what}-mean{suffix}", mean, short_percent(mean), _LABELS[name])
+        yield Value(f"{name}-{what}-peak{suffix}", peak, short_percent(peak), "peak")
+
+
+_COLUMNS = {
+    "cpu-used": "CPU used",
+    "cpu-allocated": "CPU requested",
+    "memory-used": "memory used",
+    "memory-allocated": "memory requested",
+}
+LEVEL_NAMES = tuple(_COLUMNS.values())
+
+
+def levels(lines: Iterable[Fact]) -> list[tuple[str, list[tuple[Value, Value] | None]]]:
+    """Return the table of the first screen: tier, and mean and peak of each of `LEVEL_NAMES`, None where unknown.
+
+    Parameters
+    ----------
+    lines
+        From :func:`facts`.
+    """
+    known = {value.id: value for line in lines if line.name in ("used", "requested") for value in line.values}
+    tiers = dict.fromkeys(name.partition("-mean")[2] for name in known if "-mean" in name)
+    return [
+        (
+            words(tier.removeprefix("-")) or "all",
+            [
+                (known[f"{column}-mean{tier}"], known[f"{column}-peak{tier}"])
+                if f"{column}-mean{tier}" in known
+                else None
+                for column in _COLUMNS
+            ],
+        )
+        for tier in tiers
+    ]
+
+
+def short_percent(share: float) -> str:
+    """Write a share as a number of percent, for a narrow column.
+
+    Examples
+    --------
+    >>> short_percent(0.4567), short_percent(0.0123), short_percent(1.25)
+    ('46', '1.2', '125')
+    """
+    return f"{share * 100:.{0 if share >= 0.0995 else 1}f}"
 
 
 def _tiers(table: pa.Table, manifest: Manifest) -> Iterator[Value]:

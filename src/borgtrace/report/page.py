@@ -19,7 +19,9 @@ from borgtrace.schema import TABLES
 from borgtrace.store.manifest import Manifest
 
 
-def report_html(manifest: Manifest, store_name: str, sections: Sequence[Section]) -> str:
+def report_html(
+    manifest: Manifest, store_name: str, sections: Sequence[Section], *, theme: str = "auto", width: int | None = None
+) -> str:
     """Return the report page.
 
     Parameters
@@ -30,17 +32,26 @@ def report_html(manifest: Manifest, store_name: str, sections: Sequence[Section]
         Name of the store, as commands on the page call it.
     sections
         One for each question, in the order of the page.
+    theme
+        ``"auto"``, or ``"paper"``: light on every screen.
+    width
+        Of the charts, in pixels; as wide as the page where None.
     """
     methods = [item.recipe.reference for item in sections]
     rows = [(item, finding) for item in sections for finding in item.findings]
     findings = [finding for _, finding in rows]
     sources = [finding.source for finding in findings]
+    facts = overview.facts(manifest, sections)
     return render(
         "report.html.j2",
         title=holdings.trace_name(manifest),
         store=store_name,
         manifest=manifest,
-        facts=overview.facts(manifest, sections),
+        theme=theme,
+        width=width,
+        facts=facts,
+        levels=overview.levels(facts),
+        level_names=overview.LEVEL_NAMES,
         surprises=overview.surprises(sections),
         groups=grouped(item for item in sections if item.not_applicable is None),
         not_applicable=refusals(sections),

@@ -66,7 +66,13 @@ class Section:
         """The first rows of the answer."""
         if self.result is None or not self.result.table.num_rows:
             return None
-        return shown_table(self.result.table, self.recipe.result)
+        return shown_table(self.result.table, self.recipe.result, has_codes=True)
+
+    @property
+    def first_job(self) -> int | None:
+        """The job in the first row of the answer, None where rows are of something else."""
+        rows = self.result.table.slice(0, 1).to_pylist() if self.result else []
+        return rows[0].get("collection_id") if rows else None
 
     @property
     def parameters(self) -> str:
@@ -90,6 +96,8 @@ def section(result: Result) -> Section:
     chart = result.plot()
     if chart is None:
         return Section(recipe, "The answer is empty on this store.", result)
+    if result.table.num_rows == 1:
+        return Section(recipe, "The answer is one row, which a chart would show as one dot.", result)
     try:
         return Section(recipe, "", result, figure(chart, recipe.question))
     except TooManyPointsError as error:

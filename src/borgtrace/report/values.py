@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ NOTHING = "–"
 _UNITS = {"us": "µs", "fraction": "", "1": "", "id": "", "enum": "", "count": "", "rank": "", "class": "", "row": ""}
 _SAID = {"cpu": "CPU", "cpi": "CPI", "mai": "MAI", "id": "ID", "io": "I/O", "us": "µs", "gpa": "GPA", "sql": "SQL"}
 SHOWN_ROWS = 40
+_CODE = re.compile(r"[a-z][a-z0-9]*(_[A-Za-z0-9]+)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class ShownTable:
         return self.n_rows > len(self.rows)
 
 
-def shown_table(table: pa.Table, declared: Table, limit: int = SHOWN_ROWS) -> ShownTable:
+def shown_table(table: pa.Table, declared: Table, limit: int = SHOWN_ROWS, *, has_codes: bool = False) -> ShownTable:
     """Write the first `limit` rows of a table.
 
     Parameters
@@ -42,9 +44,13 @@ def shown_table(table: pa.Table, declared: Table, limit: int = SHOWN_ROWS) -> Sh
         Its columns, with units and docs.
     limit
         Rows to write.
+    has_codes
+        Whether lower-case names with underscores are codes of ours, which are written as words.
     """
     columns = tuple(map(declared.column, table.column_names))
     rows = (tuple(map(cell, row.values(), columns)) for row in table.slice(0, limit).to_pylist())
+    if has_codes:
+        rows = (tuple(words(text) if _CODE.fullmatch(text) else text for text in row) for row in rows)
     return ShownTable(columns, tuple(rows), table.num_rows)
 
 

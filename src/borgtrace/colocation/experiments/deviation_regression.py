@@ -90,7 +90,7 @@ def plot(result: pa.Table) -> Chart:
     both.add(line(color="#e4572e"), y=axis("line", "standard deviation")).facet(column="series")
     shade = axis("n_tasks", "tasks, inst − avg", scale={"type": "symlog", "scheme": "redblue", "domainMid": 0})
     differ = _heat_map([_drawn(row) for row in differences(result)], shade).facet(column="series")
-    panels = beside("Fig. 3: deviation over mean of each task", both.draw(width=230), differ.draw(width=230))
+    panels = beside("Deviation over mean of each task (Fig. 3)", both.draw(width=230), differ.draw(width=230))
     return panels.resolve_scale(color="independent")
 
 

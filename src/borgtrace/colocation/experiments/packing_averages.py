@@ -53,9 +53,14 @@ def plot(result: pa.Table) -> Chart:
     plot.add(line(strokeDash=[4, 3], color="#777"), y=probability_axis("rho", OVERFLOW))
     plot.add(line(), color=palette("estimator", ESTIMATOR_COLOURS))
     plot.add(point(35), color=palette("estimator", ESTIMATOR_COLOURS), shape=overflow_marks(shown), tips=TIPS)
-    plot.add(text(align="left", dx=7, fontSize=9), text="end").facet(row="data", column="estimator")
+    plot.add(text(align="left", dx=7, fontSize=10), text="end").facet(row="data", column="estimator")
     drawn = plot.draw(width=165, height=250)
-    return titled(drawn, "Fig. 10: seconds and averages", scale_of(result), "dashed: the targets ρ of gpa")
+    return titled(
+        drawn,
+        "Overflow from seconds and from averages of windows (Fig. 10)",
+        scale_of(result),
+        "dashed: the targets ρ of gpa",
+    )
 
 
 def _beside(row: Row) -> Row:

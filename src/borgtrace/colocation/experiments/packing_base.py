@@ -58,7 +58,9 @@ def plot(result: pa.Table) -> Chart:
     rows = [row | {"label": f"{row['estimator']} {row['parameter']:g}"} for row in best]
     first = alt.hconcat(_machines(rows), _excess(rows))
     drawn = alt.vconcat(first, _overflows(rows)).resolve_scale(color="independent", shape="independent")
-    return titled(drawn, "Fig. 7, 8 and 9: Best Fit, rebalanced", scale_of(result), WHISKERS)
+    return titled(
+        drawn, "Machines and overflow by estimator, Best Fit, rebalanced (Fig. 7 to 9)", scale_of(result), WHISKERS
+    )
 
 
 def _machines(rows: list[Row]) -> Chart:
@@ -66,7 +68,7 @@ def _machines(rows: list[Row]) -> Chart:
     colour = palette("estimator", ESTIMATOR_COLOURS)
     plot = Plot(rows, RESULT, x=from_data("m_abs", "machines in use"), y=axis("label", type="N", order="data"))
     plot.add(box(size=11), color=replace(colour, options={"legend": None}))
-    return plot.draw("Fig. 7", width=330, height=None)
+    return plot.draw("Machines in use (Fig. 7)", width=330, height=None)
 
 
 def _excess(rows: list[Row]) -> Chart:
@@ -77,7 +79,7 @@ def _excess(rows: list[Row]) -> Chart:
     return (
         plot.add(rule(dashed=True), y=0)
         .add(box(size=20, color=ESTIMATOR_COLOURS["gpa"]))
-        .draw("Fig. 9", width=220, height=HEIGHT)
+        .draw("Overflow over its target (Fig. 9)", width=220, height=HEIGHT)
     )
 
 
@@ -92,8 +94,10 @@ def _overflows(rows: list[Row]) -> Chart:
     names = [_name(group) for _, group in grouped(shown, "label")]
     for side, (align, dx, dy) in sides.items():
         beside = [row for row in names if row["side"] == side]
-        plot.add(text(align=align, dx=dx, dy=dy, fontSize=9), data=beside, text="name")
-    return plot.draw("Fig. 8: a dot per instance, named by the parameter", width=560, height=340)
+        plot.add(text(align=align, dx=dx, dy=dy, fontSize=10), data=beside, text="name")
+    return plot.draw(
+        "Machines against overflow: a dot per instance, named by the parameter (Fig. 8)", width=560, height=340
+    )
 
 
 def _name(dots: list[Row]) -> Row:

@@ -37,7 +37,11 @@ def plot(result: pa.Table) -> Chart:
     ]
     ticks = {"values": list(CAPACITIES), "format": "~g"}
     capacity = axis("capacity", "capacity of every machine", scale={"type": "log", "nice": False}, axis=ticks)
-    return titled(overflow_lines(rows, capacity, column="rebalancing"), "Fig. 11: other capacities", scale_of(result))
+    return titled(
+        overflow_lines(rows, capacity, column="rebalancing"),
+        "Overflow on machines of other capacities (Fig. 11)",
+        scale_of(result),
+    )
 
 
 def spread(result: pa.Table, estimator: str, parameter: float) -> float:

@@ -49,7 +49,7 @@ def plot(result: pa.Table) -> Chart:
     x = axis("fall", "relative fall of q by rebalancing", axis={"format": "%"})
     chart = Plot(rows, x=x, y=axis("label", type="N"), color=axis("estimator", type="N", legend=None))
     drawn = chart.add(box()).draw(width=500, height=None)
-    return titled(drawn, "Fig. 13: what rebalancing saves, Best Fit", scale_of(result), WHISKERS)
+    return titled(drawn, "How much rebalancing lowers the overflow, Best Fit (Fig. 13)", scale_of(result), WHISKERS)
 
 
 def mean_fall(result: pa.Table) -> float:

@@ -88,7 +88,7 @@ def plot(result: pa.Table) -> Chart:
     plot.facet(column="percentile", independent=("y",))
     drawn = plot.draw(width=230, height=300)
     scale = f"{max(result['n_samples'].to_pylist()):,} samples per size (the paper: {PAPER_SCALE['samples']:,})"
-    return titled(drawn, "Fig. 6: error of the percentiles of a normal total", scale, "bars: quartiles; dots: medians")
+    return titled(drawn, "Error of the percentiles of a normal total (Fig. 6)", scale, "bars: quartiles; dots: medians")
 
 
 def _violin(cells: list[Row]) -> list[Row]:

@@ -84,7 +84,7 @@ def plot(result: pa.Table) -> Chart:
     x = axis("n_samples", "random samples per task", type="O", axis={"labelAngle": 0})
     drawn = box_plot(result, "", "(mean average − mean of samples) / mean average", x=x)
     note = "boxes: quartiles and median over tasks; whiskers: 5 % and 95 %"
-    return titled(drawn, "Fig. 1: error of a mean from few samples", note)
+    return titled(drawn, "Error of a mean from few samples (Fig. 1)", note)
 
 
 def _row(result: pa.Table, size: int) -> Row:

@@ -65,7 +65,9 @@ export const drawHeat = (figure, canvas, data, range) => {
     const value = cells[row]?.[column];
     if (value === undefined || !told) return;
     const who = perRow > 1 ? `${Math.min(perRow, all - first - row * perRow)} machines from ${machines[row]}` : `machine ${machines[row]}`;
-    told.textContent = `${who}, ${range.text(times[column])}: ${value === data.absent ? "not there, or not measured" : `${value * data.percent} % used`}`;
+    // The largest step stands for all that is fuller.
+    const percent = `${value * data.percent} %${value === data.absent - 1 ? " or more" : ""} used`;
+    told.textContent = `${who}, ${range.text(times[column])}: ${value === data.absent ? "not there, or not measured" : percent}`;
   };
   const open = () => {
     if (perRow === 1) location.assign(range.address(`/machine/${machines[row]}`));

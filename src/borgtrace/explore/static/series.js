@@ -17,7 +17,8 @@ const withGaps = ({ time, end, ...columns }) => {
   return { time: starts, ...Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, spread(values)])) };
 };
 
-const FILL = { stack: "c8", band: "30" };
+// Five bands lie on top of each other in a fan; one alone, such as the peaks of a queue, must be seen by itself.
+const FILL = { stack: "c8", fan: "30", band: "78" };
 const DASH = { dash: [6, 4] };
 
 const build = (data, columns) => {
@@ -37,6 +38,7 @@ const build = (data, columns) => {
     raw.push(one);
     return series.length - 1;
   };
+  const band = data.series.filter((one) => one.style === "band").length > 1 ? FILL.fan : FILL.band;
   let above = null;
   for (const one of [...stacked].reverse()) {
     const at = add(one, tops.get(one), { stroke: css(one.color), width: 1, fill: css(one.color) + FILL.stack });
@@ -47,7 +49,7 @@ const build = (data, columns) => {
     if (one.style === "band") {
       const low = add(one, columns[one.column], { stroke: "transparent", width: 0 });
       const high = add(null, columns[one.to], { stroke: "transparent", width: 0 });
-      bands.push({ series: [high, low], fill: css(one.color) + FILL.band });
+      bands.push({ series: [high, low], fill: css(one.color) + band });
     } else {
       add(one, columns[one.column], { stroke: css(one.color), width: 1.6, dash: DASH[one.style] });
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 AUTO = "auto"
@@ -31,6 +31,8 @@ _DURATION_LABEL = (
     "datum.value < 60 ? format(datum.value, '~r') + ' s' : datum.value < 3600 ? datum.value / 60 + ' min' : "
     "datum.value < 86400 ? datum.value / 3600 + ' h' : datum.value / 86400 + ' d'"
 )
+_DAY = 24
+"""Hours."""
 Order = Sequence[str] | Literal["data", "-x", "-y", "descending"] | None
 
 
@@ -50,6 +52,8 @@ class Channel:
         Color by name; only names that occur are in the legend.
     options
         What Vega-Lite takes besides: ``scale``, ``axis``, ``legend``, ``sort``, ``stack``, ``bin``.
+    is_hours
+        Whether the field counts hours of the trace, see :func:`in_days`.
     """
 
     field: str
@@ -57,6 +61,7 @@ class Channel:
     type: str = ""
     colours: Mapping[str, str] | None = None
     options: Mapping[str, Any] | None = None
+    is_hours: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +143,24 @@ def probability_axis(name: str, title: str | None = AUTO) -> Channel:
 
 
 def hour_axis(name: str = "hour", title: str = "hour of the trace") -> Channel:
-    """Return an axis of whole hours."""
-    return axis(name, title, axis={"tickMinStep": 1})
+    """Return an axis of hours, which :func:`in_days` marks by days where they are many."""
+    return replace(axis(name, title, axis={"tickMinStep": 1}), is_hours=True)
+
+
+def in_days(hours: Channel, last: float) -> Channel:
+    """Return an axis of hours with a line after each whole day, which shows the daily rhythm.
+
+    Parameters
+    ----------
+    hours
+        From :func:`hour_axis`.
+    last
+        Last hour that is drawn; up to three days are left in hours.
+    """
+    if last <= 3 * _DAY:
+        return hours
+    labels = {"values": list(range(0, int(last) + 1, _DAY)), "labelExpr": f"datum.value / {_DAY}", "labelOverlap": True}
+    return replace(hours, title="day of the trace", options={**(hours.options or {}), "axis": labels})
 
 
 def palette(name: str, colours: Mapping[str, str], title: str | None = AUTO) -> Channel:

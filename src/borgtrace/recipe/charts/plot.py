@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import pyarrow as pa
 
-from borgtrace.recipe.charts.channels import AUTO, SPARE_COLOURS, TIER_COLOURS, Channel, Series
+from borgtrace.recipe.charts.channels import AUTO, SPARE_COLOURS, TIER_COLOURS, Channel, Series, in_days
 from borgtrace.recipe.charts.data import Rows, melted
 from borgtrace.recipe.charts.marks import Mark
 from borgtrace.schema.types import Column, Table
@@ -23,7 +23,7 @@ Chart: TypeAlias = "alt.TopLevelMixin"
 WIDTH, HEIGHT = 420, 240
 LABELS = {
     "resource": {"cpu": "CPU"},
-    "condition": {"cpu percent": "percent of the machine's CPU in use", "tasks": "tasks on the machine"},
+    "condition": {"cpu percent": "CPU in use (%)", "tasks": "number of tasks"},
     "metric": {"cpi": "cycles per instruction", "mai": "memory accesses per instruction"},
     "kind": {
         "logical_name": "logical name",
@@ -181,6 +181,9 @@ class Plot:
         if not isinstance(given, str | Channel):
             return given  # a condition
         channel = given if isinstance(given, Channel) else Channel(given)
+        if channel.is_hours:
+            # Of the whole plot: its layers share the axis.
+            channel = in_days(channel, max((row.get(channel.field) or 0 for row in self.rows), default=0))
         type_ = channel.type or _type(channel.field, rows)
         shorthand = f"{channel.field}:{type_}"
         if name in ("x2", "y2"):

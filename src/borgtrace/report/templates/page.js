@@ -22,6 +22,8 @@
   const label = (part, spec, width) => {
     for (const view of [part, ...(part.layer || [])]) {
       const { x, y } = view.encoding || {};
+      // A title that is wider than its panel would lie on that of the next.
+      if (x && typeof x.title === "string") x.title = lines(x.title, width);
       if (isNamed(x) && x.axis !== null) {
         const names = [...new Set(rowsOf(view.data ? view : part, spec).map((row) => String(row[x.field])))];
         const longest = Math.max(0, ...names.map((name) => name.length));
@@ -34,17 +36,21 @@
     }
   };
 
-  // Breaks a title into lines that fit.
+  // Breaks a text into lines that fit.
+  const lines = (text, width) => {
+    const found = [""];
+    for (const word of text.split(" ")) {
+      const last = found[found.length - 1];
+      if (last && (last.length + word.length + 1) * 8 > width) found.push(word);
+      else found[found.length - 1] = last ? last + " " + word : word;
+    }
+    return found;
+  };
+
   const wrap = (title, width) => {
     const text = title && (typeof title === "string" ? title : title.text);
     if (typeof text !== "string") return title;
-    const lines = [""];
-    for (const word of text.split(" ")) {
-      const last = lines[lines.length - 1];
-      if (last && (last.length + word.length + 1) * 8 > width) lines.push(word);
-      else lines[lines.length - 1] = last ? last + " " + word : word;
-    }
-    return Object.assign({}, typeof title === "string" ? {} : title, { text: lines });
+    return Object.assign({}, typeof title === "string" ? {} : title, { text: lines(text, width) });
   };
 
   // How many facets stand side by side.
@@ -84,12 +90,16 @@
       } else if (encoding.row || !isTop) {
         part.width = room(width, 1);
       } else {
-        part.width = "container";
+        part.width = width;
+        // Vega-Lite complains of a height by names beside a width that fits: the same height, as a number.
+        const named = [part, ...(part.layer || [])].find((view) => isNamed((view.encoding || {}).y));
+        if (named && part.height === undefined) {
+          const { y, yOffset } = named.encoding, rows = named.data ? named : part;
+          part.height = 20 * distinct(rows, spec, y.field) * (yOffset ? distinct(rows, spec, yOffset.field) : 1);
+        }
         part.autosize = { type: "fit-x", contains: "padding" };
       }
-      const drawn = typeof part.width === "number" ? part.width : width;
-      if (typeof part.width === "number") spec.config.axisX = { titleLimit: part.width };
-      label(part, spec, drawn);
+      label(part, spec, part.width);
     }
   };
 
@@ -106,14 +116,25 @@
     return spec;
   };
 
+  // A folded chart has no width of its own: all are as wide as their page, or as it asks for.
+  const asked = Number(document.documentElement.dataset.width) || Infinity;
+  const main = document.getElementById("main");
+  const widthOf = () => {
+    const { paddingLeft, paddingRight } = getComputedStyle(main);
+    return Math.min(asked, Math.floor(main.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight)));
+  };
+  const views = new Map();
+
   const draw = async (element) => {
     if (element.dataset.state === "drawing") return;
     element.dataset.state = "drawing";
     const text = document.getElementById("spec-" + element.dataset.chart).textContent;
-    const width = element.clientWidth;
+    const width = widthOf();
     element.dataset.width = width;
     try {
-      await vegaEmbed(element, fit(JSON.parse(text), width), OPTIONS);
+      if (views.has(element)) views.get(element).finalize();
+      views.set(element, await vegaEmbed(element, fit(JSON.parse(text), width), OPTIONS));
+      offer(element);
       element.dataset.state = "drawn";
     } catch (error) {
       element.dataset.state = "failed";
@@ -121,6 +142,91 @@
       console.error(element.dataset.chart, error);
     }
   };
+
+  const save = (name, type, content) => {
+    const link = document.createElement("a");
+    link.download = name;
+    link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+  };
+
+  // The drawing as a file of its own: the page's colors in place of their names, and its ground.
+  const picture = (element) => {
+    const svg = element.querySelector("svg").cloneNode(true);
+    const ground = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    Object.entries({ width: "100%", height: "100%", fill: "var(--paper)" }).forEach(([name, value]) => ground.setAttribute(name, value));
+    svg.prepend(ground);
+    const style = getComputedStyle(document.documentElement);
+    return new XMLSerializer().serializeToString(svg).replace(/var\((--[\w-]+)\)/g, (_, name) => style.getPropertyValue(name).trim());
+  };
+
+  const savePng = (element, name) => {
+    const image = new Image();
+    image.onload = () => {
+      const canvas = document.createElement("canvas");
+      [canvas.width, canvas.height] = [image.width * 2, image.height * 2];
+      canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+      canvas.toBlob((blob) => save(name + ".png", "image/png", blob));
+    };
+    image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(picture(element));
+  };
+
+  const line = (cells) => cells.map((cell) => (/[",\n\r]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(",") + "\n";
+
+  // What is drawn: the rows of each of its data sets, below one heading.
+  const chartCsv = (element) => {
+    const spec = JSON.parse(document.getElementById("spec-" + element.dataset.chart).textContent);
+    const sets = new Set();
+    const gather = (part) => {
+      if (part.data && part.data.values) sets.add(part.data.values);
+      [part.layer, part.hconcat, part.vconcat, part.concat, part.spec && [part.spec]].flat().filter(Boolean).forEach(gather);
+    };
+    gather(spec);
+    const rows = [...Object.values(spec.datasets || {}), ...sets].flat().filter((row) => Object.keys(row).length);
+    const names = [...new Set(rows.flatMap(Object.keys))];
+    return line(names) + rows.map((row) => line(names.map((name) => String(row[name] ?? "")))).join("");
+  };
+
+  // Prints nothing but one element: what stands beside it, and beside what it stands in, is away meanwhile.
+  const printAlone = (element) => {
+    const away = [];
+    for (let inner = element; inner !== document.body; inner = inner.parentElement) {
+      away.push(...[...inner.parentElement.children].filter((other) => other !== inner && !other.hidden));
+    }
+    away.forEach((item) => { item.hidden = true; });
+    window.print();
+    away.forEach((item) => { item.hidden = false; });
+  };
+
+  const buttons = (works) => {
+    const place = document.createElement("p");
+    place.className = "downloads";
+    for (const [name, title, work] of works) {
+      const button = document.createElement("button");
+      Object.assign(button, { type: "button", textContent: name, title });
+      button.addEventListener("click", work);
+      place.append(button);
+    }
+    return place;
+  };
+
+  const offer = (element) => {
+    const figure = element.parentElement, name = element.dataset.chart;
+    if (figure.querySelector(".downloads")) return;
+    figure.append(buttons([
+      ["SVG", "Save the chart as SVG", () => save(name + ".svg", "image/svg+xml", picture(element))],
+      ["PNG", "Save the chart as PNG", () => savePng(element, name)],
+      ["PDF", "Print the chart alone, for example to PDF", () => printAlone(figure)],
+      ["CSV", "Save what is drawn as CSV", () => save(name + ".csv", "text/csv", chartCsv(element))],
+    ]));
+  };
+
+  document.querySelectorAll("table.data").forEach((table) => {
+    const section = table.closest("[id].question, body"), name = (section.id || "table") + "-table.csv";
+    const text = () => [...table.rows].map((row) => line([...row.cells].map((cell) => cell.textContent.trim().replaceAll("\u202f", "")))).join("");
+    table.parentElement.after(buttons([["CSV", "Save these rows as CSV", () => save(name, "text/csv", text())]]));
+  });
 
   // Charts in sight first, the others when the browser has time.
   const idle = window.requestIdleCallback || ((work) => setTimeout(work, 30));
@@ -142,13 +248,60 @@
     timer = setTimeout(() => {
       for (const element of charts) {
         const before = Number(element.dataset.width);
-        if (element.dataset.state === "drawn" && Math.abs(element.clientWidth - before) > 8) draw(element);
+        if (element.dataset.state === "drawn" && Math.abs(widthOf() - before) > 8) draw(element);
       }
     }, 200);
   });
 
   const contents = document.getElementById("contents");
   if (contents && window.matchMedia("(max-width: 60rem)").matches) contents.open = false;
+
+  const questions = [...document.querySelectorAll("details.question")];
+
+  // A link to a question opens it, whatever the filter says.
+  const reveal = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const fold = target && target.closest("details.question");
+    if (!fold) return;
+    fold.hidden = fold.parentElement.hidden = false;
+    fold.open = true;
+    target.scrollIntoView();
+  };
+  window.addEventListener("hashchange", reveal);
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#']");
+    if (link && link.hash === location.hash) reveal();
+  });
+  reveal();
+
+  const filter = document.getElementById("filter");
+  if (filter) {
+    filter.hidden = false;
+    const said = new Map();
+    const words = (item) => {
+      const parts = "summary, th, td, li, p, dt, dd";
+      if (!said.has(item)) said.set(item, [...item.querySelectorAll(parts)].map((part) => part.textContent).join(" ").toLowerCase());
+      return said.get(item);
+    };
+    const { topic, verdict, text, fold } = filter.elements;
+    const apply = () => {
+      const sought = text.value.toLowerCase().split(/\s+/).filter(Boolean);
+      for (const item of questions) {
+        const isOf = (!topic.value || item.dataset.topic === topic.value) &&
+          (!verdict.value || item.dataset.verdicts.split(" ").includes(verdict.value));
+        item.hidden = !(isOf && sought.every((word) => words(item).includes(word)));
+      }
+      document.querySelectorAll("section.group").forEach((group) => { group.hidden = !group.querySelector(".question:not([hidden])"); });
+      filter.querySelector("output").textContent = `${questions.filter((item) => !item.hidden).length} of ${questions.length} questions`;
+    };
+    filter.addEventListener("input", apply);
+    filter.addEventListener("submit", (event) => event.preventDefault());
+    fold.addEventListener("click", () => {
+      const open = fold.textContent === "Open all";
+      questions.forEach((item) => { item.open = open && !item.hidden; });
+      fold.textContent = open ? "Fold all" : "Open all";
+    });
+  }
 
   // On paper every fold is open.
   let folded = [];
