@@ -111,9 +111,33 @@ def test_without_a_whole_horizon_there_is_no_table(store: Path, capsys: pytest.C
     assert f"overcommit: not applicable: {reason}" in err
 
 
+def test_recommenders_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    chosen = ("--recommend", "--recommender", "request", "--resource", "cpu", "--cores-per-unit", "64", "--json")
+    code, out, err = run(capsys, store, *chosen)
+    assert code == 0, err
+    rows = {row["tasks"]: row for row in json.loads(out)["rows"]}
+    # 100 uses .25, .5, .125 of .25 (its last SCHEDULE says .5): P95 .475; 200 uses .3, .6 and .75 of .75: P95 .735.
+    expected = {
+        "jobs": 2,
+        "job_days": 2,
+        "slack_mean": (0.025 / 0.5 + 0.015 / 0.75) / 2,
+        "short": 0.0,
+        "unchanged": 1.0,
+    }
+    assert {name: rows["all"][name] for name in expected} == pytest.approx(expected, rel=1e-6)
+    # Slots 0 to 4: (.25 + 0 + .375 + .45 + .15 + 0) / 5 machines on the mean.
+    assert rows["all"]["machines"] == pytest.approx(1.225 / 5, rel=1e-6)
+    assert (rows["serving"]["jobs"], rows["batch"]["jobs"]) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (
+            ("--recommend", "--resource", "cpu"),
+            "--cores-per-unit: the size of the largest machine is not known: expected a number above 0, got 0; "
+            "state it, for example --cores-per-unit 64: histograms have buckets of cores and bytes",
+        ),
         (("--resource", "disk"), "--resource: unknown name: expected cpu or memory, got disk"),
         (("--horizon", "1s"), "--horizon: shorter than a slot: expected 5m or more, got 1000000 µs"),
         (("--machines", "-1"), "--machines: negative: expected 0 (all) or more, got -1"),

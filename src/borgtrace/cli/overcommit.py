@@ -33,11 +33,17 @@ def overcommit(
     uncapped: Annotated[bool, Option("--uncapped", help="Let policies see usage above its limit.")] = False,
     compat: Annotated[str, Option(help="crf: slots and history as Google's simulator has them.", metavar="NAME")] = "",
     cores_per_unit: Annotated[
-        float, Option(help="Cores of the largest machine, for koordinator-prod.", metavar="CORES")
+        float, Option(help="Cores of the largest machine, for koordinator-prod and --recommend.", metavar="CORES")
     ] = 0.0,
     gib_per_unit: Annotated[
-        float, Option(help="GiB of memory of the largest machine, for koordinator-prod.", metavar="GIB")
+        float, Option(help="GiB of memory of the largest machine, for koordinator-prod and --recommend.", metavar="GIB")
     ] = 0.0,
+    recommend: Annotated[
+        bool, Option("--recommend", help="Back-test recommenders of limits for jobs instead; see --list.")
+    ] = False,
+    recommender: Annotated[
+        list[str] | None, Option(help="With --recommend: a recommender, repeatable; all by default.", metavar="NAME")
+    ] = None,
     explain: Annotated[
         int | None, Option(help="Show the terms of each policy for a machine, and stop; needs --at.", metavar="MACHINE")
     ] = None,
@@ -48,7 +54,7 @@ def overcommit(
     out: AnswerFolder = None,
     png: Png = False,
     as_json: Json = False,
-    list_names: Annotated[bool, Option("--list", help="List the policies and stop.")] = False,
+    list_names: Annotated[bool, Option("--list", help="List the policies and recommenders, and stop.")] = False,
 ) -> None:
     """Replay overcommit policies on the machines of a trace, and print the one table.
 
@@ -56,7 +62,7 @@ def overcommit(
 
     Example: borgtrace overcommit cell-2011 --horizon 2h --policy limit --policy nsigma:n=3,history=2h
     """
-    from dataclasses import fields, replace
+    from dataclasses import replace
 
     import borgtrace
     from borgtrace.cli._answers import publish, say
@@ -64,18 +70,23 @@ def overcommit(
     from borgtrace.errors import UsageError, check_names
     from borgtrace.lifecycle.by_machine import expected_size
     from borgtrace.overcommit import DEFAULTS, REPLAY, SWEEP, Setting, explained
-    from borgtrace.overcommit.policies import KINDS
+    from borgtrace.overcommit.recommenders import RECOMMENDERS
     from borgtrace.schema.time import parse_time
 
     if list_names:
-        for name, kind in sorted(KINDS.items()):
-            parameters = ", ".join(item.name for item in fields(kind))
-            print(f"{name:<27}{kind.about}{f' ({parameters})' if parameters else ''}")
+        _print_list()
         return
     check_names("--compat", [compat] if compat else [], ("crf",), "no such simulator")
     if png and out is None:
         raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
     opened = borgtrace.open(store, memory=memory)
+    if recommend:
+        named = {"recommenders": tuple(recommender or ()), "resources": tuple(resource or ())}
+        asked: dict[str, Any] = {name: value for name, value in named.items() if value}
+        result = RECOMMENDERS.run(opened, cores=cores_per_unit, gib=gib_per_unit, **asked)
+        say(result)
+        publish([result], out=out, png=png, as_json=as_json)
+        return
     talk.print(f"usage by machine: at most {expected_size(opened) / 1e6:,.1f} MB on disk while it is dealt, half after")
     given: dict[str, Any] = {
         "policies": tuple(policy or DEFAULTS) + (SWEEP if sweep else ()),
@@ -104,6 +115,19 @@ def overcommit(
         result = replace(REPLAY, report=report).run(opened, **given)
     say(result)
     publish([result], out=out, png=png, as_json=as_json)
+
+
+def _print_list() -> None:
+    from dataclasses import fields
+
+    from borgtrace.overcommit import policies, recommenders
+
+    for name, kind in sorted(policies.KINDS.items()):
+        parameters = ", ".join(item.name for item in fields(kind))
+        print(f"{name:<27}{kind.about}{f' ({parameters})' if parameters else ''}")
+    print("\nrecommenders (--recommend):")
+    for name, recommender in sorted(recommenders.KINDS.items()):
+        print(f"{name:<27}{recommender.about}")
 
 
 def _print(found: Sequence[Mapping[str, object]], *, as_json: bool) -> None:

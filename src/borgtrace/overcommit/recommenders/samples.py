@@ -1,0 +1,123 @@
+"""Samples of whole jobs in real units, in the order in which a recommender sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+
+from borgtrace.kernels.arrays import Flags, Index, Numbers
+from borgtrace.kernels.compiled import compiled
+from borgtrace.schema.time import SECOND, TRACE_START, WINDOW
+from borgtrace.store import Store
+
+_CHUNK = 1 << 21
+"""Windows that are read at a time; a larger job is read whole."""
+COLUMNS = {"cpu": "average_cpu", "memory": "maximum_memory"}
+"""What recommenders learn from: 5-minute means of CPU, and peaks of memory, which cannot be taken back."""
+
+
+@dataclass(frozen=True, eq=False)
+class JobSamples:
+    """One resource of some jobs; columns of shape (n,), sorted by job, slot and task.
+
+    Attributes
+    ----------
+    job, task
+        Numbers of the job and the task, from 0.
+    slot
+        Slot of 300 s in which the window began.
+    value
+        Cores, or bytes.
+    request
+        What the task requested at its last SCHEDULE, in the same unit.
+    is_serving
+        Whether the job is of the production tier or above.
+    resource
+        ``"cpu"`` or ``"memory"``.
+    """
+
+    job: Index
+    task: Index
+    slot: Index
+    value: Numbers
+    request: Numbers
+    is_serving: Flags
+    resource: str
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.job)
+
+    def in_force(self, recommended: Numbers) -> Numbers:
+        """Return the limit of each sample: what was recommended after the slots before; else the task's request.
+
+        Parameters
+        ----------
+        recommended
+            Float64 (n,): what is recommended after each sample; NaN where nothing is.
+        """
+        return _in_force(self.job, self.slot, recommended, self.request)
+
+
+@compiled()
+def _in_force(job: Index, slot: Index, recommended: Numbers, request: Numbers) -> Numbers:
+    out = np.empty(job.size)
+    now = np.nan
+    for i in range(job.size):
+        if i == 0 or job[i] != job[i - 1]:
+            now = np.nan
+        elif slot[i] != slot[i - 1]:
+            # What follows from a slot holds from the next one on.
+            now = recommended[i - 1]
+        out[i] = request[i] if np.isnan(now) else now
+    return out
+
+
+def job_samples(store: Store, resource: str, unit: float) -> Iterator[JobSamples]:
+    """Yield the samples of all jobs of a store, some jobs at a time.
+
+    Tasks inside an alloc set count, the set's own instances do not.  Windows without a value, and tasks without a
+    request, are left out.
+
+    Parameters
+    ----------
+    store
+        An open store.
+    resource
+        ``"cpu"`` or ``"memory"``.
+    unit
+        Cores, or bytes, of the largest machine.
+    """
+    names = ["collection_id", "collection_type", "priority", f"{resource}_request"]
+    tasks = pq.read_table(store.layout.parts("tasks"), columns=names)
+    is_job = tasks["collection_type"].to_numpy() != "ALLOC_SET"
+    priority = tasks["priority"].to_numpy().astype(np.float64)
+    request = tasks[names[-1]].to_numpy().astype(np.float64) * unit
+    production = {name: low for name, low, _ in store.manifest.dialect.tiers}["production"]
+    for first, last in _ranges(store, tasks["collection_id"].to_numpy()):
+        low, high = int(store.offsets[first]), int(store.offsets[last])
+        value = np.asarray(store.array(COLUMNS[resource])[low:high], np.float64) * unit
+        task = np.repeat(np.arange(first, last), np.diff(store.offsets[first : last + 1]))
+        start = np.asarray(store.array("start_time")[low:high], np.int64) * SECOND
+        kept = is_job[task] & ~np.isnan(value) & ~np.isnan(request[task]) & (start >= TRACE_START)
+        task, slot, value = task[kept], (start[kept] - TRACE_START) // WINDOW, value[kept]
+        job = np.unique(tasks["collection_id"].to_numpy()[task], return_inverse=True)[1].astype(np.int64)
+        order = np.lexsort((task, slot, job))
+        job, task, slot, value = job[order], task[order], slot[order], value[order]
+        yield JobSamples(job, task, slot, value, request[task], priority[task] >= production, resource)
+
+
+def _ranges(store: Store, collection: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Yield ranges of tasks (the first, and the one after the last) that hold whole jobs."""
+    starts = np.append(np.flatnonzero(np.diff(collection, prepend=-1)), len(collection))
+    first = 0
+    for start in starts.tolist():
+        if start > first and store.offsets[start] - store.offsets[first] >= _CHUNK:
+            yield first, start
+            first = start
+    if first < len(collection):
+        yield first, len(collection)

@@ -1,0 +1,168 @@
+"""Which limits would recommenders have set, and how much would they have wasted, throttled or killed?
+
+Every recommender sees the samples of a job in the order of time and recommends one limit for its tasks after each slot
+of 300 s, which holds from the next slot on; before the first recommendation a task has its own request. Relative slack
+is (mean limit − 95th percentile of usage) ÷ mean limit of a job-day; absolute slack the limits that were not used, in
+largest machines. A task is short in a slot whose mean CPU, or largest memory, exceeds the limit: it would have been
+throttled, or killed. Nobody knows what a throttled or killed task would have done next: the trace goes on as it was.
+CPU is in cores and memory in bytes, for the buckets of histograms are.
+
+Reference: Rzadca et al., EuroSys'20 (Autopilot); kubernetes/autoscaler; koordinator; katalyst-core; gocrane/crane
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.errors import UsageError, check_names
+from borgtrace.overcommit.recommenders.backtest import Tally
+from borgtrace.overcommit.recommenders.recommender import KINDS, MEBIBYTE
+from borgtrace.overcommit.recommenders.samples import job_samples
+from borgtrace.overcommit.replay import RESOURCES
+from borgtrace.recipe import EngineTables, NotApplicable, Question, Result
+from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, point
+from borgtrace.recipe.checks import table_of
+from borgtrace.recipe.columns import count, declare, label, number, share
+from borgtrace.store import Store
+from borgtrace.store import open as open_store
+
+RESULT = declare(
+    "recommenders",
+    "resource, tasks and recommender",
+    ("resource", "tasks", "recommender"),
+    label("resource", "Resource: cpu or memory."),
+    label("tasks", "Tasks: all, serving (production tier and above) or batch."),
+    label("recommender", "Recommender."),
+    count("jobs", "Jobs with usage and a request."),
+    count("job_days", "Days of jobs."),
+    share("slack_mean", "Mean relative slack of the job-days; NULL without a limit.", nullable=True),
+    share("slack_median", "Median relative slack of the job-days; NULL without a limit.", nullable=True),
+    number("machines", "1", "Absolute slack: limits that are not used, in largest machines, mean over the trace."),
+    share("short", "Share of the measured task time above the limit."),
+    share("short_task_days", "Share of the days of tasks with such a time: would-be kills, for memory."),
+    share("unchanged", "Share of the job-days in which the recommendation does not change."),
+    number("changes_p99", "1/d", "99th percentile of the changes of a job-day."),
+)
+_GROUPS = ("all", "serving", "batch")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backtest(Question):
+    """The table of recommenders as a question: ``RECOMMENDERS.run(store, cores=64.0, gib=256.0)``."""
+
+    reads: tuple[str, ...] = ("instance_usage", "tasks")
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Recommenders, resources, and the size of the largest machine: 0 where it is not stated."""
+        return {"recommenders": tuple(KINDS), "resources": RESOURCES, "cores": 0.0, "gib": 0.0}
+
+    def run(self, store: Store | str | Path, engine: str | None = None, **params: Any) -> Result:
+        """Back-test recommenders on a store.
+
+        Parameters
+        ----------
+        store
+            An open store, or its path.
+        engine
+            Where relational work runs: DuckDB alone.
+        params
+            See `parameters`.
+
+        Raises
+        ------
+        UsageError
+            For a parameter or recommender that there is not, and where the size of the largest machine is not stated.
+        """
+        parameters = self.settings(params)
+        check_names("--recommender", parameters["recommenders"], KINDS, "no such recommender")
+        check_names("--resource", parameters["resources"], RESOURCES)
+        units = {name: _unit(name, parameters) for name in parameters["resources"]}
+        opened = open_store(store) if isinstance(store, str | Path) else store
+        tables = EngineTables.of(opened, engine, memory=opened.memory)
+        return Result.of(
+            self,
+            lambda: self._answer(opened, tables, parameters["recommenders"], units),
+            lambda seconds: tables.provenance(parameters, seconds),
+            lambda: tables.coverage,
+        )
+
+    def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, Any]:
+        """Return nothing: all of it is arithmetic on arrays."""
+        return {}
+
+    def _answer(self, store: Store, tables: EngineTables, names: Sequence[str], units: Mapping[str, float]) -> pa.Table:
+        tables.require(*self.reads)
+        rows = [row for resource, unit in units.items() for row in _rows(store, names, resource, unit)]
+        NotApplicable.unless(rows, "no task has both usage and a request")
+        return table_of(rows, self.result)
+
+
+def _unit(resource: str, parameters: Mapping[str, Any]) -> float:
+    """Return the cores, or bytes, of the largest machine."""
+    name, option, example, scale = {
+        "cpu": ("cores", "--cores-per-unit", "64", 1.0),
+        "memory": ("gib", "--gib-per-unit", "256", 1024 * MEBIBYTE),
+    }[resource]
+    if not parameters[name] > 0:
+        raise UsageError(
+            option,
+            "the size of the largest machine is not known",
+            expected="a number above 0",
+            got=f"{parameters[name]:g}",
+            way_out=f"state it, for example {option} {example}: histograms have buckets of cores and bytes",
+        )
+    return float(parameters[name]) * scale
+
+
+def _rows(store: Store, names: Sequence[str], resource: str, unit: float) -> list[dict[str, Any]]:
+    chosen = {name: KINDS[name]() for name in names if resource in KINDS[name].resources}
+    tallies = {(name, group): Tally() for name in chosen for group in _GROUPS}
+    first, last = 2**62, 0
+    for samples in job_samples(store, resource, unit):
+        if not len(samples):
+            continue
+        first, last = min(first, int(samples.slot.min())), max(last, int(samples.slot.max()) + 1)
+        groups = {"all": np.ones(len(samples), np.bool_), "serving": samples.is_serving, "batch": ~samples.is_serving}
+        for name, recommender in chosen.items():
+            recommended = recommender.recommend(samples)
+            for group, members in groups.items():
+                tallies[name, group].add(samples, recommended, members)
+    return [
+        {"resource": resource, "tasks": group, "recommender": name, **_row(tally, unit, last - first)}
+        for (name, group), tally in tallies.items()
+        if tally.jobs
+    ]
+
+
+def _row(tally: Tally, unit: float, n_slots: int) -> dict[str, Any]:
+    slack, changes = np.concatenate(tally.slack), np.concatenate(tally.changes)
+    return {
+        "jobs": tally.jobs,
+        "job_days": len(changes),
+        "slack_mean": float(slack.mean()) if len(slack) else None,
+        "slack_median": float(np.median(slack)) if len(slack) else None,
+        "machines": tally.unused / unit / n_slots,
+        "short": tally.short / tally.samples,
+        "short_task_days": tally.short_task_days / tally.task_days,
+        "unchanged": float((changes == 0).mean()),
+        "changes_p99": float(np.percentile(changes, 99)),
+    }
+
+
+def plot(result: pa.Table) -> Chart:
+    """Draw the share of task time above the limit over the mean relative slack."""
+    x, y = axis("slack_mean", "mean relative slack"), axis("short", "share of task time above the limit")
+    plotted = Plot(result, RESULT, x=x, y=y, color="recommender")
+    plotted.add(point(60))
+    plotted.facet(row="resource", column="tasks", independent=("y",))
+    return plotted.draw("Slack against shortage of recommended limits", width=WIDTH // 2, height=180)
+
+
+RECOMMENDERS = Backtest(result=RESULT, compute=_rows, plot=plot)

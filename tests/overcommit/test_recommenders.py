@@ -1,0 +1,209 @@
+"""Recommenders beside their plain restatement, Autopilot's worked example, and a back-test by hand."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from borgtrace.overcommit.recommenders import KINDS, JobSamples
+from borgtrace.overcommit.recommenders.autopilot import hourly_maximum
+from borgtrace.overcommit.recommenders.backtest import Tally
+
+Sample = tuple[int, float, float]
+"""Slot, value and weight."""
+MEBIBYTE = 2**20
+
+
+def samples_of(rows: Sequence[tuple[int, int, int, float]], resource: str, *, is_serving: bool = False) -> JobSamples:
+    """Rows are job, slot, task and value; every task requests .5 core or 1 GB."""
+    job, slot, task, value = (np.array(column) for column in zip(*sorted(rows), strict=True))
+    request = np.full(len(job), 0.5 if resource == "cpu" else 1e9)
+    return JobSamples(job, task, slot, value.astype(float), request, np.full(len(job), is_serving), resource)
+
+
+def random_rows(seed: int, scale: float) -> list[tuple[int, int, int, float]]:
+    draw = random.Random(seed)
+    rows = []
+    for job in range(3):
+        slot = draw.randrange(10)
+        for _ in range(60):
+            slot += draw.choice([1, 1, 5, 40])
+            rows += [(job, slot, 10 * job + task, scale * draw.lognormvariate(0, 1)) for task in range(2)]
+    return rows
+
+
+def exponential(first: float, ratio: float = 1.05) -> Callable[[float], float]:
+    """Return the upper edge of a value's bucket."""
+
+    def edge(value: float) -> float:
+        bucket = 0 if value < first else int(math.log(value * (ratio - 1) / first + 1) / math.log(ratio))
+        return first * (ratio ** (bucket + 1) - 1) / (ratio - 1)
+
+    return edge
+
+
+def linear(width: float) -> Callable[[float], float]:
+    return lambda value: (int(value / width) + 1) * width
+
+
+def percentile(seen: Sequence[Sample], share: float, half_life: float, edge: Callable[[float], float]) -> float:
+    now, weights = seen[-1][0], defaultdict(float)
+    for slot, value, weight in seen:
+        weights[edge(value)] += weight * 2.0 ** ((slot - now) / half_life)
+    total, threshold = 0.0, share * sum(weights.values())
+    for upper in sorted(weights):
+        total += weights[upper]
+        if total >= threshold * (1 - 1e-12):
+            return upper
+    return max(weights)
+
+
+def histogram(
+    share: float,
+    half_life: float,
+    edge: Callable[[float], float],
+    margin: float,
+    *,
+    weight: Callable[[float], float] = lambda value: 1.0,
+    patience: int = 0,
+    least: float = 0.0,
+) -> Callable[[list[Sample]], float]:
+    def recommend(seen: list[Sample]) -> float:
+        if seen[-1][0] - seen[0][0] < patience:
+            return math.nan
+        weighed = [(slot, value, weight(value)) for slot, value, _ in seen]
+        return max(margin * percentile(weighed, share, half_life, edge), least)
+
+    return recommend
+
+
+PLAIN = {
+    ("vpa", "cpu"): histogram(0.9, 288, exponential(0.01), 1.15, least=0.025),
+    ("koordinator", "cpu"): histogram(0.95, 144, exponential(0.025), 1.1, patience=288),
+    ("koordinator", "memory"): histogram(0.98, 288, exponential(5 * MEBIBYTE), 1.1, patience=288),
+    ("katalyst", "cpu"): histogram(0.95, 288, exponential(0.01), 1.0, weight=lambda v: max(v, 0.1), patience=288),
+    ("crane", "cpu"): histogram(0.99, math.inf, linear(0.1), 1.15, weight=lambda v: max(v, 1e-5)),
+    ("crane", "memory"): histogram(0.99, math.inf, linear(100 * MEBIBYTE), 1.15),
+    ("crane-configured", "cpu"): histogram(0.99, 288, linear(0.1), 1.15, weight=lambda v: max(v, 1e-5)),
+    ("crane-configured", "memory"): histogram(0.99, 576, linear(100 * MEBIBYTE), 1.15),
+}
+
+
+@pytest.mark.parametrize(("name", "resource"), PLAIN)
+def test_histograms_equal_their_definition(name: str, resource: str) -> None:
+    samples = samples_of(random_rows(1, 0.2 if resource == "cpu" else 3e8), resource)
+    found = KINDS[name]().recommend(samples)
+    past: dict[int, list[Sample]] = defaultdict(list)
+    for i, (job, slot, value) in enumerate(
+        zip(samples.job.tolist(), samples.slot.tolist(), samples.value.tolist(), strict=True)
+    ):
+        past[job].append((slot, value, 1.0))
+        np.testing.assert_allclose(found[i], PLAIN[name, resource](past[job]), rtol=1e-9)
+
+
+def hourly(values: dict[int, list[tuple[int, float]]], job: int, slot: int) -> float:
+    return max(value for at, value in values[job] if at > slot - 12)
+
+
+@pytest.mark.parametrize(
+    ("name", "resource", "is_serving"),
+    [
+        ("autopilot", "cpu", False),
+        ("autopilot", "cpu", True),
+        ("autopilot", "memory", False),
+        ("autopilot-max", "memory", False),
+        ("autopilot-60", "memory", False),
+    ],
+)
+def test_autopilots_windows_equal_their_definition(name: str, resource: str, *, is_serving: bool) -> None:
+    scale = 0.2 if resource == "cpu" else 3e8
+    samples = samples_of(random_rows(2, scale), resource, is_serving=is_serving)
+    found = KINDS[name]().recommend(samples)
+    past: dict[int, list[Sample]] = defaultdict(list)
+    recommended: dict[int, list[tuple[int, float]]] = defaultdict(list)
+    for i, (job, slot, value) in enumerate(
+        zip(samples.job.tolist(), samples.slot.tolist(), samples.value.tolist(), strict=True)
+    ):
+        past[job].append((slot, value, value))
+        ones = [(at, each, 1.0) for at, each, _ in past[job]]
+        weights = [2.0 ** ((at - slot) / 144) for at, _, _ in ones]
+        highest = max(each for _, each, _ in ones)
+        statistic = {
+            ("cpu", False): sum(w * row[1] for w, row in zip(weights, ones, strict=True)) / sum(weights),
+            ("cpu", True): percentile(past[job], 0.95, 144, exponential(0.001, 1.02)),
+            ("autopilot", "memory"): percentile(ones, 0.98, 576, exponential(1e6, 1.02)),
+            ("autopilot-max", "memory"): highest,
+            ("autopilot-60", "memory"): max(percentile(ones, 0.6, 576, exponential(1e6, 1.02)), 0.5 * highest),
+        }[("cpu", is_serving) if resource == "cpu" else (name, resource)]
+        recommended[job].append((slot, 1.15 * statistic))
+        np.testing.assert_allclose(found[i], hourly(recommended, job, slot), rtol=1e-9)
+
+
+def test_the_papers_example_of_load_adjustment() -> None:
+    """Load 1 for nine units of time and 10 for one: P90 by time is 1, adjusted by load 10 (within a bucket, 2 %)."""
+    from borgtrace.overcommit.recommenders.autopilot import _CPU
+
+    samples = samples_of([(0, slot, 0, 10.0 if slot == 4 else 1.0) for slot in range(10)], "cpu")
+    by_time = _CPU.percentiles(samples, np.ones(10), (0.9,))[-1, 0]
+    by_load = _CPU.percentiles(samples, samples.value, (0.9,))[-1, 0]
+    assert (by_time, by_load) == (pytest.approx(1, rel=0.04), pytest.approx(10, rel=0.04))
+
+
+def test_vpas_memory_is_a_peak_a_day_that_is_corrected() -> None:
+    # The first sample ends its interval at once; the next interval lasts to slot 288, and its peak grows from 2 to 4e8.
+    rows = [(0, 0, 0, 1e8), (0, 1, 0, 2e8), (0, 2, 0, 4e8), (0, 3, 0, 1e8), (0, 288, 0, 3e8), (0, 289, 0, 3e8)]
+    found = KINDS["vpa"]().recommend(samples_of(rows, "memory"))
+    edge = exponential(1e7)
+    peaks = [
+        [(0, 1e8, 1.0)],
+        [(0, 1e8, 1.0), (288, 2e8, 1.0)],
+        [(0, 1e8, 1.0), (288, 4e8, 1.0)],
+        [(0, 1e8, 1.0), (288, 4e8, 1.0)],
+        [(0, 1e8, 1.0), (288, 4e8, 1.0), (576, 3e8, 1.0)],
+        [(0, 1e8, 1.0), (288, 4e8, 1.0), (576, 3e8, 1.0)],
+    ]
+    expected = [max(1.15 * percentile(seen, 0.9, 288, edge), 250e6) for seen in peaks]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_vpas_updater_waits_twelve_hours_within_its_bounds() -> None:
+    # .1 and .3 core in turn: .5 lies within the bounds (P50, and P95 times more than ten), the target is a third less.
+    rows = [(0, slot, 0, 0.1 + 0.2 * (slot % 2)) for slot in range(200)]
+    found = KINDS["vpa-updater"]().recommend(samples_of(rows, "cpu"))
+    assert np.isnan(found[:144]).all()
+    np.testing.assert_allclose(found[144:], 1.15 * exponential(0.01)(0.3))
+    # Two cores: the lower bound, P50·(c/(c + .001))², soon exceeds the request.
+    found = KINDS["vpa-updater"]().recommend(samples_of([(0, slot, 0, 2.0) for slot in range(20)], "cpu"))
+    bounds = [
+        1.15 * exponential(0.01)(2.0) * (c / (c + 0.001)) ** 2
+        for c in (min(s / 288, (s + 1) / 1440) for s in range(20))
+    ]
+    first = next(slot for slot, low in enumerate(bounds) if low > 0.5)
+    assert 0 < first < 10
+    assert np.isnan(found[:first]).all()
+    np.testing.assert_allclose(found[first:], 1.15 * exponential(0.01)(2.0))
+
+
+def test_the_hour_ends_after_twelve_slots() -> None:
+    job, slot = np.zeros(4, np.int64), np.array([0, 5, 11, 12])
+    assert hourly_maximum(job, slot, np.array([3.0, 1.0, 2.0, 1.0]), 12).tolist() == [3, 3, 3, 2]
+
+
+def test_a_back_test_by_hand() -> None:
+    # Two tasks of a job over a day and two slots; .4 is recommended after slot 0 and .2 after slot 287.
+    rows = [(0, slot, task, 0.1 + 0.2 * task) for slot in (0, 287, 288, 289) for task in (0, 1)]
+    samples = samples_of(rows, "cpu")
+    recommended = np.where(samples.slot < 287, 0.4, 0.2)
+    assert samples.in_force(recommended).tolist() == pytest.approx([0.5, 0.5, 0.4, 0.4, 0.2, 0.2, 0.2, 0.2])
+    tally = Tally()
+    tally.add(samples, recommended, np.ones(8, bool))
+    # Day 0: limit .45, usage .1 .1 .3 .3, P95 .3; day 1: limit .2, P95 .3.
+    assert tally.slack[0].tolist() == pytest.approx([(0.45 - 0.3) / 0.45, (0.2 - 0.3) / 0.2])
+    assert tally.changes[0].tolist() == [1, 0]
+    assert (tally.jobs, tally.samples, tally.short, tally.task_days, tally.short_task_days) == (1, 8, 2, 4, 1)
+    assert tally.unused == pytest.approx(2 * 0.9 + 4 * 0.2 - 4 * 0.4)
