@@ -110,6 +110,8 @@ def print_outcome(result: IngestResult, store: Path, *, as_json: bool) -> None:
     if result.manifest is None:
         print(f"Staged. To sort: borgtrace ingest SRC --store {store}")
         return
+    for note in result.manifest.notes:
+        print(note)
     print_counters(result.manifest.counters)
     print(f"digest {result.manifest.digest}")
     talk.print(f"Next: borgtrace info {store}", style="dim")

@@ -34,8 +34,18 @@ def print_manifest(manifest: Manifest, store: Path) -> None:
     refused = sum(entry.quarantined for entry in manifest.sources)
     rows_in = sum(entry.rows_in for entry in manifest.sources)
     out.print(f"rows in {rows_in:,}, quarantined {refused:,}")
+    if manifest.basis.get("cores") or manifest.basis.get("bytes"):
+        out.print(f"amounts are fractions of the largest machine: {_largest(manifest)}")
+    for note in manifest.notes:
+        out.print(note)
     print_counters(manifest.counters)
     out.print(f"digest {manifest.digest}, borgtrace {manifest.code_version}, format {manifest.format_version}")
+
+
+def _largest(manifest: Manifest) -> str:
+    cores, memory = manifest.basis.get("cores"), manifest.basis.get("bytes")
+    parts = [f"{cores:g} cores"] if cores else []
+    return ", ".join(parts + ([f"{memory / 2**30:g} GiB"] if memory else []))
 
 
 def _origin(manifest: Manifest) -> str:

@@ -23,6 +23,7 @@ COMMANDS = (
     "fetch",
     "synth",
     "ingest",
+    "dialect",
     "info",
     "sql",
     "trace",

@@ -25,6 +25,12 @@ def ingest(
     whole: Annotated[
         bool, Option("--whole", help="Declare that the store now holds all files of its trace (2019 does not say it).")
     ] = False,
+    dialect: Annotated[
+        str, Option(help="Trace format: a name, or a file that declares one; the files tell.", metavar="NAME|FILE.toml")
+    ] = "",
+    capacity: Annotated[
+        str, Option(help="Own data: size of the largest machine, such as 8cores,32GiB.", metavar="SIZE")
+    ] = "",
     dry_run: Annotated[bool, Option("--dry-run", help="Show tables, columns, disk and time; write nothing.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -33,6 +39,8 @@ def ingest(
     Partial traces are fine. Ingesting the same files again changes nothing, a killed ingest resumes, and more files
     are merged in. Rejected rows are kept in STORE/quarantine with their reasons.
 
+    Your own usage is taken too, as CSV, Parquet or JSON lines: borgtrace ingest own.csv --capacity 8cores --store own.
+
     Example: borgtrace ingest clusterdata-2011-2 --store cell-2011
     """
     from borgtrace.cli import _ingestion
@@ -40,17 +48,17 @@ def ingest(
     from borgtrace.engine.memory import parse_memory
     from borgtrace.ingest import IngestOptions
     from borgtrace.ingest import ingest as run
-    from borgtrace.ingest.discovery import discover
     from borgtrace.ingest.ingest_plan import plan
     from borgtrace.ingest.ingestion import available_cores
+    from borgtrace.ingest.own_data import find
 
     # For its refusal only, before sources are looked for.
     parse_memory(memory)
-    planned = plan(discover(sources, cell), store, jobs or available_cores())
+    planned = plan(find(sources, cell, dialect).discovery, store, jobs or available_cores())
     if dry_run:
         _ingestion.print_plan(planned, as_json=as_json)
         return
-    options = IngestOptions(jobs, memory, strict, replace, stage_only, rebuild, cell, whole)
+    options = IngestOptions(jobs, memory, strict, replace, stage_only, rebuild, cell, whole, dialect, capacity)
     _ingestion.announce(planned)
     with _ingestion.bars() as progress:
         result = run(sources, store, options, progress)

@@ -55,7 +55,7 @@ class Windows:
         return Windows(**{column.name: picked(getattr(self, column.name), rows) for column in fields(self)})
 
 
-def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool) -> Windows:
+def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool, seconds: str = "sampled_cpu") -> Windows:
     """Read the windows of `chosen` tasks (sorted by collection_id, instance_index).
 
     The store's per-task arrays are gathered where they hold all that is asked for; percentiles, and tables
@@ -70,10 +70,12 @@ def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool) -> Wi
         Columns ``collection_id`` and ``instance_index`` of the tasks.
     with_percentiles
         Whether the percentiles of each window are wanted too.
+    seconds
+        The usage column that stands for one random second of each window.
     """
     # A slice of a memory map per task instead of a join over all usage rows: seconds, not minutes, on a whole trace.
     if tables.traces is not None and not with_percentiles:
-        return _gathered(tables.traces, chosen)
+        return _gathered(tables.traces, chosen, seconds)
     usage = tables.instance_usage
     keys = chosen.select(["collection_id", "instance_index"])
     positions = keys.append_column("task", pa.array(np.arange(len(keys), dtype=np.int64)))
@@ -82,26 +84,31 @@ def read_windows(tables: Tables, chosen: pa.Table, with_percentiles: bool) -> Wi
     joined = inside.inner_join(ibis.memtable(positions), ["collection_id", "instance_index"])
     # Ties as in the store's arrays, so that both ways of reading give one pool.
     order = ("task", "start_time", "source_part", "source_row")
-    picked = joined.select(*order, "end_time", *_USAGE.values(), *(_LISTS if with_percentiles else ()))
-    return _flat(tables.fetch(picked, "windows").sort_by([(name, "ascending") for name in order]))
+    picked = joined.select(*order, "end_time", *_columns(seconds), *(_LISTS if with_percentiles else ()))
+    rows = tables.fetch(picked, "windows").sort_by([(name, "ascending") for name in order])
+    return _flat(rows, seconds)
 
 
-def _gathered(traces: Callable[[list[tuple[int, int]]], Any], chosen: pa.Table) -> Windows:
+def _columns(seconds: str) -> list[str]:
+    return list(dict.fromkeys(({**_USAGE, "inst": seconds}).values()))
+
+
+def _gathered(traces: Callable[[list[tuple[int, int]]], Any], chosen: pa.Table, seconds: str) -> Windows:
     """Windows from the store's arrays, which are sorted as `_flat` sorts."""
     keys = zip(*(chosen[name].to_pylist() for name in ("collection_id", "instance_index")), strict=True)
     found = traces(list(keys))
     # A view, not a conversion: seconds of a trace fit into 31 bits.
     start = np.asarray(found.start_time).view(np.int32)  # after the trace: 2³² − 1, that is −1
     duration = np.minimum(found.duration, _ENDLESS)
-    usage = {name: np.asarray(getattr(found, column)) for name, column in _USAGE.items()}
+    usage = {name: np.asarray(getattr(found, column)) for name, column in ({**_USAGE, "inst": seconds}).items()}
     task = np.repeat(np.arange(len(found), dtype=np.int32), np.diff(found.offsets))
     windows = Windows(task=task, start=start, seconds=_whole_seconds(duration), **usage)
     return windows.take((start > 0) & (duration < _ENDLESS))
 
 
-def _flat(rows: pa.Table) -> Windows:
+def _flat(rows: pa.Table, seconds: str = "sampled_cpu") -> Windows:
     start, end = (rows[name].to_numpy().astype(np.int64) for name in ("start_time", "end_time"))
-    usage = {name: rows[column].to_numpy().astype(np.float32) for name, column in _USAGE.items()}
+    usage = {name: rows[column].to_numpy().astype(np.float32) for name, column in ({**_USAGE, "inst": seconds}).items()}
     return Windows(
         task=rows["task"].to_numpy().astype(np.int32),
         start=(start // SECOND).astype(np.int32),

@@ -5,6 +5,7 @@ A chunk in which anything must be refused raises `NeedsValidation`; its file is 
 
 from __future__ import annotations
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +13,7 @@ import pyarrow.compute as pc
 from borgtrace.ingest.column_checks import breaks_a_rule
 from borgtrace.ingest.number_reader import UNSIGNED
 from borgtrace.ingest.raw_layout import DEDICATED, MACHINE, Field, NeedsValidation, RawLayout
+from borgtrace.ingest.text_fields import date_sql
 from borgtrace.schema.arrow import arrow_field
 from borgtrace.schema.time import AFTER_TRACE
 
@@ -60,11 +62,13 @@ def _canonical(field: Field, values: pa.ChunkedArray, is_unsigned: bool) -> pa.C
         return pc.fill_null(values, "") if field.raw.keeps_empty else values
     if kind == "bool":
         return pc.fill_null(values, False) if field.has_default else values
-    if field.is_scaled:
-        return _scaled(field, values)
+    if field.is_scaled or field.is_dated:
+        return (_dates if field.is_dated else _scaled)(field, values)
     if pa.types.is_uint64(values.type):
         return _times(values)
-    read = {"enum": _names, "float32": _finite, "list<float32>": _percentiles}.get(kind, _without_none)
+    read = {"enum": _names, "float32": _finite, "float64": _decimal, "list<float32>": _percentiles}.get(
+        kind, _without_none
+    )
     return read(field, values)
 
 
@@ -85,6 +89,7 @@ def _names(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _scaled(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Turn numbers of another unit into the column's."""
+    values = _without_none(field, values)
     values = pc.add(pc.multiply(_finite(field, values), field.raw.scale), field.raw.offset)
     kind = arrow_field(field.column).type
     if pa.types.is_floating(kind):
@@ -94,6 +99,22 @@ def _scaled(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
         return pc.cast(pc.round(values), kind)
     except pa.ArrowInvalid as error:
         raise NeedsValidation from error
+
+
+def _decimal(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    return _finite(field, _without_none(field, values))
+
+
+def _dates(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Turn dates and times as text into µs since 1970."""
+    # The distinct ones: tasks are measured at the same moments.
+    coded = values.combine_chunks().dictionary_encode()
+    with duckdb.connect(config={"threads": 1}) as connection:
+        connection.register("texts", pa.table({"n": np.arange(len(coded.dictionary)), "x": coded.dictionary}))
+        times = connection.sql(f"SELECT {date_sql('x', field.raw.zone)} AS t FROM texts ORDER BY n").to_arrow_table()
+    if times.column("t").null_count:
+        raise NeedsValidation
+    return pa.chunked_array([times.column("t").combine_chunks().take(coded.indices)])
 
 
 def _finite(_: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -60,14 +60,16 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
     types = {field.name: _type(field) for field in layout.fields}
     names = {field.place: field.name for field in layout.fields}
     every = [names.get(place, f"field {place}") for place in range(1, layout.width + 1)]
+    # A trace has no quotes, so there a quote is a part of its field; in own data the validating reader takes them off.
+    barred = b'"' if layout.is_converted else b""
     with open_lines(source) as stream:
         try:
             reader = pyarrow.csv.open_csv(
-                _Lines(stream),
+                _Lines(stream, barred),
                 # One thread: there is a process for each core already.
                 pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK_SIZE, column_names=every),
-                # The trace has no quotes, so a quote is a part of its field.  An empty line is a row like any other:
-                # it must be refused and counted, or rows in would not equal rows stored and refused.
+                # An empty line is a row like any other: it must be refused and counted, or rows in would not equal rows
+                # stored and refused.
                 pyarrow.csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
                 pyarrow.csv.ConvertOptions(
                     column_types=types,
@@ -88,8 +90,8 @@ def read_delimited(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
 class _Lines:
     """A stream that stops where Arrow would take lines otherwise than the validating reader."""
 
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream, self._rest = stream, b""
+    def __init__(self, stream: BinaryIO, barred: bytes = b"") -> None:
+        self._stream, self._rest, self._barred = stream, b"", barred
         self.closed = False
 
     def read(self, size: int) -> bytes:
@@ -99,13 +101,15 @@ class _Lines:
         whole, newline, self._rest = (self._rest + block).rpartition(b"\n") if block else (self._rest, b"", b"")
         # Arrow takes a carriage return alone for the end of a line.
         lone = whole.count(b"\r") - whole.count(b"\r\n") - (whole + newline).endswith(b"\r\n")
-        if lone or is_strange(whole):
+        if lone or is_strange(whole) or (self._barred and self._barred in whole):
             raise NeedsValidation
         return block
 
 
 def _type(field: Field) -> pa.DataType:
     """Return the type a field is read as: codes as numbers, times unsigned since 2⁶⁴−1 means "after the trace"."""
+    if field.is_dated:
+        return pa.string()
     if field.is_scaled:
         return pa.float64()
     if field.column.type == "enum":
@@ -115,10 +119,21 @@ def _type(field: Field) -> pa.DataType:
 
 def delimited_lines(layout: RawLayout) -> LineFormat:
     """Return how a delimited line is taken apart."""
+    split = _QUOTED_FIELDS if layout.is_converted else "string_split(line, ',')"
+    quotes = f"WHEN NOT regexp_full_match(line || ',', '({_FIELD},)+') THEN 'unparsable_value'"
     return LineFormat(
         f"""
-        SELECT *, CASE WHEN len(fields) != {layout.width} THEN 'wrong_column_count' END AS fault
-        FROM (SELECT source_row, line, string_split(line, ',') AS fields FROM lines)
+        SELECT *, CASE WHEN len(fields) != {layout.width} THEN 'wrong_column_count'
+                       {quotes if layout.is_converted else ""} END AS fault
+        FROM (SELECT source_row, line, {split} AS fields FROM lines)
         """,
         empty_is_null=True,
     )
+
+
+_FIELD = '("(?:[^"]|"")*"|[^",]*)'
+# A comma is added, so that each field ends with one and the last is no special case.
+_QUOTED_FIELDS = (
+    f"list_transform(regexp_extract_all(line || ',', '{_FIELD},', 1), lambda x: "
+    "CASE WHEN x[1] = '\"' THEN replace(x[2:-2], '\"\"', '\"') ELSE x END)"
+)

@@ -13,6 +13,7 @@ from borgtrace.errors import SourceError
 from borgtrace.ingest.recognition import classify
 from borgtrace.ingest.schema_csv import read_schema_csv
 from borgtrace.ingest.sources import Source
+from borgtrace.schema import Dialect
 from borgtrace.storage import INCOMPLETE
 
 _SCHEMA = "schema.csv"
@@ -51,7 +52,7 @@ class Discovery:
         return sum(source.size for source in self.sources)
 
 
-def discover(places: Iterable[Path], cell: str = "") -> Discovery:
+def discover(places: Iterable[Path], cell: str = "", only: Dialect | None = None) -> Discovery:
     """Find the raw files in files and folders.
 
     Parameters
@@ -60,6 +61,8 @@ def discover(places: Iterable[Path], cell: str = "") -> Discovery:
         Files, or folders that are searched whole.
     cell
         Cell of a 2019 trace, where folders do not say it.
+    only
+        The format that all of them are of; where None, the files tell.
 
     Raises
     ------
@@ -68,7 +71,7 @@ def discover(places: Iterable[Path], cell: str = "") -> Discovery:
     """
     found = Discovery()
     for path, orders in _walk(places, found):
-        _take(path, cell, orders, found)
+        _take(path, cell, orders, found, only)
     if not found.sources:
         raise found.faults[0] if found.faults else _nothing(places)
     _agree(found)
@@ -114,12 +117,12 @@ def _walk_folder(folder: Path, orders: Orders, found: Discovery) -> Iterator[tup
             yield entry, orders
 
 
-def _take(path: Path, cell: str, orders: Orders, found: Discovery) -> None:
+def _take(path: Path, cell: str, orders: Orders, found: Discovery, only: Dialect | None) -> None:
     # "truth": what the generator knows of a synthetic trace.
     if path.name in _BESIDE_DATA or path.name.startswith("truth") or path.name.endswith(_NOT_DATA_ENDINGS):
         return
     try:
-        found.sources.append(classify(path, cell, orders))
+        found.sources.append(classify(path, cell, orders, only))
     except SourceError as fault:
         found.faults.append(fault)
 

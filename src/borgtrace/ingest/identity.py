@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,23 @@ class Identity:
     generation: str
     cell: str
     synthetic: dict[str, Any] | None
+    declaration: dict[str, Any] | None = None
+    """What a file for ``--dialect`` said, where the format is one of own data."""
+    capacity: tuple[float | None, float | None] = (None, None)
+    """Cores and bytes of the largest machine, as far as the user said them."""
 
     def write(self, layout: Layout) -> None:
         """Leave the identity beside the staged parts."""
         write_file(_file(layout), json.dumps(asdict(self)))
 
 
-def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identity:
+def identify(
+    found: Discovery,
+    held: Manifest | None,
+    layout: Layout,
+    declaration: dict[str, Any] | None = None,
+    capacity: tuple[float | None, float | None] = (None, None),
+) -> Identity:
     """Return which trace this ingest is about, and refuse to mix two.
 
     Parameters
@@ -40,6 +50,8 @@ def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identit
         The store's manifest, where there is one.
     layout
         The store, which may hold staged parts without a manifest.
+    declaration, capacity
+        What the user said of the format and of the largest machine.
 
     Raises
     ------
@@ -64,7 +76,7 @@ def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identit
             got=held.notes[-1] if held.notes else "a store without a ledger",
             way_out="add them to the whole store, and take the subset again",
         )
-    new = Identity(found.generation, found.cell, found.synthetic)
+    new = Identity(found.generation, found.cell, found.synthetic, declaration, capacity)
     if known is None:
         return new
     # Loose files do not say their cell; such sources are taken to be of the store's.
@@ -74,6 +86,7 @@ def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identit
         ("generation", known.generation, new.generation),
         ("cell", cell, new.cell or cell),
         ("origin", origin(known.synthetic), origin(new.synthetic)),
+        ("capacity", _said(known.capacity), _said(new.capacity)),
     ):
         if expected != got:
             raise StoreError(
@@ -83,14 +96,22 @@ def identify(found: Discovery, held: Manifest | None, layout: Layout) -> Identit
                 got=got or "none",
                 way_out="ingest into a separate store",
             )
-    return Identity(known.generation, cell, known.synthetic)
+    return replace(known, cell=cell)
+
+
+def _said(capacity: tuple[float | None, float | None]) -> str:
+    return ", ".join(f"{amount:.15g}" for amount in capacity if amount is not None)
 
 
 def _known(held: Manifest | None, layout: Layout) -> Identity | None:
     if held is not None:
-        return Identity(held.generation, held.cell, held.synthetic)
+        capacity = (held.basis.get("said_cores"), held.basis.get("said_bytes"))
+        return Identity(held.generation, held.cell, held.synthetic, held.declaration or None, capacity)
     path = _file(layout)
-    return Identity(**json.loads(path.read_text())) if path.exists() else None
+    if not path.exists():
+        return None
+    said = json.loads(path.read_text())
+    return Identity(**{**said, "capacity": tuple(said.get("capacity", (None, None)))})
 
 
 def forget(layout: Layout) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from borgtrace.errors import StoreError
 from borgtrace.ingest.discovery import Discovery
 from borgtrace.ingest.sources import Source
-from borgtrace.schema import TABLES
+from borgtrace.schema.records import row_of
 from borgtrace.store.parts import describe_numbers
 
 _UNPACKED = {"csv": 3.0, "json": 4.5, "parquet": 1.0, "kaggle": 1.0}
@@ -124,7 +124,7 @@ def _columns(source: Source) -> tuple[str, ...]:
     if raw is None:
         return ()
     filled = [field.column for field in raw.fields]
-    return tuple(filled if raw.is_positional else (name for name in TABLES[raw.table].names if name in filled))
+    return tuple(filled if raw.is_positional else (name for name in row_of(raw.table).names if name in filled))
 
 
 def _gzip_size(source: Source) -> float:

@@ -9,11 +9,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from borgtrace.errors import BorgtraceError, QualityError, SourceError, StoreError
-from borgtrace.ingest.discovery import Discovery, discover
+from borgtrace.errors import BorgtraceError, QualityError, SourceError, StoreError, UsageError
+from borgtrace.ingest.discovery import Discovery
 from borgtrace.ingest.identity import forget, identify
 from borgtrace.ingest.ingest_plan import plan, require_disk
 from borgtrace.ingest.options import IngestOptions
+from borgtrace.ingest.own_data import Found, find, parse_capacity
 from borgtrace.ingest.pending import Pending, find_pending, staged_entries
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.store_build import Inputs, build
@@ -80,7 +81,11 @@ def ingest(
     """
     options = options or IngestOptions()
     layout = Layout(Path(store))
-    found = discover([Path(source) for source in sources], options.cell) if sources else Discovery()
+    # For its refusal, before sources are looked for.
+    parse_capacity(options.capacity)
+    found = Found(Discovery())
+    if sources:
+        found = find([Path(source) for source in sources], options.cell, options.dialect)
     is_new = not layout.root.exists()
     try:
         with locked(layout.lock, layout.root):
@@ -97,9 +102,7 @@ def ingest(
     return result
 
 
-def _ingest_or_leave_nothing(
-    found: Discovery, layout: Layout, options: IngestOptions, progress: Progress
-) -> IngestResult:
+def _ingest_or_leave_nothing(found: Found, layout: Layout, options: IngestOptions, progress: Progress) -> IngestResult:
     try:
         return _ingest(found, layout, options, progress)
     except OSError as error:
@@ -117,14 +120,15 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: Progress) -> IngestResult:
+def _ingest(given: Found, layout: Layout, options: IngestOptions, progress: Progress) -> IngestResult:
+    found = given.discovery
     jobs = options.jobs or available_cores()
     # Before the manifest is read: a swap that was cut off may still have to put it there.
     _tidy(layout)
     if options.rebuild:
         _clear(layout)
     held = _held(layout)
-    identity = identify(found, held, layout)
+    identity = identify(found, held, layout, given.declaration, parse_capacity(options.capacity))
     pending = find_pending(found.sources, held.sources if held else (), layout.staging, replace=options.replace)
     if pending.new:
         # Before the first part: a later run with no sources learns from it whose rows are staged.
@@ -136,7 +140,10 @@ def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: 
     if options.stage_only:
         manifest = None
     elif waiting:
-        manifest = build(layout, Inputs(identity, held, waiting), options.memory, jobs, progress)
+        manifest = _build(layout, Inputs(identity, held, waiting), options.memory, jobs, progress)
+        if given.guesses:
+            manifest = replace(manifest, notes=(*manifest.notes, *given.guesses))
+            manifest.write(layout.manifest)
     elif held is None:
         # Nothing staged, nothing held: the fault of the first file is all there is to say.
         raise faults[0]
@@ -146,6 +153,16 @@ def _ingest(found: Discovery, layout: Layout, options: IngestOptions, progress: 
         manifest = replace(manifest, notes=(*manifest.notes, DECLARED_WHOLE))
         manifest.write(layout.manifest)
     return IngestResult(tuple(staged), len(pending.known), tuple(faults), manifest)
+
+
+def _build(layout: Layout, inputs: Inputs, memory: str, jobs: int, progress: Progress) -> Manifest:
+    try:
+        return build(layout, inputs, memory, jobs, progress)
+    except UsageError:
+        # What was said of the files is wrong: they have to be read again when it is right.
+        for folder in (layout.staging, layout.unfinished, layout.spill):
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _tidy(layout: Layout) -> None:

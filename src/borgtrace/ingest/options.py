@@ -27,6 +27,10 @@ class IngestOptions:
         Cell of a 2019 trace, where the folder's name does not say it; 1 … 8 for the flattened sample.
     is_whole
         The store then holds all of its trace: declared where the number of files of a table is not published.
+    dialect
+        Name of a trace format, or path of a file that declares one; the files tell where it is empty.
+    capacity
+        Size of the largest machine, such as ``8cores,32GiB``, for converted formats without a table of machines.
     """
 
     jobs: int | None = None
@@ -37,3 +41,5 @@ class IngestOptions:
     rebuild: bool = False
     cell: str = ""
     is_whole: bool = False
+    dialect: str = ""
+    capacity: str = ""

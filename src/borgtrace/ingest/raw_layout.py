@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from borgtrace.ingest.sources import Source
-from borgtrace.schema import TABLES, Column, Dialect, RawField, RawTable, Table
+from borgtrace.schema import Column, Dialect, RawField, RawTable, Table
 from borgtrace.schema.dialects import Codes
+from borgtrace.schema.records import row_of
 
 MACHINE, DEDICATED = "machine_id", "is_on_dedicated_machine"
 
@@ -53,6 +54,11 @@ class Field:
         return (self.raw.scale, self.raw.offset) != (1, 0)
 
     @property
+    def is_dated(self) -> bool:
+        """Whether its times are dates as text."""
+        return bool(self.raw.zone)
+
+    @property
     def has_words(self) -> bool:
         """Whether the codes of an enumeration are words."""
         return isinstance(next(iter(self.codes), None), str)
@@ -81,13 +87,18 @@ class RawLayout:
 
     @property
     def table(self) -> Table:
-        """The canonical table its rows go to."""
-        return TABLES[self.raw.table]
+        """What a row is: one of a canonical table, or one that is converted."""
+        return row_of(self.raw.table)
 
     @property
     def time(self) -> str:
         """Name of the column that says when a row happened."""
         return "start_time" if "start_time" in self.table.names else "time"
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether its rows are not canonical ones: such files may hold more than is declared, and use quotes."""
+        return self.dialect.conversion is not None
 
     @property
     def derives_dedicated(self) -> bool:
@@ -131,7 +142,7 @@ def raw_layout(dialect: Dialect, name: str, order: Sequence[str] = ()) -> RawLay
 
 
 def _layout(dialect: Dialect, raw: RawTable, order: Sequence[str] = ()) -> RawLayout:
-    table = TABLES[raw.table]
+    table = row_of(raw.table)
     places = {name: place for place, name in enumerate(order or (item.name for item in raw.fields), 1)}
     fields = [
         Field(item, table.column(item.column), dialect, places[item.name])

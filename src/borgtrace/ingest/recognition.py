@@ -22,15 +22,18 @@ from isal import isal_zlib
 
 from borgtrace.errors import SourceError
 from borgtrace.ingest.sources import Format, Source
-from borgtrace.ingest.streams import DAMAGE, damaged
+from borgtrace.ingest.streams import DAMAGE, damaged, open_stream
 from borgtrace.schema import DIALECTS, Dialect, RawTable
 
 HEAD = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _EXPECTED = "a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV"
 
 
-def classify(path: Path, cell: str = "", orders: Mapping[str, tuple[str, ...]] | None = None) -> Source:
+def classify(
+    path: Path, cell: str = "", orders: Mapping[str, tuple[str, ...]] | None = None, only: Dialect | None = None
+) -> Source:
     """Tell what a raw file is.
 
     Parameters
@@ -41,6 +44,8 @@ def classify(path: Path, cell: str = "", orders: Mapping[str, tuple[str, ...]] |
         The cell, where the caller knows it; else it is taken from a folder named like the bucket.
     orders
         Fields of raw tables in the order that the folder's own ``schema.csv`` gives, where that differs from ours.
+    only
+        The format it is said to be of; any known one where None.
 
     Raises
     ------
@@ -54,14 +59,19 @@ def classify(path: Path, cell: str = "", orders: Mapping[str, tuple[str, ...]] |
         head = _inflate(path, head)
         if head[:2] == _GZIP_MAGIC:
             raise SourceError(str(path), "gzip inside gzip", expected=_EXPECTED, way_out="unpack it once")
+    is_zstd = head[:4] == _ZSTD_MAGIC
+    if is_zstd:
+        with open_stream(Source(path, next(iter(DIALECTS.values())), "", "csv", is_zstd=True)) as stream:
+            head = stream.read(HEAD)
     head = head.removeprefix(BOM_UTF8)
     if b"\r" in head and b"\n" not in head:
         got, way_out = "carriage returns alone", "convert it: tr '\\r' '\\n'"
         raise SourceError(str(path), "lines end unlike any trace's", expected="line feeds", got=got, way_out=way_out)
     if not head.strip():
         raise SourceError(str(path), "the file is empty", expected=_EXPECTED, way_out="fetch it again")
-    found = _recognize(path, head, is_gzip, orders or {})
-    return replace(found, is_gzip=is_gzip, size=size, cell=cell or _cell_of(path, found.dialect))
+    dialects = (only,) if only else tuple(DIALECTS.values())
+    found = _recognize(path, head, is_gzip, orders or {}, dialects)
+    return replace(found, is_gzip=is_gzip, is_zstd=is_zstd, size=size, cell=cell or _cell_of(path, found.dialect))
 
 
 def _open(path: Path) -> tuple[int, bytes]:
@@ -101,16 +111,19 @@ def _lines(head: bytes) -> list[str]:
     return [line.removesuffix("\r") for line in lines[:-1] if line.strip()] or lines[:1]
 
 
-def _recognize(path: Path, head: bytes, is_gzip: bool, orders: Mapping[str, tuple[str, ...]]) -> Source:
+def _recognize(
+    path: Path, head: bytes, is_gzip: bool, orders: Mapping[str, tuple[str, ...]], dialects: Sequence[Dialect]
+) -> Source:
     if head[:4] == b"PAR1":
-        return _by_names(path, "parquet", [_parquet_columns(path, is_gzip)])
+        return _by_names(path, "parquet", [_parquet_columns(path, is_gzip)], dialects)
     lines = _lines(head)
     if lines[0].lstrip().startswith("{"):
-        return _by_names(path, "json", _json_keys(lines))
-    found = _by_header(path, _header(lines[0]))
+        return _by_names(path, "json", _json_keys(lines), dialects)
+    found = _by_header(path, _header(lines[0]), dialects)
     # Not the first line alone: it may be the one that is damaged, and its file still has a table.
     for line in lines[:20]:
-        found = found or _by_places(path, line.split(","), orders, [each.count(",") + 1 for each in lines])
+        widths = [each.count(",") + 1 for each in lines]
+        found = found or _by_places(path, line.split(","), orders, widths, dialects)
     if found is None:
         raise _not_a_trace(path, lines[0])
     return found
@@ -146,17 +159,19 @@ def _json_keys(lines: Sequence[str]) -> list[list[str]]:
     return found
 
 
-def _tables(kind: Format, *, is_positional: bool = False) -> list[tuple[Dialect, RawTable]]:
+def _tables(
+    kind: Format, dialects: Sequence[Dialect], *, is_positional: bool = False
+) -> list[tuple[Dialect, RawTable]]:
     return [
         (dialect, raw)
-        for dialect in DIALECTS.values()
+        for dialect in dialects
         if kind in dialect.formats
         for raw in dialect.tables.values()
         if raw.is_positional == is_positional
     ]
 
 
-def _by_names(path: Path, kind: Format, records: Sequence[Sequence[str]]) -> Source:
+def _by_names(path: Path, kind: Format, records: Sequence[Sequence[str]], dialects: Sequence[Dialect]) -> Source:
     """Return the table that the first record which fits one can only belong to.
 
     Several tables may fit a record with few fields; the file's name then decides, if it can.
@@ -165,38 +180,48 @@ def _by_names(path: Path, kind: Format, records: Sequence[Sequence[str]]) -> Sou
     for keys in map(set, records):
         fitting = [
             Source(path, dialect, raw.name, kind)
-            for dialect, raw in _tables(kind)
-            if set(raw.mandatory) <= keys <= set(raw.names)
+            for dialect, raw in _tables(kind, dialects)
+            # Own data may hold more than is declared.
+            if set(raw.mandatory) <= keys and (dialect.conversion or keys <= set(raw.names))
         ]
         if fitting:
-            return max(fitting, key=_is_named)
+            return max(fitting, key=lambda found: _likeness(found, keys))
     raise _not_a_trace(path, ", ".join(records[0][:6]) if records else "no records")
 
 
-def _by_header(path: Path, header: Sequence[str]) -> Source | None:
+def _by_header(path: Path, header: Sequence[str], dialects: Sequence[Dialect]) -> Source | None:
     """Return the table that delimited text with a header belongs to."""
-    for dialect in DIALECTS.values():
+    for dialect in dialects:
         if dialect.flattened and dialect.flattened.header <= set(header):
             return Source(path, dialect, "kaggle", "kaggle")
     fitting = [
         Source(path, dialect, raw.name, "csv", order=tuple(header), has_header=True)
-        for dialect, raw in _tables("csv")
+        for dialect, raw in _tables("csv", dialects)
         if set(raw.mandatory) <= set(header)
     ]
-    return max(fitting, key=_is_named, default=None)
+    return max(fitting, key=lambda found: _likeness(found, set(header)), default=None)
 
 
-def _is_named(found: Source) -> bool:
-    """Whether a file's name says that it holds the table; `max` takes the first where none or several are named."""
-    return found.path.name.startswith(found.table)
+def _likeness(found: Source, names: set[str]) -> tuple[bool, int]:
+    """Whether a file's name says that it holds the table, and how much of what is declared the file has.
+
+    `max` takes the first where several are alike.
+    """
+    raw = found.dialect.tables[found.table]
+    shared = len(names & set(raw.names)) if found.dialect.conversion else 0
+    return found.path.name.startswith(found.table), shared
 
 
 def _by_places(
-    path: Path, fields: Sequence[str], orders: Mapping[str, tuple[str, ...]], widths: Sequence[int]
+    path: Path,
+    fields: Sequence[str],
+    orders: Mapping[str, tuple[str, ...]],
+    widths: Sequence[int],
+    dialects: Sequence[Dialect],
 ) -> Source | None:
     """Return the table that a row of these fields can only belong to; the first legal width tells its version."""
     fitting = []
-    for dialect, raw in _tables("csv", is_positional=True):
+    for dialect, raw in _tables("csv", dialects, is_positional=True):
         order = orders.get(raw.name, tuple(field.name for field in raw.fields))
         patterns = {order.index(field.name): field.pattern for field in raw.fields if field.pattern}
         if len(fields) in raw.field_counts and all(

@@ -26,7 +26,7 @@ def record_types(layout: RawLayout) -> dict[str, str]:
     'STRUCT("cpus" FLOAT, "memory" FLOAT)'
     """
     # A flag as text: DuckDB itself takes any number, and some words, for one.
-    kinds = {f.raw.name: "VARCHAR" if f.column.type == "bool" else field_type(f) for f in layout.fields}
+    kinds = {f.raw.name: "VARCHAR" if f.column.type == "bool" or f.is_dated else field_type(f) for f in layout.fields}
     types: dict[str, str] = {}
     for name, parts in _roots(layout).items():
         # A field that fills no column is read as an amount: only whether it is there matters.
@@ -66,7 +66,9 @@ def read_flat(relation: str, layout: RawLayout, present: Sequence[str] | None = 
 def _query(relation: str, layout: RawLayout, present: Sequence[str] | None) -> str:
     types = record_types(layout)
     known = [name for name in types if present is None or name in present]
-    values = [(field.raw.path, field_type(field), field.name) for field in layout.fields]
+    values = [
+        (field.raw.path, "VARCHAR" if field.is_dated else field_type(field), field.name) for field in layout.fields
+    ]
     values += [((inner.raw.name,), types[inner.raw.name], inner.raw.name) for inner in layout.lists]
     # A shard of Parquet may lack a column that no row of it fills.
     parts = [
@@ -107,8 +109,9 @@ def _roots(layout: RawLayout) -> dict[str, list[str]]:
 
 def json_lines(layout: RawLayout) -> LineFormat:
     """Return how a line of JSON is taken apart."""
-    paths = [item.name for item in layout.raw.fields] + [inner.raw.name for inner in layout.lists]
-    listed = ", ".join(f"'$.{path}'" for path in paths)
+    paths = [item.path for item in layout.raw.fields] + [(inner.raw.name,) for inner in layout.lists]
+    # In quotes: columns of own data may have names with blanks.
+    listed = ", ".join(f"""'${"".join(f'."{name}"' for name in path)}'""" for path in paths)
     return LineFormat(
         f"""
         SELECT source_row, line, json_extract_string(doc, [{listed}]) AS fields, {_fault(layout)} AS fault
@@ -122,7 +125,8 @@ def json_lines(layout: RawLayout) -> LineFormat:
 def _fault(layout: RawLayout) -> str:
     """SQL for what is wrong with a record as a whole: not JSON, strange keys, no record where one is due."""
     cases = ["WHEN doc IS NULL THEN 'unparsable_value'"]
-    cases.append(f"WHEN {_strange_keys('json_keys(doc)', layout.raw.names)} THEN 'wrong_column_count'")
+    if not layout.is_converted:
+        cases.append(f"WHEN {_strange_keys('json_keys(doc)', layout.raw.names)} THEN 'wrong_column_count'")
     for name, inner in _roots(layout).items():
         if inner:
             keys = _strange_keys(f"json_keys(doc, '$.{name}')", inner)

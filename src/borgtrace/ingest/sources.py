@@ -29,6 +29,7 @@ class Source:
     table: str
     format: Format
     is_gzip: bool = False
+    is_zstd: bool = False
     size: int = 0
     cell: str = ""
     order: tuple[str, ...] = ()

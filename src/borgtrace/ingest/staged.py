@@ -17,11 +17,14 @@ from borgtrace.ingest.nested_lists import unnest
 from borgtrace.ingest.raw_layout import RawLayout
 from borgtrace.ingest.sources import Source
 from borgtrace.schema import TRACE_TABLES
+from borgtrace.schema.records import RECORDS
 from borgtrace.storage import incomplete_path, write_file
 from borgtrace.store.layout import source_key
 from borgtrace.store.manifest import SourceEntry, entry_from
 
 ROW_GROUP = 1 << 19
+STAGED_TABLES = (*TRACE_TABLES, *RECORDS)
+"""Kinds of rows that files are staged as."""
 
 
 @dataclass
@@ -101,7 +104,7 @@ class StagedPaths:
         """Remove what is there of the source, also what a killed run left."""
         # The entry first: without it a part counts as not staged, whatever else is still there.
         self.entry.unlink(missing_ok=True)
-        for name in TRACE_TABLES:
+        for name in STAGED_TABLES:
             self.table(name).unlink(missing_ok=True)
             self.quarantine(name).unlink(missing_ok=True)
 

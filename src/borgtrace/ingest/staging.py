@@ -22,9 +22,8 @@ from borgtrace.ingest.parquet import parquet_blocks, read_parquet
 from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout, layout_of
 from borgtrace.ingest.records import json_lines
 from borgtrace.ingest.sources import Format, Source
-from borgtrace.ingest.staged import StagedOutput, StagedPaths, make_entry, read_entry, write_entry
+from borgtrace.ingest.staged import STAGED_TABLES, StagedOutput, StagedPaths, make_entry, read_entry, write_entry
 from borgtrace.ingest.validating_reader import LineFormat, line_blocks, validate
-from borgtrace.schema import TRACE_TABLES
 from borgtrace.store.digest import file_digest
 from borgtrace.store.manifest import SourceEntry
 
@@ -70,7 +69,7 @@ def stage(source: Source, staging: Path) -> SourceEntry:
     paths.discard()
     # Arrow would start a thread for each core in each of the workers.
     pa.set_cpu_count(1)
-    for table in TRACE_TABLES:
+    for table in STAGED_TABLES:
         paths.table(table).parent.mkdir(parents=True, exist_ok=True)
     entry = stage_flattened(source, paths) if source.dialect.flattened else _stage(source, paths)
     write_entry(paths.entry, entry)

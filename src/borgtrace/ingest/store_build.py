@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import duckdb
@@ -13,6 +13,7 @@ from borgtrace.engine.stored import is_current
 from borgtrace.errors import StoreError
 from borgtrace.ingest.clustering import cluster, sorting_connection
 from borgtrace.ingest.completion import count_rows, finish
+from borgtrace.ingest.converted_build import convert, refuse_addition
 from borgtrace.ingest.identity import Identity
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staged import StagedPaths
@@ -23,7 +24,7 @@ from borgtrace.ingest.staged_relation import (
     staged_constants,
     staged_relation,
 )
-from borgtrace.schema import TABLES, TRACE_TABLES, dialect
+from borgtrace.schema import TABLES, TRACE_TABLES, Dialect, dialect
 from borgtrace.store.integrity import check_unchanged
 from borgtrace.store.layout import Layout, source_key
 from borgtrace.store.manifest import Manifest, SourceEntry
@@ -100,11 +101,13 @@ class _Builder:
     progress: Progress
 
     def run(self) -> Manifest:
+        identity = self.inputs.identity
+        trace = dialect(identity.generation)
+        if trace.conversion:
+            return self._run_converted(trace)
         files = {name: self._cluster(name) for name in TRACE_TABLES}
         # Before anything is put in place: should rows have gone missing, the store stays as it was.
         self._conserve({name: count_rows(paths) for name, paths in files.items()})
-        identity = self.inputs.identity
-        trace = dialect(identity.generation)
         self._move_quarantine()
         return Manifest(
             generation=trace.trace,
@@ -115,6 +118,27 @@ class _Builder:
             sources=self.inputs.entries,
             synthetic=identity.synthetic,
             **finish(self.connection, files, trace, self.work, self.progress, self.inputs.present),
+        )
+
+    def _run_converted(self, trace: Dialect) -> Manifest:
+        """Make canonical rows of all files of a converted format together."""
+        refuse_addition(self.layout, self.inputs.present)
+        identity, entries = self.inputs.identity, self.inputs.entries
+        common = (self.connection, self.layout, entries, trace, identity.capacity, self.work, self.progress)
+        made = convert(*common)
+        self._move_quarantine()
+        said = dict(zip(("said_cores", "said_bytes"), identity.capacity, strict=True))
+        facts = finish(self.connection, made.files, trace, self.work, self.progress)
+        return Manifest(
+            generation=trace.trace,
+            cell=identity.cell,
+            time_zone=trace.time_zone(identity.cell),
+            notes=made.notes,
+            sources=made.entries,
+            synthetic=identity.synthetic,
+            declaration=identity.declaration or {},
+            basis={name: value for name, value in (asdict(made.basis) | said).items() if value is not None},
+            **facts | {"quality": _summed(facts["quality"], made.quality)},
         )
 
     def _cluster(self, name: str) -> list[Path]:
@@ -192,6 +216,10 @@ class _Builder:
         """Refuse damaged files of the store: the new version would give them new digests."""
         if self.inputs.present is not None:
             check_unchanged(self.layout, self.inputs.present, paths, self.threads)
+
+
+def _summed(*counters: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    return {name: {k: n for each in counters for k, n in each.get(name, {}).items()} for name in TRACE_TABLES}
 
 
 def _rows_of(name: str, entry: SourceEntry) -> int:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import pyarrow as pa
 from isal import igzip, isal_zlib
 
 from borgtrace.errors import SourceError
@@ -39,6 +40,8 @@ def open_stream(source: Source) -> Iterator[BinaryIO]:
         with path.open("rb", buffering=READ_SIZE) as raw:
             # ISA-L inflates faster than zlib and DuckDB do, and verifies the checksum at the end.
             stream: Any = igzip.GzipFile(fileobj=raw, mode="rb") if source.is_gzip else raw
+            if source.is_zstd:
+                stream = io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw), "zstd"), READ_SIZE)
             # Here, so that no reader meets it: some forgive it, and others take it for a part of the first field.
             if stream.peek(3)[:3] == BOM_UTF8:
                 stream.read(3)
@@ -49,6 +52,10 @@ def open_stream(source: Source) -> Iterator[BinaryIO]:
         raise damaged(path, error) from error
     except PermissionError as error:
         raise SourceError(str(path), "permission denied", way_out="make the file readable") from error
+    except OSError as error:
+        if source.is_zstd and error.errno is None:
+            raise SourceError(str(path), "zstd data is damaged or ends early", way_out="fetch it again") from error
+        raise
 
 
 @contextmanager
@@ -125,7 +132,7 @@ def plain_file(source: Source) -> Iterator[Path]:
     SourceError
         When its gzip data are truncated or damaged.
     """
-    if not (source.is_gzip or _UNSAFE_IN_SQL & set(str(source.path)) or _has_mark(source.path)):
+    if not (source.is_gzip or source.is_zstd or _UNSAFE_IN_SQL & set(str(source.path)) or _has_mark(source.path)):
         yield source.path
         return
     with tempfile.NamedTemporaryFile(prefix="borgtrace-") as copy:

@@ -51,7 +51,7 @@ def text_field(field: Field, text: str) -> TextField:
     value, tests = _read(field, found)
     tests = (*tests, *_checked(column, value))
     absent = f"{found} IS NULL"
-    none = _is_one_of(found, field.none)
+    none = (_is_number_of if column.type == "float64" else _is_one_of)(found, field.none)
     if field.none and not column.nullable:
         absent = f"{absent} OR {none}"
     # A number that stands for "none" is exempt from all tests: −1 is no negative id.
@@ -176,10 +176,11 @@ def _any(values: str, item: str, test: str) -> str:
 
 def _read(field: Field, text: str) -> tuple[str, Tests]:
     """Return the SQL of a value, and the tests that its type implies."""
-    read = {"string": _text, "bool": _flag, "enum": _code, "float32": _amount}.get(field.column.type, _whole_number)
+    amounts = {"float32": _amount, "float64": _amount}
+    read = {"string": _text, "bool": _flag, "enum": _code, **amounts}.get(field.column.type, _whole_number)
     if field.column.type.startswith("list<"):
         read = _list
-    return (_scaled if field.is_scaled else read)(field, text)
+    return (_date if field.is_dated else _scaled if field.is_scaled else read)(field, text)
 
 
 def _text(_: Field, text: str) -> tuple[str, Tests]:
@@ -191,21 +192,42 @@ def _flag(_: Field, text: str) -> tuple[str, Tests]:
     return value, (("unparsable_value", f"{text} NOT IN ('0', '1', 'true', 'false')"),)
 
 
-def _amount(_: Field, text: str) -> tuple[str, Tests]:
-    value = f"TRY_CAST({text} AS FLOAT)"
+def _amount(field: Field, text: str) -> tuple[str, Tests]:
+    value = f"TRY_CAST({text} AS {SQL_TYPES[field.column.type]})"
     return value, (("unparsable_value", _is_no_number(text, value)),)
 
 
 def _scaled(field: Field, text: str) -> tuple[str, Tests]:
     number = f"TRY_CAST({text} AS DOUBLE)"
     scaled = f"{number} * {field.raw.scale} + {field.raw.offset}"
-    is_amount = field.column.type == "float32"
+    is_amount = field.column.type in ("float32", "float64")
     value = f"TRY_CAST({scaled if is_amount else f'round({scaled})'} AS {SQL_TYPES[field.column.type]})"
     # Once the number itself is right, NULL means that it is too large for the column.
     return value, (
         ("unparsable_value", _is_no_number(text, number)),
         ("unparsable_value" if is_amount else "integer_out_of_range", f"{text} IS NOT NULL AND ({value}) IS NULL"),
     )
+
+
+def _date(field: Field, text: str) -> tuple[str, Tests]:
+    value = date_sql(text, field.raw.zone)
+    return value, (("unparsable_value", f"{text} IS NOT NULL AND ({value}) IS NULL"),)
+
+
+def date_sql(text: str, zone: str) -> str:
+    """Return SQL for the µs since 1970 of a date and time as text; NULL where it is none.
+
+    Parameters
+    ----------
+    text
+        SQL of the text.
+    zone
+        Time zone of texts that do not say theirs.
+    """
+    # A zone is Z or an offset behind the time; a day has no sign behind a colon.
+    has_zone = f"regexp_matches({text}, '(Z|[+-][0-9]{{2}}(:?[0-9]{{2}})?)$') AND contains({text}, ':')"
+    there = f"timezone('{zone}', TRY_CAST({text} AS TIMESTAMP))"
+    return f"epoch_us(CASE WHEN {has_zone} THEN TRY_CAST({text} AS TIMESTAMPTZ) ELSE {there} END)"
 
 
 def _code(field: Field, text: str) -> tuple[str, Tests]:
@@ -254,6 +276,11 @@ def _is_no_number(text: str, value: str) -> str:
     # By its shape too: TRY_CAST takes 1_000 for a number, and "inf" and "nan", which no measurement is.
     shape = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
     return f"NOT regexp_full_match({text}, '{shape}') OR coalesce({text} IS NOT NULL AND NOT isfinite({value}), true)"
+
+
+def _is_number_of(text: str, numbers: Iterable[object]) -> str:
+    """SQL that is true where a text is one of some numbers, however it is spelled (-1.0 is -1), and else false."""
+    return f"coalesce(TRY_CAST({text} AS DOUBLE) IN ({', '.join(map(str, numbers)) or 'NULL'}), false)"
 
 
 def _is_one_of(text: str, numbers: Iterable[object]) -> str:

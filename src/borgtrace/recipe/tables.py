@@ -42,7 +42,7 @@ class Tables(ABC):
     @property
     def dialect(self) -> Dialect:
         """The trace format of the rows: tiers, order of equal times, what is published."""
-        return dialect(self.generation)
+        return self.coverage.dialect
 
     def __getattr__(self, name: str) -> ir.Table:
         if name in TABLES:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import UnionType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 from borgtrace.errors import StoreError, UsageError, first_line
 from borgtrace.schema import TABLES, Dialect, dialect
+from borgtrace.schema.dialects import declare
 from borgtrace.storage import write_file
 from borgtrace.store.compatibility import lacking_columns, unreadable
 from borgtrace.store.layout import FORMAT_VERSION, Layout
 
 Entry = TypeVar("Entry", "SourceEntry", "Manifest")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SEAL = "sha256"
 """Key of the manifest's digest of itself: everything else that it says is taken on trust."""
 
@@ -65,6 +68,8 @@ class Manifest:
     ``unknown`` holds what a later version wrote beside, to be kept when this one writes the manifest.
     ``quality`` holds counters found over whole tables (``{table: {reason: number}}``), beside those
     of each source; ``synthetic`` is None for Google's data and describes the generator otherwise.
+    ``declaration`` is the format that own data came in, and ``basis`` what the numbers of a converted store mean: cores
+    and bytes of the largest machine, what was said of them, and the time in the files (µs) that is 600 s here.
     """
 
     generation: str
@@ -83,12 +88,17 @@ class Manifest:
     content: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     schema: str = ""
+    declaration: dict[str, Any] = field(default_factory=dict)
+    basis: dict[str, Any] = field(default_factory=dict)
     unknown: dict[str, Any] = field(default_factory=dict)
 
     @property
     def dialect(self) -> Dialect:
         """The format the trace came in."""
-        return dialect(self.generation)
+        known = dialect(self.generation)
+        if known.conversion is None or known.conversion.clock == "relative":
+            return known
+        return replace(known, origin=_EPOCH + timedelta(microseconds=self.basis["zero"]))
 
     @property
     def is_synthetic(self) -> bool:
@@ -195,6 +205,8 @@ def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
     data["tables"] = {name: data["tables"][name] for name in TABLES if name in data["tables"]}
     manifest = _known(Manifest, data)
     try:
+        if manifest.declaration:
+            declare(manifest.declaration, str(root))
         dialect(manifest.generation)
     except UsageError as error:
         raise unreadable(root, "store of an unknown trace format", error.got or "", error.expected) from error

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any
 
 from borgtrace.errors import UsageError
+from borgtrace.schema.dialects.declaration import declared_dialect
 from borgtrace.schema.dialects.google2011 import GOOGLE_2011
 from borgtrace.schema.dialects.google2019 import GOOGLE_2019
 from borgtrace.schema.dialects.kaggle2019 import KAGGLE_2019
 from borgtrace.schema.dialects.raw import Absent, Flattened, RawField, RawTable
-from borgtrace.schema.dialects.trace_format import Citation, Codes, Dialect, Publication, Rate
+from borgtrace.schema.dialects.trace_format import Citation, Codes, Conversion, Dialect, Publication, Rate
 
 _MODULES = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
 DIALECTS: dict[str, Dialect] = {
@@ -18,8 +21,28 @@ DIALECTS: dict[str, Dialect] = {
 }
 """Known trace formats by name: all that modules of this package define, so that a new one is one new file."""
 
-PUBLISHED: tuple[Dialect, ...] = tuple(one for one in DIALECTS.values() if one.flattened is None)
-"""Those with tables of their own; the rows of a flattened file come from one of these."""
+PUBLISHED: tuple[Dialect, ...] = tuple(
+    one for one in DIALECTS.values() if one.flattened is None and one.conversion is None
+)
+"""Google's, with tables of their own; the rows of a flattened file come from one of these, and others are converted."""
+
+DECLARED: dict[str, Dialect] = {}
+"""Formats of own data that were declared in this process: by files, or by stores that were made with them."""
+
+
+def declare(declaration: Mapping[str, Any], where: str) -> Dialect:
+    """Make the format that a file for ``--dialect`` declares, and know it by its name from now on.
+
+    Parameters
+    ----------
+    declaration
+        What the file says.
+    where
+        The file, for errors.
+    """
+    made = declared_dialect(declaration, where)
+    # The first one made stays: raw layouts are cached by the identity of their format.
+    return DECLARED.setdefault(made.name, made)
 
 
 def dialect(name: str) -> Dialect:
@@ -35,12 +58,15 @@ def dialect(name: str) -> Dialect:
     >>> dialect("2011").title
     'Google cluster trace 2011'
     """
+    if name in DECLARED:
+        return DECLARED[name]
     if name not in DIALECTS:
         raise UsageError("dialect", "no such trace format", expected=", ".join(DIALECTS), got=name or "none")
     return DIALECTS[name]
 
 
 __all__ = [
+    "DECLARED",
     "DIALECTS",
     "GOOGLE_2011",
     "GOOGLE_2019",
@@ -49,11 +75,13 @@ __all__ = [
     "Absent",
     "Citation",
     "Codes",
+    "Conversion",
     "Dialect",
     "Flattened",
     "Publication",
     "Rate",
     "RawField",
     "RawTable",
+    "declare",
     "dialect",
 ]

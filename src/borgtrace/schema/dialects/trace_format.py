@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 from borgtrace.errors import UsageError
 from borgtrace.schema.dialects.raw import Absent, Flattened, RawTable, Source
+from borgtrace.schema.records import FILLS
 from borgtrace.schema.tables import TABLES, TRACE_TABLES
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, TRACE_START
 
@@ -65,6 +66,40 @@ class Publication:
     sums: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """How rows of a format that is not Google's become canonical ones, beside what its fields say.
+
+    Parameters
+    ----------
+    clock
+        Whether times are since 1970 (``"epoch"``), or since the start of the trace (``"relative"``).
+    step
+        Length of the window of a measurement that says no end, in µs.
+    label
+        Which end of its window the time of such a measurement is.
+    is_regular
+        Whether measurements keep to the step: else a window ends where the next one of its task begins.
+    window
+        Length of the slots that the measurements of a task are merged into, in µs; None where each stays as it is.
+    of
+        Of what usage of ``cpu`` and ``memory`` is a share: ``"request"``, ``"machine"`` or ``"largest"`` (of the
+        machines); else it is in cores and bytes.
+    first, last
+        First and last instant of the trace on its own clock, in µs, where they are known: what starts at the one began
+        before it, what ends at the other went on.
+    """
+
+    clock: Literal["epoch", "relative"] = "relative"
+    step: int | None = None
+    label: Literal["start", "end"] = "start"
+    is_regular: bool = False
+    window: int | None = None
+    of: Mapping[str, str] = field(default_factory=dict)
+    first: int | None = None
+    last: int | None = None
+
+
 # Compared by identity: so a dialect can be the key of a cache, which its mappings could not.
 @dataclass(frozen=True, eq=False)
 class Dialect:
@@ -108,6 +143,8 @@ class Dialect:
         How rows of a file that joins several tables are taken apart, else None.
     licence
         A sentence about the terms under which it is published; empty where nothing is known of them.
+    conversion
+        How rows become canonical, where its raw tables hold rows of `borgtrace.schema.records`; else None.
     """
 
     name: str
@@ -132,6 +169,7 @@ class Dialect:
     has_equal_windows: bool = False
     flattened: Flattened | None = None
     licence: str = ""
+    conversion: Conversion | None = None
 
     @property
     def cells(self) -> tuple[str, ...]:
@@ -160,7 +198,10 @@ class Dialect:
         """
         if table not in TRACE_TABLES:
             return Absent("derived at ingest")
-        found = (raw.source(table, column) for raw in self.tables.values())
+        wanted = [(table, column)]
+        if self.conversion:
+            wanted = [(each.split(".")[0], each.split(".")[1]) for each in FILLS.get(table, {}).get(column, ())]
+        found = (raw.source(*each) for each in wanted for raw in self.tables.values())
         return next(filter(None, found), Absent(self._why_absent(table, column)))
 
     def publishes(self, column: str, table: str | None = None) -> bool:

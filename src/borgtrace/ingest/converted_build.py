@@ -1,0 +1,160 @@
+"""Staged rows of converted files → sorted canonical tables, their account, and a look at their units."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from borgtrace.engine.embedded import files_sql
+from borgtrace.errors import StoreError, UsageError
+from borgtrace.ingest.clustering import cluster
+from borgtrace.ingest.column_checks import count_broken
+from borgtrace.ingest.conversion import Capacity, derivations, open_rows, relations
+from borgtrace.ingest.conversion_terms import Basis
+from borgtrace.ingest.progress import Progress
+from borgtrace.ingest.staged import StagedPaths
+from borgtrace.ingest.staged_relation import StagedPart
+from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
+from borgtrace.schema.time import WINDOW
+from borgtrace.store.layout import Layout
+from borgtrace.store.manifest import SourceEntry
+
+Files = Mapping[str, Sequence[Path]]
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What a conversion made."""
+
+    files: Files
+    entries: tuple[SourceEntry, ...]
+    basis: Basis
+    notes: tuple[str, ...]
+    quality: dict[str, dict[str, int]]
+
+
+def convert(
+    connection: duckdb.DuckDBPyConnection,
+    layout: Layout,
+    entries: Sequence[SourceEntry],
+    dialect: Dialect,
+    capacity: Capacity,
+    work: Path,
+    progress: Progress,
+) -> Converted:
+    """Write the canonical tables of all staged files into `work`.
+
+    Parameters
+    ----------
+    connection
+        DuckDB with its limits set.
+    layout
+        The store.
+    entries
+        The staged sources.
+    dialect
+        Their format, which has a conversion.
+    capacity
+        What the user said of the largest machine.
+    work
+        Folder of the new version.
+    progress
+        Told what is being done.
+
+    Raises
+    ------
+    UsageError
+        Usage cannot be in the unit that it is said to be in, or the size of the largest machine is not known.
+    """
+    staged: dict[str, list[StagedPart]] = {}
+    for number, entry in enumerate(sorted(entries, key=lambda entry: entry.name)):
+        path = StagedPaths.of(layout.staging, entry.name).table(entry.table)
+        if path.exists():
+            staged.setdefault(entry.table, []).append(StagedPart(path, number))
+    terms = open_rows(connection, dialect, staged, capacity)
+    files: dict[str, list[Path]] = {name: [] for name in TRACE_TABLES}
+    for name, relation in relations(connection, terms).items():
+        progress.begin(f"cluster {name}", 0, "rows")
+        # A table without rows has no files.
+        if not sum(cluster(connection, TABLES[name], relation, work / name)):
+            shutil.rmtree(work / name)
+        files[name] = sorted((work / name).glob("part-*.parquet"))
+    _check_units(connection, files["instance_usage"], terms.basis)
+    quality = {name: dict(found) for name, paths in files.items() if (found := _count(dialect, name, paths))}
+    return Converted(files, _entries(connection, entries, files), terms.basis, derivations(connection, terms), quality)
+
+
+def _entries(
+    connection: duckdb.DuckDBPyConnection, entries: Sequence[SourceEntry], files: Files
+) -> tuple[SourceEntry, ...]:
+    """Say in the ledger how many canonical rows each file gave."""
+    ordered = sorted(entries, key=lambda entry: entry.name)
+    given: list[dict[str, int]] = [{} for _ in ordered]
+    for name, paths in files.items():
+        query = f"SELECT source_part, count(*) FROM {files_sql(paths)} GROUP BY 1" if paths else ""
+        for part, rows in connection.execute(query).fetchall() if query else ():
+            given[part][name] = rows
+    return tuple(replace(entry, also=also) for entry, also in zip(ordered, given, strict=True))
+
+
+def _count(dialect: Dialect, name: str, paths: Sequence[Path]) -> Counter[str]:
+    """Count the rows of a table that break a rule and are stored all the same."""
+    checked = [c.name for c in TABLES[name].columns if c.checks and dialect.publishes(c.name, name)]
+    found: Counter[str] = Counter()
+    for path in paths:
+        for batch in pq.ParquetFile(path).iter_batches(columns=checked):
+            found += count_broken(TABLES[name], pa.Table.from_batches([batch]))
+    return found
+
+
+def _check_units(connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], basis: Basis) -> None:
+    """Ask about usage that is more than machines have: its unit is another than was said."""
+    for resource, whole, unit in (("cpu", basis.cores, "cores"), ("memory", basis.bytes, "bytes")):
+        if not paths or whole is None:
+            continue
+        median, sums = connection.execute(_medians(files_sql(paths), f"average_{resource}")).fetchall()[0]
+        for what, found in (("the median of all rows", median), ("the median sum of a machine's tasks", sums)):
+            if found is not None and found > 1:
+                raise UsageError(
+                    f"{resource} usage",
+                    f"{what} is above the largest machine",
+                    expected=f"at most {whole:,.6g} {unit}",
+                    got=f"{found * whole:,.6g}",
+                    way_out=f"is its unit not {unit}? write the format down (borgtrace dialect sniff FILE > own.toml), "
+                    "correct the unit there and add --dialect own.toml; or say another --capacity",
+                )
+
+
+def _medians(usage: str, column: str) -> str:
+    length = f"least(end_time - start_time, {WINDOW})"
+    return f"""
+        SELECT (SELECT median({column}) FROM {usage}), (SELECT median(total) FROM (
+            SELECT sum({column} * {length}) / {WINDOW} AS total FROM {usage} WHERE machine_id IS NOT NULL
+            GROUP BY machine_id, start_time // {WINDOW}))
+    """
+
+
+def refuse_addition(layout: Layout, held: Any) -> None:
+    """Refuse to add files to a converted store: shares and counters need the rows that it was made of.
+
+    Raises
+    ------
+    StoreError
+        The store holds something.
+    """
+    if held is not None:
+        raise StoreError(
+            str(layout.root),
+            "no files can be added to a store of a converted format",
+            expected="all of its files at once",
+            got=f"a store of {len(held.sources)}",
+            way_out="ingest all files into a separate store",
+        )
