@@ -54,7 +54,7 @@ survivors: $(TESTS)
 bench: $(TESTS)
 	for script in benchmarks/[a-z]*.py; do $(BIN)/python $$script || exit 1; done
 
-## Measure all claims on the demo cell and on the real parts, for the page of published claims.
+## Measure all claims on the demo cell and on the real parts, and draw all charts, for the pages of claims and the gallery.
 measured: $(PACKAGE)
 	rm -rf measured-out && mkdir measured-out
 	$(BIN)/borgtrace synth measured-out/raw --machines 100 --hours 24 --seed 1
@@ -63,6 +63,9 @@ measured: $(PACKAGE)
 	for store in synthetic real-parts; do test ! -d measured-out/$$store || { \
 	  $(BIN)/borgtrace analyze measured-out/$$store --out measured-out/$$store.claims && \
 	  cp measured-out/$$store.claims/claims.csv docs/measured/$$store.csv; } || exit 1; done
+	$(BIN)/python scripts/gallery.py measured-out/synthetic.claims docs/assets/charts/synthetic
+	test ! -d measured-out/real-parts || $(BIN)/python scripts/gallery.py measured-out/real-parts.claims \
+	  docs/assets/charts/real-parts --without instance_usage
 	rm -rf measured-out
 
 docs: $(TESTS)

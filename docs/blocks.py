@@ -207,8 +207,17 @@ def _fill(bucket: Path) -> None:
         target.parent.mkdir(exist_ok=True)
         path.rename(target)
     files = sorted(path for path in bucket.rglob("part-*.gz"))
-    sums = (f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(bucket)}" for path in files)
+    sums = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.relative_to(bucket)}" for path in files]
     (bucket / "SHA256SUM").write_text("\n".join(sums))
+    _lengthen(bucket)
+
+
+def _lengthen(bucket: Path) -> None:
+    """Let a month follow the first hours: every later part is the last one again, to be listed but not fetched."""
+    for table in ("job_events", "task_events", "task_constraints", "task_usage"):
+        held = sorted((bucket / table).iterdir())
+        for number in range(len(held), 500):
+            (bucket / table / f"part-{number:05d}-of-00500.csv.gz").hardlink_to(held[-1])
 
 
 def rewrite(page: Path, folder: Path, env: dict[str, str]) -> None:

@@ -20,6 +20,7 @@ PACKAGES = (
     "borgtrace.export",
     "borgtrace.colocation",
     "borgtrace.overcommit",
+    "borgtrace.placement",
     "borgtrace.engine",
     "borgtrace.report",
     "borgtrace.schema",

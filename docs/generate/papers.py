@@ -8,6 +8,7 @@ from pathlib import Path
 from borgtrace.recipe import recipes
 from borgtrace.recipe.claims import Claim
 from borgtrace.recipe.criteria import with_tolerance
+from generate.recipes import address
 from generate.text import plain, table
 
 MEASURED = Path(__file__).parent.parent / "measured"
@@ -47,7 +48,7 @@ def page() -> str:
     for name, recipe in recipes().items():
         for claim in recipe.claims:
             found = [_found(rows.get((name, claim.id))) for rows in measured]
-            link = f"[{name}](reference/recipes.md#{name})"
+            link = f"[{name}]({address(recipe)})"
             sentence = f"{_sentence(claim)} {link}"
             sections[_work(claim)].append(
                 [

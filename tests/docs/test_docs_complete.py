@@ -52,9 +52,10 @@ def test_every_public_module_of_the_command_line_is_a_command():
 def test_every_recipe_has_a_question_a_method_and_documented_columns(pages):
     from borgtrace.recipe import recipes
 
-    page = pages["reference/recipes.md"]
+    text = "".join(page for path, page in pages.items() if path.startswith("questions/"))
     for name, recipe in recipes().items():
-        assert f"## {name} " in page
+        assert f"\n## {name} " in text
+        assert f"#{name}) | `{name}` |" in pages["reference/recipes.md"], name
         assert recipe.question.endswith("?"), name
         assert len(recipe.method) > 40, f"{name}: its module does not say how the number is made"
         for column in recipe.result.columns:

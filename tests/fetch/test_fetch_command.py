@@ -19,7 +19,7 @@ from borgtrace.cli.fetch import fetch
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.fetch import bucket
 
-CELL_A = bucket("2019", "a")
+CELL_A, BORG = bucket("2019", "a"), bucket("2011")
 PATHS = [CELL_A.path("instance_usage", part) for part in range(4)]
 
 
@@ -45,6 +45,25 @@ def test_a_dry_run_shows_size_and_free_disk_and_writes_nothing(serve, archives, 
     facts = json.loads(run(*words(server, tmp_path / "raw", "--dry-run", "--json")).stdout)
     assert facts["bytes_to_come"] == sum(map(len, files.values()))
     assert [file["path"] for file in facts["files"]] == PATHS
+
+
+def test_a_dry_run_for_questions_says_what_parts_have_in_reach(serve, archives, run, tmp_path):
+    """Ten parts of 2011 are 13.9 h, too little for claims about the queue; the machines' five are in reach at once."""
+    paths = [BORG.path("machine_events", 0), *(BORG.path("task_events", part) for part in range(10))]
+    server = serve(files := archives([*paths, BORG.path("task_usage", 0)], size=100_000))
+    asked = ("2011", tmp_path, "--parts", "0-9", "--for", "queue_length,machine_shapes", "--base-url", server.url)
+    result = run(*asked, "--dry-run")
+    assert result.exit_code == 0
+    first, second = (sum(len(files[path]) for path in paths[:n]) / 1e3 for n in (2, 11))
+    assert [" ".join(line.split()) for line in result.stdout.splitlines()[:4]] == [
+        "queue_length, machine_shapes: reads machine_events, task_events",
+        "parts time to fetch claims in reach",
+        f"1 83.5 min {first:.1f} kB 5 of 12",
+        f"10 13.9 h {second / 1e3:.1f} MB 5 of 12",
+    ]
+    reach = json.loads(run(*asked, "--dry-run", "--json").stdout)["reach"]
+    assert [(row["parts"], row["claims_in_reach"], row["claims"]) for row in reach] == [(1, 5, 12), (10, 5, 12)]
+    assert run("2011", tmp_path, "--for", "queue_lenght").exception.exit_code == 2
 
 
 def test_a_fetch_prints_where_the_files_are(serve, archives, run, tmp_path):

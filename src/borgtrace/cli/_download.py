@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.filesize import decimal
@@ -18,15 +19,24 @@ from borgtrace.cli._printing import print_json
 from borgtrace.errors import SourceError
 from borgtrace.fetch import Ledger, Listener, Outcome, Plan, RemoteFile, Session, fetch_files
 
+if TYPE_CHECKING:
+    from borgtrace.recipe import Question
+
 # A bucket that is away fails for all of its files alike.
 _SHOWN = 5
 
 
-def print_plan(plan: Plan, *, as_json: bool) -> None:
-    """Print what a fetch would do, table by table."""
+def print_plan(plan: Plan, questions: Sequence[Question] = (), *, as_json: bool) -> None:
+    """Print what a fetch would do, table by table, and what its parts can answer of some questions."""
+    # Only with --for: a plain fetch needs neither DuckDB nor Ibis.
+    if questions:
+        from borgtrace.cli._reach import print_reach, reach_of
     if as_json:
-        print_json(_facts(plan), indent=2)
+        reach = {"reach": reach_of(questions, plan)} if questions else {}
+        print_json({**_facts(plan), **reach}, indent=2)
         return
+    if questions:
+        print_reach(questions, plan)
     grid = Table("table", box=None, header_style="bold")
     for heading in ("files", "size", "to fetch"):
         grid.add_column(heading, justify="right")

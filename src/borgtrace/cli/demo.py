@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+from rich.console import Console
 from typer import Argument, Option
 
-from borgtrace.cli._options import Seed
+from borgtrace.cli._options import Json, Seed
+from borgtrace.cli._printing import print_json
 from borgtrace.errors import BorgtraceError, UsageError
 
 # Tells a folder that a demo made, and that may be emptied, from anybody else's.
@@ -28,6 +30,7 @@ def demo(
     machines: Annotated[int, Option(help="Machines of the synthetic cell.", min=10, metavar="N")] = 100,
     hours: Annotated[int, Option(help="Length of the synthetic trace in hours.", min=1, metavar="H")] = 24,
     seed: Seed = 1,
+    as_json: Json = False,
 ) -> None:
     """Run every step on a synthetic cell, and write its report.
 
@@ -38,13 +41,18 @@ def demo(
     """
     _claim(folder)
     planned = _steps(folder, machines, hours, seed)
+    say = Console(quiet=as_json, highlight=False, markup=False, soft_wrap=True).print
+    done = []
     for number, step in enumerate(planned, 1):
-        # Shown before it runs and flushed: a step takes up to minutes.
-        print(f"{number}/{len(planned)} {step.title}")
-        print(f"    $ borgtrace {step.command}", flush=True)
+        # Shown before it runs: a step takes up to minutes.
+        say(f"{number}/{len(planned)} {step.title}")
+        say(f"    $ borgtrace {step.command}")
         seconds = _run(step, folder / "log" / f"{number}-{step.command.split()[0]}.txt")
-        print(f"    {seconds:.0f} s; try next: {step.next}", flush=True)
-    print(folder / "report.html")
+        say(f"    {seconds:.0f} s; try next: {step.next}")
+        done.append({"title": step.title, "command": f"borgtrace {step.command}", "seconds": round(seconds, 3)})
+    say(folder / "report.html")
+    if as_json:
+        print_json({"report": str(folder / "report.html"), "steps": done}, indent=1)
 
 
 @dataclass(frozen=True)

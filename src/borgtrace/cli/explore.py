@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Option
 
-from borgtrace.cli._options import Memory, Store
+from borgtrace.cli._options import Json, Memory, Store
 
 ON_INTERRUPT = "nothing was kept; the same command begins again"
 
@@ -19,6 +19,7 @@ def explore(
     at: Annotated[str, Option(help="Page to begin with, such as /machine/7 or /job/3.", metavar="PAGE")] = "/",
     browser: Annotated[bool, Option("--browser/--no-browser", help="Open a browser.")] = True,
     memory: Memory = "1GB",
+    as_json: Json = False,
 ) -> None:
     """Look into a store in a browser: the cell, machines, jobs, tasks, users, SQL.
 
@@ -28,6 +29,7 @@ def explore(
     Example: borgtrace explore cell-2011 --port 8321
     """
     from borgtrace.cli._console import steps, talk
+    from borgtrace.cli._printing import print_json
     from borgtrace.explore.pyramid import pyramid
     from borgtrace.explore.trace import Trace
     from borgtrace.store import open as open_store
@@ -40,7 +42,7 @@ def explore(
 
     def ready(address: str) -> None:
         # Data of this command: a program may read it from a pipe.
-        print(address, flush=True)
+        print_json({"url": address}) if as_json else print(address, flush=True)
         talk.print("Press Ctrl-C to stop.")
 
     try:

@@ -20,6 +20,9 @@ def fetch(
     parts: Annotated[
         str, Option(help="Parts, such as 0-9, 0-4,10 or all; machine tables always come whole.", metavar="PARTS")
     ] = "all",
+    questions: Annotated[
+        str, Option("--for", help="Only the tables that these questions read.", metavar="NAME,…")
+    ] = "",
     raw_format: Annotated[
         str | None, Option("--format", help="json (default) or parquet, for 2019.", metavar="FORMAT")
     ] = None,
@@ -40,7 +43,8 @@ def fetch(
 
     Downloads resume where they broke off, and a file gets its name only after it was checked: by its published
     checksum, or by its length and end where there is none. Redirects to another server are not followed. After Ctrl-C,
-    run the same command again: nothing is fetched twice.
+    run the same command again: nothing is fetched twice. With --for, --dry-run also says which claims of the questions
+    each number of parts has in reach.
 
     Example: borgtrace fetch 2011 raw --parts 0-9
     """
@@ -53,14 +57,21 @@ def fetch(
     if delete_raw and store is None:
         raise UsageError("--delete-raw", "nothing would be left", way_out="name a store for the rows: --store STORE")
     wanted = fetching.bucket(generation, cell, raw_format)
-    selection = wanted.select_tables(parse_words(tables))
+    selection, asked = list(parse_words(tables)), []
+    if questions:
+        from borgtrace.recipe import find_recipe
+        from borgtrace.recipe.reach import tables_read
+
+        asked = [find_recipe(name) for name in parse_words(questions)]
+        selection += tables_read(asked)
+    selection = wanted.select_tables(selection)
     with fetching.Session(jobs, backoff=fetching.Backoff(seed=seed)) as session:
         with talk.status(f"Asking {base_url or wanted.url} for its files …"):
             plan = fetching.make_plan(
                 session, wanted, dest, tables=selection, parts=parts, base_url=base_url, store=store, jobs=jobs
             )
         if dry_run:
-            _download.print_plan(plan, as_json=as_json)
+            _download.print_plan(plan, asked, as_json=as_json)
         else:
             download = _download.Download(session, plan, jobs=jobs, store=store, delete_raw=delete_raw)
             download.finish(download.run(), as_json=as_json)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from borgtrace.cli._options import Memory, Store, Timeout, seconds_of
+from borgtrace.cli._options import Json, Memory, Store, Timeout, seconds_of
 
 ON_INTERRUPT = "the store is as it was"
 
@@ -26,6 +26,7 @@ def sql(
     memory: Memory = "4GB",
     timeout: Timeout = "",
     rows: Annotated[int, Option(help="Rows that --format table shows.", min=1, metavar="N")] = 40,
+    as_json: Json = False,
 ) -> None:
     """Answer SELECTs over the tables of a store. They cannot write, and read nothing but the store.
 
@@ -46,7 +47,7 @@ def sql(
     opened = open_store(store, memory=memory)
 
     def answer(text: str) -> None:
-        _rows.print_answer(opened.stream(text, parameters, timeout=seconds), format, rows)
+        _rows.print_answer(opened.stream(text, parameters, timeout=seconds), "json" if as_json else format, rows)
 
     if query or not sys.stdin.isatty():
         answer(sys.stdin.read() if query in ("", "-") else query)

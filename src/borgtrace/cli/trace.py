@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from typer import Argument, Option
 
-from borgtrace.cli._options import Store
+from borgtrace.cli._options import Json, Store
 
 ON_INTERRUPT = "the store is as it was"
 
@@ -23,13 +23,14 @@ def trace(
     plot: Annotated[
         Path | None, Option(help="Write a page that shows its events and its usage.", metavar="FILE.html")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Print the measurements of one task, or draw its life.
 
     Example: borgtrace trace cell-2011 3418309 0 --plot life.html
     """
     import borgtrace
-    from borgtrace.cli._printing import print_columns
+    from borgtrace.cli._printing import print_columns, print_json
     from borgtrace.schema.ranges import parse_words
 
     opened = borgtrace.open(store)
@@ -40,6 +41,6 @@ def trace(
         from borgtrace.report import task_page
 
         task_page.write(opened, collection, instance, plot)
-        print(plot)
+        print_json({"page": str(plot)}) if as_json else print(plot)
         return
-    print_columns({name: found.columns[name] for name in names}, shape)
+    print_columns({name: found.columns[name] for name in names}, "json" if as_json else shape)

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 from borgtrace.colocation.experiment import Experiment, find_experiments
-from borgtrace.colocation.grid import Cell, Grid, Outcome
-from borgtrace.colocation.heavy_tail import heavy_tail
-from borgtrace.colocation.instances import Instance, Instances
-from borgtrace.colocation.online import simulate
+from borgtrace.colocation.grid import Cell, Grid
+from borgtrace.colocation.instances import Instances
 from borgtrace.colocation.pool import Pool
 from borgtrace.colocation.pool_file import read_pool, write_pool
 from borgtrace.colocation.preparation import prepare_pool
 from borgtrace.colocation.study import Options, Study
 from borgtrace.colocation.synthetic import synthetic_pool
 
+TOPICS = {
+    0: "Colocation: usage in single seconds",
+    206: "Colocation: sums of tasks",
+    320: "Colocation: packing machines",
+    380: "Colocation: memory, unequal machines, tasks that peak together, and the advice",
+}
+"""Headings on pages; an experiment stands under the last whose number its `order` reaches."""
+
 __all__ = [
     "Cell",
     "Experiment",
     "Grid",
-    "Instance",
     "Instances",
     "Options",
-    "Outcome",
     "Pool",
     "Study",
     "find_experiments",
-    "heavy_tail",
     "prepare_pool",
     "read_pool",
-    "simulate",
     "synthetic_pool",
     "write_pool",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

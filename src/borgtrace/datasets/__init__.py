@@ -23,3 +23,7 @@ __all__ = [
     "inverse_transform",
     "open",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

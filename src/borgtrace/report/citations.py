@@ -24,7 +24,8 @@ PAPERS: tuple[Citation, ...] = (
         ("Janus", "Rzadca"),
     ),
     Citation(
-        "M. Tirmazi et al.: Borg: the Next Generation. EuroSys 2020.",
+        "M. Tirmazi, A. Barker, N. Deng, M. E. Haque, Z. G. Qin, S. Hand, M. Harchol-Balter, J. Wilkes: Borg: the Next "
+        "Generation. EuroSys 2020.",
         "https://doi.org/10.1145/3342195.3387517",
         ("Tirmazi",),
     ),
@@ -34,8 +35,39 @@ PAPERS: tuple[Citation, ...] = (
         "https://doi.org/10.1145/3447786.3456259",
         ("Bashir",),
     ),
+    # Its text is known, its title page is not, and Google's bibliography of the traces does not list it.
     Citation(
-        "Zhu et al.: an analysis of the Google cluster trace of 2011: ten observations, two measures.", "", ("Zhu",)
+        "Zhu et al.: ten observations and two measures on the Google cluster trace of 2011 (full reference not found).",
+        "",
+        ("Zhu",),
+    ),
+    Citation(
+        "B. Sharma, V. Chudnovsky, J. L. Hellerstein, R. Rifaat, C. R. Das: Modeling and Synthesizing Task Placement "
+        "Constraints in Google Compute Clusters. SoCC 2011.",
+        "https://doi.org/10.1145/2038916.2038919",
+        ("Sharma",),
+    ),
+    Citation(
+        "A. Clauset, C. R. Shalizi, M. E. J. Newman: Power-Law Distributions in Empirical Data. SIAM Review 51 (2009).",
+        "https://doi.org/10.1137/070710111",
+        ("Clauset",),
+    ),
+    Citation(
+        "E. L. Kaplan, P. Meier: Nonparametric Estimation from Incomplete Observations. Journal of the American "
+        "Statistical Association 53 (1958).",
+        "https://doi.org/10.1080/01621459.1958.10501452",
+        ("Kaplan",),
+    ),
+    Citation(
+        "C. Masson, J. E. Rim, H. K. Lee: DDSketch: A Fast and Fully-Mergeable Quantile Sketch with Relative-Error "
+        "Guarantees. PVLDB 12 (2019).",
+        "https://doi.org/10.14778/3352063.3352135",
+        ("Masson",),
+    ),
+    Citation(
+        "R. Panigrahy, K. Talwar, L. Uyeda, U. Wieder: Heuristics for Vector Bin Packing. Microsoft Research, 2011.",
+        "",
+        ("Panigrahy",),
     ),
 )
 

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Cell, Experiment, Options, Outcome, Study
+from borgtrace.colocation import Cell, Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments import _columns
 from borgtrace.colocation.experiments._rows import Row, grouped, rows_where
+from borgtrace.colocation.grid import Outcome
 from borgtrace.placement import Estimator, estimators
 from borgtrace.recipe import Claim, NotApplicable
 from borgtrace.recipe.columns import count, declare, label, share

@@ -13,12 +13,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Instance, Options, Study
+from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._charts import HEIGHT, OVERFLOW, WIDTH, from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, LABEL, N_UNPLACEABLE, PACKER, Q
 from borgtrace.colocation.experiments._rows import Row, grouped, mean, rows_where
 from borgtrace.colocation.experiments._scopes import OWN
+from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.inventory import machines, parse_mix
 from borgtrace.colocation.quality import quality
 from borgtrace.kernels.arrays import Numbers

@@ -13,12 +13,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Options, Pool, Study, simulate
+from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation.cluster import ColdStart
 from borgtrace.colocation.experiments._columns import LABEL
 from borgtrace.colocation.experiments._rows import Row, ratio, rows_where
 from borgtrace.colocation.experiments._scopes import OWN
-from borgtrace.colocation.online import SlotCounts
+from borgtrace.colocation.online import SlotCounts, simulate
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, Request
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line

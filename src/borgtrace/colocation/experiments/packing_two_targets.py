@@ -12,12 +12,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.colocation import Experiment, Instance, Options, Study
+from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._charts import from_data
 from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS
 from borgtrace.colocation.experiments._rows import Row, mean
 from borgtrace.colocation.experiments._scopes import OWN
+from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.quality import least_machines, overflow_counts
 from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.placement import Gpa, Observation, Packing, TwoTargets, pack

@@ -1,0 +1,74 @@
+"""The gallery: every chart of the demo's cell and of the real parts, with the three lines that drew it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from borgtrace.recipe import Question, recipes
+from generate.text import plain
+
+CHARTS = Path(__file__).parent.parent / "assets" / "charts"
+STORES = {
+    "synthetic": "the synthetic cell of the demo (100 machines, 24 h, seed 1)",
+    "real-parts": "real parts of the 2011 trace",
+}
+"""Folders of :data:`CHARTS`, as ``make measured`` writes them, and what each was drawn from."""
+
+INTRO = """# Gallery
+
+Every chart that borgtrace draws of two stores: the **synthetic** cell of `borgtrace demo` (100 machines, 24 h, seed 1),
+which is calibrated to published figures, and **real parts** of Google's trace of 2011: all machine events, the first
+100 parts of job events (139 h) and the first 9 of task events (12.6 h). Questions about usage have no picture of these
+parts, which hold only one window of it.
+
+The three lines below each picture draw it from a store of yours; `borgtrace report STORE report.html` draws them
+all on one page, where each can be downloaded with its data. A picture leads to the question it answers.
+"""
+
+
+def page() -> str:
+    """Return the page."""
+    blocks, topic = [INTRO.strip()], ""
+    for recipe in recipes().values():
+        drawn = pictures(recipe, "", links=True)
+        if not drawn:
+            continue
+        if recipe.topic != topic:
+            topic = recipe.topic
+            blocks.append(f"## {topic}")
+        blocks += [
+            f"### {plain(recipe.question)} {{ #{recipe.name} }}",
+            *drawn,
+            f"```python\n{lines(recipe.name)}\n```",
+        ]
+    return "\n\n".join(blocks) + "\n"
+
+
+def lines(name: str) -> str:
+    """Return the three lines that draw the chart of a question."""
+    return f'import borgtrace\n\nanswer = borgtrace.open("store").analyze("{name}")\nanswer.plot().save("{name}.svg")'
+
+
+def pictures(recipe: Question, root: str, *, links: bool = False) -> list[str]:
+    """Return a question's charts as Markdown blocks, one per store that it was drawn from.
+
+    Parameters
+    ----------
+    recipe
+        The question.
+    root
+        The way from the page to the root of the documentation.
+    links
+        Whether a picture leads to the question's own place.
+    """
+    from generate.recipes import address
+
+    blocks = []
+    for store, words in STORES.items():
+        path = CHARTS / store / f"{recipe.name}.svg"
+        if not path.exists():
+            continue
+        alt = f"Chart of {recipe.name} on {words}"
+        image = f"![{alt}]({root}assets/charts/{store}/{path.name}){{ loading=lazy .chart }}"
+        blocks.append((f"[{image}]({root}{address(recipe)})" if links else image) + f"\n\n*Drawn from {words}.*")
+    return blocks
