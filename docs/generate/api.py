@@ -48,12 +48,24 @@ def page() -> str:
     """Return the page."""
     blocks = [INTRO.strip()]
     for package in PACKAGES:
-        things = {name: thing for name, thing in public(package).items() if callable(thing)}
-        if not things:
-            continue
-        blocks.append(f"## {package}\n\n{first_sentence(importlib.import_module(package))}")
-        blocks += [_entry(package, name, thing) for name, thing in things.items()]
+        names = public(package)
+        listed = ", ".join(_link(package, name, thing) for name, thing in sorted(names.items()))
+        blocks.append(
+            f"## {package} {{ #{package} }}\n\n{first_sentence(importlib.import_module(package))}\n\n{listed}."
+        )
+        blocks += [_entry(package, name, thing) for name, thing in names.items() if _has_entry(thing)]
     return "\n\n".join(blocks) + "\n"
+
+
+def _has_entry(thing: object) -> bool:
+    return callable(thing) and not inspect.ismodule(thing)
+
+
+def _link(package: str, name: str, thing: object) -> str:
+    """Name something public, as a link to where it is described; what is plain data has no description of its own."""
+    if inspect.ismodule(thing):
+        return f"[`{name}`](#{thing.__name__})"
+    return f"[`{name}`](#{package}.{name})" if _has_entry(thing) else f"`{name}`"
 
 
 def _entry(package: str, name: str, thing: object) -> str:
