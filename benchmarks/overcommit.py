@@ -233,10 +233,10 @@ def table(blocks: Sequence[Block]) -> float:
         spent = time.thread_time() - begin
         total += spent
         print(f"  {text:34} {n / spent / 1e6:8.1f} M samples/s")
-    scores(blocks[0], HORIZON, [each[0] for each in found], has_kills=True)
+    scores(blocks[0], HORIZON, [each[0] for each in found])
     begin = time.thread_time()
     for block, *predictions in zip(blocks, *found, strict=True):
-        scores(block, HORIZON, predictions, has_kills=True)
+        scores(block, HORIZON, predictions)
     spent = time.thread_time() - begin
     print(f"  judging {len(POLICIES)} policies: {n / spent / 1e6:.1f} M samples/s")
     return total + spent

@@ -32,7 +32,7 @@ from warm import warm_commands
 
 ROOT = Path(__file__).resolve().parent.parent
 RUN = ("console", "python", "sql")
-STATIC = ("text", "bibtex", "pycon", "sh")
+STATIC = ("text", "bibtex", "pycon", "sh", "yaml")
 """Not run here: output, references, doctests (the package's own tests run them), and how to install."""
 INSTALLING = ("pip install ", "git clone ", "cd ", "make ")
 """All that a ``sh`` block may do; continuous integration does it itself."""

@@ -100,7 +100,10 @@ def test_terms_at_a_time(store: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_files_and_the_simulators_slots(store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     chosen = ("--policy", "limit", "--horizon", "5m", "--compat", "crf", "--out", tmp_path / "out")
-    assert run(capsys, store, *chosen)[0] == 0
+    code, _, err = run(capsys, store, *chosen)
+    assert code == 0
+    # Whole windows: machine 7 promises .5 .5 .25 and machine 8 .75 in the slot of its two windows; nothing is exceeded.
+    assert "cpu of all tasks, limit: violations 0.0000 as in crf, 0.0000 by default; savings 0.0000 and 0.0000" in err
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {f"overcommit.{kind}" for kind in ("parquet", "csv", "svg", "vl.json")} | {"claims.csv"}
 
@@ -109,6 +112,12 @@ def test_without_a_whole_horizon_there_is_no_table(store: Path, capsys: pytest.C
     _, _, err = run(capsys, store, "--policy", "limit")
     reason = "no slot has a whole horizon before the trace ends: choose a shorter one (--horizon)"
     assert f"overcommit: not applicable: {reason}" in err
+
+
+def test_an_advice_needs_days(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = run(capsys, store, "--policy", "limit", "--target", "0.01", "--horizon", "5m")
+    reason = "no day has a day before it whose horizon has ended: a longer trace is needed, or a shorter --horizon"
+    assert f"overcommit_advice: not applicable: {reason}" in err
 
 
 def test_recommenders_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,6 +151,7 @@ def test_recommenders_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -
         (("--horizon", "1s"), "--horizon: shorter than a slot: expected 5m or more, got 1000000 µs"),
         (("--machines", "-1"), "--machines: negative: expected 0 (all) or more, got -1"),
         (("--compat", "bash"), "--compat: no such simulator: expected crf, got bash"),
+        (("--target", "1"), "--target: not a rate: expected above 0 and below 1, got 1"),
         (("--png",), "--png: no folder to write to; name one: --out DIR"),
         (("--tasks", "gold"), "--tasks: no such tier: expected all, high, free, other, production, got gold"),
         (("--explain", "9", "--at", "700s"), "--explain: no usage on such a machine: got 9"),

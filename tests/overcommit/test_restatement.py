@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import statistics
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -100,9 +101,9 @@ def test_metrics_equal_their_definitions() -> None:
     for seed in range(5):
         machine = random_machine(seed)
         priority = {task: random.Random(seed + task).choice([0, 4, 9]) for task in range(8)}
-        block: Block = machine.block(priority)
+        block: Block = replace(machine.block(priority), resource="memory")
         predictions = [parse_policy(name).predict(block) for name in names]
-        for score, each in zip(scores(block, 7, predictions, has_kills=True), predictions, strict=True):
+        for score, each in zip(scores(block, 7, predictions), predictions, strict=True):
             expected = plain_scores(machine, each.peak.tolist(), 7, priority)
             for name, value in expected.items():
                 assert score[name] == pytest.approx(value, rel=1e-12, abs=1e-12), name

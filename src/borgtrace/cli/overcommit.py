@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from borgtrace.cli._options import AnswerFolder, Json, Memory, Png, Seed, Store
+
+if TYPE_CHECKING:
+    from borgtrace.recipe import Result
 
 ON_INTERRUPT = "what was dealt to machines stays if it was finished"
 
@@ -38,6 +41,10 @@ def overcommit(
     gib_per_unit: Annotated[
         float, Option(help="GiB of memory of the largest machine, for koordinator-prod and --recommend.", metavar="GIB")
     ] = 0.0,
+    target: Annotated[
+        float | None,
+        Option(help="Advise a policy for each day that keeps this violation rate, by the days before.", metavar="RATE"),
+    ] = None,
     recommend: Annotated[
         bool, Option("--recommend", help="Back-test recommenders of limits for jobs instead; see --list.")
     ] = False,
@@ -69,7 +76,7 @@ def overcommit(
     from borgtrace.cli._console import steps, talk
     from borgtrace.errors import UsageError, check_names
     from borgtrace.lifecycle.by_machine import expected_size
-    from borgtrace.overcommit import DEFAULTS, REPLAY, SWEEP, Setting, explained
+    from borgtrace.overcommit import ADVICE, DEFAULTS, REPLAY, SWEEP, Setting, explained
     from borgtrace.overcommit.recommenders import RECOMMENDERS
     from borgtrace.schema.time import parse_time
 
@@ -111,10 +118,31 @@ def overcommit(
             found = explained(opened, setting, explain, parse_time(at, "--at"), report)
         _print(found, as_json=as_json)
         return
+    question = REPLAY if target is None else ADVICE
+    given |= {} if target is None else {"target": target}
     with steps() as report:
-        result = replace(REPLAY, report=report).run(opened, **given)
+        result = replace(question, report=report).run(opened, **given)
+        # The same without the simulator's habits, to say what they change.
+        plain = replace(question, report=report).run(opened, **given | {"is_literal": False}) if compat else None
     say(result)
+    if plain is not None and target is None:
+        _tell_difference(result, plain)
     publish([result], out=out, png=png, as_json=as_json)
+
+
+def _tell_difference(literal: Result, plain: Result) -> None:
+    """Say on stderr what slots and history as in Google's simulator change."""
+    from borgtrace.cli._console import talk
+
+    key = ("resource", "tasks", "shape", "policy")
+    rates = {tuple(row[name] for name in key): row for row in plain.table.to_pylist()}
+    for row in literal.table.to_pylist():
+        other = rates.get(tuple(row[name] for name in key))
+        if other is not None and row["shape"] == "all":
+            talk.print(
+                f"{row['resource']} of {row['tasks']} tasks, {row['policy']}: violations {row['rate']:.4f} as in crf, "
+                f"{other['rate']:.4f} by default; savings {row['savings'] or 0:.4f} and {other['savings'] or 0:.4f}"
+            )
 
 
 def _print_list() -> None:

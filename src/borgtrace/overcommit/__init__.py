@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from borgtrace.overcommit.advice import ADVICE
 from borgtrace.overcommit.block import Block, Samples
 from borgtrace.overcommit.explanation import explained
 from borgtrace.overcommit.oracle import oracle
@@ -10,6 +11,7 @@ from borgtrace.overcommit.replay import Cell
 from borgtrace.overcommit.study import DEFAULTS, REPLAY, SWEEP, Replay, Setting, open_cell
 
 __all__ = [
+    "ADVICE",
     "DEFAULTS",
     "REPLAY",
     "SWEEP",

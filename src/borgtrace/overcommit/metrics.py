@@ -44,7 +44,7 @@ counts slots above P where the capacity is known, and ``excess`` sums what is ab
 ``cold`` count measured tasks in slots, judged or not."""
 
 
-def scores(block: Block, horizon: int, predictions: Sequence[Prediction], *, has_kills: bool) -> npt.NDArray[np.void]:
+def scores(block: Block, horizon: int, predictions: Sequence[Prediction]) -> npt.NDArray[np.void]:
     """Judge predictions on one machine.
 
     Parameters
@@ -55,8 +55,6 @@ def scores(block: Block, horizon: int, predictions: Sequence[Prediction], *, has
         Slots to come whose peak is predicted.  Slots with a shorter rest of the trace are not judged.
     predictions
         Of each policy.
-    has_kills
-        Whether tasks are killed where usage exceeds the prediction, as it is for memory.
 
     Returns
     -------
@@ -74,7 +72,7 @@ def scores(block: Block, horizon: int, predictions: Sequence[Prediction], *, has
     out["samples"], out["pairs"] = len(block.known), adjoin.sum()
     for score, each, slots, above in zip(out, predictions, over, excess, strict=True):
         peak = each.peak[:n]
-        short = found * (1 - SLACK) > peak
+        short = is_short(found, peak)
         severity = np.where(short, (found - peak) / np.where(short, found, 1.0), 0.0)
         score["violations"], score["severity"] = short.sum(), severity.sum()
         score["severities"] = np.bincount(np.ceil(severity * SEVERITIES).astype(int), minlength=SEVERITIES + 1)
@@ -87,9 +85,15 @@ def scores(block: Block, horizon: int, predictions: Sequence[Prediction], *, has
         score["over"] = slots[has_capacity].sum()
         score["excess"] = (above[has_capacity] / capacity[has_capacity]).sum()
         score["cold"] = each.n_cold
-        if has_kills:
+        # CPU is throttled where usage exceeds the prediction; memory cannot be taken back.
+        if block.resource == "memory":
             score["kills"] = _kills_of(block, each.peak, n)
     return out
+
+
+def is_short(peaks: Numbers, promised: Numbers) -> Flags:
+    """Return where a prediction is below the peak that came, by more than sums are rounded."""
+    return np.asarray(peaks * (1 - SLACK) > promised)
 
 
 def _kills_of(block: Block, peak: Numbers, n: int) -> int:

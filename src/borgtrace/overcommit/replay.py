@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +15,8 @@ from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.lifecycle.by_machine import MachineUsage
 from borgtrace.overcommit.block import Block, Samples
-from borgtrace.overcommit.metrics import SCORE, scores
-from borgtrace.overcommit.policies import Policy
+from borgtrace.overcommit.metrics import scores
+from borgtrace.overcommit.policies import Policy, Prediction
 from borgtrace.recipe import Tables
 from borgtrace.schema import Dialect
 from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
@@ -24,6 +25,8 @@ RESOURCES = ("cpu", "memory")
 _PER_CALL = 8
 """Machines that a process takes at a time: few enough that the last ones do not wait for one process."""
 Report = Callable[[str, int, int], None]
+Score = Callable[[Block, int, Sequence[Prediction]], npt.NDArray[Any]]
+"""From a machine, the horizon in slots and the prediction of each policy to what is kept of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +145,10 @@ def replay(
     horizon: int,
     places: Sequence[int],
     *,
+    score: Score = scores,
     jobs: int = 1,
     report: Report = lambda step, done, total: None,
-) -> npt.NDArray[np.void]:
+) -> npt.NDArray[Any]:
     """Judge policies on machines.
 
     Parameters
@@ -161,6 +165,8 @@ def replay(
         Slots to come whose peak is predicted.
     places
         Machines, by their position.
+    score
+        What is kept of a machine: a function of a module, since processes are handed its name.
     jobs
         Processes.
     report
@@ -169,11 +175,11 @@ def replay(
     Returns
     -------
     ndarray
-        `borgtrace.overcommit.metrics.SCORE` of shape (machines, policies).
+        What `score` returns, one entry for each machine.
     """
-    judge = partial(_judged, cell, tuple(policies), cell.priorities(tasks), resource, horizon)
+    judge = partial(_judged, cell, tuple(policies), cell.priorities(tasks), resource, horizon, score)
     parts = [places[at : at + _PER_CALL] for at in range(0, len(places), _PER_CALL)]
-    found = [np.empty((0, len(policies)), SCORE)]
+    found: list[npt.NDArray[Any]] = []
     for part in map_processes(judge, parts, jobs, place=str(cell.usage.folder)):
         found.append(part)
         report(f"replaying {resource} of {tasks} tasks", sum(map(len, found)), len(places))
@@ -186,9 +192,10 @@ def _judged(
     priorities: tuple[int, int],
     resource: str,
     horizon: int,
+    score: Score,
     places: Sequence[int],
-) -> npt.NDArray[np.void]:
-    return np.stack(list(_scores(cell, policies, priorities, resource, horizon, places)))
+) -> npt.NDArray[Any]:
+    return np.stack(list(_scores(cell, policies, priorities, resource, horizon, score, places)))
 
 
 def _scores(
@@ -197,14 +204,15 @@ def _scores(
     priorities: tuple[int, int],
     resource: str,
     horizon: int,
+    score: Score,
     places: Sequence[int],
-) -> Iterator[npt.NDArray[np.void]]:
+) -> Iterator[npt.NDArray[Any]]:
     for place in places:
         block = cell.block(place, resource)
         block = block.take((block.priority >= priorities[0]) & (block.priority <= priorities[1]))
         seen = seen_by_policies(block, is_capped=cell.is_capped, is_literal=cell.is_literal)
         predictions = [policy.predict(seen) for policy in policies]
-        yield scores(block, horizon, predictions, has_kills=resource == "memory")
+        yield score(block, horizon, predictions)
 
 
 def seen_by_policies(block: Block, *, is_capped: bool, is_literal: bool) -> Block:

@@ -78,6 +78,8 @@ class Setting:
         Whether slots and history are those of Google's simulator.
     cores, gib
         Cores and GiB of the largest machine, for policies whose buckets are cores and bytes; 0 where not known.
+    target
+        Violation rate that an advice must keep.
     seed
         Of the sample of machines.
     jobs
@@ -95,6 +97,7 @@ class Setting:
     is_literal: bool = False
     cores: float = 0.0
     gib: float = 0.0
+    target: float = 0.01
     seed: int = 0
     jobs: int = 1
 
@@ -102,6 +105,8 @@ class Setting:
         check_names("--resource", self.resources, RESOURCES)
         if self.horizon < WINDOW:
             raise UsageError("--horizon", "shorter than a slot", expected="5m or more", got=f"{self.horizon} µs")
+        if not 0 < self.target < 1:
+            raise UsageError("--target", "not a rate", expected="above 0 and below 1", got=f"{self.target:g}")
         if self.machines < 0:
             raise UsageError("--machines", "negative", expected="0 (all) or more", got=str(self.machines))
 
@@ -141,11 +146,14 @@ class Replay(Question):
 
     Attributes
     ----------
+    too_short
+        What is said where nothing could be judged.
     report
         Called with the step, how much of it is done, and how much there is.
     """
 
     reads: tuple[str, ...] = ("instance_usage", "instance_events")
+    too_short: str = "no slot has a whole horizon before the trace ends: choose a shorter one (--horizon)"
     report: Report = field(default=lambda step, done, total: None, compare=False)
 
     @property
@@ -192,19 +200,31 @@ class Replay(Question):
         cell = open_cell(store, tables, setting, self.report)
         places = sample(len(cell.usage.machines), setting.machines, setting.seed)
         NotApplicable.unless(len(places), "no usage names a machine and has a limit")
-        shapes = np.array([cell.capacities.shape(int(cell.usage.machines[place])) for place in places])
         rows = []
         for resource in setting.resources:
             for tasks, chosen in _by_tasks(setting.tasks, policies).items():
-                horizon = setting.horizon // WINDOW
-                known = {"resource": resource, "tasks": tasks, "horizon": horizon}
-                given = cell, chosen, tasks, resource, horizon, places
-                found = replay(*given, jobs=setting.jobs, report=self.report)
-                rows += _rows(found, chosen, known, shapes, has_shapes=setting.shapes)
-        NotApplicable.unless(
-            rows, "no slot has a whole horizon before the trace ends: choose a shorter one (--horizon)"
-        )
+                rows += self.rows(cell, chosen, tasks, resource, places, setting)
+        NotApplicable.unless(rows, self.too_short)
         return table_of(rows, self.result)
+
+    def rows(
+        self, cell: Cell, policies: Sequence[Policy], tasks: str, resource: str, places: Sequence[int], setting: Setting
+    ) -> list[dict[str, Any]]:
+        """Return the rows of some tasks and one resource; none where nothing could be judged.
+
+        Parameters
+        ----------
+        cell, policies, tasks, resource, places
+            As for :func:`borgtrace.overcommit.replay.replay`.
+        setting
+            The rest.
+        """
+        horizon = setting.horizon // WINDOW
+        given = cell, policies, tasks, resource, horizon, places
+        found = replay(*given, jobs=setting.jobs, report=self.report)
+        known = {"resource": resource, "tasks": tasks, "horizon": horizon}
+        shapes = np.array([cell.capacities.shape(int(cell.usage.machines[place])) for place in places])
+        return _rows(found, policies, known, shapes, has_shapes=setting.shapes)
 
 
 def _by_tasks(tasks: Sequence[str], policies: Sequence[Policy]) -> dict[str, list[Policy]]:

@@ -126,8 +126,8 @@ def _row(machines: npt.NDArray[np.void]) -> dict[str, Any]:
     """Return the metrics of one policy from its scores on machines, each of which has instants."""
     total = {name: machines[name].sum(axis=0) for name in machines.dtype.names or ()}
     rates = machines["violations"] / machines["instants"]
-    rate, low, high = _ratio(machines["violations"], machines["instants"])
-    saved, saved_low, saved_high = _ratio(machines["limit"] - machines["peak"], machines["limit"])
+    rate, low, high = ratio(machines["violations"], machines["instants"])
+    saved, saved_low, saved_high = ratio(machines["limit"] - machines["peak"], machines["limit"])
     quantiles = np.percentile(rates, (50, 90, 99, 100))
     upto = np.cumsum(total["severities"])
     return {
@@ -158,20 +158,30 @@ def _share(part: float, whole: float) -> float | None:
     return float(part / whole) if whole > 0 else None
 
 
-def _ratio(parts: npt.NDArray[Any], wholes: npt.NDArray[Any]) -> tuple[Any, Any, Any]:
+def ratio(parts: npt.NDArray[Any], wholes: npt.NDArray[Any]) -> tuple[Any, Any, Any]:
     """Return Σ parts ÷ Σ wholes with a 95 % interval; units are independent, and both their numbers vary.
 
     The variance of a ratio of means by linearization (Cochran, Sampling Techniques, § 6.4), with Student's quantile.
+
+    Parameters
+    ----------
+    parts, wholes
+        Of each unit, shape (n,).
+
+    Returns
+    -------
+    tuple
+        The ratio, and the ends of its interval: None where nothing is to be divided by, or of fewer than two units.
     """
     whole = float(wholes.sum())
     if whole <= 0:
         return None, None, None
-    ratio, n = float(parts.sum()) / whole, len(parts)
+    found, n = float(parts.sum()) / whole, len(parts)
     if n < 2:
-        return ratio, None, None
-    residuals = parts - ratio * wholes
+        return found, None, None
+    residuals = parts - found * wholes
     error = stdtrit(n - 1, 0.975) * np.sqrt(n / (n - 1) * (residuals**2).sum()) / whole
-    return ratio, ratio - float(error), ratio + float(error)
+    return found, found - float(error), found + float(error)
 
 
 def plot(result: pa.Table) -> Chart:
@@ -196,7 +206,7 @@ def _cell(result: pa.Table, column: str, **chosen: str) -> Any:
 
 
 _PAPER = "nsigma:n=5,history=2h,warmup=2h"
-_FREE = ("seed", "policies", "machines", "jobs", "tasks", "resources", "shapes", "cores", "gib")
+_FREE = ("seed", "policies", "machines", "jobs", "tasks", "resources", "shapes", "cores", "gib", "target")
 _WEEK = Scope(traces=("2019",), is_general=True, span=7 * DAY, free=_FREE)
 CLAIMS = (
     Claim(

@@ -1,0 +1,162 @@
+"""Which policy keeps a violation rate on the days to come, when it is chosen on the days before?
+
+Walk-forward: for each day the policy is advised that saved most on the days before among those whose violation rate
+there, at the upper end of its interval, is within the target; the limits themselves always are. Only instants count
+whose horizon had ended when the day began. The advice is then judged on that day, which it has not seen. Intervals
+(95 %) take machines as what varies; days of one trace share their weather, so a rate on few days says little about
+another month.
+
+Reference: Bashir et al., EuroSys'21 (Take it to the limit)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from borgtrace.overcommit.block import Block
+from borgtrace.overcommit.metrics import is_short
+from borgtrace.overcommit.oracle import oracle
+from borgtrace.overcommit.policies import Limit, Policy, Prediction
+from borgtrace.overcommit.replay import Cell, replay
+from borgtrace.overcommit.study import Replay, Setting
+from borgtrace.overcommit.table import SLOTS_PER_DAY, ratio
+from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line, point
+from borgtrace.recipe.columns import count, declare, flag, label, share, whole
+from borgtrace.schema.time import WINDOW
+
+N_SUMS = 4
+_INSTANTS, _VIOLATIONS, _LIMIT, _PEAK = range(N_SUMS)
+RESULT = declare(
+    "overcommit_advice",
+    "resource, tasks and day",
+    ("resource", "tasks", "day"),
+    label("resource", "Resource: cpu or memory."),
+    label("tasks", "Tasks that are predicted and judged: all, high (high priority), or a tier."),
+    whole("day", "d", "Day of the trace, from 0, on which the advice is judged."),
+    label("policy", "Policy that is advised."),
+    share("learned", "Its violation rate on the days before."),
+    share("learned_high", "Upper end of that rate's interval; NULL with fewer than two machines.", nullable=True),
+    count("instants", "Instants of the day that are judged."),
+    share("rate", "Violation rate on the day."),
+    share("rate_low", "Lower end of its interval; NULL with fewer than two machines.", nullable=True),
+    share("rate_high", "Upper end of its interval; NULL with fewer than two machines.", nullable=True),
+    share("savings", "Limits of the day that are not promised; NULL without limits.", nullable=True),
+    flag("is_kept", "Whether the day's rate is within the target."),
+)
+
+
+def daily(block: Block, horizon: int, predictions: Sequence[Prediction]) -> npt.NDArray[np.float64]:
+    """Return per policy and day: instants, violations, Σ limits and Σ predictions; float64 (policies, days, 4).
+
+    Parameters
+    ----------
+    block, horizon, predictions
+        As for :func:`borgtrace.overcommit.metrics.scores`.
+    """
+    peaks = oracle(block.all, horizon, block.n_slots)
+    day = block.all.slots[: len(peaks)] // SLOTS_PER_DAY
+    days = -(-block.n_slots // SLOTS_PER_DAY)
+    limits = block.limits[: len(peaks)]
+    out = np.empty((len(predictions), days, N_SUMS))
+    for sums, each in zip(out, predictions, strict=True):
+        promised = each.peak[: len(peaks)]
+        for k, values in enumerate((np.ones(len(peaks)), is_short(peaks, promised), limits, promised)):
+            sums[:, k] = np.bincount(day, values, minlength=days)
+    return out
+
+
+def walk(
+    found: npt.NDArray[np.float64], policies: Sequence[Policy], horizon: int, target: float
+) -> list[dict[str, Any]]:
+    """Return a row for each day that has days before it: what is advised, and how it did.
+
+    Parameters
+    ----------
+    found
+        What :func:`daily` returns, of each machine: float64 (machines, policies, days, 4).
+    policies
+        Their policies.
+    horizon
+        In slots: so long before a day the instants end that the advice may know.
+    target
+        Violation rate that is asked for.
+    """
+    lag = -(-horizon // SLOTS_PER_DAY)
+    rows = []
+    for day in range(1 + lag, found.shape[2]):
+        known, judged = found[:, :, : day - lag].sum(axis=2), found[:, :, day]
+        if not known[:, 0, _INSTANTS].sum() or not judged[:, 0, _INSTANTS].sum():
+            continue
+        k, learned, high = _advised(known, target)
+        rate, low, upper = _rate(judged[:, k])
+        limit, peak = judged[:, k, _LIMIT].sum(), judged[:, k, _PEAK].sum()
+        rows.append(
+            {
+                "day": day,
+                "policy": policies[k].label,
+                "learned": learned,
+                "learned_high": high,
+                "instants": int(judged[:, k, _INSTANTS].sum()),
+                "rate": rate,
+                "rate_low": low,
+                "rate_high": upper,
+                "savings": float(1 - peak / limit) if limit > 0 else None,
+                "is_kept": rate <= target,
+            }
+        )
+    return rows
+
+
+def _advised(known: npt.NDArray[np.float64], target: float) -> tuple[int, float, float | None]:
+    """Return the policy that saves most within the target, its rate, and the upper end of that."""
+    rates = [_rate(known[:, k]) for k in range(known.shape[1])]
+    promised = known[:, :, _PEAK].sum(axis=0)
+    allowed = [k for k, (rate, _, high) in enumerate(rates) if (rate if high is None else high) <= target]
+    best = min(allowed, key=lambda k: promised[k])
+    return best, rates[best][0], rates[best][2]
+
+
+def _rate(sums: npt.NDArray[np.float64]) -> tuple[float, float | None, float | None]:
+    there = sums[sums[:, _INSTANTS] > 0]
+    rate, low, high = ratio(there[:, _VIOLATIONS], there[:, _INSTANTS])
+    return rate, None if low is None else max(low, 0.0), None if high is None else min(high, 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice(Replay):
+    """The advice as a question: ``ADVICE.run(store, target=0.01, policies=SWEEP)``."""
+
+    too_short: str = (
+        "no day has a day before it whose horizon has ended: a longer trace is needed, or a shorter --horizon"
+    )
+
+    def rows(
+        self, cell: Cell, policies: Sequence[Policy], tasks: str, resource: str, places: Sequence[int], setting: Setting
+    ) -> list[dict[str, Any]]:
+        """Return a row for each day that has days before it; see the base."""
+        # The limits keep every target: so there always is an advice.
+        every = [Limit(), *(policy for policy in policies if policy != Limit())]
+        horizon = setting.horizon // WINDOW
+        found = replay(
+            cell, every, tasks, resource, horizon, places, score=daily, jobs=setting.jobs, report=self.report
+        )
+        return [{"resource": resource, "tasks": tasks, **row} for row in walk(found, every, horizon, setting.target)]
+
+
+def plot(result: pa.Table) -> Chart:
+    """Draw the violation rate that was learned and that of the day."""
+    x = axis("day")
+    plotted = Plot(result, RESULT, x=x, y=axis("rate", "violation rate of the advice"))
+    plotted.add(line())
+    plotted.add(point(40), color="policy")
+    plotted.facet(row="resource", column="tasks")
+    return plotted.draw("Violation rate of the advised policy, day by day", width=WIDTH, height=200)
+
+
+ADVICE = Advice(result=RESULT, compute=walk, plot=plot)
