@@ -107,6 +107,15 @@ def test_a_slot_has_means_weighted_by_time_and_the_limit_in_force(tmp_path: Path
     assert [int(term["priority"]) for term in usage.terms] == [9, 9, 0]
 
 
+def test_a_task_may_have_a_limit_of_one_resource_alone(tmp_path: Path) -> None:
+    events = [event(600, 1, 7, 1, 0.5, 0.25), event(700, 2, 7, 1, 0.5, 0.25)]
+    only_cpu = [line.replace(",0.5,0.25,", ",0.5,,") if ",1,0,7," in line else line for line in events]
+    usage = [window(600, 900, job, 7, 0.25, 0.125, 0.5) for job in (1, 2)]
+    found = rows_of(usage_of(tmp_path, {"task_events": only_cpu, "task_usage": usage}))
+    nan = float("nan")
+    assert same(found, [(7, 0, 0, 0.25, 0.125, 0.5, nan), (7, 1, 0, 0.25, 0.125, 0.5, 0.25)])
+
+
 def test_a_peak_counts_in_every_slot_that_its_window_touches(tmp_path: Path) -> None:
     found = rows_of(usage_of(tmp_path, CELL, cpu=METRICS["maximum_cpu"]))
     assert [(machine, task, slot, cpu) for machine, task, slot, cpu, *_ in found if machine == 8] == [

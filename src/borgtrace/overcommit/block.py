@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -122,36 +123,31 @@ class Block:
     def take(self, chosen: Flags) -> Block:
         """Return the block of some of its samples: of a tier, say.  Slots without any of them are left out."""
         part = self.all.take(chosen)
-        at = np.searchsorted(self.all.slots, part.slots)
-        return Block(
-            part,
-            self.is_known[chosen],
-            self.priority[chosen],
-            self.identity,
-            self.n_slots,
-            self.capacity[at],
-            self.resource,
-        )
+        capacity = self.capacity[np.searchsorted(self.all.slots, part.slots)]
+        known, priority = self.is_known[chosen], self.priority[chosen]
+        return replace(self, all=part, is_known=known, priority=priority, capacity=capacity)
+
+    def of_priorities(self, lowest: int, highest: int) -> Block:
+        """Return the block of the tasks within two priorities, both included."""
+        return self.take((self.priority >= lowest) & (self.priority <= highest))
 
     def capped(self) -> Block:
         """Return the block with usage that never exceeds the limit of its slot."""
-        capped = Samples(self.all.task, self.all.slot, np.minimum(self.all.usage, self.all.limit), self.all.limit)
-        return Block(capped, self.is_known, self.priority, self.identity, self.n_slots, self.capacity, self.resource)
+        return self._with(usage=np.minimum(self.all.usage, self.all.limit))
 
     def without_gaps(self) -> Block:
         """Return the block with its slots renumbered without the gaps of the whole machine, as Google's simulator."""
         slots, slot = np.unique(self.all.slot, return_inverse=True)
-        renumbered = Samples(self.all.task, slot.astype(np.int64), self.all.usage, self.all.limit)
-        return Block(renumbered, self.is_known, self.priority, self.identity, len(slots), self.capacity, self.resource)
+        return replace(self._with(slot=slot.astype(np.int64)), n_slots=len(slots))
 
     def forgetful(self) -> Block:
         """Return the block with a task that misses a slot as a new one, whose history is lost."""
         new = np.ones(len(self.all), np.bool_)
         new[1:] = (np.diff(self.all.task) != 0) | (np.diff(self.all.slot) != 1)
-        task = np.cumsum(new) - 1
-        split = Samples(task, self.all.slot, self.all.usage, self.all.limit)
-        identity = self.identity[self.all.task[new]]
-        return Block(split, self.is_known, self.priority, identity, self.n_slots, self.capacity, self.resource)
+        return replace(self._with(task=np.cumsum(new) - 1), identity=self.identity[self.all.task[new]])
+
+    def _with(self, **columns: Any) -> Block:
+        return replace(self, all=replace(self.all, **columns))
 
 
 @compiled()

@@ -10,6 +10,7 @@ from borgtrace.errors import UsageError
 from borgtrace.overcommit.block import Block
 from borgtrace.overcommit.oracle import oracle
 from borgtrace.overcommit.policies import NodePolicy, Policy
+from borgtrace.overcommit.priorities import priorities
 from borgtrace.overcommit.replay import Cell, Report, seen_by_policies
 from borgtrace.overcommit.study import Setting, open_cell
 from borgtrace.recipe import EngineTables
@@ -46,7 +47,8 @@ def explained(store: Store, setting: Setting, machine: int, time: int, report: R
     rows = []
     for resource in setting.resources:
         for policy in setting.parsed:
-            block = _tasks_of(cell, policy, cell.block(place, resource))
+            tasks = priorities(cell.dialect, "high" if policy.high_only else "all")
+            block = cell.block(place, resource).of_priorities(*tasks)
             if slot not in block.all.slots:
                 raise UsageError("--at", f"nothing ran on machine {machine} then", got=write_time(time))
             terms = _terms(cell, policy, block, setting.horizon // WINDOW, int(slot))
@@ -54,11 +56,6 @@ def explained(store: Store, setting: Setting, machine: int, time: int, report: R
                 {"resource": resource, "policy": policy.label, "term": name, "value": value} for name, value in terms
             ]
     return rows
-
-
-def _tasks_of(cell: Cell, policy: Policy, block: Block) -> Block:
-    low, high = cell.priorities("high" if policy.high_only else "all")
-    return block.take((block.priority >= low) & (block.priority <= high))
 
 
 def _terms(cell: Cell, policy: Policy, block: Block, horizon: int, slot: int) -> list[tuple[str, float | None]]:

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from borgtrace.engine.processes import map_processes
-from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.lifecycle.by_machine import MachineUsage
 from borgtrace.overcommit.block import Block, Samples
 from borgtrace.overcommit.metrics import scores
 from borgtrace.overcommit.policies import Policy, Prediction
+from borgtrace.overcommit.priorities import priorities
 from borgtrace.recipe import Tables
 from borgtrace.schema import Dialect
 from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
@@ -100,6 +100,8 @@ class Cell:
             ``"cpu"`` or ``"memory"``.
         """
         rows, terms = self.usage.rows(place), self.usage.terms
+        # What has no limit cannot be overcommitted.
+        rows = rows[~np.isnan(terms[resource][rows["term"]])]
         term = terms[rows["term"]]
         identity, task = np.unique(term["task"], return_inverse=True)
         value = rows[resource].astype(np.float64)
@@ -117,24 +119,6 @@ class Cell:
             resource,
         )
         return block.without_gaps() if self.is_literal else block
-
-    def priorities(self, tasks: str) -> tuple[int, int]:
-        """Return the lowest and the highest priority of ``all``, ``high`` or a tier.
-
-        Raises
-        ------
-        UsageError
-            For a tier that the trace has not.
-        """
-        if tasks == "all":
-            return -1, 2**31
-        tiers = {name: (low, high) for name, low, high in self.dialect.tiers}
-        if tasks == "high":
-            # What koordinator calls high priority: production and mid, which 2011 has not.
-            return tiers.get("mid", tiers["production"])[0], 2**31
-        if tasks not in tiers:
-            raise UsageError("--tasks", "no such tier", expected=", ".join(("all", "high", *tiers)), got=tasks)
-        return tiers[tasks]
 
 
 def replay(
@@ -177,7 +161,7 @@ def replay(
     ndarray
         What `score` returns, one entry for each machine.
     """
-    judge = partial(_judged, cell, tuple(policies), cell.priorities(tasks), resource, horizon, score)
+    judge = partial(_judged, cell, tuple(policies), priorities(cell.dialect, tasks), resource, horizon, score)
     parts = [places[at : at + _PER_CALL] for at in range(0, len(places), _PER_CALL)]
     found: list[npt.NDArray[Any]] = []
     for part in map_processes(judge, parts, jobs, place=str(cell.usage.folder)):
@@ -189,19 +173,19 @@ def replay(
 def _judged(
     cell: Cell,
     policies: Sequence[Policy],
-    priorities: tuple[int, int],
+    chosen: tuple[int, int],
     resource: str,
     horizon: int,
     score: Score,
     places: Sequence[int],
 ) -> npt.NDArray[Any]:
-    return np.stack(list(_scores(cell, policies, priorities, resource, horizon, score, places)))
+    return np.stack(list(_scores(cell, policies, chosen, resource, horizon, score, places)))
 
 
 def _scores(
     cell: Cell,
     policies: Sequence[Policy],
-    priorities: tuple[int, int],
+    chosen: tuple[int, int],
     resource: str,
     horizon: int,
     score: Score,
@@ -209,7 +193,7 @@ def _scores(
 ) -> Iterator[npt.NDArray[Any]]:
     for place in places:
         block = cell.block(place, resource)
-        block = block.take((block.priority >= priorities[0]) & (block.priority <= priorities[1]))
+        block = block.of_priorities(*chosen)
         seen = seen_by_policies(block, is_capped=cell.is_capped, is_literal=cell.is_literal)
         predictions = [policy.predict(seen) for policy in policies]
         yield score(block, horizon, predictions)

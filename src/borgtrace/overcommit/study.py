@@ -199,7 +199,7 @@ class Replay(Question):
         tables.require(*self.reads)
         cell = open_cell(store, tables, setting, self.report)
         places = sample(len(cell.usage.machines), setting.machines, setting.seed)
-        NotApplicable.unless(len(places), "no usage names a machine and has a limit")
+        NotApplicable.unless(len(places), _nothing(cell.usage.facts))
         rows = []
         for resource in setting.resources:
             for tasks, chosen in _by_tasks(setting.tasks, policies).items():
@@ -225,6 +225,14 @@ class Replay(Question):
         known = {"resource": resource, "tasks": tasks, "horizon": horizon}
         shapes = np.array([cell.capacities.shape(int(cell.usage.machines[place])) for place in places])
         return _rows(found, policies, known, shapes, has_shapes=setting.shapes)
+
+
+def _nothing(facts: Mapping[str, Any]) -> str:
+    """Say which column usage lacks where none of it could be dealt to a machine."""
+    return (
+        f"no usage can be replayed: {facts['without_machine']:,} windows name no machine (column machine_id), "
+        f"{facts['without_limit']:,} are of tasks without requests"
+    )
 
 
 def _by_tasks(tasks: Sequence[str], policies: Sequence[Policy]) -> dict[str, list[Policy]]:

@@ -27,7 +27,8 @@ STAY = np.dtype([("task", "u4"), ("machine", "i8"), ("start", "i8"), ("end", "i8
 def write_terms(store: Store, events: ir.Table, dialect: Dialect, path: Path) -> npt.NDArray[np.void]:
     """Write the terms of all tasks, in the order of tasks and times, and return them mapped.
 
-    Only what differs from the term before is kept.  An event without a request changes nothing.
+    Only what differs from the term before is kept.  An event without any request changes nothing; a resource without
+    one has no limit (NaN).
 
     Parameters
     ----------
@@ -40,7 +41,7 @@ def write_terms(store: Store, events: ir.Table, dialect: Dialect, path: Path) ->
     path
         The file.
     """
-    named = events.cpu_request.notnull() & events.memory_request.notnull()
+    named = events.cpu_request.notnull() | events.memory_request.notnull()
     columns = [*KEY, "time", "type", "source_part", "source_row", "cpu_request", "memory_request", "priority"]
     rows, order = in_order(events.filter(named).select(*columns), KEY, dialect)
     return _write(path, TERM, (_terms(store, batch) for batch in to_batches(rows.order_by([*KEY, *order]))))
@@ -49,8 +50,10 @@ def write_terms(store: Store, events: ir.Table, dialect: Dialect, path: Path) ->
 def _terms(store: Store, batch: pa.RecordBatch) -> npt.NDArray[np.void]:
     terms = np.empty(batch.num_rows, TERM)
     terms["task"], terms["time"] = _tasks(store, batch), batch["time"].to_numpy()
-    terms["cpu"], terms["memory"] = batch["cpu_request"].to_numpy(), batch["memory_request"].to_numpy()
+    for name in ("cpu", "memory"):
+        terms[name] = batch[f"{name}_request"].to_numpy(zero_copy_only=False)
     terms["priority"] = batch["priority"].fill_null(-1).to_numpy(zero_copy_only=False)
+    # NaN equals nothing: such a term is kept again, which changes no row.
     same = np.ones(len(terms), np.bool_)
     same[:1] = False
     for name in ("task", "cpu", "memory", "priority"):

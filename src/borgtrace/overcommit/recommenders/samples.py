@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
+from borgtrace.overcommit.priorities import LOWEST, serving
 from borgtrace.schema.time import SECOND, TRACE_START, WINDOW
 from borgtrace.store import Store
 
@@ -97,7 +98,7 @@ def job_samples(store: Store, resource: str, unit: float) -> Iterator[JobSamples
     is_job = tasks["collection_type"].to_numpy() != "ALLOC_SET"
     priority = tasks["priority"].to_numpy().astype(np.float64)
     request = tasks[names[-1]].to_numpy().astype(np.float64) * unit
-    production = {name: low for name, low, _ in store.manifest.dialect.tiers}["production"]
+    lowest = serving(store.manifest.dialect)
     for first, last in _ranges(store, tasks["collection_id"].to_numpy()):
         low, high = int(store.offsets[first]), int(store.offsets[last])
         value = np.asarray(store.array(COLUMNS[resource])[low:high], np.float64) * unit
@@ -108,7 +109,9 @@ def job_samples(store: Store, resource: str, unit: float) -> Iterator[JobSamples
         job = np.unique(tasks["collection_id"].to_numpy()[task], return_inverse=True)[1].astype(np.int64)
         order = np.lexsort((task, slot, job))
         job, task, slot, value = job[order], task[order], slot[order], value[order]
-        yield JobSamples(job, task, slot, value, request[task], priority[task] >= production, resource)
+        yield JobSamples(
+            job, task, slot, value, request[task], np.nan_to_num(priority[task], nan=LOWEST) >= lowest, resource
+        )
 
 
 def _ranges(store: Store, collection: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
