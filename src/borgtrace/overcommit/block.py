@@ -56,6 +56,13 @@ class Samples:
         """Where the samples of each slot begin in `order`, and n: (m + 1,)."""
         return np.append(np.searchsorted(self.slot[self.order], self.slots), len(self)).astype(np.int64)
 
+    @cached_property
+    def run_ends(self) -> Index:
+        """Return for each sample the last one of its task before a gap: (n,)."""
+        breaks = np.flatnonzero((np.diff(self.task) != 0) | (np.diff(self.slot) != 1))
+        ends = np.append(breaks, len(self) - 1)
+        return ends[np.searchsorted(ends, np.arange(len(self)))]
+
     def low(self, history: int) -> Index:
         """Return for each sample the first one of its task within the last `history` slots, its own included: (n,)."""
         if history not in self._lows:

@@ -12,14 +12,14 @@ SLACK = 1e-9
 """A sum of many tasks is rounded: what exceeds a prediction by less is no violation."""
 
 
-@compiled()
-def _run_ends(task: Index, slot: Index) -> Index:
-    """Return for each sample the last one of its task before a gap: (n,)."""
-    ends = np.arange(task.size)
-    for i in range(task.size - 2, -1, -1):
-        if task[i + 1] == task[i] and slot[i + 1] == slot[i] + 1:
-            ends[i] = ends[i + 1]
-    return ends
+@compiled(makes_arrays=False)
+def _add_capped(run: Numbers, cap: float, sums: Numbers) -> None:
+    """Add values to the first of some sums, each at most a cap.
+
+    A function of its own, and over slices: only then does the compiler make vectors of it (seven times faster).
+    """
+    for k in range(run.size):
+        sums[k] += min(run[k], cap)
 
 
 @compiled(inline=True)
@@ -29,19 +29,12 @@ def _future(
     """Add up what the present tasks use in each of the slots to come, each at most its limit of now."""
     sums[:] = 0.0
     for i in present:
-        cap = limit[i]
-        last = min(ends[i], i + sums.size)
-        # A slice counts from 0: of other indices the compiler does not know that they are not negative, and makes no
-        # vectors (six times slower).
-        run = usage[i + 1 : last + 1]
-        for q in range(run.size):
-            sums[q] += run[q] if run[q] < cap else cap
-        # After a gap: a task that returns is still one of those that are here now.
-        k = last + 1
-        if last == ends[i]:
-            while k < task.size and task[k] == task[i] and slot[k] <= slot[i] + sums.size:
-                sums[slot[k] - slot[i] - 1] += min(usage[k], cap)
-                k += 1
+        # Run by run: a task that leaves and returns is still one of those that are here now.
+        first, end = i + 1, slot[i] + sums.size
+        while first < task.size and task[first] == task[i] and slot[first] <= end:
+            last = min(ends[first], first + end - slot[first])
+            _add_capped(usage[first : last + 1], limit[i], sums[slot[first] - slot[i] - 1 :])
+            first = last + 1
 
 
 @compiled()
@@ -52,6 +45,7 @@ def _judge(
     limit: Numbers,
     order: Index,
     offsets: Index,
+    ends: Index,
     n_judged: int,
     horizon: int,
     predictions: Numbers,
@@ -59,7 +53,7 @@ def _judge(
     over: Index,
     excess: Numbers,
 ) -> None:
-    ends, sums = _run_ends(task, slot), np.empty(horizon)
+    sums = np.empty(horizon)
     for j in range(n_judged):
         _future(order[offsets[j] : offsets[j + 1]], task, slot, usage, limit, ends, sums)
         peaks[j] = sums.max()
@@ -125,5 +119,5 @@ def judge(samples: Samples, horizon: int, n_slots: int, predictions: Numbers) ->
     over = np.zeros((len(predictions), judged), np.int64)
     excess = np.zeros((len(predictions), judged))
     columns = samples.task, samples.slot, samples.usage, samples.limit, samples.order, samples.offsets
-    _judge(*columns, judged, horizon, np.ascontiguousarray(predictions), peaks, over, excess)
+    _judge(*columns, samples.run_ends, judged, horizon, np.ascontiguousarray(predictions), peaks, over, excess)
     return peaks, over, excess

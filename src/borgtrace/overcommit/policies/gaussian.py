@@ -84,7 +84,7 @@ def window_moments(low: Index, usage: Numbers) -> tuple[Numbers, Numbers]:
     return mean, variance
 
 
-@compiled(makes_arrays=False, inline=False)
+@compiled(makes_arrays=False)
 def sum_of_powers(values: Numbers, center: float, power: int) -> float:
     """Return the sum of (x − center)^power over some values, for a power of 1 or 2.
 

@@ -29,8 +29,8 @@ class _MachinePolicy(Policy):
     def _predict(self, block: Block, kind: int, parameter: float) -> Prediction:
         known = block.known
         warm = is_warm(known, self.history, self.warmup)
-        given = known.slot, known.usage, known.limit, known.order, known.offsets, known.low(self.history), warm
-        peaks = machine_peaks(*given, self.history, kind, parameter)
+        given = known.slot, known.usage, known.limit, known.order, known.offsets, known.low(self.history)
+        peaks = machine_peaks(*given, known.run_ends, warm, self.history, kind, parameter)
         return Prediction(block.spread(peaks) + block.unmeasured, int((~warm).sum()))
 
 
@@ -97,6 +97,7 @@ def machine_peaks(
     order: Index,
     offsets: Index,
     low: Index,
+    ends: Index,
     warm: Flags,
     history: int,
     kind: int,
@@ -108,8 +109,8 @@ def machine_peaks(
     ----------
     slot, usage, limit, order, offsets
         Of the samples.
-    low, warm
-        First sample of each history, and whether it is long enough.
+    low, ends, warm
+        First sample of each history, last one before a gap, and whether the history is long enough.
     history
         Slots that are looked back on.
     kind, parameter
@@ -126,18 +127,13 @@ def machine_peaks(
                 continue
             now += limit[i]
             first = low[i]
-            if slot[i] - slot[first] == i - first:
-                # Without gaps the samples lie as the slots do, which the compiler turns into vectors.
-                at = history - 1 - (i - first)
-                add_run(usage[first : i + 1], used[at:])
-                add_run(limit[first : i + 1], limits[at:])
-                seen[at:] = 1.0
-            else:
-                for k in range(first, i + 1):
-                    at = history - 1 - (slot[i] - slot[k])
-                    used[at] += usage[k]
-                    limits[at] += limit[k]
-                    seen[at] = 1.0
+            while first <= i:
+                last = min(ends[first], i)
+                at = history - 1 - (slot[i] - slot[first])
+                add_run(usage[first : last + 1], used[at:])
+                add_run(limit[first : last + 1], limits[at:])
+                seen[at : at + last + 1 - first] = 1.0
+                first = last + 1
         n = 0
         for k in range(history):
             if seen[k] > 0:
@@ -149,7 +145,10 @@ def machine_peaks(
 
 @compiled(makes_arrays=False)
 def add_run(values: Numbers, sums: Numbers) -> None:
-    """Add values to the first of some sums."""
+    """Add values to the first of some sums.
+
+    A function of its own, and over slices: only then does the compiler make vectors of it.
+    """
     for k in range(values.size):
         sums[k] += values[k]
 
