@@ -5,22 +5,35 @@ the tasks living under an hour.  One thread, and its processor time: others may 
 what one writes first with Numba: a ring of the last samples for N-sigma, a row of sums for the oracle.  The original
 algorithm in Python is Google's: a deque per task.
 
-    python benchmarks/overcommit.py [--machines 60] [--slots 2016] [--store STORE]
+The pass and the default table are measured on stores of two sizes, 15 hours of 500 and 2,000 machines (the raw files
+are those of `explore.py`), processor time of the whole process: what grows faster than the rows would show.
+
+    python benchmarks/overcommit.py [--machines 60] [--slots 2016] [--cells 500 2000]
 """
 
 from __future__ import annotations
 
 import argparse
+import math
+import resource
 import statistics
+import tempfile
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import numba
 import numpy as np
 
-from borgtrace.overcommit import Block, Samples, oracle, parse_policy
+import borgtrace
+from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.lifecycle.by_machine import METRICS, machine_usage
+from borgtrace.overcommit import REPLAY, Block, Samples, oracle, parse_policy
 from borgtrace.overcommit.metrics import scores
+from borgtrace.recipe import EngineTables
+from borgtrace.schema.time import WINDOW
+from explore import make_raw
 
 AT_ONCE = 24
 HORIZON = 288
@@ -208,11 +221,38 @@ def compare(blocks: Sequence[Block]) -> None:
         )
 
 
+def whole(cells: Sequence[int]) -> None:
+    """Print rate and exponent of the pass and of the default table on stores of several sizes."""
+    found = []
+    for machines in cells:
+        with tempfile.TemporaryDirectory() as name:
+            root = Path(name)
+            make_raw(root / "raw", machines, 15)
+            ingest([root / "raw"], root / "store", IngestOptions(jobs=1))
+            store = borgtrace.open(root / "store")
+            tables = EngineTables.of(store)
+            attempts, rows = tables.instance_attempts, store.manifest.tables["instance_usage"]
+            begin = time.process_time()
+            usual = METRICS["average_cpu"], METRICS["average_memory"]
+            machine_usage(store, tables.instance_events, attempts, *usual)
+            dealt = time.process_time()
+            REPLAY.run(store, horizon=24 * WINDOW)
+            found.append((rows, dealt - begin, time.process_time() - dealt))
+            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+            print(f"  {machines:,} machines, {rows:,} rows: pass {found[-1][1]:.1f} s, table of both resources", end="")
+            print(f" {found[-1][2]:.1f} s; most memory so far, ingest included: {peak:.1f} GB", flush=True)
+    (few, *spent), (many, *later) = found[0], found[-1]
+    exponents = [math.log(b / a) / math.log(many / few) for a, b in zip(spent, later, strict=True)]
+    print(f"  exponents {exponents[0]:.2f} (pass) and {exponents[1]:.2f} (table)")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--machines", type=int, default=60)
     parser.add_argument("--slots", type=int, default=2016)
+    parser.add_argument("--cells", type=int, nargs="+", default=[500, 2000])
     given = parser.parse_args()
+    whole(given.cells)
     for is_short in (False, True):
         blocks = [machine(seed, given.slots, is_short=is_short) for seed in range(given.machines)]
         n = sum(len(block.all) for block in blocks)

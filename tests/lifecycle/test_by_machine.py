@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import borgtrace
+from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.lifecycle.by_machine import METRICS, MachineUsage, machine_usage
+from borgtrace.lifecycle.by_machine import METRICS, MachineUsage, layout, machine_usage
 from borgtrace.recipe import EngineTables
 from tests.ingest.raw import write_part
 
@@ -196,6 +197,24 @@ def test_random_cells_equal_a_restatement(tmp_path: Path, seed: int) -> None:
     assert same(rows_of(usage_of(tmp_path, raw)), restated(raw))
 
 
+def test_more_slots_than_a_key_holds_are_refused(tmp_path: Path) -> None:
+    usage_of(tmp_path, CELL)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "_BITS_OF_SLOT", 2)
+        with pytest.raises(UsageError) as caught:
+            usage_of(tmp_path, CELL, cpu=METRICS["maximum_cpu"])
+    assert str(caught.value) == (
+        f"{tmp_path / 'store'}: too many slots of 5 minutes to sort usage by machine: expected fewer than 4, got 5; "
+        "make a part of the store: borgtrace subset"
+    )
+
+
+def test_both_kinds_of_slots_are_kept_side_by_side(tmp_path: Path) -> None:
+    folders = {usage_of(tmp_path, CELL, is_whole=is_whole).folder for is_whole in (False, True, False)}
+    assert len(folders) == 2
+    assert all(folder.is_dir() for folder in folders)
+
+
 def test_the_memory_budget_changes_nothing(tmp_path: Path) -> None:
     raw = random_cell(7)
     usage = usage_of(tmp_path, raw)
@@ -206,8 +225,6 @@ def test_the_memory_budget_changes_nothing(tmp_path: Path) -> None:
     assert n_rows > 50
     usage.folder.rename(tmp_path / "other")
     # A budget of a few rows, past what the engine could start with: only the sort is told.
-    from borgtrace.lifecycle.by_machine import layout
-
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(layout, "parse_memory", lambda text: 24 * 5 * n_rows // 3)
         again = usage_of(tmp_path, raw)

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from borgtrace.engine.memory import parse_memory
+from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.lifecycle.by_machine import dealing
 from borgtrace.lifecycle.by_machine.dealing import LONGEST, NO_MACHINE
@@ -131,7 +132,8 @@ def machine_usage(
     report
         Called with the step, how much of it is done, and how much there is.
     """
-    kind = f"machines-{cpu.name}-{memory.name}{'-whole' * is_whole}"
+    # No kind may begin with another: what is kept of an earlier state of the store is removed by the beginning.
+    kind = f"{'whole-' * is_whole}machines-{cpu.name}-{memory.name}"
     parent = Path(__file__).parent
 
     def build(folder: Path) -> None:
@@ -159,6 +161,7 @@ class _Dealer:
         self.stays = write_stays(self.store, attempts, stays)
         self.stay_start = starts_of(self.stays, n_tasks)
         self.n_slots = _slots(self.store)
+        self._check_bounds()
         self.is_peak = np.array([metric.is_peak or self.is_whole for metric in self.metrics])
         counts = self._deal()
         index = self._sort()
@@ -167,6 +170,21 @@ class _Dealer:
         names = ("n_dealt", "without_machine", "without_limit", "without_end")
         facts = {"n_slots": self.n_slots, "n_rows": int(index["n"].sum())}
         write_file(self.folder / "facts.json", json.dumps(facts | dict(zip(names, counts.tolist(), strict=True))))
+
+    def _check_bounds(self) -> None:
+        """Refuse what a sorting key cannot tell apart."""
+        for what, n, bits in (
+            ("slots of 5 minutes", self.n_slots, _BITS_OF_SLOT),
+            ("terms of tasks", len(self.terms), _BITS_OF_TERM),
+        ):
+            if n >= 1 << bits:
+                raise UsageError(
+                    str(self.store.path),
+                    f"too many {what} to sort usage by machine",
+                    expected=f"fewer than {1 << bits:,}",
+                    got=f"{n:,}",
+                    way_out="make a part of the store: borgtrace subset",
+                )
 
     @cached_property
     def n_buckets(self) -> int:
