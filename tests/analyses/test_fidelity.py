@@ -42,9 +42,11 @@ def one_task(*, is_synthetic: bool):  # type: ignore[no-untyped-def]
 
 def test_of_googles_trace_there_is_nothing_to_ask() -> None:
     result = RECIPE.run(one_task(is_synthetic=False))
-    assert result.not_applicable == "the store holds Google's trace"
+    assert result.not_applicable == "the store holds no synthetic trace"
     assert result.table.num_rows == 0
-    assert [(f.verdict, f.reason) for f in result.findings] == [("not applicable", "the store holds Google's trace")]
+    assert [(f.verdict, f.reason) for f in result.findings] == [
+        ("not applicable", "the store holds no synthetic trace")
+    ]
 
 
 @pytest.mark.parametrize(

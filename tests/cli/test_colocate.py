@@ -98,10 +98,14 @@ def test_json_says_the_advice_too(capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "colocate: where do the tasks come from: expected one of STORE, --pool, --synthetic, got none"),
+        (
+            [],
+            "colocate: where do the tasks come from: expected one of STORE, --pool, --synthetic, --usage, --moments, "
+            "got none",
+        ),
         (
             ["x", "--synthetic", "5"],
-            "colocate: where do the tasks come from: expected one of STORE, --pool, --synthetic, "
+            "colocate: where do the tasks come from: expected one of STORE, --pool, --synthetic, --usage, --moments, "
             "got STORE and --synthetic",
         ),
         (["--synthetic", "0"], "--synthetic: not a number of tasks: expected at least 1, got 0"),

@@ -12,6 +12,7 @@ import pytest
 from borgtrace.errors import StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.time import SECOND
+from borgtrace.store.names import id_of
 from tests.ingest.own_data import AVERAGES, hashed, ingest_own, rows
 
 THREE_COLUMNS = "task,time,cpu\nweb,0,2\nweb,300,4\n7,0,1\nweb,550,8\n"
@@ -68,6 +69,10 @@ def test_what_no_file_told_is_derived_and_marked(tmp_path):
         "Events are derived: each task is submitted and scheduled where its usage begins, and has no end.",
     )
     assert rows(store, "machine_events", "*") == []
+    assert (id_of(store, "collection", "web"), id_of(store, "collection", "7")) == (hashed("web"), 7)
+    with pytest.raises(UsageError) as error:
+        id_of(store, "machine", "m1")
+    assert str(error.value) == "machine: not the name of one: expected an id, or a name that one has, got 0 called m1"
     assert (store.manifest.basis["cores"], store.manifest.sources[0].also["instance_events"]) == (8, 4)
 
 
@@ -173,6 +178,19 @@ def test_lives_become_events_and_one_without_an_end_has_none(tmp_path):
     ]
     # c has usage and no row of its own.
     assert store.manifest.counters["instance_usage"] == {"orphan_instance": 1}
+
+
+def test_requests_without_times_join_the_derived_events(tmp_path):
+    declared = AVERAGES + '[tasks]\ntask = "task"\napp = "app"\ncpu_request = { column = "request", unit = "cores" }\n'
+    files = {"own.csv": THREE_COLUMNS, "tasks.csv": "task,app,request\nweb,shop,6\n"}
+    columns = "type, cpu_request, missing_type"
+    store = ingest_own(tmp_path, declared, files)
+    assert rows(store, "instance_events", columns, "collection_id != 7") == [
+        ("SCHEDULE", 0.75, "EXISTS_BUT_NO_CREATION"),
+        ("SUBMIT", 0.75, "EXISTS_BUT_NO_CREATION"),
+    ]
+    assert rows(store, "tasks", "cpu_request, collection_logical_name") == [(0.75, "shop"), (None, None)]
+    assert store.manifest.notes[0].startswith("Events are derived")
 
 
 def test_dates_of_any_zone_are_one_clock(tmp_path):

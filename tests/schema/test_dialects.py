@@ -8,8 +8,9 @@ from datetime import timedelta
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.schema import ENUMS, TABLES, TRACE_TABLES
+from borgtrace.schema import ENUMS, TRACE_TABLES
 from borgtrace.schema.dialects import DIALECTS, GOOGLE_2011, GOOGLE_2019, KAGGLE_2019, dialect
+from borgtrace.schema.records import row_of
 from borgtrace.schema.time import TRACE_START
 
 each_dialect = pytest.mark.parametrize("one", DIALECTS.values(), ids=DIALECTS)
@@ -20,7 +21,7 @@ def test_a_field_fills_a_column_that_exists_and_no_two_fill_the_same(one):
     inner = [nested for raw in one.tables.values() for nested in raw.lists]
     for raw in (*one.tables.values(), *inner):
         filled = [field.column for field in raw.fields if field.column]
-        assert set(filled) <= set(TRACE_TABLES[raw.table].names)
+        assert set(filled) <= set(row_of(raw.table).names)
         assert len(filled) == len(set(filled))
         assert len({field.name for field in raw.fields}) == len(raw.fields)
 
@@ -31,7 +32,7 @@ def test_codes_name_values_of_enumerations_and_null_codes_none(one):
         assert set(codes.values()) <= set(ENUMS[name].names)
         assert not set(codes) & set(one.null_codes.get(name, ()))
     for raw in one.tables.values():
-        columns = [TABLES[raw.table].column(field.column) for field in raw.fields if field.column]
+        columns = [row_of(raw.table).column(field.column) for field in raw.fields if field.column]
         assert {column.enum for column in columns if column.enum} <= set(one.codes)
 
 
@@ -67,7 +68,9 @@ def test_a_manifest_of_its_trace_finds_a_dialect(one):
 def test_an_unknown_format_is_a_usage_error():
     with pytest.raises(UsageError) as error:
         dialect("2013")
-    assert str(error.value) == "dialect: no such trace format: expected 2011, 2019, kaggle-2019, got 2013"
+    assert str(error.value) == (
+        "dialect: no such trace format: expected azure-2019, 2011, 2019, kaggle-2019, openb, swf, got 2013"
+    )
 
 
 def test_what_the_traces_publish():

@@ -47,7 +47,7 @@ RESULT = declare(
 
 def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> list[Row]:
     """Return every target beside its measurement."""
-    NotApplicable.unless(tables.synthetic, "the store holds Google's trace")
+    NotApplicable.unless(tables.synthetic, "the store holds no synthetic trace")
     units = Units.of(tables)
     targets, measures = _targets(tables, units)
     NotApplicable.unless(measures, "the store holds no usage")

@@ -17,7 +17,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._windows import UNKNOWN, amount, outermost, regular, task_tiers
-from borgtrace.recipe import Recipe, Tables
+from borgtrace.recipe import NotApplicable, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.recipe.columns import count, declare, label, number, share
 
@@ -59,7 +59,9 @@ def compute(tables: Tables) -> ir.Table:
     known = lookup(rows, tasks, TASK)
     known = known.mutate(tier=known.tier.fill_null(UNKNOWN))
     # A quantity that a trace does not publish is left out: it is not missing.
-    return ibis.union(*(_of(known, name) for name in QUANTITIES if tables.dialect.publishes(name)))
+    published = [name for name in QUANTITIES if tables.dialect.publishes(name)]
+    NotApplicable.unless(published, f"{tables.dialect.trace} publishes none of these quantities")
+    return ibis.union(*(_of(known, name) for name in published))
 
 
 def _of(rows: ir.Table, name: str) -> ir.Table:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,11 @@ from borgtrace.cli import _answers
 from borgtrace.colocation import Options, Study, find_experiments, prepare_pool, read_pool, synthetic_pool
 from borgtrace.colocation import write_pool as write
 from borgtrace.colocation.experiment import run_cells
+from borgtrace.colocation.from_moments import Moments, read_moments
 from borgtrace.errors import StoreError, UsageError
+from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.placement import estimators, packers
-from borgtrace.recipe import NotApplicable
+from borgtrace.recipe import NotApplicable, Tables
 
 
 def print_estimators() -> None:
@@ -28,15 +33,49 @@ def print_estimators() -> None:
             print(f"  {name:<{width}}  {about}")
 
 
+@dataclass(frozen=True)
+class Sources:
+    """Where tasks may come from; exactly one is given.
+
+    Parameters
+    ----------
+    store, pool, synthetic, usage, moments
+        A store, a file of tasks, a number of synthetic ones, usage of own tasks, or tasks by their moments.
+
+    Raises
+    ------
+    UsageError
+        None or several were given.
+    """
+
+    store: Path | None
+    pool: Path | None
+    synthetic: int | None
+    usage: Path | None = None
+    moments: Path | None = None
+
+    def __post_init__(self) -> None:
+        # Counted by presence, so that ``--synthetic 0`` is refused for its value and not taken for absent.
+        given = [name for name, value in vars(self).items() if value is not None]
+        if len(given) != 1:
+            names = {"store": "STORE"} | {name: f"--{name}" for name in ("pool", "synthetic", "usage", "moments")}
+            got = " and ".join(names[name] for name in given) or "none"
+            expected = f"one of {', '.join(names.values())}"
+            raise UsageError("colocate", "where do the tasks come from", expected=expected, got=got)
+
+
+@contextmanager
 def study_of(
-    store: Path | None, pool: Path | None, synthetic: int | None, tasks: int, seed: int, *, percentiles: bool = False
-) -> Study:
+    sources: Sources, dialect: str, capacity: str, *, tasks: int, seed: int, percentiles: bool = False
+) -> Iterator[Study]:
     """Open the one source of tasks that was given.
 
     Parameters
     ----------
-    store, pool, synthetic
-        A store, a file of tasks, or a number of synthetic ones; exactly one is given.
+    sources
+        Where the tasks come from.
+    dialect, capacity
+        Format and size of the largest machine, of own usage.
     tasks, seed
         Size of the sample and its seed.
     percentiles
@@ -45,25 +84,71 @@ def study_of(
     Raises
     ------
     UsageError
-        None or several were given; or percentiles where there are none.
+        There is no such number of tasks, or no percentiles.
     """
-    # Counted by presence, so that ``--synthetic 0`` is refused for its value and not taken for absent.
-    sources = {"STORE": store, "--pool": pool, "--synthetic": synthetic}
-    given = [name for name, value in sources.items() if value is not None]
-    if len(given) != 1:
-        expected, got = "one of STORE, --pool, --synthetic", " and ".join(given) or "none"
-        raise UsageError("colocate", "where do the tasks come from", expected=expected, got=got)
-    if pool is not None:
-        return Study(read_pool(pool))
-    if synthetic is not None:
-        if synthetic < 1:
-            raise UsageError("--synthetic", "not a number of tasks", expected="at least 1", got=str(synthetic))
-        return Study(synthetic_pool(synthetic, seed))
-    assert store is not None
-    if not percentiles:
-        return Study.of_store(store)
-    # Prepared here, because a study of a store draws from the sampled seconds.
-    return Study(prepare_pool(store, tasks, seed, "histogram"))
+    if sources.pool is not None:
+        yield Study(read_pool(sources.pool))
+    elif sources.synthetic is not None:
+        if sources.synthetic < 1:
+            got = str(sources.synthetic)
+            raise UsageError("--synthetic", "not a number of tasks", expected="at least 1", got=got)
+        yield Study(synthetic_pool(sources.synthetic, seed))
+    elif sources.usage is not None:
+        with tempfile.TemporaryDirectory(prefix="borgtrace-") as folder:
+            yield Study.of_store(_own_store(sources.usage, Path(folder) / sources.usage.name, dialect, capacity))
+    else:
+        assert sources.store is not None
+        # Prepared here, because a study of a store draws from the sampled seconds.
+        prepared = prepare_pool(sources.store, tasks, seed, "histogram") if percentiles else None
+        yield Study.of_store(sources.store) if prepared is None else Study(prepared)
+
+
+def _own_store(usage: Path, store: Path, dialect: str, capacity: str) -> Path:
+    """Make a store of own usage for the time of a command, and say what was guessed."""
+    # A number alone is one of cores: usage has no other unit of a machine.
+    size = f"{capacity}cores" if capacity.replace(".", "", 1).isdecimal() else capacity
+    result = ingest([usage], store, IngestOptions(dialect=dialect, capacity=size))
+    for note in result.manifest.notes if result.manifest else ():
+        print(note, file=sys.stderr)
+    return store
+
+
+def number(capacity: str) -> float:
+    """Return the capacity of a machine where amounts are fractions of the largest one.
+
+    Raises
+    ------
+    UsageError
+        It is no number.
+    """
+    try:
+        return float(capacity)
+    except ValueError:
+        way_out = "a size such as 8cores is for --usage"
+        raise UsageError("--capacity", "not a number", expected="such as 1", got=capacity, way_out=way_out) from None
+
+
+def moments_of(sources: Sources, dialect: str, capacity: str, *, tasks: int, seed: int) -> Moments:
+    """Return the moments of the tasks that were given.
+
+    Parameters
+    ----------
+    sources, dialect, capacity, tasks, seed
+        As for :func:`study_of`.
+    """
+    if sources.moments is not None:
+        return read_moments(sources.moments)
+    with study_of(sources, dialect, capacity, tasks=tasks, seed=seed) as study:
+        return Moments.of(study.pool(Options(tasks=tasks, seed=seed)), _names(study))
+
+
+def _names(study: Study) -> dict[int, str]:
+    """Return the names of collections, where they have some of their own: those of Google's repeat."""
+    source = study.source
+    if not isinstance(source, Tables) or source.dialect.conversion is None:
+        return {}
+    found = source.fetch(source.collection_events.select("collection_id", "collection_name").distinct(), "names")
+    return dict(zip(found["collection_id"].to_pylist(), found["collection_name"].to_pylist(), strict=True))
 
 
 def export(study: Study, path: Path, tasks: int, seed: int) -> None:

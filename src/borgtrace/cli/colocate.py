@@ -14,7 +14,7 @@ ON_INTERRUPT = "answers that were written stay"
 
 def colocate(
     store: Annotated[
-        Path | None, Argument(help="The store; none with --pool or --synthetic.", metavar="[STORE]")
+        Path | None, Argument(help="The store; none with --usage, --moments, --pool or --synthetic.", metavar="[STORE]")
     ] = None,
     experiment: Annotated[
         list[str] | None, Option(help="An experiment, repeatable; all by default.", metavar="NAME")
@@ -36,7 +36,9 @@ def colocate(
         ),
     ] = False,
     seed: Seed = 0,
-    capacity: Annotated[float, Option(help="Capacity of a machine, for the advice.", metavar="C")] = 1.0,
+    capacity: Annotated[
+        str, Option(help="Capacity of a machine; with --usage its size, such as 8cores,32GiB.", metavar="C")
+    ] = "1",
     mix: Annotated[
         str, Option(help="Kinds of machines, for packing_machines: CPU:MEMORY:NUMBER,…", metavar="KINDS")
     ] = "",
@@ -51,6 +53,19 @@ def colocate(
             help="With STORE, 2019: draw seconds from the percentiles of each window, not from its sampled second.",
         ),
     ] = False,
+    usage: Annotated[
+        Path | None, Option(help="Read usage of your own tasks: CSV, Parquet or JSON lines.", metavar="FILE")
+    ] = None,
+    dialect: Annotated[str, Option(help="With --usage: a file that declares its format.", metavar="FILE.toml")] = "",
+    moments: Annotated[
+        Path | None,
+        Option(help="Read tasks by their moments: task, mean, std, maybe maximum, request.", metavar="FILE"),
+    ] = None,
+    placement: Annotated[
+        Path | None, Option(help="Place the tasks by their moments, and write task and machine.", metavar="OUT.csv")
+    ] = None,
+    estimator: Annotated[str, Option(help="For --placement; see --estimators.", metavar="NAME:PARAMETER")] = "",
+    packer: Annotated[str, Option(help="For --placement; see --estimators.", metavar="NAME")] = "best-fit",
     synthetic: Annotated[int | None, Option(help="Use this many calibrated synthetic tasks.", metavar="N")] = None,
     export_pool: Annotated[
         Path | None, Option(help="Write the prepared tasks to this file and stop.", metavar="FILE")
@@ -66,6 +81,8 @@ def colocate(
     The experiments repeat those of the GPA paper on the long tasks of a store, and go beyond them. A single experiment
     prints its table as CSV; several print their claims. The advice is printed last.
 
+    Your own tasks: --usage own.csv --capacity 8cores, or --moments moments.csv --placement machines.csv.
+
     Example: borgtrace colocate cell-2011 --experiment packing_base --instances 10
     """
     from borgtrace.cli import _answers, _experiments
@@ -74,22 +91,32 @@ def colocate(
 
     if list_names:
         _answers.print_list(list(find_experiments().values()), has_set=False)
-    elif list_estimators:
+        return
+    if list_estimators:
         _experiments.print_estimators()
-    else:
-        source = _experiments.study_of(store, pool, synthetic, tasks, seed, percentiles=percentiles)
+        return
+    sources = _experiments.Sources(store, pool, synthetic, usage, moments)
+    sizes = {"tasks": tasks, "seed": seed}
+    whole = 1.0 if usage is not None else _experiments.number(capacity)
+    if moments is not None or placement is not None:
+        from borgtrace.cli import _moments
+
+        known = _experiments.moments_of(sources, dialect, capacity, **sizes)
+        target = _experiments.target_of(slo)
+        _moments.run(known, whole, target, estimator, packer, placement, as_json=as_json)
+        return
+    with _experiments.study_of(sources, dialect, capacity, percentiles=percentiles, **sizes) as source:
         # Before anything is computed: the option says "and stop".
         if export_pool is not None:
             _experiments.export(source, export_pool, tasks, seed)
             return
         given = {
-            "tasks": tasks,
+            **sizes,
             "realizations": realizations,
             "instances": instances,
             "size": size,
-            "seed": seed,
             "samples": samples,
-            "capacity": capacity,
+            "capacity": whole,
             "target": _experiments.target_of(slo),
             "mix": mix,
         }

@@ -13,7 +13,7 @@ ON_INTERRUPT = "the store is as it was"
 
 def machine(
     store: Store,
-    machine_id: Annotated[int, Argument(help="The machine.", metavar="MACHINE")],
+    machine_name: Annotated[str, Argument(help="Id or name of the machine.", metavar="MACHINE")],
     at: Annotated[str, Option(help="A time, such as 700s, 12h or 2d3h; each hour by default.", metavar="TIME")] = "",
     as_json: Json = False,
 ) -> None:
@@ -29,8 +29,10 @@ def machine(
     from borgtrace.cli._printing import number, print_aligned, print_json
     from borgtrace.schema.time import parse_time
     from borgtrace.store.machine import capacity_at, hourly_load, running_on
+    from borgtrace.store.names import id_of
 
     opened = borgtrace.open(store)
+    machine_id = id_of(opened, "machine", machine_name)
     time = parse_time(at, "--at") if at else None
     capacity = capacity_at(opened, machine_id, time)
     table = hourly_load(opened, machine_id) if time is None else running_on(opened, machine_id, time)

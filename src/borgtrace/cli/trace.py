@@ -14,8 +14,8 @@ ON_INTERRUPT = "the store is as it was"
 
 def trace(
     store: Store,
-    collection: Annotated[int, Argument(help="Job (collection) id.", metavar="COLLECTION")],
-    instance: Annotated[int, Argument(help="Task (instance) index.", metavar="INSTANCE")],
+    name: Annotated[str, Argument(help="Job (collection) id, or its name.", metavar="COLLECTION")],
+    instance: Annotated[int, Argument(help="Task (instance) index.", metavar="INSTANCE")] = 0,
     shape: Annotated[Literal["table", "csv", "json"], Option("--format", help="How to print it.")] = "table",
     columns: Annotated[
         str, Option(help="Usage columns, separated by commas.", metavar="A,B")
@@ -32,8 +32,10 @@ def trace(
     import borgtrace
     from borgtrace.cli._printing import print_columns, print_json
     from borgtrace.schema.ranges import parse_words
+    from borgtrace.store.names import id_of
 
     opened = borgtrace.open(store)
+    collection = id_of(opened, "collection", name)
     names = ("start_time", "duration", *parse_words(columns))
     # Before the page too: an unknown task is refused in the same words.
     found = opened.traces([(collection, instance)], names)

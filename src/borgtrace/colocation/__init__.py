@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from borgtrace.colocation.experiment import Experiment, find_experiments
+from borgtrace.colocation.from_moments import fits, overflow_probability, pack
 from borgtrace.colocation.grid import Cell, Grid
 from borgtrace.colocation.instances import Instances
 from borgtrace.colocation.pool import Pool
@@ -28,6 +29,9 @@ __all__ = [
     "Pool",
     "Study",
     "find_experiments",
+    "fits",
+    "overflow_probability",
+    "pack",
     "prepare_pool",
     "read_pool",
     "synthetic_pool",

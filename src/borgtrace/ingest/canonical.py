@@ -53,12 +53,16 @@ def canonical_chunk(layout: RawLayout, chunk: pa.Table) -> pa.Table:
 
 def _canonical(field: Field, values: pa.ChunkedArray, is_unsigned: bool) -> pa.ChunkedArray:
     kind = field.column.type
+    if field.raw.words:
+        values = _numbers_of_words(field, values)
     if field.is_mandatory and values.null_count:
         raise NeedsValidation
     # The number parser made these: finite and not negative already, and a look at each value is a pass over memory.
     if is_unsigned and kind == "float32" and not field.is_scaled:
         return values
     if kind == "string":
+        for code in field.none:
+            values = pc.if_else(pc.equal(values, str(code)), pa.scalar(None, pa.string()), values)
         return pc.fill_null(values, "") if field.raw.keeps_empty else values
     if kind == "bool":
         return pc.fill_null(values, False) if field.has_default else values
@@ -70,6 +74,16 @@ def _canonical(field: Field, values: pa.ChunkedArray, is_unsigned: bool) -> pa.C
         kind, _without_none
     )
     return read(field, values)
+
+
+def _numbers_of_words(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Turn texts, some of which are words for numbers, into numbers."""
+    for word, number in field.raw.words:
+        values = pc.if_else(pc.equal(values, word), str(number), values)
+    try:
+        return pc.cast(pc.utf8_trim(values, " \t"), pa.float64())
+    except pa.ArrowInvalid as error:
+        raise NeedsValidation from error
 
 
 def _names(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:

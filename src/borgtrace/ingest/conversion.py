@@ -6,6 +6,7 @@ It takes all files together: a share needs its request, a counter its last value
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -63,9 +64,9 @@ def open_rows(
         for name, parts in staged.items()
         if parts
     }
-    terms = Terms(dialect.conversion, Basis(), fills)
     zero = _zero(connection) if dialect.conversion.clock == "epoch" else 0
-    return Terms(dialect.conversion, Basis(*_capacity(connection, terms, capacity), zero), fills)
+    terms = Terms(dialect.conversion, Basis(zero=zero), fills)
+    return replace(terms, basis=Basis(*_capacity(connection, terms, capacity), zero))
 
 
 def relations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> dict[str, str]:
@@ -80,7 +81,7 @@ def relations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> dict[str, 
     """
     made = {"machine_events": machine_events, "machine_attributes": machine_attributes}
     made |= {"collection_events": collection_events, "instance_events": instance_events}
-    if terms.has("task_rows"):
+    if terms.has_lives:
         made["instance_constraints"] = instance_constraints
     if terms.has("usage_rows"):
         made["instance_usage"] = instance_usage
@@ -97,7 +98,7 @@ def derivations(connection: duckdb.DuckDBPyConnection, terms: Terms) -> tuple[st
     terms
         What it returned.
     """
-    notes = [] if terms.has("task_rows") else [DERIVED_EVENTS]
+    notes = [] if terms.has_lives else [DERIVED_EVENTS]
     if not terms.has("machine_rows") and _one(connection, f"SELECT count(machine) FROM ({MACHINE_NAMES})")[0]:
         notes.append(DERIVED_MACHINES)
     return tuple(notes)

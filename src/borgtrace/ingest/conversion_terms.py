@@ -55,6 +55,11 @@ class Terms:
         """Whether there are files of a kind of rows, and any of them fills a column."""
         return kind in self.fills and (not column or column in self.fills[kind])
 
+    @property
+    def has_lives(self) -> bool:
+        """Whether files say when tasks were submitted or started."""
+        return any(self.has("task_rows", column) for column in ("submit", "start"))
+
     def time(self, time: str) -> str:
         """SQL of a time on the store's clock."""
         return f"({time} - {self.basis.zero - TRACE_START})"

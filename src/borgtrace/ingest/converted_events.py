@@ -11,7 +11,7 @@ _EVENTS_PER_ROW = 4
 
 def instance_events(terms: Terms) -> str:
     """SQL of the events of instances, with the names of their collections."""
-    return _told(terms) if terms.has("task_rows") else _derived(terms)
+    return _told(terms) if terms.has_lives else _derived(terms)
 
 
 def _told(terms: Terms) -> str:
@@ -64,14 +64,18 @@ def _derived(terms: Terms) -> str:
     events = " UNION ALL ".join(
         f"SELECT *, '{kind}' AS type, {step} AS step FROM firsts" for step, kind in enumerate(("SUBMIT", "SCHEDULE"))
     )
+    known = ("user", "priority", "app", "cpu_request", "memory_request")
+    about = ", ".join(f"arg_max({name}, source_row) AS {name}" for name in known)
     return f"""
-        WITH firsts AS ({firsts})
-        SELECT {id_sql("task")} AS collection_id, instance_index, type, {terms.time("begun")} AS time,
-               CASE WHEN step > 0 THEN {id_sql("machine")} END AS machine_id, NULL AS user, NULL AS priority,
-               NULL AS app, task AS name, 'JOB' AS collection_type, 'EXISTS_BUT_NO_CREATION' AS missing_type,
-               source_part,
+        WITH firsts AS ({firsts}), about AS (
+            SELECT task, coalesce(instance, 0) AS instance_index, {about} FROM task_rows GROUP BY ALL)
+        SELECT {id_sql("e.task")} AS collection_id, e.instance_index, type, {terms.time("begun")} AS time,
+               CASE WHEN step > 0 THEN {id_sql("machine")} END AS machine_id, user, priority, app, e.task AS name,
+               {terms.amount("cpu_request", "cpu")} AS cpu_request,
+               {terms.amount("memory_request", "memory")} AS memory_request, 'JOB' AS collection_type,
+               'EXISTS_BUT_NO_CREATION' AS missing_type, source_part,
                {_EVENTS_PER_ROW} * source_row + step AS source_row
-        FROM ({events})
+        FROM ({events}) e LEFT JOIN about a ON a.task = e.task AND a.instance_index = e.instance_index
     """
 
 
@@ -96,11 +100,13 @@ def collection_events(terms: Terms) -> str:
 
 def instance_constraints(terms: Terms) -> str:
     """SQL of what a task asks of GPUs, as constraints on its machine."""
+    # All of its devices together, whole ones where no share is told; a task of none asks for nothing.
+    devices = "coalesce(gpus, 1) * coalesce(gpu_share, 1000 * least(gpus, 1))"
     asked = " UNION ALL ".join(
         f"SELECT *, '{name}' AS name, '{relation}' AS relation, {value} AS value, {position} AS position FROM lives"
         for position, (name, relation, value) in enumerate(
             (
-                ("gpu_thousandths", "GREATER_THAN_EQUAL", "CAST(CAST(nullif(gpu_request, 0) AS BIGINT) AS VARCHAR)"),
+                ("gpu_thousandths", "GREATER_THAN_EQUAL", f"CAST(CAST(nullif({devices}, 0) AS BIGINT) AS VARCHAR)"),
                 ("gpu_model", "EQUAL", "gpu_model"),
             )
         )

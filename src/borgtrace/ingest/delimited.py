@@ -108,7 +108,7 @@ class _Lines:
 
 def _type(field: Field) -> pa.DataType:
     """Return the type a field is read as: codes as numbers, times unsigned since 2⁶⁴−1 means "after the trace"."""
-    if field.is_dated:
+    if field.is_text:
         return pa.string()
     if field.is_scaled:
         return pa.float64()

@@ -59,6 +59,11 @@ class Field:
         return bool(self.raw.zone)
 
     @property
+    def is_text(self) -> bool:
+        """Whether it is read as text, though its column holds numbers: dates, and words among numbers."""
+        return self.is_dated or bool(self.raw.words)
+
+    @property
     def has_words(self) -> bool:
         """Whether the codes of an enumeration are words."""
         return isinstance(next(iter(self.codes), None), str)

@@ -119,6 +119,8 @@ def _recognize(
     lines = _lines(head)
     if lines[0].lstrip().startswith("{"):
         return _by_names(path, "json", _json_keys(lines), dialects)
+    if path.name.removesuffix(".gz").endswith(".swf") or lines[0].startswith(";"):
+        return _workload_format(path, dialects)
     found = _by_header(path, _header(lines[0]), dialects)
     # Not the first line alone: it may be the one that is damaged, and its file still has a table.
     for line in lines[:20]:
@@ -127,6 +129,12 @@ def _recognize(
     if found is None:
         raise _not_a_trace(path, lines[0])
     return found
+
+
+def _workload_format(path: Path, dialects: Sequence[Dialect]) -> Source:
+    for dialect, raw in _tables("swf", dialects, is_positional=True):
+        return Source(path, dialect, raw.name, "swf", order=raw.names)
+    raise _not_a_trace(path, "the Standard Workload Format")
 
 
 def _header(line: str) -> list[str]:

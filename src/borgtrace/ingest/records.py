@@ -26,7 +26,7 @@ def record_types(layout: RawLayout) -> dict[str, str]:
     'STRUCT("cpus" FLOAT, "memory" FLOAT)'
     """
     # A flag as text: DuckDB itself takes any number, and some words, for one.
-    kinds = {f.raw.name: "VARCHAR" if f.column.type == "bool" or f.is_dated else field_type(f) for f in layout.fields}
+    kinds = {f.raw.name: "VARCHAR" if f.column.type == "bool" or f.is_text else field_type(f) for f in layout.fields}
     types: dict[str, str] = {}
     for name, parts in _roots(layout).items():
         # A field that fills no column is read as an amount: only whether it is there matters.
@@ -67,7 +67,7 @@ def _query(relation: str, layout: RawLayout, present: Sequence[str] | None) -> s
     types = record_types(layout)
     known = [name for name in types if present is None or name in present]
     values = [
-        (field.raw.path, "VARCHAR" if field.is_dated else field_type(field), field.name) for field in layout.fields
+        (field.raw.path, "VARCHAR" if field.is_text else field_type(field), field.name) for field in layout.fields
     ]
     values += [((inner.raw.name,), types[inner.raw.name], inner.raw.name) for inner in layout.lists]
     # A shard of Parquet may lack a column that no row of it fills.

@@ -41,6 +41,7 @@ class Container:
 
 CONTAINERS: dict[Format, Container] = {
     "csv": Container((read_plain_numbers, read_delimited), line_blocks, delimited_lines),
+    "swf": Container((read_delimited,), line_blocks, delimited_lines),
     "json": Container((read_json_lines,), line_blocks, json_lines),
     "parquet": Container((read_parquet,), parquet_blocks, json_lines),
 }

@@ -70,7 +70,8 @@ def open_lines(source: Source) -> Iterator[BinaryIO]:
     with open_stream(source) as stream:
         if source.has_header:
             stream.readline(LONGEST_LINE)
-        yield _Lines(stream, source.path)  # type: ignore[misc]
+        lines = _Lines(stream, source.path)
+        yield _Fields(lines) if source.format == "swf" else lines  # type: ignore[misc]
 
 
 class LineLengths:
@@ -114,6 +115,33 @@ class _Lines(io.RawIOBase):
         block = self._stream.read(size)
         self._lengths.look(block)
         return block
+
+    def readinto(self, buffer: Any) -> int:
+        block = self.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
+
+
+class _Fields(io.RawIOBase):
+    """The lines of the Standard Workload Format as delimited ones: no comments, and a comma for blanks."""
+
+    def __init__(self, stream: io.RawIOBase) -> None:
+        self._lines, self._rest = io.BufferedReader(stream, READ_SIZE), b""
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        block = bytearray(self._rest)
+        while (size < 0 or len(block) < size) and (line := self._lines.readline(LONGEST_LINE)):
+            # A comma would make two fields of one.
+            fields = line.replace(b",", b";").split()
+            # A comment, or a line without fields, is no row.
+            if fields and not fields[0].startswith(b";"):
+                block += b",".join(fields) + b"\n"
+        end = len(block) if size < 0 else size
+        self._rest = bytes(block[end:])
+        return bytes(block[:end])
 
     def readinto(self, buffer: Any) -> int:
         block = self.read(len(buffer))

@@ -44,6 +44,8 @@ def text_field(field: Field, text: str) -> TextField:
         SQL of its text, NULL where there is none.
     """
     column = field.column
+    for word, number in field.raw.words:
+        text = f"CASE WHEN {text} = '{word}' THEN '{number}' ELSE {text} END"
     # Arrow and DuckDB pass over blanks around a number: so must this reader, or a row would fare by the file it is in.
     if column.type != "string" and not field.has_words:
         text = f"trim({text}, ' \t')"

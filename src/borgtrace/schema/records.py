@@ -68,7 +68,8 @@ TASK_ROWS = Table(
         code("status", "event_type", "How it ended."),
         _amount("cpu_request", "Requested CPU.", "cores"),
         _amount("memory_request", "Requested memory.", "bytes"),
-        _amount("gpu_request", "Requested GPUs, in thousandths of a device.", "1"),
+        _amount("gpus", "Requested GPUs, whole or shared.", "1"),
+        _amount("gpu_share", "Requested share of each, in thousandths of a device.", "1"),
         _text("gpu_model", "GPU models that it accepts."),
     ),
 )
@@ -89,47 +90,34 @@ MACHINE_ROWS = Table(
 RECORDS: dict[str, Table] = {table.name: table for table in (USAGE_ROWS, TASK_ROWS, MACHINE_ROWS)}
 """Kinds of rows of converted files, by name."""
 
+
+def _fills(rows: str, text: str) -> dict[str, tuple[str, ...]]:
+    """Read ``column=name,name`` for each column that `rows` give."""
+    pairs = (item.split("=") for item in text.split())
+    return {column: tuple(f"{rows}.{name}" for name in names.split(",")) for column, names in pairs}
+
+
 FILLS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "instance_usage": {
-        "start_time": ("usage_rows.time",),
-        "end_time": ("usage_rows.end", "usage_rows.length", "usage_rows.time"),
-        "collection_id": ("usage_rows.task",),
-        "instance_index": ("usage_rows.instance",),
-        "machine_id": ("usage_rows.machine",),
-        "average_cpu": ("usage_rows.average_cpu", "usage_rows.instant_cpu", "usage_rows.counter_cpu"),
-        "sampled_cpu": ("usage_rows.instant_cpu",),
-        "maximum_cpu": ("usage_rows.maximum_cpu",),
-        "average_memory": ("usage_rows.average_memory", "usage_rows.instant_memory"),
-        "maximum_memory": ("usage_rows.maximum_memory",),
-    },
-    "instance_events": {
-        "time": ("task_rows.submit", "task_rows.start", "task_rows.end"),
-        "type": ("task_rows.status",),
-        "collection_id": ("task_rows.task",),
-        "instance_index": ("task_rows.instance",),
-        "machine_id": ("task_rows.machine",),
-        "priority": ("task_rows.priority",),
-        "user": ("task_rows.user",),
-        "cpu_request": ("task_rows.cpu_request",),
-        "memory_request": ("task_rows.memory_request",),
-    },
-    "collection_events": {
-        "time": ("task_rows.submit", "task_rows.start", "task_rows.end"),
-        "collection_id": ("task_rows.task", "usage_rows.task"),
-        "collection_name": ("task_rows.task", "usage_rows.task"),
-        "collection_logical_name": ("task_rows.app",),
-        "priority": ("task_rows.priority",),
-        "user": ("task_rows.user",),
-    },
-    "instance_constraints": {"value": ("task_rows.gpu_request", "task_rows.gpu_model")},
-    "machine_events": {
-        "time": ("machine_rows.time",),
-        "machine_id": ("machine_rows.machine",),
-        "platform_id": ("machine_rows.platform",),
-        "cpu_capacity": ("machine_rows.cpu",),
-        "memory_capacity": ("machine_rows.memory",),
-    },
-    "machine_attributes": {"value": ("machine_rows.gpus", "machine_rows.gpu_model", "machine_rows.machine")},
+    "instance_usage": _fills(
+        "usage_rows",
+        "start_time=time end_time=end,length,time collection_id=task instance_index=instance machine_id=machine "
+        "average_cpu=average_cpu,instant_cpu,counter_cpu sampled_cpu=instant_cpu maximum_cpu=maximum_cpu "
+        "average_memory=average_memory,instant_memory maximum_memory=maximum_memory",
+    ),
+    "instance_events": _fills(
+        "task_rows",
+        "time=submit,start,end type=status collection_id=task instance_index=instance machine_id=machine "
+        "priority=priority user=user cpu_request=cpu_request memory_request=memory_request",
+    ),
+    "collection_events": _fills(
+        "task_rows", "time=submit,start,end collection_logical_name=app priority=priority user=user"
+    )
+    | dict.fromkeys(("collection_id", "collection_name"), ("task_rows.task", "usage_rows.task")),
+    "instance_constraints": _fills("task_rows", "value=gpu_share,gpu_model"),
+    "machine_events": _fills(
+        "machine_rows", "time=time machine_id=machine platform_id=platform cpu_capacity=cpu memory_capacity=memory"
+    ),
+    "machine_attributes": _fills("machine_rows", "value=gpus,gpu_model,machine"),
 }
 """Which columns of such rows give a canonical column, by its table; the first that a format has is named."""
 

@@ -272,5 +272,5 @@ class Store:
         )
         made = " — <b>synthetic</b>" if self.manifest.is_synthetic else ""
         # Generation and cell come from a file that may be anybody's.
-        title = f"Google cluster trace {escape(self.manifest.generation)} {escape(self.manifest.cell)}{made}"
+        title = f"{escape(self.manifest.dialect.title)} {escape(self.manifest.cell)}{made}"
         return f"<table><caption>{title}</caption><tr><th>table</th><th>rows</th></tr>{rows}</table>"

@@ -6,11 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from borgtrace.errors import UsageError, check_names
+from borgtrace.schema.dialects.converted import STEPS, converted_dialect
 from borgtrace.schema.dialects.raw import RawField, RawTable
 from borgtrace.schema.dialects.trace_format import Conversion, Dialect
 from borgtrace.schema.dialects.units import CPU, CPU_TIME, ISO, MEMORY, TIMES, Units
@@ -24,8 +24,6 @@ _SECTIONS = {"usage": "usage_rows", "tasks": "task_rows", "machines": "machine_r
 _NEEDED = {"usage": ("task", "time"), "tasks": ("task",), "machines": ("machine",)}
 _TOP = ("name", "title", "clock", "step", "label", "window", *_SECTIONS)
 _KEYS = ("column", "unit", "kind", "zone", "missing", "codes")
-RELATIVE_ORIGIN = datetime(1970, 1, 1, tzinfo=UTC)
-"""What 600 s on the clock of a trace is whose times are not those of a calendar."""
 
 
 def declared_dialect(declaration: Mapping[str, Any], where: str) -> Dialect:
@@ -53,25 +51,14 @@ def declared_dialect(declaration: Mapping[str, Any], where: str) -> Dialect:
     # Its content is part of its name: two formats that differ never pass for one.
     name = f"{_word(declaration, where)}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
     status = fields.get("tasks", {}).get("status", {})
-    return Dialect(
-        name=name,
-        trace=name,
-        title=str(declaration.get("title", "Own trace")),
+    return converted_dialect(
+        name,
+        str(declaration.get("title", "Own trace")),
+        tuple(tables.values()),
+        _conversion(declaration, fields, where),
+        {**STEPS, **_codes(status, where)},
         formats=("csv", "json", "parquet"),
-        tables=tables,
-        # The two that are derived where a task has a start.
-        codes={"event_type": {"SUBMIT": "SUBMIT", "SCHEDULE": "SCHEDULE", **_codes(status, where)}},
         none=_missing(fields, where),
-        tie_order="life_cycle",
-        shards="hash",
-        tiers=(("all", 0, 2**31 - 1),),
-        origin=RELATIVE_ORIGIN,
-        span=timedelta(0),
-        time_zones={"": "UTC"},
-        anomalies={},
-        citations=(),
-        publication=None,
-        conversion=_conversion(declaration, fields, where),
     )
 
 
@@ -99,6 +86,8 @@ def _fields(section: Any, name: str, where: str) -> dict[str, dict[str, Any]]:
         check_names(f"{where}.{key}", value, _KEYS, "unknown entry")
         if not isinstance(value.get("column"), str):
             raise UsageError(f"{where}.{key}", "no column", way_out='add column = "the name of the column in the file"')
+        if set(value["column"]) & set("'\"\\"):
+            raise UsageError(f"{where}.{key}", "a column with quotes in its name", got=value["column"])
         value["factor"], value["of"] = _unit(f"{where}.{key}", key, value, name)
         value["fills"] = f"{value['kind']}_{key}" if _has_kind(name, key) else key
     return fields

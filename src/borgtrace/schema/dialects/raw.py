@@ -39,6 +39,8 @@ class RawField:
     scale, offset
         What a raw number is multiplied by, and what is added then, to have the canonical unit: seconds from 0 become µs
         from `TRACE_START` with 1_000_000 and 600_000_000.
+    words
+        Words that stand for numbers, each with its number: the last of several buckets is such a word.
     zone
         For dates and times as text: the time zone of those that do not say theirs; ``""`` where the field is a number.
     """
@@ -52,6 +54,7 @@ class RawField:
     scale: float = 1
     offset: int = 0
     zone: str = ""
+    words: tuple[tuple[str, float], ...] = ()
 
     @property
     def path(self) -> tuple[str, ...]:

@@ -1,0 +1,299 @@
+"""Tasks known only by mean and standard deviation: do some fit a machine, and how many machines do all need?
+
+The sum of the tasks on a machine is taken as Gaussian (GPA, Janus & Rzadca, SoCC'17, Algorithm 1).  That is worst where
+few tasks share a machine, where usage is skewed, and where tasks peak together: nothing in moments tells the last.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+from numpy.typing import ArrayLike
+from scipy.special import erfc
+
+from borgtrace.colocation.pool import Pool
+from borgtrace.errors import SourceError, UsageError
+from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.placement import (
+    CAPACITY_RTOL,
+    Estimator,
+    Fitted,
+    Gpa,
+    Observation,
+    Packing,
+    pack_fitted,
+    parse_packer,
+    require_capacity,
+)
+
+_COLUMNS = ("mean", "std")
+_OPTIONAL = ("maximum", "request")
+
+
+def overflow_probability(mean: ArrayLike, std: ArrayLike, capacity: float = 1.0) -> float:
+    """Probability that independent tasks together exceed a machine, their sum taken as Gaussian.
+
+    Parameters
+    ----------
+    mean, std
+        Of each task, shape (n,), in the unit of the capacity.
+    capacity
+        Of the machine.
+
+    Raises
+    ------
+    UsageError
+        A number is negative or not finite, or the two differ in length.
+
+    Examples
+    --------
+    >>> round(overflow_probability([0.3, 0.3], [0.12, 0.16]), 5)  # 1 - Φ((1 - .6) / .2)
+    0.02275
+    >>> overflow_probability([0.5, 0.5], [0, 0]), overflow_probability([0.5, 0.6], [0, 0])
+    (0.0, 1.0)
+    """
+    means, deviations = _checked(mean, std)
+    require_capacity("capacity", capacity)
+    room = capacity * CAPACITY_RTOL - float(means.sum())
+    variance = float(deviations @ deviations)
+    if variance == 0:
+        return float(room < 0)
+    return 0.5 * math.erfc(room / math.sqrt(2 * variance))
+
+
+def fits(mean: ArrayLike, std: ArrayLike, capacity: float = 1.0, rho: float = 0.001) -> bool:
+    """Whether tasks fit a machine: together they exceed it with a probability of at most `rho`.
+
+    Parameters
+    ----------
+    mean, std
+        Of each task, shape (n,), in the unit of the capacity.
+    capacity
+        Of the machine.
+    rho
+        Tolerated probability of overflow.
+
+    Raises
+    ------
+    UsageError
+        As :func:`overflow_probability`, or `rho` is no probability.
+
+    Examples
+    --------
+    >>> fits([0.3, 0.3], [0.12, 0.16], rho=0.03), fits([0.3, 0.3], [0.12, 0.16], rho=0.02)
+    (True, False)
+    """
+    _require_target(rho)
+    return overflow_probability(mean, std, capacity) <= rho
+
+
+def pack(mean: ArrayLike, std: ArrayLike, capacity: float = 1.0, rho: float = 0.001, packer: str = "best-fit") -> Index:
+    """Place tasks, in their order, on machines that they fit.
+
+    Parameters
+    ----------
+    mean, std
+        Of each task, shape (n,), in the unit of the capacity.
+    capacity
+        Of each machine, of which there are enough.
+    rho
+        Tolerated probability of overflow of a machine.
+    packer
+        Which of the machines where a task fits it goes to: ``best-fit``, ``first-fit`` and others.
+
+    Returns
+    -------
+    int64 (n,)
+        Machine of each task, numbered in the order of opening; −1 where a task does not fit even alone.
+
+    Raises
+    ------
+    UsageError
+        As :func:`fits`, or there is no such packer.
+
+    Examples
+    --------
+    >>> pack([0.6, 0.6, 0.3, 2], [0, 0, 0, 0])
+    array([ 0,  1,  0, -1])
+    """
+    _require_target(rho)
+    means, deviations = _checked(mean, std)
+    require_capacity("capacity", capacity)
+    fitted = Fitted(Gpa(rho), np.column_stack([means, deviations**2]), capacity)
+    return pack_fitted(fitted, packer=parse_packer(packer)).bins
+
+
+def _require_target(rho: float) -> None:
+    if not 0 < rho < 1:
+        raise UsageError("rho", "not a probability", expected="above 0 and below 1", got=f"{rho:g}")
+
+
+def _checked(mean: ArrayLike, std: ArrayLike) -> tuple[Numbers, Numbers]:
+    means, deviations = np.atleast_1d(np.asarray(mean, np.float64)), np.atleast_1d(np.asarray(std, np.float64))
+    if means.shape != deviations.shape or means.ndim != 1:
+        expected, got = "one number per task in both", f"shapes {means.shape} and {deviations.shape}"
+        raise UsageError("mean and std", "differ in length", expected=expected, got=got)
+    for name, values in (("mean", means), ("std", deviations)):
+        # `not … >= 0` refuses NaN too; an infinite value makes the sum infinite.
+        if values.size and not (values.min() >= 0 and values.sum() < np.inf):
+            raise UsageError(name, "negative or not a number", expected="numbers ≥ 0", got=f"{values.min():g}")
+    return means, deviations
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Tasks by name, each with its moments, and what else is known of them.
+
+    Attributes
+    ----------
+    task
+        Name of each task, n of them.
+    mean, std
+        float64 (n,), in the unit of the capacity.
+    maximum, request
+        float64 (n,) or None.
+    """
+
+    task: Sequence[str]
+    mean: Numbers
+    std: Numbers
+    maximum: Numbers | None = None
+    request: Numbers | None = None
+
+    @classmethod
+    def of(cls, pool: Pool, names: Mapping[int, str] | None = None) -> Moments:
+        """Moments of the instantaneous CPU of a pool's tasks.
+
+        Parameters
+        ----------
+        pool
+            The tasks.
+        names
+            Names of collections by id; a task that is alone in a named one is called like it.
+        """
+        ids = zip(pool.collection_id.tolist(), pool.instance_index.tolist(), strict=True)
+        known = names or {}
+        called = [known[job] if job in known and not task else f"{known.get(job, job)}/{task}" for job, task in ids]
+        maximum = np.maximum.reduceat(pool.inst, pool.offsets[:-1]).astype(np.float64)
+        is_asked = pool.cpu_request is not None and bool(np.isfinite(pool.cpu_request).all())
+        request = np.asarray(pool.cpu_request, np.float64) if is_asked else None
+        return cls(called, pool.mean(), pool.std(), maximum, request)
+
+    def packed(self, estimator: Estimator, packer: str = "best-fit", capacity: float = 1.0) -> Packing:
+        """Pack the tasks, in their order.
+
+        Parameters
+        ----------
+        estimator
+            One that moments are enough for.
+        packer
+            Which of the machines where a task fits it goes to.
+        capacity
+            Of each machine.
+
+        Raises
+        ------
+        UsageError
+            The estimator needs more than is known.
+
+        Examples
+        --------
+        >>> from borgtrace.placement import Percentile
+        >>> tasks = Moments(["a", "b"], np.array([0.3, 0.3]), np.array([0.12, 0.16]), maximum=np.array([0.6, 0.7]))
+        >>> tasks.packed(Gpa(0.03)).n_bins, tasks.packed(Percentile(100)).n_bins
+        (1, 2)
+        """
+        require_capacity("capacity", capacity)
+        # What an estimator asks of observed values it finds here, as far as moments tell it.
+        items = estimator.items(cast(Observation, _Seen(self, estimator)), capacity)
+        return pack_fitted(Fitted(estimator, items, capacity), packer=parse_packer(packer))
+
+    def overflow(self, packing: Packing, capacity: float = 1.0) -> Numbers:
+        """Probability that each machine of a packing overflows, sums taken as Gaussian, float64 (m,)."""
+        placed = packing.bins >= 0
+        bins = packing.bins[placed]
+        means = np.bincount(bins, self.mean[placed])
+        variances = np.bincount(bins, self.std[placed] ** 2)
+        room = capacity * CAPACITY_RTOL - means
+        # A sum without variance overflows or does not: the quotient is infinite then.
+        with np.errstate(divide="ignore"):
+            return np.asarray(0.5 * erfc(np.where(room < 0, -1, 1) * np.abs(room) / np.sqrt(2 * variances)))
+
+
+class _Seen:
+    """Moments in the place of observed values."""
+
+    def __init__(self, known: Moments, estimator: Estimator) -> None:
+        self.mean, self.std, self.variance = known.mean, known.std, known.std**2
+        self._known, self._estimator = known, estimator
+
+    @property
+    def request(self) -> Numbers:
+        return self._known.request if self._known.request is not None else self._lacking("a column request")
+
+    @property
+    def moments(self) -> Numbers:
+        """The maximum at its place, for tasks without a request."""
+        unknown = np.full(len(self.mean), np.nan)
+        return np.column_stack([unknown] * 5 + [unknown if self._known.maximum is None else self._known.maximum])
+
+    def percentile(self, level: float) -> Numbers:
+        if level == 100 and self._known.maximum is not None:
+            return self._known.maximum
+        return self._lacking("percentile 100 with a column maximum")
+
+    def __getattr__(self, name: str) -> Numbers:
+        return self._lacking("gpa, cantelli or average")
+
+    def _lacking(self, expected: str) -> Numbers:
+        label = self._estimator.label
+        raise UsageError("--estimator", "needs more than is known of the tasks", expected=expected, got=label)
+
+
+def read_moments(path: Path) -> Moments:
+    """Read a table of tasks with their moments.
+
+    Parameters
+    ----------
+    path
+        CSV or Parquet with columns ``task``, ``mean``, ``std``, and maybe ``maximum`` and ``request``.
+
+    Raises
+    ------
+    SourceError
+        The file is not there, no table, or a column is missing or holds no numbers.
+    """
+    way_out = "give it columns task, mean, std, and maybe maximum and request"
+    if not path.is_file():
+        raise SourceError(str(path), "no such file", way_out="check the path")
+    try:
+        table = pq.read_table(path) if path.suffix == ".parquet" else pyarrow.csv.read_csv(path)
+    except pa.ArrowInvalid as error:
+        raise SourceError(str(path), "not a table", way_out=way_out) from error
+    for name in ("task", *_COLUMNS):
+        if name not in table.column_names:
+            raise SourceError(str(path), f"no column {name}", got=", ".join(table.column_names), way_out=way_out)
+    if not table.num_rows:
+        raise SourceError(str(path), "no tasks", way_out=way_out)
+    known = {name: _numbers(path, table, name) for name in (*_COLUMNS, *_OPTIONAL) if name in table.column_names}
+    return Moments([str(task) for task in table["task"].to_pylist()], **known)
+
+
+def _numbers(path: Path, table: pa.Table, name: str) -> Numbers:
+    try:
+        values: Numbers = table[name].cast(pa.float64()).to_numpy()
+    except pa.ArrowInvalid as error:
+        raise SourceError(str(path), f"column {name} is not of numbers") from error
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if bad.size:
+        got = str(table[name][int(bad[0])].as_py())
+        raise SourceError(str(path), f"row {bad[0]}: column {name}", expected="numbers ≥ 0", got=got)
+    return values

@@ -1,0 +1,104 @@
+"""Fit tests and packings from means and deviations, against numbers from tables of the Gaussian."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from borgtrace.colocation import Pool, fits, overflow_probability, pack
+from borgtrace.colocation.from_moments import Moments, read_moments
+from borgtrace.errors import SourceError, UsageError
+from borgtrace.placement import Gpa, Percentile, Request, parse_estimator
+
+
+@pytest.mark.parametrize(
+    ("mean", "std", "expected"),
+    [
+        # Room over deviation is 1, 2 and 3: tails of the standard Gaussian, from a table.
+        ([0.5, 0.3], [0.12, 0.16], 0.158655),
+        ([0.3, 0.3], [0.12, 0.16], 0.022750),
+        ([0.2, 0.2], [0.12, 0.16], 0.001350),
+        ([0.5, 0.5], [0.3, 0.4], 0.5),
+        ([0.5, 0.4], [0.0, 0.0], 0.0),
+        ([0.5, 0.6], [0.0, 0.0], 1.0),
+        ([], [], 0.0),
+    ],
+)
+def test_overflow_is_the_tail_of_the_gaussian_sum(mean, std, expected):
+    assert overflow_probability(mean, std) == pytest.approx(expected, abs=2e-6)
+    if 0 < expected < 1:
+        assert fits(mean, std, rho=expected + 1e-4)
+        assert not fits(mean, std, rho=expected - 1e-4)
+
+
+def test_tasks_are_placed_where_they_fit_in_their_order():
+    # .6 twice needs two machines; .3 joins the first of the two that are equally full; 2 fits none.
+    assert pack([0.6, 0.6, 0.3, 2.0], [0, 0, 0, 0]).tolist() == [0, 1, 0, -1]
+    # Best fit takes the fuller machine, first fit the first one.
+    mean, std = [0.5, 0.6, 0.3], [0.0, 0.0, 0.0]
+    assert pack(mean, std, packer="first-fit").tolist() == [0, 1, 0]
+    # Means of .25 with deviations of .1: three make .75 and √.03 = .173, over 1 with Φ(−1.44) = .0745.
+    assert pack([0.25] * 4, [0.1] * 4, rho=0.08).tolist() == [0, 0, 0, 1]
+    assert pack([0.25] * 4, [0.1] * 4, rho=0.07).tolist() == [0, 0, 1, 1]
+    assert pack([2.5] * 4, [1.0] * 4, capacity=10.0, rho=0.08).tolist() == [0, 0, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ([0.1], [0.1, 0.2]),
+            "mean and std: differ in length: expected one number per task in both, got shapes (1,) and (2,)",
+        ),
+        (([-0.1], [0.1]), "mean: negative or not a number: expected numbers ≥ 0, got -0.1"),
+        (([0.1], [np.nan]), "std: negative or not a number: expected numbers ≥ 0, got nan"),
+        (([0.1], [0.1], 0.0), "capacity: not the capacity of a machine: expected a number above 0, got 0"),
+        (([0.1], [0.1], 1.0, 1.0), "rho: not a probability: expected above 0 and below 1, got 1"),
+    ],
+)
+def test_what_is_no_moment_is_refused(arguments, message):
+    for function in (fits, pack):
+        with pytest.raises(UsageError) as error:
+            function(*arguments)
+        assert str(error.value) == message
+
+
+def test_moments_of_a_pool_are_those_of_its_windows():
+    pool = Pool(
+        offsets=np.array([0, 2, 3]),
+        inst=np.float32([0, 0.5, 0.25]),
+        avg=np.float32([0.1, 0.4, 0.25]),
+        collection_id=np.array([7, 8]),
+        instance_index=np.array([0, 1]),
+        cpu_request=np.float32([0.5, 1]),
+    )
+    found = Moments.of(pool)
+    assert (list(found.task), found.mean.tolist(), found.std.tolist()) == (["7/0", "8/1"], [0.25, 0.25], [0.25, 0.0])
+    assert list(Moments.of(pool, {7: "web"}).task) == ["web", "8/1"]
+    assert (found.maximum.tolist(), found.request.tolist()) == ([0.5, 0.25], [0.5, 1.0])
+    assert found.packed(Request(1.0)).bins.tolist() == [0, 1]
+    assert found.packed(Percentile(100)).bins.tolist() == [0, 0]
+    # Together .5 and .25: room over deviation is 2.
+    assert found.overflow(found.packed(Gpa(0.03))) == pytest.approx([0.02275], abs=2e-6)
+    with pytest.raises(UsageError) as error:
+        found.packed(parse_estimator("percentile:95"))
+    assert str(error.value) == (
+        "--estimator: needs more than is known of the tasks: expected percentile 100 with a column maximum, "
+        "got percentile 95"
+    )
+
+
+WRONG = {
+    "task,mean\na,1\n": "no column std: got task, mean; give it columns task, mean, std, and maybe maximum and request",
+    "task,mean,std\na,-1,0\n": "row 0: column mean: expected numbers ≥ 0, got -1",
+    "task,mean,std\na,x,0\n": "column mean is not of numbers",
+    "task,mean,std\n": "no tasks; give it columns task, mean, std, and maybe maximum and request",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG.items())
+def test_a_table_that_is_none_says_why(tmp_path, text, message):
+    (tmp_path / "moments.csv").write_text(text)
+    with pytest.raises(SourceError) as error:
+        read_moments(tmp_path / "moments.csv")
+    assert str(error.value) == f"{tmp_path / 'moments.csv'}: {message}"
