@@ -103,6 +103,8 @@ class Block:
     n_slots: int
     capacity: Numbers
     resource: str = "cpu"
+    predictions: dict[Any, Any] = field(init=False, default_factory=dict, repr=False)
+    """What policies have predicted, by policy: some are parts of others."""
 
     @cached_property
     def known(self) -> Samples:

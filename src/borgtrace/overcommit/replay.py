@@ -195,7 +195,7 @@ def _scores(
         block = cell.block(place, resource)
         block = block.of_priorities(*chosen)
         seen = seen_by_policies(block, is_capped=cell.is_capped, is_literal=cell.is_literal)
-        predictions = [policy.predict(seen) for policy in policies]
+        predictions = [policy.predicted(seen) for policy in policies]
         yield score(block, horizon, predictions)
 
 

@@ -230,8 +230,8 @@ class Replay(Question):
 def _nothing(facts: Mapping[str, Any]) -> str:
     """Say which column usage lacks where none of it could be dealt to a machine."""
     return (
-        f"no usage can be replayed: {facts['without_machine']:,} windows name no machine (column machine_id), "
-        f"{facts['without_limit']:,} are of tasks without requests"
+        f"no usage can be replayed: {facts['without_machine']:,} windows name no machine (column machine_id) or "
+        f"belong to tasks of an alloc set, {facts['without_limit']:,} are of tasks without requests"
     )
 
 

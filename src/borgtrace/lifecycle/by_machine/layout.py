@@ -93,7 +93,8 @@ _INDEX = np.dtype([("machine", "i8"), ("bucket", "i4"), ("first", "i8"), ("n", "
 
 
 def _mapped(path: Path, dtype: np.dtype[np.void]) -> Rows:
-    return np.memmap(path, dtype, "r") if path.stat().st_size else np.empty(0, dtype)
+    # A plain array on the same memory: np.memmap runs Python code for every slice.  An empty file cannot be mapped.
+    return np.asarray(np.memmap(path, dtype, "r")) if path.stat().st_size else np.empty(0, dtype)
 
 
 def expected_size(store: Store) -> int:

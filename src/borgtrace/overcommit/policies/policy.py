@@ -71,6 +71,13 @@ class Policy(ABC):
             A machine.  What it does after a slot has no influence on the prediction for it.
         """
 
+    def predicted(self, block: Block) -> Prediction:
+        """Return the prediction of each slot, computed once for a block."""
+        if self not in block.predictions:
+            block.predictions[self] = self.predict(block)
+        found: Prediction = block.predictions[self]
+        return found
+
     @property
     def label(self) -> str:
         """Name and parameters, as tables show them and ``--policy`` reads them: ``nsigma:n=5,history=2h``."""

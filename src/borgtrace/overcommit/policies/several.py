@@ -36,5 +36,5 @@ class Maximum(Policy):
 
     def predict(self, block: Block) -> Prediction:
         """Return the element-wise maximum; a sample is cold where it is for the policy that needs most history."""
-        found = [policy.predict(block) for policy in self.policies]
+        found = [policy.predicted(block) for policy in self.policies]
         return Prediction(np.max([each.peak for each in found], axis=0), max(each.n_cold for each in found))
