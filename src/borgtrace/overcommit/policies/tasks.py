@@ -181,16 +181,27 @@ def rolling_percentile(low: Index, values: Numbers, share: float) -> Numbers:
         if low[i] > i - n:
             while first < low[i] and first < i:
                 # The oldest leaves.
-                at = np.searchsorted(kept[:n], values[first])
-                for k in range(at, n - 1):
-                    kept[k] = kept[k + 1]
+                _shift_down(kept[np.searchsorted(kept[:n], values[first]) : n])
                 n -= 1
                 first += 1
             first = low[i]
         at = np.searchsorted(kept[:n], values[i])
-        for k in range(n, at, -1):
-            kept[k] = kept[k - 1]
-        kept[at] = values[i]
         n += 1
+        _shift_up(kept[at:n])
+        kept[at] = values[i]
         out[i] = percentile_of(kept, n, share)
     return out
+
+
+@compiled(makes_arrays=False)
+def _shift_down(values: Numbers) -> None:
+    """Move all values one place down, over the first; over a slice, which the compiler makes vectors of."""
+    for k in range(values.size - 1):
+        values[k] = values[k + 1]
+
+
+@compiled(makes_arrays=False)
+def _shift_up(values: Numbers) -> None:
+    """Move all values one place up, over the last."""
+    for k in range(values.size - 1, 0, -1):
+        values[k] = values[k - 1]
