@@ -111,3 +111,35 @@ def test_metrics_equal_their_definitions() -> None:
             assert score["severities"].sum() == score["instants"]
             n_violations += int(score["violations"])
     assert n_violations > 20
+
+
+def as_in_googles_simulator(machine: Machine) -> tuple[Machine, Machine]:
+    """The machine by steps instead of slots; and again with a new task wherever one has missed a step."""
+    steps: dict[int, dict[int, tuple[float | None, float]]] = {}
+    split: dict[int, dict[int, tuple[float | None, float]]] = {}
+    lives: dict[int, int] = {}
+    for step, slot in enumerate(sorted(machine.samples)):
+        steps[step], split[step] = machine.samples[slot], {}
+        for task, sample in machine.samples[slot].items():
+            if step == 0 or task not in steps[step - 1]:
+                lives[task] = lives.get(task, -1) + 1
+            split[step][task * 1000 + lives[task]] = sample
+    return Machine(steps, len(steps)), Machine(split, len(steps))
+
+
+def test_googles_simulator_equals_its_definition() -> None:
+    for seed in range(5):
+        machine = random_machine(seed)
+        # In the simulator usage alone says that a task is there.
+        machine.samples = {
+            slot: measured
+            for slot, found in machine.samples.items()
+            if (measured := {task: pair for task, pair in found.items() if pair[0] is not None})
+        }
+        steps, split = as_in_googles_simulator(machine)
+        literal = machine.block().without_gaps()
+        for policy in ("nsigma:n=1.5,history=50m,warmup=5m", "task-percentile:q=90,history=50m,warmup=10m"):
+            found = parse_policy(policy).predict(literal.forgetful()).peak
+            np.testing.assert_allclose(found, POLICIES[policy](split), rtol=1e-12, atol=1e-12)
+        expected = [max(steps.futures(step, 7)) for step in steps.judged(7)]
+        np.testing.assert_allclose(oracle(literal.all, 7, literal.n_slots), expected, rtol=1e-12, atol=1e-12)
