@@ -38,6 +38,7 @@ check: $(TESTS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/typed_examples.py
 	$(BIN)/lint-imports
 	$(BIN)/python scripts/tables_page.py --check docs/tables.md
 	$(BIN)/python scripts/mutants.py --check

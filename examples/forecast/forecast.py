@@ -63,7 +63,7 @@ def persistence(past: Floats) -> Floats:
     return np.repeat(past[:, -1:], HORIZONS, axis=1)
 
 
-def autoregression(past: Floats, future: Floats) -> NDArray[np.float64]:
+def autoregression(past: Floats, future: Floats) -> NDArray[np.floating]:
     """Least squares from the last ORDER values and 1 to each horizon: shape (ORDER + 1, HORIZONS)."""
     return np.linalg.lstsq(_with_one(past), future, rcond=None)[0]
 

@@ -194,3 +194,34 @@ def test_a_table_is_as_wide_as_the_terminal(
     out, err = capsys.readouterr()
     assert re.sub(r"\x1b\[\d*m", "", out).splitlines() == [heading, row]  # without the bold of the headings
     assert err == f"{n_shown} of 10 columns; select fewer, or use --format csv\n"
+
+
+THIRTY = "select 3418309 as collection_id, i as instance_index, " + ", ".join(
+    (
+        f"i * 1000 + {k} as count_{k}",
+        f"(i + {k}) / 8 as share_{k}",
+        f"'a name that is longer than most ' || i as name_{k}",
+        f"if(i > 0, {k}, NULL) as often_null_{k}",
+    )[k % 4]
+    for k in range(28)
+)
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_thirty_columns_are_readable_at_every_width(
+    store: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    """The snapshots were read by people: whole numbers, names cut at their ends, "…" for the columns in the middle."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("borgtrace.cli._grid.sys.stdout.isatty", lambda: True)
+    assert run(store, f"{THIRTY} from range(5000000) as t(i)", "--rows", "2") == 0
+    out, err = capsys.readouterr()
+    printed = [line.rstrip() for line in (re.sub(r"\x1b\[\d*m", "", out) + err).splitlines()]
+    snapshot = Path(__file__).parent / "snapshots" / f"thirty-columns-{width}.txt"
+    assert printed == snapshot.read_text(encoding="utf-8").splitlines()
+    assert max(map(len, printed[:3])) <= width
+
+
+def test_json_is_a_format_too(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(store, "select 1 as a, null as b", "--json") == 0
+    assert capsys.readouterr().out == '{"a": 1, "b": null}\n'

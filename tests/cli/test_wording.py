@@ -345,6 +345,18 @@ def test_steps_of_a_demo_are_commands_on_its_folder(tmp_path: Path) -> None:
     ]
 
 
+def test_a_demo_in_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(demo, "_run", lambda step, log: 2.0)
+    demo.demo(tmp_path / "d", machines=10, hours=1, as_json=True)
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["report"] == f"{tmp_path}/d/report.html"
+    assert [(step["command"].split()[:2], step["seconds"]) for step in facts["steps"]][1] == (
+        ["borgtrace", "ingest"],
+        2.0,
+    )
+    assert len(facts["steps"]) == 6
+
+
 def test_a_step_that_fails_ends_the_demo_with_its_last_line(tmp_path: Path) -> None:
     with pytest.raises(BorgtraceError) as caught:
         demo._run(demo._Step("x", f"info {tmp_path}/none", "y"), tmp_path / "log.txt")

@@ -39,6 +39,7 @@ def test_every_command_has_help_an_example_and_a_run_in_some_page(generated, pag
         assert sentence((command.help or "").strip().partition("\n\n")[0].strip()), name
         assert "borgtrace " + name in (command.help or "") + (command.epilog or ""), f"{name}: no example in its help"
         assert re.search(rf"^\$ .*borgtrace {name}\b", consoles, re.M), f"{name}: no page runs it"
+        assert any("--json" in parameter.opts for parameter in command.params), f"{name}: no --json"
         for parameter in command.params:
             if parameter.param_type_name == "option" and parameter.name != "help":
                 assert getattr(parameter, "help", None), f"{name} {parameter.opts}: no help"
