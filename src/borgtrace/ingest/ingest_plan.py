@@ -15,6 +15,7 @@ from isal import isal_zlib
 from borgtrace.errors import StoreError
 from borgtrace.ingest.discovery import Discovery
 from borgtrace.ingest.sources import Source
+from borgtrace.ingest.streams import DAMAGE
 from borgtrace.schema.records import row_of
 from borgtrace.store.parts import describe_numbers
 
@@ -131,7 +132,7 @@ def _seconds_per_byte(sources: Sequence[Source]) -> float:
     """Measure how long staging a byte of gzip takes here: decompress the beginning of the largest file."""
     packed = [one for one in sources if one.is_gzip and one.format in _STAGING and one.size >= _SMALLEST_SAMPLE]
     # A file that cannot be read is for the ingest to name.
-    with suppress(OSError, ValueError, isal_zlib.IsalError):
+    with suppress(OSError, ValueError, *DAMAGE):
         largest = max(packed, key=lambda one: one.size)
         with largest.path.open("rb") as file:
             head = file.read(_SAMPLE)
