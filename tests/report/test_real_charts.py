@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
+import statistics
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +14,7 @@ import pytest
 
 import borgtrace
 from borgtrace import report
+from borgtrace.cli import main
 from borgtrace.recipe import recipes
 from borgtrace.store import Store
 
@@ -41,6 +46,9 @@ def _look_at(browser: Browser, summary: report.Summary) -> None:
         assert driver.get_log("browser") == []
         assert driver.execute_script(BOXES) == []
         assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+        bottom = "const cell = document.getElementById('cell'); return cell.getBoundingClientRect().bottom + scrollY"
+        # One screen: 1280 × 800, and 390 × 844.
+        assert driver.execute_script(bottom) <= {1280: 800, 390: 844}[width]
         empty = driver.execute_script(
             "return [...document.querySelectorAll('.chart')].filter(chart => "
             "!chart.querySelector('.role-mark path, .role-mark line, .role-mark text'))"
@@ -62,3 +70,38 @@ def test_questions_about_the_trace(browser: Browser, store: Store, tmp_path: Pat
 @pytest.mark.scale
 def test_all_questions(browser: Browser, store: Store, tmp_path: Path) -> None:
     _look_at(browser, report.write(store, tmp_path / "report.html"))
+
+
+def test_the_first_screen_says_what_json_says(store: Store, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Six questions in ten seconds: how many, how full, which tier, how long a queue, what is missing, what to do."""
+    names = ["machine_shapes", "utilization", "queue_length"]
+    report.write(store, tmp_path / "report.html", names)
+    page = (tmp_path / "report.html").read_text("utf-8")
+    shown = dict(re.findall(r'<data id="cell-([^"]+)" value="([^"]*)"', page))
+    answers = {}
+    for name in names:
+        with pytest.raises(SystemExit):
+            main(["analyze", str(store.path), name, "--json"])
+        answers[name] = json.loads(capfd.readouterr().out)["rows"]
+    assert int(shown["machines"]) == sum(row["n_last"] for row in answers["machine_shapes"])
+    hours: defaultdict[int, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for row in answers["utilization"]:
+        hour = hours[row["hour"]]
+        hour["capacity"] = row["cpu_capacity"]
+        for what in ("used", "allocated"):
+            hour[what] += row[f"cpu_{what}"]
+            hour[f"{what}-{row['tier']}"] += row[f"cpu_{what}"]
+    total = {name: sum(hour[name] for hour in hours.values()) for name in next(iter(hours.values()))}
+    for what in ("used", "allocated"):
+        assert float(shown[f"cpu-{what}-mean"]) == pytest.approx(total[what] / total["capacity"])
+        most = max(hour[what] / hour["capacity"] for hour in hours.values())
+        assert float(shown[f"cpu-{what}-peak"]) == pytest.approx(most)
+    tiers = {name.partition("-")[2]: n for name, n in total.items() if name.startswith("allocated-")}
+    first = next(name for name in shown if name.startswith("tier-"))
+    assert first == f"tier-{max(tiers, key=lambda tier: tiers[tier])}"
+    assert float(shown[first]) == pytest.approx(max(tiers.values()) / total["allocated"])
+    steps = [row for row in answers["queue_length"] if row["time"] >= 900_000_000]  # after the two of what was there
+    assert float(shown["pending-median"]) == statistics.median(row["pending"] for row in steps)
+    assert float(shown["pending-peak"]) == max(row["pending_max"] for row in steps)
+    assert shown["missing-parts"] == "nothing"
+    assert "packing_advice is not on this page" in page.partition('id="cell-advice"')[2].partition("</div>")[0]
