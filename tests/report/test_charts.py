@@ -84,7 +84,7 @@ def test_numbers_are_short_and_finite() -> None:
     table = pa.table({"x": [1.23456789012345, float("nan"), float("inf")], "y": [1, 2, 3]})
     spec = spec_of(alt.Chart(alt.Data(values=table.to_pylist())).mark_point().encode(x="x:Q", y="y:Q"))
     (rows,) = spec["datasets"].values() if "datasets" in spec else (spec["data"]["values"],)
-    assert [row["x"] for row in rows] == [1.234568, None, None]
+    assert [row["x"] for row in rows] == [1.23457, None, None]
 
 
 def test_text_for_those_who_cannot_see() -> None:
@@ -109,3 +109,27 @@ def test_points_on_the_edge_of_a_plot_are_whole_and_tooltips_speak_words() -> No
     assert encoding["y"]["scale"] == {"padding": 8, "nice": False, "domain": [0, 1]}
     assert encoding["tooltip"][0]["title"] == encoding["color"]["title"] == "jobs"
     assert "title" not in encoding["x"]
+
+
+def test_fields_that_nothing_names_are_left_out() -> None:
+    rows = [{"x": 1, "y": 2, "told": 3, "tested": 4, "unseen": 5}]
+    chart = (
+        alt.Chart(alt.Data(values=rows))
+        .mark_point()
+        .encode(
+            x="x:Q",
+            y="y:Q",
+            tooltip="told:Q",
+            color=alt.condition("datum.tested > 3", alt.value("red"), alt.value("blue")),
+        )
+    )
+    spec = json.loads(figure(chart, "Why?").spec)
+    assert spec["data"]["values"] == [{"x": 1, "y": 2, "told": 3, "tested": 4}]
+
+
+@pytest.mark.parametrize(("scale", "domain"), [({"zero": False}, [2, 6]), ({"type": "log"}, [0.4, 40]), ({}, None)])
+def test_an_axis_of_one_value_has_a_length(scale: dict[str, Any], domain: list[float] | None) -> None:
+    chart = alt.Chart(alt.Data(values=[{"x": 1, "y": 4}, {"x": 2, "y": 4}]))
+    y = alt.Y("y:Q", **({"scale": alt.Scale(**scale)} if scale else {}))
+    spec = json.loads(figure(chart.mark_line().encode(x="x:Q", y=y), "Why?").spec)
+    assert spec["encoding"]["y"].get("scale", {}).get("domain") == domain

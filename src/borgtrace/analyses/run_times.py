@@ -127,12 +127,11 @@ def _curve(finished: Counts, ended: Counts, censored: Counts) -> list[Row]:
 def plot(result: pa.Table) -> Chart:
     """Draw the Kaplan–Meier curves per tier, and the distribution of finished attempts (Fig. 8)."""
     x, rows = duration_axis("seconds", type="log"), tier_rows(result)
-    panels = [("ended", "share ended (Kaplan–Meier)", rows)]
-    # A tier of which none has finished has no such distribution.
-    finished = [row for row in rows if row["finished"] is not None]
-    if finished:
-        panels.append(("finished", "share of the finished", finished))
-    drawn = (Plot(of, RESULT, x=x, y=axis(name, title), color="tier").add(step()).draw() for name, title, of in panels)
+    panels = [("ended", "share ended (Kaplan–Meier)")]
+    # A tier of which none has finished has no such distribution: its rows draw nothing, and keep its color.
+    if any(row["finished"] is not None for row in rows):
+        panels.append(("finished", "share of the finished"))
+    drawn = (Plot(rows, RESULT, x=x, y=axis(name, title), color="tier").add(step()).draw() for name, title in panels)
     return beside("Run time of tasks", *drawn)
 
 

@@ -74,6 +74,7 @@ def figure(chart: alt.TopLevelMixin, title: str) -> Figure:
     views = list(unit_views(spec))
     # Before the texts: they state the range of what is drawn, and no extreme is lost by it.
     n_rows = _reduce(views)
+    _keep_named(spec, views)
     text = describe(spec, title)
     spec["description"] = text
     for view in views:
@@ -106,6 +107,19 @@ def _reduce(views: list[View]) -> int:
         if len(rows) > MAXIMUM_ROWS:
             raise TooManyPointsError(f"{len(rows):,} points are too many to draw")
     return sum(len(users[0].rows) for users in drawn_by.values())
+
+
+def _keep_named(spec: dict[str, Any], views: list[View]) -> None:
+    """Leave out the fields of the data that nothing names: channels, tooltips, expressions."""
+    named = json.dumps(_without_data(spec), ensure_ascii=False)
+    for rows in {id(view.rows): view.rows for view in views}.values():
+        rows[:] = [{name: value for name, value in row.items() if name in named} for row in rows]
+
+
+def _without_data(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_data(item) for key, item in value.items() if key not in ("data", "datasets")}
+    return [_without_data(item) for item in value] if isinstance(value, list) else value
 
 
 def _reduced(rows: list[dict[str, Any]], users: list[View]) -> list[dict[str, Any]]:
@@ -187,10 +201,10 @@ def _is_continuous(channel: dict[str, Any] | None) -> bool:
 
 
 def _compact(value: Any) -> Any:
-    """Round floats to seven digits, which a chart cannot show more of; what is not finite becomes null."""
+    """Round floats to six digits, as tooltips show them; what is not finite becomes null."""
     # JSON has no infinity and no NaN, and a browser stops at them.
     if isinstance(value, float):
-        return float(f"{value:.7g}") if math.isfinite(value) else None
+        return float(f"{value:.6g}") if math.isfinite(value) else None
     if isinstance(value, dict):
         return {key: _compact(item) for key, item in value.items()}
     if isinstance(value, list):

@@ -93,7 +93,12 @@ def section(result: Result) -> Section:
     recipe = result.recipe
     if result.not_applicable is not None:
         return Section(recipe, f"Not applicable to this store: {result.not_applicable}.", result)
-    chart = result.plot()
+    # Here: it comes with the drawing library. Altair checks each row of a chart against its schema, several times,
+    # which takes longer than most questions; charts are checked by their tests.
+    from altair.utils.schemapi import debug_mode
+
+    with debug_mode(False):
+        chart = result.plot()
     if chart is None:
         return Section(recipe, "The answer is empty on this store.", result)
     if result.table.num_rows == 1:
