@@ -226,7 +226,11 @@ def plot(result: pa.Table) -> Chart:
     chart.add(point(260, filled=False, color="black", strokeWidth=2), data=chosen)
     # One label alone: factor and advice often lie side by side.
     named = [row for row in rows if row["is_advised"]]
-    chart.add(text(align="left", dx=12, fontWeight="bold"), data=named, text="label")
+    # Towards the middle, where there is room: at the right end it would lie on the legend.
+    widths = [row["machines"] for row in rows]
+    is_left = not named or named[0]["machines"] <= (min(widths) + max(widths)) / 2
+    align, dx = ("left", 12) if is_left else ("right", -12)
+    chart.add(text(align=align, dx=dx, fontWeight="bold"), data=named, text="label")
     title = alt.Title("Advice", subtitle=wrap(advice(result), 95))
     return chart.draw(width=520, height=340).properties(title=title)
 
