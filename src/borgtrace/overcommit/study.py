@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,13 +14,13 @@ from borgtrace.errors import UsageError, check_names
 from borgtrace.lifecycle.by_machine import Metric, default_metric, find_metric, machine_usage
 from borgtrace.overcommit import table
 from borgtrace.overcommit.policies import Policy, parse_policy
+from borgtrace.overcommit.question import StoreQuestion
 from borgtrace.overcommit.replay import RESOURCES, Capacities, Cell, Report, replay
-from borgtrace.recipe import EngineTables, NotApplicable, Question, Result
+from borgtrace.recipe import EngineTables, NotApplicable
 from borgtrace.recipe.checks import table_of
 from borgtrace.schema import Dialect
 from borgtrace.schema.time import WINDOW
 from borgtrace.store import Store
-from borgtrace.store import open as open_store
 
 DEFAULTS = (
     "limit",
@@ -141,7 +140,7 @@ def open_cell(store: Store, tables: EngineTables, setting: Setting, report: Repo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replay(Question):
+class Replay(StoreQuestion):
     """The table of policies as a question: ``REPLAY.run(store, policies=("limit", "nsigma:n=3"))``.
 
     Attributes
@@ -162,41 +161,14 @@ class Replay(Question):
         default = Setting()
         return {name: getattr(default, name) for name in Setting.__dataclass_fields__}
 
-    def run(self, store: Store | str | Path, engine: str | None = None, **params: Any) -> Result:
-        """Replay a store.
-
-        Parameters
-        ----------
-        store
-            An open store, or its path.
-        engine
-            Where relational work runs: DuckDB alone.
-        params
-            Fields of :class:`Setting`.
-
-        Raises
-        ------
-        UsageError
-            For a parameter that there is not, an unknown policy, or a value out of range.
-        """
-        parameters = self.settings(params)
+    def asked(self, parameters: Mapping[str, Any]) -> tuple[Setting, list[Policy]]:
+        """Return the setting and its policies."""
         setting = Setting(**parameters)
-        policies = setting.parsed
-        opened = open_store(store) if isinstance(store, str | Path) else store
-        tables = EngineTables.of(opened, engine, memory=opened.memory)
-        return Result.of(
-            self,
-            lambda: self._answer(opened, tables, setting, policies),
-            lambda seconds: tables.provenance(parameters, seconds),
-            lambda: tables.coverage,
-        )
+        return setting, setting.parsed
 
-    def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, Any]:
-        """Return nothing: what is relational is shared with other questions."""
-        return {}
-
-    def _answer(self, store: Store, tables: EngineTables, setting: Setting, policies: Sequence[Policy]) -> pa.Table:
-        tables.require(*self.reads)
+    def answer(self, store: Store, tables: EngineTables, asked: tuple[Setting, list[Policy]]) -> pa.Table:
+        """Replay the machines of a store; see the base."""
+        setting, policies = asked
         cell = open_cell(store, tables, setting, self.report)
         places = sample(len(cell.usage.machines), setting.machines, setting.seed)
         NotApplicable.unless(len(places), _nothing(cell.usage.facts))

@@ -2,35 +2,10 @@
 
 from __future__ import annotations
 
-from borgtrace.overcommit.recommenders.autopilot import Autopilot, AutopilotIntermediate, AutopilotMaximum
-from borgtrace.overcommit.recommenders.recommender import (
-    KINDS,
-    Crane,
-    CraneConfigured,
-    Katalyst,
-    Koordinator,
-    Recommender,
-    Request,
-)
-from borgtrace.overcommit.recommenders.samples import JobSamples, job_samples
-from borgtrace.overcommit.recommenders.table import RECOMMENDERS, Backtest
-from borgtrace.overcommit.recommenders.vpa import Vpa, VpaUpdated
+from borgtrace.overcommit.recommenders.autopilot import Autopilot
+from borgtrace.overcommit.recommenders.recommender import KINDS, Recommender
+from borgtrace.overcommit.recommenders.samples import JobSamples
+from borgtrace.overcommit.recommenders.table import RECOMMENDERS
+from borgtrace.overcommit.recommenders.vpa import Vpa
 
-__all__ = [
-    "KINDS",
-    "RECOMMENDERS",
-    "Autopilot",
-    "AutopilotIntermediate",
-    "AutopilotMaximum",
-    "Backtest",
-    "Crane",
-    "CraneConfigured",
-    "JobSamples",
-    "Katalyst",
-    "Koordinator",
-    "Recommender",
-    "Request",
-    "Vpa",
-    "VpaUpdated",
-    "job_samples",
-]
+__all__ = ["KINDS", "RECOMMENDERS", "Autopilot", "JobSamples", "Recommender", "Vpa"]

@@ -14,23 +14,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.errors import UsageError, check_names
+from borgtrace.overcommit.question import StoreQuestion
 from borgtrace.overcommit.recommenders.backtest import Tally
 from borgtrace.overcommit.recommenders.recommender import KINDS, MEBIBYTE
 from borgtrace.overcommit.recommenders.samples import job_samples
 from borgtrace.overcommit.replay import RESOURCES
-from borgtrace.recipe import EngineTables, NotApplicable, Question, Result
+from borgtrace.recipe import EngineTables, NotApplicable
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, point
 from borgtrace.recipe.checks import table_of
 from borgtrace.recipe.columns import count, declare, label, number, share
 from borgtrace.store import Store
-from borgtrace.store import open as open_store
 
 RESULT = declare(
     "recommenders",
@@ -53,7 +52,7 @@ _GROUPS = ("all", "serving", "batch")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Backtest(Question):
+class Backtest(StoreQuestion):
     """The table of recommenders as a question: ``RECOMMENDERS.run(store, cores=64.0, gib=256.0)``."""
 
     reads: tuple[str, ...] = ("instance_usage", "tasks")
@@ -63,42 +62,15 @@ class Backtest(Question):
         """Recommenders, resources, and the size of the largest machine: 0 where it is not stated."""
         return {"recommenders": tuple(KINDS), "resources": RESOURCES, "cores": 0.0, "gib": 0.0}
 
-    def run(self, store: Store | str | Path, engine: str | None = None, **params: Any) -> Result:
-        """Back-test recommenders on a store.
-
-        Parameters
-        ----------
-        store
-            An open store, or its path.
-        engine
-            Where relational work runs: DuckDB alone.
-        params
-            See `parameters`.
-
-        Raises
-        ------
-        UsageError
-            For a parameter or recommender that there is not, and where the size of the largest machine is not stated.
-        """
-        parameters = self.settings(params)
+    def asked(self, parameters: Mapping[str, Any]) -> tuple[Sequence[str], dict[str, float]]:
+        """Return names of recommenders, and cores and bytes of the largest machine."""
         check_names("--recommender", parameters["recommenders"], KINDS, "no such recommender")
         check_names("--resource", parameters["resources"], RESOURCES)
-        units = {name: _unit(name, parameters) for name in parameters["resources"]}
-        opened = open_store(store) if isinstance(store, str | Path) else store
-        tables = EngineTables.of(opened, engine, memory=opened.memory)
-        return Result.of(
-            self,
-            lambda: self._answer(opened, tables, parameters["recommenders"], units),
-            lambda seconds: tables.provenance(parameters, seconds),
-            lambda: tables.coverage,
-        )
+        return parameters["recommenders"], {name: _unit(name, parameters) for name in parameters["resources"]}
 
-    def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, Any]:
-        """Return nothing: all of it is arithmetic on arrays."""
-        return {}
-
-    def _answer(self, store: Store, tables: EngineTables, names: Sequence[str], units: Mapping[str, float]) -> pa.Table:
-        tables.require(*self.reads)
+    def answer(self, store: Store, tables: EngineTables, asked: tuple[Sequence[str], dict[str, float]]) -> pa.Table:
+        """Back-test recommenders on the jobs of a store; see the base."""
+        names, units = asked
         rows = [row for resource, unit in units.items() for row in _rows(store, names, resource, unit)]
         NotApplicable.unless(rows, "no task has both usage and a request")
         return table_of(rows, self.result)

@@ -1,0 +1,61 @@
+"""A question that is asked of a store itself, not of its tables alone."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from borgtrace.recipe import EngineTables, Question, Result
+from borgtrace.store import Store
+from borgtrace.store import open as open_store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreQuestion(Question):
+    """Base of the questions of this package."""
+
+    def run(self, store: Store | str | Path, engine: str | None = None, **params: Any) -> Result:
+        """Answer the question on a store.
+
+        Parameters
+        ----------
+        store
+            An open store, or its path.
+        engine
+            Where relational work runs.
+        params
+            See `parameters`.
+
+        Raises
+        ------
+        UsageError
+            For a parameter that there is not, or a value out of range.
+        """
+        parameters = self.settings(params)
+        # Before the store is opened: a wrong value costs no time.
+        asked = self.asked(parameters)
+        opened = open_store(store) if isinstance(store, str | Path) else store
+        tables = EngineTables.of(opened, engine, memory=opened.memory)
+
+        def compute() -> pa.Table:
+            tables.require(*self.reads)
+            return self.answer(opened, tables, asked)
+
+        return Result.of(self, compute, lambda seconds: tables.provenance(parameters, seconds), lambda: tables.coverage)
+
+    def stages(self, generation: str = "2011", /, **params: Any) -> dict[str, Any]:
+        """Return nothing: what is relational is shared with other questions."""
+        return {}
+
+    @abstractmethod
+    def asked(self, parameters: Mapping[str, Any]) -> Any:
+        """Check the parameters and return what :meth:`answer` needs of them."""
+
+    @abstractmethod
+    def answer(self, store: Store, tables: EngineTables, asked: Any) -> pa.Table:
+        """Return the rows of the answer; see :meth:`run`."""
