@@ -7,12 +7,15 @@ from typing import Annotated, Literal
 
 from typer import Argument
 
+from borgtrace.cli._options import Json
+
 ON_INTERRUPT = "nothing was written"
 
 
 def dialect(
     action: Annotated[Literal["sniff", "list"], Argument(help="sniff a file, or list the known formats.")],
     file: Annotated[Path | None, Argument(help="Usage as CSV, Parquet or JSON lines.", metavar="[FILE]")] = None,
+    as_json: Json = False,
 ) -> None:
     """Write a first draft of the format of a file, which says what was guessed; or list the known formats.
 
@@ -20,16 +23,26 @@ def dialect(
 
     Example: borgtrace dialect sniff own.csv > own.toml
     """
+    import tomllib
+
+    from borgtrace.cli._printing import print_json
     from borgtrace.errors import SourceError, UsageError
     from borgtrace.ingest.sniffing import sniff
     from borgtrace.schema.dialects import DIALECTS
 
     if action == "list":
-        for name, known in DIALECTS.items():
-            print(f"{name}: {known.title}")
+        titles = {name: known.title for name, known in DIALECTS.items()}
+        if as_json:
+            print_json(titles, indent=1)
+        else:
+            print(*(f"{name}: {title}" for name, title in titles.items()), sep="\n")
         return
     if file is None:
         raise UsageError("FILE", "no file named", way_out="borgtrace dialect sniff FILE > own.toml")
     if not file.is_file():
         raise SourceError(str(file), "no such file", way_out="check the path")
-    print(sniff(file).text(), end="")
+    draft = sniff(file).text()
+    if as_json:
+        print_json(tomllib.loads(draft), indent=1)
+    else:
+        print(draft, end="")
