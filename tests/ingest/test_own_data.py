@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from borgtrace.errors import StoreError, UsageError
+from borgtrace.errors import BorgtraceError, StoreError, UsageError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.schema.time import SECOND
 from borgtrace.store.names import id_of
@@ -256,3 +256,33 @@ def test_a_format_is_guessed_and_says_so(tmp_path):
         "label start: guessed, a row is about the step that begins at its time",
         "column cpu: guessed to be the mean over each step in cores",
     )
+
+
+LEFT_OPEN = {
+    "percent of what": (
+        "task,time,cpu_percent\na,0,2\na,300,1\n",
+        "usage.cpu: no such unit: expected one of cores, millicores, percent_of_core, fraction_of_request, "
+        "fraction_of_machine, fraction_of_largest, percent_of_request, percent_of_machine, percent_of_largest, got "
+        "none; "
+        'borgtrace dialect sniff {path} > own.toml, add unit = "cores", or what it is, and --dialect own.toml',
+    ),
+    "no second row": (
+        "task,time,cpu\na,0,2\nb,0,1\n",
+        'no end of a window; borgtrace dialect sniff {path} > own.toml, add step = "300s", how long the window of a '
+        "row is, and --dialect own.toml",
+    ),
+    "no task": (
+        "a,b\n1,2\n",
+        "not part of a trace: expected a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV, "
+        "got 'a,b'; remove it, or fetch it again",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), LEFT_OPEN.values(), ids=LEFT_OPEN)
+def test_what_cannot_be_guessed_is_asked_for(tmp_path, text, message):
+    path = tmp_path / "own.csv"
+    path.write_text(text)
+    with pytest.raises(BorgtraceError) as error:
+        ingest([path], tmp_path / "store", IngestOptions(jobs=1, capacity="8cores"))
+    assert str(error.value) == f"{path}: {message.format(path=path)}"

@@ -63,7 +63,14 @@ def find(places: Sequence[Path], cell: str = "", format: str = "", *, may_guess:
         # It is no table at all: what is wrong with it as a trace says more.
         except SourceError:
             raise unknown from None
-    return Found(discover(places, cell, declare(draft.declaration, str(places[0]))), draft.declaration, draft.guesses)
+    try:
+        guessed = declare(draft.declaration, str(places[0]))
+    except UsageError as open_question:
+        # There is no file yet in which to add what is left open.
+        write = f"borgtrace dialect sniff {places[0]} > own.toml, {open_question.way_out}, and --dialect own.toml"
+        parts = {"expected": open_question.expected, "got": open_question.got, "way_out": write}
+        raise UsageError(open_question.where, open_question.what, **parts) from None
+    return Found(discover(places, cell, guessed), draft.declaration, draft.guesses)
 
 
 def read_declaration(path: Path) -> dict[str, Any]:
