@@ -133,3 +133,11 @@ def test_an_axis_of_one_value_has_a_length(scale: dict[str, Any], domain: list[f
     y = alt.Y("y:Q", **({"scale": alt.Scale(**scale)} if scale else {}))
     spec = json.loads(figure(chart.mark_line().encode(x="x:Q", y=y), "Why?").spec)
     assert spec["encoding"]["y"].get("scale", {}).get("domain") == domain
+
+
+def test_a_layer_of_one_value_leaves_the_axis_to_the_others() -> None:
+    many = alt.Chart(alt.Data(values=[{"x": 1, "y": 4}, {"x": 2, "y": 400}])).mark_point().encode(x="x:Q")
+    one = alt.Chart(alt.Data(values=[{"x": 1, "y": 4}])).mark_text(text="here").encode(x="x:Q")
+    y = alt.Y("y:Q", scale=alt.Scale(type="log"))
+    spec = json.loads(figure(many.encode(y=y) + one.encode(y=y), "Why?").spec)
+    assert ["domain" in layer["encoding"]["y"]["scale"] for layer in spec["layer"]] == [False, False]

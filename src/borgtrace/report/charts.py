@@ -167,6 +167,9 @@ def _keep_points_whole(view: View) -> None:
 
 def _widen(view: View) -> None:
     """Give an axis that need not begin at 0 a length where it has one value: its ticks would lie on each other."""
+    # Layers share their scales: what one of them draws is not all that the axis shows.
+    if view.is_layer:
+        return
     for name in ("x", "y"):
         channel = view.spec.get("encoding", {}).get(name)
         if not _is_continuous(channel) or "domain" in (scale := channel.get("scale") or {}):

@@ -16,7 +16,7 @@ class View:
 
     ``rows`` is the list that the specification holds, one object for all views that draw it; ``is_derived`` says
     that rows are transformed, aggregated or binned before they are drawn; ``is_first`` is false for all layers of a
-    layered view but the first.
+    layered view but the first, and ``is_layer`` true for all of them.
     """
 
     spec: dict[str, Any]
@@ -25,6 +25,7 @@ class View:
     is_derived: bool
     facets: tuple[str, ...] = ()
     is_first: bool = True
+    is_layer: bool = False
 
     @property
     def mark(self) -> str:
@@ -60,13 +61,14 @@ def _walk(spec: dict[str, Any], around: View, datasets: Mapping[str, list[dict[s
     rows = data.get("values", datasets.get(data.get("name"), around.rows))
     encoding = {**around.encoding, **spec.get("encoding", {})}
     derived = around.is_derived or bool(spec.get("transform")) or _computes(encoding)
-    inside = View(spec, rows, encoding, derived, around.facets + _facet_fields(spec), around.is_first)
+    inside = View(spec, rows, encoding, derived, around.facets + _facet_fields(spec), around.is_first, around.is_layer)
     if "mark" in spec:
         yield inside
     for number, child in enumerate(_children(spec)):
         # Parts of a concatenation are views of their own; only layers share one.
         is_first = inside.is_first and (number == 0 or "layer" not in spec)
-        yield from _walk(child, replace(inside, is_first=is_first), datasets)
+        is_layer = inside.is_layer or "layer" in spec
+        yield from _walk(child, replace(inside, is_first=is_first, is_layer=is_layer), datasets)
 
 
 def _children(spec: dict[str, Any]) -> list[dict[str, Any]]:
