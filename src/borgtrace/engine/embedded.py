@@ -73,7 +73,19 @@ def raw_connection(
     }
     if threads is not None:
         config["threads"] = threads
-    return duckdb.connect(config=config)
+    return without_bar(duckdb.connect(config=config))
+
+
+def without_bar(con: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
+    """Keep a connection from drawing the progress of slow queries: stdout is data, and commands show progress.
+
+    Examples
+    --------
+    >>> without_bar(duckdb.connect()).execute("SELECT current_setting('enable_progress_bar')").fetchone()
+    (False,)
+    """
+    con.execute("SET enable_progress_bar = false")
+    return con
 
 
 def view_sql(table: Table, paths: Sequence[str], name: str, kind: str = "TEMP VIEW") -> str:

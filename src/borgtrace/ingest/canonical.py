@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from borgtrace.engine.embedded import without_bar
 from borgtrace.ingest.column_checks import breaks_a_rule
 from borgtrace.ingest.number_reader import UNSIGNED
 from borgtrace.ingest.raw_layout import DEDICATED, MACHINE, Field, NeedsValidation, RawLayout
@@ -123,7 +124,7 @@ def _dates(field: Field, values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Turn dates and times as text into µs since 1970."""
     # The distinct ones: tasks are measured at the same moments.
     coded = values.combine_chunks().dictionary_encode()
-    with duckdb.connect(config={"threads": 1}) as connection:
+    with without_bar(duckdb.connect(config={"threads": 1})) as connection:
         connection.register("texts", pa.table({"n": np.arange(len(coded.dictionary)), "x": coded.dictionary}))
         times = connection.sql(f"SELECT {date_sql('x', field.raw.zone)} AS t FROM texts ORDER BY n").to_arrow_table()
     if times.column("t").null_count:

@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from borgtrace.engine.embedded import without_bar
 from borgtrace.errors import UsageError
 from borgtrace.ingest.flattened_rows import record_of
 from borgtrace.ingest.raw_layout import RawLayout, raw_layout
@@ -125,7 +126,7 @@ def _first_of_each(rows: pa.Table, layout: RawLayout) -> pa.Table:
     names = ", ".join(f'"{name}"' for name in layout.columns)
     numbered = rows.select(layout.columns).append_column("n", pa.array(range(len(rows)), pa.int64()))
     # By all columns, lists and NULLs too, and by the first place, so that the order of the file is kept.
-    with duckdb.connect(config={"threads": 1}) as connection:
+    with without_bar(duckdb.connect(config={"threads": 1})) as connection:
         connection.register("numbered", numbered)
         found = connection.sql(f"SELECT min(n) AS n FROM numbered GROUP BY {names} ORDER BY n").to_arrow_table()
     return rows.take(found.column("n"))

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from borgtrace.engine.embedded import without_bar
 from borgtrace.errors import SourceError
 from borgtrace.ingest.raw_layout import RawLayout
 from borgtrace.ingest.records import ROWS_PER_CHUNK, read_flat
@@ -47,7 +48,7 @@ def parquet_blocks(source: Source) -> Iterator[pa.Table]:
         Where its pages are damaged.
     """
     done = 0
-    with plain_file(source) as path, duckdb.connect(config={"threads": 1}) as connection:
+    with plain_file(source) as path, without_bar(duckdb.connect(config={"threads": 1})) as connection:
         # As JSON, since the validating reader takes texts apart, and the quarantine keeps what a person can read.
         query = f"SELECT to_json(r)::VARCHAR AS line FROM read_parquet('{path}') AS r"
         try:

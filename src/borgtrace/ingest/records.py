@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import duckdb
 import pyarrow as pa
 
+from borgtrace.engine.embedded import without_bar
 from borgtrace.ingest.json_token_counts import PRESENT
 from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout
 from borgtrace.ingest.text_fields import field_type, list_type
@@ -53,7 +54,7 @@ def read_flat(relation: str, layout: RawLayout, present: Sequence[str] | None = 
         Where DuckDB cannot read a record.
     """
     # One thread: there is a process for each core already.
-    with duckdb.connect(config={"threads": 1}) as connection:
+    with without_bar(duckdb.connect(config={"threads": 1})) as connection:
         try:
             for batch in connection.sql(_query(relation, layout, present)).to_arrow_reader(ROWS_PER_CHUNK):
                 if batch.num_rows:

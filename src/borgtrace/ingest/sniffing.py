@@ -14,6 +14,7 @@ from typing import Any
 
 import duckdb
 
+from borgtrace.engine.embedded import without_bar
 from borgtrace.errors import SourceError, first_line
 from borgtrace.schema.dialects.units import ISO
 from borgtrace.schema.time import write_time
@@ -92,7 +93,7 @@ def sniff(path: Path) -> Draft:
     SourceError
         It is no table, or no column names a task, a time, or CPU or memory.
     """
-    with duckdb.connect() as connection:
+    with without_bar(duckdb.connect()) as connection:
         try:
             connection.execute(f"CREATE VIEW raw AS SELECT * FROM {_reader(path)}")
             kinds = {row[0]: str(row[1]) for row in connection.execute("DESCRIBE raw").fetchall()}

@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from borgtrace.engine.embedded import without_bar
 from borgtrace.ingest.raw_layout import RawLayout
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.streams import READ_SIZE, open_lines
@@ -61,7 +62,7 @@ def validate(blocks: Iterable[pa.Table], layout: RawLayout, lines: LineFormat) -
         How it is taken apart.
     """
     query = _query(layout, lines)
-    with duckdb.connect(config={"threads": 1}) as connection:
+    with without_bar(duckdb.connect(config={"threads": 1})) as connection:
         for block in blocks:
             connection.register("lines", block)
             checked = connection.sql(query).to_arrow_table()
