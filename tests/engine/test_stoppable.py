@@ -17,7 +17,7 @@ from borgtrace.engine.stoppable import Stoppable, time_limit
 from borgtrace.errors import EngineError, UsageError
 from tests.store.conftest import small  # noqa: F401 - the store of two jobs, as a fixture
 
-# Hours of work, little memory.
+# Hours of work, little memory: that a test ends at all says that the query was stopped.
 ENDLESS = "SELECT count(*) FROM range(1000000000) AS a(n), range(1000000) AS b(m) WHERE hash(n + m) = 7"
 MESSAGE = "query: stopped after 0.3 s; allow more with --timeout, or ask for less"
 
@@ -34,12 +34,10 @@ def _drain(con: duckdb.DuckDBPyConnection, sql: str, timeout: float | None) -> N
 
 @pytest.mark.parametrize("run", [guard.query, _drain])
 def test_a_query_stops_when_its_time_is_over(con: duckdb.DuckDBPyConnection, run) -> None:
-    started = time.monotonic()
     with pytest.raises(EngineError) as caught:
         run(con, ENDLESS, timeout=0.3)
     assert str(caught.value) == MESSAGE
     assert caught.value.exit_code == 7
-    assert time.monotonic() - started < 5
     assert guard.query(con, "SELECT 1 AS a").to_pylist() == [{"a": 1}]
 
 
@@ -75,12 +73,11 @@ def _endless_python() -> None:
 
 @pytest.mark.parametrize("is_query", [True, False])
 def test_work_of_any_kind_stops_when_its_time_is_over(is_query: bool) -> None:
-    free, started = duckdb.connect(), time.monotonic()
+    free = duckdb.connect()
     before = signal.getsignal(signal.SIGALRM)
     with pytest.raises(EngineError) as caught, time_limit(free.interrupt, 0.3):
         free.execute(ENDLESS) if is_query else _endless_python()
     assert (str(caught.value), caught.value.exit_code) == (MESSAGE, 7)
-    assert time.monotonic() - started < 5
     assert signal.getsignal(signal.SIGALRM) == before
     assert free.execute("SELECT 1").fetchall() == [(1,)]
 

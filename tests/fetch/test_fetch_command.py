@@ -107,13 +107,11 @@ def test_a_stopped_command_goes_on_where_it_was(serve, archives, run, tmp_path, 
     while not any(path.stat().st_size for path in tmp_path.rglob("*.incomplete")):
         assert process.poll() is None, process.stderr.read()
         time.sleep(0.01)
-    started = time.monotonic()
     process.send_signal(kill)
     said = process.communicate(timeout=20)[1]
     if kill == signal.SIGINT:
         assert process.returncode == 130
         assert "borgtrace: interrupted: what has arrived is kept; run the same command again to go on" in said
-        assert time.monotonic() - started < 3
     kept = {path.name.removesuffix(".incomplete"): path.stat().st_size for path in tmp_path.rglob("*.incomplete")}
     assert sum(kept.values()) > 0
     time.sleep(0.7)  # for the server to notice
