@@ -34,13 +34,9 @@ _EPOCHS = ((1e17, "ns"), (1e14, "us"), (1e11, "ms"), (1e8, "s"))
 _Marks = tuple[tuple[str, str], ...]
 _CPU_UNITS: _Marks = ((r"milli|mcpu|_m$", "millicores"), (r"percent|pct|util|%", ""), (r"", "cores"))
 _MEMORY_UNITS: _Marks = (
-    (r"bytes", "bytes"),
-    (r"kib", "KiB"),
-    (r"mib", "MiB"),
-    (r"gib", "GiB"),
+    *((unit.lower(), unit) for unit in ("bytes", "KiB", "MiB", "GiB", "KB", "MB", "GB")),
     (r"percent|pct|util|%", ""),
 )
-_MEMORY_UNITS += ((r"kb", "KB"), (r"mb", "MB"), (r"gb", "GB"))
 _COUNTERS = r"total|seconds"
 _LEAST_BYTES = 1e6
 """A median above is one of bytes: no task has a megabyte of GiB, and few have as many MiB."""

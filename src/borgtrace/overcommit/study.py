@@ -23,17 +23,8 @@ from borgtrace.schema.time import WINDOW
 from borgtrace.store import Store
 
 DEFAULTS = (
-    "limit",
-    "borg",
-    "max",
-    "average",
-    "task-percentile",
-    "machine-percentile",
-    "nsigma",
-    "nsigma+task-percentile",
-    "gpa",
-    "katalyst-realtime",
-    "koordinator-batch",
+    *("limit", "borg", "max", "average", "task-percentile", "machine-percentile", "nsigma", "nsigma+task-percentile"),
+    *("gpa", "katalyst-realtime", "koordinator-batch"),
 )
 """Policies of the table where none is named."""
 _HISTORIES = ("2h", "10h", "1d")
