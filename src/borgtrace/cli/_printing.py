@@ -9,8 +9,6 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 _WIDTH = 12
 """Narrowest column: numbers stay below one another when a table is printed piece by piece."""
 
@@ -71,6 +69,6 @@ def number(value: Any, digits: int = 7, missing: str = "") -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return the number JSON shall show: the shortest text that reads back as the same float32."""
+    """Return what JSON shows of a NumPy number: the shortest text that reads back as the same float32."""
     # A float32 widened directly would print as 0.24930000305175781.
-    return float(str(value)) if isinstance(value, np.floating) else value.item()
+    return float(str(value)) if value.dtype.kind == "f" else value.item()
