@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import duckdb
@@ -13,13 +14,21 @@ import pytest
 
 from borgtrace.cli import main
 from borgtrace.engine import guard
-from borgtrace.engine.stoppable import Stoppable, time_limit
+from borgtrace.engine.stoppable import Stoppable, within
 from borgtrace.errors import EngineError, UsageError
 from tests.store.conftest import small  # noqa: F401 - the store of two jobs, as a fixture
 
 # Hours of work, little memory: that a test ends at all says that the query was stopped.
 ENDLESS = "SELECT count(*) FROM range(1000000000) AS a(n), range(1000000) AS b(m) WHERE hash(n + m) = 7"
 MESSAGE = "query: stopped after 0.3 s; allow more with --timeout, or ask for less"
+
+
+@pytest.fixture(autouse=True)
+def hears_ctrl_c() -> Iterator[None]:
+    """What a shell starts in the background ignores Ctrl-C, and the tests with it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
@@ -75,8 +84,8 @@ def _endless_python() -> None:
 def test_work_of_any_kind_stops_when_its_time_is_over(is_query: bool) -> None:
     free = duckdb.connect()
     before = signal.getsignal(signal.SIGALRM)
-    with pytest.raises(EngineError) as caught, time_limit(free.interrupt, 0.3):
-        free.execute(ENDLESS) if is_query else _endless_python()
+    with pytest.raises(EngineError) as caught:
+        within(0.3, lambda: free.execute(ENDLESS) if is_query else _endless_python(), free.interrupt)
     assert (str(caught.value), caught.value.exit_code) == (MESSAGE, 7)
     assert signal.getsignal(signal.SIGALRM) == before
     assert free.execute("SELECT 1").fetchall() == [(1,)]
@@ -85,10 +94,9 @@ def test_work_of_any_kind_stops_when_its_time_is_over(is_query: bool) -> None:
 def test_work_within_its_time_is_left_alone() -> None:
     interruptions: list[None] = []
     for timeout in (60, None):
-        with time_limit(lambda: interruptions.append(None), timeout):
-            pass
-        with pytest.raises(ZeroDivisionError), time_limit(lambda: interruptions.append(None), timeout):
-            _ = 1 // 0
+        assert within(timeout, lambda: 7, lambda: interruptions.append(None)) == 7
+        with pytest.raises(ZeroDivisionError):
+            within(timeout, lambda: 1 // 0, lambda: interruptions.append(None))
     assert not interruptions
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -39,7 +40,7 @@ def analyze(
     Example: borgtrace analyze cell-2011 transitions queue_length --out answers
     """
     from borgtrace.cli import _answers
-    from borgtrace.engine.stoppable import time_limit
+    from borgtrace.engine.stoppable import within
     from borgtrace.errors import UsageError
     from borgtrace.recipe import EngineTables, find_recipe, recipes
 
@@ -69,5 +70,5 @@ def analyze(
         if png and out is None:
             raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
         tables = EngineTables.of(store, engine, where=where, memory=memory)
-        with time_limit(tables.interrupt, seconds):
-            _answers.answer(chosen, tables, parameters, out=out, png=png, as_json=as_json)
+        answer = partial(_answers.answer, chosen, tables, parameters, out=out, png=png, as_json=as_json)
+        within(seconds, answer, tables.interrupt)

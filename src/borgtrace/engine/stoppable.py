@@ -9,9 +9,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import duckdb
@@ -67,18 +66,19 @@ class Stoppable:
             wait([future], _PATIENCE)
 
 
-@contextmanager
-def time_limit(interrupt: Callable[[], None], timeout: float | None) -> Iterator[None]:
-    """Stop the main thread's work within the block when the time is over; any number of queries, and what is between.
+def within(timeout: float | None, work: Callable[[], T], interrupt: Callable[[], None]) -> T:
+    """Do `work` in the main thread, and stop it when the time is over: any number of queries, and what is between.
 
     A query stops at once, other work between two instructions of Python.
 
     Parameters
     ----------
+    timeout
+        Seconds that the work may take; any number where None.
+    work
+        What is to be done.
     interrupt
         Interrupts the engine, from another thread.
-    timeout
-        Seconds that the block may take; any number where None.
 
     Raises
     ------
@@ -86,8 +86,7 @@ def time_limit(interrupt: Callable[[], None], timeout: float | None) -> Iterator
         Where the time is over.
     """
     if timeout is None:
-        yield
-        return
+        return work()
     over, is_over, ended = _over(timeout), threading.Event(), threading.Event()
 
     def stop(*_: Any) -> None:
@@ -106,9 +105,10 @@ def time_limit(interrupt: Callable[[], None], timeout: float | None) -> Iterator
     before = signal.signal(signal.SIGALRM, stop)
     watcher = threading.Thread(target=watch, args=(threading.get_ident(),))
     watcher.start()
+    # No context manager: the signal could arrive between the end of its block and its own code, which then never runs.
     try:
         try:
-            yield
+            return work()
         finally:
             # The signal may arrive here, once; after this line its handler does nothing.
             ended.set()

@@ -42,8 +42,9 @@ def serve(trace: Trace, port: int, *, browser: bool, ready: Callable[[str], None
     token = secrets.token_urlsafe(32)
     listening = _listen(port)
     address = f"http://{HOST}:{listening.getsockname()[1]}{at}{'&' if '?' in at else '?'}token={token}"
-    # No log: it would hold the token, and what people look at.
-    config = uvicorn.Config(application(trace, token), log_config=None, access_log=False, timeout_graceful_shutdown=1)
+    app = application(trace, token)
+    # No log: it would hold the token, and what people look at.  No lifespan: a second Ctrl-C would break it off loudly.
+    config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1)
     ready(address)
     if browser:
         webbrowser.open(address)
