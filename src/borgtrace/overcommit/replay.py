@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -179,24 +179,14 @@ def _judged(
     score: Score,
     places: Sequence[int],
 ) -> npt.NDArray[Any]:
-    return np.stack(list(_scores(cell, policies, chosen, resource, horizon, score, places)))
-
-
-def _scores(
-    cell: Cell,
-    policies: Sequence[Policy],
-    chosen: tuple[int, int],
-    resource: str,
-    horizon: int,
-    score: Score,
-    places: Sequence[int],
-) -> Iterator[npt.NDArray[Any]]:
+    found = []
     for place in places:
         block = cell.block(place, resource)
         block = block.of_priorities(*chosen)
         seen = seen_by_policies(block, is_capped=cell.is_capped, is_literal=cell.is_literal)
         predictions = [policy.predicted(seen) for policy in policies]
-        yield score(block, horizon, predictions)
+        found.append(score(block, horizon, predictions))
+    return np.stack(found)
 
 
 def seen_by_policies(block: Block, *, is_capped: bool, is_literal: bool) -> Block:
