@@ -8,6 +8,7 @@ import pytest
 from borgtrace.overcommit import Block, Samples, parse_policy
 from borgtrace.overcommit.advice import daily, walk
 from borgtrace.overcommit.metrics import scores
+from borgtrace.overcommit.policies import Policy
 
 DAY = 288
 
@@ -28,15 +29,21 @@ def machine(seed: int, days: int, spread: float = 0.15) -> Block:
     return Block(samples, known, np.zeros(len(task), np.int64), np.arange(20), n_slots, np.ones(n_slots))
 
 
-def test_a_walk_by_hand() -> None:
-    """Two machines, three policies, four days of ten instants; the horizon is an hour, so that a day is known late."""
+def by_hand(instants: int) -> tuple[list[Policy], np.ndarray]:
+    """Two machines, three policies, four days of as many instants."""
     policies = [parse_policy(text) for text in ("limit", "borg:phi=0.9", "borg:phi=0.5")]
     found = np.zeros((2, 3, 4, 4))
-    found[..., 0], found[..., 2] = 10, 100
+    found[..., 0], found[..., 2] = instants, 100
     for k, phi in enumerate((1.0, 0.9, 0.5)):
         found[:, k, :, 3] = 100 * phi
+    return policies, found
+
+
+def test_a_walk_by_hand() -> None:
+    """The horizon is an hour, so that a day is known late; 3,600 instants are 300 trials, just enough for 1 %."""
+    policies, found = by_hand(1_800)
     # The second policy fails on day 1, and from then on no interval of it is within 1 %; the third fails always.
-    found[0, 1, 1, 1], found[:, 2, :, 1] = 2, 5
+    found[0, 1, 1, 1], found[:, 2, :, 1] = 360, 900
     rows = walk(found, policies, 12, 0.01)
     # Day 2 knows day 0 alone: the instants of day 1 reach into it.
     assert [(row["day"], row["policy"], row["rate"], row["is_kept"]) for row in rows] == [
@@ -44,7 +51,14 @@ def test_a_walk_by_hand() -> None:
         (3, "limit", 0.0, True),
     ]
     assert [row["savings"] for row in rows] == pytest.approx([0.1, 0.0])
-    assert rows[0]["learned"] == rows[0]["learned_high"] == 0.0
+    assert (rows[0]["learned"], rows[0]["learned_high"]) == (0.0, pytest.approx(0.01))
+
+
+def test_no_violation_in_too_few_trials_is_no_promise() -> None:
+    """One instant less, and the second policy could violate more than 1 %: 3 x 12 / 3,599 = .010003."""
+    policies, found = by_hand(1_800)
+    found[0, :, 0, 0] -= 1
+    assert walk(found, policies, 12, 0.01)[0]["policy"] == "limit"
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +87,8 @@ def test_savings_and_violations_grow_together_along_a_family(cell: list[Block]) 
 def test_the_advice_keeps_the_rate_on_the_following_days(cell: list[Block], target: float) -> None:
     texts = ["limit", *(f"borg:phi={phi}" for phi in (0.5, 0.55, 0.6, 0.65, 0.7, 0.8)), "gpa:history=1d", "average"]
     policies = [parse_policy(text) for text in texts]
-    horizon = DAY // 2
+    # Six machines for a day are 288 trials of half an hour: a rate of .0104 can be told from 0.
+    horizon = 6
     found = np.stack([daily(block, horizon, [policy.predict(block) for policy in policies]) for block in cell])
     rows = walk(found, policies, horizon, target)
     assert [row["day"] for row in rows] == [2, 3, 4, 5]

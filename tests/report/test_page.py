@@ -136,6 +136,8 @@ def test_conservation() -> None:
 )
 def test_trace_name(generation: str, cell: str, name: str) -> None:
     assert trace_name(manifest(generation=generation, cell=cell)) == name
+    synthetic = manifest(generation=generation, cell=cell, synthetic={"seed": 1})
+    assert trace_name(synthetic) == f"Synthetic cell in the format of {name}"
 
 
 def test_papers_are_found_by_author() -> None:

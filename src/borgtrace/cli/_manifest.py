@@ -53,7 +53,7 @@ def _origin(manifest: Manifest) -> str:
     if made is None:
         return trace_name(manifest)
     generator = f"seed {made.get('seed')}, generator {made.get('version')}"
-    return f"[bold]SYNTHETIC[/] ({generator}), in the format of {trace_name(manifest)}"
+    return f"[bold]{trace_name(manifest)}[/] ({generator})"
 
 
 def _tables(manifest: Manifest) -> Grid:

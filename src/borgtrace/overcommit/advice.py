@@ -3,8 +3,10 @@
 Walk-forward: for each day the policy is advised that saved most on the days before among those whose violation rate
 there, at the upper end of its interval, is within the target; the limits themselves always are. Only instants count
 whose horizon had ended when the day began. The advice is then judged on that day, which it has not seen. Intervals
-(95 %) take machines as what varies; days of one trace share their weather, so a rate on few days says little about
-another month.
+(95 %) take machines as what varies, and none ends below 3 ÷ trials (the rule of three: so many may go unseen),
+where a trial is one machine for one horizon. A target therefore needs 3 ÷ target trials before any policy but the
+limits can be advised: 300 machine-days for 1 % and a horizon of a day. Days of one trace are alike, so a rate on few
+days says little about another month.
 
 Reference: Bashir et al., EuroSys'21 (Take it to the limit)
 """
@@ -41,11 +43,11 @@ RESULT = declare(
     whole("day", "d", "Day of the trace, from 0, on which the advice is judged."),
     label("policy", "Policy that is advised."),
     share("learned", "Its violation rate on the days before."),
-    share("learned_high", "Upper end of that rate's interval; NULL with fewer than two machines.", nullable=True),
+    share("learned_high", "Upper end of that rate's interval, at least 3 ÷ trials."),
     count("instants", "Instants of the day that are judged."),
     share("rate", "Violation rate on the day."),
     share("rate_low", "Lower end of its interval; NULL with fewer than two machines.", nullable=True),
-    share("rate_high", "Upper end of its interval; NULL with fewer than two machines.", nullable=True),
+    share("rate_high", "Upper end of its interval, at least 3 ÷ trials."),
     share("savings", "Limits of the day that are not promised; NULL without limits.", nullable=True),
     flag("is_kept", "Whether the day's rate is within the target."),
 )
@@ -93,8 +95,8 @@ def walk(
         known, judged = found[:, :, : day - lag].sum(axis=2), found[:, :, day]
         if not known[:, 0, _INSTANTS].sum() or not judged[:, 0, _INSTANTS].sum():
             continue
-        k, learned, high = _advised(known, target)
-        rate, low, upper = _rate(judged[:, k])
+        k, learned, high = _advised(known, target, horizon)
+        rate, low, upper = _rate(judged[:, k], horizon)
         limit, peak = judged[:, k, _LIMIT].sum(), judged[:, k, _PEAK].sum()
         rows.append(
             {
@@ -113,19 +115,23 @@ def walk(
     return rows
 
 
-def _advised(known: npt.NDArray[np.float64], target: float) -> tuple[int, float, float | None]:
+def _advised(known: npt.NDArray[np.float64], target: float, horizon: int) -> tuple[int, float, float]:
     """Return the policy that saves most within the target, its rate, and the upper end of that."""
-    rates = [_rate(known[:, k]) for k in range(known.shape[1])]
+    rates = [_rate(known[:, k], horizon) for k in range(known.shape[1])]
     promised = known[:, :, _PEAK].sum(axis=0)
-    allowed = [k for k, (rate, _, high) in enumerate(rates) if (rate if high is None else high) <= target]
+    # The first policy is the limits, which nobody exceeds: they need no trials.
+    allowed = [k for k, (_, _, high) in enumerate(rates) if k == 0 or high <= target]
     best = min(allowed, key=lambda k: promised[k])
     return best, rates[best][0], rates[best][2]
 
 
-def _rate(sums: npt.NDArray[np.float64]) -> tuple[float, float | None, float | None]:
+def _rate(sums: npt.NDArray[np.float64], horizon: int) -> tuple[float, float | None, float]:
+    """Return the violation rate of machines and its interval, which never ends below the rule of three."""
     there = sums[sums[:, _INSTANTS] > 0]
     rate, low, high = ratio(there[:, _VIOLATIONS], there[:, _INSTANTS])
-    return rate, None if low is None else max(low, 0.0), None if high is None else min(high, 1.0)
+    # Instants of one horizon share most of their peak: together they are one trial.
+    unseen = 3.0 * max(horizon, 1) / there[:, _INSTANTS].sum()
+    return rate, None if low is None else max(low, 0.0), min(max(high or 0.0, unseen, rate), 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,13 +12,14 @@ _MINUTES = "%-d %b %Y %H:%M %Z"
 
 
 def trace_name(manifest: Manifest) -> str:
-    """Name the trace.
+    """Name the trace; a synthetic one is only in the format of its namesake.
 
     >>> from borgtrace.store.manifest import Manifest
     >>> trace_name(Manifest("2019", "a", "America/New_York", "0", "", {}, ()))
     'Google cluster trace 2019, cell a'
     """
-    return manifest.dialect.title + (f", cell {manifest.cell}" if manifest.cell else "")
+    name = manifest.dialect.title + (f", cell {manifest.cell}" if manifest.cell else "")
+    return f"Synthetic cell in the format of {name}" if manifest.is_synthetic else name
 
 
 def holdings(manifest: Manifest) -> list[tuple[Table, str, str]]:
