@@ -18,6 +18,7 @@ from borgtrace.ingest.conversion_terms import MACHINE_NAMES, TASK_NAMES, Basis, 
 from borgtrace.ingest.converted_events import collection_events, instance_constraints, instance_events
 from borgtrace.ingest.converted_machines import machine_attributes, machine_events
 from borgtrace.ingest.converted_usage import instance_usage
+from borgtrace.ingest.scattered_rows import put_together, usual_step
 from borgtrace.ingest.staged_relation import StagedPart
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.records import RECORDS
@@ -58,14 +59,19 @@ def open_rows(
     assert dialect.conversion
     for name in RECORDS:
         connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {_rows(name, staged.get(name, ()))}")
+    if dialect.conversion.is_scattered:
+        put_together(connection)
     _check_names(connection)
     fills = {
         name: frozenset(column for part in parts for column in pq.read_schema(part.path).names)
         for name, parts in staged.items()
         if parts
     }
-    zero = _zero(connection) if dialect.conversion.clock == "epoch" else 0
-    terms = Terms(dialect.conversion, Basis(zero=zero), fills)
+    conversion = dialect.conversion
+    if conversion.step is None and "counter_cpu" in fills.get("usage_rows", ()):
+        conversion = replace(conversion, step=usual_step(connection))
+    zero = _zero(connection) if conversion.clock == "epoch" else 0
+    terms = Terms(conversion, Basis(zero=zero), fills)
     return replace(terms, basis=Basis(*_capacity(connection, terms, capacity), zero))
 
 

@@ -19,7 +19,7 @@ from borgtrace.ingest.streams import DAMAGE
 from borgtrace.schema.records import row_of
 from borgtrace.store.parts import describe_numbers
 
-_UNPACKED = {"csv": 3.0, "json": 4.5, "parquet": 1.0, "kaggle": 1.0, "swf": 3.0}
+_UNPACKED = {"csv": 3.0, "json": 4.5, "parquet": 1.0, "kaggle": 1.0, "swf": 3.0, "prometheus": 1.0}
 """Raw bytes per byte of a gzip file (Parquet: as it is)."""
 _STAGED = 0.6
 """Bytes of Parquet per byte of gzip (measured on usage parts: 72 MB from 135 MB)."""

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from isal import isal_zlib
 
 from borgtrace.errors import SourceError
+from borgtrace.ingest.range_queries import metric_of
 from borgtrace.ingest.sources import Format, Source
 from borgtrace.ingest.streams import DAMAGE, damaged, open_stream
 from borgtrace.schema import DIALECTS, Dialect, RawTable
@@ -28,6 +29,7 @@ from borgtrace.schema import DIALECTS, Dialect, RawTable
 HEAD = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ANSWER = re.compile(rb'\s*\{\s*"status"\s*:')
 _EXPECTED = "a 2011 CSV part, a 2019 JSON or Parquet shard, or the flattened 2019 CSV"
 
 
@@ -116,6 +118,8 @@ def _recognize(
 ) -> Source:
     if head[:4] == b"PAR1":
         return _by_names(path, "parquet", [_parquet_columns(path, is_gzip)], dialects)
+    if _ANSWER.match(head):
+        return _range_query(path, head, dialects)
     lines = _lines(head)
     if lines[0].lstrip().startswith("{"):
         return _by_names(path, "json", _json_keys(lines), dialects)
@@ -129,6 +133,13 @@ def _recognize(
     if found is None:
         raise _not_a_trace(path, lines[0])
     return found
+
+
+def _range_query(path: Path, head: bytes, dialects: Sequence[Dialect]) -> Source:
+    for dialect in dialects:
+        if "prometheus" in dialect.formats:
+            return Source(path, dialect, metric_of(path, head, dialect), "prometheus")
+    raise _not_a_trace(path, "an answer of Prometheus")
 
 
 def _workload_format(path: Path, dialects: Sequence[Dialect]) -> Source:

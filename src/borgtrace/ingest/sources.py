@@ -9,7 +9,7 @@ from typing import Literal
 
 from borgtrace.schema import Dialect
 
-Format = Literal["csv", "json", "parquet", "kaggle", "swf"]
+Format = Literal["csv", "json", "parquet", "kaggle", "swf", "prometheus"]
 
 # 2011: part-00001-of-00500; 2019: instance_usage-000000000001, also without the hyphen.
 _PART = re.compile(r"part-(\d+)-of-(\d+)|-(\d{6,})(?=\.)|(?<=usage)(\d{12})(?=\.)")

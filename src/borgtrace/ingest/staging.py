@@ -19,6 +19,7 @@ from borgtrace.ingest.flattened import stage_flattened
 from borgtrace.ingest.json_lines import read_json_lines
 from borgtrace.ingest.number_reader import NotPlainNumbers
 from borgtrace.ingest.parquet import parquet_blocks, read_parquet
+from borgtrace.ingest.range_queries import sample_blocks
 from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout, layout_of
 from borgtrace.ingest.records import json_lines
 from borgtrace.ingest.sources import Format, Source
@@ -42,6 +43,7 @@ class Container:
 CONTAINERS: dict[Format, Container] = {
     "csv": Container((read_plain_numbers, read_delimited), line_blocks, delimited_lines),
     "swf": Container((read_delimited,), line_blocks, delimited_lines),
+    "prometheus": Container((), sample_blocks, json_lines),
     "json": Container((read_json_lines,), line_blocks, json_lines),
     "parquet": Container((read_parquet,), parquet_blocks, json_lines),
 }

@@ -85,6 +85,8 @@ class Conversion:
     of
         Of what usage of ``cpu`` and ``memory`` is a share: ``"request"``, ``"machine"`` or ``"largest"`` (of the
         machines); else it is in cores and bytes.
+    is_scattered
+        Whether files tell parts of a row: those of one task (at one time) and of one machine are put together.
     first, last
         First and last instant of the trace on its own clock, in µs, where they are known: what starts at the one began
         before it, what ends at the other went on.
@@ -96,6 +98,7 @@ class Conversion:
     is_regular: bool = False
     window: int | None = None
     of: Mapping[str, str] = field(default_factory=dict)
+    is_scattered: bool = False
     first: int | None = None
     last: int | None = None
 

@@ -1,0 +1,49 @@
+"""Rows of which several files tell a part each: one metric of a monitoring system says one thing about a container."""
+
+from __future__ import annotations
+
+import duckdb
+
+from borgtrace.ingest.conversion_terms import FIRST_ROW
+from borgtrace.schema.records import RECORDS
+
+_KEYS = {"usage_rows": ("task", "time"), "task_rows": ("task",), "machine_rows": ("machine",)}
+_POD = "regexp_replace(task, '/[^/]*$', '')"
+
+
+def put_together(connection: duckdb.DuckDBPyConnection) -> None:
+    """Make one row of all that tell a part of it; the owner of a pod becomes that of its containers.
+
+    Parameters
+    ----------
+    connection
+        With views of the staged rows, which are replaced by tables.
+    """
+    for name, keys in _KEYS.items():
+        values = [column.name for column in RECORDS[name].columns if column.name not in keys]
+        listed = ", ".join(f'max("{value}") AS "{value}"' for value in values)
+        connection.execute(
+            f"CREATE OR REPLACE TEMP TABLE whole_{name} AS SELECT {', '.join(keys)}, {listed}, {FIRST_ROW} "
+            f"FROM {name} GROUP BY {', '.join(keys)}"
+        )
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM whole_{name}")
+    # Each container that was measured, with what is known of it or of its pod.
+    connection.execute(
+        f"""
+        CREATE OR REPLACE TEMP VIEW task_rows AS
+        SELECT t.* REPLACE (coalesce(t.app, p.app) AS app) FROM (
+            SELECT * FROM whole_task_rows UNION ALL BY NAME
+            SELECT task, {FIRST_ROW} FROM whole_usage_rows
+            WHERE task NOT IN (SELECT task FROM whole_task_rows) GROUP BY task
+        ) t LEFT JOIN whole_task_rows p ON p.task = {_POD.replace("task", "t.task")}
+        """
+    )
+
+
+def usual_step(connection: duckdb.DuckDBPyConnection) -> int:
+    """Return the most common time between two values of a counter, in µs; 0 where there are no two."""
+    found = connection.execute(
+        "SELECT mode(d) FROM (SELECT time - lag(time) OVER (PARTITION BY task, instance ORDER BY time) AS d "
+        "FROM usage_rows WHERE counter_cpu IS NOT NULL) WHERE d > 0"
+    ).fetchall()
+    return int(found[0][0] or 0)
