@@ -14,11 +14,13 @@ import pytest
 
 from borgtrace import report
 from borgtrace.errors import EngineError
+from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.recipe import Finding, Result, find_recipe
 from borgtrace.report.overview import LEVEL_NAMES, Fact, facts, levels, surprises
 from borgtrace.report.page import render, report_html
 from borgtrace.report.sections import Section, refused
 from borgtrace.store import Store
+from borgtrace.store.coverage import DERIVED_EVENTS
 
 from .conftest import HOUR, manifest
 
@@ -191,6 +193,8 @@ def test_the_queue_leaves_out_what_was_there_before_the_trace() -> None:
     assert exact(line("queue", [answered("queue_length", rows)])) == {"pending-median": 5, "pending-peak": 30}
     fact = line("queue", [answered("queue_length", rows[:2])])
     assert (fact.unknown, fact.reason) == ("unknown", "no step lies inside the trace")
+    fact = line("queue", [answered("queue_length", rows)], notes=(DERIVED_EVENTS,))
+    assert fact.reason == "events are derived from usage: nobody waits"
 
 
 def test_the_advice_names_the_factor_and_the_way_of_packing() -> None:
@@ -286,3 +290,14 @@ def test_reasons_are_escaped() -> None:
     html = report_html(manifest(), "store", [section])
     assert "<small>the &lt;queue&gt; &amp; its length</small>" in html
     assert "<queue>" not in html
+
+
+def test_usage_alone_of_an_own_cluster_opens_with_what_it_lacks(tmp_path: Path) -> None:
+    rows = [f"web-{task},{1_700_000_000 + 300 * step},0.5" for task in range(3) for step in range(12)]
+    (tmp_path / "own.csv").write_text("\n".join(["task,time,cpu", *rows]))
+    ingest([tmp_path / "own.csv"], tmp_path / "store", IngestOptions(jobs=1, capacity="8cores"))
+    report.write(Store.open(tmp_path / "store"), tmp_path / "report.html", ["task_totals", "machine_shapes"])
+    page = (tmp_path / "report.html").read_text("utf-8")
+    shown = dict(re.findall(r'<data id="cell-([^"]+)" value="([^"]*)"', page))
+    assert (shown["tasks"], shown["missing-parts"]) == ("3", "machine events: none")
+    assert "unknown: needs machine events" in page.partition('id="cell-machines"')[2].partition("</div>")[0]

@@ -23,8 +23,8 @@ from borgtrace.ingest.staged_relation import StagedPart
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.records import RECORDS
 from borgtrace.schema.time import WINDOW
+from borgtrace.store.coverage import DERIVED_EVENTS
 
-DERIVED_EVENTS = "Events are derived: each task is submitted and scheduled where its usage begins, and has no end."
 DERIVED_MACHINES = "Machines are derived: those that rows name, each of the capacity that was given."
 Capacity = tuple[float | None, float | None]
 """Cores and bytes of the largest machine, as far as the user said them."""

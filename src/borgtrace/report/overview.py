@@ -15,7 +15,7 @@ from borgtrace.recipe.scope import duration
 from borgtrace.report.sections import Section
 from borgtrace.report.values import instant, integer, words
 from borgtrace.schema.time import HOUR, TRACE_START
-from borgtrace.store.coverage import coverage
+from borgtrace.store.coverage import DERIVED_EVENTS, coverage
 from borgtrace.store.manifest import Manifest
 
 _WALL_CLOCK = "%-d %b %Y %H:%M %Z"
@@ -126,7 +126,12 @@ def _spans(manifest: Manifest) -> Iterator[Value]:
 def _missing(manifest: Manifest) -> Iterator[str]:
     """Yield what the store lacks of each table of the trace, in the names of its files."""
     held = coverage(manifest).tables
-    for name, raw in manifest.dialect.tables.items():
+    raw_tables = manifest.dialect.tables
+    # Rows of own data are converted into several tables, which have no parts: they are there or not.
+    if not {raw.table for raw in raw_tables.values()} <= held.keys():
+        yield from (f"{what}: none" for table, what in _NEEDS.items() if not held[table].rows)
+        return
+    for name, raw in raw_tables.items():
         found = held[raw.table]
         if not found.is_whole:
             of = f"of {found.of:,}" if found.of else "of an unknown number of"
@@ -279,6 +284,7 @@ def _busiest(table: pa.Table, manifest: Manifest) -> Iterator[Value]:
 
 def _queue(table: pa.Table, manifest: Manifest) -> Iterator[Value]:
     _complete(manifest, "instance_events")
+    NotApplicable.unless(DERIVED_EVENTS not in manifest.notes, "events are derived from usage: nobody waits")
     steps = queue_length.inside(table)
     NotApplicable.unless(steps.num_rows, "no step lies inside the trace")
     middle, peak = median(steps["pending"].to_pylist()), max(steps["pending_max"].to_pylist())

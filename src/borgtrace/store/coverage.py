@@ -13,6 +13,8 @@ from borgtrace.store.manifest import Manifest, SourceEntry
 
 DECLARED_WHOLE = "The files were declared to be all of the trace."
 """Note of a manifest, for tables whose number of parts nobody publishes."""
+DERIVED_EVENTS = "Events are derived: each task is submitted and scheduled where its usage begins, and has no end."
+"""Note of a manifest, for own data that has usage alone: nothing in it tells how long a task waited."""
 
 
 @dataclass(frozen=True, slots=True)
