@@ -45,6 +45,9 @@ def overcommit(
         float | None,
         Option(help="Advise a policy for each day that keeps this violation rate, by the days before.", metavar="RATE"),
     ] = None,
+    reclaim: Annotated[
+        bool, Option("--reclaim", help="Show what best-effort work finds room in what production does not reserve.")
+    ] = False,
     recommend: Annotated[
         bool, Option("--recommend", help="Back-test recommenders of limits for jobs instead; see --list.")
     ] = False,
@@ -76,7 +79,7 @@ def overcommit(
     from borgtrace.cli._console import steps, talk
     from borgtrace.errors import UsageError, check_names
     from borgtrace.lifecycle.by_machine import expected_size
-    from borgtrace.overcommit import ADVICE, DEFAULTS, REPLAY, SWEEP, Setting, explained
+    from borgtrace.overcommit import ADVICE, DEFAULTS, RECLAIMED, REPLAY, SWEEP, Setting, explained
     from borgtrace.overcommit.recommenders import RECOMMENDERS
     from borgtrace.schema.time import parse_time
 
@@ -118,14 +121,14 @@ def overcommit(
             found = explained(opened, setting, explain, parse_time(at, "--at"), report)
         _print(found, as_json=as_json)
         return
-    question = REPLAY if target is None else ADVICE
+    question = RECLAIMED if reclaim else REPLAY if target is None else ADVICE
     given |= {} if target is None else {"target": target}
     with steps() as report:
         result = replace(question, report=report).run(opened, **given)
         # The same without the simulator's habits, to say what they change.
         plain = replace(question, report=report).run(opened, **given | {"is_literal": False}) if compat else None
     say(result)
-    if plain is not None and target is None:
+    if plain is not None and question is REPLAY:
         _tell_difference(result, plain)
     publish([result], out=out, png=png, as_json=as_json)
 

@@ -7,12 +7,14 @@ from borgtrace.overcommit.block import Block, Samples
 from borgtrace.overcommit.explanation import explained
 from borgtrace.overcommit.oracle import oracle
 from borgtrace.overcommit.policies import Policy, Prediction, parse_policy
+from borgtrace.overcommit.reclaimed import RECLAIMED
 from borgtrace.overcommit.replay import Cell
 from borgtrace.overcommit.study import DEFAULTS, REPLAY, SWEEP, Replay, Setting, open_cell
 
 __all__ = [
     "ADVICE",
     "DEFAULTS",
+    "RECLAIMED",
     "REPLAY",
     "SWEEP",
     "Block",

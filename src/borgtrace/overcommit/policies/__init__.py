@@ -8,6 +8,18 @@ from borgtrace.overcommit.policies.limits import Limit
 from borgtrace.overcommit.policies.machines import NSigma
 from borgtrace.overcommit.policies.parsing import parse_policy
 from borgtrace.overcommit.policies.policy import KINDS, Policy, Prediction
+from borgtrace.overcommit.policies.reserved import Reservation
 from borgtrace.overcommit.policies.tasks import TaskPercentile
 
-__all__ = ["KINDS", "Gpa", "Limit", "NSigma", "NodePolicy", "Policy", "Prediction", "TaskPercentile", "parse_policy"]
+__all__ = [
+    "KINDS",
+    "Gpa",
+    "Limit",
+    "NSigma",
+    "NodePolicy",
+    "Policy",
+    "Prediction",
+    "Reservation",
+    "TaskPercentile",
+    "parse_policy",
+]

@@ -1,0 +1,269 @@
+"""What best-effort work finds room in reclaimed resources, and at what price in evictions?
+
+Production tasks keep a reservation: their limit for the first 300 s, then decaying with a half-life toward their usage
+and a margin, rising to it at once. What their limits hold beyond it is reclaimed. Best-effort tasks (every tier below
+production) are admitted into what production does not reserve, where and while the trace has them, each by its limit:
+the highest priority first, and of one priority the longest there. Where the reservations grow into admitted work, or
+all usage exceeds the machine, tasks are evicted until it fits: the lowest priority first, and of one the youngest; an
+evicted task may return in a later slot. Usage that was not measured counts as the limit. *Machines saved* is what is
+admitted beyond the row of *limit*, which reclaims nothing, in mean machines. The trace goes on as it was: a task
+that is not admitted runs no longer for it, and nothing moves to another machine.
+
+Reference: Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource reclamation). The price is our simulation
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from borgtrace.kernels.arrays import Flags, Index, Numbers
+from borgtrace.kernels.compiled import compiled
+from borgtrace.overcommit.block import Block
+from borgtrace.overcommit.oracle import SLACK
+from borgtrace.overcommit.policies import Limit, Policy, Prediction, Reservation
+from borgtrace.overcommit.priorities import LOWEST, serving
+from borgtrace.overcommit.replay import Cell, replay
+from borgtrace.overcommit.study import Replay, Setting
+from borgtrace.overcommit.table import SLOTS_PER_DAY
+from borgtrace.recipe import NotApplicable
+from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line, point
+from borgtrace.recipe.columns import count, declare, label, number, share
+from borgtrace.schema.time import HOUR, WINDOW
+
+MARGINS = (0.0, 0.1, 0.2, 0.5, 1.0)
+HALF_LIVES = (1, 12, 144)
+"""Slots: 5 min, 1 h and 12 h."""
+POLICIES = (
+    Limit(),
+    *(Reservation(margin=margin, half_life=half_life) for half_life in HALF_LIVES for margin in MARGINS),
+)
+N_SUMS = 9
+_SLOTS, _CAPACITY, _LIMITS, _RESERVED, _EXCEEDED, _ASKED, _ADMITTED, _TASK_SLOTS, _EVICTIONS = range(N_SUMS)
+RESULT = declare(
+    "reclaimed",
+    "resource and policy",
+    ("resource", "policy"),
+    label("resource", "Resource: cpu or memory."),
+    label("policy", "What production reserves: limit, or reservation with its margin and half-life."),
+    number("margin", "1", "Margin above usage; NULL for limit.", nullable=True),
+    number("half_life", "h", "Half-life of the decay; NULL for limit.", nullable=True),
+    count("machines", "Machines with production or best-effort tasks and a known capacity."),
+    share("reclaimed", "Limits of production that are not reserved, as a share of the capacity."),
+    share("exceeded", "Share of the slots in which production uses more than it reserves."),
+    share("admitted", "Limits of best-effort tasks that are admitted, as a share of all of theirs.", nullable=True),
+    number("saved", "machines", "What is admitted beyond the row of limit, in mean machines."),
+    number("evictions", "1/d", "Evictions per admitted task and day; NULL where none is admitted.", nullable=True),
+)
+
+
+def priced(
+    block: Block, horizon: int, predictions: Sequence[Prediction], *, policies: Sequence[Policy], lowest: int
+) -> npt.NDArray[np.float64]:
+    """Return what a machine admits under each policy: float64 (policies, N_SUMS).
+
+    Parameters
+    ----------
+    block
+        The machine with all its tasks.
+    horizon, predictions
+        Not used: a reservation holds for the next slot.
+    policies
+        What production tasks reserve.
+    lowest
+        Lowest priority of production.
+    """
+    # What was not measured may have been anything up to the limit.
+    usage = np.where(block.is_known, block.all.usage, block.all.limit)
+    block = replace(block, all=replace(block.all, usage=usage), is_known=np.ones(len(usage), np.bool_))
+    serves, slots = block.priority >= lowest, block.all.slots
+    production, rest = block.take(serves), block.take(~serves)
+    limits, used = (_at(slots, production.all.slots, production.all.sums(x)) for x in _columns(production))
+    place = np.searchsorted(rest.all.slots, slots)
+    offsets = np.append(rest.all.offsets[np.minimum(place, len(rest.all.slots))], len(rest.all))
+    given = rest.all.task, rest.all.slot, rest.all.usage, rest.all.limit, rest.priority, rest.all.order, offsets
+    out = np.zeros((len(policies), N_SUMS))
+    for sums, policy in zip(out, policies, strict=True):
+        in_force = _in_force(production, policy)
+        reserved = _at(slots, production.all.slots, production.all.sums(in_force))
+        _admit(*given, block.capacity, limits, used, reserved, sums)
+    return out
+
+
+def _columns(block: Block) -> tuple[Numbers, Numbers]:
+    return block.all.limit, block.all.usage
+
+
+def _at(slots: Index, some: Index, values: Numbers) -> Numbers:
+    out = np.zeros(len(slots))
+    out[np.searchsorted(slots, some)] = values
+    return out
+
+
+def _in_force(production: Block, policy: Policy) -> Numbers:
+    """Return what each task has reserved during each slot: what it had at the end of the slot before."""
+    samples = production.all
+    out = samples.limit.copy()
+    if isinstance(policy, Reservation) and len(samples):
+        goes_on = np.flatnonzero((np.diff(samples.task) == 0) & (np.diff(samples.slot) == 1)) + 1
+        out[goes_on] = np.minimum(out[goes_on], policy.of_tasks(samples)[goes_on - 1])
+    return out
+
+
+@compiled()
+def _admit(
+    task: Index,
+    slot: Index,
+    usage: Numbers,
+    limit: Numbers,
+    priority: Index,
+    order: Index,
+    offsets: Index,
+    capacity: Numbers,
+    limits: Numbers,
+    used: Numbers,
+    reserved: Numbers,
+    sums: Numbers,
+) -> None:
+    """Admit and evict best-effort tasks slot by slot, and add up what `RESULT` needs.
+
+    Parameters
+    ----------
+    task, slot, usage, limit, priority
+        Samples of best-effort tasks: shape (n,).
+    order, offsets
+        Those of each slot of the machine: shapes (n,) and (m + 1,).
+    capacity, limits, used, reserved
+        Of the machine, and of its production tasks: shape (m,).
+    sums
+        Added to: shape (N_SUMS,).
+    """
+    is_in, since = np.zeros(task.size, np.bool_), np.zeros(task.size, np.int64)
+    for j in range(capacity.size):
+        present = order[offsets[j] : offsets[j + 1]]
+        held, running, out = 0.0, 0.0, 0
+        for i in present:
+            goes_on = i > 0 and task[i] == task[i - 1] and slot[i] == slot[i - 1] + 1
+            since[i] = since[i - 1] if goes_on else slot[i]
+            is_in[i] = goes_on and is_in[i - 1]
+            held += limit[i] * is_in[i]
+        if not capacity[j] > 0:
+            is_in[present] = False
+            continue
+        was_in = is_in[present].copy()
+        room = (capacity[j] - reserved[j]) + SLACK * capacity[j]
+        while held > room:
+            worst = _last(present, is_in, priority, since)
+            if worst < 0:
+                break
+            is_in[worst], out, held = False, out + 1, held - limit[worst]
+        # The best first; one that was evicted in this slot waits for the next.
+        for i in present[np.argsort(-priority[present] * 2.0**31 + since[present], kind="mergesort")]:
+            fresh = not was_in[np.searchsorted(present, i)] if present.size else True
+            if not is_in[i] and fresh and held + limit[i] <= room:
+                is_in[i], held = True, held + limit[i]
+        for i in present:
+            running += usage[i] * is_in[i]
+        while used[j] + running > capacity[j] * (1 + SLACK):
+            worst = _last(present, is_in, priority, since)
+            if worst < 0:
+                break
+            is_in[worst], out, running = False, out + 1, running - usage[worst]
+        sums[_SLOTS] += 1
+        sums[_CAPACITY] += capacity[j]
+        sums[_LIMITS] += limits[j]
+        sums[_RESERVED] += reserved[j]
+        sums[_EXCEEDED] += used[j] > reserved[j] * (1 + SLACK)
+        sums[_EVICTIONS] += out
+        for i in present:
+            sums[_ASKED] += limit[i]
+            sums[_ADMITTED] += limit[i] * is_in[i]
+            sums[_TASK_SLOTS] += is_in[i]
+
+
+@compiled(inline=True)
+def _last(present: Index, is_in: Flags, priority: Index, since: Index) -> int:
+    """Return the admitted task that goes first: the lowest priority, of it the youngest, of those the last; or −1."""
+    worst = -1
+    for i in present:
+        if is_in[i] and (
+            worst < 0 or priority[i] < priority[worst] or (priority[i] == priority[worst] and since[i] >= since[worst])
+        ):
+            worst = i
+    return worst
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reclaimed(Replay):
+    """The trade-off as a question: ``RECLAIMED.run(store, resources=("cpu",))``."""
+
+    too_short: str = "no machine with a known capacity has tasks"
+
+    def asked(self, parameters: Mapping[str, Any]) -> tuple[Setting, list[Policy]]:
+        """Return the setting; what production reserves is `POLICIES`, whatever is named."""
+        return Setting(**{**parameters, "tasks": ("all",)}), [Limit()]
+
+    def rows(
+        self, cell: Cell, policies: Sequence[Policy], tasks: str, resource: str, places: Sequence[int], setting: Setting
+    ) -> list[dict[str, Any]]:
+        """Return a row for each of `POLICIES`; see the base."""
+        lowest = serving(cell.dialect)
+        NotApplicable.unless(lowest > LOWEST, "the trace has no tier production, so nothing in it is best effort")
+        score = partial(priced, policies=POLICIES, lowest=lowest)
+        found = replay(cell, (), tasks, resource, 1, places, score=score, jobs=setting.jobs, report=self.report)
+        return trade_off(found, resource)
+
+
+def trade_off(found: npt.NDArray[np.float64], resource: str) -> list[dict[str, Any]]:
+    """Return the rows of one resource.
+
+    Parameters
+    ----------
+    found
+        What :func:`priced` returns, of each machine: float64 (machines, policies, N_SUMS).
+    resource
+        Its name.
+    """
+    judged = found[found[:, 0, _SLOTS] > 0]
+    if not len(judged):
+        return []
+    sums = judged.sum(axis=0)
+    capacity, n_slots = sums[0, _CAPACITY], sums[0, _SLOTS]
+    return [
+        {
+            "resource": resource,
+            "policy": policy.label,
+            "margin": getattr(policy, "margin", None),
+            "half_life": policy.half_life * WINDOW / HOUR if isinstance(policy, Reservation) else None,
+            "machines": len(judged),
+            "reclaimed": float((of[_LIMITS] - of[_RESERVED]) / capacity),
+            "exceeded": float(of[_EXCEEDED] / n_slots),
+            "admitted": float(of[_ADMITTED] / of[_ASKED]) if of[_ASKED] else None,
+            "saved": float((of[_ADMITTED] - sums[0, _ADMITTED]) / capacity * len(judged)),
+            "evictions": float(of[_EVICTIONS] / of[_TASK_SLOTS] * SLOTS_PER_DAY) if of[_TASK_SLOTS] else None,
+        }
+        for policy, of in zip(POLICIES, sums, strict=True)
+    ]
+
+
+def plot(result: pa.Table) -> Chart:
+    """Draw evictions over what is saved: a curve for each half-life."""
+    rows = [row for row in result.to_pylist() if row["evictions"] is not None]
+    for row in rows:
+        row["reservation"] = "limit" if row["half_life"] is None else f"half-life {row['half_life']:.2g} h"
+    plotted = Plot(rows, RESULT, x=axis("saved", "machines saved"), y=axis("evictions", "evictions per task and day"))
+    plotted.add(line(strokeWidth=1, opacity=0.5), detail="reservation", tips=())
+    plotted.add(point(40), color="reservation")
+    plotted.facet(row="resource")
+    return plotted.draw(
+        "Best-effort work in reclaimed resources: what it saves, and its evictions", width=WIDTH, height=200
+    )
+
+
+RECLAIMED = Reclaimed(result=RESULT, compute=trade_off, plot=plot)
