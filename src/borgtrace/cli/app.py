@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -16,7 +17,7 @@ from typer.core import TyperGroup
 from borgtrace._version import __version__
 from borgtrace.cli._damage import damage_behind
 from borgtrace.errors import BorgtraceError, UsageError
-from borgtrace.storage import NOT_WRITABLE
+from borgtrace.storage import NOT_WRITABLE, local
 
 COMMANDS = (
     "demo",
@@ -79,6 +80,7 @@ def ending_well(function: Callable[..., None], on_interrupt: str = "nothing was 
     def run(*arguments: Any, **options: Any) -> None:
         warnings.formatwarning = _one_line
         try:
+            _refuse_urls(options)
             function(*arguments, **options)
             # Here, where a closed pipe is caught; at exit Python would complain about it.
             sys.stdout.flush()
@@ -100,6 +102,14 @@ def ending_well(function: Callable[..., None], on_interrupt: str = "nothing was 
             raise typer.Exit(told.exit_code) from error
 
     return run
+
+
+def _refuse_urls(options: dict[str, Any]) -> None:
+    # Here, for all commands: before one says that there is no such file, or makes a folder of the URL's name.
+    for value in options.values():
+        for place in value if isinstance(value, list) else [value]:
+            if isinstance(place, Path):
+                local(place)
 
 
 def _not_writable(error: Exception) -> UsageError | None:

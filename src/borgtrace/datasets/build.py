@@ -26,7 +26,7 @@ from borgtrace.datasets.scaling import Scaling, measure_running, measure_series,
 from borgtrace.datasets.shards import default_shards, md5_prefixes, shard_name, shard_numbers
 from borgtrace.datasets.trace_index import TraceIndex, select_traces
 from borgtrace.errors import UsageError
-from borgtrace.storage import check_free, new_folder
+from borgtrace.storage import check_free, local, new_folder
 
 if TYPE_CHECKING:
     from borgtrace.store import Store
@@ -115,7 +115,7 @@ def build(
     StoreError
         Another process is writing to `out`.
     """
-    out, options = Path(out), options or Options()
+    out, options = local(out), options or Options()
     # A digest of the store's digest and all options.  The version of this package is no part of it.
     if metadata.identity_of(out) == options.identity(store.manifest.digest):
         return BuildResult.of(out, False, metadata.read(out))

@@ -15,6 +15,7 @@ from borgtrace.datasets import scaling
 from borgtrace.datasets.batches import Batch, ahead, batches_of, check_size
 from borgtrace.datasets.metadata import Metadata, read
 from borgtrace.datasets.trace_files import TraceFiles
+from borgtrace.storage import local
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -129,4 +130,4 @@ def open(path: Path | str) -> Dataset:
     StoreError
         There is none, or it is damaged or of another format version.
     """
-    return Dataset(Path(path), read(Path(path)))
+    return Dataset(Path(path), read(local(path)))

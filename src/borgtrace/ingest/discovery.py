@@ -14,7 +14,7 @@ from borgtrace.ingest.recognition import classify
 from borgtrace.ingest.schema_csv import read_schema_csv
 from borgtrace.ingest.sources import Source
 from borgtrace.schema import Dialect
-from borgtrace.storage import INCOMPLETE
+from borgtrace.storage import INCOMPLETE, local
 
 _SCHEMA = "schema.csv"
 _BESIDE_DATA = (_SCHEMA, "README", "MD5SUM", "SHA1SUM", "SHA256SUM", "LICENSE")
@@ -82,7 +82,7 @@ def discover(places: Iterable[Path], cell: str = "", only: Dialect | None = None
 
 def _walk(places: Iterable[Path], found: Discovery) -> Iterator[tuple[Path, Orders]]:
     for place in places:
-        if not place.exists():
+        if not local(place).exists():
             raise SourceError(str(place), "no such file or folder", way_out="check the path")
         if place.is_dir():
             yield from _walk_folder(place, {}, found)

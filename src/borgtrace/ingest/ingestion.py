@@ -19,7 +19,7 @@ from borgtrace.ingest.pending import Pending, find_pending, staged_entries
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.store_build import Inputs, build
 from borgtrace.ingest.workers import DISK_FULL, disk_full, stage_all
-from borgtrace.storage import INCOMPLETE, locked, remove
+from borgtrace.storage import INCOMPLETE, local, locked, remove
 from borgtrace.store.coverage import DECLARED_WHOLE
 from borgtrace.store.integrity import read_intact
 from borgtrace.store.layout import Layout
@@ -80,7 +80,7 @@ def ingest(
     Idempotent: the same files twice change nothing.  A killed ingest is taken up where it was.
     """
     options = options or IngestOptions()
-    layout = Layout(Path(store))
+    layout = Layout(local(store))
     # For its refusal, before sources are looked for.
     parse_capacity(options.capacity)
     found = Found(Discovery())

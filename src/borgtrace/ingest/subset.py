@@ -15,7 +15,7 @@ from borgtrace.ingest.clustering import cluster, sorting_connection
 from borgtrace.ingest.completion import finish
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES
-from borgtrace.storage import new_folder
+from borgtrace.storage import local, new_folder
 from borgtrace.store.integrity import check_unchanged, read_intact
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import Manifest
@@ -99,7 +99,7 @@ def subset(
         When `store` is not a finished store, or a file of it has changed since it was written.
     """
     held = read_intact(Path(store))
-    with new_folder(Path(out)) as work:
+    with new_folder(local(out)) as work:
         spill = Layout(work).spill
         with sorting_connection(memory, threads, spill) as connection:
             manifest = _copy(connection, Layout(Path(store)), held, cut, work, progress or Progress())

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from borgtrace.errors import BorgtraceError
-from borgtrace.storage import write_file
+from borgtrace.storage import local, write_file
 
 if TYPE_CHECKING:
     from borgtrace.recipe import Question, Tables
@@ -81,7 +81,7 @@ def write(
     tables = EngineTables.of(store, engine, memory=memory)
     # All answers before the page: contents, counts of verdicts and cited papers stand at its head.
     sections = list(_answers(chosen, tables, progress))
-    path = Path(path)
+    path = local(path)
     write_file(path, report_html(store.manifest, store.path.name, sections, theme=theme, width=width))
     n_charts = sum(item.figure is not None for item in sections)
     failures = {item.recipe.name: item.error for item in sections if item.error}

@@ -11,7 +11,7 @@ from borgtrace.report.page import render
 from borgtrace.report.task_life import Life, chart, read_life, times
 from borgtrace.report.values import ShownTable, cell, instant, shown_table
 from borgtrace.schema import TABLES, Column
-from borgtrace.storage import write_file
+from borgtrace.storage import local, write_file
 from borgtrace.store.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def write(store: Store, collection_id: int, instance_index: int, path: str | Pat
         tables=tables(life),
         span=span(store.manifest, life),
     )
-    path = Path(path)
+    path = local(path)
     write_file(path, html)
     return path
 

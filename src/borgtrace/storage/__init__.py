@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from borgtrace.storage.folder import check_free, new_folder
+from borgtrace.storage.local import local
 from borgtrace.storage.lock import locked
 from borgtrace.storage.replacing import INCOMPLETE, NOT_WRITABLE, incomplete_path, remove, replacing, write_file
 
@@ -11,6 +12,7 @@ __all__ = [
     "NOT_WRITABLE",
     "check_free",
     "incomplete_path",
+    "local",
     "locked",
     "new_folder",
     "remove",

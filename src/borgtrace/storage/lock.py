@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from borgtrace.errors import StoreError
+from borgtrace.storage.local import local
 
 
 @contextmanager
@@ -27,7 +28,7 @@ def locked(lock: Path, place: Path) -> Iterator[None]:
     StoreError
         At once, when another process holds it.
     """
-    lock.parent.mkdir(parents=True, exist_ok=True)
+    local(lock).parent.mkdir(parents=True, exist_ok=True)
     descriptor = _hold(lock, place)
     try:
         # A killed holder leaves its number behind, which may be longer than ours.

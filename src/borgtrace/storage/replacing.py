@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from borgtrace.storage.local import local
+
 INCOMPLETE = ".incomplete"
 """Ending of everything that is not finished; nobody reads such a file, and whoever finds one may remove it."""
 
@@ -45,7 +47,7 @@ def replacing(path: Path) -> Iterator[Path]:
     >>> [entry.name for entry in page.parent.iterdir()]
     ['page.html']
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    local(path).parent.mkdir(parents=True, exist_ok=True)
     draft = incomplete_path(path)
     # Process numbers come round: a draft of this name is from a process that died.
     remove(draft)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 from borgtrace.errors import StoreError, UsageError, first_line
 from borgtrace.schema import TABLES, Dialect, dialect
 from borgtrace.schema.dialects import declare
-from borgtrace.storage import write_file
+from borgtrace.storage import local, write_file
 from borgtrace.store.compatibility import lacking_columns, unreadable
 from borgtrace.store.layout import FORMAT_VERSION, Layout
 
@@ -178,7 +178,7 @@ def read_manifest(root: Path) -> Manifest:
     StoreError
         When there is no store, it is half-built, damaged, or of a version that cannot be read.
     """
-    layout = Layout(root)
+    layout = Layout(local(root))
     if not layout.manifest.is_file():
         raise _missing(layout)
     try:

@@ -1,0 +1,71 @@
+"""URLs are refused by name, by every command and every function that takes a place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import borgtrace
+from borgtrace.cli import main
+from borgtrace.errors import UsageError
+from borgtrace.storage import local, write_file
+
+REFUSAL = "a URL: expected a file or folder of this machine; copy it here first, or mount the bucket"
+
+
+@pytest.mark.parametrize("place", ["store", "/data/a:b/store", "./s3", "a: b/c", "c:/store", "time=00:10/part"])
+def test_a_path_is_a_path(place: str) -> None:
+    assert local(place) == Path(place)
+
+
+@pytest.mark.parametrize(
+    "url", ["s3://b/store", "gs://b", "abfs://c@a.dfs.core.windows.net/s", "file:///d", "S3://b/s"]
+)
+def test_a_url_is_refused_by_its_name(url: str) -> None:
+    for place in (url, Path(url)):
+        with pytest.raises(UsageError) as caught:
+            local(place)
+        assert str(caught.value) in (f"{url}: {REFUSAL}", f"{url.replace(':///', '://')}: {REFUSAL}")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ingest", "s3://b/raw", "--store", "store"],
+        ["ingest", "raw", "s3://b/raw", "--store", "store"],
+        ["ingest", "raw", "--store", "s3://b/raw"],
+        ["info", "s3://b/raw"],
+        ["analyze", "s3://b/raw", "tails"],
+        ["analyze", "store", "tails", "--out", "s3://b/raw"],
+        ["synth", "s3://b/raw"],
+        ["report", "store", "s3://b/raw"],
+        ["colocate", "store", "--pool", "s3://b/raw"],
+    ],
+)
+def test_no_command_makes_a_folder_of_a_url(
+    command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert ended.value.code == 2
+    assert capsys.readouterr() == ("", f"borgtrace: s3://b/raw: {REFUSAL}\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_function_makes_a_folder_of_a_url(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    url = "gs://b/x"
+    for call in (
+        lambda: borgtrace.open(url),
+        lambda: borgtrace.ingest([url], "store"),
+        lambda: borgtrace.ingest([], url),
+        lambda: borgtrace.datasets.open(url),
+        lambda: borgtrace.synth.generate(url),
+        lambda: write_file(Path(url), ""),
+    ):
+        with pytest.raises(UsageError) as caught:
+            call()
+        assert str(caught.value) == f"{url}: {REFUSAL}"
+    assert not list(tmp_path.iterdir())
