@@ -99,6 +99,7 @@ def report(name: str, found: list[float], bar: str) -> None:
 
 def scrolling(address: str) -> str:
     """Scroll 5,000 bars in Chromium for three seconds; return what its frames took."""
+    sys.path.insert(0, str(Path(__file__).parents[1]))
     from tests.browser import chromium
 
     with tempfile.TemporaryDirectory() as profile, chromium(Path(profile)) as driver:

@@ -33,7 +33,7 @@ def kept_folder(store: Store, kind: str, version: str, build: Callable[[Path], N
     for place in places:
         if (place / name).is_dir():
             return place / name
-    place = next((place for place in places if _is_writable(place)), Path(tempfile.mkdtemp(prefix="borgtrace-")))
+    place = next(filter(_is_writable, places), None) or Path(tempfile.mkdtemp(prefix="borgtrace-"))
     try:
         with replacing(place / name) as draft:
             draft.mkdir()
