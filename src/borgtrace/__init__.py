@@ -1,4 +1,4 @@
-"""borgtrace: Google's cluster traces, from raw archives to answers.
+"""borgtrace: Cluster traces, from raw archives to answers.
 
 >>> import borgtrace
 >>> borgtrace.__version__

@@ -146,7 +146,7 @@ def root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Google's cluster traces, from raw archives to answers.
+    """Cluster traces, from raw archives to answers.
 
     Start with: borgtrace demo DIR
     """

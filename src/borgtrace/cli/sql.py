@@ -31,7 +31,7 @@ def sql(
     """Answer SELECTs over the tables of a store. They cannot write, and read nothing but the store.
 
     Without a query it asks for them one by one, with completion and history. A table is cut to the width of the
-    terminal: "…" stands for columns in the middle, and the rows behind the first ones are not fetched.
+    terminal: "…" stands for columns in the middle, and only the first rows are fetched.
 
     Example: borgtrace sql cell-2011 "select type, count(*) from instance_events group by type"
 
