@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import ibis.expr.types as ir
 import pyarrow as pa
 import pytest
@@ -127,10 +130,19 @@ def test_packages_that_are_not_there_hold_no_recipe() -> None:
     assert collect(("borgtrace.nowhere",)) == {}
 
 
+def test_a_question_enters_only_its_own_module() -> None:
+    script = (
+        "import sys; from borgtrace.recipe import find_recipe; find_recipe('machine_shapes');"
+        "print(*(name for name in sys.modules if name.startswith(('borgtrace.analyses.', 'borgtrace.colocation'))))"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert [name for name in found if "._" not in name] == ["borgtrace.analyses.machine_shapes"]
+
+
 def test_a_recipe_with_a_type_is_found(tmp_path, monkeypatch) -> None:
     (tmp_path / "asked").mkdir()
     (tmp_path / "asked" / "__init__.py").touch()
-    (tmp_path / "asked" / "one.py").write_text(
+    (tmp_path / "asked" / "alloc_sets.py").write_text(
         '"""Is it found?"""\n'
         "from borgtrace.analyses.alloc_sets import RESULT, compute\n"
         "from borgtrace.recipe import Recipe\n"
@@ -138,4 +150,8 @@ def test_a_recipe_with_a_type_is_found(tmp_path, monkeypatch) -> None:
         "RECIPE: Recipe = Recipe(RESULT, compute, plot)\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    assert [one.module for one in collect(("asked",)).values()] == ["asked.one"]
+    assert [one.module for one in collect(("asked",)).values()] == ["asked.alloc_sets"]
+    (tmp_path / "asked" / "alloc_sets.py").rename(tmp_path / "asked" / "other.py")
+    with pytest.raises(UsageError) as caught:
+        collect(("asked",))
+    assert str(caught.value) == "recipes: asked.other does not declare other: got alloc_sets"

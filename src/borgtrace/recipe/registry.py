@@ -1,19 +1,19 @@
 """Finds the questions: modules of the question packages that have a constant ``RECIPE`` or ``EXPERIMENT``.
 
-The packages are named by text and imported on first use, so that this layer depends on none of them
-and neither the command line nor the report names an analysis.
+The packages are named by text, so that this layer depends on none of them and neither the command line nor the report
+names an analysis.  A question has the name of its module, which is found by it and imported alone.
 """
 
 from __future__ import annotations
 
 import importlib
-import pkgutil
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
+from typing import cast
 
 from borgtrace.errors import UsageError, did_you_mean
 from borgtrace.recipe.question import Question
@@ -24,44 +24,68 @@ _CONSTANTS = ("RECIPE", "EXPERIMENT")
 _DECLARATION = re.compile(rf"^({'|'.join(_CONSTANTS)})\b.*=", re.MULTILINE)
 
 
-def _modules(package: str) -> Iterator[ModuleType]:
-    if find_spec(package) is None:
-        return
-    root = importlib.import_module(package)
-    for info in sorted(pkgutil.walk_packages(root.__path__, f"{package}."), key=lambda info: info.name):
-        hidden = any(part.startswith("_") for part in info.name.split("."))
-        if not hidden and _mentions_recipe(info.name):
-            yield importlib.import_module(info.name)
+def modules(packages: tuple[str, ...]) -> dict[str, str]:
+    """Return the modules of some packages that hold a question, by its name, which is theirs; none is imported.
 
-
-def _mentions_recipe(module: str) -> bool:
-    """Whether a module's source has such a constant: others (some import PyTorch) are not imported."""
-    spec = find_spec(module)
-    if spec is None or spec.origin is None:
-        return False
-    return _DECLARATION.search(Path(spec.origin).read_text("utf-8")) is not None
-
-
-def collect(packages: tuple[str, ...]) -> dict[str, Question]:
-    """Return the recipes of some packages by name, in the order (`order`, name).
+    Parameters
+    ----------
+    packages
+        Packages, searched whole; one that is not there holds none.
 
     Raises
     ------
     UsageError
-        Where two modules declare the same name.
+        Where two modules have the same name.
     """
-    found: dict[str, Question] = {}
+    found: dict[str, str] = {}
     for package in packages:
-        for module in _modules(package):
-            recipe = next((getattr(module, name) for name in _CONSTANTS if hasattr(module, name)), None)
-            # A module that only imports another's RECIPE does not declare it.
-            if not isinstance(recipe, Question) or recipe.module != module.__name__:
+        spec = find_spec(package)
+        root = Path(spec.origin).parent if spec and spec.origin else None
+        for path in sorted(root.rglob("*.py")) if root else ():
+            places = path.relative_to(cast(Path, root)).with_suffix("").parts
+            # Others are not imported: some need PyTorch.
+            if any(place.startswith("_") for place in places) or not _DECLARATION.search(path.read_text("utf-8")):
                 continue
-            if recipe.name in found:
-                raise UsageError("recipes", f"two modules declare {recipe.name}", got=module.__name__)
-            found[recipe.name] = recipe
+            module = ".".join((package, *places))
+            if places[-1] in found:
+                raise UsageError("recipes", f"two modules declare {places[-1]}", got=module)
+            found[places[-1]] = module
+    return found
+
+
+def load(name: str, module: str) -> Question:
+    """Import the module of one question, and what that needs.
+
+    Parameters
+    ----------
+    name
+        Name of the question.
+    module
+        Its module.
+
+    Raises
+    ------
+    UsageError
+        Where the module declares a question of another name.
+    """
+    loaded = importlib.import_module(module)
+    question = next(getattr(loaded, constant) for constant in _CONSTANTS if hasattr(loaded, constant))
+    if not isinstance(question, Question) or question.name != name:
+        raise UsageError("recipes", f"{module} does not declare {name}", got=getattr(question, "name", repr(question)))
+    return question
+
+
+def collect(packages: tuple[str, ...]) -> dict[str, Question]:
+    """Return the recipes of some packages by name, in the order (`order`, name)."""
+    found = {name: load(name, module) for name, module in modules(packages).items()}
     # The order of files says nothing to a reader; places may repeat, names do not.
     return dict(sorted(found.items(), key=lambda item: (item[1].order, item[0])))
+
+
+@cache
+def names() -> Mapping[str, str]:
+    """Return the module of each recipe by its name, importing none."""
+    return MappingProxyType(modules(PACKAGES))
 
 
 @cache
@@ -78,10 +102,11 @@ def find_recipe(name: str) -> Question:
     UsageError
         For an unknown name; the message has the names most like it.
     """
-    known = recipes()
+    known = names()
     if name not in known:
         # Seventy names are no help in a message.
         near = did_you_mean(name, known)
         every = "every name: borgtrace analyze --list"
         raise UsageError("NAME", "no such question", got=name, way_out=f"{near} {every}" if near else every)
-    return known[name]
+    # Alone: the others would be a hundred files.
+    return load(name, known[name])
