@@ -5,8 +5,6 @@ earlier tasks of its logical name, else as its request, else as what is known of
 machine.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from dataclasses import dataclass
 from itertools import accumulate

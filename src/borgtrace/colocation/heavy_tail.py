@@ -1,7 +1,5 @@
 """A heavy-tailed twin of a pool: the same tasks and mean usage, with rare bursts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Machines of unequal size: the capacity table of a cell, and sequences of machines drawn from it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from borgtrace.errors import UsageError

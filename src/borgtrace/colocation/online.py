@@ -4,8 +4,6 @@ The clock counts slots of 300 s.  Events are sorted as (slot, kind, task): in ev
 arrivals, then the usage of the slot is measured.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

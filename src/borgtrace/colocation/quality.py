@@ -1,7 +1,5 @@
 """How good a packing is: m machines against the lower bound, and q, how often machines overflow (§5.1)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ replacement within a sample, samples independent of each other), each judged onc
 realizations.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

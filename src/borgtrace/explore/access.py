@@ -5,8 +5,6 @@ the cookie that was given for the token, a Host that is this machine (a name tha
 not), and no sign of another page behind it.  Nothing can be changed: only GET and HEAD are answered.
 """
 
-from __future__ import annotations
-
 import hmac
 import secrets
 from collections.abc import Callable

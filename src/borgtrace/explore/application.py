@@ -1,7 +1,5 @@
 """The web application: addresses to views, and to the data of every chart as JSON and CSV."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.resources import files

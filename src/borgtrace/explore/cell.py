@@ -1,7 +1,5 @@
 """The cell over time: what its tiers use and hold, its queue, and its machines as a heat map."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a chart of the explorer is made of: one table, and how its columns are drawn.  Its data is that table."""
 
-from __future__ import annotations
-
 import io
 import json
 import math

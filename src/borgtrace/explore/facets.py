@@ -1,7 +1,5 @@
 """Who and what is in the cell: users, priorities and constraints, each with its jobs; and the search by id."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ than 127 % as that, `ABSENT` where the machine was not there.  Grids are memory-
 (a hundred million bytes) takes no memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

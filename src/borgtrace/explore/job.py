@@ -1,7 +1,5 @@
 """One job (or alloc set): the lives of its instances, what they used together, and its siblings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

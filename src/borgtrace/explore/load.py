@@ -1,7 +1,5 @@
 """What some tasks used and had requested over time, added up slot by slot: the charts of a machine and of a job."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One machine over time: what its tasks used and had requested under its capacity, and when each of them ran."""
 
-from __future__ import annotations
-
 from operator import itemgetter
 from typing import Any
 

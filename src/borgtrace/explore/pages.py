@@ -1,7 +1,5 @@
 """The views as HTML: one template each, around data that the page's script fetches."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """The SQL box: one query of the reader's own, through the guard that `borgtrace sql` uses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pyarrow as pa

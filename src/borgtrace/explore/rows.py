@@ -1,7 +1,5 @@
 """Tables of a page: values as the report writes them, and ids that lead to what they stand for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Serves the application on this machine alone, until it is interrupted."""
 
-from __future__ import annotations
-
 import secrets
 import socket
 import webbrowser

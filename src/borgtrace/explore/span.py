@@ -1,7 +1,5 @@
 """The part of a trace that a view shows: two times in the address, cut to what the store holds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """One task: its events over its usage, the percentiles of each window as a fan, and one window in full."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What a page needs of many tasks at once: ids, tier, requests; whole columns, read when first asked for."""
 
-from __future__ import annotations
-
 from functools import cached_property
 from typing import Any
 

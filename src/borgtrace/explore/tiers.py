@@ -1,7 +1,5 @@
 """Tiers in the order and the colors of all charts: a tier looks the same wherever it is met."""
 
-from __future__ import annotations
-
 from borgtrace.schema import Dialect
 
 UNKNOWN = "unknown"

@@ -3,8 +3,6 @@
 One definition for every engine (DuckDB, Spark, BigQuery): Ibis expressions with explicit tie-breaks.
 """
 
-from __future__ import annotations
-
 from borgtrace.lifecycle.cache import Cache, code_version, hold
 from borgtrace.lifecycle.derived import DERIVED
 from borgtrace.lifecycle.graphs import GRAPHS, is_legal

@@ -7,8 +7,6 @@ UPDATE_* events are left out here: the step before an update stays the predecess
 after it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import ibis

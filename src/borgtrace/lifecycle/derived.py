@@ -1,7 +1,5 @@
 """The derived tables that several questions share: their declaration and how each is built."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

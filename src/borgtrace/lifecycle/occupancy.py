@@ -1,7 +1,5 @@
 """How many things are pending, queued and running, as exact step functions of time."""
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 

@@ -10,8 +10,6 @@ a tie is that after the event before it; if that is a tie too, it is settled fir
 each other without an untied event between are settled two deep).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import ibis

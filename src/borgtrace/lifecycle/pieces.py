@@ -4,8 +4,6 @@ A life never spans two collections, so what is derived per life is the same piec
 would spill becomes several that do not.
 """
 
-from __future__ import annotations
-
 import itertools
 
 import ibis.expr.types as ir

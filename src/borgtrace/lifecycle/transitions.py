@@ -1,7 +1,5 @@
 """Which event followed which, how often, when."""
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 

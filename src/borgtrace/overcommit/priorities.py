@@ -1,7 +1,5 @@
 """Which priorities are high, and which jobs serve: read from the names of a trace's tiers."""
 
-from __future__ import annotations
-
 from borgtrace.errors import UsageError
 from borgtrace.schema import Dialect
 

@@ -1,7 +1,5 @@
 """A question that is asked of a store itself, not of its tables alone."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ neighboring slots of a machine are no independent evidence. GPA's ρ is per slot
 Reference: Bashir et al., EuroSys'21 (Take it to the limit); googleinterns/cluster-resource-forecast
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which task fits on which machine: estimators (fit tests), packers, packings and the state of machines."""
 
-from __future__ import annotations
-
 from borgtrace.placement.estimators.convolution import Convolution
 from borgtrace.placement.estimators.covariance import CovarianceGpa
 from borgtrace.placement.estimators.estimator import Estimator

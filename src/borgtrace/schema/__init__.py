@@ -1,7 +1,5 @@
 """Tables, columns, enumerations, units, time and reasons: data only, no input or output."""
 
-from __future__ import annotations
-
 from borgtrace.schema.dialects import DIALECTS, Absent, Dialect, RawField, RawTable, dialect
 from borgtrace.schema.enums import ENUMS, TERMINAL_EVENTS, UPDATE_EVENTS
 from borgtrace.schema.tables import TABLES, TRACE_TABLES

@@ -1,7 +1,5 @@
 """Arrow types of canonical tables, derived from their declaration."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Rules that the values of a column keep: declared once, from which every reader derives its tests."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

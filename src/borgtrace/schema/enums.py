@@ -4,8 +4,6 @@ Codes shift between traces (SCHEDULE is 1 in 2011 and 3 in 2019), so a code is n
 is the dialect's (:mod:`borgtrace.schema.dialects`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

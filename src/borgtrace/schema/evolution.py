@@ -4,8 +4,6 @@ A column may be added (older stores read it as NULL) or renamed (write its old n
 removed or gets another type makes older stores unreadable: they have to be ingested again.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
 

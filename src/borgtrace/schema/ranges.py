@@ -6,8 +6,6 @@
     item     = N | N-M | N-            both ends included; N- has no upper end
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reason codes: what can be wrong with a row, how bad that is, and what happens to the row."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -4,8 +4,6 @@ Files of these are staged row by row like those of Google's traces; `borgtrace.i
 rows of all of them together, since ids, shares of a request and derived events need more than one row.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from borgtrace.schema.checks import AMOUNT_NOT_NEGATIVE, NOT_NEGATIVE, Check

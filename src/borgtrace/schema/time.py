@@ -3,8 +3,6 @@
 Source: 2011 format document ("Time").  What instant that is, and where a cell lives, is the dialect's.
 """
 
-from __future__ import annotations
-
 import re
 
 from borgtrace.errors import UsageError

@@ -1,7 +1,5 @@
 """The store: layout, manifest, opening, per-task traces."""
 
-from __future__ import annotations
-
 from borgtrace.store.manifest import Manifest, SourceEntry
 from borgtrace.store.store import Store, open
 from borgtrace.store.traces import Traces

@@ -1,7 +1,5 @@
 """Usage columns as arrays: which there are, and building one on its first use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

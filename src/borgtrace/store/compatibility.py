@@ -1,7 +1,5 @@
 """Stores of other versions: which columns they lack, and which of theirs cannot be read any more."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

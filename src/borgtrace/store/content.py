@@ -10,8 +10,6 @@ core: 1.5 ns a value (3 where some are NULL), after 3 to 5 ns for decoding it; S
 2011 costs 0.17 µs in all, an ingest 2.8 µs.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """How much of the whole trace a store holds, table by table."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Digests of files, by which `verify` finds what has changed on disk since it was written."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The canonical tables of a store as attributes, on the embedded engine."""
 
-from __future__ import annotations
-
 from borgtrace.engine import connect, read_table
 from borgtrace.schema import TABLES
 from borgtrace.store.layout import Layout

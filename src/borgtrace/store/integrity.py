@@ -1,7 +1,5 @@
 """Is what is read what was written?  Asked whenever a store is opened, and before its files go into another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Folders of aggregates that are computed once per store and kept beside it, or in the user's cache."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Where things are in a store: paths only."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from borgtrace.storage import INCOMPLETE

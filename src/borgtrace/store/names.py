@@ -1,7 +1,5 @@
 """Ids of what users call by its name: jobs, containers and machines of converted traces have names."""
 
-from __future__ import annotations
-
 from borgtrace.errors import UsageError
 from borgtrace.store.store import Store
 

@@ -1,7 +1,5 @@
 """Which parts of a table a store or a folder has, in words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 

@@ -4,8 +4,6 @@
 in the store.  While the manifest is away, readers see a half-built store and say so.
 """
 
-from __future__ import annotations
-
 import shutil
 
 from borgtrace.storage import remove

@@ -5,8 +5,6 @@ kernel sets the time of its last change, and nobody can set that back.  A file t
 or changed is read again.  What decays below the file system shows in ``verify``, which reads everything.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

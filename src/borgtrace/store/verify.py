@@ -1,7 +1,5 @@
 """Is a store what its manifest says?  Files, contents, order, keys, conservation, index and arrays."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

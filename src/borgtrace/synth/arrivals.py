@@ -1,7 +1,5 @@
 """Arrivals: when the next job comes, of which tier it is and how many tasks it has."""
 
-from __future__ import annotations
-
 import math
 import random
 from typing import Final

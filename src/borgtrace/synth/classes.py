@@ -5,8 +5,6 @@ levels and coefficients of variation are calibrated so that a pool reproduces th
 of deviation on mean (Fig. 3), its mean sums and its Anderson–Darling rates (Table 1).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Final
 

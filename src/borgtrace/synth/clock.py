@@ -1,7 +1,5 @@
 """The clock of the simulation: what is to happen when."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable
 

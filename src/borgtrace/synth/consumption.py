@@ -5,8 +5,6 @@ jobs, and no cell would have the published shares.  So tasks, not jobs, take pla
 the places are spread evenly: the tasks of a job are neighbors, and the larger the job, the wider it spreads.
 """
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

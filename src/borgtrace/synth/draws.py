@@ -1,7 +1,5 @@
 """Draws by share: weighted values, published percentiles, ranks with a heavy tail, systematic samples."""
 
-from __future__ import annotations
-
 import math
 import random
 from bisect import bisect_left

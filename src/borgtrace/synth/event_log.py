@@ -1,7 +1,5 @@
 """What happens in a trace: events and executions, logged part by part."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Events as rows of the canonical tables, before a dialect spells them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import lru_cache
 from itertools import chain

@@ -1,7 +1,5 @@
 """Plants the documented faults in the events of a trace, and remembers where."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final

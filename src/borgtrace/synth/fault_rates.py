@@ -6,8 +6,6 @@ Sources: ClusterData2011_2.md (known anomalies), Janus & Rzadca (averages above 
 event files.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 from borgtrace.schema.time import DAY, SECOND, TRACE_START

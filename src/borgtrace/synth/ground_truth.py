@@ -4,8 +4,6 @@
 with sums over the very values that a reader of the files gets.
 """
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ A file may be made of segments that were compressed apart, by several threads: e
 boundary (full flush), and their checksums combine, so the result is one ordinary gzip member.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 from dataclasses import dataclass

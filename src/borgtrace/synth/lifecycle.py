@@ -4,8 +4,6 @@ A job is announced, held back, let go, canceled, over with its last task.  A tas
 placed, running, over, resubmitted.
 """
 
-from __future__ import annotations
-
 import random
 from typing import Final
 

@@ -4,8 +4,6 @@ Shapes, churn rate and downtimes are those of the real machine_events table of 2
 of its first 40 machines (42 attributes each, most with one value, a few that change).
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import math

@@ -1,7 +1,5 @@
 """Scheduling records that are missing: the task runs and ends, but nothing says that it was placed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final

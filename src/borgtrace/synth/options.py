@@ -1,7 +1,5 @@
 """What a synthetic trace can be asked for, checked before anything is written."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Outcomes: how waits and runs end, how long they last, and whether a task comes back."""
 
-from __future__ import annotations
-
 import math
 import random
 from bisect import bisect_right

@@ -1,7 +1,5 @@
 """The files of a trace: tables cut by time as CSV, or dealt out by hash as JSON lines or Parquet."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from functools import partial

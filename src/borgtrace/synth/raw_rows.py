@@ -1,7 +1,5 @@
 """Canonical rows as a dialect spells them: fields in its order, codes for names, sentinels for nothing."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any, Final

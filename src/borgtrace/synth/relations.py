@@ -1,7 +1,5 @@
 """What jobs of 2019 have to do with each other: parents, predecessors, the batch queue, alloc sets."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections import deque

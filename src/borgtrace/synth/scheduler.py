@@ -1,7 +1,5 @@
 """Which machine a task goes to: one with room by request, overcommitted as in the real cell."""
 
-from __future__ import annotations
-
 import random
 from typing import Final
 

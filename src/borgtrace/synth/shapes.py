@@ -6,8 +6,6 @@ for the forms of Janus & Rzadca (SoCC'17, Fig. 4): gamma (near-zero and exponent
 (unimodal without a tail) and a mixture of two gammas (mixed).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Final

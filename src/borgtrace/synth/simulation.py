@@ -4,8 +4,6 @@ A discrete-event simulation that yields one :class:`~borgtrace.synth.event_log.T
 what is over: memory depends on the machines, not on the hours.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from typing import Final

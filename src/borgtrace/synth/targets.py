@@ -5,8 +5,6 @@ Janus & Rzadca (SoCC'17) print or imply about long tasks.  2019: 354,179 real us
 unknown.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Usage rows as Arrow tables, for Parquet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which usage windows a part of the trace has: executions cut at the 300 s grid, in the order of the files."""
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass

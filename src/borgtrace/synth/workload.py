@@ -1,7 +1,5 @@
 """The workload: whole jobs, those that arrive inside the trace and those alive at its start."""
 
-from __future__ import annotations
-
 import math
 import random
 from itertools import chain

@@ -1,7 +1,5 @@
 """The charts that experiments share: machines against overflow, their spread, boxes of percentiles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Columns that several experiments share."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from borgtrace.kernels.arrays import Numbers

@@ -1,7 +1,5 @@
 """What the experiments on the common grid share: their table, how their cells are run, summaries for claims."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Rows of results, as charts and claims ask for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """On which pools the claims of this package can be judged."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from borgtrace.recipe import Scope

@@ -7,8 +7,6 @@ last rows count windows: left out because a value is missing, or corrected becau
 Reference: Janus & Rzadca, SoCC'17, §3.1.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -8,8 +8,6 @@ Cells are a hundredth of a machine wide and half a hundredth high; only cells wi
 Reference: Janus & Rzadca, SoCC'17, Fig. 3.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

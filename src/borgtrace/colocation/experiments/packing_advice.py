@@ -11,8 +11,6 @@ with all instances together. Tasks without time stamps are judged on draws alone
 Reference: question of cluster operators; method after Janus & Rzadca, SoCC'17.
 """
 
-from __future__ import annotations
-
 from textwrap import wrap
 
 import pyarrow as pa

@@ -7,8 +7,6 @@ says how far machines are filled, to .8 or all of their capacity; overflows are 
 Reference: Janus & Rzadca, SoCC'17, Fig. 10.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

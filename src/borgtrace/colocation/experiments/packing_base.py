@@ -8,8 +8,6 @@ separately, and left out of m's lower bound.
 Reference: Janus & Rzadca, SoCC'17, Fig. 7–9.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -7,8 +7,6 @@ nowhere.
 Reference: Janus & Rzadca, SoCC'17, Fig. 11.
 """
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from borgtrace.colocation import Cell

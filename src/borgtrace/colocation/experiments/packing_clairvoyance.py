@@ -6,8 +6,6 @@ rest (on all at 1).  With 10,000 realizations, .01 are 100 observations.
 Reference: Janus & Rzadca, SoCC'17, Fig. 12.
 """
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from borgtrace.colocation import Cell

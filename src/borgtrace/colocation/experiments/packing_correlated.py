@@ -8,8 +8,6 @@ and judged on the second half: as it was (*raw*), and with the windows of each t
 Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -8,8 +8,6 @@ largest first, or smallest first; a task that does not fit a fresh machine leave
 Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

@@ -8,8 +8,6 @@ fit.
 Reference: Janus & Rzadca, SoCC'17, §7 (future work); Panigrahy et al. 2011 (dot product).
 """
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study

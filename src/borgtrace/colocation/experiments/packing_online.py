@@ -8,8 +8,6 @@ minutes) with an overflow.
 Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

@@ -11,8 +11,6 @@ learn do so on held-out instances: other tasks, where the pool has enough, and a
 Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

@@ -6,8 +6,6 @@ move to the last one, round robin, until five moves have failed).
 Reference: Janus & Rzadca, SoCC'17, Fig. 13.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -9,8 +9,6 @@ together.
 Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

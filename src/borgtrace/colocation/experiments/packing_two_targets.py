@@ -7,8 +7,6 @@ Compared: both promises at once, the strict one for all tasks, and separate mach
 Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

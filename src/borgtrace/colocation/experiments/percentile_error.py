@@ -8,8 +8,6 @@ The samples are those of the question about normality (same seed, same sums).
 Reference: Janus & Rzadca, SoCC'17, Fig. 6.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri

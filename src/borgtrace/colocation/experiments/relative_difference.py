@@ -8,8 +8,6 @@ with replacement otherwise (2019); tasks whose averages are all 0 have no relati
 Reference: Janus & Rzadca, SoCC'17, Fig. 1.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

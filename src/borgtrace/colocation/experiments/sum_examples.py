@@ -6,8 +6,6 @@ histogram of 60 cells, beside the normal density whose mean and variance are the
 Reference: Janus & Rzadca, SoCC'17, Fig. 5.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -10,8 +10,6 @@ determine a rate to within ± 3 points.
 Reference: Janus & Rzadca, SoCC'17, Table 1.
 """
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study

@@ -7,8 +7,6 @@ Independent series of T moments would spread by 1/√T around 0.
 Reference: Janus & Rzadca, SoCC'17, §7 (future work).
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

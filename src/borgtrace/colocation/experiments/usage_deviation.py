@@ -7,8 +7,6 @@ and of its window averages, as two cumulative distributions over tasks.  Windows
 Reference: Janus & Rzadca, SoCC'17, Fig. 2.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

@@ -8,8 +8,6 @@ are tested, with the exact distribution of the statistic.
 Reference: Janus & Rzadca, SoCC'17, §3.4.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

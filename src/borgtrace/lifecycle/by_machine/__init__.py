@@ -4,8 +4,6 @@ A store is sorted by task; what happens on a machine would be found by reading a
 limits into buckets of machines, kept beside the store.
 """
 
-from __future__ import annotations
-
 from borgtrace.lifecycle.by_machine.layout import MachineUsage, Rows, expected_size, machine_usage
 from borgtrace.lifecycle.by_machine.metrics import METRICS, Metric, default_metric, find_metric
 

@@ -1,7 +1,5 @@
 """Buckets of machines beside a store: dealt in one pass over its usage, each sorted within the memory budget."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Which usage a slot has: a mean, weighted by time, or a peak."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

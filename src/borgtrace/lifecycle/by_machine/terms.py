@@ -1,7 +1,5 @@
 """What tasks were promised, and when they ran: limits and priorities in force, and stays on machines, task by task."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

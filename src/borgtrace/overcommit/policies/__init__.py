@@ -1,7 +1,5 @@
 """Policies: what may be promised on a machine, from what was seen of its tasks."""
 
-from __future__ import annotations
-
 from borgtrace.overcommit.policies.gaussian import Gpa
 from borgtrace.overcommit.policies.kubernetes import NodePolicy
 from borgtrace.overcommit.policies.limits import Limit

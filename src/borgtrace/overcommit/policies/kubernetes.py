@@ -1,7 +1,5 @@
 """What koordinator and katalyst compute for a node, as predicted peaks, with every term of their formulas."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Mapping

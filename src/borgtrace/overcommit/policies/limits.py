@@ -1,7 +1,5 @@
 """Policies that look at limits alone."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from borgtrace.errors import UsageError

@@ -1,7 +1,5 @@
 """The larger of several predictions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

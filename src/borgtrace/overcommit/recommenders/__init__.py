@@ -1,7 +1,5 @@
 """Recommenders: which limit the tasks of a job should have, back-tested on what they used."""
 
-from __future__ import annotations
-
 from borgtrace.overcommit.recommenders.autopilot import Autopilot
 from borgtrace.overcommit.recommenders.recommender import KINDS, Recommender
 from borgtrace.overcommit.recommenders.samples import JobSamples

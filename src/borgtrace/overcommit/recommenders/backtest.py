@@ -1,7 +1,5 @@
 """What limits would have been, and what would have happened under them, job-day by job-day."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

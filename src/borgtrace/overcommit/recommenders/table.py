@@ -10,8 +10,6 @@ CPU is in cores and memory in bytes, for the buckets of histograms are.
 Reference: Rzadca et al., EuroSys'20 (Autopilot); kubernetes/autoscaler; koordinator; katalyst-core; gocrane/crane
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

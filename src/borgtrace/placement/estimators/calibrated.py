@@ -1,7 +1,5 @@
 """GPA whose target is set on held-out tasks so that the overflow it *causes* is the one asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -5,8 +5,6 @@ publisher's own notebook takes 30 cores and 70 GB for them.  Readings name no ma
 ``--capacity``.  Source: ``AzurePublicDatasetV2.md``.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from borgtrace.schema.dialects import licences

@@ -1,7 +1,5 @@
 """What formats whose rows are converted have in common."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any

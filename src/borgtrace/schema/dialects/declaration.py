@@ -1,7 +1,5 @@
 """A format of own data, declared by a small file: which column is what, in which unit."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -5,8 +5,6 @@ task_constraints is operator, name, value: schema.csv is the authority, the form
 says so).
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 

@@ -4,8 +4,6 @@ BigQuery's export writes every integer and code as a JSON string, floats as numb
 records.  Sources: ``clusterdata_trace_format_v3.proto``, the buckets' own ``*.schema.json``, ``ClusterData2019.md``.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 

@@ -4,8 +4,6 @@ The file joins instance_events, collection_events and instance_usage of eight ce
 columns.  Its codes are v3's; its own labels (``event``, ``failed``) are not trusted.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from borgtrace.schema.dialects.google2019 import GOOGLE_2019

@@ -1,7 +1,5 @@
 """Terms under which traces are published, as one sentence for pages made of them."""
 
-from __future__ import annotations
-
 GOOGLE = "Google's cluster traces are published under the license CC-BY 4.0."
 ALIBABA = "Alibaba's traces are published for research or study; their folder of 2023 holds no license."
 AZURE = "Azure's traces are published under the license CC-BY 4.0."

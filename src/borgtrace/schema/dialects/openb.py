@@ -4,8 +4,6 @@ Pods name no node, so questions about machines have nothing to go by.  A pod tha
 deleted was killed then.  Source: the README of ``cluster-trace-gpu-v2023``.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from borgtrace.schema.dialects import licences

@@ -1,7 +1,5 @@
 """How often the anomalies occur that are documented for several traces, and how a rate is written."""
 
-from __future__ import annotations
-
 import sys
 
 from borgtrace.schema.dialects.trace_format import Rate

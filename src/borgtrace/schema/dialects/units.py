@@ -1,7 +1,5 @@
 """Units that fields of converted files come in, each with what makes it a base unit and what it is a share of."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 Units = Mapping[str, tuple[float, str]]

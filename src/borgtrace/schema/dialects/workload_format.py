@@ -5,8 +5,6 @@ for each.  Say ``--capacity`` with the processors of the machine, which a log's 
 Source: D. G. Feitelson, "The Standard Workload Format", version 2.2 (Parallel Workloads Archive).
 """
 
-from __future__ import annotations
-
 from borgtrace.schema.dialects import licences
 from borgtrace.schema.dialects.converted import converted_dialect
 from borgtrace.schema.dialects.raw import RawField, RawTable

@@ -1,7 +1,5 @@
 """The canonical tables, declared once: readers, checks, docs and strategies derive from them."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from pkgutil import iter_modules
 

@@ -1,7 +1,5 @@
 """Columns that several tables share, written once, and short ways to declare the common kinds."""
 
-from __future__ import annotations
-
 from borgtrace.schema.checks import AMOUNT_NOT_NEGATIVE, NOT_NEGATIVE, Check
 from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.schema.types import Column, ColumnType

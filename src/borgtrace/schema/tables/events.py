@@ -1,7 +1,5 @@
 """What happened to collections (jobs, alloc sets) and to their instances (tasks)."""
 
-from __future__ import annotations
-
 from borgtrace.schema.checks import Check
 from borgtrace.schema.tables.columns import (
     COLLECTION_ID,

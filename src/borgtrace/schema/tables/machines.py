@@ -1,7 +1,5 @@
 """What happened to machines."""
 
-from __future__ import annotations
-
 from borgtrace.schema.tables.columns import MACHINE_ID, PROVENANCE, TIME, amount, code, key, time
 from borgtrace.schema.types import Column, Table
 

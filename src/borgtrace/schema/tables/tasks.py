@@ -1,7 +1,5 @@
 """The index of a store: one row per instance, derived from usage and events at ingest."""
 
-from __future__ import annotations
-
 from borgtrace.schema.enums import EVENT_TYPE
 from borgtrace.schema.tables.columns import COLLECTION_TYPE, code, key
 from borgtrace.schema.types import Column, Table

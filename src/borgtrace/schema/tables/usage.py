@@ -1,7 +1,5 @@
 """What an instance used in one measurement window."""
 
-from __future__ import annotations
-
 from borgtrace.schema.checks import AMOUNT_NOT_NEGATIVE, Check, at_most_maximum
 from borgtrace.schema.tables.columns import (
     COLLECTION_ID,

@@ -1,7 +1,5 @@
 """Cells to simulate, one profile per trace format."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -4,8 +4,6 @@ Task and job events; machine events over the month.  Distributions of the length
 residual lives are those of its first 12.6 and 19.65 hours.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from borgtrace.synth.draws import QuantileCurve

@@ -4,8 +4,6 @@ Tirmazi et al. (EuroSys'20) for rates and mixes; lengths of executions are taken
 per-tier curves are published.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import starmap
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """What a cell looks like: rates, mixes and distributions per tier, as data."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 
