@@ -13,9 +13,10 @@ from borgtrace.synth.draws import BalancedStrata, Stratified
 from borgtrace.synth.hashing import generator
 from borgtrace.synth.jobs import Job
 from borgtrace.synth.machines import draw_machines
-from borgtrace.synth.profiles import GOOGLE_2011, GOOGLE_2019
+from borgtrace.synth.profiles import PROFILES
 from borgtrace.synth.workload import Workload
 
+GOOGLE_2011, GOOGLE_2019 = PROFILES.values()
 FREE, OTHER, PRODUCTION = GOOGLE_2011.tiers
 WINDOW = 300_000_000
 

@@ -52,6 +52,8 @@ class Tier:
         Median of CPU used ÷ requested; 0 where the class alone says how much a task uses.
     memory_use
         The same of memory.
+    like
+        Tier of 2011 that it has all other numbers of.
     """
 
     name: str
@@ -67,7 +69,7 @@ class Tier:
     cpu: Shares[float]
     memory: Shares[float]
     duration: QuantileCurve
-    outcomes: dict[str, tuple[float, ...]]
+    outcomes: dict[str, list[float]]
     residual: QuantileCurve
     residual_outcomes: Shares[str]
     delay: QuantileCurve
@@ -76,6 +78,7 @@ class Tier:
     largest: int = 1_000_000
     cpu_use: float = 0.0
     memory_use: float = 0.62
+    like: str = ""
 
     def lasting(self, seconds: float) -> float:
         """Return which share of the tasks alive at the start becomes long and has not failed after `seconds`."""
@@ -115,7 +118,7 @@ class Profile:
 
     tiers: tuple[Tier, ...]
     jobs_per_hour: float
-    shapes: tuple[tuple[str, float, float, float], ...]
+    shapes: list[tuple[str, float, float, float]]
     resubmitted: dict[str, float]
     evicting: int
     first_id: int
