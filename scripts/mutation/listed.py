@@ -44,8 +44,10 @@ class Edit:
     tests: tuple[str, ...]
 
     @property
-    def is_of_compiled(self) -> bool:
-        """Whether the file has compiled functions."""
+    def needs_copy(self) -> bool:
+        """Whether the file has compiled functions, or is data that code reads: no module to change in memory."""
+        if not self.file.endswith(".py"):
+            return True
         text = (ROOT / self.file).read_text()
         return any(word in text for word in _COMPILED)
 
@@ -79,9 +81,9 @@ def run(edits: Sequence[Edit], jobs: int = 1) -> Iterator[tuple[Edit, str]]:
     jobs
         Edits that are tried at a time.
     """
-    in_memory = [edit for edit in edits if not edit.is_of_compiled]
+    in_memory = [edit for edit in edits if not edit.needs_copy]
     yield from _in_forks(in_memory, jobs)
-    yield from _in_copies([edit for edit in edits if edit.is_of_compiled], jobs)
+    yield from _in_copies([edit for edit in edits if edit.needs_copy], jobs)
 
 
 def _in_forks(edits: Sequence[Edit], jobs: int) -> Iterator[tuple[Edit, str]]:

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from borgtrace.schema.dialects import PUBLISHED, Rate
-from borgtrace.schema.dialects.rates import ALL, NONE
 
 _RELATIVE = 0.25
 """How far a share may lie from the documented one, relative to the rarer side."""
@@ -116,7 +115,7 @@ def verdict(rate: Rate, n: int, of: int) -> str:
 
 def _is_exact(rate: Rate) -> bool:
     # A documented 0 or 1 is a rule ("never", "always") and not a rate; like a count it is met exactly.
-    return rate.is_count or rate.documented in (NONE, ALL)
+    return rate.is_count or rate.documented in ((0.0, 0.0), (1.0, 1.0))
 
 
 ANOMALIES: Mapping[str, Anomaly] = {

@@ -8,78 +8,10 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from borgtrace.schema.dialects import licences
-from borgtrace.schema.dialects.rates import NONE, SHARED, V3, about, at_most, some
-from borgtrace.schema.dialects.raw import RawField, RawTable
-from borgtrace.schema.dialects.trace_format import Citation, Dialect, Publication, Rate
+from borgtrace.schema.dialects.rates import rates
+from borgtrace.schema.dialects.raw import read_tables
+from borgtrace.schema.dialects.trace_format import Citation, Dialect, Publication
 from borgtrace.schema.enums import ENUMS
-
-
-def _fields(plain: str, mandatory: str = "", **renamed: str) -> tuple[RawField, ...]:
-    """List fields in proto order; a field fills the column of its own name, but those of `renamed`."""
-    return tuple(
-        RawField(name, renamed.get(name.replace(".", "__"), name), name in mandatory.split()) for name in plain.split()
-    )
-
-
-# Columns that events of collections and of instances begin with, in proto order.
-_COMMON = "time type collection_id scheduling_class missing_type collection_type priority alloc_collection_id"
-
-TABLES = (
-    RawTable(
-        "machine_events",
-        "machine_events",
-        _fields(
-            "time machine_id type switch_id capacity.cpus capacity.memory platform_id missing_data_reason",
-            "time machine_id type",
-            capacity__cpus="cpu_capacity",
-            capacity__memory="memory_capacity",
-        ),
-    ),
-    RawTable(
-        "machine_attributes",
-        "machine_attributes",
-        _fields("time machine_id name value deleted", "time machine_id name", deleted="is_deleted"),
-    ),
-    RawTable(
-        "collection_events",
-        "collection_events",
-        _fields(
-            f"{_COMMON} user collection_name collection_logical_name parent_collection_id start_after_collection_ids "
-            "max_per_machine max_per_switch vertical_scaling scheduler",
-            "time type collection_id",
-        ),
-    ),
-    RawTable(
-        "instance_events",
-        "instance_events",
-        _fields(
-            f"{_COMMON} instance_index machine_id alloc_instance_index resource_request.cpus resource_request.memory",
-            "time type collection_id instance_index",
-            resource_request__cpus="cpu_request",
-            resource_request__memory="memory_request",
-        ),
-        # Only the name is mandatory: protocol buffers leave out a relation of 0 and an empty value.
-        lists=(RawTable("constraint", "instance_constraints", _fields("name value relation", "name")),),
-    ),
-    RawTable(
-        "instance_usage",
-        "instance_usage",
-        _fields(
-            "start_time end_time collection_id instance_index machine_id alloc_collection_id alloc_instance_index "
-            "collection_type average_usage.cpus average_usage.memory maximum_usage.cpus maximum_usage.memory "
-            "random_sample_usage.cpus random_sample_usage.memory assigned_memory page_cache_memory "
-            "cycles_per_instruction memory_accesses_per_instruction sample_rate cpu_usage_distribution "
-            "tail_cpu_usage_distribution",
-            "start_time end_time collection_id instance_index",
-            average_usage__cpus="average_cpu",
-            average_usage__memory="average_memory",
-            maximum_usage__cpus="maximum_cpu",
-            maximum_usage__memory="maximum_memory",
-            random_sample_usage__cpus="sampled_cpu",
-            random_sample_usage__memory="",  # never filled: the sample is one of CPU
-        ),
-    ),
-)
 
 # The proto's constants.  They differ by column: 0 is a real index, so there "none" is −1.
 NO_MACHINE = 0
@@ -88,7 +20,6 @@ NO_ALLOC_COLLECTION = 0
 NO_ALLOC_INDEX = -1
 
 # The proto numbers these from 0 in the order of their names; notes that call a collection of type 0 a "task" are wrong.
-_UNKNOWN = Rate("not documented", V3)
 _NUMBERED = ("event_type", "collection_type", "vertical_scaling", "scheduler", "relation")
 
 GOOGLE_2019 = Dialect(
@@ -96,7 +27,7 @@ GOOGLE_2019 = Dialect(
     trace="2019",
     title="Google cluster trace 2019",
     formats=("json", "parquet"),
-    tables={raw.name: raw for raw in TABLES},
+    tables=read_tables("google2019"),
     codes={
         **{name: dict(enumerate(ENUMS[name].names)) for name in _NUMBERED},
         "machine_event_type": {0: "EVENT_TYPE_UNKNOWN", 1: "ADD", 2: "REMOVE", 3: "UPDATE"},
@@ -151,19 +82,5 @@ GOOGLE_2019 = Dialect(
         ),
     ),
     licence=licences.GOOGLE,
-    anomalies={
-        **SHARED,
-        # Google's notes on 2011 say nothing of 2019: counted, and compared with nothing.
-        **dict.fromkeys(("missing_info_instances", "missing_info_collections", "schedule_missing"), _UNKNOWN),
-        **dict.fromkeys(("usage_missing", "window_off_grid", "cpu_over_1", "cpi_impossible"), _UNKNOWN),
-        **dict.fromkeys(("mai_impossible", "job_id_reused", "missing_data_reason"), _UNKNOWN),
-        "sample_rate_low": Rate("occurs (mean 0.997, least 0.0033)", "public exploration of cell a"),
-        "capacity_missing": Rate("1.6 % (all cells)", "public count of the machine events of all cells", some(0.05)),
-        "cpi_null": Rate("29 %", V3, about(0.29)),
-        "window_full": Rate("66 %", V3, about(0.66)),
-        "assigned_memory_zero": Rate("25 %", V3, about(0.25)),
-        "dedicated_usage": Rate("none", V3, NONE),
-        "percentiles_empty": Rate("occurs", V3),
-        "alloc_holds_tasks": Rate("≤ 100 % (contained)", V3, at_most(1.02)),
-    },
+    anomalies=rates("2019"),
 )

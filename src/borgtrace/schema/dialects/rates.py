@@ -1,42 +1,40 @@
-"""How often the anomalies occur that are documented for several traces, and how a rate is written."""
+"""How often the anomalies occur that are documented: ``rates.csv``, for all of Google's traces and for each."""
 
+import csv
 import sys
+from pathlib import Path
 
 from borgtrace.schema.dialects.trace_format import Rate
 
-G11, DOC = "ClusterData2011_2.md", "2011 format document"
-EDA = "published exploration of the full 2011 trace"
-REAL, V3, S1 = "real 2011 parts", "2019 notes and real rows", "Janus & Rzadca, SoCC'17"
-
-NONE, ALL = (0.0, 0.0), (1.0, 1.0)
+# Two of the sources that the file names.
+G11, REAL = "ClusterData2011_2.md", "real 2011 parts"
 
 
-def about(share: float) -> tuple[float, float]:
-    """Return the range of a documented share; a verdict allows a quarter of the rarer side, for small traces more."""
-    return share, share
+def rates(trace: str) -> dict[str, Rate]:
+    """Return the rates of a trace by anomaly: those that are documented alike for all, and its own."""
+    lines = Path(__file__).with_name("rates.csv").read_text("utf-8").splitlines()
+    rows = csv.DictReader(line for line in lines if not line.startswith("#"))
+    return {
+        row["anomaly"]: Rate(row["expected"], row["source"], documented(row["documented"]), bool(row["is_count"]))
+        for row in rows
+        if row["trace"] in ("google", trace)
+    }
 
 
-def some(most: float) -> tuple[float, float]:
-    """Return the range of a share of which only is documented that it occurs: not none, and `most` at most."""
-    return sys.float_info.min, most
+def documented(text: str) -> tuple[float, float] | None:
+    """Read the range of a rate.
 
-
-def at_most(share: float) -> tuple[float, float]:
-    """Return the range of a share of which only the upper bound is documented."""
-    return 0.0, share
-
-
-SHARED: dict[str, Rate] = {
-    "cpu_request_zero": Rate("occurs", REAL),
-    "after_trace": Rate("occurs", EDA),
-    "window_over_300s": Rate("none", DOC, NONE),
-    "mean_over_maximum": Rate("not documented", DOC),
-    "sample_over_maximum": Rate("not documented", DOC),
-    # What runs on after a kill is measured for tens of seconds; a window may lie over an end of the trace.
-    "usage_after_end": Rate("occurs", DOC),
-    "late_windows": Rate("occurs", DOC),
-    "zero_usage": Rate("not documented", DOC),
-    "mixed_requests": Rate("not documented", DOC),
-    "pending_updates": Rate("not documented", DOC),
-}
-"""Rates of anomalies that are documented alike for every Google trace."""
+    Examples
+    --------
+    >>> documented("0.29"), documented("..0.01"), documented("0.14..0.53"), documented("")
+    ((0.29, 0.29), (0.0, 0.01), (0.14, 0.53), None)
+    >>> low, high = documented("0+..0.05")  # it occurs: not none, and so much at most
+    >>> 0 < low < 1e-300, high
+    (True, 0.05)
+    """
+    low, dots, high = text.partition("..")
+    if not text:
+        return None
+    if not dots:
+        return float(low), float(low)
+    return sys.float_info.min if low == "0+" else float(low or 0), float(high)

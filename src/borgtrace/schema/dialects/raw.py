@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,46 @@ class RawTable:
             if item.column == column:
                 return f"{self.name}.{number if self.is_positional else item.name}"
         return None
+
+
+# Base64 of a SHA-256 has 43 letters and one "=".
+_MARKS: Mapping[str, Mapping[str, Any]] = {
+    "number": {"pattern": r"\d+"},
+    "hash": {"pattern": r"[A-Za-z0-9+/]{43}="},
+    "keeps_empty": {"keeps_empty": True},
+}
+
+
+def read_tables(trace: str, *, is_positional: bool = False) -> dict[str, RawTable]:
+    """Read the raw tables of a trace from ``TRACE.fields``: a paragraph each, its parts divided by |.
+
+    The first line names the table, the canonical one (``outer.name`` for a list in the rows of another), how many files
+    are published and how many fields are optional.  A line of a field says its name, format, whether it is mandatory,
+    its column, and perhaps a mark: what tells its file from others of that width, or that it keeps empty text.
+
+    Parameters
+    ----------
+    trace
+        Name of the file.
+    is_positional
+        Whether fields are known by their place.
+    """
+    lines = Path(__file__).with_name(f"{trace}.fields").read_text("utf-8").splitlines()
+    text = "\n".join(line for line in lines if not line.startswith("#"))
+    found: dict[str, RawTable] = {}
+    for paragraph in text.strip().split("\n\n"):
+        (name, table, parts, optional), *fields = (line.split("|") for line in paragraph.splitlines())
+        outer, _, inner = name.rpartition(".")
+        raw = RawTable(inner, table, tuple(_field(*f) for f in fields), is_positional, int(optional))
+        if outer:
+            found[outer] = replace(found[outer], lists=(raw,))
+        else:
+            found[name] = replace(raw, parts=int(parts) if parts else None)
+    return found
+
+
+def _field(name: str, format: str, mandatory: str, column: str, mark: str = "") -> RawField:
+    return RawField(name, column, mandatory == "Y", format, **_MARKS.get(mark, {}))
 
 
 @dataclass(frozen=True, slots=True)
