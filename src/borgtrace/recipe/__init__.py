@@ -6,7 +6,7 @@ is the question.  Nothing here knows which recipes there are: :func:`recipes` fi
 
 from __future__ import annotations
 
-from borgtrace.recipe.claims import Claim, Finding, from_source, headline, unjudged
+from borgtrace.recipe.claims import Claim, Claims, Finding, from_source, headline, unjudged
 from borgtrace.recipe.definition import Recipe, Row
 from borgtrace.recipe.engine_tables import EngineTables
 from borgtrace.recipe.notapplicable import NotApplicable
@@ -19,6 +19,7 @@ from borgtrace.recipe.tables import Tables
 
 __all__ = [
     "Claim",
+    "Claims",
     "EngineTables",
     "Finding",
     "NotApplicable",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -13,6 +13,7 @@ from borgtrace.recipe.criteria import Criterion, with_tolerance
 from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.scope import Scope
 
+Measure = TypeVar("Measure", bound=Callable[[pa.Table], Any])
 Verdict = Literal["holds", "does not hold", "not applicable"]
 Kind = Literal["published", "derived", "criterion"]
 """Who vouches for the number of a claim.
@@ -163,6 +164,51 @@ def from_source(source: str, *claims: Claim, scope: Scope | None = None, kind: K
         )
         for claim in claims
     )
+
+
+class Claims(list[Claim]):
+    """Claims of one source, each the function that measures it: the first paragraph of its docstring is what was said.
+
+    Parameters
+    ----------
+    source
+        Paper and section.
+    common
+        Scope and kind of those that name none of their own.
+
+    Examples
+    --------
+    >>> from borgtrace.recipe.criteria import above
+    >>> claims = Claims("Somebody, 2020")
+    >>> @claims.add("X-1", above(0.5))
+    ... def most(result: pa.Table) -> float:
+    ...     '''most are short'''
+    ...     return result["share"][0].as_py()
+    >>> print(claims[0].judge(pa.table({"share": [0.625]})))
+    X-1: most are short: published > 0.5, measured 0.625: holds
+    """
+
+    def __init__(self, source: str, **common: Any) -> None:
+        super().__init__()
+        self.common = {"source": source, **common}
+
+    def add(self, id: str, published: Criterion, **own: Any) -> Callable[[Measure], Measure]:
+        """Make a claim of a function.
+
+        Parameters
+        ----------
+        id, published
+            As of a :class:`Claim`.
+        own
+            Its format, and what differs from the others of its source.
+        """
+
+        def made(measure: Measure) -> Measure:
+            said = " ".join((measure.__doc__ or "").partition("\n\n")[0].split())
+            self.append(Claim(id, said, published, measure, **self.common | own))
+            return measure
+
+        return made
 
 
 def headline(findings: Iterable[Finding]) -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import POOL
 from borgtrace.colocation.experiments._scopes import PAPER
-from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, label, whole
 from borgtrace.recipe.criteria import at_most, between
@@ -66,28 +66,26 @@ def _share(result: pa.Table, start: str) -> float:
     return float(step["n_touched"] / step["n_before"])
 
 
-CLAIMS = from_source(
-    "Janus & Rzadca, SoCC'17, §3.1",
-    Claim(
-        "S1-zero",
-        "1.2 % of the tasks never use CPU in a sample",
-        between(0.006, 0.024, 0.012),
-        lambda r: _share(r, "that never used"),
-    ),
-    Claim(
-        "S1-short-tasks",
-        "95 % of the remaining tasks are shorter than 2 hours",
-        between(0.93, 0.97, 0.95),
-        lambda r: _share(r, "fewer than"),
-    ),
-    Claim(
-        "S1-above-one",
-        "averages above the whole machine are rare: 13 windows of the trace",
-        at_most(13, 13),
-        lambda r: _step(r, "averages above")["n_touched"],
-        # A count: on a shorter trace there are fewer, whatever their rate.
-        scope=replace(PAPER, span=29 * DAY),
-    ),
-    scope=PAPER,
-)
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=200, options=(*POOL, "instantaneous"))
+CLAIMS = Claims("Janus & Rzadca, SoCC'17, §3.1", scope=PAPER)
+
+
+@CLAIMS.add("S1-zero", between(0.006, 0.024, 0.012))
+def _zero(result: pa.Table) -> float:
+    """1.2 % of the tasks never use CPU in a sample"""
+    return _share(result, "that never used")
+
+
+@CLAIMS.add("S1-short-tasks", between(0.93, 0.97, 0.95))
+def _short_tasks(result: pa.Table) -> float:
+    """95 % of the remaining tasks are shorter than 2 hours"""
+    return _share(result, "fewer than")
+
+
+# A count: on a shorter trace there are fewer, whatever their rate.
+@CLAIMS.add("S1-above-one", at_most(13, 13), scope=replace(PAPER, span=29 * DAY))
+def _above_one(result: pa.Table) -> float:
+    """averages above the whole machine are rare: 13 windows of the trace"""
+    return _step(result, "averages above")["n_touched"]
+
+
+EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=200, options=(*POOL, "instantaneous"))

@@ -23,7 +23,7 @@ from borgtrace.colocation.experiments._columns import CAPACITY, ESTIMATOR, PARAM
 from borgtrace.colocation.experiments._rows import Row
 from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.intervals import LEAST_BLOCKS, Blocks
-from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, palette, point, probability_axis, rule, text, when
 from borgtrace.recipe.columns import count, declare, flag, label, number, share
 from borgtrace.recipe.criteria import above, at_most
@@ -247,40 +247,38 @@ def _least(row: Row) -> float:
     return float(max(ends) / row["target"])
 
 
-CLAIMS = from_source(
-    "",
-    Claim(
-        "advice-keeps",
-        "the advice keeps the target on later hours (lower end of q ÷ target, the stricter of draws and series)",
-        at_most(1),
-        lambda r: _least(advised(r)),
-    ),
-    Claim(
-        "advice-factor-keeps",
-        "the overcommit factor keeps the target on later hours (the same)",
-        at_most(1),
-        lambda r: _least(factor(r)),
-    ),
-    Claim(
-        "advice-saves-maximum",
-        "it saves machines against packing by the maximum (lower end of the interval)",
-        above(0),
-        lambda r: advised(r)["saved_maximum_low"],
-    ),
-    Claim(
-        "advice-saves-request",
-        "it saves machines against packing by request (lower end of the interval)",
-        above(0),
-        lambda r: advised(r)["saved_request_low"],
-    ),
-    scope=OWN,
-    kind="criterion",
-)
+CLAIMS = Claims("", scope=OWN, kind="criterion")
+
+
+@CLAIMS.add("advice-keeps", at_most(1))
+def _keeps(result: pa.Table) -> float:
+    """the advice keeps the target on later hours (lower end of q ÷ target, the stricter of draws and series)"""
+    return _least(advised(result))
+
+
+@CLAIMS.add("advice-factor-keeps", at_most(1))
+def _factor_keeps(result: pa.Table) -> float:
+    """the overcommit factor keeps the target on later hours (the same)"""
+    return _least(factor(result))
+
+
+@CLAIMS.add("advice-saves-maximum", above(0))
+def _saves_maximum(result: pa.Table) -> float:
+    """it saves machines against packing by the maximum (lower end of the interval)"""
+    return advised(result)["saved_maximum_low"]
+
+
+@CLAIMS.add("advice-saves-request", above(0))
+def _saves_request(result: pa.Table) -> float:
+    """it saves machines against packing by request (lower end of the interval)"""
+    return advised(result)["saved_request_low"]
+
+
 EXPERIMENT = Experiment(
     RESULT,
     compute,
     plot,
-    CLAIMS,
+    tuple(CLAIMS),
     order=440,
     options=(*PACKING, "hours", "target", "capacity"),
     defaults={"hours": HOURS},

@@ -13,7 +13,7 @@ from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_lines, scale_of, titled
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
 from borgtrace.colocation.experiments._scopes import SHAPE
-from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, axis
 from borgtrace.recipe.criteria import above, at_most
 
@@ -64,37 +64,34 @@ def spread(result: pa.Table, estimator: str, parameter: float) -> float:
     return float(max(q) / min(q))
 
 
+def _at(result: pa.Table, capacity: float) -> float:
+    return value(result, "q", estimator="gpa", parameter=0.001, capacity=capacity, is_rebalanced=True)
+
+
+CLAIMS = Claims("Janus & Rzadca, §5.4", scope=SHAPE)
+
+
+@CLAIMS.add("S1-capacity-gpa", at_most(1.6, "≈ 1"))
 def worst_promise(result: pa.Table) -> float:
-    """Largest q ÷ ρ of gpa at ρ ≥ .01 over the capacities."""
+    """q of gpa (ρ ≥ .01) stays near ρ at every capacity (largest q ÷ ρ)
+
+    Largest q ÷ ρ of gpa at ρ ≥ .01 over the capacities.
+    """
     rows = find(result, estimator="gpa", is_rebalanced=True)
     # Not at ρ = .001, where GPA misses its target by skewness (claim S1-gpa-0.001-q).
     return float(max(row["q"] / row["parameter"] for row in rows if row["parameter"] >= 0.01))
 
 
-def _at(result: pa.Table, capacity: float) -> float:
-    return value(result, "q", estimator="gpa", parameter=0.001, capacity=capacity, is_rebalanced=True)
+@CLAIMS.add("S1-capacity-trend", above(1, "c = .5 over c = 5"))
+def _capacity_trend(result: pa.Table) -> float:
+    """q of gpa .001 is higher on small machines than on large ones"""
+    return _at(result, 0.5) / max(_at(result, 5.0), 1e-12)
 
 
-CLAIMS = from_source(
-    "Janus & Rzadca, §5.4",
-    Claim(
-        "S1-capacity-gpa",
-        "q of gpa (ρ ≥ .01) stays near ρ at every capacity (largest q ÷ ρ)",
-        at_most(1.6, "≈ 1"),
-        worst_promise,
-    ),
-    Claim(
-        "S1-capacity-trend",
-        "q of gpa .001 is higher on small machines than on large ones",
-        above(1, "c = .5 over c = 5"),
-        lambda r: _at(r, 0.5) / max(_at(r, 5.0), 1e-12),
-    ),
-    Claim(
-        "S1-capacity-average",
-        "q of average 1.25 varies strongly with the capacity (largest ÷ smallest)",
-        above(5, "≫ 1"),
-        lambda r: spread(r, "average", 1.25),
-    ),
-    scope=SHAPE,
-)
-EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, 340)
+@CLAIMS.add("S1-capacity-average", above(5, "≫ 1"))
+def _capacity_average(result: pa.Table) -> float:
+    """q of average 1.25 varies strongly with the capacity (largest ÷ smallest)"""
+    return spread(result, "average", 1.25)
+
+
+EXPERIMENT = grid_experiment(RESULT, cells, plot, tuple(CLAIMS), 340)

@@ -12,7 +12,7 @@ from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_lines, scale_of, titled
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
 from borgtrace.colocation.experiments._scopes import SHAPE
-from borgtrace.recipe import Claim, from_source
+from borgtrace.recipe import Claims
 from borgtrace.recipe.charts import Chart, log_axis
 from borgtrace.recipe.criteria import at_most
 
@@ -45,20 +45,19 @@ def _loss(result: pa.Table, column: str) -> float:
     )
 
 
-CLAIMS = from_source(
-    "Janus & Rzadca, §5.5",
-    Claim(
-        "S1-observations-m",
-        "with 100 observations gpa needs as many machines as with all (difference)",
-        at_most(0.03, "≈ 0"),
-        lambda r: _loss(r, "m"),
-    ),
-    Claim(
-        "S1-observations-q",
-        "with 100 observations gpa (ρ ≥ .01) overflows as often as with all (difference)",
-        at_most(0.5, "≈ 0"),
-        lambda r: _loss(r, "q"),
-    ),
-    scope=SHAPE,
-)
-EXPERIMENT = grid_experiment(RESULT, cells, plot, CLAIMS, 350)
+CLAIMS = Claims("Janus & Rzadca, §5.5", scope=SHAPE)
+
+
+@CLAIMS.add("S1-observations-m", at_most(0.03, "≈ 0"))
+def _observations_m(result: pa.Table) -> float:
+    """with 100 observations gpa needs as many machines as with all (difference)"""
+    return _loss(result, "m")
+
+
+@CLAIMS.add("S1-observations-q", at_most(0.5, "≈ 0"))
+def _observations_q(result: pa.Table) -> float:
+    """with 100 observations gpa (ρ ≥ .01) overflows as often as with all (difference)"""
+    return _loss(result, "q")
+
+
+EXPERIMENT = grid_experiment(RESULT, cells, plot, tuple(CLAIMS), 350)

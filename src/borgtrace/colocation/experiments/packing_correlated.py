@@ -22,7 +22,7 @@ from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.placement import CovarianceGpa, Estimator, Gpa, Observation, pack
-from borgtrace.recipe import Claim, from_source
+from borgtrace.recipe import Claims
 from borgtrace.recipe.charts import Chart, Plot, point, probability_axis
 from borgtrace.recipe.columns import declare, flag, label, number, share
 from borgtrace.recipe.criteria import below, between
@@ -95,29 +95,27 @@ def _relative(result: pa.Table, base: dict[str, Any], **other: Any) -> float:
 
 
 _GPA = {"estimator": "gpa", "target": 0.01, "is_apart": False, "judged_on": "raw"}
-CLAIMS = from_source(
-    "",
-    Claim(
-        "correlated-independence",
-        "independence holds on the raw series (raw ÷ shuffled, gpa .01)",
-        between(0.67, 1.5, "≈ 1"),
-        lambda r: _relative(r, _GPA | {"judged_on": "shuffled"}, judged_on="raw"),
-    ),
-    Claim(
-        "correlated-apart",
-        "keeping jobs apart lowers the overflow (with ÷ without, gpa .01)",
-        below(1),
-        lambda r: _relative(r, _GPA, is_apart=True),
-    ),
-    Claim(
-        "correlated-covariance",
-        "measured covariances lower the overflow (with ÷ without, gpa .01)",
-        below(1),
-        lambda r: _relative(r, _GPA, estimator="gpa-covariance"),
-    ),
-    scope=OWN,
-    kind="criterion",
-)
+CLAIMS = Claims("", scope=OWN, kind="criterion")
+
+
+@CLAIMS.add("correlated-independence", between(0.67, 1.5, "≈ 1"))
+def _independence(result: pa.Table) -> float:
+    """independence holds on the raw series (raw ÷ shuffled, gpa .01)"""
+    return _relative(result, _GPA | {"judged_on": "shuffled"}, judged_on="raw")
+
+
+@CLAIMS.add("correlated-apart", below(1))
+def _apart(result: pa.Table) -> float:
+    """keeping jobs apart lowers the overflow (with ÷ without, gpa .01)"""
+    return _relative(result, _GPA, is_apart=True)
+
+
+@CLAIMS.add("correlated-covariance", below(1))
+def _covariance(result: pa.Table) -> float:
+    """measured covariances lower the overflow (with ÷ without, gpa .01)"""
+    return _relative(result, _GPA, estimator="gpa-covariance")
+
+
 EXPERIMENT = Experiment(
-    RESULT, compute, plot, CLAIMS, order=405, options=("tasks", "instances", "size", "hours", "seed")
+    RESULT, compute, plot, tuple(CLAIMS), order=405, options=("tasks", "instances", "size", "hours", "seed")
 )

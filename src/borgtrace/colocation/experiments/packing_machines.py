@@ -22,7 +22,7 @@ from borgtrace.colocation.inventory import machines, parse_mix
 from borgtrace.colocation.quality import quality
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, fit, pack_fitted, parse_packer
-from borgtrace.recipe import Claim, from_source
+from borgtrace.recipe import Claims
 from borgtrace.recipe.charts import Chart, Plot, point, probability_axis
 from borgtrace.recipe.columns import count, declare, label, number, share
 from borgtrace.recipe.criteria import at_most, below
@@ -110,26 +110,20 @@ def plot(result: pa.Table) -> Chart:
     return chart.draw("Machines of unequal size", width=WIDTH, height=HEIGHT)
 
 
+CLAIMS = Claims("", scope=OWN, kind="criterion")
+
+
+@CLAIMS.add("machines-promise", at_most(1.05))
+def _promise(result: pa.Table) -> float:
+    """convolution keeps ρ = .001 on unequal machines (q ÷ ρ)"""
+    return mean(result, "q", estimator="convolution 0.001") / 0.001
+
+
+@CLAIMS.add("machines-order", below(1))
 def _order_ratio(result: pa.Table) -> float:
+    """large machines first need less capacity (over smallest first, gpa .001)"""
     largest, smallest = (mean(result, "m", estimator="gpa 0.001", order=order) for order in ORDERS[1:])
     return largest / smallest
 
 
-CLAIMS = from_source(
-    "",
-    Claim(
-        "machines-promise",
-        "convolution keeps ρ = .001 on unequal machines (q ÷ ρ)",
-        at_most(1.05),
-        lambda r: mean(r, "q", estimator="convolution 0.001") / 0.001,
-    ),
-    Claim(
-        "machines-order",
-        "large machines first need less capacity (over smallest first, gpa .001)",
-        below(1),
-        _order_ratio,
-    ),
-    scope=OWN,
-    kind="criterion",
-)
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=390, options=(*PACKING, "mix"))
+EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=390, options=(*PACKING, "mix"))

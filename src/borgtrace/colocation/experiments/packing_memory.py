@@ -30,7 +30,7 @@ from borgtrace.placement import (
     pack_fitted,
     parse_packer,
 )
-from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, box
 from borgtrace.recipe.columns import count, declare, label, share
 from borgtrace.recipe.criteria import at_most, equals
@@ -108,27 +108,25 @@ def plot(result: pa.Table) -> Chart:
     return chart.add(box()).draw("CPU and memory together", height=None)
 
 
-CLAIMS = from_source(
-    "",
-    Claim(
-        "memory-kept",
-        "memory packed by its maximum never overflows (share of overflows)",
-        equals(0),
-        lambda r: mean(r, "q_memory", memory="percentile 100"),
-    ),
-    Claim(
-        "memory-cpu-kept",
-        "convolution meets its CPU target beside a memory test (q ÷ ρ)",
-        at_most(1.02),
-        lambda r: mean(r, "q_cpu", cpu="convolution 0.001") / 0.001,
-    ),
-    Claim(
-        "memory-dot-product",
-        "dot product needs no more machines than First Fit (ratio)",
-        at_most(1.01),
-        lambda r: mean(r, "m_abs", packer="dot-product") / mean(r, "m_abs", packer="first-fit"),
-    ),
-    scope=OWN,
-    kind="criterion",
-)
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=380, options=PACKING, defaults={"instances": 3})
+CLAIMS = Claims("", scope=OWN, kind="criterion")
+
+
+@CLAIMS.add("memory-kept", equals(0))
+def _kept(result: pa.Table) -> float:
+    """memory packed by its maximum never overflows (share of overflows)"""
+    return mean(result, "q_memory", memory="percentile 100")
+
+
+@CLAIMS.add("memory-cpu-kept", at_most(1.02))
+def _cpu_kept(result: pa.Table) -> float:
+    """convolution meets its CPU target beside a memory test (q ÷ ρ)"""
+    return mean(result, "q_cpu", cpu="convolution 0.001") / 0.001
+
+
+@CLAIMS.add("memory-dot-product", at_most(1.01))
+def _dot_product(result: pa.Table) -> float:
+    """dot product needs no more machines than First Fit (ratio)"""
+    return mean(result, "m_abs", packer="dot-product") / mean(result, "m_abs", packer="first-fit")
+
+
+EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=380, options=PACKING, defaults={"instances": 3})

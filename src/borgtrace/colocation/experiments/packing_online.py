@@ -18,7 +18,7 @@ from borgtrace.colocation.experiments._rows import Row, ratio, rows_where
 from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.online import SlotCounts, simulate
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, Request
-from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line
 from borgtrace.recipe.columns import count, declare, label, number, whole
 from borgtrace.recipe.criteria import at_most, below
@@ -123,29 +123,27 @@ def overflow(result: pa.Table, estimator: str, cold_start: str = "name") -> floa
     return ratio(overflows, moments, "no task could be placed")
 
 
-CLAIMS = from_source(
-    "",
-    Claim(
-        "online-saving",
-        "gpa .01 saves machine-hours against packing by request (share kept)",
-        below(1),
-        lambda r: total(r, "machine_hours", "gpa 0.01") / total(r, "machine_hours", "request 1", "request"),
-    ),
-    Claim(
-        "online-promise",
-        "gpa .01 meets its target without knowing the future (q ÷ ρ)",
-        at_most(1),
-        lambda r: overflow(r, "gpa 0.01") / 0.01,
-    ),
-    Claim(
-        "online-names",
-        "earlier tasks of the same name predict better than the request (machine-hours, gpa .01)",
-        below(1),
-        lambda r: total(r, "machine_hours", "gpa 0.01") / total(r, "machine_hours", "gpa 0.01", "request"),
-    ),
-    scope=OWN,
-    kind="criterion",
-)
+CLAIMS = Claims("", scope=OWN, kind="criterion")
+
+
+@CLAIMS.add("online-saving", below(1))
+def _saving(result: pa.Table) -> float:
+    """gpa .01 saves machine-hours against packing by request (share kept)"""
+    return total(result, "machine_hours", "gpa 0.01") / total(result, "machine_hours", "request 1", "request")
+
+
+@CLAIMS.add("online-promise", at_most(1))
+def _promise(result: pa.Table) -> float:
+    """gpa .01 meets its target without knowing the future (q ÷ ρ)"""
+    return overflow(result, "gpa 0.01") / 0.01
+
+
+@CLAIMS.add("online-names", below(1))
+def _names(result: pa.Table) -> float:
+    """earlier tasks of the same name predict better than the request (machine-hours, gpa .01)"""
+    return total(result, "machine_hours", "gpa 0.01") / total(result, "machine_hours", "gpa 0.01", "request")
+
+
 EXPERIMENT = Experiment(
-    RESULT, compute, plot, CLAIMS, order=420, options=("tasks", "capacity", "seed"), defaults={"tasks": 2_000}
+    RESULT, compute, plot, tuple(CLAIMS), order=420, options=("tasks", "capacity", "seed"), defaults={"tasks": 2_000}
 )

@@ -21,7 +21,7 @@ from borgtrace.colocation.quality import least_machines
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Values
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Observation, Percentile, pack
-from borgtrace.recipe import Claim, from_source
+from borgtrace.recipe import Claims
 from borgtrace.recipe.charts import Chart, Plot, axis, point, probability_axis, tick
 from borgtrace.recipe.columns import declare, label, number, share
 from borgtrace.recipe.criteria import at_most, between
@@ -99,29 +99,32 @@ def _ratio(result: pa.Table, judged_on: str, against: str) -> float:
     return ratio(q, base)
 
 
-CLAIMS = from_source(
-    "",
-    Claim(
-        "replay-drift",
-        "independent draws predict the overflow of real windows (shuffled ÷ draws, gpa .01)",
-        between(0.67, 1.5, "≈ 1"),
-        lambda r: _ratio(r, "shuffled", "draws"),
-    ),
-    Claim(
-        "replay-together",
-        "tasks can be treated as independent (raw ÷ shuffled, gpa .01)",
-        between(0.67, 1.5, "≈ 1"),
-        lambda r: _ratio(r, "raw", "shuffled"),
-    ),
-    Claim(
-        "replay-promise",
-        "convolution keeps ρ = .001 in real time (q ÷ ρ)",
-        at_most(1),
-        lambda r: overflow(r, estimator="convolution 0.001", judged_on="raw") / 0.001,
-    ),
-    scope=OWN,
-    kind="criterion",
-)
+CLAIMS = Claims("", scope=OWN, kind="criterion")
+
+
+@CLAIMS.add("replay-drift", between(0.67, 1.5, "≈ 1"))
+def _drift(result: pa.Table) -> float:
+    """independent draws predict the overflow of real windows (shuffled ÷ draws, gpa .01)"""
+    return _ratio(result, "shuffled", "draws")
+
+
+@CLAIMS.add("replay-together", between(0.67, 1.5, "≈ 1"))
+def _together(result: pa.Table) -> float:
+    """tasks can be treated as independent (raw ÷ shuffled, gpa .01)"""
+    return _ratio(result, "raw", "shuffled")
+
+
+@CLAIMS.add("replay-promise", at_most(1))
+def _promise(result: pa.Table) -> float:
+    """convolution keeps ρ = .001 in real time (q ÷ ρ)"""
+    return overflow(result, estimator="convolution 0.001", judged_on="raw") / 0.001
+
+
 EXPERIMENT = Experiment(
-    RESULT, compute, plot, CLAIMS, order=410, options=("tasks", "realizations", "instances", "size", "hours", "seed")
+    RESULT,
+    compute,
+    plot,
+    tuple(CLAIMS),
+    order=410,
+    options=("tasks", "realizations", "instances", "size", "hours", "seed"),
 )

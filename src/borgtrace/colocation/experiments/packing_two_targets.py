@@ -21,7 +21,7 @@ from borgtrace.colocation.quality import least_machines, overflow_counts
 from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.placement import Gpa, Observation, Packing, TwoTargets, pack
 from borgtrace.placement.estimators.two_targets import RATIO
-from borgtrace.recipe import Claim, from_source
+from borgtrace.recipe import Claims
 from borgtrace.recipe.charts import Chart, Plot, added, axis, box
 from borgtrace.recipe.columns import count, declare, label, share
 from borgtrace.recipe.criteria import at_most, below
@@ -125,33 +125,31 @@ def _ratio(result: pa.Table, way: str) -> float:
     return mean(result, "m_abs", way=WAYS[0]) / mean(result, "m_abs", way=way)
 
 
-CLAIMS = from_source(
-    "",
-    Claim(
-        "two-targets-machines",
-        "two targets need fewer machines than the strict one for all (ratio)",
-        below(1),
-        lambda r: _ratio(r, "strict for all"),
-    ),
-    Claim(
-        "two-targets-mixing",
-        "two targets need no more machines than separate ones (ratio)",
-        at_most(1),
-        lambda r: _ratio(r, "separate machines"),
-    ),
-    Claim(
-        "two-targets-production",
-        "production keeps .001 (q ÷ ρ; 1.6 is the paper's gpa)",
-        at_most(1.8),
-        lambda r: mean(r, "q_production", way="two targets") / TARGET,
-    ),
-    Claim(
-        "two-targets-all",
-        "all keep .05 (q ÷ ρ)",
-        at_most(1.1),
-        lambda r: mean(r, "q_all", way="two targets") / (RATIO * TARGET),
-    ),
-    scope=OWN,
-    kind="criterion",
-)
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=430, options=PACKING)
+CLAIMS = Claims("", scope=OWN, kind="criterion")
+
+
+@CLAIMS.add("two-targets-machines", below(1))
+def _targets_machines(result: pa.Table) -> float:
+    """two targets need fewer machines than the strict one for all (ratio)"""
+    return _ratio(result, "strict for all")
+
+
+@CLAIMS.add("two-targets-mixing", at_most(1))
+def _targets_mixing(result: pa.Table) -> float:
+    """two targets need no more machines than separate ones (ratio)"""
+    return _ratio(result, "separate machines")
+
+
+@CLAIMS.add("two-targets-production", at_most(1.8))
+def _targets_production(result: pa.Table) -> float:
+    """production keeps .001 (q ÷ ρ; 1.6 is the paper's gpa)"""
+    return mean(result, "q_production", way="two targets") / TARGET
+
+
+@CLAIMS.add("two-targets-all", at_most(1.1))
+def _targets_all(result: pa.Table) -> float:
+    """all keep .05 (q ÷ ρ)"""
+    return mean(result, "q_all", way="two targets") / (RATIO * TARGET)
+
+
+EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=430, options=PACKING)

@@ -20,7 +20,7 @@ from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.hashing import task_keys
-from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, axis
 from borgtrace.recipe.columns import count, declare
 from borgtrace.recipe.criteria import at_most
@@ -96,25 +96,20 @@ def _asymmetry(result: pa.Table, size: int) -> float:
     return abs(row["p75"] + row["p25"]) / width if width else 0.0
 
 
+CLAIMS = Claims("Janus & Rzadca, SoCC'17, §3.2, Fig. 1", scope=SHAPE)
+
+
+@CLAIMS.add("S1-fig1-symmetric", at_most(0.25, "≈ 0"))
+def _fig1_symmetric(result: pa.Table) -> float:
+    """with 15 samples the quartiles lie symmetrically about 0 (distance of their middle from 0, over their range)"""
+    return _asymmetry(result, 15)
+
+
+@CLAIMS.add("S1-fig1-narrows", at_most(0.2, "≪ 1"))
 def _narrowing(result: pa.Table) -> float:
+    """1,000 samples narrow the quartile range of one sample to a small part"""
     first, last = _row(result, 1), _row(result, 1000)
     return float((last["p75"] - last["p25"]) / (first["p75"] - first["p25"]))
 
 
-CLAIMS = from_source(
-    "Janus & Rzadca, SoCC'17, §3.2, Fig. 1",
-    Claim(
-        "S1-fig1-symmetric",
-        "with 15 samples the quartiles lie symmetrically about 0 (distance of their middle from 0, over their range)",
-        at_most(0.25, "≈ 0"),
-        lambda r: _asymmetry(r, 15),
-    ),
-    Claim(
-        "S1-fig1-narrows",
-        "1,000 samples narrow the quartile range of one sample to a small part",
-        at_most(0.2, "≪ 1"),
-        _narrowing,
-    ),
-    scope=SHAPE,
-)
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=201, options=(*POOL, "instantaneous"))
+EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=201, options=(*POOL, "instantaneous"))

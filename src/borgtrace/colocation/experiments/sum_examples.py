@@ -18,7 +18,7 @@ from borgtrace.colocation._sums import add_sample
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS, from_data
 from borgtrace.colocation.experiments._rows import rows_where
 from borgtrace.colocation.experiments._scopes import SHAPE
-from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line, rect
 from borgtrace.recipe.columns import count, declare, number, share, whole
 from borgtrace.recipe.criteria import below
@@ -87,16 +87,15 @@ def _distance(result: pa.Table, size: int) -> float:
     return math.fsum(abs(row["density"] - row["normal_density"]) * (row["high"] - row["low"]) for row in rows) / 2
 
 
-CLAIMS = from_source(
-    "Janus & Rzadca, SoCC'17, §3.6, Fig. 5",
-    Claim(
-        "S1-fig5",
-        "the total of 500 tasks is closer to its normal law than the total of 10 (ratio of the distances)",
-        below(1),
-        lambda r: _distance(r, 500) / _distance(r, 10),
-    ),
-    scope=SHAPE,
-)
+CLAIMS = Claims("Janus & Rzadca, SoCC'17, §3.6, Fig. 5", scope=SHAPE)
+
+
+@CLAIMS.add("S1-fig5", below(1))
+def _fig5(result: pa.Table) -> float:
+    """the total of 500 tasks is closer to its normal law than the total of 10 (ratio of the distances)"""
+    return _distance(result, 500) / _distance(result, 10)
+
+
 EXPERIMENT = Experiment(
-    RESULT, compute, plot, CLAIMS, order=206, options=("tasks", "realizations", "seed", "instantaneous")
+    RESULT, compute, plot, tuple(CLAIMS), order=206, options=("tasks", "realizations", "seed", "instantaneous")
 )

@@ -17,7 +17,7 @@ from borgtrace.colocation.experiments._charts import SERIES_COLOURS
 from borgtrace.colocation.experiments._columns import SERIES
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.recipe import Claim, from_source
+from borgtrace.recipe import Claims
 from borgtrace.recipe.charts import Chart, Plot, axis, line, palette
 from borgtrace.recipe.columns import declare, share
 from borgtrace.recipe.criteria import above, at_least
@@ -56,26 +56,20 @@ def _quantiles(result: pa.Table, series: str) -> Numbers:
     return np.array([row["deviation"] for row in result.to_pylist() if row["series"] == series])
 
 
+CLAIMS = Claims("Janus & Rzadca, SoCC'17, §3.3, Fig. 2", scope=SHAPE)
+
+
+@CLAIMS.add("S1-fig2", above(1))
 def _median_ratio(result: pa.Table) -> float | None:
+    """one-second samples vary more than window averages (ratio of the medians)"""
     inst, avg = (_quantiles(result, series)[50] for series in BOTH)
     return float(inst / avg) if avg else None
 
 
+@CLAIMS.add("S1-fig2-everywhere", at_least(0.95, "≈ 1"))
 def _share_above(result: pa.Table) -> float:
+    """one-second samples vary more at all quantiles of tasks (share of the quantiles)"""
     return float((_quantiles(result, "inst") >= _quantiles(result, "avg")).mean())
 
 
-CLAIMS = from_source(
-    "Janus & Rzadca, SoCC'17, §3.3, Fig. 2",
-    Claim(
-        "S1-fig2", "one-second samples vary more than window averages (ratio of the medians)", above(1), _median_ratio
-    ),
-    Claim(
-        "S1-fig2-everywhere",
-        "one-second samples vary more at all quantiles of tasks (share of the quantiles)",
-        at_least(0.95, "≈ 1"),
-        _share_above,
-    ),
-    scope=SHAPE,
-)
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=202)
+EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=202)

@@ -18,7 +18,7 @@ from borgtrace.colocation.experiments._rows import Row, grouped
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
-from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, area, axis
 from borgtrace.recipe.columns import declare, label, share, whole
 from borgtrace.recipe.criteria import at_least, at_most, below
@@ -113,30 +113,25 @@ def _far(rows: list[Row]) -> float:
     return float(sum(row["density"] for row in rows if row["cell"] >= 30))
 
 
+CLAIMS = Claims("Janus & Rzadca, SoCC'17, §3.5, Fig. 4", scope=SHAPE)
+
+
+@CLAIMS.add("S1-fig4-largest", below(0.2, 0.1762))
+def _fig4_largest(result: pa.Table) -> float:
+    """no shape dominates: the largest cluster has less than a fifth of the tasks"""
+    return max(result["share"].to_pylist())
+
+
+@CLAIMS.add("S1-fig4-small", at_least(10, "great majority"))
+def _fig4_small(result: pa.Table) -> float:
+    """the great majority of the 16 shapes is zero beyond .30 of a machine (clusters with less than 1 % there)"""
+    return sum(_far(rows) < 0.01 for _, rows in grouped(result, "cluster"))
+
+
+@CLAIMS.add("S1-fig4-beyond", at_most(0.02, "≈ 0"))
 def _beyond(result: pa.Table) -> float:
+    """hardly any usage lies beyond .30 of a machine (share of samples)"""
     return float(sum(rows[0]["share"] * _far(rows) for _, rows in grouped(result, "cluster")))
 
 
-CLAIMS = from_source(
-    "Janus & Rzadca, SoCC'17, §3.5, Fig. 4",
-    Claim(
-        "S1-fig4-largest",
-        "no shape dominates: the largest cluster has less than a fifth of the tasks",
-        below(0.2, 0.1762),
-        lambda r: max(r["share"].to_pylist()),
-    ),
-    Claim(
-        "S1-fig4-small",
-        "the great majority of the 16 shapes is zero beyond .30 of a machine (clusters with less than 1 % there)",
-        at_least(10, "great majority"),
-        lambda r: sum(_far(rows) < 0.01 for _, rows in grouped(r, "cluster")),
-    ),
-    Claim(
-        "S1-fig4-beyond",
-        "hardly any usage lies beyond .30 of a machine (share of samples)",
-        at_most(0.02, "≈ 0"),
-        _beyond,
-    ),
-    scope=SHAPE,
-)
-EXPERIMENT = Experiment(RESULT, compute, plot, CLAIMS, order=205)
+EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=205)
