@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from borgtrace.kernels.arrays import Flags, Index, Numbers, Values
+from borgtrace.kernels.arrays import Flags, Index, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.time import HOUR, TRACE_START, WINDOW
 
+Records = npt.NDArray[np.void]
 ROW = np.dtype([("machine", "i8"), ("term", "u4"), ("slot", "i4"), ("cpu", "f4"), ("memory", "f4")])
 """What a task used on a machine in a slot; NaN where nothing was measured though its events say that it ran."""
 N_COUNTS = 4
@@ -39,30 +41,44 @@ def _refusal(machine: int, has_no_terms: bool, length: int) -> int:
     return WITHOUT_END if length > LONGEST else 0
 
 
+class Windows(NamedTuple):
+    """Windows of neighboring tasks, in their order: int64 (n,) in µs and of ids, float32 (n,)."""
+
+    start: Index
+    end: Index
+    machine: Index
+    cpu: Values
+    memory: Values
+
+
+class Starts(NamedTuple):
+    """First window, term and stay of each of some tasks, and the number of all: int64 (n + 1,) each."""
+
+    window: Index
+    term: Index
+    stay: Index
+
+
+class Manner(NamedTuple):
+    """How windows are dealt.
+
+    Attributes
+    ----------
+    is_peak
+        Whether CPU, and memory, are peaks.
+    is_whole
+        Whether a window counts as a whole slot, that of its start (as the simulator of Google has it).
+    n_slots
+        Slots in which anything may have been measured.
+    """
+
+    is_peak: Flags
+    is_whole: bool
+    n_slots: int
+
+
 @compiled()
-def deal(
-    tasks: Index,
-    start: Index,
-    end: Index,
-    machine: Index,
-    cpu: Values,
-    memory: Values,
-    is_peak: Flags,
-    is_whole: bool,
-    first_row: Index,
-    term_time: Index,
-    term_start: Index,
-    stay_machine: Index,
-    stay_begin: Index,
-    stay_end: Index,
-    stay_start: Index,
-    n_slots: int,
-    out_machine: Index,
-    out_slot: Index,
-    out_term: Index,
-    out_usage: Numbers,
-    counts: Index,
-) -> None:
+def deal(windows: Windows, starts: Starts, term_time: Index, stays: Records, manner: Manner, rows: Records) -> Index:
     """Write the rows of some neighboring tasks, several of one key where several windows share a slot.
 
     A mean is weighted by the part of the slot that its window covers, so that the rows of a key add up to the mean
@@ -70,32 +86,28 @@ def deal(
 
     Parameters
     ----------
-    tasks
-        First task, and the one after the last.
-    start, end, machine, cpu, memory
-        Windows of these tasks in their order, shape (n,); times in µs.
-    is_peak
-        Whether CPU, and memory, are peaks.
-    is_whole
-        Whether a window counts as a whole slot, that of its start (as the simulator of Google has it).
-    first_row
-        First window of each of these tasks, and the number of windows.
-    term_time, term_start
-        Begin of all terms, and the first term of each of these tasks.
-    stay_machine, stay_begin, stay_end, stay_start
-        Stays on machines, and the first of each of these tasks.
-    n_slots
-        Slots in which anything may have been measured.
-    out_machine, out_slot, out_term, out_usage
-        Rows, filled; usage is CPU, then memory.  Where there is no room, rows are only counted.
-    counts
-        int64 (`N_COUNTS`,), filled.
+    windows, starts
+        Windows of these tasks, and where those, terms and stays of each begin.
+    term_time
+        Begin of all terms, µs.
+    stays
+        Stays of these tasks on machines, records of :data:`~borgtrace.lifecycle.by_machine.terms.STAY`.
+    manner
+        How windows are dealt.
+    rows
+        Records of :data:`ROW`, filled.  Where there is no room, rows are only counted.
+
+    Returns
+    -------
+    int64 (`N_COUNTS`,)
     """
-    counts[:] = 0
+    start, end, machine = windows.start, windows.end, windows.machine
+    is_peak, is_whole, n_slots = manner
+    counts = np.zeros(N_COUNTS, np.int64)
     n, touched, on = 0, np.full(n_slots, -1, np.int64), np.full(n_slots, -1, np.int64)
-    for task in range(tasks[1] - tasks[0]):
-        terms, no_terms = term_start[task], term_start[task + 1]
-        for i in range(first_row[task], first_row[task + 1]):
+    for task in range(starts.window.size - 1):
+        terms, no_terms = starts.term[task], starts.term[task + 1]
+        for i in range(starts.window[task], starts.window[task + 1]):
             refusal = _refusal(machine[i], terms == no_terms, end[i] - start[i])
             if refusal:
                 counts[refusal] += 1
@@ -105,24 +117,27 @@ def deal(
                 for slot in range(max(low, 0), min(high + 1, n_slots)):
                     begin = _START + slot * _SLOT
                     share = (min(end[i], begin + _SLOT) - max(start[i], begin)) / _SLOT
-                    if n < out_slot.size:
-                        out_machine[n], out_slot[n] = machine[i], slot
-                        out_term[n] = _term(term_time, terms, no_terms, slot)
-                        out_usage[n, 0] = cpu[i] if is_peak[0] else cpu[i] * share
-                        out_usage[n, 1] = memory[i] if is_peak[1] else memory[i] * share
+                    if n < rows.size:
+                        row, cpu, memory = rows[n], windows.cpu[i], windows.memory[i]
+                        row["machine"], row["slot"] = machine[i], slot
+                        row["term"] = _term(term_time, terms, no_terms, slot)
+                        row["cpu"] = cpu if is_peak[0] else cpu * share
+                        row["memory"] = memory if is_peak[1] else memory * share
                     touched[slot], on[slot] = task, machine[i]
                     n += 1
         if is_whole or terms == no_terms:
             continue
-        for i in range(stay_start[task], stay_start[task + 1]):
-            low, high = (stay_begin[i] - _START) // _SLOT, (stay_end[i] - _START - 1) // _SLOT
+        for stay in stays[starts.stay[task] : starts.stay[task + 1]]:
+            low, high = (stay["start"] - _START) // _SLOT, (stay["end"] - _START - 1) // _SLOT
             for slot in range(max(low, 0), min(high + 1, n_slots)):
                 # Where a window was on two machines in a slot, a second row of nothing is added, which is nothing.
-                if touched[slot] == task and on[slot] == stay_machine[i]:
+                if touched[slot] == task and on[slot] == stay["machine"]:
                     continue
-                if n < out_slot.size:
-                    out_machine[n], out_slot[n] = stay_machine[i], slot
-                    out_term[n] = _term(term_time, terms, no_terms, slot)
-                    out_usage[n] = np.nan
+                if n < rows.size:
+                    row = rows[n]
+                    row["machine"], row["slot"] = stay["machine"], slot
+                    row["term"] = _term(term_time, terms, no_terms, slot)
+                    row["cpu"] = row["memory"] = np.nan
                 n += 1
     counts[DEALT] = n
+    return counts

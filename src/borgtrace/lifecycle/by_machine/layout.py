@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from borgtrace.engine.memory import parse_memory
 from borgtrace.errors import UsageError
-from borgtrace.kernels.arrays import Index, Numbers, Values
+from borgtrace.kernels.arrays import Index, Values
 from borgtrace.lifecycle.by_machine import dealing
-from borgtrace.lifecycle.by_machine.dealing import LONGEST, NO_MACHINE
+from borgtrace.lifecycle.by_machine.dealing import NO_MACHINE, ROW, Manner, Starts, Windows, deal
 from borgtrace.lifecycle.by_machine.metrics import Metric
-from borgtrace.lifecycle.by_machine.terms import TERM, starts_of, write_stays, write_terms
+from borgtrace.lifecycle.by_machine.terms import STAY, TERM, starts_of, write_stays, write_terms
 from borgtrace.schema.time import SECOND, TRACE_START, WINDOW
 from borgtrace.storage import write_file
 from borgtrace.store import Store
@@ -97,7 +97,7 @@ def _mapped(path: Path, dtype: np.dtype[np.void]) -> Rows:
 
 def expected_size(store: Store) -> int:
     """Return how many bytes the buckets of a store take while they are made: each row twice, once unsorted."""
-    return store.manifest.tables.get("instance_usage", 0) * (dealing.ROW.itemsize + CELL.itemsize)
+    return store.manifest.tables.get("instance_usage", 0) * (ROW.itemsize + CELL.itemsize)
 
 
 def machine_usage(
@@ -159,21 +159,21 @@ class _Dealer:
         stays = self.folder / "stays"
         self.stays = write_stays(self.store, attempts, stays)
         self.stay_start = starts_of(self.stays, n_tasks)
-        self.n_slots = _slots(self.store)
+        is_peak = np.array([metric.is_peak or self.is_whole for metric in self.metrics])
+        self.manner = Manner(is_peak, self.is_whole, _slots(self.store))
         self._check_bounds()
-        self.is_peak = np.array([metric.is_peak or self.is_whole for metric in self.metrics])
         counts = self._deal()
         index = self._sort()
         np.save(self.folder / "index.npy", np.sort(index, order="machine"))
         stays.unlink()
         names = ("n_dealt", "without_machine", "without_limit", "without_end")
-        facts = {"n_slots": self.n_slots, "n_rows": int(index["n"].sum())}
+        facts = {"n_slots": self.manner.n_slots, "n_rows": int(index["n"].sum())}
         write_file(self.folder / "facts.json", json.dumps(facts | dict(zip(names, counts.tolist(), strict=True))))
 
     def _check_bounds(self) -> None:
         """Refuse what a sorting key cannot tell apart."""
         for what, n, bits in (
-            ("slots of 5 minutes", self.n_slots, _BITS_OF_SLOT),
+            ("slots of 5 minutes", self.manner.n_slots, _BITS_OF_SLOT),
             ("terms of tasks", len(self.terms), _BITS_OF_TERM),
         ):
             if n >= 1 << bits:
@@ -189,9 +189,7 @@ class _Dealer:
     def n_buckets(self) -> int:
         """As many as let one of them be sorted within the memory budget."""
         budget = parse_memory(self.store.memory)
-        return max(
-            1, -(-self.store.manifest.tables.get("instance_usage", 0) * dealing.ROW.itemsize * _SORTING // budget)
-        )
+        return max(1, -(-self.store.manifest.tables.get("instance_usage", 0) * ROW.itemsize * _SORTING // budget))
 
     def _deal(self) -> Index:
         counts = np.zeros(dealing.N_COUNTS, np.int64)
@@ -213,45 +211,27 @@ class _Dealer:
         return self.folder / f"dealt-{bucket:05d}"
 
     def _rows(self, tasks: Index, table: pa.Table, counts: Index) -> Rows:
-        """Return what `dealing.deal` makes of some windows; called twice, to count and to write."""
+        """Return what `deal` makes of some windows; called twice, to count and to write."""
         first, last = tasks
         part = slice(first, last + 1)
-        lives, stays = self.stay_start[part], self._stays_of(self.stay_start[first], self.stay_start[last])
-        given: tuple[Any, ...] = (
-            tasks,
+        windows = Windows(
             *(_writable(table[name].to_numpy(), np.int64) for name in ("start_time", "end_time", "machine_id")),
             *(_writable(metric.values(table[metric.column]), np.float32) for metric in self.metrics),
-            self.is_peak,
-            self.is_whole,
-            self.store.offsets[part] - self.store.offsets[first],
-            self.term_time,
-            self.term_start[part],
-            *stays,
-            lives - lives[0],
-            self.n_slots,
         )
-        found = np.empty(dealing.N_COUNTS, np.int64)
-        # The types of so many columns are the kernel's business.
-        deal: Callable[..., None] = dealing.deal
-        deal(*given, *_room(0), found)
-        machine, slot, term, usage = _room(int(found[dealing.DEALT]))
-        deal(*given, machine, slot, term, usage, found)
-        counts += found
-        rows = np.empty(len(slot), dealing.ROW)
-        rows["machine"], rows["slot"], rows["term"] = machine, slot, term
-        rows["cpu"], rows["memory"] = usage.T
+        offsets, lives = self.store.offsets[part], self.stay_start[part]
+        stays = _writable(self.stays[lives[0] : lives[-1]], STAY)
+        starts = Starts(offsets - offsets[0], self.term_start[part], lives - lives[0])
+        given = windows, starts, self.term_time, stays, self.manner
+        found = deal(*given, np.empty(0, ROW))
+        rows = np.empty(found[dealing.DEALT], ROW)
+        counts += deal(*given, rows)
         return rows
-
-    def _stays_of(self, first: int, last: int) -> tuple[Index, Index, Index]:
-        stays = self.stays[first:last]
-        machine, begin, end = (_writable(stays[name], np.int64) for name in ("machine", "start", "end"))
-        return machine, begin, end
 
     def _sort(self) -> Rows:
         index = []
         for bucket in range(self.n_buckets):
             self.report("sorting machines", bucket, self.n_buckets)
-            rows = np.fromfile(self._unsorted(bucket), dealing.ROW)
+            rows = np.fromfile(self._unsorted(bucket), ROW)
             ids, number = np.unique(rows["machine"], return_inverse=True)
             key = number.astype(np.int64) << (_BITS_OF_SLOT + _BITS_OF_TERM)
             key |= (rows["term"].astype(np.int64) << _BITS_OF_SLOT) | rows["slot"]
@@ -260,7 +240,7 @@ class _Dealer:
             first = np.flatnonzero(np.diff(key[order], prepend=-1))
             cells = np.empty(len(first), CELL)
             cells["term"], cells["slot"] = rows["term"][order[first]], rows["slot"][order[first]]
-            for name, is_peak in zip(("cpu", "memory"), self.is_peak, strict=True):
+            for name, is_peak in zip(("cpu", "memory"), self.manner.is_peak, strict=True):
                 cells[name] = _combined(rows[name][order], first, is_peak)
             cells.tofile(self.folder / f"rows-{bucket:05d}")
             entries = np.empty(len(ids), _INDEX)
@@ -270,11 +250,6 @@ class _Dealer:
             index.append(entries)
             self._unsorted(bucket).unlink()
         return np.concatenate(index)
-
-
-def _room(n: int) -> tuple[Index, Index, Index, Numbers]:
-    machine, slot, term = np.empty((3, n), np.int64)
-    return machine, slot, term, np.empty((n, 2))
 
 
 def _combined(values: Values, first: Index, is_peak: bool) -> Values:
@@ -287,7 +262,7 @@ def _combined(values: Values, first: Index, is_peak: bool) -> Values:
     return np.where(np.logical_or.reduceat(~np.isnan(values), first), sums, np.nan).astype(np.float32)
 
 
-def _writable(values: npt.NDArray[Any], kind: type) -> npt.NDArray[Any]:
+def _writable(values: npt.NDArray[Any], kind: npt.DTypeLike) -> npt.NDArray[Any]:
     """Return a contiguous array that may be written to: for every other kind of array Numba compiles a kernel anew."""
     return np.require(values, kind, ["C", "W"])
 
@@ -298,7 +273,7 @@ def _slots(store: Store) -> int:
     last = 0
     for at in range(0, len(starts), _CHUNK):
         begin, length = starts[at : at + _CHUNK].astype(np.int64), np.asarray(seconds[at : at + _CHUNK], np.float64)
-        known = length * SECOND <= LONGEST
+        known = length * SECOND <= dealing.LONGEST
         last = max(last, math.ceil((begin + length)[known].max(initial=0.0)))
     return max(0, -(-(last * SECOND - TRACE_START) // WINDOW))
 
