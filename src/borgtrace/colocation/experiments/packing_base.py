@@ -47,6 +47,12 @@ def cells() -> list[Cell]:
     return [Cell(e, packer=p) for e in paper_estimators() for p in ("best-fit", "first-fit")]
 
 
+_WIDTH, _HEIGHT, _LETTER = 560, 340, 6
+"""Of Fig. 8, and of a letter of its names, in pixels."""
+_SIDES = {"left": ("right", -8, 0), "right": ("left", 8, 0), "below": ("right", -4, 11), "above": ("center", 0, -11)}
+"""How a name stands beside its dots: alignment and distance, in pixels."""
+
+
 def plot(result: pa.Table) -> Chart:
     """Draw machines per estimator, machines against overflow, and GPA's relative excess over its target, Best Fit."""
     # Here, because only drawing needs it: what computes stays free of drawing libraries.
@@ -88,14 +94,32 @@ def _overflows(rows: list[Row]) -> Chart:
     plot = Plot(shown, RESULT, x=x, y=probability_axis("shown_q", OVERFLOW))
     plot.add(point(28, opacity=0.6), color=palette("estimator", ESTIMATOR_COLOURS), shape=overflow_marks(shown))
     # Pairs of estimators lie on each other (percentile 70, average 1.25 and gpa .1): each has a side of its own.
-    sides = {"left": ("right", -8, 0), "right": ("left", 8, 0), "below": ("right", -4, 11), "above": ("center", 0, -11)}
-    names = [_name(group) for _, group in grouped(shown, "label")]
-    for side, (align, dx, dy) in sides.items():
+    names = _apart([_name(group) for _, group in grouped(shown, "label")])
+    for side, (align, dx, dy) in _SIDES.items():
         beside = [row for row in names if row["side"] == side]
         plot.add(text(align=align, dx=dx, dy=dy, fontSize=10), data=beside, text="name")
     return plot.draw(
-        "Machines against overflow: a dot per instance, named by the parameter (Fig. 8)", width=560, height=340
+        "Machines against overflow: a dot per instance, named by the parameter (Fig. 8)", width=_WIDTH, height=_HEIGHT
     )
+
+
+def _apart(names: list[Row]) -> list[Row]:
+    """Leave out names that would be written over another: in small cells parameters give equal packings."""
+    low = {column: min(row[column] for row in names) for column in ("m", "shown_q")}
+    high = {column: max(row[column] for row in names) for column in ("m", "shown_q")}
+    kept: list[tuple[float, float, float]] = []
+    out = []
+    for row in names:
+        align, dx, dy = _SIDES[row["side"]]
+        x = _WIDTH * (row["m"] - low["m"]) / (high["m"] - low["m"] or 1) + dx
+        decades = np.log10(high["shown_q"] / low["shown_q"]) or 1
+        y = dy - _HEIGHT * np.log10(row["shown_q"] / low["shown_q"]) / decades
+        half = 0.5 * _LETTER * len(row["name"])
+        x += {"left": half, "right": -half, "center": 0}[align]
+        if all(abs(x - at) > half + width or abs(y - height) > 2 * _LETTER for at, height, width in kept):
+            kept.append((x, y, half))
+            out.append(row)
+    return out
 
 
 def _name(dots: list[Row]) -> Row:
