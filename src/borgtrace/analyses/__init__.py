@@ -3,8 +3,6 @@
 Modules whose name starts with an underscore hold expressions that several questions share.
 """
 
-from __future__ import annotations
-
 TOPICS = {
     0: "Data quality",
     10: "Machines",

@@ -1,7 +1,5 @@
 """What running instances were promised, as changes of a level."""
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 

@@ -3,8 +3,6 @@
 How often each occurs in a trace, and where that is written, is the dialect's (`Dialect.anomalies`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

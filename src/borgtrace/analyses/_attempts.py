@@ -5,8 +5,6 @@ The counting processes are those of Zhu et al., Method 3: new, submitted, schedu
 (time 0) is left out, and so is what lies after its end.  Tasks are instances of jobs.
 """
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 

@@ -1,7 +1,5 @@
 """Tasks all together, by tier and by scheduling class: the three cuts of most questions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import reduce
 from operator import add

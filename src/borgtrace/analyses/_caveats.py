@@ -1,7 +1,5 @@
 """Documented caveats that take more than one row to see: each is counted as ``code__n`` of ``code__of``."""
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 

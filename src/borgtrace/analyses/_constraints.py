@@ -9,8 +9,6 @@ there; order compares whole numbers strictly (or with equality where the name sa
 attribute is 0 there; PRESENT and NOT_PRESENT ask whether the machine has the attribute.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Longest chains in a graph of dependencies."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import numpy as np

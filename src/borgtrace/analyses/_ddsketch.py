@@ -6,8 +6,6 @@ Zero and infinity have buckets of their own. The number of buckets does not depe
 values.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

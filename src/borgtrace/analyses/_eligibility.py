@@ -5,8 +5,6 @@ Each constraint is a series of states per machine, and a set of constraints is m
 series are, and the machine is there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

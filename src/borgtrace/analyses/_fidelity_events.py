@@ -1,7 +1,5 @@
 """Fidelity of events: what runs when the trace begins, runs, waits, jobs and machines of 2011."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fidelity of usage: long tasks, peaks, series (2011) and rows (2019)."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import ibis.expr.types as ir

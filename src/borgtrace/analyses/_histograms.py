@@ -1,7 +1,5 @@
 """Histograms made by an engine: bins with fixed edges, and cumulative shares over them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import ibis

@@ -1,7 +1,5 @@
 """Joins that keep one copy of the key, and the last row per key."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import ibis

@@ -1,7 +1,5 @@
 """When machines are there, with which capacity, and what ran on them slot by slot."""
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 

@@ -1,7 +1,5 @@
 """Measures of claims: one number from a result, or the reason why there is none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 

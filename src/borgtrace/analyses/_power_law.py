@@ -1,7 +1,5 @@
 """Power-law tails by maximum likelihood."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 from scipy import special

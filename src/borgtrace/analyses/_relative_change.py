@@ -1,7 +1,5 @@
 """Relative change from one period to the next: pairs, percent bins, cumulative curves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import ibis

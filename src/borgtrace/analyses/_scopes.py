@@ -1,7 +1,5 @@
 """On which stores the claims of this package can be judged."""
 
-from __future__ import annotations
-
 from borgtrace.recipe import Scope
 from borgtrace.schema.time import DAY
 

@@ -5,8 +5,6 @@ changes inside it add, each for the rest of the hour.  Deltas are integers in 2â
 whole milliseconds, so the sums are exact and the same on every engine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import ibis

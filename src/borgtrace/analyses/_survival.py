@@ -1,7 +1,5 @@
 """The Kaplan–Meier estimate of how long things last."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

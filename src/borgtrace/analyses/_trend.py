@@ -1,7 +1,5 @@
 """Does a series rise, and do two series go together: slopes and correlations with honest intervals."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

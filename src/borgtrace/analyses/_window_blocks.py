@@ -5,8 +5,6 @@ kernel turns a block into integer sums; they are added up, so neither the number
 engine shows in the result.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import reduce
 from operator import add

@@ -6,8 +6,6 @@ same sum in every order, so results do not depend on the engine, the threads or 
 is 4.6 · 10¹⁶ and fits; a month does not, so longer sums take fewer bits.
 """
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 

@@ -8,8 +8,6 @@ outermost requests), and how much of its memory request a task uses inside and o
 Reference: Tirmazi et al., EuroSys'20 (alloc sets).
 """
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa

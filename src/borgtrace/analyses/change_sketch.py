@@ -9,8 +9,6 @@ whatever the data.
 Reference: Zhu et al., future work; Masson et al., DDSketch, VLDB 2019.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

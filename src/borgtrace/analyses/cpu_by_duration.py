@@ -7,8 +7,6 @@ in an alloc set is a task, the alloc set itself is not.
 Reference: Zhu et al., Fig. 11.
 """
 
-from __future__ import annotations
-
 import ibis.expr.types as ir
 import pyarrow as pa
 

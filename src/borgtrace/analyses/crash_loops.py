@@ -5,8 +5,6 @@ The twenty jobs whose tasks have the most FAIL events, and their share of all FA
 Reference: 2011 format document, job and task life cycles.
 """
 
-from __future__ import annotations
-
 import ibis
 import numpy as np
 import pyarrow as pa

@@ -9,8 +9,6 @@ ingest refuses or flags row by row is in the store's own quality counters (`borg
 Reference: format documents, Google's notes on the traces, and counts over the real files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import timedelta
 

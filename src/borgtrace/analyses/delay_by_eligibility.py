@@ -7,8 +7,6 @@ that this, and not the load, causes long waits.
 Reference: Zhu et al., Observation 9; Sharma et al., SoCC'11.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

@@ -7,8 +7,6 @@ submission.
 Reference: 2011 format document, task constraints; Sharma et al., SoCC'11.
 """
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 import numpy as np

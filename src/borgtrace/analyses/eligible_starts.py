@@ -7,8 +7,6 @@ the last event of the attempt with any demanded, up to the start.
 Reference: 2011 format document, task constraints; 2019 proto.
 """
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 import numpy as np

@@ -8,8 +8,6 @@ The question does not apply to Google's own traces: the targets come from them.
 Reference: published facts about the traces of 2011 and 2019.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

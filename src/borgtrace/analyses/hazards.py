@@ -6,8 +6,6 @@ Time before the start of the trace and after its end does not count.
 Reference: Verma et al., EuroSys'15, Fig. 3.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import ibis.expr.types as ir

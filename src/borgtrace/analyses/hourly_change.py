@@ -6,8 +6,6 @@ neighboring hours counts with the time measured in both, so long tasks weigh by 
 Reference: Reiss et al., SoCC'12.
 """
 
-from __future__ import annotations
-
 import ibis.expr.types as ir
 import pyarrow as pa
 

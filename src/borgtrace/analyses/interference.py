@@ -9,8 +9,6 @@ A slope shows correlation in this trace, not causation: large machines hold more
 Reference: Verma et al., EuroSys'15, §5.2; the caveat of Zhu et al., Measure 1.
 """
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa

@@ -6,8 +6,6 @@ trace ends within it.
 Reference: Tirmazi et al., EuroSys'20, Fig. 8.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

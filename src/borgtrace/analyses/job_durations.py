@@ -6,8 +6,6 @@ all jobs and by the way they ended.
 Reference: Reiss et al., SoCC'12, section 4.
 """
 
-from __future__ import annotations
-
 from functools import reduce
 from operator import add
 

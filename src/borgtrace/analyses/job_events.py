@@ -6,8 +6,6 @@ out.
 Reference: 2011 format document, job events table.
 """
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa

@@ -6,8 +6,6 @@ microsecond.
 Reference: Tirmazi et al., EuroSys'20, section 7.
 """
 
-from __future__ import annotations
-
 import ibis
 import pyarrow as pa
 

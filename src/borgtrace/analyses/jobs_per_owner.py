@@ -6,8 +6,6 @@ rank is the number of owners.
 Reference: Reiss et al., SoCC'12, section 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import ibis.expr.types as ir

@@ -8,8 +8,6 @@ where the 95 % interval of Spearman's correlation (circular block bootstrap, blo
 Reference: Zhu et al., Observation 9.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import ibis

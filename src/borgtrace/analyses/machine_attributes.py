@@ -6,8 +6,6 @@ how often it was deleted.
 Reference: 2011 format document, machine attributes.
 """
 
-from __future__ import annotations
-
 import ibis.expr.types as ir
 import pyarrow as pa
 

@@ -6,8 +6,6 @@ is present or not; the difference between *seen* and *present* is lost to absenc
 Reference: 2011 format document, machine events.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import ibis

@@ -6,8 +6,6 @@ back are counted by *machine_removals*.
 Reference: 2011 format document, machine events.
 """
 
-from __future__ import annotations
-
 import ibis
 import pyarrow as pa
 

@@ -5,8 +5,6 @@ One row per number of removals: how many machines left the cell that often.
 Reference: 2011 format document, machine events.
 """
 
-from __future__ import annotations
-
 import ibis.expr.types as ir
 import pyarrow as pa
 

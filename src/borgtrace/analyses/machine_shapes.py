@@ -7,8 +7,6 @@ published counts last capacities; only that column reproduces it.
 Reference: Reiss et al., SoCC'12, Table 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import ibis

@@ -8,8 +8,6 @@ ran counts as 0. The curve is cumulative, in steps of one percent of the machine
 Reference: Tirmazi et al., EuroSys'20 (machine utilization).
 """
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa

@@ -7,8 +7,6 @@ neither.
 Reference: Zhu et al., Fig. 6 and 7.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa

@@ -8,8 +8,6 @@ Assigned memory is the limit that a container ran under; page caches are part of
 Reference: format documents (task resource usage).
 """
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa

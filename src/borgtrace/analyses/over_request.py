@@ -6,8 +6,6 @@ compares the largest maximum with it. Tasks of jobs with a request above zero.
 Reference: Zhu et al. (over-consumption).
 """
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa

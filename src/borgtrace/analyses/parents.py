@@ -7,8 +7,6 @@ seconds after an end of the parent.
 Reference: Tirmazi et al., EuroSys'20 (job dependencies).
 """
 
-from __future__ import annotations
-
 import ibis.expr.types as ir
 import pyarrow as pa
 

@@ -8,8 +8,6 @@ published histogram does.
 Reference: published histogram of 20 million tasks (5 % bins).
 """
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa

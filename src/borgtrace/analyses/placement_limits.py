@@ -9,8 +9,6 @@ without a known machine (or switch) are not judged.
 Reference: format documents (different-machine restriction; max_per_machine, max_per_switch).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import ibis

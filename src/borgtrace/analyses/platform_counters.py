@@ -7,8 +7,6 @@ machine that none names count as ``unknown``.
 Reference: format documents (task resource usage); ClusterData2011_2.md (known anomalies).
 """
 
-from __future__ import annotations
-
 import ibis.expr.types as ir
 import pyarrow as pa
 

@@ -16,8 +16,6 @@ minus all ends equal pending plus running at every instant.
 Reference: Zhu et al., Methods 3-2 and 3-3.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

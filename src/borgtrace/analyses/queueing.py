@@ -6,8 +6,6 @@ first also holds what was enabled at once.
 Reference: 2019 format document (QUEUE, ENABLE).
 """
 
-from __future__ import annotations
-
 import ibis.expr.types as ir
 import pyarrow as pa
 

@@ -13,8 +13,6 @@ violates less.
 Reference: Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource reclamation).
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -6,8 +6,6 @@ quantiles of the gap between the two.
 Reference: 2011 format document, job and task life cycles.
 """
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_known, of_jobs

@@ -6,8 +6,6 @@ the resubmissions of the median day.
 Reference: Zhu et al., Observation 3.
 """
 
-from __future__ import annotations
-
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa

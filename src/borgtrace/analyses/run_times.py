@@ -9,8 +9,6 @@ An attempt that is lost sight of counts as running to the end of that second.
 Reference: Zhu et al., Fig. 8; Kaplan and Meier, JASA 53 (1958).
 """
 
-from __future__ import annotations
-
 import math
 
 import ibis

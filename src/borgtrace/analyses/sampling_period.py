@@ -10,8 +10,6 @@ upper edges of bins that are 1 percentage point wide up to 128 %, and 1.6 % wide
 Reference: Zhu et al., Measure 2.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import ibis.expr.types as ir

@@ -6,8 +6,6 @@ finished on their own (FINISH). Scheduler and priority are the last ones known.
 Reference: Tirmazi et al., EuroSys'20.
 """
 
-from __future__ import annotations
-
 import ibis.expr.types as ir
 import pyarrow as pa
 

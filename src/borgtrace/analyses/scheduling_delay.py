@@ -6,8 +6,6 @@ before the trace are unknown and left out.
 Reference: Zhu et al., Fig. 6; Tirmazi et al., EuroSys'20, Fig. 10.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import ibis.expr.types as ir

@@ -7,8 +7,6 @@ after the last end of everything it names, and unknown if one of these times is 
 Reference: 2019 format document (start_after_collection_ids).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import ibis.expr.types as ir

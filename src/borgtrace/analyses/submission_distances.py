@@ -8,8 +8,6 @@ schedulings up to .01.
 Reference: Zhu et al., Observations 1, 2 and 4.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import ibis

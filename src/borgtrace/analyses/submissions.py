@@ -7,8 +7,6 @@ the CDF of Zhu et al., Fig. 2; divided by the last value of *new*, the weighted 
 Reference: Zhu et al., Methods 3 and 3-1, Fig. 2 and 3.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 

@@ -7,8 +7,6 @@ variance.
 Reference: Clauset, Shalizi and Newman, SIAM Review 51 (2009).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import ibis.expr.types as ir

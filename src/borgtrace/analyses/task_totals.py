@@ -7,8 +7,6 @@ is submissions minus all ends: what is pending or running at the end of the trac
 Reference: Zhu et al., Methods 3 and 3-1; Fig. 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import ibis

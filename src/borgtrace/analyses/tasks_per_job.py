@@ -6,8 +6,6 @@ many.
 Reference: Reiss et al., SoCC'12; Tirmazi et al., EuroSys'20, Fig. 11.
 """
 
-from __future__ import annotations
-
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa

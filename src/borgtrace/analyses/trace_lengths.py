@@ -7,8 +7,6 @@ no trace.
 Reference: definition of a trace in the data pipeline the project started from.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import ibis

@@ -7,8 +7,6 @@ the 2011 format document, Fig. 2 of the Borg paper, Fig. 1 of Zhu et al., the 20
 Reference: Zhu et al., Fig. 1; Verma et al., EuroSys'15, Fig. 2; format documents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pyarrow as pa

@@ -8,8 +8,6 @@ alloc's. Hours count from the start of the trace; the last one may be shorter.
 Reference: Zhu et al., Fig. 9; Google's analysis notebook of the 2019 traces.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import ibis

@@ -8,8 +8,6 @@ counts as no slack).
 Reference: Tirmazi et al., EuroSys'20 (vertical scaling).
 """
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa

@@ -8,8 +8,6 @@ set counts once. A change from zero to something is larger than any percentage.
 Reference: Zhu et al., Fig. 10.
 """
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa

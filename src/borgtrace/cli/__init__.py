@@ -1,7 +1,5 @@
 """The command line: one file per command.  stdout is data, stderr is talk."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

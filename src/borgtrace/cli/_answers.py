@@ -1,7 +1,5 @@
 """Answers of ``borgtrace analyze`` and ``borgtrace colocate``: run, written to files, printed with their claims."""
 
-from __future__ import annotations
-
 import csv
 import json
 import sys

@@ -1,7 +1,5 @@
 """What commands tell people: messages and progress on stderr; stdout is for data."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 

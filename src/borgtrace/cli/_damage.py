@@ -1,7 +1,5 @@
 """Why a command failed on a store: because of what it was asked, or because a file is not as it was written?"""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Experiments of ``borgtrace colocate``: their tasks, their runs, and the advice."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence

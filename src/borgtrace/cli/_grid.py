@@ -1,7 +1,5 @@
 """A table for people: as wide as the terminal, with "…" where something is left out."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What ``borgtrace doctor`` looks for: versions, memory, disk, optional programs."""
 
-from __future__ import annotations
-
 import os
 import platform
 import shutil

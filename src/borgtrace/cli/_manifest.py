@@ -1,7 +1,5 @@
 """What ``borgtrace info`` prints: a manifest, or the schema."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What ``borgtrace colocate`` says of tasks by their moments, and where it would place each of them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import sys

@@ -1,7 +1,5 @@
 """Arguments and options that several commands have, declared once so that they mean the same everywhere."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Printing rows on stdout: aligned text, CSV and JSON."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """The prompt of ``borgtrace sql STORE``: queries typed one after the other, with completion and history."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What ``borgtrace fetch --for`` says: which tables questions read, and what a number of parts can answer."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

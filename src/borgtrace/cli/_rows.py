@@ -1,7 +1,5 @@
 """Rows of ``borgtrace sql``, written as they arrive, so that an answer may be larger than memory."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

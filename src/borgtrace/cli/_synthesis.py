@@ -1,7 +1,5 @@
 """What ``borgtrace synth`` prints: the trace it made, or how one compares with published figures."""
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

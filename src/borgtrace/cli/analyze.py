@@ -1,7 +1,5 @@
 """``borgtrace analyze``: ask a store questions, and compare the answers with what papers claim."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Annotated

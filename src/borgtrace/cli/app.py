@@ -1,7 +1,5 @@
 """The command group: finds commands by name, imports one when it is called, ends all the same way."""
 
-from __future__ import annotations
-
 import functools
 import os
 import sys

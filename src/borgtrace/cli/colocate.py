@@ -1,7 +1,5 @@
 """``borgtrace colocate``: how tasks may share machines, and which overcommit value to use."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``borgtrace dataset``: chosen traces, split, standardized, in files that learning libraries read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

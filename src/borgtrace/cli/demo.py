@@ -1,7 +1,5 @@
 """``borgtrace demo``: from nothing to a report, with the commands that anyone would type, shown, run and timed."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 import subprocess

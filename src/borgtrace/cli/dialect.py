@@ -1,7 +1,5 @@
 """``borgtrace dialect``: a first draft of the format of own data."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

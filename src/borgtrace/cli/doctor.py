@@ -1,7 +1,5 @@
 """``borgtrace doctor``: what borgtrace finds on this machine."""
 
-from __future__ import annotations
-
 from borgtrace.cli._options import Json
 
 

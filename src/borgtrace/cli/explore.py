@@ -1,7 +1,5 @@
 """``borgtrace explore``: the cell in a browser."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from typer import Option

@@ -1,7 +1,5 @@
 """``borgtrace export``: one file per job in folders named by MD5, with an index."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from typer import Option

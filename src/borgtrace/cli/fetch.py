@@ -1,7 +1,5 @@
 """``borgtrace fetch``: the published buckets → raw files, or straight into a store."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

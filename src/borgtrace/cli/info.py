@@ -1,7 +1,5 @@
 """``borgtrace info``: what a store holds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

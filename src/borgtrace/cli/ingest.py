@@ -1,7 +1,5 @@
 """``borgtrace ingest``: raw files → a checked store."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``borgtrace machine``: what ran on a machine, and how full it was."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from typer import Argument, Option

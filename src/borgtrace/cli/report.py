@@ -1,7 +1,5 @@
 """``borgtrace report``: every answer about a store on one page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """``borgtrace sql``: questions in SQL over the tables of a store."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from typer import Argument, Option

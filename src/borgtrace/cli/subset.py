@@ -1,7 +1,5 @@
 """``borgtrace subset``: part of a store."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from typer import Option

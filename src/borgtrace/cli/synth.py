@@ -1,7 +1,5 @@
 """``borgtrace synth``: a synthetic trace in the raw format of one generation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``borgtrace trace``: one task."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """``borgtrace verify``: is a store what its manifest says?"""
 
-from __future__ import annotations
-
 from borgtrace.cli._options import Json, Store
 
 ON_INTERRUPT = "the store is as it was"

@@ -1,7 +1,5 @@
 """Learning datasets: choose traces, divide them, standardize, export for any library, read back."""
 
-from __future__ import annotations
-
 from borgtrace.datasets.batches import Batch
 from borgtrace.datasets.build import BuildResult, build
 from borgtrace.datasets.dataset import Dataset, TraceSet, open

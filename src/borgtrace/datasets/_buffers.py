@@ -3,8 +3,6 @@
 Handing out fresh megabytes for every file costs more (in page faults) than filling them.
 """
 
-from __future__ import annotations
-
 import threading
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Batches of traces of like length, so that little of a batch is padding."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor

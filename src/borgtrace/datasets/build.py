@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,7 @@ from borgtrace.datasets.shards import default_shards, md5_prefixes, shard_name, 
 from borgtrace.datasets.trace_index import TraceIndex, select_traces
 from borgtrace.errors import UsageError
 from borgtrace.storage import check_free, local, new_folder
-
-if TYPE_CHECKING:
-    from borgtrace.store import Store
+from borgtrace.store import Store
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

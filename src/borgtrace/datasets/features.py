@@ -1,16 +1,11 @@
 """Features: series from usage columns, and static ones from the index."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from borgtrace.datasets.formats.arrays import IDENTITY
 from borgtrace.errors import UsageError, check_names
 from borgtrace.schema import TABLES, Dialect
-
-if TYPE_CHECKING:
-    from borgtrace.store import Store
+from borgtrace.store import Store
 
 DERIVED = {"duration": "duration", "elapsed": "start_time"}
 """Series that are no usage column, and the array they come from: length of the window, and time since the

@@ -1,9 +1,6 @@
 """Traces gathered from the store's columns into blocks: the one way in which values leave the store."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +10,7 @@ from borgtrace.datasets._series import gather, gather_elapsed, gather_grid
 from borgtrace.datasets.features import DERIVED
 from borgtrace.datasets.selection import GRID_SECONDS, Gaps
 from borgtrace.datasets.trace_index import TraceIndex
-
-if TYPE_CHECKING:
-    from borgtrace.store import Store
+from borgtrace.store import Store
 
 Index = NDArray[np.int64]
 Values = NDArray[np.float32]

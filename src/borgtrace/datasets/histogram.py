@@ -1,16 +1,11 @@
 """The distribution of the lengths of traces."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from borgtrace.datasets.selection import Selection
 from borgtrace.datasets.trace_index import query_tasks
-
-if TYPE_CHECKING:
-    from borgtrace.store import Store
+from borgtrace.store import Store
 
 EDGES = (1, 5, 10, 15, 20, 25, 30, 35, 40, 45, 51, 101, 201, 501, 1001, 2001, 5001, 10**9)
 """Where bins begin; 5 to 50 points, what the papers select, are whole bins."""

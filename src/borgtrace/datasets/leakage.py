@@ -1,7 +1,5 @@
 """What one set can know of another: jobs, users, logical names and moments that they share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise

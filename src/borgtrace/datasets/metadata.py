@@ -1,22 +1,18 @@
 """``meta.json``: what a dataset was made from and how, enough to say exactly what was trained on."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from borgtrace.datasets.formats.arrays import FeatureNames
 from borgtrace.datasets.leakage import Leakage, Overlap
 from borgtrace.datasets.options import Options
 from borgtrace.datasets.scaling import Scaling
 from borgtrace.errors import StoreError
-
-if TYPE_CHECKING:
-    from borgtrace.store import Store
+from borgtrace.store import Store
 
 FILE = "meta.json"
 FORMAT_VERSION = "1.0"

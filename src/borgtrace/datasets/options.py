@@ -1,7 +1,5 @@
 """Everything that makes a dataset what it is, and the number that names it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field

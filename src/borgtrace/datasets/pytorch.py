@@ -1,7 +1,5 @@
 """Traces for PyTorch: an iterable dataset that splits files among workers and shuffles per epoch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

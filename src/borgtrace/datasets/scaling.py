@@ -1,7 +1,5 @@
 """Standardization: parameters from the training set alone, kept beside the data, and the way back."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

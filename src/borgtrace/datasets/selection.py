@@ -1,7 +1,5 @@
 """Which traces: bounds, kinds, owners, times, any predicate — one SQL condition over the index of a store."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, get_args
 

@@ -1,7 +1,5 @@
 """Which file of a set holds a trace: by MD5, so that files are even and shuffling files shuffles data."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray

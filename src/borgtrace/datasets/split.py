@@ -1,7 +1,5 @@
 """Training, validation and testing: by task, by job, by user, or past against future."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, get_args
 

@@ -1,7 +1,5 @@
 """Traces for TensorFlow: ``tf.data`` over the files themselves."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

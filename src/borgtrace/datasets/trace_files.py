@@ -1,7 +1,5 @@
 """The files of one set of a dataset, and how they are read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,10 +1,8 @@
 """The chosen traces: where each begins in the store's columns, how long it is, and what it is part of."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,9 +13,7 @@ from borgtrace.datasets.selection import GRID_SECONDS, Selection
 from borgtrace.engine import guard
 from borgtrace.errors import BorgtraceError, UsageError
 from borgtrace.export import JobsLayout
-
-if TYPE_CHECKING:
-    from borgtrace.store import Store
+from borgtrace.store import Store
 
 Index = NDArray[np.int64]
 Columns = dict[str, NDArray[Any]]

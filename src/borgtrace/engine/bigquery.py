@@ -6,8 +6,6 @@ SQL of any relational stage runs there unchanged.  The hosted tables have no fil
 and ``source_row`` are 0, and ties between equal times fall to the life-cycle order.
 """
 
-from __future__ import annotations
-
 from typing import cast
 
 import ibis

@@ -1,7 +1,5 @@
 """Ibis types of canonical tables, derived from their declaration: the same on every engine."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import ibis

@@ -4,8 +4,6 @@ Ibis takes half a second to import, so what only needs SQL (ingest, per-task tra
 comes through here.
 """
 
-from __future__ import annotations
-
 import itertools
 import os
 import tempfile

@@ -6,8 +6,6 @@ inside the store.  So each query is parsed by DuckDB itself, must be exactly one
 parse tree may hold no other kind of query and no table function outside a short list.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Amounts of memory as people write them: ``4GB``, ``512MiB``."""
 
-from __future__ import annotations
-
 import re
 
 from borgtrace.errors import UsageError

@@ -1,7 +1,5 @@
 """Work on processes of this machine, which end with the process that started them."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

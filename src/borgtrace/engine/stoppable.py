@@ -4,8 +4,6 @@ Python hears of a signal between two of its own instructions, and a query is one
 works in a thread of its own while the calling thread waits, which a signal and a clock can interrupt.
 """
 
-from __future__ import annotations
-
 import signal
 import threading
 import time

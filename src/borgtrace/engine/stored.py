@@ -3,8 +3,6 @@
 Files of an earlier version may lack a column (it reads as NULL) or call it by a former name.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

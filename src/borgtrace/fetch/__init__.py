@@ -10,8 +10,6 @@ Example
 ...         print(outcome.file.path, outcome.error or "whole")
 """
 
-from __future__ import annotations
-
 from borgtrace.fetch.bucket import Bucket, bucket
 from borgtrace.fetch.ledger import Ledger
 from borgtrace.fetch.plan import Plan, RemoteFile, make_plan

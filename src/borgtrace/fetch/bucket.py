@@ -4,8 +4,6 @@ Sources: the 2011 format document ("Obtaining the data") and ``ClusterData2019.m
 HTTPS without an account, and none of them promises a listing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Checksums: what the publisher states, and what the received bytes have."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -1,7 +1,5 @@
 """Find out what there is to fetch before the first byte is fetched."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor

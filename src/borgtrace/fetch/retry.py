@@ -1,7 +1,5 @@
 """What can go wrong on the wire, and when it is tried again."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Fetch the files of a plan, several at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import nullcontext

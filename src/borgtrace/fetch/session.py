@@ -1,7 +1,5 @@
 """Requests to one server: bounded connections, faults told from answers, stoppable at any moment."""
 
-from __future__ import annotations
-
 import email.utils
 import socket
 import threading

@@ -1,7 +1,5 @@
 """Bring one file here, whole: resume, verify, rename."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from itertools import chain

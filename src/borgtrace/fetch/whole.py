@@ -1,7 +1,5 @@
 """Tell the real start and the real end of a gzip or Parquet file from something else."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from isal import igzip, isal_zlib

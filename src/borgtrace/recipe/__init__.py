@@ -4,8 +4,6 @@ A recipe is a module of one of the question packages with a constant ``RECIPE``;
 is the question.  Nothing here knows which recipes there are: :func:`recipes` finds them.
 """
 
-from __future__ import annotations
-
 from borgtrace.recipe.claims import Claim, Claims, Finding, from_source, headline, unjudged
 from borgtrace.recipe.definition import Recipe, Row
 from borgtrace.recipe.engine_tables import EngineTables

@@ -1,7 +1,5 @@
 """Does a result look as its recipe declares: names, types, NULLs, key, order."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What somebody published, and whether it holds on this trace."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Columns of results, tersely: mandatory unless told otherwise."""
 
-from __future__ import annotations
-
 from borgtrace.schema.types import Column, Table
 
 

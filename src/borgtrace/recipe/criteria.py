@@ -1,7 +1,5 @@
 """What makes a claim true: the published number and how far from it a measured one may lie."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

@@ -1,11 +1,9 @@
 """Recipes: questions about the tables of a store."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, get_origin, get_type_hints
 
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -17,7 +15,6 @@ from borgtrace.recipe.planned_tables import PlannedTables
 from borgtrace.recipe.question import Question
 from borgtrace.recipe.result import Result
 from borgtrace.recipe.tables import Tables
-from borgtrace.schema.time import UNITS_OF_PARAMETERS
 
 Row = dict[str, Any]
 """A row of an answer, by column."""
@@ -49,11 +46,9 @@ class Recipe(Question):
     @property
     def time_units(self) -> Mapping[str, int]:
         """Unit, in µs, of each parameter that is a time."""
-        signature = inspect.signature(self.compute).parameters
-        # Annotations are evaluated late, so that they are texts here: the name of the type tells the unit, its value
-        # (int) does not.
-        units = {name: UNITS_OF_PARAMETERS.get(parameter.annotation) for name, parameter in signature.items()}
-        return {name: unit for name, unit in units.items() if unit}
+        hints = get_type_hints(self.compute, include_extras=True)
+        # Only `Microseconds` and `Seconds` carry something beside their type: their unit.
+        return {name: hint.__metadata__[0] for name, hint in hints.items() if get_origin(hint) is Annotated}
 
     def run(self, store: Any, engine: str | None = None, **params: Any) -> Result:
         """Answer the question on a store.

@@ -1,7 +1,5 @@
 """Tables without rows: running a question on them yields its relational stages."""
 
-from __future__ import annotations
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa

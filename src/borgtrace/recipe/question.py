@@ -1,7 +1,5 @@
 """What every question has: a name, a declared answer, a chart, and what papers claim about it."""
 
-from __future__ import annotations
-
 import inspect
 import sys
 from abc import ABC, abstractmethod

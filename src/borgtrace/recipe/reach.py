@@ -1,7 +1,5 @@
 """What a number of parts of a published trace can answer, known before any of them is fetched."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta

@@ -4,8 +4,6 @@ The packages are named by text, so that this layer depends on none of them and n
 names an analysis.  A question has the name of its module, which is found by it and imported alone.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """On which stores a claim can be judged: verdicts that more data could overturn are not given."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

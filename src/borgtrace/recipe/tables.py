@@ -1,7 +1,5 @@
 """What a question reads: canonical and derived tables by name."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import ibis.expr.types as ir

@@ -1,7 +1,5 @@
 """Says in words what a chart shows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How to cite the trace, and the papers whose claims the page judges."""
 
-from __future__ import annotations
-
 from borgtrace.schema.dialects import Citation
 
 PAPERS: tuple[Citation, ...] = (

@@ -1,7 +1,5 @@
 """What the store holds and what was wrong with its sources, for the head of the page."""
 
-from __future__ import annotations
-
 from borgtrace.report.values import instant
 from borgtrace.schema import TABLES, Table
 from borgtrace.schema.reasons import REASONS, SEVERITIES, Reason

@@ -1,7 +1,5 @@
 """The first screen of the page: the cell in ten seconds, from the answers of questions that the page shows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median

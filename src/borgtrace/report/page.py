@@ -1,7 +1,5 @@
 """The page itself: sections, holdings and citations through one template into one file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Docstrings as HTML: paragraphs, lists, emphasis and code."""
 
-from __future__ import annotations
-
 import re
 
 from markupsafe import Markup, escape

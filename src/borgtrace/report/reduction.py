@@ -5,8 +5,6 @@ buckets of equal width; of each bucket the first, the last, the lowest and the h
 y).  Every extreme survives, and what is left out lies within one bucket's width of a point that stays.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any

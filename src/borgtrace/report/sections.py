@@ -1,7 +1,5 @@
 """One question as a section of the page."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Sequence

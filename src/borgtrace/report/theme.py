@@ -1,7 +1,5 @@
 """How charts look on the page: colors are CSS variables, so one drawing serves light, dark and print."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

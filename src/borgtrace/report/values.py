@@ -1,7 +1,5 @@
 """How the page writes numbers, times and tables."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Walks a Vega-Lite specification: its unit views, with the data and encodings they inherit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any

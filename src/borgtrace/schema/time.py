@@ -4,6 +4,7 @@ Source: 2011 format document ("Time").  What instant that is, and where a cell l
 """
 
 import re
+from typing import Annotated
 
 from borgtrace.errors import UsageError
 
@@ -14,10 +15,9 @@ DAY = 24 * HOUR
 WINDOW = 300 * SECOND
 """Longest regular usage window, and the grid that windows are aligned to."""
 
-Microseconds = int
-Seconds = float
-"""Annotations of parameters that are times: options accept amounts such as ``1h30m`` for them."""
-UNITS_OF_PARAMETERS = {"Microseconds": 1, "Seconds": SECOND}
+Microseconds = Annotated[int, 1]
+Seconds = Annotated[float, SECOND]
+"""Annotations of parameters that are times, with their unit in µs: options accept amounts such as ``1h30m``."""
 
 TRACE_START = 600 * SECOND
 """First instant inside the trace."""

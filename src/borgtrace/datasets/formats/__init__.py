@@ -1,7 +1,5 @@
 """File formats of datasets: each module writes parts of a set to one file and reads them back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol

@@ -5,8 +5,6 @@ Members: ``data`` (points, features; NaN where nothing was measured), ``mask``, 
 positions in ``<name>_words`` (−1: unknown).  ``np.load`` reads them; :func:`read` maps them.
 """
 
-from __future__ import annotations
-
 import struct
 import zipfile
 from collections.abc import Iterable

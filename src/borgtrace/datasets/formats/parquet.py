@@ -3,8 +3,6 @@
 A value that was not measured is null in its list.  Words are dictionary-encoded strings.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

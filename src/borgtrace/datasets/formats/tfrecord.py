@@ -5,8 +5,6 @@ Features of an Example: ``data`` (floats, points × features, row by row; NaN wh
 static features under their own names (a word that is unknown is left out).
 """
 
-from __future__ import annotations
-
 import os
 import zlib
 from collections.abc import Iterable, Sequence

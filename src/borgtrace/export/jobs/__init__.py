@@ -1,13 +1,10 @@
 """One file per job in folders named by MD5, and their index: what scripts of 2017 read."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +14,7 @@ from borgtrace.export.jobs.files import write_files
 from borgtrace.export.jobs.index import write_index
 from borgtrace.export.jobs.layout import DEFAULT_COLUMNS, JobsLayout
 from borgtrace.storage import check_free, local, new_folder
-
-if TYPE_CHECKING:
-    from borgtrace.store import Store
+from borgtrace.store import Store
 
 __all__ = ["DEFAULT_COLUMNS", "ExportResult", "JobsLayout", "export_jobs"]
 

@@ -1,7 +1,5 @@
 """Text files without a header: all rows of a batch are formatted at once, then cut at line ends."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which rows of ``instance_usage`` a file holds: those of a job, or of a task, lie next to each other."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

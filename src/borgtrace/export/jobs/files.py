@@ -1,7 +1,5 @@
 """Writing one file per job from runs of usage rows: each row is read once, each file is opened once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """File formats of an export: each names its files and writes them batch by batch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol

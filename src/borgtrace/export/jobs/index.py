@@ -1,16 +1,11 @@
 """The index of an export: ``path,user,app,job,task,length,maximum``, one line per task, in order of path."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyarrow.csv as pa_csv
 
 from borgtrace.export.jobs.layout import JobsLayout
-
-if TYPE_CHECKING:
-    from borgtrace.store import Store
+from borgtrace.store import Store
 
 COLUMNS = ("path", "user", "app", "job", "task", "length", "maximum")
 # Submitted jobs come first, in order of job, then those that were never seen to be submitted: the place at

@@ -1,7 +1,5 @@
 """The layout of one file per job, of google-cluster-data (2017): folders by MD5, columns as in 2011."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal, get_args
 

@@ -1,7 +1,5 @@
 """One SQLite file per job: a table ``task_usage`` with the columns of 2011, and an index on task and time."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing

@@ -12,8 +12,6 @@ declaration of the result; what a chart says itself are its marks, its scales an
 'hour of the trace (h)'
 """
 
-from __future__ import annotations
-
 from borgtrace.recipe.charts.channels import (
     Channel,
     axis,

@@ -1,7 +1,5 @@
 """Channels: which field a position or a color shows, and on which scale."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal

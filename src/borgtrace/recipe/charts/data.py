@@ -1,7 +1,5 @@
 """The rows of a chart: a result with a column more, columns turned into series, long curves thinned."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

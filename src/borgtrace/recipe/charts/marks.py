@@ -1,7 +1,5 @@
 """Marks: what is drawn for a row or for a series of rows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
