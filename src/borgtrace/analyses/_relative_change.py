@@ -7,12 +7,12 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK
+from borgtrace.analyses._claims import Measure, part
 from borgtrace.analyses._histograms import cumulative_share
-from borgtrace.analyses._measures import Measure, part
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, amount, outermost, task_means
+from borgtrace.recipe import at_most
 from borgtrace.recipe.charts import HEIGHT, WIDTH, Chart, Plot, axis, step
 from borgtrace.recipe.columns import count, label, share, whole
-from borgtrace.recipe.criteria import at_most
 
 HIGHEST = 200
 """Changes above this percentage share the last bin, with those from zero to something."""

@@ -13,13 +13,11 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs, time_running
-from borgtrace.analyses._measures import value
-from borgtrace.analyses._scopes import IN_2019
+from borgtrace.analyses._claims import IN_2019, value
 from borgtrace.analyses._windows import RESOURCES, amount, outermost, regular, tier
-from borgtrace.recipe import Claim, Recipe, Tables, from_source
+from borgtrace.recipe import Claim, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.recipe.columns import count, declare, label, share
-from borgtrace.recipe.criteria import near
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 _BITS = 10

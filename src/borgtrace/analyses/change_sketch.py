@@ -17,15 +17,13 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
+from borgtrace.analyses._claims import EXACT, largest
 from borgtrace.analyses._ddsketch import INFINITE_BUCKET, ZERO_BUCKET, growth, locate, middle
-from borgtrace.analyses._measures import largest
 from borgtrace.analyses._relative_change import by_resource, slot_pairs, task_pairs
-from borgtrace.analyses._scopes import EXACT
 from borgtrace.analyses._windows import regular
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, at_most, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, point, rule
 from borgtrace.recipe.columns import count, declare, label, share
-from borgtrace.recipe.criteria import at_most
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 _INFINITE = 1e17

@@ -11,14 +11,12 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
+from borgtrace.analyses._claims import LIKE_2011, Measure, part
 from borgtrace.analyses._histograms import bin_up_to
-from borgtrace.analyses._measures import Measure, part
-from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.analyses._windows import fixed, tier
-from borgtrace.recipe import Claim, Recipe, Tables
+from borgtrace.recipe import Claim, Recipe, Tables, at_most, below
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, label, seconds, whole
-from borgtrace.recipe.criteria import at_most, below
 
 EDGES = tuple(60 * 2**k for k in range(16))
 """Upper edges of the bins, s: 1 min, 2 min, … 22.8 d; what is longer falls into the last bin."""

@@ -10,12 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._scopes import IN_2011
+from borgtrace.analyses._claims import IN_2011
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, line
 from borgtrace.recipe.columns import count, declare, label, number, whole
-from borgtrace.recipe.criteria import near
 
 _TOP = 10
 RESULT = declare(

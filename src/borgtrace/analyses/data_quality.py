@@ -19,14 +19,13 @@ import pyarrow as pa
 from borgtrace.analyses._anomalies import ANOMALIES, LONG_TRACE_DAYS, UNDER_SAMPLED, Anomaly, tolerance, verdict
 from borgtrace.analyses._attempts import is_inside, of_jobs, time_running
 from borgtrace.analyses._caveats import mixed_requests, pending_updates, usage_after_end
+from borgtrace.analyses._claims import value
 from borgtrace.analyses._histograms import period
-from borgtrace.analyses._measures import value
 from borgtrace.analyses._windows import POSSIBLE, amount, regular
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Scope, Tables
+from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Row, Scope, Tables, near
 from borgtrace.recipe.charts import Chart, Plot, axis, palette, point
 from borgtrace.recipe.columns import count, declare, label, share
-from borgtrace.recipe.criteria import Criterion, near
 from borgtrace.schema import Column
 from borgtrace.schema.dialects.rates import G11, REAL
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, DAY, SECOND, TRACE_START, WINDOW

@@ -16,10 +16,9 @@ import pyarrow as pa
 from borgtrace.analyses._fidelity import Measures, Units
 from borgtrace.analyses._fidelity_events import event_measures
 from borgtrace.analyses._fidelity_usage import row_measures, usage_measures
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Scope, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Scope, Tables, equals, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, palette, point
 from borgtrace.recipe.columns import declare, label, number
-from borgtrace.recipe.criteria import equals
 from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.synth.targets import TARGETS, TARGETS_2019, Target
 

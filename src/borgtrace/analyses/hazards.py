@@ -13,12 +13,10 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_inside, last_time, of_jobs, time_running
 from borgtrace.analyses._breakdown import GROUP_COLUMNS, cuts, named, ranked, tier_rows
-from borgtrace.analyses._measures import part
-from borgtrace.analyses._scopes import LIKE_2019
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
+from borgtrace.analyses._claims import LIKE_2019, part
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, bar, log_axis, series
 from borgtrace.recipe.columns import count, declare, number
-from borgtrace.recipe.criteria import near
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE
 

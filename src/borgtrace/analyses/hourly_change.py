@@ -10,14 +10,13 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK
+from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._relative_change import CURVE_COLUMNS, curves, plot_curves, share_within, task_pairs
-from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.analyses._windows import UNKNOWN, regular, task_tiers
-from borgtrace.recipe import Claim, Recipe, Tables, from_source
+from borgtrace.recipe import Claim, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import Chart
 from borgtrace.recipe.columns import declare, label
-from borgtrace.recipe.criteria import near
 
 RESULT = declare(
     "hourly_change",

@@ -14,14 +14,12 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
+from borgtrace.analyses._claims import LIKE_2014, matching
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
-from borgtrace.analyses._measures import matching
-from borgtrace.analyses._scopes import LIKE_2014
 from borgtrace.analyses._windows import POSSIBLE, SLOT_SECONDS, amount, level, outermost, regular
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, between, from_source
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, added, area, axis, line
 from borgtrace.recipe.columns import declare, label, number, whole
-from borgtrace.recipe.criteria import between
 
 METRICS = {"cpi": ("cycles_per_instruction", 14), "mai": ("memory_accesses_per_instruction", 24)}
 """Name: column, binary digits of its sums."""

@@ -10,12 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import last_time, new_jobs
+from borgtrace.analyses._claims import MONTH_2011, MONTH_2019
 from borgtrace.analyses._histograms import period
-from borgtrace.analyses._scopes import MONTH_2011, MONTH_2019
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, near
 from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line
 from borgtrace.recipe.columns import count, declare, whole
-from borgtrace.recipe.criteria import near
 from borgtrace.schema.time import HOUR, TRACE_START
 
 RESULT = declare(

@@ -14,13 +14,11 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_known, of_jobs
-from borgtrace.analyses._measures import value
+from borgtrace.analyses._claims import LIKE_2011, value
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
-from borgtrace.analyses._scopes import LIKE_2011
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 from borgtrace.recipe.columns import count, declare, label, number, seconds
-from borgtrace.recipe.criteria import above, near
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE
 

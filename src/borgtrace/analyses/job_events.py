@@ -11,12 +11,10 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._measures import Measure, part
-from borgtrace.analyses._scopes import IN_2011, MONTH_2011
-from borgtrace.recipe import Claim, Recipe, Tables, from_source
+from borgtrace.analyses._claims import IN_2011, MONTH_2011, Measure, part
+from borgtrace.recipe import Claim, Recipe, Tables, above, at_most, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.recipe.columns import count, declare, label
-from borgtrace.recipe.criteria import above, at_most, equals, near
 
 RESULT = declare(
     "job_events",

@@ -10,12 +10,11 @@ import ibis
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import new_jobs
+from borgtrace.analyses._claims import IN_2011
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
-from borgtrace.analyses._scopes import IN_2011
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 from borgtrace.recipe.columns import count, declare, number, seconds
-from borgtrace.recipe.criteria import above
 
 RESULT = declare(
     "job_interarrivals",

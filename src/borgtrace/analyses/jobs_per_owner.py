@@ -13,11 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._scopes import IN_2011, MONTH_2011
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
+from borgtrace.analyses._claims import IN_2011, MONTH_2011
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, line, log_axis
 from borgtrace.recipe.columns import count, declare, label, number, whole
-from borgtrace.recipe.criteria import above, equals, near
 
 _OWNERS = {"user": "user", "logical name": "collection_logical_name"}
 _WHOLE = 100

@@ -15,13 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import duration_sums, of_jobs
+from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._histograms import period
-from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.analyses._trend import Interval, rank_correlation
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
+from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, point
 from borgtrace.recipe.columns import count, declare, number, seconds, whole
-from borgtrace.recipe.criteria import Criterion
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
 _STATES = ("pending", "running")

@@ -12,14 +12,13 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._claims import IN_2011
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._scopes import IN_2011
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, below, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line, series
 from borgtrace.recipe.columns import count, declare, number, share, whole
-from borgtrace.recipe.criteria import below
 from borgtrace.schema.time import HOUR, TRACE_START
 
 _KINDS = ("ADD", "REMOVE", "UPDATE")

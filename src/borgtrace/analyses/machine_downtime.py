@@ -9,14 +9,12 @@ Reference: 2011 format document, machine events.
 import ibis
 import pyarrow as pa
 
-from borgtrace.analyses._measures import value
+from borgtrace.analyses._claims import MONTH_2011, value
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
-from borgtrace.analyses._scopes import MONTH_2011
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, at_least, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 from borgtrace.recipe.columns import count, declare, number, seconds
-from borgtrace.recipe.criteria import at_least, near
 
 _ENOUGH = 100
 """Absences, before their quantiles are compared."""

@@ -8,11 +8,10 @@ Reference: 2011 format document, machine events.
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._scopes import IN_2011
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
+from borgtrace.analyses._claims import IN_2011
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, at_most, from_source
 from borgtrace.recipe.charts import Chart, Plot, count_axis, point
 from borgtrace.recipe.columns import count, declare
-from borgtrace.recipe.criteria import at_most
 
 _ENOUGH = 100
 """Machines removed, before a share of them is compared."""

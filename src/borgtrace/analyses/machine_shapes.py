@@ -13,12 +13,11 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._scopes import MONTH_2011
+from borgtrace.analyses._claims import MONTH_2011
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import Claim, Recipe, Tables, from_source
+from borgtrace.recipe import Claim, Recipe, Tables, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, point
 from borgtrace.recipe.columns import count, declare
-from borgtrace.recipe.criteria import equals, near
 from borgtrace.schema import Column
 from borgtrace.schema.time import BEFORE_TRACE
 

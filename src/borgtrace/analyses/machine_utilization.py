@@ -12,16 +12,14 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._claims import LIKE_2019, part
 from borgtrace.analyses._histograms import cumulative_share
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
-from borgtrace.analyses._measures import part
-from borgtrace.analyses._scopes import LIKE_2019
 from borgtrace.analyses._step_functions import span
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, level, outermost, regular
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, above, below, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, step
 from borgtrace.recipe.columns import count, declare, label, share, whole
-from borgtrace.recipe.criteria import above, below
 from borgtrace.schema.time import TRACE_START, WINDOW
 
 RESULT = declare(

@@ -11,13 +11,11 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs
-from borgtrace.analyses._measures import largest, ratio
-from borgtrace.analyses._scopes import IN_2011, LIKE_2011
+from borgtrace.analyses._claims import IN_2011, LIKE_2011, largest, ratio
 from borgtrace.analyses._windows import RESOURCES, of_request, regular, task_tiers
-from borgtrace.recipe import Claim, Recipe, Tables, from_source
+from borgtrace.recipe import Claim, Recipe, Tables, below, between, from_source, near
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar, series
 from borgtrace.recipe.columns import count, declare, label, number, whole
-from borgtrace.recipe.criteria import below, between, near
 
 LABELS = {"n_peak_over": "peak > 1 ×", "n_over": "> 1 ×", "n_over_150": "> 1.5 ×", "n_over_200": "> 2 ×"}
 RESULT = declare(

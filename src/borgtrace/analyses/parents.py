@@ -11,13 +11,11 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import ENDS, collection_ends, is_known, of_jobs
+from borgtrace.analyses._claims import IN_2019, part
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._measures import part
-from borgtrace.analyses._scopes import IN_2019
-from borgtrace.recipe import Claim, Recipe, Tables
+from borgtrace.recipe import Claim, Recipe, Tables, near
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, flag
-from borgtrace.recipe.criteria import near
 from borgtrace.schema import Column
 from borgtrace.schema.time import SECOND, Seconds
 

@@ -12,13 +12,11 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._measures import Measure, matching, part
-from borgtrace.analyses._scopes import IN_2011
+from borgtrace.analyses._claims import IN_2011, Measure, matching, part
 from borgtrace.analyses._windows import RESOURCES, peaks_of_request
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import HEIGHT, Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, label, whole
-from borgtrace.recipe.criteria import near
 
 RESULT = declare(
     "peak_to_request",

@@ -16,13 +16,11 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK
+from borgtrace.analyses._claims import IN_2011, IN_2019, ratio
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._measures import ratio
-from borgtrace.analyses._scopes import IN_2011, IN_2019
-from borgtrace.recipe import Claim, Recipe, Tables
+from borgtrace.recipe import Claim, Recipe, Tables, equals
 from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
 from borgtrace.recipe.columns import count, declare, label
-from borgtrace.recipe.criteria import equals
 
 LIMITS = {
     "max_per_machine": "2019 format document",

@@ -23,14 +23,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import PENDING, of_jobs
+from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._histograms import period
-from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.analyses._trend import Interval, slope
 from borgtrace.errors import UsageError
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Tables, equals
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line, series, thinned
 from borgtrace.recipe.columns import count, declare, whole
-from borgtrace.recipe.criteria import Criterion, equals
 from borgtrace.schema.time import AFTER_TRACE, DAY, WINDOW, Microseconds
 
 _DIE = ("FAIL", "KILL", "LOST")

@@ -10,15 +10,13 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_known, of_jobs
+from borgtrace.analyses._claims import IN_2019, part
 from borgtrace.analyses._histograms import bin_up_to, cumulative_share
 from borgtrace.analyses._joins import last_known, lookup
-from borgtrace.analyses._measures import part
-from borgtrace.analyses._scopes import IN_2019
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Claim, Recipe, Tables, from_source
+from borgtrace.recipe import Claim, Recipe, Tables, at_least, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, label, share, whole
-from borgtrace.recipe.criteria import at_least
 from borgtrace.schema import Column
 from borgtrace.schema.time import SECOND
 

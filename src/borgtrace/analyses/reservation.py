@@ -25,13 +25,11 @@ from numpy.typing import NDArray
 from borgtrace.analyses import _reservation_policies as kernel
 from borgtrace.analyses import _window_blocks as blocks
 from borgtrace.analyses._attempts import TASK
-from borgtrace.analyses._measures import value
-from borgtrace.analyses._scopes import LIKE_2011
+from borgtrace.analyses._claims import LIKE_2011, value
 from borgtrace.analyses._windows import RESOURCES
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, below, near
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, point, when
 from borgtrace.recipe.columns import declare, flag, label, number, share, whole
-from borgtrace.recipe.criteria import below, near
 from borgtrace.schema.time import SECOND, Seconds
 
 MARGINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)

@@ -9,14 +9,12 @@ Reference: 2011 format document, job and task life cycles.
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_known, of_jobs
-from borgtrace.analyses._measures import largest, ratio
+from borgtrace.analyses._claims import IN_2011, largest, ratio
 from borgtrace.analyses._quantiles import fetch_counts
-from borgtrace.analyses._scopes import IN_2011
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, at_least, at_most, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, event_type, label, seconds
-from borgtrace.recipe.criteria import at_least, at_most, near
 
 _PERCENTS = (50.0, 90.0, 99.0)
 _NEVER = -1

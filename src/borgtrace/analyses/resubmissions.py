@@ -11,12 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import counted_events
+from borgtrace.analyses._claims import IN_2011, IN_2019, LIKE_2011
 from borgtrace.analyses._histograms import period
-from borgtrace.analyses._scopes import IN_2011, IN_2019, LIKE_2011
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, equals, near
 from borgtrace.recipe.charts import Chart, Plot, hour_axis, line, series
 from borgtrace.recipe.columns import count, declare, whole
-from borgtrace.recipe.criteria import equals, near
 from borgtrace.schema.time import HOUR, TRACE_START
 
 RESULT = declare(

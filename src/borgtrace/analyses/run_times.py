@@ -18,14 +18,12 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_known, last_time, of_jobs
 from borgtrace.analyses._breakdown import GROUP_COLUMNS, count_by_group, cuts, named, ranked, tier_rows
-from borgtrace.analyses._measures import Measure, value
+from borgtrace.analyses._claims import LIKE_2011, MONTH_2011, Measure, value
 from borgtrace.analyses._quantiles import NOTHING, Counts
-from borgtrace.analyses._scopes import LIKE_2011, MONTH_2011
 from borgtrace.analyses._survival import kaplan_meier
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, at_most, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, duration_axis, step
 from borgtrace.recipe.columns import count, declare, number, seconds, whole
-from borgtrace.recipe.criteria import above, at_most, equals, near
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 _SECONDS, _MINUTES = (1, 2, 5, 8, 10, 15, 20, 30, 45), (1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 45)

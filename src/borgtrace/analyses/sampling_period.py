@@ -18,14 +18,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.analyses import _window_blocks as blocks
+from borgtrace.analyses._claims import LIKE_2011, Measure, value
 from borgtrace.analyses._margin_bins import margin_for, needed_margins
-from borgtrace.analyses._measures import Measure, value
-from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.analyses._windows import SLOT_SECONDS
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, at_most
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line
 from borgtrace.recipe.columns import declare, label, seconds, share, whole
-from borgtrace.recipe.criteria import above, at_most
 
 DURATIONS = (("under 30 min", 1800.0), ("30 min to 2 h", 7200.0), ("over 2 h", float("inf")))
 """Classes of tasks by the summed length of their windows, with their upper bound in s."""

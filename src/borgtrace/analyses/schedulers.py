@@ -9,14 +9,12 @@ Reference: Tirmazi et al., EuroSys'20.
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._claims import IN_2019, part
 from borgtrace.analyses._joins import last_known, lookup
-from borgtrace.analyses._measures import part
-from borgtrace.analyses._scopes import IN_2019
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Claim, Recipe, Tables, from_source
+from borgtrace.recipe import Claim, Recipe, Tables, at_least, from_source
 from borgtrace.recipe.charts import HEIGHT, Chart, Plot, axis, bar
 from borgtrace.recipe.columns import count, declare, label
-from borgtrace.recipe.criteria import at_least
 from borgtrace.schema import Column
 
 RESULT = declare(

@@ -14,13 +14,11 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import HUNDREDTH, of_jobs
 from borgtrace.analyses._breakdown import GROUP_COLUMNS, count_by_group, cuts, named, ranked, tier_rows
-from borgtrace.analyses._measures import value
+from borgtrace.analyses._claims import LIKE_2014, value
 from borgtrace.analyses._quantiles import PERCENTS, Counts
-from borgtrace.analyses._scopes import LIKE_2014
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, below, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 from borgtrace.recipe.columns import count, declare, number, seconds
-from borgtrace.recipe.criteria import below
 
 _SHOWN = (*PERCENTS, 100.0)
 RESULT = declare(

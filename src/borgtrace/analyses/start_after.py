@@ -13,14 +13,12 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import collection_ends
+from borgtrace.analyses._claims import IN_2019, ratio
 from borgtrace.analyses._dag_depth import depths
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._measures import ratio
-from borgtrace.analyses._scopes import IN_2019
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, at_least, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
 from borgtrace.recipe.columns import count, declare
-from borgtrace.recipe.criteria import at_least
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 
 ORDERS = ("kept", "unknown", "broken")

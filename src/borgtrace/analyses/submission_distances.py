@@ -15,12 +15,10 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import PROCESSES, counted_events
-from borgtrace.analyses._measures import value
-from borgtrace.analyses._scopes import LIKE_2011
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
+from borgtrace.analyses._claims import LIKE_2011, value
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, at_most
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, label, number
-from borgtrace.recipe.criteria import at_most
 
 CHORD = "chord"
 RESULT = declare(

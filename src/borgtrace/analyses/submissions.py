@@ -11,12 +11,11 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import PROCESSES, counted_events
+from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._histograms import period
-from borgtrace.analyses._scopes import LIKE_2011
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, above
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line
 from borgtrace.recipe.columns import count, declare, whole
-from borgtrace.recipe.criteria import above
 from borgtrace.schema.time import WINDOW, Microseconds
 
 RESULT = declare(

@@ -14,16 +14,14 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._measures import value
+from borgtrace.analyses._claims import IN_2011, value
 from borgtrace.analyses._power_law import continuous_exponent, discrete_exponent
 from borgtrace.analyses._quantiles import counts
-from borgtrace.analyses._scopes import IN_2011
 from borgtrace.analyses.jobs_per_owner import owners
 from borgtrace.analyses.tasks_per_job import sizes
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, below, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, point, rule
 from borgtrace.recipe.columns import count, declare, label, number
-from borgtrace.recipe.criteria import below
 from borgtrace.schema.time import SECOND, Seconds
 
 RESULT = declare(

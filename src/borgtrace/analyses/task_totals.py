@@ -14,13 +14,11 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._measures import Measure, part, ratio, value
-from borgtrace.analyses._scopes import IN_2011, TOTALS_2011
+from borgtrace.analyses._claims import IN_2011, TOTALS_2011, Measure, part, ratio, value
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Claim, Recipe, Tables, from_source
+from borgtrace.recipe import Claim, Recipe, Tables, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.recipe.columns import count, declare, label
-from borgtrace.recipe.criteria import equals, near
 from borgtrace.schema import TERMINAL_EVENTS
 
 ALL = "all"

@@ -11,12 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._measures import part
-from borgtrace.analyses._scopes import LIKE_2011
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
+from borgtrace.analyses._claims import LIKE_2011, part
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, added, line, log_axis
 from borgtrace.recipe.columns import count, declare
-from borgtrace.recipe.criteria import near
 
 RESULT = declare(
     "tasks_per_job",

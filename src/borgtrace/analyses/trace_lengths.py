@@ -14,12 +14,10 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
-from borgtrace.analyses._measures import Measure, part
-from borgtrace.analyses._scopes import IN_2011
-from borgtrace.recipe import Claim, Recipe, Tables
+from borgtrace.analyses._claims import IN_2011, Measure, part
+from borgtrace.recipe import Claim, Recipe, Tables, at_least, at_most, between
 from borgtrace.recipe.charts import Chart, Plot, added, log_axis, point
 from borgtrace.recipe.columns import count, declare
-from borgtrace.recipe.criteria import at_least, at_most, between
 
 SINGLE = 100
 RESULT = declare(

@@ -12,13 +12,12 @@ from collections.abc import Callable
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import PENDING
-from borgtrace.analyses._scopes import LIKE_2011
+from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.errors import UsageError
 from borgtrace.lifecycle import GRAPHS, is_legal
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, above, equals, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, rect, when
 from borgtrace.recipe.columns import count, declare, event_type, flag
-from borgtrace.recipe.criteria import above, equals
 
 RESULT = declare(
     "transitions",

@@ -17,15 +17,13 @@ import pyarrow.compute as pc
 
 from borgtrace.analyses._allocation import allocation_changes
 from borgtrace.analyses._attempts import TASK
+from borgtrace.analyses._claims import IN_2019, IN_BOTH, LIKE_2011, part, ratio
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._measures import part, ratio
-from borgtrace.analyses._scopes import IN_2019, IN_BOTH, LIKE_2011
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
 from borgtrace.analyses._windows import RESOURCES, amount, by_tier, level, regular
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, between
 from borgtrace.recipe.charts import Chart, Plot, area, axis, beside, hour_axis, line
 from borgtrace.recipe.columns import declare, label, share, whole
-from borgtrace.recipe.criteria import above, between
 from borgtrace.schema.time import HOUR, TRACE_START
 
 TOP_TIERS = ("production", "monitoring")

@@ -13,14 +13,13 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs
+from borgtrace.analyses._claims import IN_2019
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._scopes import IN_2019
 from borgtrace.analyses._windows import peaks_of_request
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, above, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.recipe.columns import count, declare, share
-from borgtrace.recipe.criteria import above
 from borgtrace.schema import UPDATE_EVENTS, Column
 
 RESULT = declare(

@@ -12,13 +12,12 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._relative_change import CURVE_COLUMNS, curves, plot_curves, share_within, slot_pairs, task_pairs
-from borgtrace.analyses._scopes import LIKE_2011
 from borgtrace.analyses._windows import regular
-from borgtrace.recipe import Claim, Recipe, Tables
+from borgtrace.recipe import Claim, Recipe, Tables, above
 from borgtrace.recipe.charts import Chart
 from borgtrace.recipe.columns import declare, label
-from borgtrace.recipe.criteria import above
 
 RESULT = declare(
     "window_change",

@@ -4,29 +4,35 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
-
-from borgtrace.cli._options import AnswerFolder, Engine, Json, List, Memory, Png, Questions, Timeout, seconds_of
+from borgtrace.cli._options import (
+    AnswerFolder,
+    Engine,
+    Json,
+    List,
+    Memory,
+    Png,
+    Questions,
+    Timeout,
+    argument,
+    option,
+    seconds_of,
+)
 
 ON_INTERRUPT = "answers that were written stay"
 
 
 def analyze(
-    store: Annotated[Path | None, Argument(help="The store; none with --list.", metavar="STORE")] = None,
+    store: Annotated[Path | None, argument("STORE", "The store; none with --list.")] = None,
     names: Questions = None,
     engine: Engine = "duckdb",
     memory: Memory = "4GB",
     timeout: Timeout = "",
-    where: Annotated[str, Option(help="SQL predicate that selects tasks.", metavar="SQL")] = "",
-    settings: Annotated[
-        list[str] | None, Option("--set", help="A parameter of the questions, such as step=1h.", metavar="NAME=VALUE")
-    ] = None,
+    where: Annotated[str, option("SQL", "SQL predicate that selects tasks.")] = "",
+    settings: Annotated[list[str] | None, option("NAME=VALUE", "A parameter, such as step=1h.", "--set")] = None,
     out: AnswerFolder = None,
     png: Png = False,
     as_json: Json = False,
-    show_sql: Annotated[
-        str | None, Option(help="Print the SQL of the relational stages and run nothing.", metavar="bigquery")
-    ] = None,
+    show_sql: Annotated[str | None, option("bigquery", "Print the SQL of the relational stages; run nothing.")] = None,
     list_names: List = False,
 ) -> None:
     """Answer questions about a store, and judge published claims.

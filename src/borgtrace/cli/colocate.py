@@ -3,76 +3,52 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
-
-from borgtrace.cli._options import AnswerFolder, Json, List, Png, Seed
+from borgtrace.cli._options import AnswerFolder, Json, List, Png, Seed, argument, flag, option
 
 ON_INTERRUPT = "answers that were written stay"
 
 
 def colocate(
-    store: Annotated[
-        Path | None, Argument(help="The store; none with --usage, --moments, --pool or --synthetic.", metavar="[STORE]")
-    ] = None,
-    experiment: Annotated[
-        list[str] | None, Option(help="An experiment, repeatable; all by default.", metavar="NAME")
-    ] = None,
-    tasks: Annotated[int, Option(help="Size of the sample of long tasks.", metavar="N")] = 100_000,
-    realizations: Annotated[int, Option(help="Draws per task.", metavar="R")] = 10_000,
-    instances: Annotated[
-        int | None, Option(help="Random instances; each experiment has its own default.", metavar="K")
-    ] = None,
-    size: Annotated[int, Option(help="Tasks per instance.", metavar="n")] = 1_000,
-    samples: Annotated[
-        int | None, Option(help="Random samples per size, for Table 1 and Fig. 6; the paper takes 10,000.", metavar="S")
-    ] = None,
+    store: Annotated[Path | None, argument("[STORE]", "The store; or --usage, --moments, --pool, --synthetic.")] = None,
+    experiment: Annotated[list[str] | None, option("NAME", "An experiment, repeatable; all by default.")] = None,
+    tasks: Annotated[int, option("N", "Size of the sample of long tasks.")] = 100_000,
+    realizations: Annotated[int, option("R", "Draws per task.")] = 10_000,
+    instances: Annotated[int | None, option("K", "Random instances; each experiment has its own default.")] = None,
+    size: Annotated[int, option("n", "Tasks per instance.")] = 1_000,
+    samples: Annotated[int | None, option("S", "Samples per size (Table 1, Fig. 6); the paper takes 10,000.")] = None,
     paper_scale: Annotated[
         bool,
-        Option(
-            "--paper-scale",
-            help="Run at the scale of the GPA paper: 50 instances, 10,000 samples per size; takes minutes.",
+        flag(
+            "--paper-scale", "Run at the scale of the GPA paper: 50 instances, 10,000 samples per size; takes minutes."
         ),
     ] = False,
     seed: Seed = 0,
-    capacity: Annotated[
-        str, Option(help="Capacity of a machine; with --usage its size, such as 8cores,32GiB.", metavar="C")
-    ] = "1",
-    mix: Annotated[
-        str, Option(help="Kinds of machines, for packing_machines: CPU:MEMORY:NUMBER,…", metavar="KINDS")
-    ] = "",
-    slo: Annotated[
-        float, Option(help="Share of the time that a machine must not overflow, for the advice.", metavar="P")
-    ] = 0.999,
-    pool: Annotated[Path | None, Option(help="Read the tasks from a file; see --export-pool.", metavar="FILE")] = None,
+    capacity: Annotated[str, option("C", "Capacity of a machine; with --usage its size, such as 8cores,32GiB.")] = "1",
+    mix: Annotated[str, option("KINDS", "Kinds of machines, for packing_machines: CPU:MEMORY:NUMBER,…")] = "",
+    slo: Annotated[float, option("P", "Share of the time that a machine must not overflow, for the advice.")] = 0.999,
+    pool: Annotated[Path | None, option("FILE", "Read the tasks from a file; see --export-pool.")] = None,
     percentiles: Annotated[
         bool,
-        Option(
+        flag(
             "--percentiles",
-            help="With STORE, 2019: draw seconds from the percentiles of each window, not from its sampled second.",
+            "With STORE, 2019: draw seconds from the percentiles of each window, not from its sampled second.",
         ),
     ] = False,
-    usage: Annotated[
-        Path | None, Option(help="Read usage of your own tasks: CSV, Parquet or JSON lines.", metavar="FILE")
-    ] = None,
-    dialect: Annotated[str, Option(help="With --usage: a file that declares its format.", metavar="FILE.toml")] = "",
-    moments: Annotated[
-        Path | None,
-        Option(help="Read tasks by their moments: task, mean, std, maybe maximum, request.", metavar="FILE"),
-    ] = None,
+    usage: Annotated[Path | None, option("FILE", "Read usage of your own tasks: CSV, Parquet or JSON lines.")] = None,
+    dialect: Annotated[str, option("FILE.toml", "With --usage: a file that declares its format.")] = "",
+    moments: Annotated[Path | None, option("FILE", "Read moments: task, mean, std, maybe maximum, request.")] = None,
     placement: Annotated[
-        Path | None, Option(help="Place the tasks by their moments, and write task and machine.", metavar="OUT.csv")
+        Path | None, option("OUT.csv", "Place tasks by their moments; write task and machine.")
     ] = None,
-    estimator: Annotated[str, Option(help="For --placement; see --estimators.", metavar="NAME:PARAMETER")] = "",
-    packer: Annotated[str, Option(help="For --placement; see --estimators.", metavar="NAME")] = "best-fit",
-    synthetic: Annotated[int | None, Option(help="Use this many calibrated synthetic tasks.", metavar="N")] = None,
-    export_pool: Annotated[
-        Path | None, Option(help="Write the prepared tasks to this file and stop.", metavar="FILE")
-    ] = None,
+    estimator: Annotated[str, option("NAME:PARAMETER", "For --placement; see --estimators.")] = "",
+    packer: Annotated[str, option("NAME", "For --placement; see --estimators.")] = "best-fit",
+    synthetic: Annotated[int | None, option("N", "Use this many calibrated synthetic tasks.")] = None,
+    export_pool: Annotated[Path | None, option("FILE", "Write the prepared tasks to this file and stop.")] = None,
     out: AnswerFolder = None,
     png: Png = False,
     as_json: Json = False,
     list_names: List = False,
-    list_estimators: Annotated[bool, Option("--estimators", help="List the estimators and packers.")] = False,
+    list_estimators: Annotated[bool, flag("--estimators", "List the estimators and packers.")] = False,
 ) -> None:
     """Pack tasks on machines, and advise on an overcommit value.
 

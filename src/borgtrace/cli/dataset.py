@@ -3,48 +3,38 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Option
-
-from borgtrace.cli._options import Json, Seed, Store, TimeRange
+from borgtrace.cli._options import Json, Seed, Store, TimeRange, argument, flag, option
 
 
 def dataset(
     store: Store,
-    out: Annotated[Path | None, Argument(help="The folder to create.", metavar="OUT")] = None,
-    min_length: Annotated[int, Option(help="Fewest points of a trace.", metavar="N")] = 5,
-    max_length: Annotated[int, Option(help="Most points of a trace; 0: unlimited.", metavar="N")] = 50,
-    tier: Annotated[str, Option(help="Tiers, such as production,beb.", metavar="A,B")] = "",
-    priority: Annotated[str, Option(help="Priorities, such as 0,9-11.", metavar="N,N-M")] = "",
-    scheduling_class: Annotated[str, Option("--class", help="Scheduling classes, 0 to 3.", metavar="N,N-M")] = "",
-    user: Annotated[str, Option(help="Users (hashes).", metavar="A,B")] = "",
-    end_type: Annotated[str, Option(help="How tasks ended, such as FINISH,KILL.", metavar="A,B")] = "",
+    out: Annotated[Path | None, argument("OUT", "The folder to create.")] = None,
+    min_length: Annotated[int, option("N", "Fewest points of a trace.")] = 5,
+    max_length: Annotated[int, option("N", "Most points of a trace; 0: unlimited.")] = 50,
+    tier: Annotated[str, option("A,B", "Tiers, such as production,beb.")] = "",
+    priority: Annotated[str, option("N,N-M", "Priorities, such as 0,9-11.")] = "",
+    scheduling_class: Annotated[str, option("N,N-M", "Scheduling classes, 0 to 3.", "--class")] = "",
+    user: Annotated[str, option("A,B", "Users (hashes).")] = "",
+    end_type: Annotated[str, option("A,B", "How tasks ended, such as FINISH,KILL.")] = "",
     time: TimeRange = "",
-    min_mean: Annotated[float | None, Option(help="Smallest mean of average_cpu.", metavar="X")] = None,
-    gaps: Annotated[
-        str, Option(help="Gaps in time: keep as they are, put on a grid, or drop.", metavar="keep|grid|drop")
-    ] = "keep",
-    where: Annotated[str | None, Option(help="SQL predicate that selects tasks.", metavar="SQL")] = None,
-    sample: Annotated[int | None, Option(help="Size of a random subset.", metavar="N")] = None,
-    split: Annotated[str, Option(help="Training, validation, testing.", metavar="A,B,C")] = "0.7,0.1,0.2",
+    min_mean: Annotated[float | None, option("X", "Smallest mean of average_cpu.")] = None,
+    gaps: Annotated[str, option("keep|grid|drop", "Gaps in time: keep as they are, put on a grid, or drop.")] = "keep",
+    where: Annotated[str | None, option("SQL", "SQL predicate that selects tasks.")] = None,
+    sample: Annotated[int | None, option("N", "Size of a random subset.")] = None,
+    split: Annotated[str, option("A,B,C", "Training, validation, testing.")] = "0.7,0.1,0.2",
     split_by: Annotated[
-        str, Option(help="Keep each of these in one set, so that it is never split.", metavar="task|job|user|time")
+        str, option("task|job|user|time", "Keep each of these in one set, so that it is never split.")
     ] = "task",
-    features: Annotated[
-        str, Option(help="Series: numeric usage columns, duration, elapsed.", metavar="A,B")
-    ] = "average_cpu",
-    static: Annotated[str, Option(help="Static features: columns of tasks, and tier.", metavar="A,B")] = "",
-    scale: Annotated[str, Option(help="How series are scaled.", metavar="standard|minmax|none")] = "standard",
-    output_format: Annotated[
-        str, Option("--format", help="Format of the files, such as tfrecord, parquet or npz.", metavar="FORMAT")
-    ] = "tfrecord",
-    shards: Annotated[int | None, Option(help="Files per set; by default as its size needs.", metavar="N")] = None,
-    gzip: Annotated[bool, Option("--gzip", help="Compress (gzip, zstd or deflate, by format).")] = False,
+    features: Annotated[str, option("A,B", "Series: numeric usage columns, duration, elapsed.")] = "average_cpu",
+    static: Annotated[str, option("A,B", "Static features: columns of tasks, and tier.")] = "",
+    scale: Annotated[str, option("standard|minmax|none", "How series are scaled.")] = "standard",
+    output_format: Annotated[str, option("FORMAT", "Format: tfrecord, parquet or npz.", "--format")] = "tfrecord",
+    shards: Annotated[int | None, option("N", "Files per set; by default as its size needs.")] = None,
+    gzip: Annotated[bool, flag("--gzip", "Compress (gzip, zstd or deflate, by format).")] = False,
     seed: Seed = 0,
-    compat: Annotated[
-        str | None, Option(help="original: as google-cluster-prediction did in 2017.", metavar="original")
-    ] = None,
-    threads: Annotated[int | None, Option(help="Threads; all cores by default.", min=1, metavar="N")] = None,
-    histogram: Annotated[bool, Option("--histogram", help="Show how long the traces are.")] = False,
+    compat: Annotated[str | None, option("original", "original: as google-cluster-prediction did in 2017.")] = None,
+    threads: Annotated[int | None, option("N", "Threads; all cores by default.", min=1)] = None,
+    histogram: Annotated[bool, flag("--histogram", "Show how long the traces are.")] = False,
     as_json: Json = False,
 ) -> None:
     """Build a learning dataset: select, split, standardize, shard.

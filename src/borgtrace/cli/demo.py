@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Annotated
 
 from rich.console import Console
-from typer import Argument, Option
 
-from borgtrace.cli._options import Json, Seed
+from borgtrace.cli._options import Json, Seed, argument, option
 from borgtrace.cli._printing import print_json
 from borgtrace.errors import BorgtraceError, UsageError
 
@@ -22,11 +21,9 @@ ON_INTERRUPT = "run the same command again to start over"
 
 
 def demo(
-    folder: Annotated[Path, Argument(help="Folder for everything the demo makes.", metavar="[DIR]")] = Path(
-        "borgtrace-demo"
-    ),
-    machines: Annotated[int, Option(help="Machines of the synthetic cell.", min=10, metavar="N")] = 100,
-    hours: Annotated[int, Option(help="Length of the synthetic trace in hours.", min=1, metavar="H")] = 24,
+    folder: Annotated[Path, argument("[DIR]", "Folder for everything the demo makes.")] = Path("borgtrace-demo"),
+    machines: Annotated[int, option("N", "Machines of the synthetic cell.", min=10)] = 100,
+    hours: Annotated[int, option("H", "Length of the synthetic trace in hours.", min=1)] = 24,
     seed: Seed = 1,
     as_json: Json = False,
 ) -> None:

@@ -5,14 +5,14 @@ from typing import Annotated, Literal
 
 from typer import Argument
 
-from borgtrace.cli._options import Json
+from borgtrace.cli._options import Json, argument
 
 ON_INTERRUPT = "nothing was written"
 
 
 def dialect(
     action: Annotated[Literal["sniff", "list"], Argument(help="sniff a file, or list the known formats.")],
-    file: Annotated[Path | None, Argument(help="Usage as CSV, Parquet or JSON lines.", metavar="[FILE]")] = None,
+    file: Annotated[Path | None, argument("[FILE]", "Usage as CSV, Parquet or JSON lines.")] = None,
     as_json: Json = False,
 ) -> None:
     """Write a first draft of the format of a file, which says what was guessed; or list the known formats.

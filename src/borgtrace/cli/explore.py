@@ -2,20 +2,16 @@
 
 from typing import Annotated
 
-from typer import Option
-
-from borgtrace.cli._options import Json, Memory, Store
+from borgtrace.cli._options import Json, Memory, Store, flag, option
 
 ON_INTERRUPT = "nothing was kept; the same command begins again"
 
 
 def explore(
     store: Store,
-    port: Annotated[
-        int, Option(help="Port on 127.0.0.1; a free one by default.", min=0, max=65535, metavar="PORT")
-    ] = 0,
-    at: Annotated[str, Option(help="Page to begin with, such as /machine/7 or /job/3.", metavar="PAGE")] = "/",
-    browser: Annotated[bool, Option("--browser/--no-browser", help="Open a browser.")] = True,
+    port: Annotated[int, option("PORT", "Port on 127.0.0.1; a free one by default.", min=0, max=65535)] = 0,
+    at: Annotated[str, option("PAGE", "Page to begin with, such as /machine/7 or /job/3.")] = "/",
+    browser: Annotated[bool, flag("--browser/--no-browser", "Open a browser.")] = True,
     memory: Memory = "1GB",
     as_json: Json = False,
 ) -> None:

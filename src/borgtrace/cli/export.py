@@ -2,24 +2,20 @@
 
 from typing import Annotated, Any
 
-from typer import Option
-
-from borgtrace.cli._options import Json, NewFolder, Store, Workers
+from borgtrace.cli._options import Json, NewFolder, Store, Workers, flag, option
 
 
 def export(
     store: Store,
     out: NewFolder,
-    layout: Annotated[str, Option(help="How the files are laid out.", metavar="jobs")] = "jobs",
-    output_format: Annotated[
-        str, Option("--format", help="Format of the files, such as csv or sqlite.", metavar="FORMAT")
-    ] = "csv",
+    layout: Annotated[str, option("jobs", "How the files are laid out.")] = "jobs",
+    output_format: Annotated[str, option("FORMAT", "Format of the files, such as csv or sqlite.", "--format")] = "csv",
     columns: Annotated[
-        str, Option(help="Columns of instance_usage, in order.", metavar="A,B")
+        str, option("A,B", "Columns of instance_usage, in order.")
     ] = "start_time,collection_id,instance_index,average_cpu",
-    granularity: Annotated[int, Option(help="Hex digits of the MD5 that name a folder.", metavar="N")] = 2,
-    key: Annotated[str, Option(help="One file per job, or per task.", metavar="job|task")] = "job",
-    no_header: Annotated[bool, Option("--no-header", help="Write index.csv without its header, as in 2017.")] = False,
+    granularity: Annotated[int, option("N", "Hex digits of the MD5 that name a folder.")] = 2,
+    key: Annotated[str, option("job|task", "One file per job, or per task.")] = "job",
+    no_header: Annotated[bool, flag("--no-header", "Write index.csv without its header, as in 2017.")] = False,
     jobs: Workers = None,
     as_json: Json = False,
 ) -> None:

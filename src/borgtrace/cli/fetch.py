@@ -3,39 +3,29 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
-
-from borgtrace.cli._options import Cell, Json, Tables
+from borgtrace.cli._options import Cell, Json, Tables, argument, flag, option
 
 ON_INTERRUPT = "what has arrived is kept; run the same command again to go on"
 
 
 def fetch(
-    generation: Annotated[str, Argument(help="Which trace.", metavar="2011|2019")],
-    dest: Annotated[Path, Argument(help="Folder that gets a folder for the trace.", metavar="DEST")],
+    generation: Annotated[str, argument("2011|2019", "Which trace.")],
+    dest: Annotated[Path, argument("DEST", "Folder that gets a folder for the trace.")],
     cell: Cell = "",
     tables: Tables = "",
-    parts: Annotated[
-        str, Option(help="Parts, such as 0-9, 0-4,10 or all; machine tables always come whole.", metavar="PARTS")
-    ] = "all",
-    questions: Annotated[
-        str, Option("--for", help="Only the tables that these questions read.", metavar="NAME,…")
-    ] = "",
-    raw_format: Annotated[
-        str | None, Option("--format", help="json (default) or parquet, for 2019.", metavar="FORMAT")
-    ] = None,
+    parts: Annotated[str, option("PARTS", "Parts, such as 0-9, 0-4,10 or all; machine tables come whole.")] = "all",
+    questions: Annotated[str, option("NAME,…", "Only the tables that these questions read.", "--for")] = "",
+    raw_format: Annotated[str | None, option("FORMAT", "json (default) or parquet, for 2019.", "--format")] = None,
     base_url: Annotated[
         str | None,
-        Option(
-            help="A mirror: the address that holds the files of the trace.", metavar="URL", envvar="BORGTRACE_BASE_URL"
-        ),
+        option("URL", "A mirror: the address that holds the files of the trace.", envvar="BORGTRACE_BASE_URL"),
     ] = None,
-    jobs: Annotated[int, Option(help="Parallel downloads.", min=1, max=64, metavar="N")] = 4,
-    store: Annotated[Path | None, Option(help="Stage each file into this store on arrival.", metavar="STORE")] = None,
-    delete_raw: Annotated[bool, Option("--delete-raw", help="With --store: delete each file once staged.")] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Show what would be fetched, and the free disk.")] = False,
+    jobs: Annotated[int, option("N", "Parallel downloads.", min=1, max=64)] = 4,
+    store: Annotated[Path | None, option("STORE", "Stage each file into this store on arrival.")] = None,
+    delete_raw: Annotated[bool, flag("--delete-raw", "With --store: delete each file once staged.")] = False,
+    dry_run: Annotated[bool, flag("--dry-run", "Show what would be fetched, and the free disk.")] = False,
     as_json: Json = False,
-    seed: Annotated[int, Option(help="Seed of the jitter in waiting times.", metavar="N")] = 0,
+    seed: Annotated[int, option("N", "Seed of the jitter in waiting times.")] = 0,
 ) -> None:
     """Download a published trace over HTTPS. No account is needed.
 

@@ -3,17 +3,15 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
-
-from borgtrace.cli._options import Json
+from borgtrace.cli._options import Json, argument, flag
 
 ON_INTERRUPT = "the store is as it was"
 
 
 def info(
-    store: Annotated[Path | None, Argument(help="The store.", metavar="STORE")] = None,
+    store: Annotated[Path | None, argument("STORE", "The store.")] = None,
     as_json: Json = False,
-    schema: Annotated[bool, Option("--schema", help="Describe every table and column; needs no store.")] = False,
+    schema: Annotated[bool, flag("--schema", "Describe every table and column; needs no store.")] = False,
 ) -> None:
     """Show the tables, time range, sources and quality of a store.
 

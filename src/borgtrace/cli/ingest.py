@@ -3,33 +3,27 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Exit, Option
+from typer import Exit
 
-from borgtrace.cli._options import Json, Memory, Workers
+from borgtrace.cli._options import Json, Memory, Workers, argument, flag, option
 
 ON_INTERRUPT = "files that were checked are kept; run the same command again to go on"
 
 
 def ingest(
-    sources: Annotated[list[Path], Argument(help="Raw files, or folders of them.", metavar="SRC…")],
-    store: Annotated[Path, Option(help="The store to create or to add to.", metavar="STORE")],
+    sources: Annotated[list[Path], argument("SRC…", "Raw files, or folders of them.")],
+    store: Annotated[Path, option("STORE", "The store to create or to add to.")],
     jobs: Workers = None,
     memory: Memory = "4GB",
-    cell: Annotated[str, Option(help="Cell of 2019: a … h, or 1 … 8 for the flattened sample.", metavar="CELL")] = "",
-    strict: Annotated[bool, Option("--strict", help="Fail if any row is rejected.")] = False,
-    replace: Annotated[bool, Option("--replace", help="Accept sources whose content has changed.")] = False,
-    stage_only: Annotated[bool, Option("--stage-only", help="Check and stage only; a later ingest sorts.")] = False,
-    rebuild: Annotated[bool, Option("--rebuild", help="Delete a store of another format version first.")] = False,
-    whole: Annotated[
-        bool, Option("--whole", help="Declare that the store now holds all files of its trace (2019 does not say it).")
-    ] = False,
-    dialect: Annotated[
-        str, Option(help="Trace format: a name, or a file that declares one; the files tell.", metavar="NAME|FILE.toml")
-    ] = "",
-    capacity: Annotated[
-        str, Option(help="Own data: size of the largest machine, such as 8cores,32GiB.", metavar="SIZE")
-    ] = "",
-    dry_run: Annotated[bool, Option("--dry-run", help="Show tables, columns, disk and time; write nothing.")] = False,
+    cell: Annotated[str, option("CELL", "Cell of 2019: a … h, or 1 … 8 for the flattened sample.")] = "",
+    strict: Annotated[bool, flag("--strict", "Fail if any row is rejected.")] = False,
+    replace: Annotated[bool, flag("--replace", "Accept sources whose content has changed.")] = False,
+    stage_only: Annotated[bool, flag("--stage-only", "Check and stage only; a later ingest sorts.")] = False,
+    rebuild: Annotated[bool, flag("--rebuild", "Delete a store of another format version first.")] = False,
+    whole: Annotated[bool, flag("--whole", "Say that the store holds the whole trace (2019 does not tell).")] = False,
+    dialect: Annotated[str, option("NAME|FILE.toml", "Trace format: name or file; by default the files tell.")] = "",
+    capacity: Annotated[str, option("SIZE", "Own data: size of the largest machine, such as 8cores,32GiB.")] = "",
+    dry_run: Annotated[bool, flag("--dry-run", "Show tables, columns, disk and time; write nothing.")] = False,
     as_json: Json = False,
 ) -> None:
     """Check raw files row by row and build a sorted, columnar store.

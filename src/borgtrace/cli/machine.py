@@ -2,17 +2,15 @@
 
 from typing import Annotated
 
-from typer import Argument, Option
-
-from borgtrace.cli._options import Json, Store
+from borgtrace.cli._options import Json, Store, argument, option
 
 ON_INTERRUPT = "the store is as it was"
 
 
 def machine(
     store: Store,
-    machine_name: Annotated[str, Argument(help="Id or name of the machine.", metavar="MACHINE")],
-    at: Annotated[str, Option(help="A time, such as 700s, 12h or 2d3h; each hour by default.", metavar="TIME")] = "",
+    machine_name: Annotated[str, argument("MACHINE", "Id or name of the machine.")],
+    at: Annotated[str, option("TIME", "A time, such as 700s, 12h or 2d3h; each hour by default.")] = "",
     as_json: Json = False,
 ) -> None:
     """Show what ran on a machine, and how full it was.

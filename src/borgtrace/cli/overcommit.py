@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
-from typer import Option
-
-from borgtrace.cli._options import AnswerFolder, Json, Memory, Png, Seed, Store
+from borgtrace.cli._options import AnswerFolder, Json, Memory, Png, Seed, Store, flag, option
 
 if TYPE_CHECKING:
     from borgtrace.recipe import Result
@@ -19,52 +17,46 @@ def overcommit(
     store: Store,
     policy: Annotated[
         list[str] | None,
-        Option(help="A policy, such as nsigma:n=3,history=10h; repeatable; A+B takes the larger.", metavar="POLICY"),
+        option("POLICY", "A policy, such as nsigma:n=3,history=10h; repeatable; A+B takes the larger."),
     ] = None,
-    sweep: Annotated[bool, Option("--sweep", help="Add history × parameter of every family.")] = False,
-    resource: Annotated[list[str] | None, Option(help="cpu or memory; both by default.", metavar="NAME")] = None,
-    tasks: Annotated[
-        list[str] | None, Option(help="all, high (high priority) or a tier; repeatable.", metavar="NAME")
-    ] = None,
-    horizon: Annotated[str, Option(help="How far ahead the peak is predicted.", metavar="TIME")] = "1d",
-    machines: Annotated[int, Option(help="A random sample of so many machines; 0 takes all.", metavar="N")] = 0,
+    sweep: Annotated[bool, flag("--sweep", "Add history × parameter of every family.")] = False,
+    resource: Annotated[list[str] | None, option("NAME", "cpu or memory; both by default.")] = None,
+    tasks: Annotated[list[str] | None, option("NAME", "all, high (high priority) or a tier; repeatable.")] = None,
+    horizon: Annotated[str, option("TIME", "How far ahead the peak is predicted.")] = "1d",
+    machines: Annotated[int, option("N", "A random sample of so many machines; 0 takes all.")] = 0,
     metric: Annotated[
-        list[str] | None,
-        Option(help="What is taken as usage, such as maximum_cpu or maximum_memory; repeatable.", metavar="NAME"),
+        list[str] | None, option("NAME", "What is taken as usage, such as maximum_cpu or maximum_memory; repeatable.")
     ] = None,
-    shapes: Annotated[bool, Option("--shapes", help="Add rows for each shape of machine.")] = False,
-    uncapped: Annotated[bool, Option("--uncapped", help="Let policies see usage above its limit.")] = False,
-    compat: Annotated[str, Option(help="crf: slots and history as Google's simulator has them.", metavar="NAME")] = "",
+    shapes: Annotated[bool, flag("--shapes", "Add rows for each shape of machine.")] = False,
+    uncapped: Annotated[bool, flag("--uncapped", "Let policies see usage above its limit.")] = False,
+    compat: Annotated[str, option("NAME", "crf: slots and history as Google's simulator has them.")] = "",
     cores_per_unit: Annotated[
-        float, Option(help="Cores of the largest machine, for koordinator-prod and --recommend.", metavar="CORES")
+        float, option("CORES", "Cores of the largest machine, for koordinator-prod and --recommend.")
     ] = 0.0,
     gib_per_unit: Annotated[
-        float, Option(help="GiB of memory of the largest machine, for koordinator-prod and --recommend.", metavar="GIB")
+        float, option("GIB", "GiB of memory of the largest machine, for koordinator-prod and --recommend.")
     ] = 0.0,
     target: Annotated[
-        float | None,
-        Option(help="Advise a policy for each day that keeps this violation rate, by the days before.", metavar="RATE"),
+        float | None, option("RATE", "Advise a policy for each day that keeps this violation rate, by the days before.")
     ] = None,
     reclaim: Annotated[
-        bool, Option("--reclaim", help="Show what best-effort work finds room in what production does not reserve.")
+        bool, flag("--reclaim", "Show what best-effort work finds room in what production does not reserve.")
     ] = False,
-    recommend: Annotated[
-        bool, Option("--recommend", help="Back-test recommenders of limits for jobs instead; see --list.")
-    ] = False,
+    recommend: Annotated[bool, flag("--recommend", "Back-test recommenders of limits instead; see --list.")] = False,
     recommender: Annotated[
-        list[str] | None, Option(help="With --recommend: a recommender, repeatable; all by default.", metavar="NAME")
+        list[str] | None, option("NAME", "With --recommend: a recommender, repeatable; all by default.")
     ] = None,
     explain: Annotated[
-        int | None, Option(help="Show the terms of each policy for a machine, and stop; needs --at.", metavar="MACHINE")
+        int | None, option("MACHINE", "Show the terms of each policy for a machine, and stop; needs --at.")
     ] = None,
-    at: Annotated[str, Option(help="With --explain: a time, such as 12h or 2d3h.", metavar="TIME")] = "",
+    at: Annotated[str, option("TIME", "With --explain: a time, such as 12h or 2d3h.")] = "",
     seed: Seed = 0,
-    jobs: Annotated[int, Option(help="Processes.", min=1, metavar="N")] = 1,
+    jobs: Annotated[int, option("N", "Processes.", min=1)] = 1,
     memory: Memory = "4GB",
     out: AnswerFolder = None,
     png: Png = False,
     as_json: Json = False,
-    list_names: Annotated[bool, Option("--list", help="List the policies and recommenders, and stop.")] = False,
+    list_names: Annotated[bool, flag("--list", "List the policies and recommenders, and stop.")] = False,
 ) -> None:
     """Replay overcommit policies on the machines of a trace, and print the one table.
 

@@ -3,23 +3,19 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from typer import Argument, Option
+from typer import Option
 
-from borgtrace.cli._options import Engine, Json, Memory, Questions, Store
+from borgtrace.cli._options import Engine, Json, Memory, Questions, Store, argument, option
 
 
 def report(
     store: Store,
-    out: Annotated[Path, Argument(help="The page to write.", metavar="OUT.html")],
+    out: Annotated[Path, argument("OUT.html", "The page to write.")],
     names: Questions = None,
     engine: Engine = "duckdb",
     memory: Memory = "4GB",
-    theme: Annotated[
-        Literal["auto", "paper"], Option(help="Colors: as the reader's screen has it, or light for a paper.")
-    ] = "auto",
-    width: Annotated[
-        int | None, Option(help="Width of the charts in pixels; that of the page by default.", min=200, metavar="PX")
-    ] = None,
+    theme: Annotated[Literal["auto", "paper"], Option(help="Colors of the reader's screen, or light ones.")] = "auto",
+    width: Annotated[int | None, option("PX", "Width of the charts, px; that of the page by default.", min=200)] = None,
     as_json: Json = False,
 ) -> None:
     """Write one self-contained page with all answers about a store.

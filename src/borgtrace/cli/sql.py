@@ -2,28 +2,24 @@
 
 from typing import Annotated, Literal
 
-from typer import Argument, Option
+from typer import Option
 
-from borgtrace.cli._options import Json, Memory, Store, Timeout, seconds_of
+from borgtrace.cli._options import Json, Memory, Store, Timeout, argument, option, seconds_of
 
 ON_INTERRUPT = "the store is as it was"
 
 
 def sql(
     store: Store,
-    query: Annotated[
-        str, Argument(help="One SELECT, or EXPLAIN of one; - reads it from stdin. None: a prompt.", metavar="[QUERY]")
-    ] = "",
+    query: Annotated[str, argument("[QUERY]", "One SELECT, or EXPLAIN of one; - reads stdin. None: a prompt.")] = "",
     format: Annotated[
         Literal["table", "csv", "json", "parquet"],
         Option(help="table for people; csv, json (one object per line) or parquet for programs."),
     ] = "table",
-    param: Annotated[
-        list[str] | None, Option(help="Value of $NAME in the query; repeatable.", metavar="NAME=VALUE")
-    ] = None,
+    param: Annotated[list[str] | None, option("NAME=VALUE", "Value of $NAME in the query; repeatable.")] = None,
     memory: Memory = "4GB",
     timeout: Timeout = "",
-    rows: Annotated[int, Option(help="Rows that --format table shows.", min=1, metavar="N")] = 40,
+    rows: Annotated[int, option("N", "Rows that --format table shows.", min=1)] = 40,
     as_json: Json = False,
 ) -> None:
     """Answer SELECTs over the tables of a store. They cannot write, and read nothing but the store.

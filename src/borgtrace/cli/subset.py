@@ -2,18 +2,16 @@
 
 from typing import Annotated
 
-from typer import Option
-
-from borgtrace.cli._options import Json, Memory, NewFolder, Seed, Store, TimeRange
+from borgtrace.cli._options import Json, Memory, NewFolder, Seed, Store, TimeRange, option
 
 
 def subset(
     store: Store,
     out: NewFolder,
-    jobs: Annotated[str, Option(help="Job ids and ranges of them.", metavar="N,N-M")] = "",
-    machines: Annotated[str, Option(help="Machine ids and ranges of them.", metavar="N,N-M")] = "",
+    jobs: Annotated[str, option("N,N-M", "Job ids and ranges of them.")] = "",
+    machines: Annotated[str, option("N,N-M", "Machine ids and ranges of them.")] = "",
     time: TimeRange = "",
-    fraction: Annotated[float | None, Option(help="Share of the collections, chosen by hash.", metavar="F")] = None,
+    fraction: Annotated[float | None, option("F", "Share of the collections, chosen by hash.")] = None,
     seed: Seed = 0,
     memory: Memory = "4GB",
     as_json: Json = False,

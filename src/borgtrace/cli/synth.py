@@ -3,28 +3,24 @@
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from typer import Option
 
-from borgtrace.cli._options import Cell, Json, Seed, Tables
+from borgtrace.cli._options import Cell, Json, Seed, Tables, argument, flag, option
 
 
 def synth(
-    out: Annotated[Path, Argument(help="A new folder for the trace; with --check, an existing trace.", metavar="OUT")],
-    generation: Annotated[str, Option(help="Trace format: 2011 (CSV) or 2019 (JSON lines).", metavar="YEAR")] = "2011",
-    machines: Annotated[int, Option(help="Machines of the cell.", metavar="N")] = 100,
-    hours: Annotated[float, Option(help="Length of the trace in hours.", metavar="H")] = 24.0,
+    out: Annotated[Path, argument("OUT", "A new folder for the trace; with --check, an existing trace.")],
+    generation: Annotated[str, option("YEAR", "Trace format: 2011 (CSV) or 2019 (JSON lines).")] = "2011",
+    machines: Annotated[int, option("N", "Machines of the cell.")] = 100,
+    hours: Annotated[float, option("H", "Length of the trace in hours.")] = 24.0,
     seed: Seed = 1,
     cell: Cell = "a",
     tables: Tables = "",
-    jobs: Annotated[int, Option(help="Threads; the files do not depend on their number.", metavar="N")] = 2,
+    jobs: Annotated[int, option("N", "Threads; the files do not depend on their number.")] = 2,
     anomalies: Annotated[bool, Option(help="Include the documented anomalies at their published rates.")] = True,
-    file_format: Annotated[str, Option("--format", help="Files of 2019.", metavar="json|parquet")] = "json",
-    shared_factor: Annotated[
-        float, Option(help="Share of the variance of CPU usage that all tasks have in common.", metavar="F")
-    ] = 0.0,
-    check: Annotated[
-        bool, Option("--check", help="Compare an existing synthetic trace with the published figures.")
-    ] = False,
+    file_format: Annotated[str, option("json|parquet", "Files of 2019.", "--format")] = "json",
+    shared_factor: Annotated[float, option("F", "Share of the variance of CPU usage common to all tasks.")] = 0.0,
+    check: Annotated[bool, flag("--check", "Compare an existing synthetic trace with the published figures.")] = False,
     as_json: Json = False,
 ) -> None:
     """Make a synthetic trace whose true answers are known.

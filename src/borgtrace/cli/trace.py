@@ -3,24 +3,18 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from typer import Argument, Option
-
-from borgtrace.cli._options import Json, Store
+from borgtrace.cli._options import Json, Store, argument, flag, option
 
 ON_INTERRUPT = "the store is as it was"
 
 
 def trace(
     store: Store,
-    name: Annotated[str, Argument(help="Job (collection) id, or its name.", metavar="COLLECTION")],
-    instance: Annotated[int, Argument(help="Task (instance) index.", metavar="INSTANCE")] = 0,
-    shape: Annotated[Literal["table", "csv", "json"], Option("--format", help="How to print it.")] = "table",
-    columns: Annotated[
-        str, Option(help="Usage columns, separated by commas.", metavar="A,B")
-    ] = "average_cpu,sampled_cpu,average_memory",
-    plot: Annotated[
-        Path | None, Option(help="Write a page that shows its events and its usage.", metavar="FILE.html")
-    ] = None,
+    name: Annotated[str, argument("COLLECTION", "Job (collection) id, or its name.")],
+    instance: Annotated[int, argument("INSTANCE", "Task (instance) index.")] = 0,
+    shape: Annotated[Literal["table", "csv", "json"], flag("--format", "How to print it.")] = "table",
+    columns: Annotated[str, option("A,B", "Usage columns, in order.")] = "average_cpu,sampled_cpu,average_memory",
+    plot: Annotated[Path | None, option("FILE.html", "Write a page that shows its events and its usage.")] = None,
     as_json: Json = False,
 ) -> None:
     """Print the measurements of one task, or draw its life.

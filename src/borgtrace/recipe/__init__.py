@@ -5,6 +5,7 @@ is the question.  Nothing here knows which recipes there are: :func:`recipes` fi
 """
 
 from borgtrace.recipe.claims import Claim, Claims, Finding, from_source, headline, unjudged
+from borgtrace.recipe.criteria import Criterion, above, at_least, at_most, below, between, equals, near
 from borgtrace.recipe.definition import Recipe, Row
 from borgtrace.recipe.engine_tables import EngineTables
 from borgtrace.recipe.notapplicable import NotApplicable
@@ -18,6 +19,7 @@ from borgtrace.recipe.tables import Tables
 __all__ = [
     "Claim",
     "Claims",
+    "Criterion",
     "EngineTables",
     "Finding",
     "NotApplicable",
@@ -29,9 +31,16 @@ __all__ = [
     "Row",
     "Scope",
     "Tables",
+    "above",
+    "at_least",
+    "at_most",
+    "below",
+    "between",
+    "equals",
     "find_recipe",
     "from_source",
     "headline",
+    "near",
     "recipes",
     "unjudged",
     "with_subjects",

@@ -1,12 +1,28 @@
-"""Measures of claims: one number from a result, or the reason why there is none."""
+"""What claims share: on which stores they can be judged, and measures: one number of a result, or why there is none."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from borgtrace.recipe import NotApplicable
-from borgtrace.recipe.criteria import Criterion
+from borgtrace.recipe import Criterion, NotApplicable, Scope
+from borgtrace.schema.time import DAY
+
+IN_2011 = Scope(traces=("2011",))
+LIKE_2011 = Scope(traces=("2011",), is_general=True)
+"""Published of 2011, but a shape or a ratio that other traces may share."""
+MONTH_2011 = Scope(traces=("2011",), span=28 * DAY)
+"""For numbers that grow with the trace: a synthetic day cannot have them."""
+TOTALS_2011 = Scope(traces=("2011",), span=28 * DAY, tasks=10_000_000)
+"""For numbers of tasks: those of the whole trace, not of a smaller synthetic cell."""
+IN_2019 = Scope(traces=("2019",))
+LIKE_2019 = Scope(traces=("2019",), is_general=True)
+MONTH_2019 = Scope(traces=("2019",), span=28 * DAY)
+IN_BOTH = Scope(traces=("2011", "2019"))
+EXACT = Scope(span=0, tasks=0, is_whole=False, is_row_wise=True)
+"""For what arithmetic promises of any rows."""
+LIKE_2014 = Scope(traces=("2014",), is_general=True)
+"""Published of Borg cells of 2014, of which there is no public trace."""
 
 Measure = Callable[[pa.Table], float]
 Where = Mapping[str, Any]
@@ -24,7 +40,7 @@ def matching(result: pa.Table, where: Where) -> list[dict[str, Any]]:
 
     Examples
     --------
-    >>> from borgtrace.recipe.criteria import above
+    >>> from borgtrace.recipe import above
     >>> matching(pa.table({"tier": ["free", "mid"], "n": [3, 4]}), {"tier": ("free", "mid"), "n": above(3)})
     [{'tier': 'mid', 'n': 4}]
     """
