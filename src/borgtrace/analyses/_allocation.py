@@ -48,12 +48,10 @@ def _updates(tables: Tables, ran: ir.Table) -> ir.Table:
     """Return by how much each UPDATE_RUNNING changes what its attempt holds until it leaves."""
     events = tables.instance_events
     # An update with missing info names no request: what was promised before still holds.
-    updates = events.filter(
-        (events.type == "UPDATE_RUNNING") & events.cpu_request.notnull() & events.memory_request.notnull()
-    )
-    updates = updates.select(
-        *TASK, *SOURCE_ORDER, **{f"new_{name}": _scaled(updates[f"{name}_request"]) for name in RESOURCES}
-    )
+    requested = events.cpu_request.notnull() & events.memory_request.notnull()
+    updates = events.filter((events.type == "UPDATE_RUNNING") & requested)
+    new = {f"new_{name}": _scaled(updates[f"{name}_request"]) for name in RESOURCES}
+    updates = updates.select(*TASK, *SOURCE_ORDER, **new)
     # Events name no attempt: an update belongs to the one in whose span it falls.
     inside = ran.inner_join(updates, list(TASK))
     # An update at the instant of the SCHEDULE already holds; one at the instant of leaving does not.

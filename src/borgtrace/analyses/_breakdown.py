@@ -1,5 +1,6 @@
 """Tasks all together, by tier and by scheduling class: the three cuts of most questions."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import reduce
 from operator import add
@@ -9,7 +10,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._quantiles import Counts, Groups, fetch_counts
-from borgtrace.analyses._windows import UNKNOWN, tier
+from borgtrace.analyses._windows import UNKNOWN, int_sum, tier
 from borgtrace.errors import UsageError
 from borgtrace.recipe import Tables
 from borgtrace.recipe.columns import label
@@ -38,9 +39,8 @@ def ranked(attempts: ir.Table, tier_of: str) -> ir.Table:
 
 def named(tables: Tables, attempts: ir.Table) -> ir.Table:
     """Add ``tier`` and ``class_`` to attempts."""
-    return attempts.mutate(
-        tier=tier(tables, attempts.priority), class_=attempts.scheduling_class.cast("string").fill_null(UNKNOWN)
-    )
+    class_ = attempts.scheduling_class.cast("string").fill_null(UNKNOWN)
+    return attempts.mutate(tier=tier(tables, attempts.priority), class_=class_)
 
 
 def cuts(tier_: str, class_: str) -> Iterator[tuple[str, str]]:
@@ -48,9 +48,32 @@ def cuts(tier_: str, class_: str) -> Iterator[tuple[str, str]]:
     yield from (("all", "all"), ("tier", tier_), ("class", class_))
 
 
-def count_by_group(
-    tables: Tables, attempts: ir.Table, value: ir.Value, stage: str, *by: str, per: float = 1.0
-) -> Groups:
+def sum_by_group(
+    tables: Tables, attempts: ir.Table, stage: str, **numbers: ir.NumericValue
+) -> defaultdict[tuple[str, ...], Counter[str]]:
+    """Add up whole numbers of attempts by (grouping, group).
+
+    Parameters
+    ----------
+    tables
+        The store's tables.
+    attempts
+        Attempts of tasks, or jobs with a priority and a scheduling class.
+    stage
+        Name of the relational stage.
+    numbers
+        What is added up, expressions over `attempts`, by name.
+    """
+    rows = named(tables, attempts.mutate(**numbers))
+    sums = rows.group_by(["tier", "class_"]).aggregate(**{name: int_sum(rows[name]) for name in numbers})
+    totals: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    for row in tables.fetch(sums, stage).to_pylist():
+        for cut in cuts(row["tier"], row["class_"]):
+            totals[cut].update({name: row[name] or 0 for name in numbers})
+    return totals
+
+
+def count_by_group(tables: Tables, attempts: ir.Table, value: ir.Value, stage: str, *by: str) -> Groups:
     """Count values of attempts by (grouping, group, `by` …); see :func:`fetch_counts`.
 
     Parameters
@@ -65,8 +88,6 @@ def count_by_group(
         Name of the relational stage.
     by
         Further columns that make groups.
-    per
-        What the values are divided by: 1e6 turns µs into seconds.
 
     Returns
     -------
@@ -74,7 +95,7 @@ def count_by_group(
         Values with their counts by (grouping, group, `by` …), in sorted order.
     """
     # Counted once per tier and class; the three cuts are sums of these, without three passes over the attempts.
-    found = fetch_counts(tables, named(tables, attempts), value, stage, ("tier", "class_", *by), per=per)
+    found = fetch_counts(tables, named(tables, attempts), value, stage, ("tier", "class_", *by))
     members: dict[tuple[str, ...], list[Counts]] = {}
     for (tier_, class_, *rest), counts in found.items():
         for cut in cuts(tier_, class_):

@@ -10,7 +10,9 @@ attribute is 0 there; PRESENT and NOT_PRESENT ask whether the machine has the at
 """
 
 import hashlib
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from operator import ge, gt, le, lt
 
 import ibis
 import ibis.expr.types as ir
@@ -25,6 +27,7 @@ Sets = Mapping[int, Sequence[Constraint]]
 """What is demanded, by fingerprint."""
 
 _KEY = (*TASK, "time")
+_COMPARED = {"LESS_THAN": lt, "GREATER_THAN": gt, "LESS_THAN_EQUAL": le, "GREATER_THAN_EQUAL": ge}
 _HASH_BITS = 44
 """Sums of up to 2¹⁹ hashes fit into an int64."""
 
@@ -54,12 +57,11 @@ def _sets(tables: Tables, rows: ir.Table, events: ir.Table) -> dict[int, tuple[C
     """Read the constraints of one event (the first by key) per fingerprint."""
     order = ibis.window(group_by="fingerprint", order_by=list(_KEY))
     # All events with one fingerprint carry the same set, so that one of them tells it.
-    first = events.mutate(place=ibis.row_number().over(order))
-    first = first.filter(first.place == 0).drop("place")
+    first = events.mutate(place=ibis.row_number().over(order)).filter(lambda e: e.place == 0).drop("place")
     found = tables.fetch(first.inner_join(rows.distinct(), list(_KEY)), "sets")
-    sets: dict[int, set[Constraint]] = {}
+    sets: defaultdict[int, set[Constraint]] = defaultdict(set)
     for row in found.to_pylist():
-        sets.setdefault(row["fingerprint"], set()).add((row["name"], row["relation"], row["value"]))
+        sets[row["fingerprint"]].add((row["name"], row["relation"], row["value"]))
     return {fingerprint: tuple(sorted(members)) for fingerprint, members in sorted(sets.items())}
 
 
@@ -88,14 +90,7 @@ def meets(found: str | None, relation: str, value: str | None) -> bool:
         return ((found or "") == (value or "")) == (relation == "EQUAL")
     left, right = number(found), number(value)
     # Text that is no number is neither smaller nor larger than one.
-    if left is None or right is None:
-        return False
-    return {
-        "LESS_THAN": left < right,
-        "GREATER_THAN": left > right,
-        "LESS_THAN_EQUAL": left <= right,
-        "GREATER_THAN_EQUAL": left >= right,
-    }[relation]
+    return left is not None and right is not None and bool(_COMPARED[relation](left, right))
 
 
 def number(text: str | None) -> int | None:

@@ -19,6 +19,8 @@ from borgtrace.schema.time import AFTER_TRACE
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+READS = ("instance_constraints", "instance_events", "machine_events", "machine_attributes")
+"""What questions about eligible machines read."""
 _TIME_BITS = 43
 """A time of 31 days, in µs, has 42; with the place of a machine before it a key fits into 63."""
 

@@ -3,7 +3,7 @@
 import ibis
 import ibis.expr.types as ir
 
-from borgtrace.analyses._windows import RESOURCES, amount
+from borgtrace.analyses._windows import RESOURCES, amount, int_sum
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
 
@@ -18,6 +18,12 @@ def present_intervals(machine_events: ir.Table) -> ir.Table:
     rows = machine_events.mutate(end=machine_events.time.lead().over(order).fill_null(AFTER_TRACE))
     rows = rows.filter((rows.type != "REMOVE") & (rows.cpu_capacity > 0) & (rows.memory_capacity > 0))
     return rows.select("machine_id", "end", "cpu_capacity", "memory_capacity", start="time")
+
+
+def used_per_slot(usage: ir.Table, *by: str) -> ir.Table:
+    """Return the amounts of CPU and memory that windows of each 300 s slot use together, for each of `by`."""
+    amounts = {name: int_sum(amount(usage[f"average_{name}"], usage.seconds)) for name in RESOURCES}
+    return usage.group_by([*by, "slot"]).aggregate(**amounts)
 
 
 def machine_slots(usage: ir.Table, present: ir.Table) -> ir.Table:
@@ -37,12 +43,9 @@ def machine_slots(usage: ir.Table, present: ir.Table) -> ir.Table:
     """
     # Usage on a dedicated machine names none (2019: machine −1, stored as NULL).
     on_machine = usage.filter(usage.machine_id.notnull())
-    sums = on_machine.group_by(["machine_id", "slot"]).aggregate(
-        **{name: amount(on_machine[f"average_{name}"], on_machine.seconds).sum().cast("int64") for name in RESOURCES}
-    )
+    sums = used_per_slot(on_machine, "machine_id")
     sums = sums.mutate(at=sums.slot * WINDOW + TRACE_START)
     # What a machine has at the start of a slot counts for all of it, as if changed only at its end.
-    held = sums.inner_join(
-        present, [sums.machine_id == present.machine_id, sums.at >= present.start, sums.at < present.end]
-    )
+    then = (sums.at >= present.start) & (sums.at < present.end)
+    held = sums.inner_join(present, [sums.machine_id == present.machine_id, then])
     return held.select("machine_id", "slot", *RESOURCES, "cpu_capacity", "memory_capacity")

@@ -9,7 +9,8 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._claims import Measure, part
 from borgtrace.analyses._histograms import cumulative_share
-from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, amount, outermost, task_means
+from borgtrace.analyses._machine_slots import used_per_slot
+from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, int_sum, outermost, task_means
 from borgtrace.recipe import at_most
 from borgtrace.recipe.charts import HEIGHT, WIDTH, Chart, Plot, axis, step
 from borgtrace.recipe.columns import count, label, share, whole
@@ -67,11 +68,8 @@ def slot_pairs(usage: ir.Table, by: Sequence[str]) -> ir.Table:
     rows = outermost(usage)
     # Usage on a dedicated machine names no machine; all such together are not one machine.
     rows = rows.filter(*(rows[name].notnull() for name in by)) if by else rows
-    sums = rows.group_by([*by, "slot"]).aggregate(
-        **{name: amount(rows[f"average_{name}"], rows.seconds).sum().cast("int64") for name in RESOURCES}
-    )
     # A slot of a sum is a whole slot, however little of it each window covers.
-    return pairs(sums.mutate(seconds=ibis.literal(SLOT_SECONDS, "int64")), by, "slot")
+    return pairs(used_per_slot(rows, *by).mutate(seconds=ibis.literal(SLOT_SECONDS, "int64")), by, "slot")
 
 
 def task_pairs(usage: ir.Table, period: str) -> ir.Table:
@@ -131,9 +129,7 @@ def curves(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
     bins = (percent <= float(HIGHEST)).ifelse(percent, float(HIGHEST + 1)).ceil().cast("int64")
     known = known.mutate(percent=bins)
     key = [*by, "resource"]
-    counts = known.group_by([*key, "percent"]).aggregate(
-        n_pairs=known.count(), seconds=known.seconds.sum().cast("int64")
-    )
+    counts = known.group_by([*key, "percent"]).aggregate(n_pairs=known.count(), seconds=int_sum(known.seconds))
     return counts.mutate(share=cumulative_share(counts, "seconds", "percent", key))
 
 

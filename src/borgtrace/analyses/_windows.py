@@ -89,6 +89,21 @@ def amount(value: ir.NumericColumn, seconds: ir.IntegerColumn, bits: int = BITS)
     return fixed(value, bits) * seconds
 
 
+def int_sum(value: ir.NumericColumn, where: ir.BooleanColumn | None = None) -> ir.IntegerColumn:
+    """Add up whole numbers, or truths, in 64 bits: engines differ in how wide their sums are.
+
+    Parameters
+    ----------
+    value
+        Whole numbers; truths count as 1.
+    where
+        Rows that are added up; all of them where None.
+    """
+    # Cast first: BigQuery adds up no truth values.
+    number = value.cast("int64") if isinstance(value, ir.BooleanValue) else value
+    return number.sum(where=where).cast("int64")
+
+
 def level(total: ir.IntegerColumn, seconds: ir.NumericValue | float, bits: int = BITS) -> ir.FloatingColumn:
     """Turn a sum of amounts back into a mean resource over `seconds`.
 
@@ -161,13 +176,13 @@ def task_means(usage: ir.Table, period: str) -> ir.Table:
         ``collection_id``, ``instance_index``, `period`, ``seconds`` measured, ``cpu``, ``memory``.
     """
     jobs = of_jobs(usage)
-    sums = {"seconds": jobs.seconds.sum().cast("int64")}
+    sums = {"seconds": int_sum(jobs.seconds)}
     for name in RESOURCES:
         column = jobs[f"average_{name}"]
         # A window without a value must not count as one of 0: it has no weight.
         weight = column.notnull().ifelse(jobs.seconds, ibis.literal(0, "int64"))
-        sums[f"{name}_amount"] = amount(column, jobs.seconds, _FINE_BITS).sum().cast("int64")
-        sums[f"{name}_weight"] = weight.sum().cast("int64")
+        sums[f"{name}_amount"] = int_sum(amount(column, jobs.seconds, _FINE_BITS))
+        sums[f"{name}_weight"] = int_sum(weight)
     # Per task, so that a task with two windows in a slot (two attempts) is one point of its series.
     tasks = jobs.group_by([*TASK, period]).aggregate(**sums)
     means = {n: level(tasks[f"{n}_amount"], tasks[f"{n}_weight"].nullif(0), _FINE_BITS) for n in RESOURCES}

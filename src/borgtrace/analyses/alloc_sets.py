@@ -87,10 +87,8 @@ def _allocated(tables: Tables) -> list[ir.Table]:
     seconds = time_running(ran) // SECOND
     held = {name: amount(ran[f"{name}_request"], seconds, _BITS).fill_null(0) for name in RESOURCES}
     ran = ran.mutate(is_set=ran.collection_type == "ALLOC_SET", **held)
-    return [
-        _pair(ran, f"{name}_allocated", ran[name].sum(where=ran.is_set) // 2**_BITS, ran[name].sum() // 2**_BITS)
-        for name in RESOURCES
-    ]
+    pairs = {name: (ran[name].sum(where=ran.is_set), ran[name].sum()) for name in RESOURCES}
+    return [_pair(ran, f"{name}_allocated", n // 2**_BITS, of // 2**_BITS) for name, (n, of) in pairs.items()]
 
 
 def _memory(tables: Tables) -> list[ir.Table]:
@@ -98,9 +96,8 @@ def _memory(tables: Tables) -> list[ir.Table]:
     usage = usage.filter(usage.average_memory.notnull())
     # The share of a request of 0 is no number.
     tasks = tables.tasks.filter(tables.tasks.memory_request > 0)
-    rows = usage.select(*TASK, "seconds", "alloc_collection_id", "average_memory").inner_join(
-        tasks.select(*TASK, "memory_request"), list(TASK)
-    )
+    windows = usage.select(*TASK, "seconds", "alloc_collection_id", "average_memory")
+    rows = windows.inner_join(tasks.select(*TASK, "memory_request"), list(TASK))
     rows = rows.mutate(
         # Both sums over the same windows: the share is weighted by time, as the published one.
         used=amount(rows.average_memory, rows.seconds, _BITS),
@@ -108,10 +105,8 @@ def _memory(tables: Tables) -> list[ir.Table]:
         is_inside=rows.alloc_collection_id.notnull(),
     )
     places = {"inside": rows.is_inside, "outside": ~rows.is_inside}
-    return [
-        _pair(rows, f"memory_used_{name}", *(rows[n].sum(where=test) // 2**_BITS for n in ("used", "asked")))
-        for name, test in places.items()
-    ]
+    sums = {name: [rows[n].sum(where=test) for n in ("used", "asked")] for name, test in places.items()}
+    return [_pair(rows, f"memory_used_{name}", n // 2**_BITS, of // 2**_BITS) for name, (n, of) in sums.items()]
 
 
 def plot(result: pa.Table) -> Chart:
@@ -136,6 +131,6 @@ CLAIMS = from_source(
     scope=IN_2019,
 )
 
-RECIPE = Recipe(
-    RESULT, compute, plot, CLAIMS, reads=("collection_events", "instance_events", "instance_usage", "tasks"), order=125
-)
+_READS = ("collection_events", "instance_events", "instance_usage", "tasks")
+
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=_READS, order=125)

@@ -10,6 +10,7 @@ Reference: Zhu et al., future work; Masson et al., DDSketch, VLDB 2019.
 """
 
 import math
+from itertools import groupby
 from typing import Any
 
 import ibis
@@ -25,6 +26,7 @@ from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, at_most,
 from borgtrace.recipe.charts import Chart, Plot, axis, point, rule
 from borgtrace.recipe.columns import count, declare, label, share
 
+_PLACE = ("level", "resource", "bucket", "place")
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 _INFINITE = 1e17
 """Larger changes are those from zero to something, which :func:`relative` writes as 1e18."""
@@ -47,8 +49,8 @@ RESULT = declare(
 def compute(tables: Tables, *, alpha: float = 0.01) -> list[Row]:
     """Return quantiles of the change by sketch and exactly."""
     changes = _changes(regular(tables.instance_usage), alpha)
-    counted = tables.fetch(changes.group_by(["level", "resource", "bucket"]).aggregate(n=changes.count()), "sketch")
-    found = _locate(counted)
+    counted = tables.fetch(changes.group_by([*_PLACE[:3]]).aggregate(n=changes.count()), "sketch")
+    found = _locate(counted.sort_by([("level", "ascending"), ("resource", "ascending")]))
     # The two buckets of 0 and of infinity hold one value each: nothing in them is to be sorted.
     wanted = sorted({row["bucket"] for row in found} - {ZERO_BUCKET, INFINITE_BUCKET}) or [0]
     # Asked before the test for emptiness, so that a plan without rows shows this stage as well.
@@ -76,20 +78,14 @@ def _changes(usage: ir.Table, alpha: float) -> ir.Table:
 
 def _locate(counted: pa.Table) -> list[Row]:
     """Return the bucket and the place in it of every quantile of every merged sketch."""
-    groups: dict[tuple[str, str], list[tuple[int, int]]] = {}
-    for row in counted.to_pylist():
-        groups.setdefault((row["level"], row["resource"]), []).append((row["bucket"], row["n"]))
     rows = []
-    for (level, resource), pairs in sorted(groups.items()):
-        found, counts = (np.array(column, dtype=np.int64) for column in zip(*pairs, strict=True))
+    for (level, resource), group in groupby(counted.to_pylist(), lambda row: (row["level"], row["resource"])):
+        found, counts = np.array([(row["bucket"], row["n"]) for row in group], dtype=np.int64).T
         key = {"level": level, "resource": resource, "n_changes": int(counts.sum()), "n_buckets": found.size}
         for quantile in QUANTILES:
             bucket, place = locate(found, counts, quantile)
             rows.append({**key, "quantile": quantile, "bucket": bucket, "place": place})
     return rows
-
-
-_PLACE = ("level", "resource", "bucket", "place")
 
 
 def _exact(tables: Tables, inside: ir.Table, found: list[Row]) -> dict[tuple[Any, ...], float]:

@@ -13,8 +13,8 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._claims import LIKE_2011, Measure, part
 from borgtrace.analyses._histograms import bin_up_to
-from borgtrace.analyses._windows import fixed, tier
-from borgtrace.recipe import Claim, Recipe, Tables, at_most, below
+from borgtrace.analyses._windows import fixed, int_sum, level, tier
+from borgtrace.recipe import Claim, Recipe, Tables, at_most, below, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, label, seconds, whole
 
@@ -42,9 +42,8 @@ def compute(tables: Tables) -> ir.Table:
         # Integers add up to the same CPU time on every engine.
         used=fixed(tasks.weighted_mean_average_cpu.fill_null(0.0) * tasks.seconds, _BITS),
     )
-    return rows.group_by(["tier", "at_most"]).aggregate(
-        n_tasks=rows.count(), cpu_seconds=rows.used.sum().cast("int64").cast("float64") / float(2**_BITS)
-    )
+    used = level(int_sum(rows.used), 1, _BITS)
+    return rows.group_by(["tier", "at_most"]).aggregate(n_tasks=rows.count(), cpu_seconds=used)
 
 
 def plot(result: pa.Table) -> Chart:
@@ -64,9 +63,7 @@ def _cumulative(result: pa.Table, column: str) -> list[tuple[int, float]]:
     """Return (edge, share of `column` up to it), over all tiers."""
     rows = result.to_pylist()
     total = float(sum(row[column] for row in rows))
-    if total <= 0:
-        return []
-    edges = sorted({row["at_most"] for row in rows})
+    edges = sorted({row["at_most"] for row in rows}) if total > 0 else []
     return [(edge, sum(row[column] for row in rows if row["at_most"] <= edge) / total) for edge in edges]
 
 
@@ -75,7 +72,8 @@ def _upto(seconds: int) -> Measure:
     return part("cpu_seconds", "no task used any CPU", at_most=at_most(seconds))
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "Reiss et al., SoCC'12",
     Claim(
         "S4-fig11",
         "tasks of up to 4 minutes use a tiny portion of the CPU",
@@ -83,16 +81,14 @@ CLAIMS = (
         _upto(240),
         source="Zhu et al., Fig. 11",
         kind="criterion",  # the paper names no number
-        scope=LIKE_2011,
     ),
     Claim(
         "REISS-short",
         "tasks of up to 2 hours use less than a tenth of the CPU",
         below(0.1, "< 0.1 (of jobs under 2 h)"),
         _upto(7680),  # the edge of a bin nearest to 2 hours
-        source="Reiss et al., SoCC'12",
-        scope=LIKE_2011,
     ),
+    scope=LIKE_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("tasks", "instance_usage"), order=63)

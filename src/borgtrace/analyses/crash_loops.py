@@ -34,10 +34,8 @@ def compute(tables: Tables, *, n: int = 20) -> pa.Table:
     """Return the `n` jobs whose tasks fail most."""
     tasks = of_jobs(tables.instance_attempts)
     failed = tasks.filter(tasks.end_type == "FAIL")
-    jobs = failed.group_by("collection_id").aggregate(
-        n_fail=failed.count(), n_tasks=failed.instance_index.nunique(), priority=failed.priority.max()
-    )
-    jobs = jobs.mutate(tier=tier(tables, jobs.priority)).drop("priority")
+    tasks, of_tier = failed.instance_index.nunique(), tier(tables, failed.priority.max())
+    jobs = failed.group_by("collection_id").aggregate(n_fail=failed.count(), n_tasks=tasks, tier=of_tier)
     # Ties are broken by the id: every engine picks the same jobs.
     top = tables.fetch(jobs.order_by([ibis.desc("n_fail"), "collection_id"]).limit(n), "jobs")
     # Asked before the test for emptiness, so that a plan shows both stages.
@@ -52,10 +50,8 @@ def compute(tables: Tables, *, n: int = 20) -> pa.Table:
 
 def plot(result: pa.Table) -> Chart:
     """Draw the share of all failures that the worst jobs make."""
-    plotted = Plot(
-        result, RESULT, x=axis("rank", "jobs", axis={"tickMinStep": 1}), y=axis("share", "share of all FAILs")
-    )
-    return plotted.add(line(point=True)).draw("Failures by the jobs that fail most")
+    x, y = axis("rank", "jobs", axis={"tickMinStep": 1}), axis("share", "share of all FAILs")
+    return Plot(result, RESULT, x=x, y=y).add(line(point=True)).draw("Failures by the jobs that fail most")
 
 
 def _top_ten(result: pa.Table) -> float:

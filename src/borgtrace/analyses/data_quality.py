@@ -21,7 +21,7 @@ from borgtrace.analyses._attempts import is_inside, of_jobs, time_running
 from borgtrace.analyses._caveats import mixed_requests, pending_updates, usage_after_end
 from borgtrace.analyses._claims import value
 from borgtrace.analyses._histograms import period
-from borgtrace.analyses._windows import POSSIBLE, amount, regular
+from borgtrace.analyses._windows import POSSIBLE, amount, int_sum, regular
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Row, Scope, Tables, near
 from borgtrace.recipe.charts import Chart, Plot, axis, palette, point
@@ -117,11 +117,8 @@ def _events(tables: Tables) -> ir.Table:
         e,
         {
             "missing_info_instances": (e.missing_type.notnull(), every),
-            "missing_info_is_update": (
-                e.type == "UPDATE_RUNNING",
-                (e.missing_type == "SNAPSHOT_BUT_NO_TRANSITION").fill_null(False),
-            ),
-            "missing_creation_no_request": (no_request, (e.missing_type == "EXISTS_BUT_NO_CREATION").fill_null(False)),
+            "missing_info_is_update": (e.type == "UPDATE_RUNNING", e.missing_type == "SNAPSHOT_BUT_NO_TRANSITION"),
+            "missing_creation_no_request": (no_request, e.missing_type == "EXISTS_BUT_NO_CREATION"),
             "machine_missing": (e.machine_id.isnull(), placed),
             "machine_on_kill": (e.machine_id.notnull(), e.type == "KILL"),
             "machine_on_submit": (e.machine_id.notnull(), submit & ~first),
@@ -134,17 +131,15 @@ def _events(tables: Tables) -> ir.Table:
 
 def _attempts(tables: Tables) -> ir.Table:
     a = tables.instance_attempts
-    finished = (a.end_type == "FINISH").fill_null(False)
-    return _count(a, {"schedule_missing": (a.schedule_time.isnull(), finished)})
+    return _count(a, {"schedule_missing": (a.schedule_time.isnull(), a.end_type == "FINISH")})
 
 
 def _fail_days(tables: Tables) -> tuple[int, int]:
     """Count the days with more than twice the median of FAIL events; too short a trace has none."""
     e = tables.instance_events
     inside = e.filter(is_inside(e.time))
-    days = inside.group_by(day=period(inside.time, DAY, TRACE_START)).aggregate(
-        n=inside.count(where=inside.type == "FAIL")
-    )
+    per_day = inside.group_by(day=period(inside.time, DAY, TRACE_START))
+    days = per_day.aggregate(n=inside.count(where=inside.type == "FAIL"))
     counts = sorted(tables.fetch(days, "fail_days")["n"].to_pylist())
     # Of a few days, one that is twice the median is not remarkable.
     if len(counts) < LONG_TRACE_DAYS:
@@ -158,11 +153,8 @@ def _collections(tables: Tables) -> ir.Table:
     attempts = tables.collection_attempts
     whole = _count(c, {"missing_info_collections": (c.missing_type.notnull(), ibis.literal(True))})
     # In 2011 jobs, unlike tasks, are not resubmitted under their id: a second attempt is an id used again.
-    again = attempts.aggregate(
-        job_id_reused__n=attempts.count(where=attempts.attempt == 2),
-        job_id_reused__of=attempts.count(where=attempts.attempt == 1),
-    )
-    return whole.cross_join(again)
+    first, again = (attempts.count(where=attempts.attempt == number) for number in (1, 2))
+    return whole.cross_join(attempts.aggregate(job_id_reused__n=again, job_id_reused__of=first))
 
 
 def _jobs(tables: Tables) -> ir.Table:
@@ -230,11 +222,10 @@ def _windows(tables: Tables) -> ir.Table:
 def _coverage(tables: Tables) -> ir.Table:
     """Compare the time instances ran with the time that usage windows cover, in seconds."""
     usage = regular(tables.instance_usage)
-    covered = usage.aggregate(covered=usage.seconds.sum().cast("int64"), last=usage.end_time.max())
+    covered = usage.aggregate(covered=int_sum(usage.seconds), last=usage.end_time.max())
     a = tables.instance_attempts
     ran = a.filter(a.schedule_time < AFTER_TRACE).cross_join(covered.select("last"))
-    lasted = ran.aggregate(lasted=(time_running(ran) // SECOND).sum().cast("int64"))
-    both = lasted.cross_join(covered)
+    both = ran.aggregate(lasted=int_sum(time_running(ran) // SECOND)).cross_join(covered)
     # Windows may run on after a kill (2011 document) and cover more than the attempts.
     missing = ibis.greatest(both.lasted.fill_null(0) - both.covered.fill_null(0), 0)
     return both.select(usage_missing__n=missing, usage_missing__of=both.lasted.fill_null(0))
@@ -245,11 +236,8 @@ def _allocs(tables: Tables) -> ir.Table:
     rows = regular(tables.instance_usage)
     # Ten binary digits: the sum of a month must fit into 63 bits.
     cpu = amount(rows.average_cpu, rows.seconds, 10)
-    inside, sets = rows.alloc_collection_id.notnull(), rows.collection_type == "ALLOC_SET"
-    return rows.aggregate(
-        alloc_holds_tasks__n=cpu.sum(where=inside).cast("int64") // 1024,
-        alloc_holds_tasks__of=cpu.sum(where=sets).cast("int64") // 1024,
-    )
+    places = {"n": rows.alloc_collection_id.notnull(), "of": rows.collection_type == "ALLOC_SET"}
+    return rows.aggregate(**{f"alloc_holds_tasks__{n}": int_sum(cpu, test) // 1024 for n, test in places.items()})
 
 
 def plot(result: pa.Table) -> Chart:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import HUNDREDTH, TASK, of_jobs
 from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._constraints import Sets, fingerprints
-from borgtrace.analyses._eligibility import Eligibility, shares_of
+from borgtrace.analyses._eligibility import READS, Eligibility, shares_of
 from borgtrace.analyses._quantiles import Counts, fetch_refined
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
@@ -60,11 +60,9 @@ def _banded(tables: Tables, sets: Sets, demands: pa.Table) -> dict[float, Counts
     # A band is named by its upper end, which belongs to it.
     bands = np.searchsorted(BANDS, shares)
     waits = demands["wait"].to_numpy()
-    return {
-        band: Counts(*np.unique(waits[(bands == place) & ~np.isnan(shares)], return_counts=True))
-        for place, band in enumerate(BANDS)
-        if ((bands == place) & ~np.isnan(shares)).any()
-    }
+    # A share that is not known sorts behind the last band.
+    found = {band: waits[bands == place] for place, band in enumerate(BANDS)}
+    return {band: Counts(*np.unique(of_band, return_counts=True)) for band, of_band in found.items() if of_band.size}
 
 
 def _row(band: float, waits: Counts, mean: float) -> Row:
@@ -74,9 +72,8 @@ def _row(band: float, waits: Counts, mean: float) -> Row:
 
 def plot(result: pa.Table) -> Chart:
     """Draw waits by band."""
-    rows = added(
-        result, band=lambda row: "no constraint" if row["share_below"] == FREE else f"≤ {row['share_below']:g}"
-    )
+    names = {FREE: "no constraint"} | {band: f"≤ {band:g}" for band in BANDS}
+    rows = added(result, band=lambda row: names[row["share_below"]])
     x = axis("band", "share of the machines that can run it", order=[row["band"] for row in rows])
     y = axis("wait_p90", "90th percentile of the wait (s)")
     return Plot(rows, RESULT, x=x, y=y).add(bar()).draw("Waits by share of eligible machines")
@@ -105,11 +102,4 @@ CLAIMS = from_source(
     scope=LIKE_2011,
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_constraints", "instance_events", "machine_events", "machine_attributes"),
-    order=91,
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=READS, order=91)

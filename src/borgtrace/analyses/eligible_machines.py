@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._constraints import fingerprints
-from borgtrace.analyses._eligibility import Eligibility, shares_of
+from borgtrace.analyses._eligibility import READS, Eligibility, shares_of
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._quantiles import Counts
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
@@ -24,6 +24,7 @@ from borgtrace.recipe.columns import count, declare, number, whole
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
 _PERCENTS = (0.0, 10.0, 50.0, 90.0)
+_SHARE = "Share of machines eligible, {:g}th percentile over constrained submissions."
 RESULT = declare(
     "eligible_machines",
     "day",
@@ -32,15 +33,7 @@ RESULT = declare(
     count("n_submitted", "Submissions of tasks."),
     count("n_constrained", "Of these, with placement constraints."),
     count("n_machines", "Machines at the end of the day."),
-    *(
-        number(
-            f"share_p{p:g}",
-            "1",
-            f"Share of machines eligible, {p:g}th percentile over constrained submissions.",
-            nullable=True,
-        )
-        for p in _PERCENTS
-    ),
+    *(number(f"share_p{p:g}", "1", _SHARE.format(p), nullable=True) for p in _PERCENTS),
 )
 
 
@@ -89,10 +82,4 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Machines a constrained task may use")
 
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    reads=("instance_constraints", "instance_events", "machine_events", "machine_attributes"),
-    order=90,
-)
+RECIPE = Recipe(RESULT, compute, plot, reads=READS, order=90)

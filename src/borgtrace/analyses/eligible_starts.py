@@ -15,7 +15,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import TASK, is_known, of_jobs
 from borgtrace.analyses._claims import IN_BOTH, ratio
 from borgtrace.analyses._constraints import fingerprints
-from borgtrace.analyses._eligibility import Eligibility
+from borgtrace.analyses._eligibility import READS, Eligibility
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, equals, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
@@ -45,10 +45,8 @@ def compute(tables: Tables) -> list[Row]:
         places = np.flatnonzero(codes == code)
         is_broken[places] = ~cell.allows(sets[int(code)], machines[places], times[places])
     tiers = np.array(found["tier"].to_pylist(), dtype=object)
-    return [
-        {"tier": name, "n_starts": int((tiers == name).sum()), "n_broken": int(is_broken[tiers == name].sum())}
-        for name in sorted(set(tiers))
-    ]
+    starts = {name: is_broken[tiers == name] for name in sorted(set(tiers))}
+    return [{"tier": name, "n_starts": len(of), "n_broken": int(of.sum())} for name, of in starts.items()]
 
 
 def _starts(tables: Tables, events: ir.Table) -> ir.Table:
@@ -56,14 +54,13 @@ def _starts(tables: Tables, events: ir.Table) -> ir.Table:
     a = of_jobs(tables.instance_attempts)
     # Before the trace a start has no instant at which its machine could be looked at.
     placed = a.filter(is_known(a.schedule_time) & a.machine_id.notnull())
-    placed = placed.select(
-        *TASK, "attempt", "machine_id", "begin_time", "schedule_time", tier=tier(tables, placed.priority)
-    )
+    times = ("begin_time", "schedule_time")
+    placed = placed.select(*TASK, "attempt", "machine_id", *times, tier=tier(tables, placed.priority))
     joined = placed.inner_join(events.rename(demanded="time"), list(TASK))
     joined = joined.filter(joined.demanded.between(joined.begin_time, joined.schedule_time))
     latest = ibis.row_number().over(group_by=[*TASK, "attempt"], order_by=ibis.desc("demanded"))
-    last = joined.mutate(place=latest)
-    return last.filter(last.place == 0).select("tier", "machine_id", "schedule_time", "fingerprint")
+    last = joined.mutate(place=latest).filter(lambda starts: starts.place == 0)
+    return last.select("tier", "machine_id", "schedule_time", "fingerprint")
 
 
 def plot(result: pa.Table) -> Chart:
@@ -84,11 +81,4 @@ CLAIMS = from_source(
     scope=IN_BOTH,
 )
 
-RECIPE = Recipe(
-    RESULT,
-    compute,
-    plot,
-    CLAIMS,
-    reads=("instance_constraints", "instance_events", "machine_events", "machine_attributes"),
-    order=92,
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=READS, order=92)

@@ -113,12 +113,8 @@ def plot(result: pa.Table) -> Chart:
         for row in result.to_pylist()
         if row["deviation"] is not None
     ]
-    x = axis(
-        "deviation",
-        "(measured − published) ÷ published, at most ± 100 %",
-        axis={"format": "%"},
-        scale={"domain": [-1, 1], "clamp": True},
-    )
+    scale = {"domain": [-1, 1], "clamp": True}
+    x = axis("deviation", "(measured − published) ÷ published, at most ± 100 %", axis={"format": "%"}, scale=scale)
     plotted = Plot(rows, x=x, y=axis("target", order="data"), color=palette("verdict", _COLOURS, None))
     plotted.add(point(), tips=("published", "measured", "low", "high", "reference"))
     return plotted.draw("Deviation from the published numbers", height=None)

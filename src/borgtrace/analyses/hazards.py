@@ -7,12 +7,14 @@ Reference: Verma et al., EuroSys'15, Fig. 3.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 
+import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_inside, last_time, of_jobs, time_running
-from borgtrace.analyses._breakdown import GROUP_COLUMNS, cuts, named, ranked, tier_rows
+from borgtrace.analyses._breakdown import GROUP_COLUMNS, ranked, sum_by_group, tier_rows
 from borgtrace.analyses._claims import LIKE_2019, part
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, bar, log_axis, series
@@ -49,37 +51,31 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     ran = tasks.filter(tasks.schedule_time < AFTER_TRACE).cross_join(last_time(tables.instance_events))
     # An end after the trace has no hours that belong to it.
     inside = is_inside(ran.end_time)
-    numbers = {f"n_{name}": (inside & (ran.end_type == kind)).cast("int64") for kind, name in _ENDS.items()}
-    # Whole microseconds: integers add up to the same sum in every order.
-    counted = named(tables, ran.mutate(microseconds=time_running(ran), **numbers))
-    names = ("microseconds", *numbers)
-    sums = counted.group_by(["tier", "class_"]).aggregate(**{name: counted[name].sum().cast("int64") for name in names})
-    found = tables.fetch(sums, "sums").to_pylist()
-    NotApplicable.unless(found, "no task ever runs")
-    found += tables.fetch(_evicted_jobs(tables, tasks), "evicted_jobs").to_pylist()
-    totals: dict[tuple[str, str], Counter[str]] = {}
-    for row in found:
-        # Rates do not add up, their numerators and denominators do.
-        for cut in cuts(row["tier"], row["class_"]):
-            totals.setdefault(cut, Counter()).update({name: row.get(name) or 0 for name in (*names, "n_evicted_jobs")})
+    numbers = {f"n_{name}": inside & (ran.end_type == kind) for kind, name in _ENDS.items()}
+    # Rates do not add up, their numerators and denominators do. Whole microseconds: integers add up to the same sum in
+    # every order.
+    totals = sum_by_group(tables, ran, "sums", microseconds=time_running(ran), **numbers)
+    NotApplicable.unless(totals, "no task ever runs")
+    for cut, found in _evicted_jobs(tables, tasks).items():
+        totals[cut].update(found)
     return [_row(*cut, total) for cut, total in totals.items()]
 
 
-def _evicted_jobs(tables: Tables, tasks: ir.Table) -> ir.Table:
+def _evicted_jobs(tables: Tables, tasks: ir.Table) -> Mapping[tuple[str, ...], Counter[str]]:
     """Count jobs, not evictions: a few jobs of many tasks have most of these."""
     evicted = tasks.filter(is_inside(tasks.end_time) & (tasks.end_type == "EVICT"))
     # One tier a job, the highest, so that the tiers add up.
     jobs = evicted.group_by("collection_id").aggregate(
         priority=evicted.priority.max(), scheduling_class=evicted.scheduling_class.max()
     )
-    jobs = named(tables, jobs)
-    return jobs.group_by(["tier", "class_"]).aggregate(n_evicted_jobs=jobs.count())
+    return sum_by_group(tables, jobs, "evicted_jobs", n_evicted_jobs=ibis.literal(1, "int64"))
 
 
-def _row(grouping: str, group: str, total: dict[str, int]) -> Row:
-    hours = total.pop("microseconds") / 3.6e9
+def _row(grouping: str, group: str, total: Counter[str]) -> Row:
+    hours = total["microseconds"] / 3.6e9
+    numbers = {f"n_{name}": total[f"n_{name}"] for name in (*_ENDS.values(), "evicted_jobs")}
     rates = {f"{name}_rate": total[f"n_{name}"] / hours if hours else None for name in _ENDS.values()}
-    return {"grouping": grouping, "group": group, "hours": hours, **total, **rates}
+    return {"grouping": grouping, "group": group, "hours": hours, **numbers, **rates}
 
 
 def plot(result: pa.Table) -> Chart:

@@ -11,12 +11,13 @@ Reference: Verma et al., EuroSys'15, §5.2; the caveat of Zhu et al., Measure 1.
 
 import ibis
 import ibis.expr.types as ir
+import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._claims import LIKE_2014, matching
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
-from borgtrace.analyses._windows import POSSIBLE, SLOT_SECONDS, amount, level, outermost, regular
+from borgtrace.analyses._windows import POSSIBLE, SLOT_SECONDS, amount, int_sum, level, outermost, regular
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, between, from_source
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, added, area, axis, line
 from borgtrace.recipe.columns import declare, label, number, whole
@@ -46,8 +47,7 @@ def compute(tables: Tables, *, most_tasks: int = 60) -> ir.Table:
     slots = slots.select("machine_id", "slot", used=((used * 20.0).ceil().cast("int64") * 5).clip(upper=150))
     tasks = of_jobs(usage).filter(usage.machine_id.notnull())
     # Time, not rows: two attempts of 100 s in a slot are not two neighbors.
-    held = tasks.group_by(["machine_id", "slot"]).aggregate(held=tasks.seconds.sum().cast("int64"))
-    held = held.mutate(held=_n_tasks(held.held, most_tasks))
+    held = tasks.group_by(["machine_id", "slot"]).aggregate(held=_n_tasks(int_sum(tasks.seconds), most_tasks))
     rows = tasks.inner_join(slots, ["machine_id", "slot"]).inner_join(held, ["machine_id", "slot"])
     return ibis.union(*(_curve(rows, metric, condition) for metric in METRICS for condition in ("held", "used")))
 
@@ -63,10 +63,10 @@ def _curve(rows: ir.Table, metric: str, condition: str) -> ir.Table:
     possible = rows.filter(rows[name].between(*POSSIBLE[name]) & rows[condition].notnull())
     value = possible[name].cast("float64")
     sums = possible.group_by(bin=possible[condition].cast("int64")).aggregate(
-        seconds=possible.seconds.sum().cast("int64"),
-        first=amount(value, possible.seconds, bits).sum().cast("int64"),
+        seconds=int_sum(possible.seconds),
+        first=int_sum(amount(value, possible.seconds, bits)),
         # Sums of squares give the deviation in one pass; CPI² reaches 2,500, hence the few binary digits.
-        second=amount(value * value, possible.seconds, bits).sum().cast("int64"),
+        second=int_sum(amount(value * value, possible.seconds, bits)),
     )
     mean, square = level(sums["first"], sums.seconds, bits), level(sums.second, sums.seconds, bits)
     return sums.select(
@@ -96,15 +96,13 @@ def plot(result: pa.Table) -> Chart:
 def _slope(result: pa.Table, metric: str, condition: str) -> float:
     """Return the weighted least-squares slope, relative to the mean, per unit of the condition."""
     rows = matching(result, {"metric": metric, "condition": condition})
-    weight = sum(row["seconds"] for row in rows)
-    NotApplicable.unless(weight, f"no window has a {metric}")
-    x = sum(row["seconds"] * row["bin"] for row in rows) / weight
+    NotApplicable.unless(any(row["seconds"] for row in rows), f"no window has a {metric}")
     # Weighted by time: a bin of a few minutes must not steer the line.
-    y = sum(row["seconds"] * row["mean"] for row in rows) / weight
-    spread = sum(row["seconds"] * (row["bin"] - x) ** 2 for row in rows)
-    if not spread or not y:
-        raise NotApplicable("every window was measured under the same condition")
-    return float(sum(row["seconds"] * (row["bin"] - x) * (row["mean"] - y) for row in rows) / spread / y)
+    weight, x, y = (np.array([row[name] for row in rows], float) for name in ("seconds", "bin", "mean"))
+    x, y_mean = x - np.average(x, weights=weight), np.average(y, weights=weight)
+    spread = float(weight @ x**2)
+    NotApplicable.unless(spread and y_mean, "every window was measured under the same condition")
+    return float(weight @ (x * (y - y_mean)) / spread / y_mean)
 
 
 CLAIMS = from_source(

@@ -12,7 +12,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import last_time, new_jobs
 from borgtrace.analyses._claims import MONTH_2011, MONTH_2019
 from borgtrace.analyses._histograms import period
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, near
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line
 from borgtrace.recipe.columns import count, declare, whole
 from borgtrace.schema.time import HOUR, TRACE_START
@@ -59,37 +59,24 @@ def _days(result: pa.Table) -> float:
     return result.num_rows / 24
 
 
-CLAIMS = (
+# Hours of a day differ from those of a week: a mean is that of the month.
+_PER_HOUR = (
+    ("mean-2011", 964, _mean, MONTH_2011),
+    ("median-2011", 885, _median, MONTH_2011),
+    ("mean-2019", 3360, _mean, MONTH_2019),
+    ("median-2019", 3309, _median, MONTH_2019),
+)
+_TIRMAZI = "Tirmazi et al., EuroSys'20"
+CLAIMS = from_source(
+    f"{_TIRMAZI}, Fig. 8",
     *(
-        Claim(
-            f"TIR-jobs-{name}-{trace}",
-            f"{name} number of jobs per hour",
-            near(published, relative=0.02),
-            measure,
-            source="Tirmazi et al., EuroSys'20, Fig. 8",
-            # Hours of a day differ from those of a week: a mean is that of the month.
-            scope=scope,
-        )
-        for trace, scope, mean, median in (("2011", MONTH_2011, 964, 885), ("2019", MONTH_2019, 3360, 3309))
-        for name, published, measure in (("mean", mean, _mean), ("median", median, _median))
+        Claim(f"TIR-jobs-{id_}", f"{id_[:-5]} number of jobs per hour", near(n, relative=0.02), measure, scope=scope)
+        for id_, n, measure, scope in _PER_HOUR
     ),
     # Two authors, two lengths: at most one can be right.
-    Claim(
-        "G11-days",
-        "the trace of 2011 lasts 29 days",
-        near(29, 0.5),
-        _days,
-        source="ClusterData2011_2.md",
-        scope=MONTH_2011,
-    ),
-    Claim(
-        "TIR-days",
-        "the trace of 2011 lasts 30 days",
-        near(30, 0.5),
-        _days,
-        source="Tirmazi et al., EuroSys'20, Table 1",
-        scope=MONTH_2011,
-    ),
+    Claim("G11-days", "the trace of 2011 lasts 29 days", near(29, 0.5), _days, source="ClusterData2011_2.md"),
+    Claim("TIR-days", "the trace of 2011 lasts 30 days", near(30, 0.5), _days, source=f"{_TIRMAZI}, Table 1"),
+    scope=MONTH_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=51)

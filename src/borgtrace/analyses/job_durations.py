@@ -54,15 +54,12 @@ def _durations(attempts: ir.Table) -> ir.Table:
     """One row per job: from its first SCHEDULE within the trace to its last end."""
     scheduled = is_known(attempts.schedule_time)
     # EVICT and LOST are ends too: 666,432 jobs of 2011 have a duration then, 666,396 without them.
-    ended = attempts.end_time < AFTER_TRACE
-    last = {
-        f"{kind}_time": attempts.end_time.max(where=ended & (attempts.end_type == kind)) for kind in TERMINAL_EVENTS
-    }
-    jobs = attempts.group_by("collection_id").aggregate(
-        begin=attempts.schedule_time.min(where=scheduled), end=attempts.end_time.max(where=ended), **last
-    )
+    end, ended = attempts.end_time, attempts.end_time < AFTER_TRACE
+    last = {kind: end.max(where=ended & (attempts.end_type == kind)) for kind in TERMINAL_EVENTS}
+    begin = attempts.schedule_time.min(where=scheduled)
+    jobs = attempts.group_by("collection_id").aggregate(begin=begin, end=end.max(where=ended), **last)
     # The way to end is that of the last end; among ends of one time the order of TERMINAL_EVENTS decides.
-    kind = ibis.cases(*((jobs[f"{kind}_time"] == jobs.end, kind) for kind in TERMINAL_EVENTS))
+    kind = ibis.cases(*((jobs[kind] == jobs.end, kind) for kind in TERMINAL_EVENTS))
     done = jobs.select("begin", "end", end_type=kind)
     # An id that is used again may have its last end before its only SCHEDULE within the trace.
     done = done.filter(done.begin.notnull() & done.end.notnull() & (done.end >= done.begin))

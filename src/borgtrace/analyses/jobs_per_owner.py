@@ -40,10 +40,9 @@ def compute(tables: Tables) -> list[Row]:
         # Owners come counted by size, so that no list of all names leaves the engine.
         n = np.repeat(found["n_jobs"].to_numpy(), found["n_owners"].to_numpy())
         n = np.sort(n)[::-1]
-        rows += (
-            {"kind": kind, "rank": rank, "n_jobs": int(n[rank - 1]), "share": float(n[:rank].sum() / n.sum())}
-            for rank in _ranks(len(n))
-        )
+        share = np.cumsum(n) / n.sum()
+        for at in _ranks(len(n)):
+            rows.append({"kind": kind, "rank": at, "n_jobs": int(n[at - 1]), "share": float(share[at - 1])})
     NotApplicable.unless(rows, "no job has a user or a logical name")
     return rows
 

@@ -40,18 +40,16 @@ RESULT = declare(
 
 def compute(tables: Tables) -> list[Row]:
     """Return mean times and mean load per day."""
-    sums = {
-        name: {row["period"]: row for row in tables.fetch(rows, name).to_pylist()}
-        for name, rows in duration_sums(tables, DAY, TRACE_START).items()
-    }
+    sums = duration_sums(tables, DAY, TRACE_START)
+    waits, runs = ({row["period"]: row for row in tables.fetch(sums[n], n).to_pylist()} for n in ("waits", "runs"))
     loads = _loads(tables)
-    days = sorted({*sums["waits"], *sums["runs"], *loads})
+    days = sorted({*waits, *runs, *loads})
     NotApplicable.unless(days, "there is no event within the trace")
     return [
         {
             "day": day,
-            **_mean_and_number(sums["waits"].get(day), "mean_wait", "n_scheduled"),
-            **_mean_and_number(sums["runs"].get(day), "mean_run", "n_ended"),
+            **_mean_and_number(waits.get(day), "mean_wait", "n_scheduled"),
+            **_mean_and_number(runs.get(day), "mean_run", "n_ended"),
             **loads.get(day, {"mean_pending": None, "mean_running": None}),
         }
         for day in days
@@ -107,13 +105,8 @@ def _means(days: dict[int, dict[str, int]]) -> dict[int, Row]:
 def plot(result: pa.Table) -> Chart:
     """Draw waits and runs against the load, one point a day."""
     x = axis("mean_pending", scale={"zero": False})
-    return beside(
-        "",
-        *(
-            Plot(result, RESULT, x=x, y=axis(column, "seconds", scale={"zero": False})).add(point()).draw(title)
-            for column, title in (("mean_wait", "Mean wait"), ("mean_run", "Mean run"))
-        ),
-    )
+    ys = {name: axis(f"mean_{name}", "seconds", scale={"zero": False}) for name in ("wait", "run")}
+    return beside("", *(Plot(result, RESULT, x=x, y=y).add(point()).draw(f"Mean {name}") for name, y in ys.items()))
 
 
 def correlation(result: pa.Table, column: str) -> Interval:
@@ -133,11 +126,9 @@ def correlation(result: pa.Table, column: str) -> Interval:
     """
     whole = [row for row in result.to_pylist() if row[column] is not None and row["mean_pending"] is not None]
     # Too few days for blocks of three to be drawn from.
-    if len(whole) < 7:
-        raise NotApplicable("the trace is shorter than a week")
-    found = rank_correlation(np.array([row[column] for row in whole]), np.array([row["mean_pending"] for row in whole]))
-    if np.isnan(found.value):
-        raise NotApplicable("one of the two series is constant")
+    NotApplicable.unless(len(whole) >= 7, "the trace is shorter than a week")
+    found = rank_correlation(*(np.array([row[name] for row in whole]) for name in (column, "mean_pending")))
+    NotApplicable.unless(not np.isnan(found.value), "one of the two series is constant")
     return found
 
 

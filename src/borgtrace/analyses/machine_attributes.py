@@ -33,8 +33,7 @@ def compute(tables: Tables) -> ir.Table:
         # A deletion has no value: NULL is not counted among the distinct ones.
         n_values=rows.value.nunique(),
         n_changes=rows.count(),
-        # Cast first: BigQuery adds up no truth values.
-        n_deletions=rows.is_deleted.cast("int64").sum(),
+        n_deletions=rows.count(where=rows.is_deleted),
     )
 
 

@@ -56,7 +56,7 @@ def _mean(changes: ir.Table, spine: ir.Table, columns: tuple[str, ...]) -> ir.Ta
 
 def _events_per_hour(events: ir.Table) -> ir.Table:
     inside = events.filter(events.time >= TRACE_START)
-    numbers = {f"n_{kind.lower()}": (inside.type == kind).cast("int64").sum() for kind in _KINDS}
+    numbers = {f"n_{kind.lower()}": inside.count(where=inside.type == kind) for kind in _KINDS}
     return inside.group_by(hour=period(inside.time, HOUR, TRACE_START)).aggregate(**numbers)
 
 

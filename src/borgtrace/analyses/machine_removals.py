@@ -30,14 +30,14 @@ def compute(tables: Tables) -> ir.Table:
     events = tables.machine_events
     is_removal = events.type == "REMOVE"
     machines = events.group_by("machine_id").aggregate(
-        n_removals=is_removal.cast("int64").sum(),
+        n_removals=events.count(where=is_removal),
         removed=events.time.max(where=is_removal),
         # An UPDATE shows that a machine is there as well as an ADD does.
         present=events.time.max(where=~is_removal),
     )
     # Times alone tell which came last: no machine of 2011 has two events at one time.
     gone = machines.removed.notnull() & (machines.present.isnull() | (machines.removed > machines.present))
-    return machines.group_by("n_removals").aggregate(n_machines=machines.count(), n_gone=gone.cast("int64").sum())
+    return machines.group_by("n_removals").aggregate(n_machines=machines.count(), n_gone=machines.count(where=gone))
 
 
 def plot(result: pa.Table) -> Chart:
@@ -49,8 +49,7 @@ def plot(result: pa.Table) -> Chart:
 def _never_back(result: pa.Table) -> float:
     removed = sum(row["n_machines"] for row in result.to_pylist() if row["n_removals"])
     gone: int = sum(result["n_gone"].to_pylist())
-    if removed < _ENOUGH:
-        raise NotApplicable(f"fewer than {_ENOUGH} machines were removed")
+    NotApplicable.unless(removed >= _ENOUGH, f"fewer than {_ENOUGH} machines were removed")
     return gone / removed
 
 

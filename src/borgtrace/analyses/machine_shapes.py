@@ -45,29 +45,23 @@ def compute(tables: Tables) -> ir.Table:
     onwards = ibis.window(group_by="machine_id", order_by=[known.unknown, *order])
     backwards = ibis.window(group_by="machine_id", order_by=[known.unknown, *(ibis.desc(c) for c in order)])
     placed = known.mutate(
-        is_first=(ibis.row_number().over(onwards) == 0).cast("int64"),
-        is_last=(ibis.row_number().over(backwards) == 0).cast("int64"),
-        is_at_start=((known.time == BEFORE_TRACE) & (known.type == "ADD")).cast("int64"),
+        at_start=(known.time == BEFORE_TRACE) & (known.type == "ADD"),
+        first=ibis.row_number().over(onwards) == 0,
+        last=ibis.row_number().over(backwards) == 0,
     )
-    shapes = placed.group_by(list(SHAPE)).aggregate(
-        n_at_start=placed.is_at_start.sum(), n_first=placed.is_first.sum(), n_last=placed.is_last.sum()
-    )
+    numbers = {f"n_{name}": placed.count(where=placed[name]) for name in ("at_start", "first", "last")}
+    shapes = placed.group_by(list(SHAPE)).aggregate(**numbers)
     # A shape that a machine had only in between counts nowhere.
     return shapes.filter((shapes.n_at_start + shapes.n_first + shapes.n_last) > 0)
 
 
 def plot(result: pa.Table) -> Chart:
     """Draw one circle per shape, its area the number of machines."""
-    return (
-        Plot(result, RESULT, x=axis("cpu_capacity", "CPU (of the largest machine)"))
-        .add(
-            point(opacity=0.7),
-            y=axis("memory_capacity", "memory (of the largest machine)"),
-            size=axis("n_last", "machines", scale={"range": [20, 1500]}),
-            color=axis("platform_id", legend=None),
-        )
-        .draw("Machines by capacity")
-    )
+    of = "(of the largest machine)"
+    x, y = axis("cpu_capacity", f"CPU {of}"), axis("memory_capacity", f"memory {of}")
+    size = axis("n_last", "machines", scale={"range": [20, 1500]})
+    plotted = Plot(result, RESULT, x=x, y=y, size=size, color=axis("platform_id", legend=None))
+    return plotted.add(point(opacity=0.7)).draw("Machines by capacity")
 
 
 def _last(result: pa.Table) -> str:

@@ -35,10 +35,9 @@ def compute(tables: Tables, *, trailing: Microseconds = HOUR, step: Microseconds
     if step <= 0 or trailing < step or trailing % step:
         raise UsageError("trailing", "must be a multiple of step", expected=f"k × {step}", got=str(trailing))
     waits, runs = (tables.fetch(sums, name) for name, sums in duration_sums(tables, step).items())
-    if not waits.num_rows and not runs.num_rows:
-        raise NotApplicable("no task was scheduled or ended within the trace")
     # One range for both, so that the two curves share their rows.
     steps = np.concatenate([waits["period"].to_numpy(), runs["period"].to_numpy()])
+    NotApplicable.unless(len(steps), "no task was scheduled or ended within the trace")
     first, last = int(steps.min()), int(steps.max())
     mean_wait, n_scheduled = _trail(waits, first, last, trailing // step)
     mean_run, n_ended = _trail(runs, first, last, trailing // step)
@@ -75,11 +74,10 @@ def plot(result: pa.Table) -> Chart:
     # A month has 8,352 steps of 300 s, more than a chart can show.
     thin = thinned(result, ["mean_wait", "mean_run"])
     rows = thin.append_column("hour", pa.array(thin["time"].to_numpy() / 3.6e9))
-    panels = (("mean_wait", "n_scheduled", "Mean wait, trailing"), ("mean_run", "n_ended", "Mean run, trailing"))
-    return beside(
-        "",
-        *(Plot(rows, x=hour_axis(), y=axis(y, "seconds")).add(line(), tips=(n,)).draw(title) for y, n, title in panels),
-    )
+    panels = {"wait": "n_scheduled", "run": "n_ended"}
+    plots = {name: Plot(rows, x=hour_axis(), y=axis(f"mean_{name}", "seconds")) for name in panels}
+    drawn = (plots[name].add(line(), tips=(n,)).draw(f"Mean {name}, trailing") for name, n in panels.items())
+    return beside("", *drawn)
 
 
 RECIPE = Recipe(RESULT, compute, plot, reads=("instance_events",), order=40)

@@ -39,20 +39,16 @@ RESULT = declare(
     share("missing", "Share of the windows without a value."),
     number("mean", "fraction", "Mean, weighted by time; of disk I/O: disk time per second.", nullable=True),
     number("largest", "fraction", "Largest value of a window.", nullable=True),
-    number(
-        "relative", "1", "Mean ÷ mean memory (assigned, caches) or disk request (space), where known.", nullable=True
-    ),
+    number("relative", "1", "Mean ÷ mean memory (assigned, caches) or disk request (space) if known.", nullable=True),
 )
 
 
 def compute(tables: Tables) -> ir.Table:
     """Return means, largest values and missing shares."""
     rows = outermost(regular(tables.instance_usage))
-    tasks = task_tiers(tables).mutate(disk_request=ibis.null("float64"))
+    tasks, events = task_tiers(tables).mutate(disk_request=ibis.null("float64")), tables.instance_events
     if tables.dialect.publishes("disk_request"):
-        requests = tables.instance_events.group_by(list(TASK)).aggregate(
-            disk_request=tables.instance_events.disk_request.max().cast("float64")
-        )
+        requests = events.group_by(list(TASK)).aggregate(disk_request=events.disk_request.max().cast("float64"))
         tasks = lookup(task_tiers(tables), requests, TASK)
     known = lookup(rows, tasks, TASK)
     known = known.mutate(tier=known.tier.fill_null(UNKNOWN))

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._claims import IN_2011, LIKE_2011, largest, ratio
-from borgtrace.analyses._windows import RESOURCES, of_request, regular, task_tiers
+from borgtrace.analyses._windows import RESOURCES, int_sum, of_request, regular, task_tiers
 from borgtrace.recipe import Claim, Recipe, Tables, below, between, from_source, near
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar, series
 from borgtrace.recipe.columns import count, declare, label, number, whole
@@ -46,16 +46,14 @@ def compute(tables: Tables) -> ir.Table:
 
 
 def _over(rows: ir.Table, resource: str) -> ir.Table:
-    known = rows.mutate(
-        ratio=of_request(rows, rows[f"average_{resource}"], resource),
-        peak=of_request(rows, rows[f"maximum_{resource}"], resource),
-    )
+    measured = {"ratio": rows[f"average_{resource}"], "peak": rows[f"maximum_{resource}"]}
+    known = rows.mutate(**{name: of_request(rows, used, resource) for name, used in measured.items()})
     # A task without a request has nothing to exceed; comparisons with NULL would count it as kept.
     known = known.filter(known.ratio.notnull())
     # Per task first: the counts are of tasks, and a task has many windows.
     tasks = known.group_by([*TASK, "tier"]).aggregate(
-        seconds=known.seconds.sum().cast("int64"),
-        seconds_over=known.seconds.sum(where=known.ratio > 1.0).fill_null(0).cast("int64"),
+        seconds=int_sum(known.seconds),
+        seconds_over=int_sum(known.seconds, known.ratio > 1.0).fill_null(0),
         largest=known.ratio.max(),
         peak=known.peak.max(),
     )
@@ -66,8 +64,8 @@ def _over(rows: ir.Table, resource: str) -> ir.Table:
         n_over_150=tasks.count(where=tasks.largest > 1.5),
         n_over_200=tasks.count(where=tasks.largest > 2.0),
         n_peak_over=tasks.count(where=tasks.peak > 1.0),
-        seconds=tasks.seconds.sum().cast("int64"),
-        seconds_over=tasks.seconds_over.sum().cast("int64"),
+        seconds=int_sum(tasks.seconds),
+        seconds_over=int_sum(tasks.seconds_over),
         largest=tasks.largest.max(),
     )
 

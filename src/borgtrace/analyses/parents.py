@@ -48,11 +48,10 @@ def compute(tables: Tables, *, delay: Seconds = 60) -> ir.Table:
     rows = both.select(
         has_parent=both.parent_id.notnull(),
         end_type=both.end_type.fill_null(ENDS[-1]),
-        after_parent=is_after.fill_null(False).cast("int64"),
+        after_parent=is_after.fill_null(False),
     )
-    return rows.group_by(["has_parent", "end_type"]).aggregate(
-        n_jobs=rows.count(), n_after_parent=rows.after_parent.sum().cast("int64")
-    )
+    both_ways = rows.group_by(["has_parent", "end_type"])
+    return both_ways.aggregate(n_jobs=rows.count(), n_after_parent=rows.count(where=rows.after_parent))
 
 
 def plot(result: pa.Table) -> Chart:

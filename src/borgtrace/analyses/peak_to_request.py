@@ -43,9 +43,7 @@ def _histogram(rows: ir.Table, resource: str, n_bins: int) -> ir.Table:
     number = (known[resource] * 20.0).floor().cast("int64")
     number = (known[resource] == 1.0).ifelse(ibis.literal(19, "int64"), number)
     known = known.mutate(bin=ibis.least(number, n_bins), resource=ibis.literal(resource))
-    return known.group_by(["resource", "bin"]).aggregate(
-        n_tasks=known.count(), n_within=known.is_within.cast("int64").sum().cast("int64")
-    )
+    return known.group_by(["resource", "bin"]).aggregate(n_tasks=known.count(), n_within=known.count(known.is_within))
 
 
 def plot(result: pa.Table) -> Chart:

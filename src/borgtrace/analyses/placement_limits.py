@@ -18,24 +18,19 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._claims import IN_2011, IN_2019, ratio
 from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claim, Recipe, Tables, equals
 from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
 from borgtrace.recipe.columns import count, declare, label
 
-LIMITS = {
-    "max_per_machine": "2019 format document",
-    "max_per_switch": "2019 format document",
-    "different_machine": "2011 format document",
-}
-"""Where each limit is documented."""
 _EVENTS = ("instance_events", "collection_events")
-SCOPES = {
+LIMITS = {
     "max_per_machine": replace(IN_2019, tables=_EVENTS),
     # The switch of a machine stands in the events of machines.
     "max_per_switch": replace(IN_2019, tables=(*_EVENTS, "machine_events")),
     "different_machine": replace(IN_2011, tables=_EVENTS),
 }
-"""On which stores each limit can be judged."""
+"""On which stores each limit can be judged; the format document of the trace says that it holds."""
 RESULT = declare(
     "placement_limits",
     "limit",
@@ -55,9 +50,8 @@ def compute(tables: Tables) -> ir.Table:
     placed = placed.select(*TASK, "machine_id", "schedule_time", "left_time")
     events, machines = tables.collection_events, tables.machine_events
     # A limit is repeated by every event that has full info; max() passes the others over.
-    limits = events.group_by("collection_id").aggregate(
-        machine=events.max_per_machine.max(), switch=events.max_per_switch.max()
-    )
+    most = {name: events[f"max_per_{name}"].max() for name in ("machine", "switch")}
+    limits = events.group_by("collection_id").aggregate(**most)
     limited = lookup(placed, limits, ["collection_id"])
     # 2011 publishes no switch: NULL, and no start is judged.
     switches = machines.group_by("machine_id").aggregate(switch_id=machines.switch_id.max())
@@ -68,13 +62,12 @@ def compute(tables: Tables) -> ir.Table:
         _judge(on_switch, "max_per_switch", on_switch.switch_id, on_switch.switch),
         _judge(flagged, "different_machine", flagged.machine_id.cast("string"), flagged.own_limit),
     )
-    per_collection = judged.group_by(["kind", "collection_id"]).aggregate(
-        n_starts=judged.count(), n_broken=judged.is_broken.cast("int64").sum().cast("int64")
-    )
+    per_collection = judged.group_by(["kind", "collection_id"])
+    per_collection = per_collection.aggregate(n_starts=judged.count(), n_broken=judged.count(where=judged.is_broken))
     return per_collection.group_by("kind").aggregate(
         n_collections=per_collection.count(),
-        n_starts=per_collection.n_starts.sum().cast("int64"),
-        n_broken=per_collection.n_broken.sum().cast("int64"),
+        n_starts=int_sum(per_collection.n_starts),
+        n_broken=int_sum(per_collection.n_broken),
         n_collections_broken=per_collection.count(where=per_collection.n_broken > 0),
     )
 
@@ -119,10 +112,10 @@ CLAIMS = tuple(
         f"{kind.replace('_', ' ')} is respected",
         equals(0.0, "always"),
         ratio("n_broken", "n_starts", "no start is subject to this limit", kind=kind),
-        source=source,
-        scope=SCOPES[kind],
+        source=f"{scope.traces[0]} format document",
+        scope=scope,
     )
-    for kind, source in LIMITS.items()
+    for kind, scope in LIMITS.items()
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events", "collection_events"), order=126)

@@ -52,9 +52,8 @@ def plot(result: pa.Table) -> Chart:
     # The first letters tell platforms apart: the names are hashes.
     rows = [{**row, "platform": row["platform"][:8]} for row in result.to_pylist()]
     plotted = Plot(rows, RESULT, x=axis("cpi_missing", "share of windows without CPI"), y="platform")
-    return plotted.add(bar(), tips=("n_windows", "n_machines", "mai_missing")).draw(
-        "Windows without counters", height=130
-    )
+    plotted.add(bar(), tips=("n_windows", "n_machines", "mai_missing"))
+    return plotted.draw("Windows without counters", height=130)
 
 
 RECIPE = Recipe(RESULT, compute, plot, reads=("instance_usage", "machine_events"), order=68)

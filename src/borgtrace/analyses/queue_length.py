@@ -26,13 +26,15 @@ from borgtrace.analyses._attempts import PENDING, of_jobs
 from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._trend import Interval, slope
+from borgtrace.analyses._windows import int_sum
 from borgtrace.errors import UsageError
-from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Tables, equals
+from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Tables, equals, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line, series, thinned
 from borgtrace.recipe.columns import count, declare, whole
 from borgtrace.schema.time import AFTER_TRACE, DAY, WINDOW, Microseconds
 
 _DIE = ("FAIL", "KILL", "LOST")
+_STATES = ("pending", "running")
 _STOCK = ("time", "pending", "pending_min", "pending_max", "running", "running_min", "running_max")
 _COUNTED = ("pending_published", "running_published", "running_literal", "unfinished")
 RESULT = declare(
@@ -94,7 +96,7 @@ def _fetch_flows(tables: Tables, step: int) -> pa.Table:
     # Times of steps are cut to 300 s, and so is the sentinel for "after the trace".
     rows = rows.filter(rows.step_time < AFTER_TRACE - AFTER_TRACE % WINDOW)
     key = {"step": period(rows.step_time, step), "before": rows.from_type, "after": rows.to_type}
-    return tables.fetch(rows.group_by(**key).aggregate(n=rows.n.sum().cast("int64")), "flows")
+    return tables.fetch(rows.group_by(**key).aggregate(n=int_sum(rows.n)), "flows")
 
 
 def stock(tables: Tables, step: int) -> pa.Table:
@@ -120,13 +122,9 @@ def _fetch_stocks(tables: Tables, step: int) -> pa.Table:
     rows = of_jobs(tables.instance_occupancy)
     rows = rows.filter(rows.time < AFTER_TRACE)
     # Extremes too: a queue that fills and empties within a step would not be seen at its end.
-    ends = rows.group_by(step=period(rows.time, step)).aggregate(
-        time=rows.time.max(),
-        pending_min=rows.pending.min(),
-        pending_max=rows.pending.max(),
-        running_min=rows.running.min(),
-        running_max=rows.running.max(),
-    )
+    lowest = {f"{state}_min": rows[state].min() for state in _STATES}
+    highest = {f"{state}_max": rows[state].max() for state in _STATES}
+    ends = rows.group_by(step=period(rows.time, step)).aggregate(time=rows.time.max(), **lowest, **highest)
     # Instants are unique among jobs: the join finds the level after the last change of the step.
     at_end = rows.select("time", "pending", "running")
     return tables.fetch(ends.inner_join(at_end, "time").drop("time"), "stocks")
@@ -137,7 +135,7 @@ def _stock_levels(stocks: pa.Table, n: int) -> dict[str, npt.NDArray[np.int64]]:
     at = stocks["step"].to_numpy()
     latest = np.searchsorted(at, np.arange(n), side="right") - 1  # row of the latest change
     columns: dict[str, npt.NDArray[np.int64]] = {}
-    for name in ("pending", "running"):
+    for name in _STATES:
         held = np.where(latest < 0, 0, stocks[name].to_numpy()[np.maximum(latest, 0)])
         # The level a step begins with is one of its values, although no change of the step says so.
         entering = np.concatenate([[0], held[:-1]])
@@ -154,7 +152,7 @@ def plot(result: pa.Table) -> Chart:
     """Draw queue and running tasks: stock and published formula."""
     hours = result.append_column("hour", pa.array(result["time"].to_numpy() / 3.6e9))
     thin = thinned(hours, ["pending", "pending_published", "running", "running_published"], 2000)
-    return beside("", *(_panel(thin, state) for state in ("pending", "running")))
+    return beside("", *(_panel(thin, state) for state in _STATES))
 
 
 def _panel(thin: pa.Table, state: str) -> Chart:
@@ -192,8 +190,7 @@ def trend(result: pa.Table, columns: tuple[str, ...]) -> Interval:
     within = inside(result)
     days = within["time"].to_numpy() / DAY
     values = sum(within[c].to_numpy().astype(float) for c in columns)
-    if len(days) < 3 or days[-1] - days[0] < 2:
-        raise NotApplicable("the trace is shorter than two days")
+    NotApplicable.unless(len(days) >= 3 and days[-1] - days[0] >= 2, "the trace is shorter than two days")
     # Lags of a day: load has a daily rhythm, so that values a few hours apart are alike.
     return slope(values, days, round(1.0 / (days[1] - days[0])))
 
@@ -203,16 +200,10 @@ def _drift(result: pa.Table) -> int:
 
 
 RISES = Criterion("trend > 0 a day", "the 95 % interval lies above 0", lambda interval: interval.low > 0)
-CLAIMS = (
+CLAIMS = from_source(
+    "Zhu et al., Method 3-2",
     *(
-        Claim(
-            claim,
-            statement,
-            RISES,
-            partial(trend, columns=columns),
-            source=f"Zhu et al., Observation {source}",
-            scope=LIKE_2011,
-        )
+        Claim(claim, statement, RISES, partial(trend, columns=columns), source=f"Zhu et al., Observation {source}")
         for claim, statement, columns, source in (
             ("S4-obs5", "unfinished tasks accumulate (pending plus running)", ("pending", "running"), "5"),
             ("S4-obs5-counted", "new minus completed tasks rises, as the paper counts", ("unfinished",), "5"),
@@ -227,14 +218,8 @@ CLAIMS = (
             ),
         )
     ),
-    Claim(
-        "S4-method-3-2",
-        "the published formula counts the queue",
-        equals(0, "difference to the stock 0"),
-        _drift,
-        source="Zhu et al., Method 3-2",
-        scope=LIKE_2011,
-    ),
+    Claim("S4-method-3-2", "the published formula counts the queue", equals(0, "difference to the stock 0"), _drift),
+    scope=LIKE_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=30)

@@ -26,8 +26,8 @@ from borgtrace.analyses import _reservation_policies as kernel
 from borgtrace.analyses import _window_blocks as blocks
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._claims import LIKE_2011, value
-from borgtrace.analyses._windows import RESOURCES
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, below, near
+from borgtrace.analyses._windows import RESOURCES, int_sum
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, below, from_source, near
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, point, when
 from borgtrace.recipe.columns import declare, flag, label, number, share, whole
 from borgtrace.schema.time import SECOND, Seconds
@@ -85,9 +85,8 @@ def _replayed(tables: Tables, resource: str, half_life: float) -> list[Row]:
     windows, names = _windows(tables, resource), blocks.tier_names(tables)
     # Learned and judged on the same trace: the margin is the best that such a policy could have known.
     learned = _increases(tables, windows, resource, len(names))
-    margins = np.array(
-        [learned[:, QUANTILES.index(x)] if name == "quantile" else np.full(len(names), x) for name, x in SETTINGS]
-    )
+    of_quantile = dict(zip(QUANTILES, learned.T, strict=True))
+    margins = np.array([of_quantile[x] if name == "quantile" else np.full(len(names), x) for name, x in SETTINGS])
     replay = partial(_replay, margins=margins, half_life=half_life)
     sums = blocks.sum_blocks(tables, windows, replay, f"windows_{resource}")
     shown = [(name, sums[:, code], margins[:, code]) for code, name in enumerate(names)]
@@ -149,7 +148,7 @@ def _increases(tables: Tables, windows: ir.Table, resource: str, n_tiers: int) -
     grown = (usage > 0.0).ifelse(float(_HIGHEST), 0.0)
     percent = ibis.greatest(ibis.least(percent.fill_null(grown), float(_HIGHEST)), 0.0).ceil().cast("int64")
     bins = rows.select("tier", "seconds", percent=percent)
-    summed = bins.group_by(["tier", "percent"]).aggregate(seconds=bins.seconds.sum().cast("int64"))
+    summed = bins.group_by(["tier", "percent"]).aggregate(seconds=int_sum(bins.seconds))
     counted = tables.fetch(summed, f"increases_{resource}")
     counts = np.zeros((n_tiers, _HIGHEST + 1), dtype=np.int64)
     tiers, percents, seconds = (blocks.integers(counted, name) for name in ("tier", "percent", "seconds"))
@@ -197,15 +196,14 @@ def plot(result: pa.Table) -> Chart:
 
 
 _TWENTY: dict[str, Any] = {"policy": "previous", "setting": 0.2}
-CLAIMS = (
+CLAIMS = from_source(
+    "Zhu et al., Measure 1",
     *(
         Claim(
             f"S4-measure1-violated-{resource}",
             f"20 % above the previous {name} usage is enough in over 90 % of the time",
             below(0.1, "< 0.1 violated"),
             value("violated", "no such task", resource=resource, tier="all", **_TWENTY),
-            source="Zhu et al., Measure 1",
-            scope=LIKE_2011,
         )
         for resource, name in (("cpu", "CPU"), ("memory", "memory"))
     ),
@@ -215,8 +213,8 @@ CLAIMS = (
         near(0.5, 0.1, published="≈ 0.5"),
         value("reclaimed", "no such task", resource="cpu", tier="production", **_TWENTY),
         source="Zhu et al., Fig. 9 and Measure 1",
-        scope=LIKE_2011,
     ),
+    scope=LIKE_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage", "tasks"), order=80)

@@ -55,13 +55,11 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(bar(), xOffset="tier", color="tier").draw("Attempts that are repeated")
 
 
-_HOURS = "count over the first 19.65 h of 2011"
 _DOCUMENT = "2011 format document, job and task life cycles"
-_EVICTED, _FAILED, _KILLED = (
-    ratio("n_again", "n", f"no attempt ended by {end}", end_type=end) for end in ("EVICT", "FAIL", "KILL")
-)
+_ENDS = ("EVICT", "FAIL", "KILL")
+_EVICTED, _FAILED, _KILLED = (ratio("n_again", "n", f"no attempt ended by {end}", end_type=end) for end in _ENDS)
 CLAIMS = from_source(
-    _HOURS,
+    "count over the first 19.65 h of 2011",
     Claim("DOC-evict-again", "evicted tasks are resubmitted", at_least(0.99, 0.9998), _EVICTED),
     Claim(
         "DOC-at-once",

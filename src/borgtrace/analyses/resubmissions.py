@@ -13,6 +13,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import counted_events
 from borgtrace.analyses._claims import IN_2011, IN_2019, LIKE_2011
 from borgtrace.analyses._histograms import period
+from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, equals, near
 from borgtrace.recipe.charts import Chart, Plot, hour_axis, line, series
 from borgtrace.recipe.columns import count, declare, whole
@@ -32,9 +33,8 @@ def compute(tables: Tables) -> ir.Table:
     """Return first submissions and resubmissions per hour."""
     rows = counted_events(tables.instance_attempts)
     rows = rows.filter((rows.submitted == 1) & (rows.time >= TRACE_START))
-    return rows.group_by(hour=period(rows.time, HOUR, TRACE_START)).aggregate(
-        n_new=rows.new.sum().cast("int64"), n_again=(rows.submitted - rows.new).sum().cast("int64")
-    )
+    per_hour = rows.group_by(hour=period(rows.time, HOUR, TRACE_START))
+    return per_hour.aggregate(n_new=int_sum(rows.new), n_again=int_sum(rows.submitted - rows.new))
 
 
 def plot(result: pa.Table) -> Chart:
@@ -46,13 +46,11 @@ def plot(result: pa.Table) -> Chart:
 def _lumps(result: pa.Table) -> int:
     days = result["hour"].to_numpy() // 24
     # The median of a few days does not tell what a usual day is.
-    if not len(days) or days.max() < 6:
-        raise NotApplicable("the trace is shorter than a week")
+    NotApplicable.unless(max(days, default=0) >= 6, "the trace is shorter than a week")
     # By day: hours are too noisy for twice the median to mean anything.
     per_day = np.bincount(days, weights=result["n_again"].to_numpy())
     median = np.median(per_day)
-    if median == 0:
-        raise NotApplicable("no task is resubmitted on most days")
+    NotApplicable.unless(median, "no task is resubmitted on most days")
     # A lump begins on a busy day that follows one that is not.
     busy = np.concatenate([[False], per_day > 2 * median])
     return int((busy[1:] & ~busy[:-1]).sum())

@@ -28,11 +28,8 @@ from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 _SECONDS, _MINUTES = (1, 2, 5, 8, 10, 15, 20, 30, 45), (1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 45)
 _HOURS, _DAYS = (1, 1.5, 2, 3, 4, 6, 8, 10, 12, 18), (1, 2, 4, 7, 14, 28)
-GRID = tuple(
-    int(unit * number)
-    for unit, numbers in ((1, _SECONDS), (60, _MINUTES), (3600, _HOURS), (86400, _DAYS))
-    for number in numbers
-)
+_UNITS = ((1, _SECONDS), (60, _MINUTES), (3600, _HOURS), (86400, _DAYS))
+GRID = tuple(int(unit * number) for unit, numbers in _UNITS for number in numbers)
 """Times at which the curves are reported, s."""
 RESULT = declare(
     "run_times",
@@ -142,13 +139,12 @@ def _all(column: str) -> Measure:
 
 
 _LONG = _at("ended", 3600, "class", "3")
+_SHORTER = "about {} % of finished tasks run less than {} minutes"
 CLAIMS = from_source(
     "Zhu et al., Fig. 8",
-    Claim(
-        "S4-fig8-5min", "about 40 % of finished tasks run less than 5 minutes", near(0.4, 0.05), _at("finished", 300)
-    ),
-    Claim(
-        "S4-fig8-30min", "about 80 % of finished tasks run less than 30 minutes", near(0.8, 0.05), _at("finished", 1800)
+    *(
+        Claim(f"S4-fig8-{n}min", _SHORTER.format(percent, n), near(percent / 100, 0.05), _at("finished", 60 * n))
+        for n, percent in ((5, 40), (30, 80))
     ),
     Claim(
         "S4-8s",

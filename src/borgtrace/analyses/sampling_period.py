@@ -21,7 +21,7 @@ from borgtrace.analyses import _window_blocks as blocks
 from borgtrace.analyses._claims import LIKE_2011, Measure, value
 from borgtrace.analyses._margin_bins import margin_for, needed_margins
 from borgtrace.analyses._windows import SLOT_SECONDS
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, at_most
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, at_most, from_source
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line
 from borgtrace.recipe.columns import declare, label, seconds, share, whole
 
@@ -52,9 +52,8 @@ def compute(tables: Tables, *, periods: tuple[int, ...] = (1, 2, 3, 6, 12)) -> l
     """Return the margin each sampling period (in slots of 300 s) needs."""
     names = blocks.tier_names(tables)
     has_percentiles = tables.dialect.publishes(_LISTS[0])
-    count = partial(
-        _count, n_tiers=len(names), periods=np.array(periods, dtype=np.int64), has_percentiles=has_percentiles
-    )
+    slots = np.array(periods, dtype=np.int64)
+    count = partial(_count, n_tiers=len(names), periods=slots, has_percentiles=has_percentiles)
     counts = blocks.sum_blocks(tables, _windows(tables, has_percentiles), count, "windows")
     rows = _rows(counts.reshape(*counts.shape[:2], len(names), len(DURATIONS), -1), names, periods)
     NotApplicable.unless(rows, "no task was measured in two neighboring periods")
@@ -82,9 +81,8 @@ def _windows(tables: Tables, has_percentiles: bool) -> ir.Table:
     rows = blocks.task_windows(tables, "average_cpu", *fine, duration=duration)
     # Both demands are compared with the mean of the period before.
     rows = rows.filter(rows.average_cpu.notnull())
-    return rows.select(
-        *blocks.ORDER, "seconds", "slot", "tier", "average_cpu", *fine, duration=rows.duration.fill_null(0)
-    )
+    known = (*blocks.ORDER, "seconds", "slot", "tier", "average_cpu", *fine)
+    return rows.select(*known, duration=rows.duration.fill_null(0))
 
 
 def _percentiles(block: pa.Table) -> NDArray[np.float64]:
@@ -127,12 +125,10 @@ def _with_all(names: tuple[str, ...], counts: NDArray[np.int64], axis: int) -> d
 def _margins(counts: NDArray[np.int64]) -> list[Row]:
     if not counts.any():
         return []
-    margins = [(violation, margin_for(counts, violation)) for violation in VIOLATIONS]
-    return [
-        # The kernel counts hundredths of a second.
-        {"violation": rate, "margin": margin if np.isfinite(margin) else None, "seconds": float(counts.sum()) / 100.0}
-        for rate, margin in margins
-    ]
+    seconds = float(counts.sum()) / 100.0  # the kernel counts hundredths of a second
+    margins = {violation: margin_for(counts, violation) for violation in VIOLATIONS}
+    finite = {violation: margin if np.isfinite(margin) else None for violation, margin in margins.items()}
+    return [{"violation": rate, "margin": margin, "seconds": seconds} for rate, margin in finite.items()]
 
 
 def plot(result: pa.Table) -> Chart:
@@ -162,32 +158,24 @@ def _growth(result: pa.Table) -> float:
     return _margin("window", 1800)(result) - _margin("window", 300)(result)
 
 
-CLAIMS = (
-    Claim(
-        "S4-measure2",
-        "sampling more finely needs a smaller margin (30 minutes against 5)",
-        above(0),
-        _growth,
-        source="Zhu et al., Measure 2",
-        scope=LIKE_2011,
-    ),
+CLAIMS = from_source(
+    "Zhu et al., Measure 2",
+    Claim("S4-measure2", "sampling more finely needs a smaller margin (30 minutes against 5)", above(0), _growth),
     Claim(
         "S4-measure1-margin",
         "at 5 minutes a margin of 20 % covers 90 % of the time",
         at_most(0.2),
         _margin("window", 300),
         source="Zhu et al., Measure 1",
-        scope=LIKE_2011,
     ),
     Claim(
         "S4-measure2-below",
         "variation inside five minutes needs a margin too, which finer sampling could follow",
         above(0),
         _margin("second", 0),
-        source="Zhu et al., Measure 2",
         kind="criterion",  # the paper did not look inside a window
-        scope=LIKE_2011,
     ),
+    scope=LIKE_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage", "tasks"), order=81)

@@ -6,14 +6,12 @@ before the trace are unknown and left out.
 Reference: Zhu et al., Fig. 6; Tirmazi et al., EuroSys'20, Fig. 10.
 """
 
-from collections import Counter
-
-import ibis.expr.types as ir
+import ibis
 import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import HUNDREDTH, of_jobs
-from borgtrace.analyses._breakdown import GROUP_COLUMNS, count_by_group, cuts, named, ranked, tier_rows
+from borgtrace.analyses._breakdown import GROUP_COLUMNS, count_by_group, ranked, sum_by_group, tier_rows
 from borgtrace.analyses._claims import LIKE_2014, value
 from borgtrace.analyses._quantiles import PERCENTS, Counts
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, below, from_source
@@ -51,24 +49,15 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     bins = np.unique(np.concatenate([found.around(_SHOWN) for found in groups.values()])).astype(np.int64)
     close = tasks.filter(coarse.isin(bins.tolist()))
     exact = count_by_group(tables, close, close.wait, "waits_at_quantiles")
-    means = _means(tables, tasks)
+    waited = tasks.filter(tasks.wait.notnull())
+    sums = sum_by_group(tables, waited, "sums", total=waited.wait, n=ibis.literal(1, "int64"))
+    means = {cut: found["total"] / found["n"] / 1e6 for cut, found in sums.items()}
     rows = []
     for cut, found in groups.items():
         others = found.chosen(~np.isin(found.values, bins))
         waits = Counts(others.values * HUNDREDTH, others.n) + exact[cut]
         rows += waits.per(1e6).rows(_SHOWN, grouping=cut[0], group=cut[1], mean=means[cut], n=len(found))
     return rows
-
-
-def _means(tables: Tables, tasks: ir.Table) -> dict[tuple[str, ...], float]:
-    """Return the mean wait of each group, in seconds."""
-    waited = named(tables, tasks.filter(tasks.wait.notnull()))
-    sums = waited.group_by(["tier", "class_"]).aggregate(total=waited.wait.sum().cast("int64"), n=waited.count())
-    totals: dict[tuple[str, ...], Counter[str]] = {}
-    for row in tables.fetch(sums, "sums").to_pylist():
-        for cut in cuts(row["tier"], row["class_"]):
-            totals.setdefault(cut, Counter()).update(total=row["total"], n=row["n"])
-    return {cut: found["total"] / found["n"] / 1e6 for cut, found in totals.items()}
 
 
 def plot(result: pa.Table) -> Chart:

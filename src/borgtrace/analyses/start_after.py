@@ -7,7 +7,7 @@ after the last end of everything it names, and unknown if one of these times is 
 Reference: 2019 format document (start_after_collection_ids).
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -41,17 +41,15 @@ def compute(tables: Tables) -> list[Row]:
     edges = tables.fetch(_edges(tables), "edges")
     NotApplicable.unless(edges.num_rows, "no collection names another to start after")
     depth = depths(edges["collection_id"].to_numpy(), edges["named_id"].to_numpy())
-    worst: dict[int, int] = {}
+    worst: defaultdict[int, int] = defaultdict(int)
     for row in edges.to_pylist():
         place = ORDERS.index(_order(row["started"], row["ended"]))
-        worst[row["collection_id"]] = max(place, worst.get(row["collection_id"], 0))
-    found: dict[int, Counter[str]] = {}
-    for one, place in sorted(worst.items()):
-        found.setdefault(depth[one], Counter())[ORDERS[place]] += 1
-    return [
-        {"depth": level, "n_collections": orders.total(), **{f"n_{order}": orders[order] for order in ORDERS}}
-        for level, orders in found.items()
-    ]
+        worst[row["collection_id"]] = max(place, worst[row["collection_id"]])
+    found: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for one, place in worst.items():
+        found[depth[one]].update(("n_collections", f"n_{ORDERS[place]}"))
+    names = ("n_collections", *(f"n_{order}" for order in ORDERS))
+    return [{"depth": level, **{name: numbers[name] for name in names}} for level, numbers in found.items()]
 
 
 def _order(started: int | None, ended: int | None) -> str:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import PROCESSES, counted_events
 from borgtrace.analyses._claims import LIKE_2011, value
+from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, at_most
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, label, number
@@ -36,7 +37,7 @@ def compute(tables: Tables) -> list[Row]:
     """Return the largest distances between the four CDFs and to their chords."""
     rows = counted_events(tables.instance_attempts)
     instants = rows.group_by("time").aggregate(**{f"d_{name}": rows[name].sum().cast("int32") for name in PROCESSES})
-    numbers = {f"n_{name}": rows[name].sum().cast("int64").fill_null(0) for name in PROCESSES}
+    numbers = {f"n_{name}": int_sum(rows[name]).fill_null(0) for name in PROCESSES}
     # A first pass for the totals: the second has no need of windows over all rows to divide by them.
     totals = rows.aggregate(begin=rows.time.min().fill_null(0), end=rows.time.max().fill_null(0), **numbers)
     # Without rows (as in a plan) the distances are still a query: over totals of 0.
@@ -44,8 +45,8 @@ def compute(tables: Tables) -> list[Row]:
     n = {name: total[f"n_{name}"] for name in PROCESSES}
     length = total["end"] - total["begin"]
     found = tables.fetch(_largest(instants, n, total["begin"], max(length, 1)), "distances").to_pylist()
-    if length <= 0 or not any(n.values()) or not found:
-        raise NotApplicable("fewer than two instants with submissions, schedulings or completions")
+    measured = length > 0 and any(n.values()) and found
+    NotApplicable.unless(measured, "fewer than two instants with submissions, schedulings or completions")
     pairs = [(name, CHORD) for name in PROCESSES if n[name]]
     pairs += [(a, b) for a, b in combinations(PROCESSES, 2) if n[a] and n[b]]
     return [{"process": a, "other": b, "distance": found[0][f"{a}_{b}"], "n": n[a]} for a, b in pairs]
@@ -62,10 +63,8 @@ def _largest(instants: ir.Table, n: dict[str, int], begin: int, length: int) -> 
     share = {name: after[name].cast("float64") / total[name] for name in PROCESSES}
     # The chord rises between two jumps, so that the largest distance may lie just before one.
     before = {name: (after[name] - after[f"d_{name}"]).cast("float64") / total[name] for name in PROCESSES}
-    chords = {
-        f"{name}_{CHORD}": ibis.greatest((share[name] - after.line).abs(), (before[name] - after.line).abs()).max()
-        for name in PROCESSES
-    }
+    sides = {name: [(at[name] - after.line).abs() for at in (share, before)] for name in PROCESSES}
+    chords = {f"{name}_{CHORD}": ibis.greatest(*both).max() for name, both in sides.items()}
     # Two step functions do not move between jumps: just before one is just after another.
     pairs = {f"{a}_{b}": (share[a] - share[b]).abs().max() for a, b in combinations(PROCESSES, 2)}
     return after.aggregate(**chords, **pairs)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import PROCESSES, counted_events
 from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._histograms import period
+from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, above
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line
 from borgtrace.recipe.columns import count, declare, whole
@@ -33,9 +34,8 @@ RESULT = declare(
 def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:
     """Return the four cumulative counts at the end of every `step` (µs)."""
     rows = counted_events(tables.instance_attempts)
-    steps = rows.group_by(step=period(rows.time, step)).aggregate(
-        **{name: rows[name].sum().cast("int64") for name in PROCESSES}
-    )
+    sums = {name: int_sum(rows[name]) for name in PROCESSES}
+    steps = rows.group_by(step=period(rows.time, step)).aggregate(**sums)
     found = tables.fetch(steps, "steps")
     NotApplicable.unless(found.num_rows, "nothing was submitted, scheduled or completed within the trace")
     places = found["step"].to_numpy()
@@ -52,12 +52,8 @@ def plot(result: pa.Table) -> Chart:
     """Draw the CDFs (left) and the weighted CDFs (right)."""
     # At least 1: a trace may have no completion to divide by.
     final = {name: max(result[name][-1].as_py(), 1) for name in PROCESSES}
-    weighted = dict.fromkeys(PROCESSES, final["new"])
-    return beside(
-        "",
-        _panel(result, "CDF", "share", final),
-        _panel(result, "Weighted CDF", "share of the total of new tasks", weighted),
-    )
+    weighted, of_new = dict.fromkeys(PROCESSES, final["new"]), "share of the total of new tasks"
+    return beside("", _panel(result, "CDF", "share", final), _panel(result, "Weighted CDF", of_new, weighted))
 
 
 def _panel(result: pa.Table, title: str, y_title: str, totals: dict[str, int]) -> Chart:
@@ -78,13 +74,12 @@ def _thin(result: pa.Table, n: int = 600) -> pa.Table:
 
 def _lag_at_end(result: pa.Table) -> float:
     """Return how far schedulings trail submissions at the end, over the 95th percentile before."""
-    if result.num_rows < 288:  # steps of 300 s in a day
-        raise NotApplicable("the trace is shorter than a day")
+    # Steps of 300 s in a day.
+    NotApplicable.unless(result.num_rows >= 288, "the trace is shorter than a day")
     behind = result["submitted"].to_numpy() - result["scheduled"].to_numpy()
     # The last tenth is what the observation is about: it must not set its own measure.
     before = np.percentile(behind[: len(behind) * 9 // 10], 95)
-    if before <= 0:
-        raise NotApplicable("scheduling never lags behind submission")
+    NotApplicable.unless(before > 0, "scheduling never lags behind submission")
     return float(behind[-1] / before)
 
 

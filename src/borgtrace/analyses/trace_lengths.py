@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._claims import IN_2011, Measure, part
-from borgtrace.recipe import Claim, Recipe, Tables, at_least, at_most, between
+from borgtrace.analyses._windows import int_sum
+from borgtrace.recipe import Claim, Recipe, Tables, at_least, at_most, between, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, log_axis, point
 from borgtrace.recipe.columns import count, declare
 
@@ -42,9 +43,7 @@ def compute(tables: Tables) -> ir.Table:
     low = ibis.cases(single, *((test, ibis.literal(least, "int64")) for test, least, _ in bins), else_=length)
     high = ibis.cases(single, *((test, ibis.literal(most, "int64")) for test, _, most in bins), else_=length)
     rows = tasks.select("n_windows", length=low, longest=high)
-    return rows.group_by(["length", "longest"]).aggregate(
-        n_tasks=rows.count(), n_windows=rows.n_windows.cast("int64").sum().cast("int64")
-    )
+    return rows.group_by(["length", "longest"]).aggregate(n_tasks=rows.count(), n_windows=int_sum(rows.n_windows))
 
 
 def plot(result: pa.Table) -> Chart:
@@ -59,23 +58,13 @@ def _share(low: int, high: int) -> Measure:
     return part("n_tasks", "no task has usage", length=at_least(low), longest=at_most(high))
 
 
-CLAIMS = (
-    Claim(
-        "S0-5-50",
-        "traces of 5 to 50 points are about 74 % of all",
-        between(0.69, 0.79, 0.74),
-        _share(5, 50),
-        source="data pipeline description (section on data)",
-        scope=IN_2011,
-    ),
-    Claim(
-        "S1-short",
-        "95 % of the tasks have fewer than 24 points",
-        between(0.93, 0.97, 0.95),
-        _share(1, 23),
-        source="Janus & Rzadca, SoCC'17, §3",
-        scope=IN_2011,
-    ),
+_JANUS = "Janus & Rzadca, SoCC'17, §3"
+_SHORT, _MEDIUM = between(0.93, 0.97, 0.95), between(0.69, 0.79, 0.74)
+CLAIMS = from_source(
+    "data pipeline description (section on data)",
+    Claim("S0-5-50", "traces of 5 to 50 points are about 74 % of all", _MEDIUM, _share(5, 50)),
+    Claim("S1-short", "95 % of the tasks have fewer than 24 points", _SHORT, _share(1, 23), source=_JANUS),
+    scope=IN_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("tasks", "instance_usage"), order=64)

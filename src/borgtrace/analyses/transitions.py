@@ -55,20 +55,12 @@ def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
 def plot(result: pa.Table) -> Chart:
     """Draw the matrix of transitions; what the 2011 document forbids is framed."""
     first = "datum.value === null ? '(first event)' : replace(datum.label, '_', ' ')"
-    return (
-        Plot(
-            result,
-            RESULT,
-            x=axis("to_type", "next event", axis={"labelExpr": "split(datum.label, '_')"}),
-            y=axis("from_type", "event", axis={"labelExpr": first}),
-        )
-        .add(
-            rect(strokeWidth=2),
-            color=axis("n", "times", scale={"type": "log", "scheme": "blues"}),
-            stroke=when("datum.is_legal_document_2011", "transparent", "#d62728"),
-        )
-        .draw("Transitions between events (framed: not in the 2011 document)", width=340, height=340)
-    )
+    x = axis("to_type", "next event", axis={"labelExpr": "split(datum.label, '_')"})
+    y = axis("from_type", "event", axis={"labelExpr": first})
+    color = axis("n", "times", scale={"type": "log", "scheme": "blues"})
+    stroke = when("datum.is_legal_document_2011", "transparent", "#d62728")
+    plotted = Plot(result, RESULT, x=x, y=y, color=color, stroke=stroke).add(rect(strokeWidth=2))
+    return plotted.draw("Transitions between events (framed: not in the 2011 document)", width=340, height=340)
 
 
 def _count(before: tuple[str, ...], after: str) -> Callable[[pa.Table], int]:

@@ -18,10 +18,11 @@ import pyarrow.compute as pc
 from borgtrace.analyses._allocation import allocation_changes
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._claims import IN_2019, IN_BOTH, LIKE_2011, part, ratio
+from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
-from borgtrace.analyses._windows import RESOURCES, amount, by_tier, level, regular
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, between
+from borgtrace.analyses._windows import RESOURCES, amount, by_tier, int_sum, level, regular
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, between, from_source
 from borgtrace.recipe.charts import Chart, Plot, area, axis, beside, hour_axis, line
 from borgtrace.recipe.columns import declare, label, share, whole
 from borgtrace.schema.time import HOUR, TRACE_START
@@ -61,7 +62,7 @@ def levels(tables: Tables, length: int = HOUR) -> ir.Table:
         Length of a period, µs: a multiple of 300 s that divides an hour.
     """
     usage = regular(tables.instance_usage)
-    usage = usage.mutate(hour=(usage.start_time - TRACE_START) // length)
+    usage = usage.mutate(hour=period(usage.start_time, length, TRACE_START))
     # Whichever lasts longer: a store need not hold all parts of both tables.
     spine = hours(span(usage.select(time="end_time"), tables.instance_events.select("time")), length)
     allocated = hourly(allocation_changes(tables), spine, "tier", RESOURCES, length)
@@ -85,8 +86,8 @@ def levels(tables: Tables, length: int = HOUR) -> ir.Table:
 def _used(tables: Tables, usage: ir.Table) -> ir.Table:
     averages = [f"average_{name}" for name in RESOURCES]
     rows = by_tier(tables, usage.select(*TASK, "alloc_collection_id", "hour", "seconds", *averages))
-    sums = {f"{n}_amount": (amount(rows[f"average_{n}"], rows.seconds) * rows.sign).sum() for n in RESOURCES}
-    return rows.group_by(["tier", "hour"]).aggregate(**{name: total.cast("int64") for name, total in sums.items()})
+    sums = {f"{n}_amount": int_sum(amount(rows[f"average_{n}"], rows.seconds) * rows.sign) for n in RESOURCES}
+    return rows.group_by(["tier", "hour"]).aggregate(**sums)
 
 
 def plot(result: pa.Table) -> Chart:
@@ -110,19 +111,11 @@ def _own_panel(rows: list[Row]) -> Chart:
 
 
 def _panel(result: pa.Table, resource: str, name: str) -> Chart:
-    cell = of_cell(result, resource)
-    return (
-        Plot(result, RESULT, x=hour_axis())
-        .add(
-            area(opacity=0.75),
-            y=axis(f"{resource}_used", f"{name} (largest machines)"),
-            color="tier",
-            tips=(f"{resource}_allocated",),
-        )
-        .add(line(color="black", strokeDash=[5, 3]), data=cell, y=f"{resource}_allocated", tips=())
-        .add(line(color="black"), data=cell, y=f"{resource}_capacity", tips=())
-        .draw()
-    )
+    cell, used = of_cell(result, resource), axis(f"{resource}_used", f"{name} (largest machines)")
+    plotted = Plot(result, RESULT, x=hour_axis())
+    plotted.add(area(opacity=0.75), y=used, color="tier", tips=(f"{resource}_allocated",))
+    plotted.add(line(color="black", strokeDash=[5, 3]), data=cell, y=f"{resource}_allocated", tips=())
+    return plotted.add(line(color="black"), data=cell, y=f"{resource}_capacity", tips=()).draw()
 
 
 def of_cell(result: pa.Table, *resources: str) -> list[Row]:
@@ -154,14 +147,13 @@ def _overcommitment(result: pa.Table, resource: str) -> float:
     return float(allocated / capacity)
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "Zhu et al., Fig. 9",
     Claim(
         "S4-fig9-use",
         "production uses about half of the CPU allocated to it",
         between(0.4, 0.6, "≈ 0.5"),
         ratio("cpu_used", "cpu_allocated", "production is allocated no CPU", tier=TOP_TIERS),
-        source="Zhu et al., Fig. 9",
-        scope=LIKE_2011,
     ),
     *(
         Claim(
@@ -169,8 +161,6 @@ CLAIMS = (
             f"production takes more than 80 % of the {name} used",
             above(0.8),
             part(f"{resource}_used", "nothing is used", tier=TOP_TIERS),
-            source="Zhu et al., Fig. 9",
-            scope=LIKE_2011,
         )
         for resource, name in (("cpu", "CPU"), ("memory", "memory"))
     ),
@@ -186,8 +176,8 @@ CLAIMS = (
         # Memory was over-committed in 2019 alone.
         for resource, name, scope in (("cpu", "CPU", IN_BOTH), ("memory", "memory", IN_2019))
     ),
+    scope=LIKE_2011,
 )
+_READS = ("instance_usage", "instance_events", "machine_events", "tasks")
 
-RECIPE = Recipe(
-    RESULT, compute, plot, CLAIMS, reads=("instance_usage", "instance_events", "machine_events", "tasks"), order=60
-)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=_READS, order=60)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._claims import IN_2019
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._windows import peaks_of_request
+from borgtrace.analyses._windows import RESOURCES, int_sum, peaks_of_request
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, above, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
@@ -50,16 +50,11 @@ def _updates(tables: Tables, settings: ir.Table) -> ir.Table:
     events = tables.instance_events
     life = ibis.window(group_by=list(TASK), order_by=list(SOURCE_ORDER))
     # Over all events: the first update changes what SUBMIT or SCHEDULE asked for.
-    seen = events.mutate(
-        cpu_before=events.cpu_request.lag().over(life), memory_before=events.memory_request.lag().over(life)
-    )
+    seen = events.mutate(**{f"{name}_before": events[f"{name}_request"].lag().over(life) for name in RESOURCES})
     updates = seen.filter(seen.type.isin(UPDATE_EVENTS)).inner_join(settings, "collection_id")
     # A comparison with an unknown request is NULL: no change that anybody saw.
     changed = (updates.cpu_request != updates.cpu_before) | (updates.memory_request != updates.memory_before)
-    updates = updates.mutate(is_changed=changed.fill_null(False).cast("int64"))
-    return updates.group_by("setting").aggregate(
-        n_updates=updates.count(), n_request_changes=updates.is_changed.sum().cast("int64")
-    )
+    return updates.group_by("setting").aggregate(n_updates=updates.count(), n_request_changes=updates.count(changed))
 
 
 def _slack(tables: Tables, settings: ir.Table) -> ir.Table:
@@ -72,10 +67,8 @@ def _slack(tables: Tables, settings: ir.Table) -> ir.Table:
     upto = counts.n.sum().over(ibis.cumulative_window(group_by="setting", order_by="percent"))
     # The first percent that half of the tasks do not exceed, in integers: no engine rounds them.
     halves = counts.mutate(is_half=2 * upto >= counts.n.sum().over(group_by="setting"))
-    return halves.group_by("setting").aggregate(
-        n_tasks=halves.n.sum().cast("int64"),
-        median_slack=halves.percent.min(where=halves.is_half).cast("float64") / 100.0,
-    )
+    slack = halves.percent.min(where=halves.is_half).cast("float64") / 100.0
+    return halves.group_by("setting").aggregate(n_tasks=int_sum(halves.n), median_slack=slack)
 
 
 def plot(result: pa.Table) -> Chart:
@@ -102,6 +95,6 @@ CLAIMS = from_source(
     scope=IN_2019,
 )
 
-RECIPE = Recipe(
-    RESULT, compute, plot, CLAIMS, reads=("collection_events", "instance_events", "instance_usage", "tasks"), order=124
-)
+_READS = ("collection_events", "instance_events", "instance_usage", "tasks")
+
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=_READS, order=124)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._relative_change import CURVE_COLUMNS, curves, plot_curves, share_within, slot_pairs, task_pairs
 from borgtrace.analyses._windows import regular
-from borgtrace.recipe import Claim, Recipe, Tables, above
+from borgtrace.recipe import Claim, Recipe, Tables, above, from_source
 from borgtrace.recipe.charts import Chart
 from borgtrace.recipe.columns import declare, label
 
@@ -46,15 +46,14 @@ def plot(result: pa.Table) -> Chart:
     return plot_curves(result, "Change between neighboring 300 s slots", "level")
 
 
-CLAIMS = (
+CLAIMS = from_source(
+    "Zhu et al., Fig. 10",
     *(
         Claim(
             f"S4-fig10-{resource}",
             f"the cell's {name} usage changes by less than 20 % in over 90 % of the time",
             above(0.9),
             share_within(20, level="cell", resource=resource),
-            source="Zhu et al., Fig. 10",
-            scope=LIKE_2011,
         )
         for resource, name in (("cpu", "CPU"), ("memory", "memory"))
     ),
@@ -65,8 +64,8 @@ CLAIMS = (
         share_within(20, level="task", resource="cpu"),
         source="Zhu et al., Measure 1",
         kind="derived",
-        scope=LIKE_2011,
     ),
+    scope=LIKE_2011,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage",), order=70)
