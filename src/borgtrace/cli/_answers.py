@@ -116,25 +116,13 @@ def _own(recipe: Question, parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name in recipe.parameters}
 
 
-def answer(
-    chosen: Sequence[Question],
-    tables: Any,
-    parameters: Mapping[str, Any],
-    *,
-    out: Path | None,
-    png: bool,
-    as_json: bool,
-) -> list[Result]:
-    """Run the questions; write files under `out`; print tables or claims; return the results.
+def publish(answers: Iterable[Result], *, out: Path | None, png: bool, as_json: bool) -> list[Result]:
+    """Write files under `out`; print tables or claims; return the results.
 
     Parameters
     ----------
-    chosen
-        Questions, in the order of the answers.
-    tables
-        What they are asked of: tables of a store, or a study.
-    parameters
-        Values that were set; each question takes its own.
+    answers
+        What :func:`run` yields.
     out
         Folder for files; None prints only.
     png
@@ -142,11 +130,6 @@ def answer(
     as_json
         Print one JSON object a line.
     """
-    return publish(_run(chosen, tables, parameters), out=out, png=png, as_json=as_json)
-
-
-def publish(answers: Iterable[Result], *, out: Path | None, png: bool, as_json: bool) -> list[Result]:
-    """Write files under `out`, print tables or claims as :func:`answer` does; return the results."""
     results = []
     for result in answers:
         results.append(result)
@@ -169,7 +152,18 @@ def publish(answers: Iterable[Result], *, out: Path | None, png: bool, as_json: 
     return results
 
 
-def _run(chosen: Sequence[Question], tables: Any, parameters: Mapping[str, Any]) -> Iterator[Result]:
+def run(chosen: Sequence[Question], tables: Any, parameters: Mapping[str, Any]) -> Iterator[Result]:
+    """Answer questions one after the other, as they are asked for.
+
+    Parameters
+    ----------
+    chosen
+        Questions, in the order of the answers.
+    tables
+        What they are asked of: tables of a store, or a study.
+    parameters
+        Values that were set; each question takes its own.
+    """
     with steps() as report:
         for number, (recipe, subject) in enumerate(with_subjects(chosen, tables)):
             report(recipe.name, number, len(chosen))

@@ -203,7 +203,7 @@ def run(
     chosen = [known[name] for name in dict.fromkeys(names or known)]
     # All cells first, in one pass over the instances: experiments share them and find the outcomes kept.
     run_cells(study, chosen, parameters)
-    results = _answers.answer(chosen, study, parameters, out=out, png=png, as_json=as_json)
+    results = _answers.publish(_answers.run(chosen, study, parameters), out=out, png=png, as_json=as_json)
     for result in results:
         if result.recipe.sentence is not None:
             refusal = result.not_applicable

@@ -62,9 +62,8 @@ def analyze(
         _answers.print_list(chosen, has_set=True)
         return
     if store is None:
-        raise UsageError(
-            "STORE", "no store named", way_out="borgtrace analyze STORE [NAME…], or borgtrace analyze --list"
-        )
+        way_out = "borgtrace analyze STORE [NAME…], or borgtrace analyze --list"
+        raise UsageError("STORE", "no store named", way_out=way_out)
     # Before the store is opened: a wrong name costs no time.
     parameters, seconds = _answers.parse_settings(settings or [], chosen), seconds_of(timeout)
     if show_sql is not None:
@@ -75,5 +74,7 @@ def analyze(
         if png and out is None:
             raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
         tables = EngineTables.of(store, engine, where=where, memory=memory)
-        answer = partial(_answers.answer, chosen, tables, parameters, out=out, png=png, as_json=as_json)
-        within(seconds, answer, tables.interrupt)
+        # Nothing is computed yet: each answer is when it is asked for.
+        answers = _answers.run(chosen, tables, parameters)
+        publish = partial(_answers.publish, answers, out=out, png=png, as_json=as_json)
+        within(seconds, publish, tables.interrupt)

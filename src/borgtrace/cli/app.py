@@ -17,27 +17,11 @@ from borgtrace.cli._damage import damage_behind
 from borgtrace.errors import BorgtraceError, UsageError
 from borgtrace.storage import NOT_WRITABLE, local
 
-COMMANDS = (
-    "demo",
-    "fetch",
-    "synth",
-    "ingest",
-    "dialect",
-    "info",
-    "sql",
-    "trace",
-    "machine",
-    "explore",
-    "analyze",
-    "dataset",
-    "export",
-    "colocate",
-    "overcommit",
-    "report",
-    "subset",
-    "verify",
-    "doctor",
-)
+_TAKE_IN = ("demo", "fetch", "synth", "ingest", "dialect")
+_LOOK = ("info", "sql", "trace", "machine", "explore")
+_ASK = ("analyze", "dataset", "export", "colocate", "overcommit")
+_KEEP = ("report", "subset", "verify", "doctor")
+COMMANDS = (*_TAKE_IN, *_LOOK, *_ASK, *_KEEP)
 """Commands in the order a user meets them; each is the module of its name in this package."""
 INTERRUPTED = 130
 

@@ -133,14 +133,6 @@ def batches_of(
         low, high = starts[k], min(starts[k] + size, n)
         shape = (high - low, int(lengths[high - 1]), features)
         points = slice(int(first[low]), int(first[high]))
-        batches.append(
-            Batch(
-                data[points].reshape(shape),
-                mask[points].reshape(shape),
-                lengths[low:high],
-                identity[low:high],
-                numbers[low:high],
-                codes[low:high],
-            )
-        )
+        values, known, own = data[points].reshape(shape), mask[points].reshape(shape), slice(low, high)
+        batches.append(Batch(values, known, lengths[own], identity[own], numbers[own], codes[own]))
     return batches

@@ -208,13 +208,9 @@ class _Work:
             for k, (values, scaling) in enumerate(zip(series, scalings, strict=True)):
                 masks.append(reused_array(f"mask {k}", len(values), np.uint8))
                 scale(values, scaling.offset, scaling.divisor, masks[k])
-            points = int(offsets[-1])
-            yield TraceArrays(
-                offsets,
-                side_by_side(series, points, np.float32),
-                side_by_side(masks, points, np.uint8),
-                *_static_columns(self.traces, run, self.names),
-            )
+            points, once = int(offsets[-1]), _static_columns(self.traces, run, self.names)
+            values, mask = side_by_side(series, points, np.float32), side_by_side(masks, points, np.uint8)
+            yield TraceArrays(offsets, values, mask, *once)
 
     def _runs(self, index: Index, points: int) -> Iterator[Index]:
         """Cut traces into runs of so many points."""
@@ -234,22 +230,16 @@ def _split(options: Options, traces: TraceIndex) -> dict[str, Index]:
     groups = traces.groups(split.by) if split.by in ("job", "user") else None
     sets = dict(zip(split.names, split.divide(len(traces), groups, traces.first_time), strict=True))
     if not len(sets[split.names[0]]):
-        raise UsageError(
-            "--split",
-            "the training set is empty",
-            expected="at least one trace",
-            got=f"{split.fractions[0]:g} of {len(traces)}",
-            way_out="select more traces",
-        )
+        got, way_out = f"{split.fractions[0]:g} of {len(traces)}", "select more traces"
+        what, expected = "the training set is empty", "at least one trace"
+        raise UsageError("--split", what, expected=expected, got=got, way_out=way_out)
     return sets
 
 
 def _leakage(options: Options, traces: TraceIndex, sets: dict[str, Index]) -> Leakage:
     codes = {kind: traces.groups(kind) for kind in ("job", "user", "logical name")}
-    is_by_time = options.split.by == "time"
-    return Leakage(
-        shared_groups(sets, codes), running_on(sets, traces.first_time, traces.last_time) if is_by_time else {}
-    )
+    running = running_on(sets, traces.first_time, traces.last_time) if options.split.by == "time" else {}
+    return Leakage(shared_groups(sets, codes), running)
 
 
 def _static_columns(traces: TraceIndex, index: Index, names: FeatureNames) -> tuple[Index, NDArray[np.float32], Index]:

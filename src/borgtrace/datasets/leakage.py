@@ -51,11 +51,9 @@ class Leakage:
 
     def lines(self) -> tuple[str, ...]:
         """Return one sentence for each pair of sets and each kind of group."""
-        running = (
-            f"{pair}: {count:,} traces still run when the first of the next set begins"
-            for pair, count in self.running_on.items()
-        )
-        return (*map(str, self.shared), *running)
+        running = {pair: f"{count:,} traces still run" for pair, count in self.running_on.items()}
+        ends = (f"{pair}: {what} when the first of the next set begins" for pair, what in running.items())
+        return (*map(str, self.shared), *ends)
 
 
 def shared_groups(sets: Mapping[str, Index], codes: Mapping[str, NDArray[np.int64]]) -> tuple[Overlap, ...]:

@@ -116,12 +116,7 @@ def describe(
             "format_version": FORMAT_VERSION,
             "code_version": version("borgtrace"),
             "identity": options.identity(manifest.digest),
-            "store": {
-                "digest": manifest.digest,
-                "generation": manifest.generation,
-                "cell": manifest.cell,
-                "synthetic": manifest.synthetic,
-            },
+            "store": {name: getattr(manifest, name) for name in ("digest", "generation", "cell", "synthetic")},
             "options": asdict(options),
             "n_matched": n_matched,
             "features": list(names.series),
@@ -145,12 +140,9 @@ def write(folder: Path, metadata: Metadata) -> None:
 
 def write_original(folder: Path, metadata: Metadata) -> None:
     """Write the ``meta.json`` that the pipeline of 2017 keeps in each set."""
+    width, counts = len(metadata.names.series), metadata.counts
     for name, files in metadata.files.items():
-        content = {
-            "dimension_count": len(metadata.names.series),
-            "path_count": len(files),
-            "sample_count": metadata.counts[name],
-        }
+        content = {"dimension_count": width, "path_count": len(files), "sample_count": counts[name]}
         (folder / name / FILE).write_text(json.dumps(content))
 
 
@@ -183,13 +175,9 @@ def read(folder: Path) -> Metadata:
     except ValueError as error:
         raise StoreError(str(path), "damaged", expected="JSON", got=str(error), way_out=_BUILD_AGAIN) from error
     if not _is_readable(metadata.raw):
-        raise StoreError(
-            str(folder),
-            "dataset of another format version",
-            expected=FORMAT_VERSION,
-            got=str(metadata.raw.get("format_version")),
-            way_out="build it again in another folder",
-        )
+        what, got = "dataset of another format version", str(metadata.raw.get("format_version"))
+        way_out = "build it again in another folder"
+        raise StoreError(str(folder), what, expected=FORMAT_VERSION, got=got, way_out=way_out)
     # Sizes, not digests: opening must not read the data; TFRecord files carry their own check sums.
     for name, files in metadata.files.items():
         for file in files:

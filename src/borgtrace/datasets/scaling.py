@@ -94,16 +94,9 @@ def _merged(a: Numbers, b: Numbers) -> Numbers:
     # The share of `b`, not sums of values: a mean far from 0 would swallow a small deviation.
     share = b[:, 0] / np.maximum(count, 1)
     delta = b[:, 1] - a[:, 1]
-    return np.stack(
-        [
-            count,
-            a[:, 1] + delta * share,
-            a[:, 2] + b[:, 2] + delta**2 * a[:, 0] * share,
-            np.minimum(a[:, 3], b[:, 3]),
-            np.maximum(a[:, 4], b[:, 4]),
-        ],
-        axis=1,
-    )
+    mean, squares = a[:, 1] + delta * share, a[:, 2] + b[:, 2] + delta**2 * a[:, 0] * share
+    low, high = np.minimum(a[:, 3], b[:, 3]), np.maximum(a[:, 4], b[:, 4])
+    return np.stack([count, mean, squares, low, high], axis=1)
 
 
 def measure_running(blocks: Iterable[Sequence[Series]], features: int) -> Numbers:

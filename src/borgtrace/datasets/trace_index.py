@@ -125,13 +125,9 @@ def select_traces(
     if is_original:
         order = np.argsort(candidates["place"])
     if not len(order):
-        raise UsageError(
-            "selection",
-            "no task matches",
-            expected="at least one",
-            got=f"0 where {selection.condition(store.manifest.dialect)}",
-            way_out="see borgtrace dataset STORE --histogram",
-        )
+        got = f"0 where {selection.condition(store.manifest.dialect)}"
+        way_out = "see borgtrace dataset STORE --histogram"
+        raise UsageError("selection", "no task matches", expected="at least one", got=got, way_out=way_out)
     n_matched, order = len(order), shuffled(order, seed)[: selection.sample]
     details = _details(store, selection, statics, first, order)
     return TraceIndex(
@@ -169,12 +165,8 @@ def query_tasks(store: Store, selection: Selection, columns: str, tail: str = ""
         # Without a predicate of the user's the query is ours, and so is the mistake.
         if not selection.where:
             raise
-        raise UsageError(
-            "--where",
-            "not a predicate over tasks",
-            got=" ".join(str(error).split()),
-            way_out="see borgtrace info STORE --schema",
-        ) from error
+        got, way_out = " ".join(str(error).split()), "see borgtrace info STORE --schema"
+        raise UsageError("--where", "not a predicate over tasks", got=got, way_out=way_out) from error
 
 
 def shuffled(index: Index, seed: int) -> Index:

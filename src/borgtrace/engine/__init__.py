@@ -98,12 +98,8 @@ def read_table(con: SQLBackend, table: Table, paths: Sequence[str], *, name: str
         else:
             con.raw_sql(view_sql(table, paths, name))
     except Exception as error:  # pyspark raises classes of its own for each cause
-        raise EngineError(
-            con.name,
-            f"cannot read {table.name}",
-            got=first_line(error),
-            way_out="check the store with: borgtrace verify STORE",
-        ) from error
+        what, way_out = f"cannot read {table.name}", "check the store with: borgtrace verify STORE"
+        raise EngineError(con.name, what, got=first_line(error), way_out=way_out) from error
     return con.table(name)
 
 

@@ -88,10 +88,8 @@ def views_sql(cell: str, dataset: str) -> str:
     >>> views_sql("a", "my-project.cell_a").count("CREATE OR REPLACE VIEW")
     6
     """
-    return "\n\n".join(
-        f"CREATE OR REPLACE VIEW `{dataset}.{name}` AS\n{view_sql(table, cell)};"
-        for name, table in TRACE_TABLES.items()
-    )
+    views = {name: view_sql(table, cell) for name, table in TRACE_TABLES.items()}
+    return "\n\n".join(f"CREATE OR REPLACE VIEW `{dataset}.{name}` AS\n{sql};" for name, sql in views.items())
 
 
 def compile_sql(expr: ibis.Expr) -> str:

@@ -6,12 +6,7 @@ import ibis
 
 from borgtrace.schema import Table
 
-_DTYPES: dict[str, str] = {
-    "enum": "string",
-    "bool": "boolean",
-    "list<float32>": "array<float32>",
-    "list<int64>": "array<int64>",
-}
+_DTYPES = {"enum": "string", "bool": "boolean", "list<float32>": "array<float32>", "list<int64>": "array<int64>"}
 """Where Ibis has another word for a column type; elsewhere the words agree."""
 
 

@@ -273,9 +273,8 @@ def _refusal(line: str, *more: str) -> BorgtraceError:
     if missing := _NO_TABLE.match(line):
         # DuckDB would suggest tables of its own catalog, such as pg_sequences.
         similar = did_you_mean(missing[1].lower(), TABLES)
-        return UsageError(
-            "query", f"table {missing[1]} does not exist", way_out=f"{similar} {_NAMES}" if similar else _NAMES
-        )
+        way_out = f"{similar} {_NAMES}" if similar else _NAMES
+        return UsageError("query", f"table {missing[1]} does not exist", way_out=way_out)
     if line.startswith(("Binder Error", "Catalog Error")):
         # DuckDB's own suggestions are worth keeping; the lines that repeat the query are not.
         near = [text for text in more if text.startswith(("Candidate bindings", "Did you mean"))]

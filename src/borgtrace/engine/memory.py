@@ -27,11 +27,6 @@ def parse_memory(text: str) -> int:
         # GB is 1000³ and GiB 1024³: the position in " KMGT" is the power.
         amount = int(float(number) * (1024 if is_binary else 1000) ** " KMGT".index((letter or " ").upper()))
     if amount <= 0:
-        raise UsageError(
-            "--memory",
-            "not an amount of memory",
-            expected="a number and a unit",
-            got=repr(text),
-            way_out="try 4GB or 512MiB",
-        )
+        expected, way_out = "a number and a unit", "try 4GB or 512MiB"
+        raise UsageError("--memory", "not an amount of memory", expected=expected, got=repr(text), way_out=way_out)
     return amount

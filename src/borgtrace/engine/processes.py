@@ -58,9 +58,8 @@ def map_processes(
     try:
         yield from pool(delayed(_call)(function, item, os.getpid()) for item in items)
     except TerminatedWorkerError as error:
-        raise StoreError(
-            place, "a worker process was killed", got="perhaps not enough memory", way_out=way_out
-        ) from error
+        what, got = "a worker process was killed", "perhaps not enough memory"
+        raise StoreError(place, what, got=got, way_out=way_out) from error
 
 
 def _call(function: Callable[[Item], Result], item: Item, parent: int) -> Result:

@@ -18,17 +18,5 @@ from borgtrace.fetch.run import Outcome, fetch_files
 from borgtrace.fetch.session import Session
 from borgtrace.fetch.version import Version
 
-__all__ = [
-    "Backoff",
-    "Bucket",
-    "Ledger",
-    "Listener",
-    "Outcome",
-    "Plan",
-    "RemoteFile",
-    "Session",
-    "Version",
-    "bucket",
-    "fetch_files",
-    "make_plan",
-]
+__all__ = ["Backoff", "Bucket", "Ledger", "Listener", "Outcome", "Plan", "RemoteFile", "Session", "Version"]
+__all__ += ["bucket", "fetch_files", "make_plan"]

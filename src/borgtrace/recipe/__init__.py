@@ -16,32 +16,7 @@ from borgtrace.recipe.result import Provenance, Result
 from borgtrace.recipe.scope import Scope
 from borgtrace.recipe.tables import Tables
 
-__all__ = [
-    "Claim",
-    "Claims",
-    "Criterion",
-    "EngineTables",
-    "Finding",
-    "NotApplicable",
-    "PlannedTables",
-    "Provenance",
-    "Question",
-    "Recipe",
-    "Result",
-    "Row",
-    "Scope",
-    "Tables",
-    "above",
-    "at_least",
-    "at_most",
-    "below",
-    "between",
-    "equals",
-    "find_recipe",
-    "from_source",
-    "headline",
-    "near",
-    "recipes",
-    "unjudged",
-    "with_subjects",
-]
+__all__ = ["Claim", "Claims", "Criterion", "EngineTables", "Finding", "NotApplicable", "PlannedTables", "Provenance"]
+__all__ += ["Question", "Recipe", "Result", "Row", "Scope", "Tables"]
+__all__ += ["above", "at_least", "at_most", "below", "between", "equals", "find_recipe", "from_source"]
+__all__ += ["headline", "near", "recipes", "unjudged", "with_subjects"]

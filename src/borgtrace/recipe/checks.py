@@ -96,13 +96,13 @@ def _convertible(found: pa.DataType, declared: pa.DataType) -> bool:
     # Enums are dictionaries in a store and plain text once an expression has made them.
     if pa.types.is_dictionary(found):
         found = found.value_type
-    kinds = (
-        pa.types.is_integer,
-        pa.types.is_floating,
-        lambda kind: pa.types.is_string(kind) or pa.types.is_large_string(kind),
-    )
+    kinds = (pa.types.is_integer, pa.types.is_floating, _is_text)
     # A column without a single value has Arrow's type null.
     return found.equals(declared) or pa.types.is_null(found) or any(kind(found) and kind(declared) for kind in kinds)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
 
 
 def _null_failures(table: pa.Table) -> list[str]:

@@ -204,12 +204,9 @@ class EngineTables(Tables):
         try:
             ids = self._sql(f"SELECT collection_id, instance_index FROM tasks WHERE {guard.condition(predicate)}")
         except BorgtraceError as error:
-            raise UsageError(
-                "--where",
-                f"not a predicate over tasks: {error.what}{f': {error.got}' * bool(error.got)}",
-                got=predicate,
-                way_out="see `borgtrace info STORE --schema` for its columns",
-            ) from error
+            what = f"not a predicate over tasks: {error.what}{f': {error.got}' * bool(error.got)}"
+            way_out = "see `borgtrace info STORE --schema` for its columns"
+            raise UsageError("--where", what, got=predicate, way_out=way_out) from error
         # Held by the engine: every table is filtered by it.
         return put_table(self.canonical("tasks").get_backend(), f"chosen_{next(_SERIAL)}", ids)
 

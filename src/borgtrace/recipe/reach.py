@@ -48,9 +48,7 @@ def tables_read(questions: Sequence[Question]) -> tuple[str, ...]:
     """
     if not all(question.reads for question in questions):
         return ()
-    named = [
-        name for one in questions for tables in (one.reads, *(c.scope.tables for c in one.claims)) for name in tables
-    ]
+    named = [name for q in questions for tables in (q.reads, *(c.scope.tables for c in q.claims)) for name in tables]
     # The table of tasks is made at ingest; questions that need usage for it name usage too.
     return tuple(dict.fromkeys("instance_events" if name == "tasks" else name for name in named))
 

@@ -132,11 +132,8 @@ def _judged(question: Question, answer: pa.Table, coverage: StoreCoverage, origi
     changed = {name: value for name, value in origin.parameters.items() if value != defaults.get(name)}
     findings = []
     for claim in question.claims:
-        objection = claim.scope.objection(
-            coverage, question.reads, where=origin.where, changed=changed, defaults=defaults
-        )
-        note = claim.scope.note(coverage)
-        findings.append(claim.not_applicable(objection) if objection else claim.judge(answer, note))
+        why = claim.scope.objection(coverage, question.reads, where=origin.where, changed=changed, defaults=defaults)
+        findings.append(claim.not_applicable(why) if why else claim.judge(answer, claim.scope.note(coverage)))
     return tuple(findings)
 
 

@@ -29,11 +29,7 @@ _PAN = "[pointerdown[event.pointerType !== 'touch'], window:pointerup] > window:
 _TOUCHED = {"opacity": 0, "size": 90, "tooltip": True}
 """Points on lines that are not seen but felt."""
 # A zoomable plot is clipped: names beside its last points would be cut.
-_OF_MARK: dict[str, dict[str, Any]] = {
-    "line": {"point": _TOUCHED},
-    "area": {"point": _TOUCHED},
-    "text": {"clip": False},
-}
+_OF_MARK: dict[str, Any] = {"line": {"point": _TOUCHED}, "area": {"point": _TOUCHED}, "text": {"clip": False}}
 _ZOOMED = ("line", "area", "point")
 _AXES = ("x", "y", "x2", "y2")
 _POINT_ROOM = 8

@@ -216,12 +216,8 @@ def _levels(rows: Iterable[Row], cell: Mapping[int, Row], what: str, suffix: str
         yield Value(f"{name}-{what}-peak{suffix}", peak, short_percent(peak), "peak")
 
 
-_COLUMNS = {
-    "cpu-used": "CPU used",
-    "cpu-allocated": "CPU requested",
-    "memory-used": "memory used",
-    "memory-allocated": "memory requested",
-}
+_WORDS = {"used": "used", "allocated": "requested"}
+_COLUMNS = {f"{of}-{what}": f"{label} {word}" for of, label in _LABELS.items() for what, word in _WORDS.items()}
 LEVEL_NAMES = tuple(_COLUMNS.values())
 
 
@@ -234,19 +230,10 @@ def levels(lines: Iterable[Fact]) -> list[tuple[str, list[tuple[Value, Value] | 
         From :func:`facts`.
     """
     known = {value.id: value for line in lines if line.name in ("used", "requested") for value in line.values}
-    tiers = dict.fromkeys(name.partition("-mean")[2] for name in known if "-mean" in name)
-    return [
-        (
-            words(tier.removeprefix("-")) or "all",
-            [
-                (known[f"{column}-mean{tier}"], known[f"{column}-peak{tier}"])
-                if f"{column}-mean{tier}" in known
-                else None
-                for column in _COLUMNS
-            ],
-        )
-        for tier in tiers
-    ]
+    means = {name: value for name, value in known.items() if "-mean" in name}
+    pairs = {name.replace("-mean", ""): (mean, known[name.replace("-mean", "-peak")]) for name, mean in means.items()}
+    tiers = {name.partition("-mean")[2]: words(name.partition("-mean-")[2]) or "all" for name in means}
+    return [(said, [pairs.get(f"{column}{tier}") for column in _COLUMNS]) for tier, said in tiers.items()]
 
 
 def short_percent(share: float) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache
+from itertools import product
 from typing import Any
 
 import jinja2
@@ -57,11 +58,7 @@ def report_html(
         observed=observed(sections),
         headline=headline(findings),
         kinds=KINDS,
-        judged={
-            (kind, verdict): [row for row in rows if (row[1].kind, row[1].verdict) == (kind, verdict)]
-            for kind in KINDS
-            for verdict in VERDICTS
-        },
+        judged={key: [row for row in rows if (row[1].kind, row[1].verdict) == key] for key in product(KINDS, VERDICTS)},
         unjudged=unjudged(findings),
         verdicts={verdict: sum(item.count(verdict) for item in sections) for verdict in VERDICTS},
         holdings=holdings.holdings(manifest),
@@ -83,15 +80,8 @@ def render(template: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(
-        headline=headline,
-        json_script=json_script,
-        inline=inline,
-        paragraphs=paragraphs,
-        integer=integer,
-        words=words,
-        unit=unit,
-    )
+    filters = (headline, json_script, inline, paragraphs, integer, words, unit)
+    environment.filters.update({function.__name__: function for function in filters})
     environment.tests.update(numeric=is_number)
     return environment.get_template(template).render(library=Markup(javascript()), **values)
 

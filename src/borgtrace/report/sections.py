@@ -137,12 +137,8 @@ def observed(sections: Iterable[Section]) -> list[tuple[str, Section, Finding]]:
     >>> observed([])
     []
     """
-    found = [
-        (number, section, finding)
-        for section in sections
-        for finding in section.findings
-        if (number := _NUMBERED.search(finding.source))
-    ]
+    rows = ((_NUMBERED.search(each.source), section, each) for section in sections for each in section.findings)
+    found = [(number, section, finding) for number, section, finding in rows if number]
     # Observations come before measures.
     found.sort(key=lambda item: (item[0][1] == "Measure", int(item[0][2])))
     return [(f"{number[1]} {number[2]}", section, finding) for number, section, finding in found]

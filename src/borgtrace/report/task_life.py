@@ -18,22 +18,12 @@ if TYPE_CHECKING:
 
     from borgtrace.store import Store
 
-USAGE_COLUMNS = (
-    "start_time",
-    "end_time",
-    "machine_id",
-    "average_cpu",
-    "maximum_cpu",
-    "sampled_cpu",
-    "average_memory",
-    "maximum_memory",
-    "assigned_memory",
-)
 EVENT_COLUMNS = ("time", "type", "machine_id", "priority", "cpu_request", "memory_request")
 USAGE_SERIES = {
     "cpu": {"average_cpu": "mean", "maximum_cpu": "maximum", "sampled_cpu": "one random second"},
     "memory": {"average_memory": "mean", "maximum_memory": "maximum", "assigned_memory": "limit"},
 }
+USAGE_COLUMNS = ("start_time", "end_time", "machine_id", *USAGE_SERIES["cpu"], *USAGE_SERIES["memory"])
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,24 +17,10 @@ from borgtrace.store.manifest import Manifest
 if TYPE_CHECKING:
     from borgtrace.store import Store
 
-_FACTS = (
-    "collection_type",
-    "priority",
-    "scheduling_class",
-    "cpu_request",
-    "memory_request",
-    "disk_request",
-    "user",
-    "collection_logical_name",
-    "n_windows",
-    "n_machines",
-    "seconds",
-    "mean_average_cpu",
-    "std_average_cpu",
-    "max_average_cpu",
-    "mean_average_memory",
-    "end_type",
-)
+_ASKED = ("collection_type", "priority", "scheduling_class", "cpu_request", "memory_request", "disk_request")
+_WHOSE = ("user", "collection_logical_name", "n_windows", "n_machines", "seconds", "end_type")
+_USED = ("mean_average_cpu", "std_average_cpu", "max_average_cpu", "mean_average_memory")
+_FACTS = (*_ASKED, *_WHOSE, *_USED)
 # About a week of windows; the chart shows them all.
 SHOWN_WINDOWS = 2000
 _SECONDS = "%-d %b %Y %H:%M:%S %Z"

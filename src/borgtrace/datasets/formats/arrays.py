@@ -75,14 +75,8 @@ class TraceArrays:
         offsets = np.concatenate(([0], np.cumsum(lengths)))
         # The rows of all chosen traces at once: a loop over traces would take a slice of each.
         points = np.arange(offsets[-1]) + np.repeat(self.offsets[index] - offsets[:-1], lengths)
-        return TraceArrays(
-            offsets,
-            self.values[points],
-            self.mask[points],
-            self.identity[index],
-            self.numbers[index],
-            self.codes[index],
-        )
+        values, mask = self.values[points], self.mask[points]
+        return TraceArrays(offsets, values, mask, self.identity[index], self.numbers[index], self.codes[index])
 
     def copy(self) -> TraceArrays:
         """Return the same with memory of its own."""
@@ -133,13 +127,9 @@ def concatenated(parts: Sequence[TraceArrays], names: FeatureNames) -> TraceArra
         return empty(names)
     shifts = np.cumsum([0, *(int(part.offsets[-1]) for part in parts)])
     offsets = [part.offsets[:-1] + shift for part, shift in zip(parts, shifts[:-1], strict=True)]
-    return TraceArrays(
-        np.concatenate([*offsets, shifts[-1:]]),
-        *(
-            np.concatenate([getattr(part, name) for part in parts])
-            for name in ("values", "mask", "identity", "numbers", "codes")
-        ),
-    )
+    # All fields but the offsets stand one after the other as they are.
+    others = (np.concatenate([getattr(part, item.name) for part in parts]) for item in fields(TraceArrays)[1:])
+    return TraceArrays(np.concatenate([*offsets, shifts[-1:]]), *others)
 
 
 def side_by_side(columns: Sequence[NDArray[Any]], rows: int, dtype: DTypeLike) -> NDArray[Any]:

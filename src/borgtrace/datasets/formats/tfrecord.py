@@ -83,13 +83,8 @@ def read_buffered(path: Path, names: FeatureNames, *, is_verified: bool = True) 
     names_and_ends = _packed([name.encode() for name in wanted])
     count = reading.read_records(buffer, is_verified, *names_and_ends, usual, starts, position, size, identity)
     if count < 0:
-        raise StoreError(
-            str(path),
-            "damaged",
-            expected="a whole record",
-            got=f"a bad one at {-1 - count}",
-            way_out="build the dataset again",
-        )
+        got, way_out = f"a bad one at {-1 - count}", "build the dataset again"
+        raise StoreError(str(path), "damaged", expected="a whole record", got=got, way_out=way_out)
     position, size = position[:, :count], size[:, :count]
     return BufferedTraces(
         buffer,

@@ -57,9 +57,8 @@ class JobsLayout:
         check_names("--format", (self.format,), FORMATS)
         check_names("--key", (self.key,), get_args(Key))
         if not 0 <= self.granularity <= MAX_DIGITS:
-            raise UsageError(
-                "--granularity", "not a number of hex digits", expected=f"0 to {MAX_DIGITS}", got=str(self.granularity)
-            )
+            expected, got = f"0 to {MAX_DIGITS}", str(self.granularity)
+            raise UsageError("--granularity", "not a number of hex digits", expected=expected, got=got)
         known = [column.name for column in TABLES["instance_usage"].columns if column.type in _EXPORTED]
         check_names("--columns", self.columns, known, "unknown column")
         if not self.columns or len(set(self.columns)) < len(self.columns):

@@ -38,6 +38,8 @@ _UNITS = {"s": "s", "h": "h", "d": "days", "%": "%", "1/h": "1/h"}
 """Units that an axis names; counts, ids and fractions speak for themselves."""
 _Given = Any
 """Name of a field, Channel, Series, number, or condition."""
+_Tips = Sequence[str] | None
+"""Fields of a tooltip beside those of the channels; None for all."""
 
 
 class Plot:
@@ -57,7 +59,7 @@ class Plot:
     def __init__(self, data: pa.Table | Rows, declared: Table | None = None, /, **channels: _Given) -> None:
         self.rows: Rows = data.to_pylist() if isinstance(data, pa.Table) else list(data)
         self._columns = {column.name: column for column in declared.columns} if declared else {}
-        self._layers: list[tuple[Mark, Rows | None, dict[str, _Given], Sequence[str] | None]] = []
+        self._layers: list[tuple[Mark, Rows | None, dict[str, _Given], _Tips]] = []
         self._facets: dict[str, Any] = {}
         self._independent: dict[str, str] = {}
         for name, given in channels.items():
@@ -71,9 +73,7 @@ class Plot:
                 break
         self._channels = channels
 
-    def add(
-        self, mark: Mark, *, data: Rows | None = None, tips: Sequence[str] | None = None, **channels: _Given
-    ) -> Self:
+    def add(self, mark: Mark, *, data: Rows | None = None, tips: _Tips = None, **channels: _Given) -> Self:
         """Add a layer.
 
         Parameters
@@ -91,16 +91,9 @@ class Plot:
         return self
 
     def facet(
-        self,
-        *,
-        row: str = "",
-        column: str = "",
-        wrap: str = "",
-        columns: int = 4,
-        independent: Iterable[str] = (),
-        **header: Any,
+        self, *, row: str = "", column: str = "", wrap: str = "", independent: Iterable[str] = (), **header: Any
     ) -> Self:
-        """Repeat the plot for each value of a field: in rows, in columns, or wrapped after `columns`.
+        """Repeat the plot for each value of a field: in rows, in columns, or wrapped after four.
 
         `independent` names the channels whose scale is the panel's own; `header` is Vega-Lite's.
 
@@ -108,8 +101,6 @@ class Plot:
         ----------
         row, column, wrap
             Field whose values make the rows, the columns, or panels in reading order; `wrap` excludes the others.
-        columns
-            Panels side by side, for `wrap`.
         independent
             Channels whose scale is each panel's own; else all panels share it.
         header
@@ -124,7 +115,7 @@ class Plot:
                 options = {"sort": None} if name == "facet" else {}
                 self._facets[name] = channel(f"{field}:N", title=None, header=label, **options)
         if wrap:
-            self._facets["columns"] = columns
+            self._facets["columns"] = 4
         self._independent = dict.fromkeys(independent, "independent")
         return self
 
@@ -153,9 +144,7 @@ class Plot:
             drawn = drawn.resolve_scale(**self._independent)
         return drawn.properties(**heading)
 
-    def _layer(
-        self, is_later: bool, mark: Mark, data: Rows | None, channels: dict[str, _Given], tips: Sequence[str] | None
-    ) -> alt.Chart:
+    def _layer(self, later: bool, mark: Mark, data: Rows | None, channels: dict[str, _Given], tips: _Tips) -> alt.Chart:
         import altair as alt
 
         rows = self.rows if data is None else data
@@ -167,7 +156,7 @@ class Plot:
         more = [name for name in self._columns if rows and name in rows[0]] if tips is None else tips
         own = [{}] if is_reference else data
         chart = alt.Chart() if own is None else alt.Chart(alt.Data(values=own))
-        encoding = {name: self._encoded(name, item, rows, is_later) for name, item in given.items()}
+        encoding = {name: self._encoded(name, item, rows, later) for name, item in given.items()}
         tooltip = [] if is_reference else [self._tip(field, rows) for field in dict.fromkeys([*shown, *more])]
         marked: alt.Chart = getattr(chart, f"mark_{mark.kind}")(**mark.style)
         # A box stands for many rows and has no tooltip of one.
