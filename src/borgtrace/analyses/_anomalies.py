@@ -4,8 +4,10 @@ How often each occurs in a trace, and where that is written, is the dialect's (`
 """
 
 import math
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 
 from borgtrace.schema.dialects import PUBLISHED, Rate
 
@@ -15,7 +17,6 @@ LONG_TRACE_DAYS = 14
 """Days from which on one can stand out."""
 UNDER_SAMPLED = 0.9
 """Samples per second below which a window counts as under-sampled: a tenth of its seconds was not seen."""
-_E, _C, _M, _U = "instance_events", "collection_events", "machine_events", "instance_usage"
 
 
 _NO_ROWS = "the store has no rows that it could affect"
@@ -116,55 +117,11 @@ def _is_exact(rate: Rate) -> bool:
     return rate.is_count or rate.documented in ((0.0, 0.0), (1.0, 1.0))
 
 
-ANOMALIES: Mapping[str, Anomaly] = {
-    anomaly.code: anomaly
-    for anomaly in (
-        Anomaly("missing_info_instances", _E, "instance events with missing info"),
-        Anomaly("missing_info_is_update", _E, "events of kind SNAPSHOT_BUT_NO_TRANSITION that are UPDATE_RUNNING"),
-        Anomaly("missing_creation_no_request", _E, "events of kind EXISTS_BUT_NO_CREATION without any request"),
-        Anomaly("machine_missing", _E, "SCHEDULE, EVICT, FAIL and FINISH events without a machine"),
-        Anomaly("machine_on_kill", _E, "KILL events that name a machine"),
-        Anomaly("machine_on_submit", _E, "SUBMIT events after t = 0 that name a machine"),
-        Anomaly("machine_on_first_submit", _E, "SUBMIT events at t = 0 that name a machine"),
-        Anomaly("cpu_request_zero", _E, "events with a CPU request of exactly 0"),
-        Anomaly("after_trace", _E, "instance events after the end of the trace"),
-        Anomaly("schedule_missing", _E, "finished attempts without a SCHEDULE"),
-        Anomaly(
-            "fail_days",
-            _E,
-            "days with more than twice the median number of FAIL events",
-            why=f"the trace has events on fewer than {LONG_TRACE_DAYS} days",
-        ),
-        Anomaly("missing_info_collections", _C, "collection events with missing info"),
-        Anomaly("jobs_without_tasks", _C, "jobs without any task event", _E),
-        Anomaly("job_id_reused", _C, "jobs whose id was used again after their end"),
-        Anomaly("capacity_missing", _M, "ADD events without a capacity"),
-        Anomaly("machine_events_doubled", _M, "machine events at the same time as another event of the machine"),
-        Anomaly("missing_data_reason", _M, "machine events that say why data is missing"),
-        Anomaly("mixed_requests", _E, "jobs of several tasks whose submissions carry different requests"),
-        Anomaly("pending_updates", _E, "updates of pending tasks that demand constraints", "instance_constraints"),
-        Anomaly("usage_after_end", _U, "windows that reach beyond the end of their task, of tasks that ended", _E),
-        Anomaly("zero_usage", _U, "windows that use neither CPU nor memory (a container without processes)"),
-        Anomaly("sample_portion_high", _U, "windows with fewer samples than expected (sample_portion above 1)"),
-        Anomaly("sample_rate_low", _U, f"windows with fewer than {UNDER_SAMPLED} samples per second"),
-        Anomaly("late_windows", _U, "windows that end after the end of the trace"),
-        Anomaly("usage_missing", _U, "time that instances ran without a usage record", _E),
-        Anomaly("window_over_300s", _U, "windows longer than 300 s"),
-        Anomaly("window_off_grid", _U, "windows that cross the 300 s grid"),
-        Anomaly("window_full", _U, "windows of exactly 300 s"),
-        Anomaly("cpu_over_1", _U, "windows with a mean CPU above the largest machine"),
-        Anomaly("sampled_cpu_over_1", _U, "windows with a sampled CPU above the largest machine"),
-        Anomaly("mean_over_maximum", _U, "windows whose mean CPU exceeds their maximum"),
-        Anomaly("sample_over_maximum", _U, "windows whose sampled CPU exceeds their maximum"),
-        Anomaly("disk_io_late", _U, "windows after day 14 with a disk I/O time"),
-        Anomaly("disk_io_null", _U, "windows in the first 14 days without a disk I/O time"),
-        Anomaly("cpi_null", _U, "windows without cycles per instruction"),
-        Anomaly("cpi_impossible", _U, "windows with CPI outside 0.1 … 50"),
-        Anomaly("mai_impossible", _U, "windows with MAI outside 0 … 1"),
-        Anomaly("assigned_memory_zero", _U, "windows with an assigned memory of 0"),
-        Anomaly("dedicated_usage", _U, "windows on a dedicated machine"),
-        Anomaly("percentiles_empty", _U, "windows without CPU percentiles"),
-        Anomaly("alloc_holds_tasks", _U, "CPU of tasks in alloc sets, as a share of the CPU of these sets"),
-    )
-}
+def _anomaly(code: str, described: Mapping[str, str]) -> Anomaly:
+    limits = {"LONG_TRACE_DAYS": LONG_TRACE_DAYS, "UNDER_SAMPLED": UNDER_SAMPLED}
+    return Anomaly(code, **{name: text.format(**limits) for name, text in described.items()})
+
+
+_DESCRIBED = tomllib.loads(files("borgtrace.analyses").joinpath("anomalies.toml").read_text("utf-8"))
+ANOMALIES = {code: _anomaly(code, described) for code, described in _DESCRIBED.items()}
 """All anomalies by code."""

@@ -118,8 +118,7 @@ def ratio(over: str, under: str | Sequence[str], why: str, **where: Any) -> Meas
     def measure(result: pa.Table) -> float:
         rows = matching(result, where)
         below = sum(total(rows, column) for column in ([under] if isinstance(under, str) else under))
-        if below <= 0:
-            raise NotApplicable(why)
+        NotApplicable.unless(below > 0, why)
         return total(rows, over) / below
 
     return measure
@@ -142,8 +141,7 @@ def part(column: str, why: str, among: Where | None = None, **where: Any) -> Mea
 
     def measure(result: pa.Table) -> float:
         everything = total(matching(result, among or {}), column)
-        if everything <= 0:
-            raise NotApplicable(why)
+        NotApplicable.unless(everything > 0, why)
         # `where` may narrow a column that `among` already names.
         return total(matching(result, {**(among or {}), **where}), column) / everything
 

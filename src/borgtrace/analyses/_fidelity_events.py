@@ -5,6 +5,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from borgtrace.analyses import _fidelity as weighted
 from borgtrace.analyses._attempts import TASK, of_jobs
@@ -52,12 +53,8 @@ def event_measures(tables: Tables, units: Units) -> Measures:
     NotApplicable.unless(found.num_rows, "the store holds no attempts")
     last = float(np.nanmax(times(found, "begin_time"), initial=float(BEFORE_TRACE)))
     jobs, machines = (table.filter(pc.less_equal(table["time"], int(last))) for table in (jobs, machines))
-    return {
-        **_runs(found, units),
-        **_start(found, machines, units),
-        **_machines(machines, units, last),
-        **_jobs(jobs, found, units, last),
-    }
+    measures = _runs(found, units) | _start(found, machines, units)
+    return measures | _machines(machines, units, last) | _jobs(jobs, found, units, last)
 
 
 def _capacity(machines: pa.Table) -> tuple[int, dict[str, float]]:
@@ -175,20 +172,20 @@ def _jobs(jobs: pa.Table, found: pa.Table, units: Units, last: float) -> Measure
 
 def _sizes(found: pa.Table, jobs: pa.Table) -> Floats:
     """Tasks of each of `jobs`, NaN where no task is known."""
-    pairs = np.stack([found["collection_id"].to_numpy(), found["instance_index"].to_numpy().astype(np.int64)])
-    owner, size = np.unique(np.unique(pairs, axis=1)[0], return_counts=True)
+    owner, size = np.unique(np.unique(_tasks(found), axis=1)[0], return_counts=True)
     ids = jobs["collection_id"].to_numpy()
     # About 70 jobs of 2011 have no task: their size is unknown, not 0.
     place = np.minimum(np.searchsorted(owner, ids), len(owner) - 1)
     return np.where(owner[place] == ids, size[place].astype(float), np.nan)
 
 
+def _tasks(found: pa.Table) -> NDArray[np.int64]:
+    """Return the ids of the tasks of attempts, shape (2, attempts)."""
+    return np.stack([found["collection_id"].to_numpy(), found["instance_index"].to_numpy().astype(np.int64)])
+
+
 def _new_tasks(found: pa.Table, units: Units) -> Measures:
     """Shares of the tiers among new tasks (a month's shares: the first hours' differ)."""
-    firsts = np.unique(
-        np.stack([found["collection_id"].to_numpy(), found["instance_index"].to_numpy().astype(np.int64)]),
-        axis=1,
-        return_index=True,
-    )[1]
+    firsts = np.unique(_tasks(found), axis=1, return_index=True)[1]
     tiers, job = words(found, "tier")[firsts], units.job(found["collection_id"].to_numpy()[firsts])
     return {("new_tasks_share_of_month", name): weighted.share(tiers == name, job) for name in TIERS}

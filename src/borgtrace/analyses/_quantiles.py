@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from borgtrace.recipe import Tables
 
+Floats, Integers = npt.NDArray[np.float64], npt.NDArray[np.int64]
 PERCENTS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 80.0, 90.0, 95.0, 99.0, 99.9)
 """Percentiles that the questions report, beside the minimum (0) and the maximum (100)."""
 
@@ -20,8 +21,8 @@ PERCENTS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 80.0, 90.0, 95.0, 99.0, 99.9)
 class Counts:
     """Values, shape (k,), and how often each occurs, shape (k,)."""
 
-    values: npt.NDArray[np.float64]
-    n: npt.NDArray[np.int64]
+    values: Floats
+    n: Integers
 
     def __len__(self) -> int:
         return int(self.n.sum())
@@ -54,7 +55,7 @@ class Counts:
         found = quantiles(self.values, self.n, percents)
         return [None if np.isnan(value) else float(value) for value in found]
 
-    def around(self, percents: Sequence[float]) -> npt.NDArray[np.float64]:
+    def around(self, percents: Sequence[float]) -> Floats:
         """Return the values that the quantiles lie between (at most two per percent); there must be values."""
         low, high, _ = _neighbors(self.values, self.n, percents)
         return np.unique(np.concatenate([low, high]))
@@ -91,9 +92,7 @@ def counts(rows: ir.Table, value: ir.Value, by: Sequence[str] = ()) -> ir.Table:
     return valued.filter(valued.value.notnull()).group_by([*by, "value"]).aggregate(n=lambda t: t.count())
 
 
-def quantiles(
-    values: npt.NDArray[np.float64], n: npt.NDArray[np.int64], percents: Sequence[float]
-) -> npt.NDArray[np.float64]:
+def quantiles(values: Floats, n: Integers, percents: Sequence[float]) -> Floats:
     """Return quantiles of `values` that occur `n` times each, interpolated between order statistics.
 
     Parameters
@@ -122,9 +121,7 @@ def quantiles(
     return np.asarray(low + (high - low) * fraction)
 
 
-def _neighbors(
-    values: npt.NDArray[np.float64], n: npt.NDArray[np.int64], percents: Sequence[float]
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _neighbors(values: Floats, n: Integers, percents: Sequence[float]) -> tuple[Floats, Floats, Floats]:
     """Return the order statistics below and above each quantile, and how far it lies from the one to the other."""
     order = np.argsort(values, kind="stable")
     ordered, upto = values[order], np.cumsum(n[order])

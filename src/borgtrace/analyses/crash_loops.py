@@ -57,8 +57,7 @@ def plot(result: pa.Table) -> Chart:
 def _top_ten(result: pa.Table) -> float:
     shares = {row["rank"]: row["share"] for row in result.to_pylist()}
     # Where ten jobs fail at most, the share of ten is 1 and says nothing.
-    if len(shares) < _TOP + 1:
-        raise NotApplicable("fewer than eleven jobs fail")
+    NotApplicable.unless(len(shares) > _TOP, "fewer than eleven jobs fail")
     return float(shares[_TOP])
 
 

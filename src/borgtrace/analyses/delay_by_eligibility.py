@@ -84,8 +84,8 @@ def _ratio(result: pa.Table) -> float:
     found = result.to_pylist()
     tight = [row for row in found if row["share_below"] <= BANDS[2]]
     free = [row for row in found if row["share_below"] == FREE]
-    if not tight or not free or not free[0]["mean"]:
-        raise NotApplicable("no task has such a constraint, or every task has one")
+    has_both = tight and free and free[0]["mean"]
+    NotApplicable.unless(has_both, "no task has such a constraint, or every task has one")
     # Bands hold different numbers of attempts: a mean of their means would weigh them alike.
     n = sum(row["n"] for row in tight)
     return float(sum(row["mean"] * row["n"] for row in tight) / n / free[0]["mean"])

@@ -65,9 +65,8 @@ def _evicted_jobs(tables: Tables, tasks: ir.Table) -> Mapping[tuple[str, ...], C
     """Count jobs, not evictions: a few jobs of many tasks have most of these."""
     evicted = tasks.filter(is_inside(tasks.end_time) & (tasks.end_type == "EVICT"))
     # One tier a job, the highest, so that the tiers add up.
-    jobs = evicted.group_by("collection_id").aggregate(
-        priority=evicted.priority.max(), scheduling_class=evicted.scheduling_class.max()
-    )
+    highest = {name: evicted[name].max() for name in ("priority", "scheduling_class")}
+    jobs = evicted.group_by("collection_id").aggregate(**highest)
     return sum_by_group(tables, jobs, "evicted_jobs", n_evicted_jobs=ibis.literal(1, "int64"))
 
 

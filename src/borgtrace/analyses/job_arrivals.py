@@ -35,8 +35,7 @@ def compute(tables: Tables) -> pa.Table:
     NotApplicable.unless(found.num_rows, "no job arrives within the trace")
     # Whole hours only: the last one would count as a quiet hour.
     n_hours = max((last[0]["last"] - TRACE_START) // HOUR, 0)
-    if n_hours == 0:
-        raise NotApplicable("the trace is shorter than an hour")
+    NotApplicable.unless(n_hours, "the trace is shorter than an hour")
     # Hours without a job have no group and count 0.
     counts = np.bincount(found["hour"].to_numpy(), found["n"].to_numpy(), n_hours)[:n_hours].astype(np.int64)
     return pa.table({"hour": np.arange(n_hours, dtype=np.int64), "n_jobs": counts})

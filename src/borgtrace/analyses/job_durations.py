@@ -73,20 +73,11 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(step(point=True)).draw("Job durations")
 
 
+_UNDER_3MIN, _UNDER_2H = (value(f"under_{limit}", "no job ends", end_type=ALL) for limit in ("3min", "2h"))
 CLAIMS = from_source(
     "Reiss et al., SoCC'12",
-    Claim(
-        "R12-half",
-        "half of all jobs last less than 3 minutes",
-        near(0.5, 0.05, published="≈ 0.5"),
-        value("under_3min", "no job ends", end_type=ALL),
-    ),
-    Claim(
-        "R12-2h",
-        "more than 95 % of jobs last less than 2 hours",
-        above(0.95),
-        value("under_2h", "no job ends", end_type=ALL),
-    ),
+    Claim("R12-half", "half of all jobs last less than 3 minutes", near(0.5, 0.05, published="≈ 0.5"), _UNDER_3MIN),
+    Claim("R12-2h", "more than 95 % of jobs last less than 2 hours", above(0.95), _UNDER_2H),
     scope=LIKE_2011,
 )
 

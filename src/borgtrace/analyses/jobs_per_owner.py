@@ -78,8 +78,7 @@ def _top(kind: str, rank: int) -> Callable[[pa.Table], float]:
     def measure(result: pa.Table) -> float:
         shares = {row["rank"]: row["share"] for row in result.to_pylist() if row["kind"] == kind}
         # Where there are hardly more owners than `rank`, their share is large whatever they do.
-        if len(shares) < 2 * rank:
-            raise NotApplicable(f"fewer than {2 * rank} owners of the kind {kind}")
+        NotApplicable.unless(len(shares) >= 2 * rank, f"fewer than {2 * rank} owners of the kind {kind}")
         return float(shares[rank])
 
     return measure

@@ -70,8 +70,7 @@ def plot(result: pa.Table) -> Chart:
 def _lost(result: pa.Table) -> float:
     present, seen = (sum(result[name].to_pylist()) for name in ("cpu", "cpu_seen"))
     # Absences are rare: in a few days a single machine decides.
-    if result.num_rows < _WEEK or not seen:
-        raise NotApplicable("the trace is shorter than a week")
+    NotApplicable.unless(result.num_rows >= _WEEK and seen, "the trace is shorter than a week")
     return float(1 - present / seen)
 
 

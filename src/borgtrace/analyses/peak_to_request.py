@@ -66,8 +66,7 @@ def _first_bin(resource: str) -> Measure:
 def _mean(resource: str) -> Measure:
     def measure(result: pa.Table) -> float:
         bins = {row["bin"]: row["n_within"] for row in matching(result, {"resource": resource})}
-        if not any(bins.values()):
-            raise NotApplicable(_why(resource))
+        NotApplicable.unless(any(bins.values()), _why(resource))
         # Midpoints of the bins: so the published means were computed.
         return sum((number + 0.5) * 0.05 * n for number, n in bins.items()) / sum(bins.values())
 

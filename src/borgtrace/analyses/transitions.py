@@ -67,8 +67,7 @@ def _count(before: tuple[str, ...], after: str) -> Callable[[pa.Table], int]:
     def measure(result: pa.Table) -> int:
         rows = result.to_pylist()
         # Without any SUBMIT the number 0 would confirm that none is doubled.
-        if all(row["to_type"] != "SUBMIT" for row in rows):
-            raise NotApplicable("nothing was submitted")
+        NotApplicable.unless(any(row["to_type"] == "SUBMIT" for row in rows), "nothing was submitted")
         return sum(row["n"] for row in rows if row["from_type"] in before and row["to_type"] == after)
 
     return measure

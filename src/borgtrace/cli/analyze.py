@@ -4,19 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from borgtrace.cli._options import (
-    AnswerFolder,
-    Engine,
-    Json,
-    List,
-    Memory,
-    Png,
-    Questions,
-    Timeout,
-    argument,
-    option,
-    seconds_of,
-)
+from borgtrace.cli._options import AnswerFolder, Engine, Json, List, Memory, Png, Questions, Timeout, argument, option
 
 ON_INTERRUPT = "answers that were written stay"
 
@@ -44,6 +32,7 @@ def analyze(
     Example: borgtrace analyze cell-2011 transitions queue_length --out answers
     """
     from borgtrace.cli import _answers
+    from borgtrace.cli._options import seconds_of
     from borgtrace.engine.stoppable import within
     from borgtrace.errors import UsageError
     from borgtrace.recipe import EngineTables, find_recipe, recipes

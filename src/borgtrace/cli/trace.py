@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from borgtrace.cli._options import Json, Store, argument, flag, option
+from typer import Option
+
+from borgtrace.cli._options import Json, Store, argument, option
 
 ON_INTERRUPT = "the store is as it was"
 
@@ -12,7 +14,7 @@ def trace(
     store: Store,
     name: Annotated[str, argument("COLLECTION", "Job (collection) id, or its name.")],
     instance: Annotated[int, argument("INSTANCE", "Task (instance) index.")] = 0,
-    shape: Annotated[Literal["table", "csv", "json"], flag("--format", "How to print it.")] = "table",
+    shape: Annotated[Literal["table", "csv", "json"], Option("--format", help="How to print it.")] = "table",
     columns: Annotated[str, option("A,B", "Usage columns, in order.")] = "average_cpu,sampled_cpu,average_memory",
     plot: Annotated[Path | None, option("FILE.html", "Write a page that shows its events and its usage.")] = None,
     as_json: Json = False,

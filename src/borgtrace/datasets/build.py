@@ -151,11 +151,11 @@ class _Work:
 
     def measure(self) -> tuple[Scaling, ...]:
         """Measure the training set in one pass."""
-        training = self.sets[self.options.split.names[0]]
-        if self.options.is_original:
+        options, training = self.options, self.sets[self.options.split.names[0]]
+        if options.is_original:
             # In the order of the set and in one thread: the sums of 2017 depend on the order to the last bit.
             blocks = (self.gatherer.gather(self.traces, run)[1] for run in self._runs(training, POINTS))
-            measured = measure_running(blocks, len(self.options.features))
+            measured = measure_running(blocks, len(options.features))
         else:
             # In the order of the store: a gather that walks forward.  Marking is faster than sorting.
             is_training = np.zeros(len(self.traces), np.bool_)
@@ -164,9 +164,7 @@ class _Work:
             measured = merge(
                 self._mapped("measure", lambda run: measure_series(self.gatherer.gather(self.traces, run)[1]), runs)
             )
-        return tuple(
-            scaling_of(name, self.options.scale, row) for name, row in zip(self.options.features, measured, strict=True)
-        )
+        return tuple(scaling_of(n, options.scale, row) for n, row in zip(options.features, measured, strict=True))
 
     def write(self, folder: Path, scalings: tuple[Scaling, ...]) -> dict[str, list[File]]:
         """Write all files of all sets."""

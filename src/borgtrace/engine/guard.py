@@ -123,12 +123,11 @@ def query(
         Where DuckDB refuses the work (a file outside the store, memory exhausted), or the time is over.
     """
     # A cursor of its own, so that a stream that is still being read is not cut off, and that threads may ask at once.
-    cursor = con.cursor()
+    cursor, given = con.cursor(), parameters or None
     with refusals():
         checked = check(cursor, sql)
-        answer: pa.Table = Stoppable(cursor, timeout).step(
-            lambda: cursor.sql(checked, params=parameters or None).to_arrow_table()
-        )
+        running = Stoppable(cursor, timeout)
+        answer: pa.Table = running.step(lambda: cursor.sql(checked, params=given).to_arrow_table())
     return answer.combine_chunks()
 
 
@@ -156,13 +155,11 @@ def stream(
     parameters
         As for :func:`query`.
     """
-    cursor = con.cursor()  # several streams may be open at once
+    cursor, given = con.cursor(), parameters or None  # several streams may be open at once
     running = Stoppable(cursor, timeout)
     with refusals():
         checked = check(cursor, sql)
-        reader: pa.RecordBatchReader = running.step(
-            lambda: cursor.sql(checked, params=parameters or None).to_arrow_reader(batch_rows)
-        )
+        reader = running.step(lambda: cursor.sql(checked, params=given).to_arrow_reader(batch_rows))
     return pa.RecordBatchReader.from_batches(reader.schema, _batches(reader, running))
 
 

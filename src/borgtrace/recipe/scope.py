@@ -8,7 +8,9 @@ from typing import Any
 from borgtrace.schema.time import DAY, HOUR, MINUTE, SECOND, WINDOW
 from borgtrace.store.coverage import Coverage, StoreCoverage
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+Values = Mapping[str, Any]
+"""Parameters by name."""
+NOTHING: Values = MappingProxyType({})
 _SMALL_CELL = 1000
 
 
@@ -68,8 +70,8 @@ class Scope:
         reads: Iterable[str],
         *,
         where: str = "",
-        changed: Mapping[str, Any] = NOTHING,
-        defaults: Mapping[str, Any] = NOTHING,
+        changed: Values = NOTHING,
+        defaults: Values = NOTHING,
     ) -> str:
         """Return why the claim cannot be judged on a store; empty where it can.
 
@@ -111,9 +113,7 @@ class Scope:
             return ""
         return f"is about {' and '.join(self.traces)}, the store holds {store.dialect.trace}"
 
-    def _selection(
-        self, store: StoreCoverage, where: str, changed: Mapping[str, Any], defaults: Mapping[str, Any]
-    ) -> str:
+    def _selection(self, store: StoreCoverage, where: str, changed: Values, defaults: Values) -> str:
         for name in self.larger:
             if name in changed and changed[name] < defaults[name]:
                 return f"needs {name} of {defaults[name]:,} or more, got {changed[name]:,}"

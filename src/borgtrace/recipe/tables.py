@@ -99,8 +99,7 @@ class Tables(ABC):
             Where one of them has no rows.
         """
         for name in names:
-            if not self.has(name):
-                raise NotApplicable(f"the store holds no rows of {name}")
+            NotApplicable.unless(self.has(name), f"the store holds no rows of {name}")
 
     def require_published(self, what: str, *, column: str = "", event: str = "") -> None:
         """Raise :class:`NotApplicable` where the trace format publishes no such column, or no such type of event.
@@ -120,5 +119,4 @@ class Tables(ABC):
             Where it does not.
         """
         known = self.dialect.publishes(column) if column else event in self.dialect.codes["event_type"].values()
-        if not known:
-            raise NotApplicable(f"{self.dialect.trace} does not publish {what}")
+        NotApplicable.unless(known, f"{self.dialect.trace} does not publish {what}")

@@ -108,8 +108,7 @@ class _Line:
 def _answer(section: Section) -> pa.Table:
     if section.result is None:
         raise NotApplicable(section.note)
-    if section.result.not_applicable is not None:
-        raise NotApplicable(section.result.not_applicable)
+    NotApplicable.unless(section.result.not_applicable is None, section.result.not_applicable or "")
     NotApplicable.unless(section.result.table.num_rows, "the answer is empty")
     return section.result.table
 
@@ -162,12 +161,10 @@ def _complete(manifest: Manifest, name: str) -> None:
     """Raise :class:`NotApplicable` where the rows of a table are a sample of those of its hours."""
     store = coverage(manifest)
     found = store.tables[name]
-    if store.is_subset:
-        raise NotApplicable("the store is a subset of another")
+    NotApplicable.unless(not store.is_subset, "the store is a subset of another")
     if found.is_whole:
         return
-    if store.dialect.shards == "hash":
-        raise NotApplicable(f"each part is a sample of all {_NEEDS[name]}: all are needed")
+    NotApplicable.unless(store.dialect.shards != "hash", f"each part is a sample of all {_NEEDS[name]}: all are needed")
     # What runs or waits is known from the first event on; usage is measured in each window anew.
     if not found.is_contiguous or (name == "instance_events" and found.parts[:1] != (0,)):
         raise NotApplicable(f"parts of the {_NEEDS[name]} are missing before the last one")

@@ -5,9 +5,8 @@ from typing import Any
 
 _INK, _MUTED, _PAPER = "var(--ink)", "var(--muted)", "var(--paper)"
 
-_NAMED = {"black": _INK, "white": _PAPER} | dict.fromkeys(
-    ("grey", "gray", "darkgrey", "darkgray", "lightgrey", "lightgray", "silver"), _MUTED
-)
+_GREYS = ("grey", "gray", "darkgrey", "darkgray", "lightgrey", "lightgray", "silver")
+_NAMED = {"black": _INK, "white": _PAPER} | dict.fromkeys(_GREYS, _MUTED)
 _SHADE = re.compile(r"#([0-9a-f]{1,2})\1\1")
 """A shade of gray in hex: all its digits, or all its pairs of digits, are the same."""
 # Darker grays are meant as ink, lighter ones as something in the background.
