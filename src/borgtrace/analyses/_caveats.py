@@ -31,7 +31,8 @@ def usage_after_end(tables: Tables) -> ir.Table:
     lives = attempts.group_by(list(TASK)).aggregate(ended=attempts.left_time.max(), is_open=is_open)
     usage = tables.instance_usage.select(*TASK, until="end_time")
     rows = usage.inner_join(lives.filter(lives.is_open == 0), list(TASK))
-    return rows.aggregate(usage_after_end__n=rows.count(rows.until > rows.ended), usage_after_end__of=rows.count())
+    late = rows.count(where=rows.until > rows.ended)
+    return rows.aggregate(usage_after_end__n=late, usage_after_end__of=rows.count())
 
 
 def pending_updates(tables: Tables) -> ir.Table:
@@ -41,4 +42,5 @@ def pending_updates(tables: Tables) -> ir.Table:
     updates = events.filter(events.type == "UPDATE_PENDING").select(key)
     demanded = constraints.select(key).distinct().mutate(is_demanded=ibis.literal(True))
     rows = updates.left_join(demanded, key)
-    return rows.aggregate(pending_updates__n=rows.count(rows.is_demanded.notnull()), pending_updates__of=rows.count())
+    demanding = rows.count(where=rows.is_demanded.notnull())
+    return rows.aggregate(pending_updates__n=demanding, pending_updates__of=rows.count())

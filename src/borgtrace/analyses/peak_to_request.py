@@ -43,7 +43,8 @@ def _histogram(rows: ir.Table, resource: str, n_bins: int) -> ir.Table:
     number = (known[resource] * 20.0).floor().cast("int64")
     number = (known[resource] == 1.0).ifelse(ibis.literal(19, "int64"), number)
     known = known.mutate(bin=ibis.least(number, n_bins), resource=ibis.literal(resource))
-    return known.group_by(["resource", "bin"]).aggregate(n_tasks=known.count(), n_within=known.count(known.is_within))
+    within = known.count(where=known.is_within)
+    return known.group_by(["resource", "bin"]).aggregate(n_tasks=known.count(), n_within=within)
 
 
 def plot(result: pa.Table) -> Chart:

@@ -54,7 +54,8 @@ def _updates(tables: Tables, settings: ir.Table) -> ir.Table:
     updates = seen.filter(seen.type.isin(UPDATE_EVENTS)).inner_join(settings, "collection_id")
     # A comparison with an unknown request is NULL: no change that anybody saw.
     changed = (updates.cpu_request != updates.cpu_before) | (updates.memory_request != updates.memory_before)
-    return updates.group_by("setting").aggregate(n_updates=updates.count(), n_request_changes=updates.count(changed))
+    changes = updates.count(where=changed)
+    return updates.group_by("setting").aggregate(n_updates=updates.count(), n_request_changes=changes)
 
 
 def _slack(tables: Tables, settings: ir.Table) -> ir.Table:

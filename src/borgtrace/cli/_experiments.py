@@ -191,7 +191,7 @@ def run(
     given
         Options; None where one was not given.
     out, png, as_json
-        As for :func:`borgtrace.cli._answers.answer`.
+        As for :func:`borgtrace.cli._answers.publish`.
     """
     # What was not given is left to each experiment's own default.
     parameters = {name: value for name, value in given.items() if value is not None}

@@ -110,22 +110,11 @@ def _kept(least: Sequence[int], width: int) -> list[int]:
     """Return which columns fit: all, or from both ends inward with room for the "…" between them; at least one."""
     if _total(least) <= width:
         return list(range(len(least)))
-    left, right = [0], list[int]()
-    used = least[0] + _GAP + 1
-    low, high = 1, len(least) - 1
-    while low <= high:
-        from_left = len(left) <= len(right)
-        position = low if from_left else high
-        used += least[position] + _GAP
-        if used > width:
-            break
-        if from_left:
-            left.append(position)
-            low += 1
-        else:
-            right.append(position)
-            high -= 1
-    return [*left, *reversed(right)]
+    for count in range(len(least), 1, -1):
+        kept = [*range((count + 1) // 2), *range(len(least) - count // 2, len(least))]
+        if _total([1, *(least[position] for position in kept)]) <= width:
+            return kept
+    return [0]
 
 
 def _total(sizes: Sequence[int]) -> int:

@@ -5,7 +5,9 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
@@ -61,38 +63,13 @@ class _Step:
 
 def _steps(folder: Path, machines: int, hours: int, seed: int) -> list[_Step]:
     """Return the steps of a demo in `folder`."""
-    raw, store, answers, dataset, packing, page = (
-        shlex.quote(str(folder / name)) for name in ("raw", "store", "answers", "dataset", "packing", "report.html")
-    )
-    return [
-        _Step(
-            f"Generate a synthetic trace in Google's raw format: {machines} machines, {hours} h, known answers",
-            f"synth {raw} --generation 2011 --machines {machines} --hours {hours} --seed {seed}",
-            "borgtrace fetch 2011 raw --parts 0-9   (Google's own trace)",
-        ),
-        _Step(
-            "Check every row, sort and index: a store",
-            f"ingest {raw} --store {store}",
-            f'borgtrace sql {store} "select type, count(*) from instance_events group by type"',
-        ),
-        _Step(
-            "Analyze the life of tasks, and compare it with published claims",
-            f"analyze {store} transitions queue_length machine_shapes --out {answers}",
-            f"borgtrace analyze {store} --list",
-        ),
-        _Step(
-            "Build a learning dataset: select, split, standardize, shard",
-            f"dataset {store} {dataset} --min-length 5 --max-length 50 --split 0.7,0.1,0.2 --format npz",
-            f"borgtrace dataset {store} OUT --format tfrecord",
-        ),
-        _Step(
-            "Pack tasks by their CPU usage in single seconds, to choose an overcommit value",
-            # A small cell has a few hundred long tasks, so experiments draw instances of that size.
-            f"colocate {store} --experiment packing_base --realizations 1000 --instances 10 --size 100 --out {packing}",
-            "borgtrace colocate --synthetic 20000 --estimators",
-        ),
-        _Step("Write the report: everything on one page", f"report {store} {page}", f"borgtrace info {store}"),
-    ]
+    names = ("raw", "store", "answers", "dataset", "packing")
+    words = {name: shlex.quote(str(folder / name)) for name in names} | {
+        "page": shlex.quote(str(folder / "report.html"))
+    }
+    numbers: dict[str, object] = {"machines": machines, "hours": hours, "seed": seed}
+    listed = tomllib.loads(files("borgtrace.cli").joinpath("demo.toml").read_text("utf-8"))["step"]
+    return [_Step(**{name: text.format(**words, **numbers) for name, text in step.items()}) for step in listed]
 
 
 def _claim(folder: Path) -> None:

@@ -1,6 +1,8 @@
 """How charts look on the page: colors are CSS variables, so one drawing serves light, dark and print."""
 
+import json
 import re
+from importlib.resources import files
 from typing import Any
 
 _INK, _MUTED, _PAPER = "var(--ink)", "var(--muted)", "var(--paper)"
@@ -14,38 +16,8 @@ _DARKEST_GREY, _WHITE = 0x45, 0xFF
 
 _COLOUR_KEYS = frozenset({"color", "fill", "stroke", "value", "range", "condition"})
 
-_LABELLED = {"labelColor": _INK, "titleColor": _INK, "labelFontSize": 12, "titleFontWeight": "normal"}
-"""What axes, legends and headers have in common."""
-
-CONFIG: dict[str, Any] = {
-    "background": "transparent",
-    "font": "system-ui, sans-serif",
-    "mark": {"color": "var(--c1)", "aria": False},
-    "tooltipFormat": {"numberFormat": ",.5~g"},
-    "line": {"strokeWidth": 1.8},
-    "text": {"fill": _INK},
-    "rule": {"color": _MUTED},
-    "view": {"stroke": "transparent"},
-    "range": {"category": [f"var(--c{i})" for i in range(1, 9)]},
-    "axis": {
-        **_LABELLED,
-        "domainColor": _MUTED,
-        "tickColor": _MUTED,
-        "gridColor": "var(--grid)",
-        "titleFontSize": 12,
-        "labelOverlap": "greedy",
-        "labelSeparation": 6,
-    },
-    "legend": {
-        **_LABELLED,
-        "labelLimit": 240,
-        "symbolStrokeWidth": 3,
-        "symbolBaseFillColor": _MUTED,
-        "symbolBaseStrokeColor": _MUTED,
-    },
-    "title": {"color": _INK, "subtitleColor": _MUTED, "fontSize": 14, "anchor": "start"},
-    "header": _LABELLED,
-}
+CONFIG: dict[str, Any] = json.loads(files("borgtrace.report").joinpath("theme.json").read_text("utf-8"))
+"""Vega-Lite's configuration of the page's charts."""
 
 
 def themed(spec: dict[str, Any]) -> dict[str, Any]:
