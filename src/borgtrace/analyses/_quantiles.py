@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from borgtrace.recipe import Tables
 
-Floats, Integers = npt.NDArray[np.float64], npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
 PERCENTS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 80.0, 90.0, 95.0, 99.0, 99.9)
 """Percentiles that the questions report, beside the minimum (0) and the maximum (100)."""
 

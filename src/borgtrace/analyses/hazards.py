@@ -58,7 +58,7 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     NotApplicable.unless(totals, "no task ever runs")
     for cut, found in _evicted_jobs(tables, tasks).items():
         totals[cut].update(found)
-    return [_row(*cut, total) for cut, total in totals.items()]
+    return [_row(cut, total) for cut, total in totals.items()]
 
 
 def _evicted_jobs(tables: Tables, tasks: ir.Table) -> Mapping[tuple[str, ...], Counter[str]]:
@@ -70,11 +70,11 @@ def _evicted_jobs(tables: Tables, tasks: ir.Table) -> Mapping[tuple[str, ...], C
     return sum_by_group(tables, jobs, "evicted_jobs", n_evicted_jobs=ibis.literal(1, "int64"))
 
 
-def _row(grouping: str, group: str, total: Counter[str]) -> Row:
+def _row(cut: tuple[str, ...], total: Counter[str]) -> Row:
     hours = total["microseconds"] / 3.6e9
     numbers = {f"n_{name}": total[f"n_{name}"] for name in (*_ENDS.values(), "evicted_jobs")}
     rates = {f"{name}_rate": total[f"n_{name}"] / hours if hours else None for name in _ENDS.values()}
-    return {"grouping": grouping, "group": group, "hours": hours, **numbers, **rates}
+    return {"grouping": cut[0], "group": cut[1], "hours": hours, **numbers, **rates}
 
 
 def plot(result: pa.Table) -> Chart:

@@ -85,7 +85,8 @@ def _reduction(result: pa.Table) -> float:
     without, with_ = slack.get("OFF"), slack.get("FULLY_AUTOMATED")
     for name, found in (("without", without), ("with full", with_)):
         NotApplicable.unless(found is not None, f"no task {name} vertical scaling has usage and a request")
-    NotApplicable.unless(without, "without vertical scaling half of the tasks have no slack at all")
+    if not without:
+        raise NotApplicable("without vertical scaling half of the tasks have no slack at all")
     return float((without - with_) / without)
 
 
