@@ -16,6 +16,7 @@ import os
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,6 +41,8 @@ _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```[ ]*$", re.MULTILINE | re.DOTALL
 _SECONDS = 300
 _FAILED = re.compile(r"^(borgtrace: |Traceback \(most recent call last\))", re.MULTILINE)
 """What a command says that fails on the left of a pipe, whose exit code the shell does not tell."""
+_STOPPABLE = "Press Ctrl-C to stop.\n"
+"""What a server says of itself."""
 _BAR = "━"
 """Progress bars are left out: a page cannot show them move."""
 _VOLATILE = (
@@ -131,21 +134,28 @@ def run(step: Step, folder: Path, environment: dict[str, str]) -> str:
     console = step.block.language != "python"
     python = shutil.which("python", path=environment["PATH"]) or sys.executable
     command = ["bash", "-c", step.command] if console else [python, "-c", step.command]
-    done = subprocess.run(
-        command,
-        cwd=folder,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=_SECONDS,
-        check=False,
-    )
-    if done.returncode or (_FAILED.search(done.stdout) and "exit code" not in step.command):
-        outcome = f"ends with {done.returncode}:\n{done.stdout}"
-        raise AssertionError(f"{step.block.place}: {step.command}\n{outcome}")
-    lines = done.stdout.replace(str(folder), "…").splitlines()
+    code, printed = _watched(command, folder, environment)
+    if code or (_FAILED.search(printed) and "exit code" not in step.command):
+        raise AssertionError(f"{step.block.place}: {step.command}\nends with {code}:\n{printed}")
+    lines = printed.replace(str(folder), "…").splitlines()
     return "".join(line.rstrip() + "\n" for line in lines if _BAR not in line)
+
+
+def _watched(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[int, str]:
+    """Return the exit code of a command and what it prints; what asks for Ctrl-C gets it."""
+    printed = ""
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        limit = threading.Timer(_SECONDS, process.kill)
+        limit.start()
+        assert process.stdout
+        for line in process.stdout:
+            printed += line
+            if line == _STOPPABLE:
+                process.send_signal(signal.SIGINT)
+        limit.cancel()
+    return process.returncode, printed
 
 
 def agrees(expected: str, printed: str) -> bool:

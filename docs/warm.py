@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ sys.exit(os.waitstatus_to_exitcode(status))
 
 
 @contextmanager
-def warm_commands(folder: Path, environment: Mapping[str, str]) -> Iterator[Path]:
+def warm_commands(folder: Path, environment: Mapping[str, str], before: Sequence[str] = ()) -> Iterator[Path]:
     """Start the process, and yield a folder of stand-ins for the front of ``PATH``.
 
     Parameters
@@ -53,13 +53,15 @@ def warm_commands(folder: Path, environment: Mapping[str, str]) -> Iterator[Path
         An empty folder, which is made.
     environment
         The environment in which the process starts; commands bring their own.
+    before
+        A command that starts the process, such as one that takes rights away from it.
     """
     folder.mkdir()
     path = str(folder / "socket")
     for name in ("borgtrace", "python"):
         (folder / name).write_text(_STAND_IN.format(python=sys.executable, path=path))
         (folder / name).chmod(0o755)
-    command = [sys.executable, __file__, path]
+    command = [*before, sys.executable, __file__, path]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as server:
         # It says one line when it listens.
         assert server.stdout

@@ -1,13 +1,36 @@
-"""What all tests share: the real trace parts, and one synthetic cell with its store."""
+"""What all tests share: the real trace parts, the command as users start it, and an order that saves time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
-_TRACE = Path(__file__).parents[2] / "shared" / "trace"
+_ROOT = Path(__file__).parents[1]
+_TRACE = _ROOT.parent / "shared" / "trace"
+_SPARK = {"spark_tables", "engines", "con"}
+"""Fixtures that start Spark."""
+_BEGIN = ("tests/docs/", "tests/datasets/test_readers.py")
+"""Tests that begin with a store for all pages, or import TensorFlow."""
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put first, in each half, what is costly to begin.
+
+    Two workers get half of the tests each, in their order, and the quicker one takes over from the end of the other's.
+    So what stands first in a half stays in one worker, and begins once instead of twice.
+    """
+    first = [item for item in items if _SPARK & set(getattr(item, "fixturenames", ()))]
+    middle = [item for item in items if item.nodeid.startswith(_BEGIN)]
+    chosen = {*first, *middle}
+    others = [item for item in items if item not in chosen]
+    half = max(0, len(items) // 2 - len(first))
+    items[:] = [*first, *others[:half], *middle, *others[half:]]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -16,6 +39,26 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+Commands = Callable[..., AbstractContextManager[Path]]
+
+
+@pytest.fixture(scope="session")
+def warm_commands(own_cache: None) -> Commands:
+    """Return what starts the process of which commands are forks: they need not import anything, see docs/warm.py."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(_ROOT / "docs")
+        from warm import warm_commands
+    return warm_commands  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def command(warm_commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., list[str]]]:
+    """Return a function that completes words to a command line of `borgtrace`, as a shell would get it."""
+    with warm_commands(tmp_path_factory.mktemp("commands") / "bin", os.environ) as folder:
+        # A function: scripts/mutants.py keeps what fixtures return where it can, and this ends with its process.
+        yield lambda *words: [str(folder / "borgtrace"), *map(str, words)]
 
 
 @pytest.fixture(scope="session")
@@ -28,9 +71,15 @@ def trace() -> Path:
 
 @pytest.fixture(scope="session")
 def real_store(trace: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of all real 2011 parts (worker-local; about 6 s)."""
+    """A store of all real 2011 parts (about 6 s), which the workers of a run share."""
     from borgtrace.ingest import IngestOptions, ingest
 
-    store = tmp_path_factory.mktemp("real") / "store"
-    ingest([trace / "clusterdata-2011-2"], store, IngestOptions(jobs=1))
-    return store
+    # Each worker has a folder of its own in that of the run.
+    shared = tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else None
+    folder = shared / "real" if shared else tmp_path_factory.mktemp("real")
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "store" / "manifest.json").exists():
+            ingest([trace / "clusterdata-2011-2"], folder / "store", IngestOptions(jobs=1))
+    return folder / "store"

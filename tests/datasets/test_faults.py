@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import borgtrace
 from borgtrace.datasets import Options, build
+from tests.forked import CLEAN
 
 from .test_build import digest
 
-_BUILD = """
-import os, signal, sys, time
-import borgtrace
-from borgtrace.datasets import Options, build
-calls = 0
-def report(step, done, total):
-    global calls
-    calls += 1
-    if calls == int(sys.argv[3]):
-        os.kill(os.getpid(), signal.SIGKILL)
-store = borgtrace.open(sys.argv[1])
-print("ready", flush=True)
-build(store, sys.argv[2], Options(shards=64), progress=report, threads=2)
-"""
+
+def _build(ready: Any, folder: Path, out: Path, call: int) -> None:
+    """Build, and die when it tells its progress for this time."""
+    calls = itertools.count(1)
+
+    def report(step: str, done: int, total: int) -> None:
+        if next(calls) == call:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    store = borgtrace.open(folder)
+    ready.set()
+    build(store, out, Options(shards=64), progress=report, threads=2)
 
 
-def killed(script: str, delay: float | None, *arguments: object) -> int:
-    """Run a script and kill it `delay` seconds after it is ready (None: it kills itself)."""
-    with subprocess.Popen(
-        [sys.executable, "-c", script, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
-        if delay is not None:
-            time.sleep(delay)
-            os.kill(process.pid, signal.SIGKILL)
-        return process.wait(60)
+def killed(work: Callable[..., None], delay: float | None, *arguments: object) -> int | None:
+    """Do work in a process that is killed `delay` seconds after it is ready (None: it kills itself)."""
+    ready = CLEAN.Event()
+    process = CLEAN.Process(target=work, args=(ready, *arguments))
+    process.start()
+    assert ready.wait(60)
+    if delay is not None:
+        time.sleep(delay)
+        process.kill()
+    process.join(60)
+    return process.exitcode
 
 
 def test_a_killed_build_is_built_again(synthetic_store: Path, tmp_path: Path) -> None:
@@ -51,10 +51,10 @@ def test_a_killed_build_is_built_again(synthetic_store: Path, tmp_path: Path) ->
     rng = random.Random(5)
     out = tmp_path / "d"
     for call in (3, rng.randint(4, 60), rng.randint(61, 190)):
-        assert killed(_BUILD, None, synthetic_store, out, call) == -signal.SIGKILL
+        assert killed(_build, None, synthetic_store, out, call) == -signal.SIGKILL
         assert not out.exists()
     for _ in range(2):
-        killed(_BUILD, rng.uniform(0, 0.1), synthetic_store, out, -1)
+        killed(_build, rng.uniform(0, 0.1), synthetic_store, out, -1)
         assert not out.exists() or digest(out) == whole
     build(store, out, Options(shards=64))
     assert digest(out) == whole

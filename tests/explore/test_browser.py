@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,6 +15,7 @@ from tests.browser import chromium, shape
 
 FIGURES = "return [...document.querySelectorAll('[data-draw]')].map(figure => figure.dataset.state)"
 SIZES = [1280, 390]
+Words = Callable[..., list[str]]
 
 
 @pytest.fixture(scope="module")
@@ -24,24 +25,23 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def base(cell_store: Path, driver: Any) -> Iterator[str]:
+def base(cell_store: Path, driver: Any, command: Words) -> Iterator[str]:
     """The address of a running explorer that the browser has opened."""
-    yield from serving(cell_store, driver)
+    yield from serving(command("explore", cell_store, "--no-browser"), driver)
 
 
 @pytest.fixture(scope="module")
-def hostile_base(hostile_store: Path, driver: Any) -> Iterator[str]:
-    yield from serving(hostile_store, driver)
+def hostile_base(hostile_store: Path, driver: Any, command: Words) -> Iterator[str]:
+    yield from serving(command("explore", hostile_store, "--no-browser"), driver)
 
 
-def serving(store: Path, driver: Any) -> Iterator[str]:
-    command = [sys.executable, "-m", "borgtrace", "explore", str(store), "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+def serving(words: list[str], driver: Any) -> Iterator[str]:
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         driver.get(address)
         yield address.partition("/?")[0]
-        process.kill()
+        process.send_signal(signal.SIGINT)
 
 
 def wait_for(condition: Callable[[], Any], seconds: float = 20) -> Any:

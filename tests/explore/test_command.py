@@ -6,21 +6,26 @@ import re
 import signal
 import socket
 import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+Words = Callable[..., list[str]]
+
 
 @pytest.fixture
-def running(cell_store: Path) -> Iterator[Any]:
-    command = [sys.executable, "-m", "borgtrace", "explore", str(cell_store), "--no-browser"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+def explore(command: Words, cell_store: Path) -> Words:
+    return lambda *words: command("explore", cell_store, "--no-browser", *words)
+
+
+@pytest.fixture
+def running(explore: Words) -> Iterator[Any]:
+    with subprocess.Popen(explore(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         yield process
-        process.kill()
+        process.send_signal(signal.SIGINT)
 
 
 def test_it_serves_until_it_is_interrupted(running: Any) -> None:
@@ -42,32 +47,30 @@ def test_it_serves_until_it_is_interrupted(running: Any) -> None:
     assert err.splitlines() == ["Press Ctrl-C to stop.", "Stopped."]
 
 
-def test_a_port_that_is_taken_is_named(cell_store: Path) -> None:
+def test_a_port_that_is_taken_is_named(explore: Words) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        command = [sys.executable, "-m", "borgtrace", "explore", str(cell_store), "--no-browser", "--port", str(port)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(explore("--port", port), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     told = f"got {port}: address already in use; choose another, or 0 for a free one"
     assert done.stderr == f"borgtrace: --port: cannot be opened: {told}\n"
 
 
 @pytest.mark.parametrize("page", ["machine/7", "//evil.example/"])
-def test_a_page_that_is_none_is_refused(cell_store: Path, page: str) -> None:
-    command = [sys.executable, "-m", "borgtrace", "explore", str(cell_store), "--no-browser", "--at", page]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def test_a_page_that_is_none_is_refused(explore: Words, page: str) -> None:
+    done = subprocess.run(explore("--at", page), capture_output=True, text=True, check=False)
     assert done.returncode == 2
     told = f"expected an address as the explorer shows it, /machine/7, got {page!r}"
     assert done.stderr.endswith(f"borgtrace: --at: not a page: {told}\n")
 
 
-def test_it_begins_with_a_page(cell_store: Path) -> None:
-    command = [sys.executable, "-m", "borgtrace", "explore", str(cell_store), "--no-browser", "--at", "/job/100?to=1h"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+def test_it_begins_with_a_page(explore: Words) -> None:
+    words = explore("--at", "/job/100?to=1h")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         assert process.stdout is not None
         answer = httpx.get(process.stdout.readline().strip(), follow_redirects=True, timeout=60)
-        process.kill()
+        process.send_signal(signal.SIGINT)
     assert answer.url.raw_path == b"/job/100?to=1h"
     assert "Job 100" in answer.text

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import borgtrace
-from borgtrace.export import JobsLayout, export_jobs
+from borgtrace.export import JobsLayout, export_jobs, jobs
 from tests.datasets.test_build import digest
 from tests.datasets.test_faults import killed
 
-_EXPORT = """
-import sys
-import borgtrace
-import borgtrace.export.jobs as jobs
-from borgtrace.export.jobs.layout import JobsLayout
-jobs._ROWS_PER_CALL = 500
-store = borgtrace.open(sys.argv[1])
-print("ready", flush=True)
-jobs.export_jobs(store, sys.argv[2], JobsLayout("sqlite"), workers=2)
-"""
+
+def _export(ready: Any, folder: Path, out: Path) -> None:
+    jobs._ROWS_PER_CALL = 500  # type: ignore[attr-defined]
+    store = borgtrace.open(folder)
+    ready.set()
+    export_jobs(store, out, JobsLayout("sqlite"), workers=2)
 
 
 def test_a_killed_export_is_exported_again(synthetic_store: Path, tmp_path: Path) -> None:
@@ -29,7 +26,7 @@ def test_a_killed_export_is_exported_again(synthetic_store: Path, tmp_path: Path
     rng = random.Random(6)
     out = tmp_path / "out"
     for _ in range(3):
-        killed(_EXPORT, rng.uniform(0.3, 2.0), synthetic_store, out)
+        killed(_export, rng.uniform(0.3, 2.0), synthetic_store, out)
         if out.exists():
             assert digest(out) == whole
             break

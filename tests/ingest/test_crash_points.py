@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import multiprocessing
 import os
 import random
 import shutil
@@ -20,11 +19,9 @@ import borgtrace
 from borgtrace.errors import StoreError
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.store.verify import verify
+from tests.forked import CLEAN
 from tests.ingest.raw import USAGE, write_cell, write_part
 
-# Children begin from a process without threads that has loaded everything: half a second each instead of three.
-_CLEAN = multiprocessing.get_context("forkserver")
-_CLEAN.set_forkserver_preload(["tests.ingest.test_crash_points"])
 _REMOVING = ("rename", "replace", "unlink", "remove", "rmdir")
 _NEVER = 10**9
 _REFUSED = USAGE[0].replace(",0.0015,", ",much,", 1)
@@ -82,7 +79,7 @@ def _run(case: Case, store: Path, number: int, count: Path) -> None:
 
 
 def _killed(case: Case, store: Path, number: int, count: Path) -> bool:
-    process = _CLEAN.Process(target=_run, args=(case, store, number, count))
+    process = CLEAN.Process(target=_run, args=(case, store, number, count))
     process.start()
     process.join()
     assert process.exitcode in {0, -signal.SIGKILL}

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import random
-import signal
-import subprocess
-import sys
 import time
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
 
 import pytest
 
 import borgtrace
+from borgtrace.cli import main
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.store.verify import verify
+from tests.forked import CLEAN
 from tests.ingest.raw import write_cell, write_part
 
 
@@ -48,29 +48,30 @@ def undisturbed(raw, tmp_path_factory):
 @pytest.fixture(scope="module")
 def seconds(raw, tmp_path_factory):
     before = time.perf_counter()
-    subprocess.run(_command(raw, tmp_path_factory.mktemp("timed") / "store"), capture_output=True, check=True)
+    assert _ended(raw, tmp_path_factory.mktemp("timed") / "store") == 0
     return time.perf_counter() - before
 
 
-def _command(raw, store):
-    return [sys.executable, "-m", "borgtrace", "ingest", str(raw), "--store", str(store), "--jobs", "1"]
+def _type(*words):
+    """Be the command, in a process of its own."""
+    with Path(os.devnull).open("w") as nothing, redirect_stdout(nothing), redirect_stderr(nothing):
+        main(list(words))
 
 
-def _killed(raw, store, after):
-    process = subprocess.Popen(
-        _command(raw, store), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
-    try:
-        process.wait(after)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+def _ended(raw, store, after=None):
+    """Ingest, and kill it `after` so many seconds; return the exit code."""
+    process = CLEAN.Process(target=_type, args=("ingest", str(raw), "--store", str(store), "--jobs", "1"))
+    process.start()
+    process.join(after)
+    process.kill()
+    process.join()
+    return process.exitcode
 
 
 def _survives(raw, store, seconds, undisturbed, seed):
     generator = random.Random(seed)
     for _ in range(generator.choice((1, 1, 2))):
-        _killed(raw, store, generator.uniform(0.25, 1.0) * seconds)
+        _ended(raw, store, generator.uniform(0.1, 1.0) * seconds)
     ingest([raw], store, IngestOptions(jobs=1))
     assert borgtrace.open(store).digest == undisturbed
     assert all(check.holds for check in verify(store))
@@ -90,8 +91,6 @@ def test_a_killed_ingest_is_taken_up_thirty_times(raw, tmp_path, seconds, undist
 
 def test_a_swap_cut_off_anywhere_is_finished(raw, tmp_path, undisturbed, monkeypatch):
     """Die after each single step of putting the new version in place."""
-    from pathlib import Path
-
     from borgtrace.store import swap
 
     steps = [0]

@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -115,12 +116,14 @@ def test_an_odd_file_is_named_and_the_others_go_in(tmp_path: Path, odd: str, gen
     assert str(alone.value).startswith(f"{bad}: ")
 
 
-def test_the_command_names_it_and_ends_with_3_as_for_a_truncated_file(tmp_path: Path) -> None:
+def test_the_command_names_it_and_ends_with_3_as_for_a_truncated_file(
+    command: Callable[..., list[str]], tmp_path: Path
+) -> None:
     write_cell(tmp_path / "raw")
     bad = tmp_path / "raw" / "task_usage" / "part-00001-of-00500.csv.gz"
     os.mkfifo(bad)
-    command = [sys.executable, "-m", "borgtrace", "ingest", str(tmp_path / "raw"), "--store", str(tmp_path / "store")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    words = command("ingest", tmp_path / "raw", "--store", tmp_path / "store")
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 3
     assert done.stdout.splitlines()[0] == "Read 6 files; 0 already in the store"
     assert done.stderr.splitlines()[-1] == (

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 import os
 import pickle
+import runpy
 import shutil
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ import pytest
 import borgtrace
 from borgtrace.kernels.caching import digest_of
 from borgtrace.kernels.hashing import finalized, hashed
+from tests.forked import CLEAN
 
 PACKAGE = Path(borgtrace.__file__).parent
 CALLER = """
@@ -49,13 +52,29 @@ def doubled(x):
 """
 
 
-def _python(code: str | Path, folder: Path, *path: Path) -> str:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path)), "PYTHONDONTWRITEBYTECODE": "1"}
-    arguments = [code] if isinstance(code, Path) else ["-c", code]
-    done = subprocess.run(
-        [sys.executable, *arguments], env=environment, cwd=folder, capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
+def _python(code: str, folder: Path) -> str:
+    """Run code in a new process that imports our package from a folder."""
+    environment = {**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def _main(script: Path, out: Path) -> None:
+    """Be Python on a script."""
+    sys.dont_write_bytecode = True
+    sys.path.insert(0, str(script.parent))
+    with out.open("w") as file, redirect_stdout(file):
+        runpy.run_path(str(script), run_name="__main__")
+
+
+def _answers(script: Path) -> str:
+    """Return what a script prints in a process that has imported our package, and nothing else of what it needs."""
+    out = script.with_name("out")
+    process = CLEAN.Process(target=_main, args=(script, out))
+    process.start()
+    process.join()
+    assert process.exitcode == 0
+    return out.read_text().strip()
 
 
 @pytest.mark.parametrize("inline", [False, True])
@@ -64,7 +83,7 @@ def test_an_edit_of_what_a_function_calls_or_names_is_seen(tmp_path: Path, inlin
 
     def answers(operation: str = "+ x", factor: int = 10, doc: str = "") -> str:
         (tmp_path / "callee.py").write_text(CALLEE.format(inline=inline, factor=factor, operation=operation, doc=doc))
-        return _python(tmp_path / "caller.py", tmp_path, PACKAGE.parent)
+        return _answers(tmp_path / "caller.py")
 
     assert answers() == "100 30 0 0"
     assert answers() == "100 30 1 1"
@@ -80,16 +99,16 @@ def test_an_edit_of_an_inlined_function_of_ours_gives_new_numbers(tmp_path: Path
         "import numpy as np; from borgtrace.kernels.hashing import task_keys; ids = np.arange(3); "
         "print(task_keys(1, ids, ids).tolist())"
     )
-    before = _python(code, tmp_path, tmp_path)
-    assert before == _python(code, tmp_path, tmp_path)
+    before = _python(code, tmp_path)
+    assert before == _python(code, tmp_path)
     hashing = copy / "kernels" / "hashing.py"
     text = hashing.read_text()
     assert "return z ^ (z >> _S31)" in text
     hashing.write_text(text.replace("return z ^ (z >> _S31)", "return z ^ (z >> _S30)"))
-    after = _python(code, tmp_path, tmp_path)
+    after = _python(code, tmp_path)
     assert before != after
     hashing.write_text(text)
-    assert _python(code, tmp_path, tmp_path) == before
+    assert _python(code, tmp_path) == before
 
 
 def test_a_place_that_cannot_be_written_to_only_costs_the_cache(
@@ -132,7 +151,7 @@ def test_only_one_module_calls_numbas_compiler() -> None:
 def test_an_index_that_cannot_be_read_is_written_anew(tmp_path: Path, damage: str) -> None:
     (tmp_path / "caller.py").write_text(CALLER)
     (tmp_path / "callee.py").write_text(CALLEE.format(inline=False, factor=10, operation="+ x", doc=""))
-    assert _python(tmp_path / "caller.py", tmp_path, PACKAGE.parent) == "100 30 0 0"
+    assert _answers(tmp_path / "caller.py") == "100 30 0 0"
     indices = list((tmp_path / "__pycache__").glob("*.nbi"))
     assert indices
     for index in indices:
@@ -141,5 +160,5 @@ def test_an_index_that_cannot_be_read_is_written_anew(tmp_path: Path, damage: st
         # As an older version would have left it: the class of an argument was renamed since.
         rest = b"cborgtrace.kernels.caching\nNoSuchClass\n." if damage == "gone" else b"\x80"
         index.write_bytes(pickle.dumps(version) + rest)
-    assert _python(tmp_path / "caller.py", tmp_path, PACKAGE.parent) == "100 30 0 0"
-    assert _python(tmp_path / "caller.py", tmp_path, PACKAGE.parent) == "100 30 1 1"
+    assert _answers(tmp_path / "caller.py") == "100 30 0 0"
+    assert _answers(tmp_path / "caller.py") == "100 30 1 1"

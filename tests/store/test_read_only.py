@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -35,10 +35,19 @@ def closed() -> Iterator[Path]:
             path.chmod(0o755)
 
 
-def _run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def run(
+    warm_commands: Callable[..., AbstractContextManager[Path]], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Run]:
+    """Run commands without the rights of root, and without a home."""
     environment = {**os.environ, "HOME": "/nonexistent"}
-    command = [*AS_OTHERS, sys.executable, "-m", "borgtrace", *words]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    with warm_commands(tmp_path_factory.mktemp("commands") / "bin", environment, AS_OTHERS) as commands:
+        yield lambda folder, *words: subprocess.run(
+            [commands / "borgtrace", *words], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
 
 
 def _written(folder: Path) -> set[Path]:
@@ -56,9 +65,9 @@ def _written(folder: Path) -> set[Path]:
     ],
     ids=" ".join,
 )
-def test_a_store_that_may_only_be_read_answers(closed: Path, words: tuple[str, ...]) -> None:
+def test_a_store_that_may_only_be_read_answers(closed: Path, run: Run, words: tuple[str, ...]) -> None:
     before = _written(closed)
-    done = _run(closed, *words)
+    done = run(closed, *words)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     assert done.stdout or done.stderr
     assert _written(closed) == before
@@ -75,9 +84,9 @@ def test_a_store_that_may_only_be_read_answers(closed: Path, words: tuple[str, .
     ids=str,
 )
 def test_a_place_that_cannot_be_written_to_is_named_in_one_line(
-    closed: Path, words: tuple[str, ...], place: str
+    closed: Path, run: Run, words: tuple[str, ...], place: str
 ) -> None:
-    done = _run(closed, *words)
+    done = run(closed, *words)
     assert done.returncode == 2, done.stderr
     said = done.stderr.splitlines()[-1]
     assert said.startswith(f"borgtrace: {place}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,15 @@ import pytest
 
 from borgtrace.synth.targets import TARGETS
 
+Synth = Callable[..., subprocess.CompletedProcess[str]]
 
-def synth(*arguments: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "borgtrace", "synth", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+@pytest.fixture(scope="module")
+def synth(command: Callable[..., list[str]]) -> Synth:
+    def run(*arguments: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command("synth", *arguments), capture_output=True, text=True, check=False)
+
+    return run
 
 
 @pytest.mark.parametrize(
@@ -36,7 +41,7 @@ def synth(*arguments: Any) -> subprocess.CompletedProcess[str]:
         (["--jobs", "0"], "--jobs: too small: expected at least 1, got 0"),
     ],
 )
-def test_bad_options_are_one_line_and_exit_2(tmp_path: Path, options: list[str], message: str) -> None:
+def test_bad_options_are_one_line_and_exit_2(synth: Synth, tmp_path: Path, options: list[str], message: str) -> None:
     done = synth(tmp_path / "out", *options)
     assert done.returncode == 2
     assert done.stderr == f"borgtrace: {message}\n"
@@ -44,7 +49,7 @@ def test_bad_options_are_one_line_and_exit_2(tmp_path: Path, options: list[str],
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_holds_something_else_stays_as_it_was(tmp_path: Path) -> None:
+def test_a_folder_that_holds_something_else_stays_as_it_was(synth: Synth, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("mine")
     done = synth(tmp_path / "out", "--machines", 2, "--hours", 1)
@@ -57,7 +62,7 @@ def test_a_folder_that_holds_something_else_stays_as_it_was(tmp_path: Path) -> N
     assert (tmp_path / "out" / "thesis.tex").read_text() == "mine"
 
 
-def test_check_of_something_else(tmp_path: Path) -> None:
+def test_check_of_something_else(synth: Synth, tmp_path: Path) -> None:
     done = synth(tmp_path, "--check")
     assert done.returncode == 2
     assert done.stderr == (
@@ -67,7 +72,7 @@ def test_check_of_something_else(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small(synth: Synth, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("command") / "small"
     done = synth(out, "--machines", 6, "--hours", 3, "--seed", 4)
     assert done.returncode == 0, done.stderr
@@ -75,7 +80,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_check_prints_every_target(small: Path) -> None:
+def test_check_prints_every_target(synth: Synth, small: Path) -> None:
     done = synth(small, "--check")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
@@ -95,7 +100,7 @@ def test_check_prints_every_target(small: Path) -> None:
     assert sorted(p.name for p in small.parent.iterdir()) == ["small"]
 
 
-def test_check_as_json_holds_the_published_numbers(small: Path) -> None:
+def test_check_as_json_holds_the_published_numbers(synth: Synth, small: Path) -> None:
     rows = json.loads(synth(small, "--check", "--json").stdout)
     published = {(t.measure, t.tier): t for t in TARGETS}
     assert len(rows) == len(published)
