@@ -16,7 +16,7 @@ from borgtrace.recipe import Claim, EngineTables
 from borgtrace.recipe.criteria import equals
 from borgtrace.report.citations import papers_cited
 from borgtrace.report.holdings import counters, holdings, trace_name
-from borgtrace.report.page import report_html
+from borgtrace.report.page import javascript, report_html
 from borgtrace.report.sections import grouped, observed, refused, section
 from borgtrace.report.values import shown_table
 from borgtrace.schema import TABLES, Column, Table
@@ -243,3 +243,15 @@ def test_the_first_job_of_a_table_leads_to_the_explorer() -> None:
     )
     html = report_html(manifest(), "cell-a", [section(recipe.run(EngineTables({})))])
     assert "<code>borgtrace explore cell-a --at /job/7</code>" in html
+
+
+def test_the_drawing_library_is_put_together_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert "vegaEmbed" in javascript.__wrapped__()
+    [kept] = (tmp_path / "cache" / "borgtrace").iterdir()
+    kept.write_text("vegaEmbed = '</script>';", encoding="utf-8")
+    # It is read, and still made safe.
+    assert javascript.__wrapped__() == "vegaEmbed = '<\\/script>';"
+    # Where the cache cannot be written to, it is put together every time.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(kept))
+    assert len(javascript.__wrapped__()) > 100_000

@@ -1,7 +1,9 @@
 """The page itself: sections, holdings and citations through one template into one file."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
+from importlib.metadata import version as distribution_version
 from itertools import product
 from typing import Any
 
@@ -15,6 +17,8 @@ from borgtrace.report.prose import inline, paragraphs
 from borgtrace.report.sections import VERDICTS, Section, grouped, observed, refusals
 from borgtrace.report.values import integer, is_number, unit, words
 from borgtrace.schema import TABLES
+from borgtrace.storage import write_file
+from borgtrace.store.kept import user_cache
 from borgtrace.store.manifest import Manifest
 
 
@@ -114,7 +118,14 @@ def javascript() -> str:
 
     # vl-convert names versions by two numbers, Altair by three.
     version = ".".join(altair.SCHEMA_VERSION.lstrip("v").split(".")[:2])
-    script: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
+    # To put it together takes 2.7 s, more than the rest of a page.
+    kept = user_cache() / f"vega-lite-{version}-vl-convert-{distribution_version('vl-convert-python')}.js"
+    try:
+        script = kept.read_text("utf-8")
+    except OSError:
+        script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=version)
+        with suppress(OSError):
+            write_file(kept, script)
     return inline_script(script)
 
 

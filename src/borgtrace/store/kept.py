@@ -27,7 +27,7 @@ def kept_folder(store: Store, kind: str, version: str, build: Callable[[Path], N
         Fills an empty folder.
     """
     name = f"{kind}-{store.digest[:16]}-{version}"
-    places = [store.layout.cache, _user_cache()]
+    places = [store.layout.cache, user_cache()]
     for place in places:
         if (place / name).is_dir():
             return place / name
@@ -54,7 +54,8 @@ def version_of(packages: Iterable[Path]) -> str:
     return digest.hexdigest()[:8]
 
 
-def _user_cache() -> Path:
+def user_cache() -> Path:
+    """Return the folder of what may be computed again, as the user's environment names it; it need not exist."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "borgtrace"
 
 
