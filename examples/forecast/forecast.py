@@ -21,7 +21,7 @@ from torch import nn
 
 import borgtrace
 from borgtrace import datasets
-from borgtrace.datasets import Dataset, Options, Selection, Split
+from borgtrace.datasets import Batch, Dataset, Options, Selection, Split
 
 ORDER = 4
 HORIZONS = 4
@@ -109,7 +109,7 @@ def train(found: Dataset, epochs: int, seed: int) -> Recurrent:
     return model
 
 
-def _errors(model: Recurrent, batch: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+def _errors(model: Recurrent, batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
     """Errors of every horizon at every point, and where the truth is known: (n, points, HORIZONS) each."""
     data, mask = batch["data"], batch["mask"][..., 0]
     told = model(data)

@@ -27,7 +27,8 @@ def digest(folder: Path) -> str:
 
 
 def test_a_dataset_holds_the_scaled_values_of_the_chosen_tasks(small: ArrayStore, tmp_path: Path) -> None:
-    build(small, tmp_path / "d", Options(statics=("cpu_request", "user")))
+    bounds = Selection(min_length=5, max_length=50)
+    build(small, tmp_path / "d", Options(selection=bounds, split=Split(by="task"), statics=("cpu_request", "user")))
     found = datasets.open(tmp_path / "d")
     lengths = small.tasks.column("n_windows").to_numpy()
     matched = int(np.count_nonzero((lengths >= 5) & (lengths <= 50)))
@@ -95,7 +96,8 @@ def test_the_same_again_is_left_alone_and_another_is_refused(small: ArrayStore, 
     with pytest.raises(UsageError) as caught:
         build(small, out, Options(seed=1))
     assert str(caught.value) == (
-        f"{out}: holds something else: expected a new folder, got 4 entries; name another folder, or remove this one"
+        f"{out}: holds another dataset: expected a new folder, got a dataset of other options or of another store; "
+        "name another folder, or replace it: --replace"
     )
     assert digest(out) == before
 
@@ -161,7 +163,7 @@ def test_a_split_by_owner_leaks_nothing_of_it(small: ArrayStore, tmp_path: Path,
 
 
 def test_leakage_is_never_silent(small: ArrayStore, tmp_path: Path) -> None:
-    built = build(small, tmp_path / "d")
+    built = build(small, tmp_path / "d", Options(split=Split(by="task")))
     assert len(built.leakage) == 9
     assert any("jobs are in training too" in line and not line.startswith("testing: 0") for line in built.leakage)
 
@@ -171,7 +173,7 @@ def test_meta_says_what_was_trained_on(small: ArrayStore, tmp_path: Path) -> Non
     told = json.loads((tmp_path / "d" / "meta.json").read_text())
     assert told["store"] == {"digest": "d" * 64, "generation": "2011", "cell": "", "synthetic": {"seed": 0}}
     assert told["options"]["seed"] == 5
-    assert told["options"]["selection"]["max_length"] == 50
+    assert (told["options"]["selection"]["max_length"], told["options"]["split"]["by"]) == (0, "job")
     assert told["features"] == ["average_cpu"]
     assert told["sets"]["training"]["traces"] == sum(f["records"] for f in told["sets"]["training"]["files"])
 
@@ -182,8 +184,8 @@ def test_meta_says_what_was_trained_on(small: ArrayStore, tmp_path: Path) -> Non
         (
             Options(selection=Selection(min_length=900, max_length=901)),
             "selection: no task matches: expected at least "
-            "one, got 0 where collection_type = 'JOB' and n_windows >= 900 and n_windows <= 901; see borgtrace dataset "
-            "STORE --histogram",
+            "one, got 0 where collection_type = 'JOB' and n_windows > 0 and n_windows >= 900 and n_windows <= 901; see "
+            "borgtrace dataset STORE --histogram",
         ),
         (Options(features=("speed",)), None),
         (Options(features=("sample_rate",)), None),
@@ -193,7 +195,7 @@ def test_meta_says_what_was_trained_on(small: ArrayStore, tmp_path: Path) -> Non
         ),
         (Options(statics=("colour",)), None),
         (
-            Options(selection=Selection(sample=1)),
+            Options(selection=Selection(sample=1), split=Split(by="task")),
             "--split: the training set is empty: expected at least one trace, got 0.7 of 1; select more traces",
         ),
     ],
@@ -288,7 +290,7 @@ def test_a_dataset_of_another_format_version_is_another_dataset(small: ArrayStor
     build(small, tmp_path / "d", options)
     about = tmp_path / "d" / "meta.json"
     about.write_text(about.read_text().replace('"format_version": "1.0"', '"format_version": "2.0"'))
-    with pytest.raises(UsageError, match="holds something else"):
+    with pytest.raises(UsageError, match="holds another dataset"):
         build(small, tmp_path / "d", options)
     with pytest.raises(StoreError, match=r"another format version: expected 1\.0, got 2\.0"):
         datasets.open(tmp_path / "d")

@@ -66,7 +66,7 @@ def test_histogram_needs_no_folder(synthetic_store: Path, tmp_path: Path, capsys
     code, out, _ = _run(capsys, "dataset", synthetic_store, "--histogram")
     assert code == 0
     lines = out.splitlines()
-    assert lines[0].split() == ["points", "traces", "share"]
+    assert lines[0].split() == ["points", "traces", "share", "windows", "share"]
     assert lines[-1].startswith("5 to 50 points: ")
     total = sum(int(line.split()[1].replace(",", "")) for line in lines[1:-1])
     assert f" of {total:,} traces, " in lines[-1]
@@ -74,7 +74,7 @@ def test_histogram_needs_no_folder(synthetic_store: Path, tmp_path: Path, capsys
 
 def test_a_histogram_of_nothing() -> None:
     assert drawn([Bin(1, 4, 0), Bin(5, None, 0)])[1:] == [
-        "5 to 50 points: 0 of 0 traces, 0.0 % (2011 as published: about 74 %)"
+        "5 to 50 points: 0 of 0 traces, 0.0 % (2011 as published: about 74 %); 0 of 0 windows, 0.0 %"
     ]
 
 
@@ -92,7 +92,7 @@ def test_export_writes_jobs(
         output_format,
         "--granularity",
         1,
-        "--jobs",
+        "--workers",
         1,
         "--json",
         "--no-header",
@@ -114,12 +114,12 @@ def test_export_writes_jobs(
         ),
         (
             ("dataset", "STORE", "OUT", "--split", "half"),
-            "borgtrace: --split: not a fraction: expected numbers such as 0.7,0.1,0.2, got half",
+            "borgtrace: --split: not a fraction: expected numbers such as 0.7,0.1,0.2, or train=0.8,test=0.2, got half",
         ),
         (
             ("dataset", "STORE", "OUT", "--min-length", "5000", "--max-length", "6000"),
             "borgtrace: selection: no task matches: expected at least one, got 0 where collection_type = 'JOB' and "
-            "n_windows >= 5000 and n_windows <= 6000; see borgtrace dataset STORE --histogram",
+            "n_windows > 0 and n_windows >= 5000 and n_windows <= 6000; see borgtrace dataset STORE --histogram",
         ),
         (("dataset", "STORE", "OUT", "--features", "speed"), None),
         (

@@ -74,7 +74,7 @@ def test_a_subset_is_drawn_by_the_seed() -> None:
         (lambda: Selection(min_length=0), "--min-length: not a length: expected at least 1, got 0"),
         (lambda: Selection(min_length=9, max_length=8), "--max-length: below --min-length: expected at least 9, got 8"),
         (lambda: Selection(sample=0), "--sample: not a number of traces: expected at least 1, got 0"),
-        (lambda: Selection(time=(5, 5)), "--time: an empty time window: expected A < B, got 5..5"),
+        (lambda: Selection(time=(5, 5)), "--time: the end is not after the start: expected A..B with A < B, got 5..5"),
         (lambda: Selection(gaps="fill"), "--gaps: unknown name: expected keep or grid or drop, got fill"),
         (
             lambda: Selection(end_types=("DONE",)),

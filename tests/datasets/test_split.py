@@ -32,7 +32,7 @@ def test_traces_are_dealt_in_the_order_given(fractions: tuple[float, ...], n: in
 
 
 def test_a_split_by_trace_knows_no_groups_and_no_time() -> None:
-    found = Split((0.5, 0.5)).divide(4, np.array([0, 0, 0, 0]), np.array([9, 8, 7, 6]))
+    found = Split((0.5, 0.5), "task").divide(4, np.array([0, 0, 0, 0]), np.array([9, 8, 7, 6]))
     assert [index.tolist() for index in found] == [[0, 1], [2, 3]]
 
 

@@ -18,12 +18,13 @@ from borgtrace.ingest.pending import find_pending
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.raw_layout import Field, RawLayout
 from borgtrace.ingest.recognition import classify
-from borgtrace.ingest.subset import Cut, subset
+from borgtrace.ingest.subset import subset
 from borgtrace.ingest.text_fields import cross_tests
 from borgtrace.schema import Column
 from borgtrace.schema.checks import Check
 from borgtrace.schema.dialects import GOOGLE_2011, RawField
 from borgtrace.store.coverage import DECLARED_WHOLE, coverage
+from borgtrace.store.criteria import Criteria
 from borgtrace.store.digest import file_digest
 from borgtrace.store.manifest import read_manifest
 from borgtrace.synth import generate
@@ -71,7 +72,7 @@ def test_a_store_is_declared_whole_at_any_ingest_and_stays_so(raw, tmp_path):
 
 def test_no_files_are_added_to_part_of_a_store(raw, tmp_path):
     ingest([raw], tmp_path / "store", ONE)
-    subset(tmp_path / "store", tmp_path / "part", Cut(jobs=(10,)))
+    subset(tmp_path / "store", tmp_path / "part", Criteria(jobs=(10,)))
     more = write_part(tmp_path / "more", "task_usage", USAGE, 499)
     with pytest.raises(StoreError, match=r"no files can be added to part of a store: .* got subset of .* by 1 jobs"):
         ingest([more], tmp_path / "part", ONE)

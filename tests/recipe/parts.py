@@ -9,9 +9,10 @@ from functools import cached_property
 from pathlib import Path
 
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.ingest.subset import Cut, subset
+from borgtrace.ingest.subset import subset
 from borgtrace.recipe import EngineTables, Question, Recipe, recipes
 from borgtrace.schema.time import HOUR, TRACE_START
+from borgtrace.store.criteria import Criteria
 from borgtrace.synth import generate
 
 Verdicts = dict[str, str]
@@ -71,7 +72,7 @@ class Cell:
     def cuts(self) -> Iterator[Path]:
         """Yield stores that were cut out of the whole one, one of two hours among them."""
         two_hours = (TRACE_START + 6 * HOUR, TRACE_START + 8 * HOUR)
-        for number, cut in enumerate((Cut(fraction=0.5), Cut(time=two_hours))):
+        for number, cut in enumerate((Criteria(fraction=0.5), Criteria(time=two_hours))):
             target = self.folder / f"cut-{number}"
             subset(self.store, target, cut)
             yield target

@@ -20,9 +20,10 @@ import borgtrace
 from borgtrace.cli import main
 from borgtrace.errors import StoreError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.ingest.subset import Cut, subset
+from borgtrace.ingest.subset import subset
 from borgtrace.recipe import EngineTables, find_recipe
 from borgtrace.store import integrity
+from borgtrace.store.criteria import Criteria
 from borgtrace.store.digest import file_digest
 from borgtrace.store.manifest import read_manifest
 from borgtrace.store.verify import verify
@@ -41,7 +42,7 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
     ("machine", "STORE", "5", "--json"),
     ("analyze", "STORE", "machine_downtime", "transitions"),
     ("dataset", "STORE", "OUT", "--min-length", "1", "--format", "npz"),
-    ("export", "STORE", "OUT", "--jobs", "1"),
+    ("export", "STORE", "OUT", "--workers", "1"),
     ("subset", "STORE", "OUT", "--fraction", "1"),
     ("ingest", "LATER", "--store", "STORE", "--jobs", "1"),
 )
@@ -183,7 +184,7 @@ def test_a_missing_file_is_no_empty_table(store: Path) -> None:
     (store / "instance_usage" / "part-00000.parquet").unlink()
     expected = f"{store}: instance_usage/part-00000.parquet is missing{_rebuild(store)}"
     assert _said(lambda: borgtrace.open(store)) == expected
-    assert _said(lambda: subset(store, store.parent / "part", Cut(fraction=1.0))) == expected
+    assert _said(lambda: subset(store, store.parent / "part", Criteria(fraction=1.0))) == expected
     assert _said(lambda: ingest([], store, ONE)) == expected
 
 
@@ -303,7 +304,7 @@ def test_damage_goes_into_no_other_store(store: Path, folder: Path, monkeypatch:
     # What decays below the file system, which no time of a change tells: then every byte is compared.
     monkeypatch.setattr(integrity, "changed_files", lambda root, digests: {})
     for action in (
-        lambda: subset(store, store.parent / "part", Cut(fraction=1.0)),
+        lambda: subset(store, store.parent / "part", Criteria(fraction=1.0)),
         lambda: ingest([folder / "later"], store, ONE),
     ):
         assert _said(action) == _changed(store, name)

@@ -7,7 +7,8 @@ import pytest
 import borgtrace
 from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.ingest.subset import Cut, subset
+from borgtrace.ingest.subset import subset
+from borgtrace.store.criteria import Criteria
 from borgtrace.store.machine import capacity_at, hourly_load, running_on
 from borgtrace.store.verify import verify
 from tests.ingest.raw import MACHINES, write_cell, write_part
@@ -22,13 +23,16 @@ def _tasks(store):
 @pytest.mark.parametrize(
     ("cut", "tasks", "windows"),
     [
-        (Cut(jobs=(10,)), [(10, 0), (10, 1)], 5),
-        (Cut(machines=(6,)), [(10, 0), (10, 1)], 5),
-        (Cut(time=(600_000_000, 900_000_000)), [(10, 0), (10, 1), (20, 0)], 2),
-        (Cut(time=(1_200_000_000, 1_500_000_000)), [(30, 7)], 1),
-        (Cut(fraction=1.0), [(10, 0), (10, 1), (20, 0), (30, 7)], 6),
+        (Criteria(jobs=(10,)), [(10, 0), (10, 1)], 5),
+        (Criteria(machines=(6,)), [(10, 0), (10, 1)], 5),
+        (Criteria(time=(600_000_000, 900_000_000)), [(10, 0), (10, 1), (20, 0)], 2),
+        (Criteria(time=(1_200_000_000, 1_500_000_000)), [(30, 7)], 1),
+        (Criteria(fraction=1.0), [(10, 0), (10, 1), (20, 0), (30, 7)], 6),
+        (Criteria(jobs=(10, 20), time=(600_000_000, 900_000_000)), [(10, 0), (10, 1), (20, 0)], 2),
+        (Criteria(jobs=(20,), fraction=1.0), [(20, 0)], 0),
+        (Criteria(machines=(6,), where="instance_index = 1"), [(10, 1)], 2),
     ],
-    ids=["jobs", "machines", "time", "late", "all"],
+    ids=["jobs", "machines", "time", "late", "all", "jobs-time", "jobs-fraction", "machines-where"],
 )
 def test_what_is_kept(small, tmp_path, cut, tasks, windows):
     manifest = subset(small, tmp_path / "out", cut)
@@ -44,13 +48,13 @@ def test_a_fraction_is_chosen_by_hash_and_seed(small, tmp_path):
     chosen = set()
     for seed in range(6):
         try:
-            subset(small, tmp_path / str(seed), Cut(fraction=0.5, seed=seed))
+            subset(small, tmp_path / str(seed), Criteria(fraction=0.5, seed=seed))
         except UsageError as error:
             assert str(error) == "subset: nothing is left; see what the store holds: borgtrace info STORE"  # noqa: PT017
             assert not (tmp_path / str(seed)).exists()
             continue
         store = borgtrace.open(tmp_path / str(seed))
-        subset(small, tmp_path / f"{seed}-again", Cut(fraction=0.5, seed=seed))
+        subset(small, tmp_path / f"{seed}-again", Criteria(fraction=0.5, seed=seed))
         assert borgtrace.open(tmp_path / f"{seed}-again").digest == store.digest
         chosen.add(tuple(_tasks(store)))
     assert len(chosen) > 1
@@ -60,28 +64,35 @@ def test_of_machine_tables_alone_nothing_is_left(tmp_path):
     write_part(tmp_path / "raw", "machine_events", MACHINES)
     ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
     with pytest.raises(UsageError, match=r"^subset: nothing is left; see what the store holds: borgtrace info STORE$"):
-        subset(tmp_path / "store", tmp_path / "out", Cut(machines=(5,)))
+        subset(tmp_path / "store", tmp_path / "out", Criteria(machines=(5,)))
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "subset: choose exactly one selection: expected one of --jobs, --machines, --time, --fraction, got 0"),
         ({"fraction": 1.5}, "--fraction: not a share: expected 0 < F ≤ 1, got 1.5"),
         ({"time": (5, 5)}, "--time: the end is not after the start: expected A..B with A < B, got 5..5"),
     ],
 )
 def test_cuts_that_make_no_sense(options, message):
     with pytest.raises(UsageError) as error:
-        Cut(**options)
+        Criteria(**options)
     assert str(error.value) == message
+
+
+def test_a_subset_needs_a_criterion(small, tmp_path):
+    with pytest.raises(UsageError) as error:
+        subset(small, tmp_path / "out", Criteria())
+    assert str(error.value) == (
+        "subset: no criterion: expected one or more; such as --jobs, --tier or --time: borgtrace subset --help"
+    )
 
 
 def test_a_full_folder_is_left_alone(small, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(UsageError) as error:
-        subset(small, tmp_path, Cut(jobs=(10,)))
+        subset(small, tmp_path, Criteria(jobs=(10,)))
     assert str(error.value) == (
         f"{tmp_path}: holds something else: expected a new folder, got 1 entries; "
         "name another folder, or remove this one"

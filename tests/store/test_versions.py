@@ -20,10 +20,11 @@ import pytest
 
 import borgtrace
 from borgtrace.errors import StoreError, StoreNotice
-from borgtrace.ingest.subset import Cut, subset
+from borgtrace.ingest.subset import subset
 from borgtrace.recipe import EngineTables
 from borgtrace.schema import evolution
 from borgtrace.store.content import content_digests, store_digest
+from borgtrace.store.criteria import Criteria
 from borgtrace.store.verify import verify
 
 ROWS = {
@@ -73,7 +74,7 @@ def test_a_store_of_format_1_0_opens_answers_and_verifies(old):
 
 def test_the_numbers_of_its_columns_never_change(old, tmp_path):
     assert store_digest(content_digests(old)) == CONTENT
-    manifest = subset(old, tmp_path / "new", Cut(fraction=1.0))
+    manifest = subset(old, tmp_path / "new", Criteria(fraction=1.0))
     assert manifest.digest == CONTENT
     assert all(check.holds for check in verify(tmp_path / "new"))
 
@@ -81,7 +82,7 @@ def test_the_numbers_of_its_columns_never_change(old, tmp_path):
 def test_a_table_that_a_store_lacks_is_no_table_of_its_subset(old, tmp_path):
     shutil.rmtree(old / "machine_attributes")
     _say(old, tables={name: rows for name, rows in ROWS.items() if name != "machine_attributes"})
-    assert subset(old, tmp_path / "new", Cut(fraction=1.0)).tables == {**ROWS, "machine_attributes": 0}
+    assert subset(old, tmp_path / "new", Criteria(fraction=1.0)).tables == {**ROWS, "machine_attributes": 0}
 
 
 def test_a_column_that_a_store_lacks_reads_as_null_with_one_notice(old):
@@ -139,7 +140,7 @@ def test_what_a_later_minor_version_wrote_is_left_alone(old, tmp_path):
     _rewrite(old, lambda table: table.append_column("watts", pa.nulls(281, pa.float32())))
     _say(old, format_version="1.99", schema="later", energy={"unit": "J"})
     with warnings.catch_warnings(record=True) as notices:
-        manifest = subset(old, tmp_path / "new", Cut(fraction=1.0))
+        manifest = subset(old, tmp_path / "new", Criteria(fraction=1.0))
         # The file is not the one that the manifest lists; its columns are as they should be.
         assert [check.name for check in verify(old) if not check.holds] == ["files"]
     assert not notices

@@ -3,14 +3,14 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import TypeVar
+from dataclasses import dataclass, fields
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.datasets._padding import pad
-from borgtrace.datasets.formats.arrays import BufferedTraces
+from borgtrace.datasets.formats.arrays import BufferedTraces, TraceArrays
 from borgtrace.errors import UsageError
 
 Item = TypeVar("Item")
@@ -18,9 +18,12 @@ Result = TypeVar("Result")
 Index = NDArray[np.int64]
 
 
+KEYS = ("data", "mask", "lengths", "collection_id", "instance_index", "first_time", "numbers", "codes")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Some traces, padded to the longest of them.
+    """Some traces, padded to the longest of them: arrays of NumPy or, from :mod:`borgtrace.datasets.pytorch`, tensors.
 
     Attributes
     ----------
@@ -62,6 +65,26 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.lengths)
+
+    def __getitem__(self, name: str) -> Any:
+        """Return an array by its name: ``batch["data"]``."""
+        return getattr(self, name)
+
+    def keys(self) -> tuple[str, ...]:
+        """Names of all arrays, so that ``dict(batch)`` has them."""
+        return KEYS
+
+    def map(self, function: Callable[[Any], Any]) -> Self:
+        """Return the batch with each array turned into something else."""
+        return type(self)(*(function(getattr(self, field.name)) for field in fields(self)))
+
+    def to(self, *arguments: Any, **options: Any) -> Self:
+        """Return the batch of tensors on another device, as ``Tensor.to`` does for one."""
+        return self.map(lambda tensor: tensor.to(*arguments, **options))
+
+    def pin_memory(self) -> Self:
+        """Return the batch of tensors in memory that is copied fast to a GPU; a ``DataLoader`` calls it."""
+        return self.map(lambda tensor: tensor.pin_memory())
 
 
 def check_size(option: str, size: int) -> None:
@@ -136,3 +159,23 @@ def batches_of(
         values, known, own = data[points].reshape(shape), mask[points].reshape(shape), slice(low, high)
         batches.append(Batch(values, known, lengths[own], identity[own], numbers[own], codes[own]))
     return batches
+
+
+def batch_of(traces: TraceArrays, fill: float = 0.0) -> Batch:
+    """Put all of some traces into one batch, in their order.
+
+    Parameters
+    ----------
+    traces
+        The traces.
+    fill
+        What stands where nothing was measured.
+    """
+    lengths = np.diff(traces.offsets)
+    # Row by row, the points that a trace has: in this order values and masks lie side by side.
+    inside = np.arange(lengths.max(initial=0)) < lengths[:, np.newaxis]
+    shape = (*inside.shape, traces.values.shape[1])
+    data, mask = np.full(shape, fill, np.float32), np.zeros(shape, np.bool_)
+    mask[inside] = traces.mask
+    data[inside] = np.where(traces.mask, traces.values, np.float32(fill))
+    return Batch(data, mask, lengths, traces.identity, traces.numbers, traces.codes)

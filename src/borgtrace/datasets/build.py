@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from borgtrace.datasets import metadata
+from borgtrace.datasets import card, metadata
 from borgtrace.datasets._buffers import reused_array
 from borgtrace.datasets._series import scale, take_columns
 from borgtrace.datasets.features import check_series, static_features
@@ -20,11 +20,11 @@ from borgtrace.datasets.formats import FORMATS, suffix_of
 from borgtrace.datasets.formats.arrays import IDENTITY, FeatureNames, TraceArrays, side_by_side
 from borgtrace.datasets.gathering import POINTS, Gatherer, spans
 from borgtrace.datasets.leakage import Leakage, running_on, shared_groups
-from borgtrace.datasets.metadata import File, Metadata
+from borgtrace.datasets.metadata import File, Metadata, Selected
 from borgtrace.datasets.options import SHARDS_OF_2017, Options
 from borgtrace.datasets.scaling import Scaling, measure_running, measure_series, merge, scaling_of
 from borgtrace.datasets.shards import default_shards, md5_prefixes, shard_name, shard_numbers
-from borgtrace.datasets.trace_index import TraceIndex, select_traces
+from borgtrace.datasets.trace_index import Counts, TraceIndex, select_traces
 from borgtrace.errors import UsageError
 from borgtrace.storage import check_free, local, new_folder
 from borgtrace.store import Store
@@ -53,6 +53,10 @@ class BuildResult:
         Traces in each set.
     n_matched
         Traces that fit the selection.
+    windows
+        Windows of the traces in all sets.
+    removed
+        Traces and windows of all tasks with usage (at ``"all"``), and what each criterion leaves out of them.
     leakage
         What the sets share.
     scalings
@@ -63,6 +67,8 @@ class BuildResult:
     is_new: bool
     counts: dict[str, int]
     n_matched: int
+    windows: int
+    removed: dict[str, Counts]
     leakage: tuple[str, ...]
     scalings: tuple[Scaling, ...]
 
@@ -79,7 +85,9 @@ class BuildResult:
         about
             Its metadata.
         """
-        return cls(path, is_new, about.counts, about.n_matched, about.leakage, about.scalings)
+        return cls(
+            path, is_new, about.counts, about.n_matched, about.windows, about.removed, about.leakage, about.scalings
+        )
 
 
 def build(
@@ -87,6 +95,7 @@ def build(
     out: Path | str,
     options: Options | None = None,
     *,
+    replace: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> BuildResult:
@@ -100,6 +109,8 @@ def build(
         Folder to create.  If it already holds the very same dataset, nothing is done.
     options
         See :class:`~borgtrace.datasets.options.Options`.
+    replace
+        Whether another dataset that `out` holds is replaced, once this one is whole.
     threads
         Threads that gather, encode and write; all cores where None.  They do not change a byte.
     progress
@@ -117,18 +128,34 @@ def build(
     # A digest of the store's digest and all options.  The version of this package is no part of it.
     if metadata.identity_of(out) == options.identity(store.manifest.digest):
         return BuildResult.of(out, False, metadata.read(out))
-    check_free(out)
+    replaces = replace and metadata.is_dataset(out)
+    if not replaces:
+        _check_free(out)
     work = _Work(store, options, threads or os.cpu_count() or 1, progress or (lambda *_: None))
     # What sets share is counted beside the writing, and needed only when it is done.
-    with new_folder(out) as folder, ThreadPoolExecutor(1) as aside:
+    with new_folder(out, replaces=replaces) as folder, ThreadPoolExecutor(1) as aside:
         leakage = aside.submit(_leakage, options, work.traces, work.sets)
         scalings = work.measure()
         files = work.write(folder, scalings)
-        about = metadata.describe(store, options, work.names, scalings, files, leakage.result(), work.traces.n_matched)
+        about = metadata.describe(store, options, work.names, scalings, files, leakage.result(), work.selected())
         metadata.write(folder, about)
+        (folder / card.FILE).write_text(card.card(about, store.manifest.dialect))
         if options.is_original:
             metadata.write_original(folder, about)
     return BuildResult.of(out, True, about)
+
+
+def _check_free(out: Path) -> None:
+    """Refuse a folder that holds something, and say how another dataset in it is replaced."""
+    if metadata.is_dataset(out):
+        raise UsageError(
+            str(out),
+            "holds another dataset",
+            expected="a new folder",
+            got="a dataset of other options or of another store",
+            way_out="name another folder, or replace it: --replace",
+        )
+    check_free(out)
 
 
 class _Work:
@@ -148,6 +175,14 @@ class _Work:
         words = {name: column[1] for name, column in self.traces.statics.items() if isinstance(column, tuple)}
         numbers = tuple(name for name in options.statics if name not in words)
         self.names = FeatureNames(options.features, numbers, words)
+
+    def selected(self) -> Selected:
+        """Count what came into the sets, and what was left out."""
+        n_windows = self.traces.n_windows
+        chosen = np.concatenate(list(self.sets.values()))
+        windows = int(n_windows[chosen].sum())
+        left = (len(n_windows) - len(chosen), int(n_windows.sum()) - windows)
+        return Selected(self.traces.n_matched, windows, self.traces.removed | ({"--split": left} if any(left) else {}))
 
     def measure(self) -> tuple[Scaling, ...]:
         """Measure the training set in one pass."""

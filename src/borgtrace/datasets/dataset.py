@@ -12,20 +12,29 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from borgtrace.datasets import scaling
-from borgtrace.datasets.batches import Batch, ahead, batches_of, check_size
+from borgtrace.datasets.batches import Batch, ahead, batch_of, batches_of, check_size
+from borgtrace.datasets.formats.arrays import TraceArrays
 from borgtrace.datasets.metadata import Metadata, read
 from borgtrace.datasets.trace_files import TraceFiles
+from borgtrace.errors import BorgtraceError, UsageError, did_you_mean
 from borgtrace.storage import local
 
 if TYPE_CHECKING:
+    import pandas as pd
     import tensorflow as tf
 
-    from borgtrace.datasets.pytorch import TraceDataset
+    from borgtrace.datasets.pytorch import TraceDataset, TraceMap
+
+
+class UnknownSetError(UsageError, KeyError):
+    """A dataset has no set of this name; also a KeyError, as mappings raise it."""
+
+    __str__ = BorgtraceError.__str__
 
 
 @dataclass(frozen=True, slots=True)
 class Dataset(Mapping[str, "TraceSet"]):
-    """A dataset: a mapping from ``"training"``, ``"validation"``, ``"testing"`` to sets.
+    """A dataset: a mapping from the names of its sets, such as ``"training"`` and ``"testing"``, to sets.
 
     Attributes
     ----------
@@ -39,6 +48,10 @@ class Dataset(Mapping[str, "TraceSet"]):
     metadata: Metadata
 
     def __getitem__(self, name: str) -> TraceSet:
+        if name not in self.metadata.files:
+            raise UnknownSetError(
+                str(self.path), "no such set", expected=" or ".join(self), got=name, way_out=did_you_mean(name, self)
+            )
         return TraceSet(self.path / name, self.metadata, self.metadata.files[name])
 
     def __iter__(self) -> Iterator[str]:
@@ -58,9 +71,68 @@ class Dataset(Mapping[str, "TraceSet"]):
 
 
 class TraceSet(TraceFiles):
-    """One set of a dataset: batches of its traces for NumPy, PyTorch and TensorFlow."""
+    """One set of a dataset: its traces by number, and in batches for NumPy, PyTorch and TensorFlow.
 
-    __slots__ = ()
+    Examples
+    --------
+    ::
+
+        training = datasets.open("traces")["training"]
+        training[7].data[0]             # the points of one trace, (length, features)
+        training[[3, 5, 8]]             # a batch of three, in this order
+        training.to_numpy().data        # all traces, padded to the longest
+        training.to_pandas()            # a row per point
+    """
+
+    __slots__ = ("_arrays",)
+    _arrays: TraceArrays
+
+    def __getitem__(self, index: Any) -> Batch:
+        """Return traces by number, in the order of the files, as a batch in the order given.
+
+        Parameters
+        ----------
+        index
+            A number, a slice, or an array of numbers.
+
+        The set is read on the first call, and stays in memory.
+
+        Raises
+        ------
+        IndexError
+            The set has no trace of this number.
+        """
+        numbers = np.atleast_1d(np.arange(len(self))[index])
+        return batch_of(self.loaded.take(numbers))
+
+    @property
+    def loaded(self) -> TraceArrays:
+        """All traces of the set, read once."""
+        if not hasattr(self, "_arrays"):
+            # A frozen dataclass sets what it remembers this way.
+            object.__setattr__(self, "_arrays", self.load())
+        return self._arrays
+
+    def to_numpy(self, *, fill: float = 0.0) -> Batch:
+        """Return all traces as one batch, padded to the longest; see :meth:`load` for them without padding."""
+        return batch_of(self.loaded, fill)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return a frame with a row per point: job, task, number of the point, series, static features.
+
+        Series are scaled as in the files, NaN where nothing was measured.
+        """
+        import pandas as pd
+
+        arrays, names = self.loaded, self.metadata.names
+        lengths = np.diff(arrays.offsets)
+        once: dict[str, Any] = arrays.columns(names)
+        # −1, an unknown word, takes the last of the words and one more.
+        words = (np.array((*words, None), object) for words in names.words.values())
+        once |= {name: known[codes] for name, known, codes in zip(names.words, words, arrays.codes.T, strict=True)}
+        frame = pd.DataFrame({name: np.repeat(values, lengths) for name, values in once.items()})
+        step = np.arange(arrays.offsets[-1]) - np.repeat(arrays.offsets[:-1], lengths)
+        return frame.assign(step=step, **dict(zip(names.series, arrays.values.T, strict=True)))
 
     def batches(
         self,
@@ -114,6 +186,12 @@ class TraceSet(TraceFiles):
         from borgtrace.datasets.pytorch import TraceDataset
 
         return TraceDataset(self, **options)
+
+    def torch_map(self, *, fill: float = 0.0) -> TraceMap:
+        """Return a :class:`torch.utils.data.Dataset` by number; see :mod:`borgtrace.datasets.pytorch`."""
+        from borgtrace.datasets.pytorch import TraceMap
+
+        return TraceMap(self, fill)
 
     def tensorflow(self, **options: Any) -> tf.data.Dataset:
         """Return a :class:`tf.data.Dataset`; see :mod:`borgtrace.datasets.tensorflow`."""

@@ -1,5 +1,6 @@
 """Features: series from usage columns, and static ones from the index."""
 
+import re
 from collections.abc import Sequence
 
 from borgtrace.datasets.formats.arrays import IDENTITY
@@ -7,9 +8,22 @@ from borgtrace.errors import UsageError, check_names
 from borgtrace.schema import TABLES, Dialect
 from borgtrace.store import Store
 
-DERIVED = {"duration": "duration", "elapsed": "start_time"}
-"""Series that are no usage column, and the array they come from: length of the window, and time since the
-start of the first one, both in seconds."""
+DERIVED = {"duration": ("duration", "s"), "elapsed": ("start_time", "s"), "hour_of_day": ("start_time", "h")}
+"""Series that are no usage column, with the array they come from and their unit: length of the window, time since the
+start of the first one, and the hour at which it starts where the cell is (0 to 24)."""
+_LAG = re.compile(r"(.+)\.lag([1-9]\d{0,3})")
+
+
+def base_and_lag(name: str) -> tuple[str, int]:
+    """Return the series that a feature is made of, and how many points it is late.
+
+    Examples
+    --------
+    >>> base_and_lag("average_cpu.lag12"), base_and_lag("average_cpu")
+    (('average_cpu', 12), ('average_cpu', 0))
+    """
+    match = _LAG.fullmatch(name)
+    return (match[1], int(match[2])) if match else (name, 0)
 
 
 def check_series(store: Store, names: Sequence[str]) -> None:
@@ -20,7 +34,8 @@ def check_series(store: Store, names: Sequence[str]) -> None:
     store
         Whose usage they come from.
     names
-        Numeric columns of ``instance_usage``, ``"duration"``, ``"elapsed"``, in the order of the last axis.
+        Numeric columns of ``instance_usage`` and names of :data:`DERIVED`, in the order of the last axis; with
+        ``.lagN`` behind it, the value N points before.
 
     Raises
     ------
@@ -33,7 +48,8 @@ def check_series(store: Store, names: Sequence[str]) -> None:
         got = ",".join(names) or "none"
         raise UsageError("--features", "a feature is missing or given twice", expected="one or more names", got=got)
     # Only what this trace format publishes: a column that is always missing would give a dataset of NaN.
-    check_names("--features", names, series_names(store.manifest.dialect), "unknown feature")
+    bases = [base_and_lag(name)[0] for name in names]
+    check_names("--features", bases, series_names(store.manifest.dialect), "unknown feature")
 
 
 def series_names(dialect: Dialect) -> tuple[str, ...]:
@@ -47,6 +63,18 @@ def series_names(dialect: Dialect) -> tuple[str, ...]:
     """
     columns = TABLES["instance_usage"].columns
     return (*(c.name for c in columns if c.type == "float32" and dialect.publishes(c.name, "instance_usage")), *DERIVED)
+
+
+def series_unit(name: str) -> str:
+    """Return the unit of a series, as the schema declares it.
+
+    Examples
+    --------
+    >>> series_unit("average_cpu.lag1"), series_unit("hour_of_day")
+    ('fraction', 'h')
+    """
+    base = base_and_lag(name)[0]
+    return DERIVED[base][1] if base in DERIVED else TABLES["instance_usage"].column(base).unit
 
 
 def static_features(dialect: Dialect, names: Sequence[str]) -> dict[str, str]:

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from borgtrace.datasets._buffers import reused_array
 from borgtrace.datasets._series import gather, gather_elapsed, gather_grid
-from borgtrace.datasets.features import DERIVED
+from borgtrace.datasets.features import DERIVED, base_and_lag
 from borgtrace.datasets.selection import GRID_SECONDS, Gaps
 from borgtrace.datasets.trace_index import TraceIndex
+from borgtrace.schema.time import DAY
 from borgtrace.store import Store
 
 Index = NDArray[np.int64]
@@ -33,7 +34,11 @@ class Gatherer:
     """
 
     def __init__(self, store: Store, features: Sequence[str], gaps: Gaps) -> None:
-        self.columns = {name: store.array(DERIVED.get(name, name)) for name in features}
+        self.features = [base_and_lag(name) for name in features]
+        self.columns = {name: store.array(DERIVED.get(name, (name,))[0]) for name, _ in self.features}
+        # Seconds since midnight, where the cell is, at time 0 of the trace's clock (and a day later).
+        midnight = store.manifest.dialect.wall_clock(DAY, store.manifest.cell)
+        self.day_shift = midnight.hour * 3600 + midnight.minute * 60 + midnight.second
         is_grid = gaps == "grid"
         # Start and length of all windows, seconds.
         self.times = (store.array("start_time"), store.array("duration")) if is_grid else None
@@ -52,19 +57,33 @@ class Gatherer:
         np.cumsum(traces.length[index], out=offsets[1:])
         first = traces.first_row[index]
         gathered = []
-        for k, (name, array) in enumerate(self.columns.items()):
+        for k, (name, lag) in enumerate(self.features):
+            array = self.columns[name]
             series = reused_array(f"series {k}", int(offsets[-1]), np.float32)
             if self.times is None:
                 (gather_elapsed if name == "elapsed" else gather)(array, first, offsets, series)
-            elif name == "elapsed":
+            elif DERIVED.get(name, ("",))[0] == "start_time":
                 # On a grid time goes on in even steps, also where nothing was measured.
-                slots = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
+                origin = 0 if name == "elapsed" else traces.slot[index]
+                slots = np.arange(offsets[-1]) - np.repeat(offsets[:-1] - origin, np.diff(offsets))
                 series[:] = slots * GRID_SECONDS
             else:
                 windows, slot = traces.n_windows[index], traces.slot[index]
                 gather_grid(array, *self.times, first, windows, GRID_SECONDS, slot, offsets, series)
+            if name == "hour_of_day":
+                series[:] = (series + self.day_shift) % 86_400 / 3600
+            if lag:
+                _delay(series, offsets, lag)
             gathered.append(series)
         return offsets, gathered
+
+
+def _delay(series: Values, offsets: Index, lag: int) -> None:
+    """Move each trace `lag` points on within its own points; the first ones are missing."""
+    series[lag:] = series[:-lag].copy()
+    length = np.diff(offsets)
+    points = np.arange(offsets[-1]) - np.repeat(offsets[:-1], length)
+    series[points < lag] = np.nan
 
 
 def spans(length: Index, points: int = POINTS) -> Iterator[tuple[int, int]]:

@@ -11,10 +11,12 @@ from borgtrace.datasets.formats.arrays import FeatureNames
 from borgtrace.datasets.leakage import Leakage, Overlap
 from borgtrace.datasets.options import Options
 from borgtrace.datasets.scaling import Scaling
+from borgtrace.datasets.trace_index import Counts
 from borgtrace.errors import StoreError
 from borgtrace.store import Store
 
 FILE = "meta.json"
+KIND = "borgtrace dataset"
 FORMAT_VERSION = "1.0"
 _BUILD_AGAIN = "build the dataset again"
 
@@ -26,6 +28,15 @@ class File:
     name: str
     records: int
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """Traces that fit the selection, windows of those in all sets, and what each criterion leaves out."""
+
+    n_matched: int
+    windows: int
+    removed: dict[str, Counts]
 
 
 class Metadata:
@@ -54,6 +65,16 @@ class Metadata:
     def n_matched(self) -> int:
         """Traces that fit the selection."""
         return int(self.raw["n_matched"])
+
+    @property
+    def windows(self) -> int:
+        """Windows of the traces in all sets; 0 where a dataset of an earlier version does not say it."""
+        return int(self.raw.get("windows", 0))
+
+    @property
+    def removed(self) -> dict[str, Counts]:
+        """Traces and windows of all tasks with usage (at ``"all"``), and what each criterion leaves out of them."""
+        return {option: (traces, windows) for option, (traces, windows) in self.raw.get("removed", {}).items()}
 
     @cached_property
     def names(self) -> FeatureNames:
@@ -90,7 +111,7 @@ def describe(
     scalings: tuple[Scaling, ...],
     files: dict[str, list[File]],
     leakage: Leakage,
-    n_matched: int,
+    selected: Selected,
 ) -> Metadata:
     """Put together what is written; nothing in it depends on place or time.
 
@@ -106,19 +127,19 @@ def describe(
         Files of each set.
     leakage
         What the sets share.
-    n_matched
-        Traces that fit the selection.
+    selected
+        How many traces and windows came into it.
     """
     manifest = store.manifest
     return Metadata(
         {
-            "kind": "borgtrace dataset",
+            "kind": KIND,
             "format_version": FORMAT_VERSION,
             "code_version": version("borgtrace"),
             "identity": options.identity(manifest.digest),
             "store": {name: getattr(manifest, name) for name in ("digest", "generation", "cell", "synthetic")},
             "options": asdict(options),
-            "n_matched": n_matched,
+            **asdict(selected),
             "features": list(names.series),
             "static_numbers": list(names.numbers),
             "static_words": {name: list(words) for name, words in names.words.items()},
@@ -144,6 +165,12 @@ def write_original(folder: Path, metadata: Metadata) -> None:
     for name, files in metadata.files.items():
         content = {"dimension_count": width, "path_count": len(files), "sample_count": counts[name]}
         (folder / name / FILE).write_text(json.dumps(content))
+
+
+def is_dataset(folder: Path) -> bool:
+    """Return whether a folder holds a dataset, whole or not, that borgtrace may replace."""
+    path = folder / FILE
+    return path.is_file() and f'"{KIND}"' in path.read_text(errors="replace")
 
 
 def identity_of(folder: Path) -> str | None:

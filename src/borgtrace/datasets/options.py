@@ -2,19 +2,21 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Literal, get_args
 
 from borgtrace.datasets.formats import FORMATS
 from borgtrace.datasets.scaling import Method
 from borgtrace.datasets.selection import Selection
-from borgtrace.datasets.split import SETS, Split
+from borgtrace.datasets.split import SETS, By, Split
 from borgtrace.errors import UsageError, check_names
 
 Compat = Literal["original"]
 MAX_SHARDS = 65_536
 SHARDS_OF_2017 = 256
 """One for each pair of leading hex digits of an MD5; no set has more unless they are asked for."""
+DEFAULTS: dict[Compat | None, tuple[int, int, By]] = {None: (1, 0, "job"), "original": (5, 50, "task")}
+"""Least and most points of a trace (0: no bound), and what is never split: without a trap, and as in 2017."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,8 @@ class Options:
     seed
         Seed of the order, hence of subset and split; 0 to 2³²−1.
     compat
-        ``"original"``: the algorithm and the files of the pipeline of 2017 (google-cluster-prediction).
+        ``"original"``: the algorithm and the files of the pipeline of 2017 (google-cluster-prediction), with its
+        defaults: traces of 5 to 50 points, divided by task.
 
     Examples
     --------
@@ -70,6 +73,8 @@ class Options:
             raise UsageError("--seed", "not a seed", expected="0 to 4294967295", got=str(self.seed))
         if self.compat is not None:
             check_names("--compat", (self.compat,), get_args(Compat))
+        self._fill_in()
+        if self.is_original:
             self._check_original()
 
     @property
@@ -83,6 +88,17 @@ class Options:
         text = json.dumps({"options": asdict(self), "store": store_digest}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
+    def _fill_in(self) -> None:
+        """Fill in what was left open, so that metadata and identity say what was done."""
+        selection, (shortest, longest, by) = self.selection, DEFAULTS[self.compat]
+        if selection.min_length is None:
+            selection = replace(selection, min_length=shortest)
+        if selection.max_length is None:
+            selection = replace(selection, max_length=longest)
+        # A frozen dataclass sets its fields this way.
+        object.__setattr__(self, "selection", selection)
+        object.__setattr__(self, "split", replace(self.split, by=self.split.by or by))
+
     def _check_original(self) -> None:
         """Refuse what the pipeline of 2017 could not do otherwise."""
         # Defaults of other options pass; what was chosen otherwise is refused, not silently overruled.
@@ -92,7 +108,7 @@ class Options:
             ("--split-by", self.split.by, "task"),
             ("--shards", self.shards or SHARDS_OF_2017, SHARDS_OF_2017),
             ("--gaps", self.selection.gaps, "keep"),
-            ("--split", len(self.split.fractions), len(SETS)),
+            ("--split", ",".join(self.split.names), ",".join(SETS)),
             ("--gzip", self.is_compressed, False),
         )
         for option, value, needed in fixed:

@@ -1,24 +1,35 @@
-"""Traces for PyTorch: an iterable dataset that splits files among workers and shuffles per epoch."""
+"""Traces for PyTorch: iterated by files, shuffled per epoch and resumable, or by number."""
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from torch.utils.data import IterableDataset, get_worker_info
+from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
-from borgtrace.datasets.batches import Batch, batches_of, check_size
+from borgtrace.datasets.batches import Batch, batch_of, batches_of, check_size
 from borgtrace.datasets.formats.arrays import TraceArrays, buffered, concatenated
+from borgtrace.datasets.metadata import File
 from borgtrace.datasets.trace_files import TraceFiles
 
-Item = dict[str, torch.Tensor]
+
+class _Share(NamedTuple):
+    """Traces of a file that a worker takes: every `step`-th from the `first` on."""
+
+    file: File
+    first: int
+    step: int
+
+    @property
+    def size(self) -> int:
+        return len(range(self.first, self.file.records, self.step))
 
 
-class TraceDataset(IterableDataset[Item]):
-    """Batches of a set as dictionaries of tensors; use it with ``DataLoader(…, batch_size=None)``.
+class TraceDataset(IterableDataset[Batch]):
+    """Batches of a set as tensors; use it with ``DataLoader(…, batch_size=None)``.
 
-    Keys: ``data``, ``mask`` (n, longest, features), ``lengths``, ``collection_id``, ``instance_index``,
-    ``first_time`` (n,), ``numbers`` (n, static numbers), ``codes`` (n, static words).
+    Each is a :class:`~borgtrace.datasets.batches.Batch` of tensors, also by name: ``batch["data"]``.
 
     Parameters
     ----------
@@ -43,6 +54,9 @@ class TraceDataset(IterableDataset[Item]):
     Each worker reads every n-th file; where there are fewer files than workers, every n-th trace of all
     files.  So an epoch yields each trace once.  Call :meth:`set_epoch` before each epoch for another order
     (workers that persist between epochs do not see it).
+
+    To go on within an epoch, keep the number of batches that you have had and call :meth:`resume` with as many
+    workers as before: what follows is what would have followed.
     """
 
     def __init__(
@@ -57,45 +71,141 @@ class TraceDataset(IterableDataset[Item]):
         check_size("batch_size", batch_size)
         super().__init__()
         self.traces, self.batch_size, self.seed = traces, batch_size, seed
-        self.buffer, self.fill, self.epoch = buffer, fill, 0
+        self.buffer, self.fill, self.epoch, self.done = buffer, fill, 0, 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the order of the next epoch."""
-        self.epoch = epoch
+        """Choose the order of the next epoch, which begins at its beginning."""
+        self.epoch, self.done = epoch, 0
 
-    def __iter__(self) -> Iterator[Item]:
+    def resume(self, epoch: int, batches: int) -> None:
+        """Let the next iteration go on in an epoch, after so many batches of it.
+
+        Parameters
+        ----------
+        epoch
+            Which.
+        batches
+            How many of its batches were had, from all workers together.
+        """
+        self.epoch, self.done = epoch, batches
+
+    def state_dict(self, batches: int = 0) -> dict[str, int]:
+        """Return what :meth:`load_state_dict` needs; `batches` were had since this iteration began."""
+        return {"epoch": self.epoch, "batches": self.done + batches}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Go on from what :meth:`state_dict` said."""
+        self.resume(state["epoch"], state["batches"])
+
+    def __iter__(self) -> Iterator[Batch]:
         info = get_worker_info()
         worker, workers = (info.id, info.num_workers) if info else (0, 1)
-        paths = self.traces.paths
-        order = list(range(len(paths)))
+        plans = [self._plan(each, workers) for each in range(workers)]
+        done, following = _dealt(
+            [[-(-sum(share.size for share in part) // self.batch_size) for part in plan] for plan in plans], self.done
+        )
+        # The loader asks its first worker first: it does the work of the one whose turn it was.
+        own = (worker + following) % workers
+        skipped = done[own]
+        for number, part in enumerate(plans[own]):
+            batches = -(-sum(share.size for share in part) // self.batch_size)
+            if skipped < batches:
+                yield from self._batches(part, own, number, skipped)
+            skipped = max(skipped - batches, 0)
+
+    def _batches(self, part: list[_Share], worker: int, number: int, skipped: int) -> Iterator[Batch]:
+        """Yield the batches of one buffer but the first ones."""
+        read = [
+            self.traces.arrays(self.traces.path / share.file.name).take(
+                np.arange(share.first, share.file.records, share.step)
+            )
+            for share in part
+        ]
+        # By the number of the buffer, so that an epoch can go on at any of them.
+        rng = None if self.seed is None else np.random.default_rng([self.seed, self.epoch, worker, number])
+        arrays = buffered(concatenated(read, self.traces.metadata.names))
+        for batch in batches_of(arrays, self.batch_size, rng, self.fill, self.traces.width)[skipped:]:
+            yield _tensors(batch)
+
+    def _plan(self, worker: int, workers: int) -> list[list[_Share]]:
+        """Return what each buffer of a worker holds, from the numbers of traces in the files alone."""
+        files = [file for file in self.traces.files if file.records]
         if self.seed is not None:
-            order = np.random.default_rng([self.seed, self.epoch]).permutation(len(paths)).tolist()
-        # Files are ordered alike in all workers, else two would read the same one; what is shuffled inside differs.
-        rng = None if self.seed is None else np.random.default_rng([self.seed, self.epoch, worker])
-        for arrays in self._buffers([paths[k] for k in order], worker, workers):
-            for batch in batches_of(buffered(arrays), self.batch_size, rng, self.fill, self.traces.width):
-                yield _item(batch)
-
-    def _buffers(self, paths: list[Path], worker: int, workers: int) -> Iterator[TraceArrays]:
-        """Yield this worker's traces, a buffer at a time."""
+            order = np.random.default_rng([self.seed, self.epoch]).permutation(len(files))
+            # Files are ordered alike in all workers, else two would read the same one.
+            files = [files[k] for k in order]
         # By file each worker reads only its own; with fewer files than workers some would have nothing.
-        is_by_file = len(paths) >= workers
-        waiting: list[TraceArrays] = []
-        seen = 0
-        for arrays in map(self.traces.arrays, paths[worker::workers] if is_by_file else paths):
-            own = np.arange(len(arrays))
+        is_by_file = len(files) >= workers
+        plan: list[list[_Share]] = [[]]
+        seen = waiting = 0
+        for file in files[worker::workers] if is_by_file else files:
             # Counted over all files, so that also files with fewer traces than workers are shared out evenly.
-            waiting.append(arrays if is_by_file else arrays.take(own[(own + seen) % workers == worker]))
-            seen += len(arrays)
-            if sum(map(len, waiting)) >= self.buffer:
-                yield concatenated(waiting, self.traces.metadata.names)
-                waiting = []
-        if waiting:
-            yield concatenated(waiting, self.traces.metadata.names)
+            share = _Share(file, 0, 1) if is_by_file else _Share(file, (worker - seen) % workers, workers)
+            plan[-1].append(share)
+            seen, waiting = seen + file.records, waiting + share.size
+            if waiting >= self.buffer:
+                plan.append([])
+                waiting = 0
+        return [part for part in plan if part]
 
 
-def _item(batch: Batch) -> Item:
-    return {
-        name: torch.from_numpy(np.ascontiguousarray(getattr(batch, name)))
-        for name in ("data", "mask", "lengths", "collection_id", "instance_index", "first_time", "numbers", "codes")
-    }
+class TraceMap(Dataset[Batch]):
+    """The traces of a set by number; use it with ``DataLoader(traces, 64, shuffle=True, collate_fn=traces.collate)``.
+
+    Parameters
+    ----------
+    traces
+        The set; it is read on the first access, and stays in memory.
+    fill
+        What stands where nothing was measured.
+    """
+
+    def __init__(self, traces: TraceFiles, fill: float = 0.0) -> None:
+        self.traces, self.fill = traces, fill
+
+    @cached_property
+    def _arrays(self) -> TraceArrays:
+        return self.traces.load()
+
+    def __len__(self) -> int:
+        return len(self.traces)
+
+    def __getitem__(self, index: int) -> Batch:
+        """Return a batch of one trace."""
+        return self.__getitems__([index])
+
+    def __getitems__(self, indices: Sequence[int]) -> Batch:
+        """Return a batch of some traces, in the order given; a ``DataLoader`` asks for it where it is there."""
+        return _tensors(batch_of(self._arrays.take(np.asarray(indices)), self.fill))
+
+    @staticmethod
+    def collate(batch: Batch) -> Batch:
+        """Return a batch as it is: there is nothing left to put together."""
+        return batch
+
+
+def _dealt(batches: list[list[int]], done: int) -> tuple[list[int], int]:
+    """Return how many batches each worker gave among the first `done`, and whose turn it is: they take turns.
+
+    Parameters
+    ----------
+    batches
+        Batches of each buffer of each worker.
+    done
+        How many were had.
+    """
+    left, given = [sum(each) for each in batches], [0] * len(batches)
+    done = min(done, sum(left))
+    worker = 0
+    while done:
+        # One that has no more is passed over.
+        if left[worker]:
+            left[worker] -= 1
+            given[worker] += 1
+            done -= 1
+        worker = (worker + 1) % len(batches)
+    return given, worker
+
+
+def _tensors(batch: Batch) -> Batch:
+    return batch.map(lambda array: torch.from_numpy(np.ascontiguousarray(array)))

@@ -1,10 +1,11 @@
-"""Which traces: bounds, kinds, owners, times, any predicate — one SQL condition over the index of a store."""
+"""Which traces: bounds and criteria, as SQL over the index of a store."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from borgtrace.errors import UsageError, check_names
-from borgtrace.schema import ENUMS, TERMINAL_EVENTS, Dialect
+from borgtrace.schema import ENUMS, Dialect
+from borgtrace.store.criteria import Criteria
 
 Gaps = Literal["keep", "grid", "drop"]
 """What to do with holes in time: windows as they come; a regular grid whose empty slots are missing; only
@@ -13,27 +14,27 @@ traces without holes."""
 GRID_SECONDS = 300
 """Period of the regular grid: the trace's own measurement window."""
 
+TASKS_WITH_USAGE = f"collection_type = '{ENUMS['collection_type'].names[0]}' and n_windows > 0"
+"""What there is to choose from.  Alloc instances have usage that includes that of their tasks: they are no traces."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(Criteria):
     """Which tasks of a store become traces.
 
     Parameters
     ----------
-    min_length, max_length
-        Bounds on the number of points, both inclusive (of grid slots under ``gaps="grid"``); None: no bound.
-    tiers
-        Names of tiers of the store's dialect, such as ``("production",)``.
-    priorities, scheduling_classes, users, end_types
-        Allowed values; empty allows all.  ``end_types`` are names of terminal events.
+    jobs, machines, tiers, priorities, scheduling_classes, users, end_types, fraction, seed, where
+        See :class:`~borgtrace.store.criteria.Criteria`.
     time
         (from, until) in µs of the trace's clock: all windows of the task lie inside.
+    min_length, max_length
+        Bounds on the number of points, both inclusive (of grid slots under ``gaps="grid"``).  None: as the dataset has
+        it, which is no bound, or 5 to 50 under ``compat="original"``; `max_length` 0: no bound.
     min_mean
         Smallest mean of average_cpu, as a fraction of the largest machine.
     gaps
         See :data:`Gaps`.
-    where
-        Any SQL predicate over the table ``tasks``.
     sample
         Size of the random subset; None takes all.
 
@@ -45,38 +46,31 @@ class Selection:
     Examples
     --------
     >>> from borgtrace.schema import dialect
-    >>> Selection(min_length=5, max_length=50, priorities=(9, 10)).condition(dialect("2011"))
-    "collection_type = 'JOB' and n_windows >= 5 and n_windows <= 50 and priority in (9, 10)"
+    >>> Selection(max_length=50, priorities=(9, 10)).condition(dialect("2011"))
+    "collection_type = 'JOB' and n_windows > 0 and n_windows <= 50 and priority in (9, 10)"
     """
 
-    min_length: int = 5
-    max_length: int | None = 50
-    tiers: tuple[str, ...] = ()
-    priorities: tuple[int, ...] = ()
-    scheduling_classes: tuple[int, ...] = ()
-    users: tuple[str, ...] = ()
-    end_types: tuple[str, ...] = ()
-    time: tuple[int, int] | None = None
+    min_length: int | None = None
+    max_length: int | None = None
     min_mean: float | None = None
     gaps: Gaps = "keep"
-    where: str | None = None
     sample: int | None = None
 
     def __post_init__(self) -> None:
-        if self.min_length < 1:
-            raise UsageError("--min-length", "not a length", expected="at least 1", got=str(self.min_length))
-        if self.max_length is not None and self.max_length < self.min_length:
-            least, got = f"at least {self.min_length}", str(self.max_length)
+        # By its name: `super()` does not know the class that slots make anew.
+        Criteria.__post_init__(self)
+        shortest = 1 if self.min_length is None else self.min_length
+        if shortest < 1:
+            raise UsageError("--min-length", "not a length", expected="at least 1", got=str(shortest))
+        if self.max_length and self.max_length < shortest:
+            least, got = f"at least {shortest}", str(self.max_length)
             raise UsageError("--max-length", "below --min-length", expected=least, got=got)
         if self.sample is not None and self.sample < 1:
             raise UsageError("--sample", "not a number of traces", expected="at least 1", got=str(self.sample))
         check_names("--gaps", (self.gaps,), get_args(Gaps))
-        check_names("--end-type", self.end_types, TERMINAL_EVENTS)
-        if self.time is not None and self.time[0] >= self.time[1]:
-            raise UsageError("--time", "an empty time window", expected="A < B", got=f"{self.time[0]}..{self.time[1]}")
 
-    def condition(self, dialect: Dialect) -> str:
-        """Return the selection as one SQL condition over ``tasks`` (all but ``sample`` and grid lengths).
+    def conditions(self, dialect: Dialect) -> dict[str, str]:
+        """Return the SQL over ``tasks`` of each criterion, by its option (all but ``sample`` and grid lengths).
 
         Raises
         ------
@@ -84,36 +78,23 @@ class Selection:
             A tier that `dialect` does not have.
         """
         # Slots of a grid are counted later, over the windows: the index knows windows only.
-        shortest, longest = (1, None) if self.gaps == "grid" else (self.min_length, self.max_length)
-        parts = (
-            # Alloc instances have usage that includes that of their tasks: they are no traces of their own.
-            f"collection_type = '{ENUMS['collection_type'].names[0]}'",
-            f"n_windows >= {shortest}",
-            longest is not None and f"n_windows <= {longest}",
-            self.tiers and self._tier_condition(dialect),
-            *(
-                values and f"{column} in ({', '.join(map(_literal, values))})"
-                for column, values in (
-                    ("priority", self.priorities),
-                    ("scheduling_class", self.scheduling_classes),
-                    ('"user"', self.users),
-                    ("end_type", self.end_types),
-                )
-            ),
-            self.time and f"first_time >= {self.time[0]} and last_time <= {self.time[1]}",
-            self.min_mean is not None and f"mean_average_cpu >= {self.min_mean!r}",
-            self.gaps == "drop" and "n_gaps = 0",
-            # In brackets: an `or` in it must not undo the other conditions, nor a remark at its end the bracket.
-            self.where and f"({self.where}\n)",
-        )
-        return " and ".join(part for part in parts if part)
+        is_grid = self.gaps == "grid"
+        bounds = {
+            "--min-length": self.min_length and not is_grid and f"n_windows >= {self.min_length}",
+            "--max-length": self.max_length and not is_grid and f"n_windows <= {self.max_length}",
+            "--time": self.time and f"first_time >= {self.time[0]} and last_time <= {self.time[1]}",
+            "--min-mean": self.min_mean is not None and f"mean_average_cpu >= {self.min_mean!r}",
+            "--gaps": self.gaps == "drop" and "n_gaps = 0",
+        }
+        # A predicate of the user's comes last: what stands before it cannot be undone by it.
+        return {option: term for option, term in bounds.items() if term} | self.terms(dialect)
 
-    def _tier_condition(self, dialect: Dialect) -> str:
-        bounds = {name: f"priority between {low} and {high}" for name, low, high in dialect.tiers}
-        check_names("--tier", self.tiers, tuple(bounds))
-        return f"({' or '.join(bounds[name] for name in self.tiers)})"
+    def condition(self, dialect: Dialect) -> str:
+        """Return :meth:`conditions` as one condition, with what there is to choose from.
 
-
-def _literal(value: object) -> str:
-    # Quotes are doubled, so that a name cannot end the string.
-    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+        Raises
+        ------
+        UsageError
+            A tier that `dialect` does not have.
+        """
+        return " and ".join((TASKS_WITH_USAGE, *self.conditions(dialect).values()))

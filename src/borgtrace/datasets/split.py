@@ -1,5 +1,6 @@
 """Training, validation and testing: by task, by job, by user, or past against future."""
 
+import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -10,6 +11,9 @@ from borgtrace.errors import UsageError, check_names
 
 By = Literal["task", "job", "user", "time"]
 SETS = ("training", "validation", "testing")
+
+_NAME = re.compile(r"[A-Za-z0-9][\w-]*", re.ASCII)
+"""Of a set: it becomes the name of a folder."""
 
 Index = NDArray[np.int64]
 
@@ -22,10 +26,13 @@ class Split:
     ----------
     fractions
         Share of each of :data:`SETS`, one to three numbers whose sum is at most 1; what remains is dropped.
+    sets
+        Names of the sets, at least as many as fractions; what is scaled is measured on the first.
     by
         ``"task"``: each trace for itself.  ``"job"``, ``"user"``: all traces of one fall in one set, so that
         nothing of a job or user seen in training is met again (sizes are right to within one group).
-        ``"time"``: traces that begin earlier come first.
+        ``"time"``: traces that begin earlier come first.  None: as the dataset has it, which is by job, or by task
+        under ``compat="original"``.
 
     Examples
     --------
@@ -34,12 +41,17 @@ class Split:
     """
 
     fractions: tuple[float, ...] = (0.7, 0.1, 0.2)
-    by: By = "task"
+    by: By | None = None
+    sets: tuple[str, ...] = SETS
 
     def __post_init__(self) -> None:
         got = ",".join(f"{fraction:g}" for fraction in self.fractions)
-        if not 1 <= len(self.fractions) <= len(SETS):
-            raise UsageError("--split", "wrong number of fractions", expected=f"1 to {len(SETS)}", got=got)
+        if not 1 <= len(self.fractions) <= len(self.sets):
+            raise UsageError("--split", "wrong number of fractions", expected=f"1 to {len(self.sets)}", got=got)
+        if len(set(self.names)) < len(self.fractions) or not all(map(_NAME.fullmatch, self.names)):
+            named = ",".join(self.sets)
+            expected = "different words of letters, digits, - and _"
+            raise UsageError("--split", "not names of sets", expected=expected, got=named)
         if not all(0 <= fraction <= 1 for fraction in self.fractions) or not self.fractions[0]:
             raise UsageError("--split", "not a fraction", expected="numbers from 0 to 1, the first above 0", got=got)
         # 0.7 + 0.2 + 0.1 is not 1 in floating point: allow what rounding adds.
@@ -47,12 +59,12 @@ class Split:
             raise UsageError(
                 "--split", "fractions exceed 1", expected="a sum of at most 1", got=got, way_out="try 0.7,0.1,0.2"
             )
-        check_names("--split-by", (self.by,), get_args(By), "unknown way to split")
+        check_names("--split-by", (self.by or "job",), get_args(By), "unknown way to split")
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the sets."""
-        return SETS[: len(self.fractions)]
+        return self.sets[: len(self.fractions)]
 
     def sizes(self, n: int) -> tuple[int, ...]:
         """Traces in each set of n: ``int(fraction · n)``, as the pipeline of 2017 rounds."""

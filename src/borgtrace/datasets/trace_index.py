@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.datasets._series import grid_spans
-from borgtrace.datasets.selection import GRID_SECONDS, Selection
+from borgtrace.datasets.selection import GRID_SECONDS, TASKS_WITH_USAGE, Selection
 from borgtrace.engine import guard
 from borgtrace.errors import BorgtraceError, UsageError
 from borgtrace.export import JobsLayout
@@ -17,9 +17,12 @@ from borgtrace.store import Store
 
 Index = NDArray[np.int64]
 Columns = dict[str, NDArray[Any]]
+Counts = tuple[int, int]
+"""Traces, and their windows."""
 
 PATH_OF_2017 = JobsLayout("sqlite").path_sql
 """SQL of the path of a task's file in an export of jobs, which the pipeline of 2017 sorts and shards by."""
+ALL = "all"
 # Hashes compare as fast as numbers and take eight bytes, where the names have 44.
 _HASH_OR_0 = "case when {0} is null then 0 else hash({0}) end::ubigint"
 _DETAILS = {
@@ -52,6 +55,8 @@ class TraceIndex:
         Static features: float32 numbers of shape (n,), or (codes, words) where −1 is an unknown word.
     n_matched
         Traces that fit the selection, before the random subset was taken.
+    removed
+        What each criterion leaves out: see :func:`count_removed`.
     """
 
     first_row: Index
@@ -66,6 +71,7 @@ class TraceIndex:
     logical_name: NDArray[np.uint64]
     statics: dict[str, Any]
     n_matched: int
+    removed: dict[str, Counts]
 
     def __len__(self) -> int:
         return len(self.first_row)
@@ -128,7 +134,11 @@ def select_traces(
         got = f"0 where {selection.condition(store.manifest.dialect)}"
         way_out = "see borgtrace dataset STORE --histogram"
         raise UsageError("selection", "no task matches", expected="at least one", got=got, way_out=way_out)
-    n_matched, order = len(order), shuffled(order, seed)[: selection.sample]
+    removed = count_removed(store, selection)
+    if selection.gaps == "grid":
+        removed["slots of the grid"] = (len(windows) - len(order), int(windows.sum() - windows[order].sum()))
+    n_matched, matched, order = len(order), int(windows[order].sum()), shuffled(order, seed)[: selection.sample]
+    removed["--sample"] = (n_matched - len(order), matched - int(windows[order].sum()))
     details = _details(store, selection, statics, first, order)
     return TraceIndex(
         first[order],
@@ -138,7 +148,27 @@ def select_traces(
         **{name: details.column(name).to_numpy().copy() for name in _DETAILS},  # Arrow's own memory is read-only
         statics={name: _static(details.column(f"static {name}")) for name in statics},
         n_matched=n_matched,
+        removed={option: counts for option, counts in removed.items() if option == ALL or any(counts)},
     )
+
+
+def count_removed(store: Store, selection: Selection) -> dict[str, Counts]:
+    """Count what each criterion leaves out, each for itself: what two leave out is counted at both.
+
+    Returns
+    -------
+    dict
+        Traces and windows by option, after those of all tasks with usage at :data:`ALL`.
+    """
+    terms = {ALL: "true"} | {
+        option: f"({term}) is not true" for option, term in selection.conditions(store.manifest.dialect).items()
+    }
+    sums = ", ".join(
+        f"count(*) filter (where {term}), coalesce(sum(n_windows) filter (where {term}), 0)::bigint"
+        for term in terms.values()
+    )
+    counts = [column[0].as_py() for column in store.sql(f"select {sums} from tasks where {TASKS_WITH_USAGE}").columns]
+    return dict(zip(terms, zip(counts[::2], counts[1::2], strict=True), strict=True))
 
 
 def query_tasks(store: Store, selection: Selection, columns: str, tail: str = "") -> pa.Table:
@@ -198,8 +228,8 @@ def _candidates(store: Store, selection: Selection, is_original: bool) -> Column
 def _on_grid(store: Store, selection: Selection, first: Index, windows: Index) -> tuple[Index, Index, Index]:
     slot, slots = np.empty_like(first), np.empty_like(first)
     grid_spans(np.asarray(store.array("start_time")), first, windows, GRID_SECONDS, slot, slots)
-    longest = selection.max_length or np.iinfo(np.int64).max
-    return np.flatnonzero((slots >= selection.min_length) & (slots <= longest)), slot, slots
+    shortest, longest = selection.min_length or 1, selection.max_length or np.iinfo(np.int64).max
+    return np.flatnonzero((slots >= shortest) & (slots <= longest)), slot, slots
 
 
 def _details(store: Store, selection: Selection, statics: Mapping[str, str], first: Index, order: Index) -> pa.Table:

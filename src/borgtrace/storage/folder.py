@@ -13,10 +13,17 @@ from borgtrace.storage.replacing import INCOMPLETE, remove, replacing
 
 
 @contextmanager
-def new_folder(out: Path) -> Iterator[Path]:
+def new_folder(out: Path, *, replaces: bool = False) -> Iterator[Path]:
     """Yield an empty folder beside `out` that is renamed to `out` when the block ends without an error.
 
     What a killed process left is removed first, and so is this folder if the block fails.
+
+    Parameters
+    ----------
+    out
+        The folder.
+    replaces
+        Whether what `out` holds is removed, once the new folder is whole.
 
     Raises
     ------
@@ -28,13 +35,16 @@ def new_folder(out: Path) -> Iterator[Path]:
     # The lock lies beside, not inside: the folder must be empty to be renamed over.
     with locked(out.with_name(f".{out.name}.lock"), out):
         # Under the lock, so that two processes cannot both find the place free.
-        check_free(out)
+        if not replaces:
+            check_free(out)
         # Nobody else writes here now: what is unfinished is left over.  Names may hold brackets, hence the escape.
         for left in out.parent.glob(f"{glob.escape(out.name)}.*{INCOMPLETE}"):
             remove(left)
         with replacing(out) as incomplete:
             incomplete.mkdir()
             yield incomplete
+            if replaces:
+                remove(out)
 
 
 def check_free(out: Path) -> None:
