@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
+
+
+class Columns(NamedTuple):
+    """Samples as compiled functions take them; see :class:`Samples`."""
+
+    task: Index
+    slot: Index
+    usage: Numbers
+    limit: Numbers
+    order: Index
+    offsets: Index
+    run_ends: Index
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +74,11 @@ class Samples:
         breaks = np.flatnonzero((np.diff(self.task) != 0) | (np.diff(self.slot) != 1))
         ends = np.append(breaks, len(self) - 1)
         return ends[np.searchsorted(ends, np.arange(len(self)))]
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The samples for a compiled function."""
+        return Columns(*(getattr(self, name) for name in Columns._fields))
 
     def low(self, history: int) -> Index:
         """Return for each sample the first one of its task within the last `history` slots, its own included: (n,)."""

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import Block
+from borgtrace.overcommit.block import Block, Columns
 from borgtrace.overcommit.oracle import SLACK, judge
 from borgtrace.overcommit.policies import Prediction
 
@@ -17,27 +17,9 @@ SEVERITIES = 1000
 """Severities are counted to a thousandth."""
 CHANGE = 0.05
 """A prediction that moves by more has changed."""
-SCORE = np.dtype(
-    [
-        ("instants", "i8"),
-        ("violations", "i8"),
-        ("severity", "f8"),
-        ("limited", "i8"),
-        ("saved", "f8"),
-        ("limit", "f8"),
-        ("peak", "f8"),
-        ("clipped", "i8"),
-        ("pairs", "i8"),
-        ("changes", "i8"),
-        ("overload", "f8"),
-        ("over", "i8"),
-        ("excess", "f8"),
-        ("samples", "i8"),
-        ("cold", "i8"),
-        ("kills", "i8"),
-        ("severities", "i8", (SEVERITIES + 1,)),
-    ]
-)
+_COUNTS = ("instants", "violations", "limited", "clipped", "pairs", "changes", "over", "samples", "cold", "kills")
+_SUMS = ("severity", "saved", "limit", "peak", "overload", "excess")
+SCORE = np.dtype([*((n, "i8") for n in _COUNTS), *((n, "f8") for n in _SUMS), ("severities", "i8", (SEVERITIES + 1,))])
 """Of one machine and policy.  Instants are judged slots; ``limited`` those with a limit above 0; ``saved`` is
 Σ (L − P)/L over them; ``pairs`` are neighboring slots; ``overload`` is Σ of the share of the horizon above P; ``over``
 counts slots above P where the capacity is known, and ``excess`` sums what is above as a share of it; ``samples`` and
@@ -87,7 +69,7 @@ def scores(block: Block, horizon: int, predictions: Sequence[Prediction]) -> npt
         score["cold"] = each.n_cold
         # CPU is throttled where usage exceeds the prediction; memory cannot be taken back.
         if block.resource == "memory":
-            score["kills"] = _kills_of(block, each.peak, n)
+            score["kills"] = kills(block.all.columns, block.priority, peak)
     return out
 
 
@@ -96,15 +78,8 @@ def is_short(peaks: Numbers, promised: Numbers) -> Flags:
     return np.asarray(peaks * (1 - SLACK) > promised)
 
 
-def _kills_of(block: Block, peak: Numbers, n: int) -> int:
-    every = block.all
-    return int(kills(every.task, every.slot, every.usage, block.priority, every.order, every.offsets, peak[:n]))
-
-
 @compiled()
-def kills(
-    task: Index, slot: Index, usage: Numbers, priority: Index, order: Index, offsets: Index, peak: Numbers
-) -> int:
+def kills(columns: Columns, priority: Index, peak: Numbers) -> int:
     """Return how many tasks die of memory in the slot after each judged one, were the machine filled to its prediction.
 
     Where the tasks of a slot use more than predicted in the next one, the fewest are killed that make the rest fit:
@@ -113,21 +88,22 @@ def kills(
 
     Parameters
     ----------
-    task, slot, usage, priority, order, offsets
+    columns, priority
         Of the samples of a machine.
     peak
         Prediction of each judged slot.
     """
+    task, slot, usage, offsets = columns.task, columns.slot, columns.usage, columns.offsets
     killed = 0
     for j in range(peak.size):
-        present, total = order[offsets[j] : offsets[j + 1]], 0.0
+        present, total = columns.order[offsets[j] : offsets[j + 1]], 0.0
         for i in present:
             if _goes_on(i, task, slot):
                 total += usage[i + 1]
         excess = total * (1 - SLACK) - peak[j]
         # Most slots fit: nothing is made for them.
         if excess > 0:
-            killed += _deaths(present, task, slot, usage, priority, excess)
+            killed += _deaths(present, columns, priority, excess)
     return killed
 
 
@@ -138,8 +114,9 @@ def _goes_on(i: int, task: Index, slot: Index) -> bool:
 
 
 @compiled()
-def _deaths(present: Index, task: Index, slot: Index, usage: Numbers, priority: Index, excess: float) -> int:
+def _deaths(present: Index, columns: Columns, priority: Index, excess: float) -> int:
     """Return how many tasks die, the lowest priority and of it the largest first, until an excess is gone."""
+    task, slot, usage = columns.task, columns.slot, columns.usage
     deaths = 0
     alive: Flags = np.array([_goes_on(i, task, slot) for i in present])
     while excess > 0 and alive.any():

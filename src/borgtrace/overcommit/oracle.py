@@ -6,7 +6,7 @@ import numpy as np
 
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import Samples
+from borgtrace.overcommit.block import Columns, Samples
 
 SLACK = 1e-9
 """A sum of many tasks is rounded: what exceeds a prediction by less is no violation."""
@@ -23,39 +23,24 @@ def _add_capped(run: Numbers, cap: float, sums: Numbers) -> None:
 
 
 @compiled(inline=True)
-def _future(
-    present: Index, task: Index, slot: Index, usage: Numbers, limit: Numbers, ends: Index, sums: Numbers
-) -> None:
+def _future(present: Index, columns: Columns, sums: Numbers) -> None:
     """Add up what the present tasks use in each of the slots to come, each at most its limit of now."""
+    task, slot, usage, ends = columns.task, columns.slot, columns.usage, columns.run_ends
     sums[:] = 0.0
     for i in present:
         # Run by run: a task that leaves and returns is still one of those that are here now.
         first, end = i + 1, slot[i] + sums.size
         while first < task.size and task[first] == task[i] and slot[first] <= end:
             last = min(ends[first], first + end - slot[first])
-            _add_capped(usage[first : last + 1], limit[i], sums[slot[first] - slot[i] - 1 :])
+            _add_capped(usage[first : last + 1], columns.limit[i], sums[slot[first] - slot[i] - 1 :])
             first = last + 1
 
 
 @compiled()
-def _judge(
-    task: Index,
-    slot: Index,
-    usage: Numbers,
-    limit: Numbers,
-    order: Index,
-    offsets: Index,
-    ends: Index,
-    n_judged: int,
-    horizon: int,
-    predictions: Numbers,
-    peaks: Numbers,
-    over: Index,
-    excess: Numbers,
-) -> None:
-    sums = np.empty(horizon)
-    for j in range(n_judged):
-        _future(order[offsets[j] : offsets[j + 1]], task, slot, usage, limit, ends, sums)
+def _judge(columns: Columns, horizon: int, predictions: Numbers, peaks: Numbers, over: Index, excess: Numbers) -> None:
+    sums, offsets = np.empty(horizon), columns.offsets
+    for j in range(peaks.size):
+        _future(columns.order[offsets[j] : offsets[j + 1]], columns, sums)
         peaks[j] = sums.max()
         for p in range(predictions.shape[0]):
             bound = predictions[p, j]
@@ -118,6 +103,5 @@ def judge(samples: Samples, horizon: int, n_slots: int, predictions: Numbers) ->
     peaks = np.empty(judged)
     over = np.zeros((len(predictions), judged), np.int64)
     excess = np.zeros((len(predictions), judged))
-    columns = samples.task, samples.slot, samples.usage, samples.limit, samples.order, samples.offsets
-    _judge(*columns, samples.run_ends, judged, horizon, np.ascontiguousarray(predictions), peaks, over, excess)
+    _judge(samples.columns, horizon, np.ascontiguousarray(predictions), peaks, over, excess)
     return peaks, over, excess

@@ -9,7 +9,7 @@ import numpy as np
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import Block
+from borgtrace.overcommit.block import Block, Columns
 from borgtrace.overcommit.policies.policy import Policy, Prediction, is_warm
 from borgtrace.overcommit.policies.tasks import check_percentile, percentile_of
 
@@ -29,8 +29,7 @@ class _MachinePolicy(Policy):
     def _predict(self, block: Block, kind: int, parameter: float) -> Prediction:
         known = block.known
         warm = is_warm(known, self.history, self.warmup)
-        given = known.slot, known.usage, known.limit, known.order, known.offsets, known.low(self.history)
-        peaks = machine_peaks(*given, known.run_ends, warm, self.history, kind, parameter)
+        peaks = machine_peaks(known.columns, known.low(self.history), warm, self.history, kind, parameter)
         return Prediction(block.spread(peaks) + block.unmeasured, int((~warm).sum()))
 
 
@@ -90,32 +89,22 @@ class MachinePercentile(_MachinePolicy):
 
 
 @compiled()
-def machine_peaks(
-    slot: Index,
-    usage: Numbers,
-    limit: Numbers,
-    order: Index,
-    offsets: Index,
-    low: Index,
-    ends: Index,
-    warm: Flags,
-    history: int,
-    kind: int,
-    parameter: float,
-) -> Numbers:
+def machine_peaks(known: Columns, low: Index, warm: Flags, history: int, kind: int, parameter: float) -> Numbers:
     """Return the predicted peak of each slot: (m,).
 
     Parameters
     ----------
-    slot, usage, limit, order, offsets
-        Of the samples.
-    low, ends, warm
-        First sample of each history, last one before a gap, and whether the history is long enough.
+    known
+        The samples.
+    low, warm
+        First sample of each history, and whether the history is long enough.
     history
         Slots that are looked back on.
     kind, parameter
         N-sigma with n, or percentile with its share.
     """
+    slot, usage, limit = known.slot, known.usage, known.limit
+    order, offsets, ends = known.order, known.offsets, known.run_ends
     peaks = np.empty(offsets.size - 1)
     used, limits, seen = np.empty(history), np.empty(history), np.empty(history)
     for j in range(peaks.size):
