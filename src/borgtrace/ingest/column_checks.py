@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from borgtrace.schema import Column, Table
-from borgtrace.schema.checks import AMOUNT_NOT_NEGATIVE, NOT_NEGATIVE, Check
+from borgtrace.schema.checks import NOT_NEGATIVE, Check
 from borgtrace.schema.reasons import REASONS
 from borgtrace.schema.time import AFTER_TRACE
 
@@ -39,7 +39,7 @@ def breaks_a_rule(table: Table, data: pa.Table, *, is_unsigned: bool = False) ->
     return any(
         _broken(column, check, data) is not None
         for column, check in _checks(table, data, refuses=True)
-        if not (is_unsigned and check in (NOT_NEGATIVE, AMOUNT_NOT_NEGATIVE))
+        if not (is_unsigned and check in NOT_NEGATIVE)
     )
 
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from joblib import Parallel, delayed
 
 from borgtrace.ingest._task_statistics import repeating_runs, run_spans, run_starts, run_statistics
-from borgtrace.schema.tables.tasks import STATISTICS_COLUMNS
+from borgtrace.schema.tables import STATISTICS_COLUMNS
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 _READ = (

@@ -1,7 +1,9 @@
 """Rules that the values of a column keep: declared once, from which every reader derives its tests."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from borgtrace.schema.time import AFTER_TRACE, WINDOW
 
 Rule = Literal["at_least", "at_most", "ascending", "not_empty"]
 
@@ -40,21 +42,39 @@ class Check:
     reason_if_flag: str = ""
 
 
-NOT_NEGATIVE = Check("integer_out_of_range", "at_least")
-# A reason of its own: a negative amount is a fault of measuring, a negative id one of writing.
-AMOUNT_NOT_NEGATIVE = Check("negative_resource", "at_least")
-
-
-def at_most_maximum(maximum: str) -> Check:
-    """Return the rule that a mean is no larger than the maximum of its window.
-
-    Where maxima are sums over sub-containers (2011's aggregation_type) the maximum itself is no bound, so breaking it
-    is only information.
-    """
-    return Check(
-        "mean_above_maximum",
-        "at_most",
-        minus=maximum,
-        flag="aggregation_type",
-        reason_if_flag="mean_above_summed_maximum",
+CHECKS: dict[str, Check] = {
+    check.reason: check
+    for check in (
+        Check("integer_out_of_range", "at_least"),
+        # A reason of its own: a negative amount is a fault of measuring, a negative id one of writing.
+        Check("negative_resource", "at_least"),
+        Check("unknown_enum_code", "at_most"),
+        # The sentinel itself is the one value beyond the bound.
+        Check("after_trace_time", "at_most", AFTER_TRACE - 1),
+        Check("end_before_start", "at_least"),
+        Check("window_over_300s", "at_most", WINDOW),
+        Check("cpu_above_1", "at_most", 1),
+        Check("sample_out_of_range", "at_most"),
+        # Where maxima are sums over sub-containers (2011's aggregation_type) the maximum itself is no bound, so
+        # breaking it is only information.
+        Check("mean_above_maximum", "at_most", 0, "", "aggregation_type", "mean_above_summed_maximum"),
+        Check("percentiles_empty", "not_empty"),
+        Check("percentiles_unordered", "ascending"),
     )
+}
+"""Rules by reason, without the other column, or the bound, that a column adds."""
+NOT_NEGATIVE = (CHECKS["integer_out_of_range"], CHECKS["negative_resource"])
+"""Rules that unsigned numbers keep by themselves."""
+
+
+def parse_check(text: str) -> Check:
+    """Read a rule of a column.
+
+    Examples
+    --------
+    >>> parse_check("window_over_300s:start_time").minus, parse_check("unknown_enum_code:3").bound
+    ('start_time', 3)
+    """
+    reason, _, other = text.partition(":")
+    own: dict[str, Any] = {"bound": int(other)} if other.isdecimal() else {"minus": other}
+    return replace(CHECKS[reason], **own)

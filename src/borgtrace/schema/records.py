@@ -6,86 +6,10 @@ rows of all of them together, since ids, shares of a request and derived events 
 
 from collections.abc import Mapping
 
-from borgtrace.schema.checks import AMOUNT_NOT_NEGATIVE, NOT_NEGATIVE, Check
-from borgtrace.schema.tables import TABLES
-from borgtrace.schema.tables.columns import code, number
-from borgtrace.schema.types import Column, Table
+from borgtrace.schema.tables import TABLES, read_declarations
+from borgtrace.schema.types import Table
 
-
-def _text(name: str, doc: str, *, nullable: bool = True) -> Column:
-    return Column(name, "string", "id", doc, nullable)
-
-
-def _time(name: str, doc: str, *checks: Check) -> Column:
-    # Without "after the trace", which only Google's files have.
-    return Column(name, "int64", "us", doc, checks=(NOT_NEGATIVE, *checks))
-
-
-def _amount(name: str, doc: str, unit: str) -> Column:
-    # float64: bytes of a machine have more digits than a float32 holds.
-    return Column(name, "float64", unit, doc, checks=(AMOUNT_NOT_NEGATIVE,))
-
-
-_TASK = (
-    _text("task", "Name of the container, VM or job.", nullable=False),
-    number("instance", "int32", "id", "Index of the task in its job; 0 where it is alone."),
-    _text("machine", "Name of the machine."),
-)
-USAGE_ROWS = Table(
-    "usage_rows",
-    "measurement of a task",
-    (),
-    (
-        *_TASK,
-        _time("time", "When it was measured: the start of its window, or the end where the format says so."),
-        _time("end", "End of its window.", Check("end_before_start", "at_least", minus="time")),
-        _time("length", "Length of its window."),
-        _amount("average_cpu", "Mean CPU over the window.", "cores"),
-        _amount("instant_cpu", "CPU at one instant.", "cores"),
-        _amount("counter_cpu", "CPU time since the task began.", "s"),
-        _amount("maximum_cpu", "Largest CPU in the window.", "cores"),
-        _amount("average_memory", "Mean memory over the window.", "bytes"),
-        _amount("instant_memory", "Memory at one instant.", "bytes"),
-        _amount("maximum_memory", "Largest memory in the window.", "bytes"),
-    ),
-)
-TASK_ROWS = Table(
-    "task_rows",
-    "attempt of a task",
-    (),
-    (
-        *_TASK,
-        _text("app", "Application or deployment, which other tasks share."),
-        _text("user", "Who submitted it."),
-        number("priority", "int32", "rank", "Its priority."),
-        _time("submit", "When it was submitted."),
-        _time("wait", "How long it waited."),
-        _time("start", "When it started."),
-        _time("run", "How long it ran."),
-        _time("end", "When it ended."),
-        code("status", "event_type", "How it ended."),
-        _amount("cpu_request", "Requested CPU.", "cores"),
-        _amount("memory_request", "Requested memory.", "bytes"),
-        _amount("gpus", "Requested GPUs, whole or shared.", "1"),
-        _amount("gpu_share", "Requested share of each, in thousandths of a device.", "1"),
-        _text("gpu_model", "GPU models that it accepts."),
-    ),
-)
-MACHINE_ROWS = Table(
-    "machine_rows",
-    "machine",
-    (),
-    (
-        _text("machine", "Name of the machine.", nullable=False),
-        _time("time", "When it was added; before the trace where it is not said."),
-        _amount("cpu", "Its CPU.", "cores"),
-        _amount("memory", "Its memory.", "bytes"),
-        _text("platform", "Its kind."),
-        _amount("gpus", "Its GPUs.", "1"),
-        _text("gpu_model", "Their model."),
-    ),
-)
-RECORDS: dict[str, Table] = {table.name: table for table in (USAGE_ROWS, TASK_ROWS, MACHINE_ROWS)}
+RECORDS: dict[str, Table] = read_declarations("records.columns")
 """Kinds of rows of converted files, by name."""
 
 

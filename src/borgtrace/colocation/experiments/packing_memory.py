@@ -10,6 +10,7 @@ Reference: Janus & Rzadca, SoCC'17, §7 (future work); Panigrahy et al. 2011 (do
 
 import pyarrow as pa
 
+from borgtrace import placement
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._charts import from_data
@@ -18,18 +19,7 @@ from borgtrace.colocation.experiments._rows import Row, mean
 from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.quality import least_machines, quality
-from borgtrace.placement import (
-    Average,
-    Convolution,
-    Estimator,
-    Gpa,
-    MultiResource,
-    Observation,
-    Percentile,
-    fit,
-    pack_fitted,
-    parse_packer,
-)
+from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile
 from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, box
 from borgtrace.recipe.columns import count, declare, label, share
@@ -72,13 +62,13 @@ def compute(study: Study, options: Options) -> pa.Table:
 def _rows(instance: Instance) -> list[Row]:
     # Without a salt: draw r of memory is then of the same window as draw r of CPU.
     memory = instance.draw("memory")
-    used = Observation(memory)
+    used = placement.Observation(memory)
     seen = instance.seen.with_more(memory=used)
     rows = []
     for cpu_test, memory_test in tests():
-        fitted = fit(MultiResource.of(cpu_test, memory_test), seen)
+        fitted = placement.fit(placement.MultiResource.of(cpu_test, memory_test), seen)
         for packer in PACKERS:
-            packing = pack_fitted(fitted, packer=parse_packer(packer))
+            packing = placement.pack_fitted(fitted, packer=placement.parse_packer(packer))
             rows.append(
                 {
                     "cpu": cpu_test.label,

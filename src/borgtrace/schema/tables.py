@@ -1,0 +1,58 @@
+"""The canonical tables, declared once (``tables.columns``): readers, checks, docs and strategies derive from them."""
+
+from pathlib import Path
+from typing import cast
+
+from borgtrace.schema.checks import parse_check
+from borgtrace.schema.types import Column, ColumnType, Table
+
+STATISTICS_COLUMNS = ("average_cpu", "sampled_cpu", "average_memory")
+"""Usage columns whose mean, deviation, maximum and time-weighted mean each task carries."""
+
+
+def read_declarations(name: str) -> dict[str, Table]:
+    """Read the tables that a file beside this one declares, in its order; the file says how it is written.
+
+    Parameters
+    ----------
+    name
+        The file.
+    """
+    lines = Path(__file__).with_name(name).read_text("utf-8").splitlines()
+    text = "\n".join(line for line in lines if not line.startswith("#"))
+    groups: dict[str, list[Column]] = {}
+    tables: dict[str, Table] = {}
+    for paragraph in text.strip().split("\n\n"):
+        head, *declared = paragraph.splitlines()
+        columns = [one for line in declared for one in groups.get(line) or [_column(*line.split("|"))]]
+        if head.startswith("@"):
+            groups[head] = columns
+        else:
+            table, grain, key = head.split("|")
+            tables[table] = Table(table, grain, tuple(key.split()), tuple(columns))
+    return tables
+
+
+def _column(name: str, kind: str, unit: str, doc: str, checks: str = "") -> Column:
+    type_, _, more = kind.removesuffix("!").partition(":")
+    enum, length = (more, None) if type_ == "enum" else (None, int(more) if more else None)
+    rules = tuple(map(parse_check, checks.split()))
+    return Column(name, cast(ColumnType, type_), unit, doc, not kind.endswith("!"), enum, length, rules)
+
+
+def _depth(table: Table) -> int:
+    """Return 0 for a table about machines, 1 about collections, 2 about instances: the order in which people read."""
+    return ("collection_id" in table.names) + ("instance_index" in table.names)
+
+
+_DECLARED = read_declarations("tables.columns")
+TRACE_TABLES: dict[str, Table] = {
+    # A stable sort: tables of one depth stay in the order of their declaration.
+    table.name: table
+    for table in sorted(_DECLARED.values(), key=_depth)
+    if "source_row" in table.names
+}
+"""Tables that are read from raw files, whose rows say where they are from."""
+
+TABLES: dict[str, Table] = TRACE_TABLES | {name: table for name, table in _DECLARED.items() if name not in TRACE_TABLES}
+"""All tables of a store: the trace's own and the derived ``tasks``."""
