@@ -61,7 +61,6 @@ def acme(monkeypatch):
         span=timedelta(days=7),
         time_zones={"": "UTC"},
         anomalies={},
-        citations=(),
         publication=None,
     )
     monkeypatch.setitem(DIALECTS, acme.name, acme)

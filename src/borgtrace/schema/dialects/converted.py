@@ -1,6 +1,6 @@
 """What formats whose rows are converted have in common."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,7 +14,7 @@ STEPS: Codes = {"SUBMIT": "SUBMIT", "SCHEDULE": "SCHEDULE"}
 
 
 def converted_dialect(
-    name: str, title: str, tables: Sequence[RawTable], conversion: Conversion, codes: Codes, **more: Any
+    name: str, title: str, tables: Mapping[str, RawTable], conversion: Conversion, codes: Codes, **more: Any
 ) -> Dialect:
     """Make a format without priorities, cells or a bucket of its own.
 
@@ -27,12 +27,12 @@ def converted_dialect(
     more
         What else it says of itself.
     """
-    facts: dict[str, Any] = {"formats": ("csv",), "span": timedelta(0), "citations": ()}
+    facts: dict[str, Any] = {"formats": ("csv",), "span": timedelta(0)}
     return Dialect(
         name=name,
         trace=name,
         title=title,
-        tables={raw.name: raw for raw in tables},
+        tables=tables,
         codes={"event_type": codes},
         tie_order="life_cycle",
         shards="hash",

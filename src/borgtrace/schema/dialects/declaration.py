@@ -52,7 +52,7 @@ def declared_dialect(declaration: Mapping[str, Any], where: str) -> Dialect:
     return converted_dialect(
         name,
         str(declaration.get("title", "Own trace")),
-        tuple(tables.values()),
+        tables,
         _conversion(declaration, fields, where),
         {**STEPS, **_codes(status, where)},
         formats=("csv", "json", "parquet"),

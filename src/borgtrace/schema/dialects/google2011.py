@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 from borgtrace.schema.dialects import licences
 from borgtrace.schema.dialects.rates import rates
 from borgtrace.schema.dialects.raw import read_tables
-from borgtrace.schema.dialects.trace_format import Citation, Dialect, Publication
+from borgtrace.schema.dialects.trace_format import Dialect, Publication
 from borgtrace.schema.enums import ENUMS
 
 EVENTS = ("SUBMIT", "SCHEDULE", "EVICT", "FAIL", "FINISH", "KILL", "LOST", "UPDATE_PENDING", "UPDATE_RUNNING")
@@ -51,17 +51,6 @@ GOOGLE_2011 = Dialect(
         "clusterdata-2011-2",
         "{table}/part-{part:05d}-of-{parts:05d}.csv.gz",
         sums="SHA256SUM",
-    ),
-    citations=(
-        Citation(
-            "C. Reiss, J. Wilkes, J. L. Hellerstein: Google cluster-usage traces: format + schema. "
-            "Technical report, Google Inc., 2011, revised 2014 for version 2.1.",
-            "https://github.com/google/cluster-data",
-        ),
-        Citation(
-            "J. Wilkes: More Google cluster data. Google research blog, November 2011.",
-            "https://github.com/google/cluster-data",
-        ),
     ),
     licence=licences.GOOGLE,
     anomalies=rates("2011"),

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from borgtrace.schema.dialects import licences
 from borgtrace.schema.dialects.rates import rates
 from borgtrace.schema.dialects.raw import read_tables
-from borgtrace.schema.dialects.trace_format import Citation, Dialect, Publication
+from borgtrace.schema.dialects.trace_format import Dialect, Publication
 from borgtrace.schema.enums import ENUMS
 
 # The proto's constants.  They differ by column: 0 is a real index, so there "none" is −1.
@@ -69,17 +69,6 @@ GOOGLE_2019 = Dialect(
     },
     publication=Publication(
         "https://storage.googleapis.com", "clusterdata_2019_{cell}", "{table}-{part:012d}.{format}.gz"
-    ),
-    citations=(
-        Citation(
-            "M. Tirmazi, A. Barker, N. Deng, M. E. Haque, Z. G. Qin, S. Hand, M. Harchol-Balter, J. Wilkes: "
-            "Borg: the Next Generation. EuroSys 2020.",
-            "https://doi.org/10.1145/3342195.3387517",
-        ),
-        Citation(
-            "J. Wilkes: Google cluster-usage traces v3. Technical report, Google Inc., April 2020.",
-            "https://github.com/google/cluster-data",
-        ),
     ),
     licence=licences.GOOGLE,
     anomalies=rates("2019"),

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from borgtrace.schema.dialects.units import CPU, MEMORY, TIMES
+
 
 @dataclass(frozen=True, slots=True)
 class Absent:
@@ -135,12 +137,14 @@ class RawTable:
         return None
 
 
-# Base64 of a SHA-256 has 43 letters and one "=".
+# Base64 of a SHA-256 has 43 letters and one "="; Azure's encrypted ids are Base64 of 48 bytes.
 _MARKS: Mapping[str, Mapping[str, Any]] = {
     "number": {"pattern": r"\d+"},
     "hash": {"pattern": r"[A-Za-z0-9+/]{43}="},
+    "encrypted": {"pattern": r"[A-Za-z0-9+/=]{24,}"},
     "keeps_empty": {"keeps_empty": True},
 }
+_UNITS = {**TIMES, **CPU, **MEMORY}
 
 
 def read_tables(trace: str, *, is_positional: bool = False) -> dict[str, RawTable]:
@@ -148,7 +152,8 @@ def read_tables(trace: str, *, is_positional: bool = False) -> dict[str, RawTabl
 
     The first line names the table, the canonical one (``outer.name`` for a list in the rows of another), how many files
     are published and how many fields are optional.  A line of a field says its name, format, whether it is mandatory,
-    its column, and perhaps a mark: what tells its file from others of that width, or that it keeps empty text.
+    its column, and perhaps marks: what tells its file from others of that width, that it keeps empty text, its unit
+    (``unit=GiB``), a word that stands for a number (``word=>24=30``).
 
     Parameters
     ----------
@@ -171,8 +176,18 @@ def read_tables(trace: str, *, is_positional: bool = False) -> dict[str, RawTabl
     return found
 
 
-def _field(name: str, format: str, mandatory: str, column: str, mark: str = "") -> RawField:
-    return RawField(name, column, mandatory == "Y", format, **_MARKS.get(mark, {}))
+def _field(name: str, format: str, mandatory: str, column: str, *marks: str) -> RawField:
+    facts: dict[str, Any] = {}
+    for mark in marks:
+        kind, _, value = mark.partition("=")
+        if kind == "unit":
+            facts["scale"] = _UNITS[value][0]
+        elif kind == "word":
+            word, _, number = value.rpartition("=")
+            facts["words"] = ((word, float(number)),)
+        else:
+            facts |= _MARKS[mark]
+    return RawField(name, column, mandatory == "Y", format, **facts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,11 @@ Code that must treat two traces differently asks the dialect; nothing else in th
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -163,7 +165,6 @@ class Dialect:
     span: timedelta
     time_zones: Mapping[str, str]
     anomalies: Mapping[str, Rate]
-    citations: tuple[Citation, ...]
     publication: Publication | None
     null_codes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     none: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -173,6 +174,12 @@ class Dialect:
     flattened: Flattened | None = None
     licence: str = ""
     conversion: Conversion | None = None
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        """What to cite where the trace is used: the rows of ``citations.csv`` of it."""
+        rows = csv.DictReader(Path(__file__).with_name("citations.csv").read_text("utf-8").splitlines())
+        return tuple(Citation(row["text"], row["address"]) for row in rows if row["trace"] == self.trace)
 
     @property
     def cells(self) -> tuple[str, ...]:

@@ -7,27 +7,9 @@ Source: D. G. Feitelson, "The Standard Workload Format", version 2.2 (Parallel W
 
 from borgtrace.schema.dialects import licences
 from borgtrace.schema.dialects.converted import converted_dialect
-from borgtrace.schema.dialects.raw import RawField, RawTable
-from borgtrace.schema.dialects.trace_format import Citation, Conversion
-from borgtrace.schema.dialects.units import TIMES
+from borgtrace.schema.dialects.raw import read_tables
+from borgtrace.schema.dialects.trace_format import Conversion
 
-_SECONDS = TIMES["s"][0]
-
-# All 18 fields in their order, each with the column that it fills.
-_FIELDS = """
-    job number=task|submit time=submit|wait time=wait|run time=run|allocated processors=cpu_request|average CPU time=|
-    used memory=|requested processors=|requested time=|requested memory=|status=status|user=user|group=|executable=app|
-    queue=|partition=|preceding job=|think time=
-"""
-_TIMES = ("submit", "wait", "run")
-
-
-def _field(text: str) -> RawField:
-    name, _, column = text.strip().partition("=")
-    return RawField(name, column, column in ("task", "submit"), scale=_SECONDS if column in _TIMES else 1)
-
-
-JOBS = RawTable("swf", "task_rows", tuple(map(_field, _FIELDS.split("|"))), is_positional=True)
 # 2, 3 and 4 are attempts of one job: to be continued, the last one that completed, the last one that failed.  The last
 # two numbers here are no statuses of the format, but stand for what its submit and wait times are.
 STATUS = {0: "FAIL", 1: "FINISH", 2: "EVICT", 3: "FINISH", 4: "FAIL", 5: "KILL", 101: "SUBMIT", 102: "SCHEDULE"}
@@ -35,19 +17,12 @@ STATUS = {0: "FAIL", 1: "FINISH", 2: "EVICT", 3: "FINISH", 4: "FAIL", 5: "KILL",
 WORKLOAD_FORMAT = converted_dialect(
     "swf",
     "Log in the Standard Workload Format",
-    (JOBS,),
+    read_tables("swf", is_positional=True),
     Conversion(),
     STATUS,
     formats=("swf",),
     null_codes={"event_type": (-1,)},
     none=dict.fromkeys(("wait", "run", "cpu_request", "user", "app"), (-1,)),
     absent={"machine_id": "a job names no machine"},
-    citations=(
-        Citation(
-            "S. J. Chapin, W. Cirne, D. G. Feitelson, J. P. Jones, S. T. Leutenegger, U. Schwiegelshohn, W. Smith, "
-            "D. Talby: Benchmarks and Standards for the Evaluation of Parallel Job Schedulers. JSSPP 1999.",
-            "https://www.cs.huji.ac.il/labs/parallel/workload/swf.html",
-        ),
-    ),
     licence=licences.WORKLOADS,
 )
