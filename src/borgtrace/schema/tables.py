@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import cast
 
 from borgtrace.schema.checks import parse_check
+from borgtrace.schema.data_files import read_paragraphs
 from borgtrace.schema.types import Column, ColumnType, Table
 
 STATISTICS_COLUMNS = ("average_cpu", "sampled_cpu", "average_memory")
@@ -18,12 +19,9 @@ def read_declarations(name: str) -> dict[str, Table]:
     name
         The file.
     """
-    lines = Path(__file__).with_name(name).read_text("utf-8").splitlines()
-    text = "\n".join(line for line in lines if not line.startswith("#"))
     groups: dict[str, list[Column]] = {}
     tables: dict[str, Table] = {}
-    for paragraph in text.strip().split("\n\n"):
-        head, *declared = paragraph.splitlines()
+    for head, *declared in read_paragraphs(Path(__file__).with_name(name)):
         columns = [one for line in declared for one in groups.get(line) or [_column(*line.split("|"))]]
         if head.startswith("@"):
             groups[head] = columns

@@ -5,12 +5,13 @@ Janus & Rzadca (SoCC'17) print or imply about long tasks.  2019: 354,179 real us
 unknown.
 """
 
-import csv
 from dataclasses import dataclass
 from functools import reduce
-from importlib.resources import files
 from operator import truediv
+from pathlib import Path
 from typing import Final
+
+from borgtrace.schema.data_files import read_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +51,7 @@ def _target(row: dict[str, str]) -> Target:
 
 
 def _targets(trace: str) -> tuple[Target, ...]:
-    text = (files(__package__) / "targets.csv").read_text("utf-8")
-    return tuple(_target(row) for row in csv.DictReader(text.splitlines()) if row["trace"] == trace)
+    return tuple(_target(row) for row in read_rows(Path(__file__).with_name("targets.csv")) if row["trace"] == trace)
 
 
 TARGETS: Final = _targets("2011")

@@ -1,9 +1,9 @@
 """How often the anomalies occur that are documented: ``rates.csv``, for all of Google's traces and for each."""
 
-import csv
 import sys
 from pathlib import Path
 
+from borgtrace.schema.data_files import read_rows
 from borgtrace.schema.dialects.trace_format import Rate
 
 # Two of the sources that the file names.
@@ -12,11 +12,9 @@ G11, REAL = "ClusterData2011_2.md", "real 2011 parts"
 
 def rates(trace: str) -> dict[str, Rate]:
     """Return the rates of a trace by anomaly: those that are documented alike for all, and its own."""
-    lines = Path(__file__).with_name("rates.csv").read_text("utf-8").splitlines()
-    rows = csv.DictReader(line for line in lines if not line.startswith("#"))
     return {
         row["anomaly"]: Rate(row["expected"], row["source"], documented(row["documented"]), bool(row["is_count"]))
-        for row in rows
+        for row in read_rows(Path(__file__).with_name("rates.csv"))
         if row["trace"] in ("google", trace)
     }
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from borgtrace.schema.data_files import read_paragraphs
 from borgtrace.schema.dialects.units import CPU, MEMORY, TIMES
 
 
@@ -162,11 +163,9 @@ def read_tables(trace: str, *, is_positional: bool = False) -> dict[str, RawTabl
     is_positional
         Whether fields are known by their place.
     """
-    lines = Path(__file__).with_name(f"{trace}.fields").read_text("utf-8").splitlines()
-    text = "\n".join(line for line in lines if not line.startswith("#"))
     found: dict[str, RawTable] = {}
-    for paragraph in text.strip().split("\n\n"):
-        (name, table, parts, optional), *fields = (line.split("|") for line in paragraph.splitlines())
+    for paragraph in read_paragraphs(Path(__file__).with_name(f"{trace}.fields")):
+        (name, table, parts, optional), *fields = (line.split("|") for line in paragraph)
         outer, _, inner = name.rpartition(".")
         raw = RawTable(inner, table, tuple(_field(*f) for f in fields), is_positional, int(optional))
         if outer:

@@ -5,7 +5,6 @@ Code that must treat two traces differently asks the dialect; nothing else in th
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -14,6 +13,7 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from borgtrace.errors import UsageError
+from borgtrace.schema.data_files import read_rows
 from borgtrace.schema.dialects.raw import Absent, Flattened, RawTable, Source
 from borgtrace.schema.records import FILLS
 from borgtrace.schema.tables import TABLES, TRACE_TABLES
@@ -178,7 +178,7 @@ class Dialect:
     @property
     def citations(self) -> tuple[Citation, ...]:
         """What to cite where the trace is used: the rows of ``citations.csv`` of it."""
-        rows = csv.DictReader(Path(__file__).with_name("citations.csv").read_text("utf-8").splitlines())
+        rows = read_rows(Path(__file__).with_name("citations.csv"))
         return tuple(Citation(row["text"], row["address"]) for row in rows if row["trace"] == self.trace)
 
     @property

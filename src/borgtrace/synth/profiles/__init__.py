@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 from borgtrace.synth.draws import QuantileCurve
@@ -14,7 +14,7 @@ _NUMBERED: Final = ("priorities", "snapshot_priorities", "classes", "snapshot_cl
 
 
 def _read(name: str) -> dict[str, Any]:
-    return tomllib.loads((files(__name__) / f"{name}.toml").read_text("utf-8"))
+    return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text("utf-8"))
 
 
 _TIERS_2011: Final = {tier["name"]: tier for tier in _read("2011")["tiers"]}
