@@ -12,12 +12,12 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import HUNDREDTH, TASK, of_jobs
 from borgtrace.analyses._claims import LIKE_2011
-from borgtrace.analyses._constraints import Sets, fingerprints
-from borgtrace.analyses._eligibility import READS, Eligibility, shares_of
 from borgtrace.analyses._quantiles import Counts, fetch_refined
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, number, seconds
+from borgtrace.recipe.constraints import Sets, fingerprints
+from borgtrace.recipe.eligibility import READS, Eligibility, shares_of
 
 BANDS = (0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0)
 """Upper ends of the bands of eligible share."""

@@ -14,13 +14,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs
-from borgtrace.analyses._constraints import fingerprints
-from borgtrace.analyses._eligibility import READS, Eligibility, shares_of
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._quantiles import Counts
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, line, series
 from borgtrace.recipe.columns import count, declare, number, whole
+from borgtrace.recipe.constraints import fingerprints
+from borgtrace.recipe.eligibility import READS, Eligibility, shares_of
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
 _PERCENTS = (0.0, 10.0, 50.0, 90.0)

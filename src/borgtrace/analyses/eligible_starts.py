@@ -14,12 +14,12 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, is_known, of_jobs
 from borgtrace.analyses._claims import IN_BOTH, ratio
-from borgtrace.analyses._constraints import fingerprints
-from borgtrace.analyses._eligibility import READS, Eligibility
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, equals, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.recipe.columns import count, declare, label
+from borgtrace.recipe.constraints import fingerprints
+from borgtrace.recipe.eligibility import READS, Eligibility
 
 RESULT = declare(
     "eligible_starts",

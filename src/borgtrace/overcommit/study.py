@@ -14,10 +14,10 @@ from borgtrace.errors import UsageError, check_names
 from borgtrace.lifecycle.by_machine import Metric, default_metric, find_metric, machine_usage
 from borgtrace.overcommit import table
 from borgtrace.overcommit.policies import Policy, parse_policy
-from borgtrace.overcommit.question import StoreQuestion
 from borgtrace.overcommit.replay import RESOURCES, Capacities, Cell, Report, replay
 from borgtrace.recipe import EngineTables, NotApplicable
 from borgtrace.recipe.checks import table_of
+from borgtrace.recipe.store_question import StoreQuestion
 from borgtrace.schema import Dialect
 from borgtrace.schema.time import WINDOW
 from borgtrace.store import Store

@@ -18,7 +18,6 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.errors import UsageError, check_names
-from borgtrace.overcommit.question import StoreQuestion
 from borgtrace.overcommit.recommenders.backtest import Tally
 from borgtrace.overcommit.recommenders.recommender import KINDS, MEBIBYTE
 from borgtrace.overcommit.recommenders.samples import job_samples
@@ -27,6 +26,7 @@ from borgtrace.recipe import EngineTables, NotApplicable
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, point
 from borgtrace.recipe.checks import table_of
 from borgtrace.recipe.columns import count, declare, label, number, share
+from borgtrace.recipe.store_question import StoreQuestion
 from borgtrace.store import Store
 
 RESULT = declare(

@@ -8,14 +8,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from borgtrace.recipe import EngineTables, Question, Result
+from borgtrace.recipe.engine_tables import EngineTables
+from borgtrace.recipe.question import Question
+from borgtrace.recipe.result import Result
 from borgtrace.store import Store
 from borgtrace.store import open as open_store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreQuestion(Question):
-    """Base of the questions of this package."""
+    """Base of the questions that read more of a store than tables."""
 
     def run(self, store: Store | str | Path, engine: str | None = None, **params: Any) -> Result:
         """Answer the question on a store.

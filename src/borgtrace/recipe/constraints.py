@@ -18,15 +18,14 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._attempts import TASK
-from borgtrace.recipe import Tables
+from borgtrace.recipe.tables import Tables
 
 Constraint = tuple[str, str, str]
 """(attribute name, relation, value)."""
 Sets = Mapping[int, Sequence[Constraint]]
 """What is demanded, by fingerprint."""
 
-_KEY = (*TASK, "time")
+_KEY = ("collection_id", "instance_index", "time")
 _COMPARED = {"LESS_THAN": lt, "GREATER_THAN": gt, "LESS_THAN_EQUAL": le, "GREATER_THAN_EQUAL": ge}
 _HASH_BITS = 44
 """Sums of up to 2¹⁹ hashes fit into an int64."""

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from borgtrace.analyses._constraints import Constraint, Sets, meets
 from borgtrace.lifecycle.order import SOURCE_ORDER
-from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.recipe.constraints import Constraint, Sets, meets
+from borgtrace.recipe.notapplicable import NotApplicable
+from borgtrace.recipe.tables import Tables
 from borgtrace.schema.time import AFTER_TRACE
 
 Integers = npt.NDArray[np.int64]

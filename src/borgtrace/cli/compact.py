@@ -1,0 +1,63 @@
+"""``borgtrace compact``: how few machines would hold the workload of one moment."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from typer import Option
+
+from borgtrace.cli._options import AnswerFolder, Json, Memory, Png, Seed, Store
+
+
+def compact(
+    store: Store,
+    at: Annotated[str, Option(help="The moment, such as 12h or 2d3h; 0 is the begin of the trace.", metavar="TIME")],
+    what_if: Annotated[
+        list[str] | None, Option(help="A row of the table, repeatable; all by default.", metavar="NAME")
+    ] = None,
+    policy: Annotated[
+        str, Option(help="Which machine a task goes to, such as best-fit.", metavar="POLICY")
+    ] = "least-stranded",
+    margin: Annotated[float, Option(help="Reservations are usage and this share more.", metavar="SHARE")] = 0.25,
+    cores_per_unit: Annotated[float, Option(help="Cores of the largest machine.", metavar="CORES")] = 0.0,
+    gib_per_unit: Annotated[float, Option(help="GiB of memory of the largest machine.", metavar="GIB")] = 0.0,
+    seeds: Annotated[int, Option(help="Orders of machines and jobs that are tried.", min=1, metavar="N")] = 11,
+    seed: Seed = 0,
+    jobs: Annotated[int, Option(help="Processes.", min=1, metavar="N")] = 1,
+    memory: Memory = "4GB",
+    out: AnswerFolder = None,
+    png: Png = False,
+    as_json: Json = False,
+    list_names: Annotated[bool, Option("--list", help="List the what-ifs and policies, and stop.")] = False,
+) -> None:
+    """Pack the workload of one moment onto fewer and fewer machines: Borg's cell compaction, with what-ifs.
+
+    Example: borgtrace compact cell-2011 --at 1h --what-if limits --what-if segregated
+    """
+    from dataclasses import replace
+
+    import borgtrace
+    from borgtrace.cli._answers import publish, say
+    from borgtrace.cli._console import steps
+    from borgtrace.errors import UsageError
+    from borgtrace.scheduling import COMPACT, POLICIES
+    from borgtrace.scheduling.whatifs import WHAT_IFS
+    from borgtrace.schema.time import parse_time
+
+    if list_names:
+        for each in WHAT_IFS:
+            print(f"{each.name:<22}{each.note or each.published}".rstrip())
+        for each_policy in POLICIES.values():
+            print(f"{each_policy.name:<22}{each_policy.about}")
+        return
+    if png and out is None:
+        raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
+    given: dict[str, Any] = {
+        **{"at": parse_time(at, "--at"), "policy": policy, "margin": margin, "seeds": seeds, "seed": seed},
+        **{"cores": cores_per_unit, "gib": gib_per_unit, "jobs": jobs},
+        **({"what_ifs": tuple(what_if)} if what_if else {}),
+    }
+    with steps() as report:
+        result = replace(COMPACT, report=report).run(borgtrace.open(store, memory=memory), **given)
+    say(result)
+    publish([result], out=out, png=png, as_json=as_json)

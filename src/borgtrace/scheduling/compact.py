@@ -1,0 +1,297 @@
+"""How few machines would hold the workload of one moment?
+
+Cell compaction: machines are removed at random, and the workload is packed again from nothing until it no longer fits.
+A task goes where a + b + 2·|a − b| is smallest, a and b being the shares of CPU and memory that remain (our reading of
+Borg's score); ties go to the lowest machine id. The result is the 90th percentile over seeds. Each what-if is such a
+result, beside what was published of Google's cells of 2014, which are not in any public trace.
+
+Reference: Verma et al., EuroSys'15 (Large-scale cluster management at Google with Borg), section 5.1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.engine.processes import map_processes
+from borgtrace.errors import UsageError, check_names
+from borgtrace.recipe import Claim, EngineTables, NotApplicable, Scope
+from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar
+from borgtrace.recipe.checks import table_of
+from borgtrace.recipe.columns import count, declare, label, number
+from borgtrace.recipe.criteria import between
+from borgtrace.recipe.store_question import StoreQuestion
+from borgtrace.scheduling.compaction import Workload, bound, needed
+from borgtrace.scheduling.packing import Demand
+from borgtrace.scheduling.policies import Policy, parse_policy
+from borgtrace.scheduling.whatifs import LIMITS, WHAT_IFS, Moment, WhatIf
+from borgtrace.scheduling.workload import Machines, Tasks, eligible, read_tasks
+from borgtrace.schema.time import write_time
+from borgtrace.store import Store
+
+RESULT = declare(
+    "compaction",
+    "what-if",
+    ("place",),
+    count("place", "Place in the table."),
+    label("what_if", "What is different from the cell at its limits."),
+    count("tasks", "Tasks that run at that time."),
+    number(
+        "cells", "count", "Cells that hold them, the median of the seeds; NULL where not applicable.", nullable=True
+    ),
+    number("machines", "count", "Machines needed, the 90th percentile of the seeds; NULL likewise.", nullable=True),
+    number("least", "count", "Machines needed with the luckiest seed; NULL likewise.", nullable=True),
+    number("most", "count", "Machines needed with the unluckiest seed; NULL likewise.", nullable=True),
+    number("bound", "count", "Mean machines with as much CPU and memory as is taken; NULL likewise.", nullable=True),
+    number("change", "fraction", "Machines against those of the row named beside; NULL likewise.", nullable=True),
+    label("beside", "The row that it is compared with."),
+    label("published", "The change in Google's cells of 2014, as published; empty where there is none."),
+    label("note", "What must be known to read the row, or why it is not applicable."),
+)
+ALL = tuple(each.name for each in WHAT_IFS)
+_COVERED = 0.9
+"""Share of the tasks that must have usage."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a compaction may be told.
+
+    Attributes
+    ----------
+    at
+        The moment, µs on the trace's clock.
+    what_ifs
+        Rows of the table; `ALL` by default.
+    policy
+        Which machine a task goes to.
+    margin
+        Reservations are usage and this share more.
+    cores, gib
+        Cores and GiB of the largest machine; 0 where not known.
+    seeds
+        How many orders of machines and jobs.
+    seed
+        The first of them.
+    jobs
+        Processes.
+    """
+
+    at: int = 0
+    what_ifs: Sequence[str] = ALL
+    policy: str = "least-stranded"
+    margin: float = 0.25
+    cores: float = 0.0
+    gib: float = 0.0
+    seeds: int = 11
+    seed: int = 0
+    jobs: int = 1
+
+    def __post_init__(self) -> None:
+        check_names("--what-if", self.what_ifs, ALL)
+        if self.margin < 0:
+            raise UsageError("--margin", "negative", expected="0 or more", got=f"{self.margin:g}")
+
+
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compact(StoreQuestion):
+    """The table as a question: ``COMPACT.run(store, at=0, what_ifs=("limits",))``.
+
+    Attributes
+    ----------
+    report
+        Called with the step, how much of it is done, and how much there is.
+    """
+
+    report: Report = lambda step, done, total: None
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The fields of :class:`Setting` with their defaults."""
+        default = Setting()
+        return {name: getattr(default, name) for name in Setting.__dataclass_fields__}
+
+    def asked(self, parameters: Mapping[str, Any]) -> tuple[Setting, Policy]:
+        """Return the setting and its policy."""
+        setting = Setting(**parameters)
+        return setting, parse_policy(setting.policy)
+
+    def answer(self, store: Store, tables: EngineTables, asked: tuple[Setting, Policy]) -> pa.Table:
+        """Compact the cell under each what-if; see the base."""
+        setting, policy = asked
+        check_inside(store, setting.at)
+        machines, tasks = Machines.at(tables, setting.at), read_tasks(tables, at=setting.at)
+        NotApplicable.unless(len(tasks), f"no task with a known start runs at {write_time(setting.at)}")
+        usage, others = _usage(tables, tasks, setting.at)
+        workload = workload_of(tables, tasks, machines, setting.at)
+        moment = Moment(workload, usage, tasks.user, setting.cores, setting.gib, setting.margin)
+        # What others are compared with comes first, asked for or not.
+        chosen = [each for each in WHAT_IFS if each.name in setting.what_ifs]
+        needed_too = {each.beside for each in chosen} | {LIMITS}
+        made: dict[str, dict[str, Any]] = {}
+        for each in WHAT_IFS:
+            if each.name in needed_too or each in chosen:
+                self.report(each.name, len(made), len(chosen))
+                made[each.name] = _row(each, moment, machines, policy, setting, str(store.path))
+        rows = [_compared(made[each.name], made[each.beside], each) for each in chosen]
+        return table_of([{**row, **_said(tasks, machines, others, row)} for row in rows], self.result)
+
+
+def check_inside(store: Store, at: int) -> None:
+    """Refuse a time at which the trace says nothing.
+
+    Raises
+    ------
+    UsageError
+        For a time after the last event of a task.
+    """
+    last = (store.manifest.time_range.get("instance_events") or (0, 0))[1]
+    if not 0 <= at <= last:
+        way_out = "choose a time inside; 0 is what runs when the trace begins"
+        raise UsageError(
+            "--at", "outside the trace", expected=f"0 to {write_time(last)}", got=write_time(at), way_out=way_out
+        )
+
+
+def workload_of(tables: EngineTables, tasks: Tasks, machines: Machines, at: int) -> Workload:
+    """Return tasks at their limits, with where they may be.
+
+    Parameters
+    ----------
+    tables, tasks, machines
+        Of one store.
+    at
+        When attributes are looked at, µs.
+    """
+    demand = Demand(tasks.sizes, tasks.groups, tasks.sets, eligible(tables, tasks, machines, at))
+    return Workload(demand, tasks.priority, tasks.jobs, tasks.is_production)
+
+
+def _usage(tables: EngineTables, tasks: Tasks, at: int) -> tuple[Any, int]:
+    """Return the mean usage of the windows that cover a time, (n, 2), and how many are of tasks that do not run.
+
+    None for the first where too few tasks have one.
+    """
+    usage = tables.instance_usage
+    covering = usage.filter((usage.start_time <= at) & (usage.end_time > at))
+    by_task = covering.group_by("collection_id", "instance_index").aggregate(
+        cpu=covering.average_cpu.max(), memory=covering.average_memory.max()
+    )
+    rows = tables.fetch(by_task.filter(by_task.cpu.notnull() & by_task.memory.notnull()))
+    keys = zip(rows["collection_id"].to_pylist(), rows["instance_index"].to_pylist(), strict=True)
+    place = {key: number for number, key in enumerate(keys)}
+    found = np.full((len(tasks), 2), np.nan)
+    lines = [place.get(key, -1) for key in zip(tasks.collection.tolist(), tasks.instance.tolist(), strict=True)]
+    is_known = np.array(lines) >= 0
+    others = len(place) - int(is_known.sum())
+    if is_known.mean() < _COVERED:
+        return None, others
+    values = np.column_stack([rows["cpu"].to_numpy(), rows["memory"].to_numpy()])
+    found[is_known] = values[np.array(lines)[is_known]]
+    return found, others
+
+
+def _row(
+    what_if: WhatIf, moment: Moment, machines: Machines, policy: Policy, setting: Setting, place: str
+) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "place": WHAT_IFS.index(what_if) + 1,
+        "what_if": what_if.name,
+        "tasks": len(moment.user),
+        **dict.fromkeys(("cells", "machines", "least", "most", "bound")),
+        "beside": what_if.beside,
+        "published": what_if.published,
+        "note": what_if.note,
+    }
+    try:
+        parts = what_if.make(moment, np.random.default_rng(setting.seed))
+    except NotApplicable as reason:
+        return {**row, "note": f"not applicable: {reason}"}
+    seeds = range(setting.seed, setting.seed + setting.seeds)
+    # The functions that make cells are no module's: cells are made here, and handed over.
+    made = (what_if.make(moment, np.random.default_rng(seed)) for seed in seeds)
+    work = partial(_machines, capacity=machines.capacity, policy=policy)
+    totals = list(map_processes(work, zip(seeds, made, strict=True), setting.jobs, place=place))
+    return row | {
+        "cells": float(sum(len(part.jobs) > 0 for part in parts)),
+        "machines": float(np.percentile(totals, 90)),
+        "least": float(min(totals)),
+        "most": float(max(totals)),
+        "bound": float(sum(bound(part, machines.capacity) for part in parts)) if not _shares(parts) else None,
+    }
+
+
+def _shares(parts: Sequence[Workload]) -> bool:
+    """Whether tasks take room of others, so that their sizes do not add up to what is needed."""
+    return any(part.reserved is not None for part in parts)
+
+
+def _machines(item: tuple[int, Sequence[Workload]], capacity: Any, policy: Policy) -> int:
+    seed, cells = item
+    return sum(needed(cell, capacity, seed, policy) for cell in cells)
+
+
+def _compared(row: Mapping[str, Any], beside: Mapping[str, Any], what_if: WhatIf) -> dict[str, Any]:
+    is_known = row["machines"] is not None and beside["machines"]
+    return {**row, "change": row["machines"] / beside["machines"] - 1 if is_known else None}
+
+
+def _said(tasks: Tasks, machines: Machines, others: int, row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the note of a row; that of the first says what of the trace could not be used."""
+    if row["what_if"] != LIMITS:
+        return {}
+    said = [
+        f"{int((tasks.is_apart).sum()):,} tasks with anti-affinity, {int((tasks.sets > 0).sum()):,} with constraints"
+    ]
+    if tasks.without_request:
+        said.append(f"{tasks.without_request:,} tasks without a request take nothing")
+    if machines.without_capacity:
+        said.append(f"{machines.without_capacity:,} machines without a capacity left out")
+    if others:
+        said.append(f"{others:,} tasks with usage then have no start in the events and are left out")
+    return {"note": "; ".join(said)}
+
+
+def plot(result: pa.Table) -> Chart:
+    """Draw the machines of each what-if."""
+    rows = [row for row in result.to_pylist() if row["machines"] is not None]
+    plotted = Plot(rows, RESULT, x=axis("machines"), y="what_if")
+    plotted.add(bar(), tips=("least", "most", "bound", "change", "published", "note"))
+    return plotted.draw("Machines that hold the workload", width=WIDTH, height=24 * len(rows))
+
+
+def _change(name: str, objection: str) -> Callable[[pa.Table], Any]:
+    def measure(result: pa.Table) -> Any:
+        rows = {row["what_if"]: row for row in result.to_pylist()}
+        if name not in rows or rows[name]["machines"] is None:
+            raise NotApplicable(objection)
+        return rows[name]["change"]
+
+    return measure
+
+
+CLAIMS = (
+    Claim(
+        "BORG-segregated",
+        "production and the rest in cells of their own need 20 to 30 % more machines (median of 15 cells)",
+        between(0.2, 0.3, "20 to 30 %"),
+        _change("reclaimed-segregated", "needs usage: with limits alone no room is reclaimed that could be lost"),
+        source="Verma et al., EuroSys'15, section 5.2",
+        scope=Scope(
+            traces=("2014",),
+            is_general=True,
+            free=("seed", "jobs", "at", "what_ifs", "cores", "gib"),
+            tables=("tasks",),
+        ),
+    ),
+)
+_READS = ("machine_events", "instance_events")
+COMPACT = Compact(result=RESULT, compute=needed, plot=plot, claims=CLAIMS, reads=_READS)

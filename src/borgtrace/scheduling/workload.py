@@ -1,0 +1,235 @@
+"""What a store says of tasks and machines, as arrays that a scheduler reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ibis
+import ibis.expr.types as ir
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from borgtrace.kernels.arrays import Flags, Index, Numbers
+from borgtrace.lifecycle.order import SOURCE_ORDER
+from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.recipe.constraints import Constraint, fingerprints
+from borgtrace.recipe.eligibility import Eligibility
+from borgtrace.scheduling.machines import to_units
+from borgtrace.schema import Dialect
+
+_TASK = ("collection_id", "instance_index")
+_TIMES = ("submit_time", "queue_time", "enable_time", "schedule_time", "left_time")
+NONE = -1
+"""A time, a machine or a code that is not known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Machines:
+    """Machines that are there: int64 ids (machines,), ascending, and capacities (machines, 2) in units."""
+
+    ids: Index
+    capacity: Index
+    without_capacity: int = 0
+
+    @classmethod
+    def at(cls, tables: Tables, time: int) -> Machines:
+        """Read the machines that are there at a time (µs), those without a capacity left out and counted."""
+        events = tables.machine_events
+        rows = tables.fetch(
+            events.filter(events.time <= time)
+            .order_by(["machine_id", *SOURCE_ORDER])
+            .select("machine_id", "type", "cpu_capacity", "memory_capacity")
+        )
+        ids = rows["machine_id"].to_numpy()
+        is_last = np.append(ids[1:] != ids[:-1], True)[: len(ids)]
+        is_up = is_last & (rows["type"].to_numpy(zero_copy_only=False) != "REMOVE")
+        NotApplicable.unless(is_up.any(), "no machine is there at that time (machine_events)")
+        capacity = to_units(_two(rows, "cpu_capacity", "memory_capacity"))
+        is_known = is_up & (capacity > 0).all(axis=1)
+        NotApplicable.unless(is_known.any(), "no machine has a published capacity at that time")
+        return cls(ids[is_known], capacity[is_known], int((is_up & ~is_known).sum()))
+
+
+@dataclass(frozen=True, eq=False)
+class Tasks:
+    """Attempts to run a task, sorted by job, task and attempt; arrays of shape (n,).
+
+    Attributes
+    ----------
+    collection, instance, attempt
+        Whose attempt it is.
+    priority, tier
+        Its priority, and the place of its tier in `tiers`; −1: unknown.
+    tiers
+        Names of the tiers, the lowest first.
+    sizes
+        int64 (n, 2): requests of CPU and memory in units; 0 where there is none.
+    is_apart
+        Whether it may share a machine with no other such task of its job.
+    sets
+        0, or 1 + its place in `demanded`.
+    demanded
+        Sets of constraints.
+    user
+        Code of who submitted it.
+    times
+        By name, µs; −1: none.
+    machine
+        Where it ran; −1: nowhere, or not known.
+    without_request
+        How many have no request.
+    """
+
+    collection: Index
+    instance: Index
+    attempt: Index
+    priority: Index
+    tier: Index
+    tiers: tuple[str, ...]
+    sizes: Index
+    is_apart: Flags
+    sets: Index
+    demanded: tuple[Sequence[Constraint], ...]
+    user: Index
+    times: dict[str, Index]
+    machine: Index
+    without_request: int
+
+    def __len__(self) -> int:
+        return len(self.collection)
+
+    @property
+    def jobs(self) -> Index:
+        """Place of each task's job among the jobs."""
+        return np.unique(self.collection, return_inverse=True)[1].astype(np.int64)
+
+    @property
+    def groups(self) -> Index:
+        """Group of anti-affinity: the job, −1 where there is none."""
+        return np.where(self.is_apart, self.jobs, -1)
+
+    @property
+    def is_production(self) -> Flags:
+        """Whether a task is of production or above; none is where the trace has no such tier."""
+        if "production" not in self.tiers:
+            return np.zeros(len(self), np.bool_)
+        return np.asarray(self.tier >= self.tiers.index("production"))
+
+    def of(self, chosen: Flags | Index) -> Tasks:
+        """Return some of the tasks."""
+        names = ("collection", "instance", "attempt", "priority", "tier", "sizes", "is_apart", "sets", "user")
+        parts: dict[str, Any] = {name: getattr(self, name)[chosen] for name in (*names, "machine")}
+        return replace(self, **parts, times={name: values[chosen] for name, values in self.times.items()})
+
+
+def read_tasks(tables: Tables, *, at: int | None = None) -> Tasks:
+    """Read the attempts of a trace, or those that run at a time.
+
+    What runs inside an alloc set is left out: the instance of the alloc set asks for its room.
+
+    Parameters
+    ----------
+    tables
+        Of a store.
+    at
+        Time in µs.
+    """
+    attempts = tables.instance_attempts
+    rows = attempts.filter(attempts.alloc_collection_id.isnull())
+    if at is not None:
+        is_there = rows.left_time.isnull() | (rows.left_time > at)
+        rows = rows.filter((rows.schedule_time <= at) & is_there)
+    named = _named(tables, rows)
+    demanded: tuple[Sequence[Constraint], ...] = ()
+    codes: pa.Table | None = None
+    if tables.has("instance_constraints"):
+        events, sets = fingerprints(tables)
+        codes = tables.fetch(_in_force(rows, events))
+        demanded, keys = tuple(sets.values()), {key: place + 1 for place, key in enumerate(sets)}
+        codes = codes.set_column(3, "set", pa.array([keys[code] for code in codes["fingerprint"].to_pylist()]))
+    found = tables.fetch(named.order_by([*_TASK, "attempt"]))
+    return _tasks(found, tables.dialect, demanded, codes)
+
+
+def _named(tables: Tables, rows: ir.Table) -> ir.Table:
+    """Add ``user`` and ``is_apart``, each from where the trace publishes it."""
+    tasks = tables.tasks.select(*_TASK, "user")
+    joined = rows.left_join(tasks, list(_TASK)).select(
+        *_TASK, "attempt", "priority", "cpu_request", "memory_request", "machine_id", *_TIMES, "user"
+    )
+    flag = "needs_different_machine"
+    if tables.dialect.publishes(flag):
+        events = tables.instance_events
+        flagged = events.filter(events[flag]).select(*_TASK).distinct().mutate(is_apart=ibis.literal(True))
+        keys = list(_TASK)
+    else:
+        events = tables.collection_events
+        flagged = events.filter(events.max_per_machine == 1).select("collection_id").distinct()
+        flagged, keys = flagged.mutate(is_apart=ibis.literal(True)), ["collection_id"]
+    return joined.left_join(flagged, keys).select(*joined.columns, "is_apart")
+
+
+def _in_force(rows: ir.Table, events: ir.Table) -> ir.Table:
+    """Return per constrained attempt the ``fingerprint`` of its last event with any, up to its start or its end."""
+    until = ibis.coalesce(rows.schedule_time, rows.left_time, ibis.literal(2**63 - 1))
+    asked = rows.select(*_TASK, "attempt", "begin_time", until=until)
+    joined = asked.inner_join(events.rename(demanded="time"), list(_TASK))
+    joined = joined.filter(joined.demanded.between(joined.begin_time, joined.until))
+    latest = ibis.row_number().over(group_by=[*_TASK, "attempt"], order_by=ibis.desc("demanded"))
+    last = joined.mutate(place=latest)
+    return last.filter(last.place == 0).select(*_TASK, "attempt", "fingerprint").order_by([*_TASK, "attempt"])
+
+
+def _tasks(
+    rows: pa.Table, dialect: Dialect, demanded: tuple[Sequence[Constraint], ...], codes: pa.Table | None
+) -> Tasks:
+    whole = {name: _integers(rows, name) for name in (*_TASK, "attempt", "priority", "machine_id", *_TIMES)}
+    requests = _two(rows, "cpu_request", "memory_request")
+    tier = np.full(rows.num_rows, NONE, np.int64)
+    for place, (_, low, high) in enumerate(dialect.tiers):
+        tier[(whole["priority"] >= low) & (whole["priority"] <= high)] = place
+    sets = np.zeros(rows.num_rows, np.int64)
+    if codes is not None:
+        # Both are sorted by task and attempt, and every line of the second is one of the first.
+        key = ("collection_id", "instance_index", "attempt")
+        order = {row: place for place, row in enumerate(zip(*(whole[name].tolist() for name in key), strict=True))}
+        places = [order[row] for row in zip(*(codes[name].to_pylist() for name in key), strict=True)]
+        sets[places] = codes["set"].to_numpy()
+    user = rows["user"].combine_chunks().fill_null("").dictionary_encode().indices.to_numpy()
+    return Tasks(
+        *(whole["collection_id"], whole["instance_index"], whole["attempt"], whole["priority"], tier),
+        tuple(name for name, _, _ in dialect.tiers),
+        to_units(requests),
+        rows["is_apart"].fill_null(False).to_numpy().astype(np.bool_),
+        *(sets, demanded, user.astype(np.int64), {name: whole[name] for name in _TIMES}, whole["machine_id"]),
+        int(np.isnan(requests).any(axis=1).sum()),
+    )
+
+
+def _two(rows: pa.Table, *names: str) -> Numbers:
+    return np.column_stack([rows[name].to_numpy().astype(np.float64) for name in names])
+
+
+def _integers(rows: pa.Table, name: str) -> Index:
+    return rows[name].fill_null(NONE).to_numpy().astype(np.int64)
+
+
+def eligible(tables: Tables, tasks: Tasks, machines: Machines, time: int) -> npt.NDArray[np.bool_]:
+    """Return which machines meet each set of constraints at a time: bool (sets, machines).
+
+    Parameters
+    ----------
+    tables, tasks, machines
+        Of one store.
+    time
+        In µs: attributes are those of that time.
+    """
+    found = np.ones((len(tasks.demanded), len(machines.ids)), np.bool_)
+    cell = Eligibility(tables) if tasks.demanded else None
+    for place, constraints in enumerate(tasks.demanded):
+        if cell is not None:
+            found[place] = cell.allows(constraints, machines.ids, np.full(len(machines.ids), time, np.int64))
+    return found

@@ -1,0 +1,129 @@
+"""``borgtrace compact``: a cell by hand, and what is said of bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from borgtrace.cli import main
+from borgtrace.ingest import IngestOptions, ingest
+from tests.ingest.raw import write_part
+
+MACHINES = [f"0,{machine},0,PLATFORM,1,1" for machine in (1, 2, 3, 4)]
+
+
+def task(job: int, priority: int, machine: int, size: str = "0.5") -> list[str]:
+    """A task that runs from before the trace on."""
+    events = ((0, ""), (1, machine))
+    return [f"0,,{job},0,{where},{type_},u,1,{priority},{size},{size},0,0" for type_, where in events]
+
+
+def used(job: int, machine: int, usage: float) -> str:
+    zeros = ",".join("0" * 12)
+    return f"600000000,900000000,{job},0,{machine},{usage},{usage},{zeros},0"
+
+
+def store(root: Path, **tables: list[str]) -> Path:
+    for table, lines in tables.items():
+        write_part(root / "raw", table, lines, compressed=False)
+    ingest([root / "raw"], root / "store", IngestOptions(jobs=1))
+    return root / "store"
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as caught:
+        main(["compact", *map(str, arguments)])
+    printed = capsys.readouterr()
+    return int(caught.value.code or 0), printed.out, printed.err
+
+
+@pytest.fixture(scope="module")
+def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four machines; four tasks of production use half of what they ask for, four free ones all of it."""
+    root = tmp_path_factory.mktemp("compact")
+    priorities = [9] * 4 + [0] * 4
+    events = [line for job, priority in enumerate(priorities) for line in task(job + 1, priority, job // 2 + 1)]
+    usage = [used(job + 1, job // 2 + 1, 0.25 if priority else 0.5) for job, priority in enumerate(priorities)]
+    # An end after the moment, so that the events cover it; and usage of a task that has no event.
+    late = ["1000000000,,8,0,4,4,u,1,0,0.5,0.5,0,0"]
+    return store(root, machine_events=MACHINES, task_events=events + late, task_usage=[*usage, used(99, 4, 0.1)])
+
+
+def test_what_ifs_by_hand(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, cell, "--at", "600s", "--margin", "0", "--json")
+    assert code == 0, err
+    rows = {row["what_if"]: row for row in json.loads(out)["rows"]}
+    expected = {
+        **{"limits": 4, "no-constraints": 4, "segregated": 4, "cells-2": 4, "trust-0": 4},
+        # Eight halves in five cells: three cells of two tasks and two of one.  Eight cells of one: eight machines.
+        **{"cells-5": 5, "cells-10": 8},
+        # Four quarters and four halves.
+        "trust-100": 3,
+        # Two machines of production keep a half free each, and take two of the others; two are left.
+        "reclaimed": 3,
+        "reclaimed-segregated": 4,
+    }
+    assert {name: rows[name]["machines"] for name in expected} == expected
+    assert rows["reclaimed-segregated"]["change"] == pytest.approx(1 / 3)
+    machines = [rows[f"trust-{trust}"]["machines"] for trust in (0, 25, 50, 75, 100)]
+    assert machines == sorted(machines, reverse=True)
+    assert rows["powers-of-two"]["note"] == (
+        "not applicable: needs --cores-per-unit and --gib-per-unit: what the largest machine has is not published"
+    )
+    assert rows["limits"]["note"] == (
+        "0 tasks with anti-affinity, 0 with constraints; "
+        "1 tasks with usage then have no start in the events and are left out"
+    )
+
+
+def test_requests_become_powers_of_two(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Of 12 cores a half is 6, which becomes 8: two thirds of a machine, so that each task of production needs its own
+    # (and leaves a third); four halves of the others need two more.
+    units = ("--cores-per-unit", 12, "--gib-per-unit", 8, "--what-if", "powers-of-two", "--what-if", "users-10tib")
+    _, out, _ = run(capsys, cell, "--at", "600s", *units, "--json")
+    rows = json.loads(out)["rows"]
+    assert [(row["what_if"], row["machines"]) for row in rows] == [("powers-of-two", 6), ("users-10tib", 4)]
+
+
+def test_usage_of_too_few_tasks_is_not_applicable(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, cell, "--at", "0", "--what-if", "trust-50", "--json")
+    (row,) = json.loads(out)["rows"]
+    assert row["note"] == "not applicable: needs usage at that time of nine tasks in ten"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("--at", "2d"),
+            "--at: outside the trace: expected 0 to 16m40s, got 2d; "
+            "choose a time inside; 0 is what runs when the trace begins",
+        ),
+        (("--at", "0", "--margin", "-1"), "--margin: negative: expected 0 or more, got -1"),
+        (("--at", "0", "--png"), "--png: no folder to write to; name one: --out DIR"),
+    ],
+)
+def test_wrong_options_are_refused(
+    cell: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    assert run(capsys, cell, *arguments) == (2, "", f"borgtrace: {message}\n")
+
+
+def test_no_machines_and_no_tasks_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bare = store(tmp_path / "bare", task_events=task(1, 9, 1))
+    _, _, err = run(capsys, bare, "--at", "0")
+    assert "compaction: not applicable: the store holds no rows of machine_events" in err
+    idle = store(tmp_path / "idle", machine_events=MACHINES, task_events=["700000000,,1,0,,0,u,1,9,0.5,0.5,0,0"])
+    _, _, err = run(capsys, idle, "--at", "600s")
+    assert "compaction: not applicable: no task with a known start runs at 10m" in err
+
+
+def test_files_and_lists(cell: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, cell, "--at", "0", "--what-if", "limits", "--seeds", 2, "--out", tmp_path / "out")
+    assert code == 0, err
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {f"compaction.{kind}" for kind in ("parquet", "csv", "svg", "vl.json")} | {"claims.csv"}
+    _, out, _ = run(capsys, cell, "--at", "0", "--list")
+    assert out.splitlines()[0] == "limits"

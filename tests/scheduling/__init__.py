@@ -1,0 +1,1 @@
+"""Tests of compaction, schedulers and replays."""

@@ -1,0 +1,102 @@
+"""The same schedulers in plain Python: every machine is looked at for every task."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from borgtrace.scheduling.machines import UNIT
+
+SCORES = {
+    "least-stranded": lambda a, b, x, y: a + b + 2 * abs(a - b),
+    "best-fit": lambda a, b, x, y: a + b,
+    "worst-fit": lambda a, b, x, y: -(a + b),
+    "first-fit": lambda a, b, x, y: 0.0,
+    "dot-product": lambda a, b, x, y: -(x * (a + x) + y * (b + y)),
+}
+
+
+class PlainCell:
+    """Machines as lists; `allowed` is one list of flags for each set of constraints."""
+
+    def __init__(self, capacity, ids, allowed=()) -> None:
+        self.capacity = [tuple(map(int, row)) for row in capacity]
+        self.free = [list(row) for row in self.capacity]
+        self.ids, self.allowed = list(ids), allowed
+        self.groups: list[list[int]] = [[] for _ in self.capacity]
+
+    def open(self, machine, cpu, memory, group, demand) -> bool:
+        return (
+            self.free[machine][0] >= cpu
+            and self.free[machine][1] >= memory
+            and (demand == 0 or bool(self.allowed[demand - 1][machine]))
+            and (group < 0 or group not in self.groups[machine])
+        )
+
+    def choose(self, policy, cpu, memory, group, demand) -> int:
+        found = []
+        for machine, (wide, high) in enumerate(self.capacity):
+            if self.open(machine, cpu, memory, group, demand):
+                a, b = (self.free[machine][0] - cpu) / wide, (self.free[machine][1] - memory) / high
+                found.append((SCORES[policy](a, b, cpu / wide, memory / high), self.ids[machine], machine))
+        return min(found)[2] if found else -1
+
+    def place(self, machine, cpu, memory, group) -> None:
+        self.free[machine][0] -= cpu
+        self.free[machine][1] -= memory
+        self.groups[machine].append(group)
+
+
+def plain_pack(sizes, groups, sets, order, cell, policy) -> list[int]:
+    out = [-1] * len(sizes)
+    for task in order:
+        cpu, memory = map(int, sizes[task])
+        out[task] = cell.choose(policy, cpu, memory, groups[task], sets[task])
+        if out[task] >= 0:
+            cell.place(out[task], cpu, memory, groups[task])
+    return out
+
+
+def plain_needed(sizes, groups, sets, allowed, priority, jobs, capacity, seed) -> tuple[int, int]:
+    """Machines needed, and tasks that are then pending."""
+    rng = np.random.default_rng(seed)
+    n, size = len(sizes), len(capacity)
+    of_job = [int((jobs == job).sum()) for job in jobs]
+    groups = [-1 if of_job[task] * 2 > size else groups[task] for task in range(n)]
+    sets = [0 if of_job[task] * 2 > size else sets[task] for task in range(n)]
+    place = rng.permutation(int(jobs.max()) + 1)
+    order = sorted(range(n), key=lambda task: (-priority[task], place[jobs[task]], task))
+    lines = rng.permutation(size).tolist()
+
+    def pending(count) -> int:
+        while len(lines) < count:
+            lines.extend(rng.permutation(size).tolist())
+        part = lines[:count]
+        here = [[row[line] for line in part] for row in allowed]
+        copies = [(line, part[:at].count(line)) for at, line in enumerate(part)]
+        cell = PlainCell(capacity[part], copies, here)
+        return plain_pack(sizes, groups, sets, order, cell, "least-stranded").count(-1)
+
+    low, high = 0, size
+    while pending(high) > n // 500:
+        low, high = high, high + -(-high // 4)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if pending(middle) <= n // 500 else (middle, high)
+    return high, pending(high)
+
+
+def random_cell(seed, machines=40, tasks=300):
+    """Capacities, sizes, groups, sets, allowed, priorities and jobs of a small random cell."""
+    rng = np.random.default_rng(seed)
+    m, n = int(rng.integers(1, machines)), int(rng.integers(1, tasks))
+    shapes = np.array([[0.5, 0.5], [0.5, 0.25], [1, 1], [0.25, 0.25]]) * UNIT
+    capacity = shapes[rng.integers(0, 4, m)].astype(np.int64)
+    kinds = np.rint(rng.lognormal(-3, 1, (8, 2)).clip(0, 0.25) * UNIT).astype(np.int64)
+    kinds[0] = 0
+    jobs = np.sort(rng.integers(0, 20, n))
+    groups = np.where(jobs % 3 == 0, jobs, -1)
+    sets = np.where(jobs % 4 == 0, jobs % 2 + 1, 0)
+    allowed = rng.random((2, m)) < 0.7
+    # A constraint that no machine meets is a case of its own.
+    allowed[:, 0] = True
+    return capacity, kinds[jobs % 8], groups, sets, allowed, jobs % 5, jobs

@@ -1,0 +1,101 @@
+"""Packing and compaction beside a plain restatement, and what every policy keeps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from borgtrace.errors import UsageError
+from borgtrace.scheduling import POLICIES, parse_policy
+from borgtrace.scheduling.compaction import Workload, needed
+from borgtrace.scheduling.machines import UNIT
+from borgtrace.scheduling.packing import Demand, pack
+from tests.scheduling.plain import SCORES, PlainCell, plain_needed, plain_pack, random_cell
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_packing_is_that_of_a_plain_scan(seed: int) -> None:
+    capacity, sizes, groups, sets, allowed, _, _ = random_cell(seed)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(sizes)) if seed % 2 else np.arange(len(sizes))
+    ids = rng.permutation(len(capacity))
+    for policy in SCORES:
+        found, pending = pack(Demand(sizes, groups, sets, allowed), order, capacity, ids, POLICIES[policy])
+        expected = plain_pack(sizes, groups, sets, order, PlainCell(capacity, ids, allowed), policy)
+        assert found.tolist() == expected, policy
+        assert pending == expected.count(-1)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_compaction_is_that_of_a_plain_restatement(seed: int) -> None:
+    # Over 500 tasks in some cells, so that one may stay pending.
+    capacity, sizes, groups, sets, allowed, priority, jobs = random_cell(
+        seed, machines=20, tasks=120 + 500 * (seed < 3)
+    )
+    demand = Demand(sizes, groups, sets, allowed)
+    workload = Workload(demand, priority, jobs, np.zeros(len(jobs), np.bool_))
+    expected, _ = plain_needed(sizes, groups, sets, allowed, priority, jobs, capacity, seed)
+    assert needed(workload, capacity, seed) == expected
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, "random:k=1"])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_policy_keeps_capacities_and_hard_constraints(policy: str, seed: int) -> None:
+    capacity, sizes, groups, sets, allowed, _, _ = random_cell(100 + seed)
+    demand = Demand(sizes, groups, sets, allowed)
+    found, _ = pack(demand, np.arange(len(sizes)), capacity, np.arange(len(capacity)), parse_policy(policy), seed=seed)
+    taken = np.zeros_like(capacity)
+    np.add.at(taken, found[found >= 0], sizes[found >= 0])
+    assert (taken <= capacity).all()
+    bound = (found >= 0) & (sets > 0)
+    assert allowed[sets[bound] - 1, found[bound]].all()
+    apart = list(zip(groups[(found >= 0) & (groups >= 0)], found[(found >= 0) & (groups >= 0)], strict=True))
+    assert len(apart) == len(set(apart))
+    # Whoever is pending fits nowhere: with room that only shrinks, the end of the packing shows it.
+    cell = PlainCell(capacity, range(len(capacity)), allowed)
+    for task in np.flatnonzero(found >= 0):
+        cell.place(found[task], *map(int, sizes[task]), groups[task])
+    for task in np.flatnonzero(found < 0):
+        assert not any(cell.open(at, *map(int, sizes[task]), groups[task], sets[task]) for at in range(len(capacity)))
+
+
+def test_four_quarters_fill_a_machine_and_a_fifth_needs_another() -> None:
+    sizes = np.full((5, 2), UNIT // 4)
+    none = np.full(5, -1)
+    workload = Workload(Demand(sizes, none, none + 1), none + 1, np.arange(5), none > 0)
+    assert needed(workload, np.full((1, 2), UNIT), 0) == 2
+    # Tasks of one group need a machine each, unless their job has more tasks than half the cell has machines.
+    apart = Workload(Demand(sizes, none + 1, none + 1), none + 1, np.zeros(5, np.int64), none > 0)
+    assert needed(apart, np.full((1, 2), UNIT), 0) == 2
+    assert needed(apart, np.full((10, 2), UNIT), 0) == 5
+
+
+def test_a_task_above_every_machine_is_refused() -> None:
+    none = np.full(1, -1)
+    sizes = np.array([[2 * UNIT, UNIT // 2]])
+    workload = Workload(Demand(sizes, none, none + 1), none + 1, none + 1, none > 0)
+    with pytest.raises(UsageError) as caught:
+        needed(workload, np.full((3, 2), UNIT), 0)
+    assert str(caught.value) == (
+        "compact: 1 of 1 tasks fit no machine or no machine meets their constraints: expected at most 0 pending tasks "
+        "(0.2 %), got 1 too large (up to CPU 2, memory 0.5), 0 with constraints that no machine meets; look at them: "
+        'borgtrace sql STORE "select * from tasks order by cpu_request desc limit 9"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "worst",
+            "--policy: no such policy: expected least-stranded, best-fit, worst-fit, first-fit, dot-product, random, "
+            "with +preempt or without, got worst",
+        ),
+        ("best-fit:k=3", "--policy: wrong setting: expected random:k=N with N from 1, got best-fit:k=3"),
+        ("random:k=0", "--policy: wrong setting: expected random:k=N with N from 1, got random:k=0"),
+    ],
+)
+def test_a_policy_that_is_none_is_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_policy(text)
+    assert str(caught.value) == message
