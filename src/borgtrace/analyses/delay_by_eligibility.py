@@ -13,7 +13,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import HUNDREDTH, TASK, of_jobs
 from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._quantiles import Counts, fetch_refined
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, from_source
+from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, number, seconds
 from borgtrace.recipe.constraints import Sets, fingerprints
@@ -79,8 +79,15 @@ def plot(result: pa.Table) -> Chart:
     return Plot(rows, RESULT, x=x, y=y).add(bar()).draw("Waits by share of eligible machines")
 
 
+CLAIMS = Claims("Zhu et al., Observation 9; Sharma et al., SoCC'11 (2 to 6 times)", scope=LIKE_2011)
+
+
+@CLAIMS.add("S4-obs9-constraints", above(2.0, "tightly constrained ÷ free waits > 2"))
 def _ratio(result: pa.Table) -> float:
-    """Return the mean wait of tasks that under 10 % of the machines can run, over that of unconstrained tasks."""
+    """long waits come from constraints
+
+    The mean wait of tasks that under 10 % of the machines can run, over that of unconstrained tasks.
+    """
     found = result.to_pylist()
     tight = [row for row in found if row["share_below"] <= BANDS[2]]
     free = [row for row in found if row["share_below"] == FREE]
@@ -91,15 +98,4 @@ def _ratio(result: pa.Table) -> float:
     return float(sum(row["mean"] * row["n"] for row in tight) / n / free[0]["mean"])
 
 
-CLAIMS = from_source(
-    "Zhu et al., Observation 9; Sharma et al., SoCC'11 (2 to 6 times)",
-    Claim(
-        "S4-obs9-constraints",
-        "long waits come from constraints",
-        above(2.0, "tightly constrained ÷ free waits > 2"),
-        _ratio,
-    ),
-    scope=LIKE_2011,
-)
-
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=READS, order=91)
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=READS, order=91)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from borgtrace.analyses._fidelity import Measures, Units
 from borgtrace.analyses._fidelity_events import event_measures
 from borgtrace.analyses._fidelity_usage import row_measures, usage_measures
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Scope, Tables, equals, from_source
+from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Scope, Tables, equals
 from borgtrace.recipe.charts import Chart, Plot, axis, palette, point
 from borgtrace.recipe.columns import declare, label, number
 from borgtrace.schema.dialects import GOOGLE_2011
@@ -120,23 +120,17 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Deviation from the published numbers", height=None)
 
 
+# A target whose table is missing is not measured: without all of them the share is of others.
+_ALL_TABLES = Scope(tables=("instance_events", "collection_events", "instance_usage", "machine_events"))
+CLAIMS = Claims("calibration targets of the generator", kind="criterion", scope=_ALL_TABLES)
+
+
+@CLAIMS.add("SYNTH-fidelity", equals(1.0, "all"))
 def _share_fitting(result: pa.Table) -> float:
+    """judged targets lie within 10 % or in the bootstrap interval"""
     verdicts = [v for v in result["verdict"].to_pylist() if v in ("fits", "does not fit")]
     NotApplicable.unless(verdicts, "no target could be measured")
     return verdicts.count("fits") / len(verdicts)
 
 
-CLAIMS = from_source(
-    "calibration targets of the generator",
-    Claim(
-        "SYNTH-fidelity",
-        "judged targets lie within 10 % or in the bootstrap interval",
-        equals(1.0, "all"),
-        _share_fitting,
-    ),
-    kind="criterion",
-    # A target whose table is missing is not measured: without all of them the share is of others.
-    scope=Scope(tables=("instance_events", "collection_events", "instance_usage", "machine_events")),
-)
-
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=900)
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=900)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import is_inside, last_time, of_jobs, time_running
 from borgtrace.analyses._breakdown import GROUP_COLUMNS, ranked, sum_by_group, tier_rows
 from borgtrace.analyses._claims import LIKE_2019, part
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source, near
+from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, near
 from borgtrace.recipe.charts import Chart, Plot, bar, log_axis, series
 from borgtrace.recipe.columns import count, declare, number
 from borgtrace.schema import TERMINAL_EVENTS
@@ -86,15 +86,13 @@ def plot(result: pa.Table) -> Chart:
 
 
 _TOP_TIERS = part("n_evicted_jobs", "no task is evicted", {"grouping": "tier"}, group=("production", "monitoring"))
-CLAIMS = from_source(
-    "Tirmazi et al., EuroSys'20, section 6",
-    Claim(
-        "TIR-evictions",
-        "of the collections that see evictions nearly all are not of production",
-        near(0.966, 0.02),
-        lambda r: 1.0 - _TOP_TIERS(r),
-    ),
-    scope=LIKE_2019,
-)
+CLAIMS = Claims("Tirmazi et al., EuroSys'20, section 6", scope=LIKE_2019)
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=57)
+
+@CLAIMS.add("TIR-evictions", near(0.966, 0.02))
+def _others(result: pa.Table) -> float:
+    """of the collections that see evictions nearly all are not of production"""
+    return 1.0 - _TOP_TIERS(result)
+
+
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=57)

@@ -18,7 +18,7 @@ from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._claims import LIKE_2014, matching
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
 from borgtrace.analyses._windows import POSSIBLE, SLOT_SECONDS, amount, int_sum, level, outermost, regular
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, between, from_source
+from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, between
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, added, area, axis, line
 from borgtrace.recipe.columns import declare, label, number, whole
 
@@ -105,21 +105,19 @@ def _slope(result: pa.Table, metric: str, condition: str) -> float:
     return float(weight @ (x * (y - y_mean)) / spread / y_mean)
 
 
-CLAIMS = from_source(
-    "Verma et al., EuroSys'15, §5.2",
-    Claim(
-        "VERMA-cpi-task",
-        "CPI grows by about 0.3 % with every task on the machine",
-        between(0.0015, 0.006, 0.003),
-        lambda result: _slope(result, "cpi", "tasks"),
-    ),
-    Claim(
-        "VERMA-cpi-cpu",
-        "CPI grows by less than 2 % with every 10 % of the machine's CPU",
-        between(0.0, 0.02, "< 0.02"),
-        lambda result: 10.0 * _slope(result, "cpi", "cpu percent"),
-    ),
-    scope=LIKE_2014,
-)
+CLAIMS = Claims("Verma et al., EuroSys'15, §5.2", scope=LIKE_2014)
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage", "machine_events"), order=110)
+
+@CLAIMS.add("VERMA-cpi-task", between(0.0015, 0.006, 0.003))
+def _per_task(result: pa.Table) -> float:
+    """CPI grows by about 0.3 % with every task on the machine"""
+    return _slope(result, "cpi", "tasks")
+
+
+@CLAIMS.add("VERMA-cpi-cpu", between(0.0, 0.02, "< 0.02"))
+def _per_tenth(result: pa.Table) -> float:
+    """CPI grows by less than 2 % with every 10 % of the machine's CPU"""
+    return 10.0 * _slope(result, "cpi", "cpu percent")
+
+
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_usage", "machine_events"), order=110)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import new_jobs
 from borgtrace.analyses._claims import IN_2011
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, from_source
+from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
 from borgtrace.recipe.columns import count, declare, number, seconds
 
@@ -50,16 +50,13 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(step(point=True)).draw("Time between job arrivals")
 
 
-CLAIMS = from_source(
-    "count over the job events of 2011",
-    Claim(
-        "JE-bursts",
-        "jobs arrive in bursts (variance over squared mean, 1 for a Poisson process)",
-        above(1.5, published=3.38),
-        lambda result: result["squared_cv"][0].as_py(),
-    ),
-    kind="criterion",
-    scope=IN_2011,
-)
+CLAIMS = Claims("count over the job events of 2011", kind="criterion", scope=IN_2011)
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=52)
+
+@CLAIMS.add("JE-bursts", above(1.5, published=3.38))
+def _squared_cv(result: pa.Table) -> float | None:
+    """jobs arrive in bursts (variance over squared mean, 1 for a Poisson process)"""
+    return result["squared_cv"][0].as_py()
+
+
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("collection_events",), order=52)

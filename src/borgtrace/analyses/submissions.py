@@ -14,7 +14,7 @@ from borgtrace.analyses._attempts import PROCESSES, counted_events
 from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._windows import int_sum
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, above
+from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, above
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line
 from borgtrace.recipe.columns import count, declare, whole
 from borgtrace.schema.time import WINDOW, Microseconds
@@ -72,8 +72,16 @@ def _thin(result: pa.Table, n: int = 600) -> pa.Table:
     return result.take(places)
 
 
+_BEHIND = "the gap at the end exceeds the 95th percentile of the first nine tenths (ratio > 1)"
+CLAIMS = Claims("Zhu et al., Observation 6", scope=LIKE_2011)
+
+
+@CLAIMS.add("S4-obs6", above(1.0, _BEHIND))
 def _lag_at_end(result: pa.Table) -> float:
-    """Return how far schedulings trail submissions at the end, over the 95th percentile before."""
+    """scheduling falls behind submission at the end of the trace
+
+    How far schedulings trail submissions at the end, over the 95th percentile before.
+    """
     # Steps of 300 s in a day.
     NotApplicable.unless(result.num_rows >= 288, "the trace is shorter than a day")
     behind = result["submitted"].to_numpy() - result["scheduled"].to_numpy()
@@ -83,15 +91,4 @@ def _lag_at_end(result: pa.Table) -> float:
     return float(behind[-1] / before)
 
 
-CLAIMS = (
-    Claim(
-        "S4-obs6",
-        "scheduling falls behind submission at the end of the trace",
-        above(1.0, "the gap at the end exceeds the 95th percentile of the first nine tenths (ratio > 1)"),
-        _lag_at_end,
-        source="Zhu et al., Observation 6",
-        scope=LIKE_2011,
-    ),
-)
-
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=21)
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=21)
