@@ -89,18 +89,9 @@ def _row(target: Target, measured: float | None, low: float | None, high: float 
         fits = abs(deviation) <= TOLERANCE or inside
         # Shares of a month, tails and guides move with the length and the size of a trace: reported, not judged.
         verdict = ("fits" if fits else "does not fit") if target.is_judged else "reported"
-    return {
-        "measure": target.measure,
-        "tier": target.tier,
-        "published": target.published,
-        "measured": measured,
-        "deviation": deviation,
-        "low": low,
-        "high": high,
-        "verdict": verdict,
-        "grade": target.grade,
-        "reference": target.source,
-    }
+    known = {name: getattr(target, name) for name in ("measure", "tier", "published", "grade")}
+    found = {"measured": measured, "deviation": deviation, "low": low, "high": high, "verdict": verdict}
+    return known | found | {"reference": target.source}
 
 
 _COLOURS = {"fits": "#1f6fb4", "does not fit": "#c4540a", "reported": "#888"}

@@ -8,8 +8,6 @@ where the 95 % interval of Spearman's correlation (circular block bootstrap, blo
 Reference: Zhu et al., Observation 9.
 """
 
-from functools import partial
-
 import ibis
 import numpy as np
 import pyarrow as pa
@@ -18,7 +16,7 @@ from borgtrace.analyses._attempts import duration_sums, of_jobs
 from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._trend import Interval, rank_correlation
-from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Row, Tables
+from borgtrace.recipe import Claims, Criterion, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, point
 from borgtrace.recipe.columns import count, declare, number, seconds, whole
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
@@ -133,16 +131,19 @@ def correlation(result: pa.Table, column: str) -> Interval:
 
 
 INDEPENDENT = Criterion("correlation 0", "the 95 % interval includes 0", lambda r: r.low <= 0.0 <= r.high)
-CLAIMS = tuple(
-    Claim(
-        f"S4-obs9-{name}",
-        f"{name} times are not influenced by the queue",
-        INDEPENDENT,
-        partial(correlation, column=column),
-        source="Zhu et al., Observation 9",
-        scope=LIKE_2011,
-    )
-    for name, column in (("scheduling", "mean_wait"), ("execution", "mean_run"))
-)
+CLAIMS = Claims("Zhu et al., Observation 9", scope=LIKE_2011)
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=41)
+
+@CLAIMS.add("S4-obs9-scheduling", INDEPENDENT)
+def _scheduling(result: pa.Table) -> Interval:
+    """scheduling times are not influenced by the queue"""
+    return correlation(result, "mean_wait")
+
+
+@CLAIMS.add("S4-obs9-execution", INDEPENDENT)
+def _execution(result: pa.Table) -> Interval:
+    """execution times are not influenced by the queue"""
+    return correlation(result, "mean_run")
+
+
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=41)

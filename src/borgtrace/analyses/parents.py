@@ -11,9 +11,9 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import ENDS, collection_ends, is_known, of_jobs
-from borgtrace.analyses._claims import IN_2019, part
+from borgtrace.analyses._claims import IN_2019, Measure, part
 from borgtrace.analyses._joins import lookup
-from borgtrace.recipe import Claim, Recipe, Tables, near
+from borgtrace.recipe import Claim, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, flag
 from borgtrace.schema import Column
@@ -55,25 +55,17 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(bar(), tips=("n_after_parent",)).draw("How jobs end", height=90)
 
 
-CLAIMS = tuple(
-    Claim(
-        f"TIR-killed-{name}-parent",
-        statement,
-        near(published, 0.05),
-        part(
-            "n_jobs",
-            f"no job {name} a parent has ended",
-            # Of the jobs that ended: those alive at the end may still end in any way.
-            {"has_parent": has_parent, "end_type": ENDS[:-1]},
-            end_type="KILL",
-        ),
-        source="Tirmazi et al., EuroSys'20 (job dependencies)",
-        scope=IN_2019,
-    )
-    for name, has_parent, published, statement in (
-        ("with", True, 0.87, "most jobs with a parent end by KILL"),
-        ("without", False, 0.41, "fewer jobs without a parent end by KILL"),
-    )
+def _killed(name: str) -> Measure:
+    # Of the jobs that ended: those alive at the end may still end in any way.
+    ended = {"has_parent": name == "with", "end_type": ENDS[:-1]}
+    return part("n_jobs", f"no job {name} a parent has ended", ended, end_type="KILL")
+
+
+CLAIMS = from_source(
+    "Tirmazi et al., EuroSys'20 (job dependencies)",
+    Claim("TIR-killed-with-parent", "most jobs with a parent end by KILL", near(0.87, 0.05), _killed("with")),
+    Claim("TIR-killed-without-parent", "fewer jobs without a parent end by KILL", near(0.41, 0.05), _killed("without")),
+    scope=IN_2019,
 )
 
 RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=120)

@@ -8,8 +8,6 @@ alloc's. Hours count from the start of the trace; the last one may be shorter.
 Reference: Zhu et al., Fig. 9; Google's analysis notebook of the 2019 traces.
 """
 
-from functools import partial
-
 import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -22,7 +20,7 @@ from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
 from borgtrace.analyses._windows import RESOURCES, amount, by_tier, int_sum, level, regular
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, between, from_source
+from borgtrace.recipe import Claim, Claims, NotApplicable, Recipe, Row, Tables, above, between, from_source
 from borgtrace.recipe.charts import Chart, Plot, area, axis, beside, hour_axis, line
 from borgtrace.recipe.columns import declare, label, share, whole
 from borgtrace.schema.time import HOUR, TRACE_START
@@ -164,20 +162,24 @@ CLAIMS = from_source(
         )
         for resource, name in (("cpu", "CPU"), ("memory", "memory"))
     ),
-    *(
-        Claim(
-            f"TIR-{resource}-overcommit",
-            f"allocated {name} exceeds the capacity",
-            above(1),
-            partial(_overcommitment, resource=resource),
-            source="Tirmazi et al., EuroSys'20",
-            scope=scope,
-        )
-        # Memory was over-committed in 2019 alone.
-        for resource, name, scope in (("cpu", "CPU", IN_BOTH), ("memory", "memory", IN_2019))
-    ),
     scope=LIKE_2011,
 )
+_OVERCOMMITTED = Claims("Tirmazi et al., EuroSys'20")
+
+
+@_OVERCOMMITTED.add("TIR-cpu-overcommit", above(1), scope=IN_BOTH)
+def _cpu(result: pa.Table) -> float:
+    """allocated CPU exceeds the capacity"""
+    return _overcommitment(result, "cpu")
+
+
+# Memory was over-committed in 2019 alone.
+@_OVERCOMMITTED.add("TIR-memory-overcommit", above(1), scope=IN_2019)
+def _memory(result: pa.Table) -> float:
+    """allocated memory exceeds the capacity"""
+    return _overcommitment(result, "memory")
+
+
 _READS = ("instance_usage", "instance_events", "machine_events", "tasks")
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=_READS, order=60)
+RECIPE = Recipe(RESULT, compute, plot, (*CLAIMS, *_OVERCOMMITTED), reads=_READS, order=60)
