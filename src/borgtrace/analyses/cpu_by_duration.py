@@ -14,7 +14,7 @@ from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._claims import LIKE_2011, Measure, part
 from borgtrace.analyses._histograms import bin_up_to
 from borgtrace.analyses._windows import fixed, int_sum, level, tier
-from borgtrace.recipe import Claim, Recipe, Tables, at_most, below, from_source
+from borgtrace.recipe import Claims, Recipe, Tables, at_most, below
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, label, seconds, whole
 
@@ -72,23 +72,20 @@ def _upto(seconds: int) -> Measure:
     return part("cpu_seconds", "no task used any CPU", at_most=at_most(seconds))
 
 
-CLAIMS = from_source(
-    "Reiss et al., SoCC'12",
-    Claim(
-        "S4-fig11",
-        "tasks of up to 4 minutes use a tiny portion of the CPU",
-        below(0.05, "a tiny portion (< 0.05)"),
-        _upto(240),
-        source="Zhu et al., Fig. 11",
-        kind="criterion",  # the paper names no number
-    ),
-    Claim(
-        "REISS-short",
-        "tasks of up to 2 hours use less than a tenth of the CPU",
-        below(0.1, "< 0.1 (of jobs under 2 h)"),
-        _upto(7680),  # the edge of a bin nearest to 2 hours
-    ),
-    scope=LIKE_2011,
-)
+CLAIMS = Claims("Reiss et al., SoCC'12", scope=LIKE_2011)
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("tasks", "instance_usage"), order=63)
+
+# The paper names no number.
+@CLAIMS.add("S4-fig11", below(0.05, "a tiny portion (< 0.05)"), source="Zhu et al., Fig. 11", kind="criterion")
+def _fig11(result: pa.Table) -> float:
+    """tasks of up to 4 minutes use a tiny portion of the CPU"""
+    return _upto(240)(result)
+
+
+@CLAIMS.add("REISS-short", below(0.1, "< 0.1 (of jobs under 2 h)"))
+def _short(result: pa.Table) -> float:
+    """tasks of up to 2 hours use less than a tenth of the CPU"""
+    return _upto(7680)(result)  # the edge of a bin nearest to 2 hours
+
+
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("tasks", "instance_usage"), order=63)

@@ -15,7 +15,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import TASK, is_known, of_jobs
 from borgtrace.analyses._claims import IN_BOTH, ratio
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, equals, from_source
+from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, equals
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
 from borgtrace.recipe.columns import count, declare, label
 from borgtrace.recipe.constraints import fingerprints
@@ -69,16 +69,13 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(bar(), tips=("n_broken",)).draw("Starts under placement constraints", height=130)
 
 
-CLAIMS = from_source(
-    "format documents: a constraint rules where a task may be placed",
-    Claim(
-        "DOC-eligible-starts",
-        "tasks start on machines that meet their constraints",
-        equals(0.0, "always"),
-        ratio("n_broken", "n_starts", "no task starts under constraints"),
-    ),
-    kind="criterion",
-    scope=IN_BOTH,
-)
+CLAIMS = Claims("format documents: a constraint rules where a task may be placed", kind="criterion", scope=IN_BOTH)
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=READS, order=92)
+
+@CLAIMS.add("DOC-eligible-starts", equals(0.0, "always"))
+def _eligible_starts(result: pa.Table) -> float:
+    """tasks start on machines that meet their constraints"""
+    return ratio("n_broken", "n_starts", "no task starts under constraints")(result)
+
+
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=READS, order=92)

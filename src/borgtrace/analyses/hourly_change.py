@@ -14,7 +14,7 @@ from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._joins import lookup
 from borgtrace.analyses._relative_change import CURVE_COLUMNS, curves, plot_curves, share_within, task_pairs
 from borgtrace.analyses._windows import UNKNOWN, regular, task_tiers
-from borgtrace.recipe import Claim, Recipe, Tables, from_source, near
+from borgtrace.recipe import Claims, Recipe, Tables, near
 from borgtrace.recipe.charts import Chart
 from borgtrace.recipe.columns import declare, label
 
@@ -39,15 +39,13 @@ def plot(result: pa.Table) -> Chart:
     return plot_curves(result, "Change between neighboring hours", "tier")
 
 
-CLAIMS = from_source(
-    "Reiss et al., SoCC'12, as quoted by Janus & Rzadca",
-    Claim(
-        "REISS-hourly-cpu",
-        "from hour to hour the CPU of 60 % of the tasks, by duration, changes by less than 15 %",
-        near(0.6, 0.05, published="≈ 0.6"),
-        share_within(15, resource="cpu"),
-    ),
-    scope=LIKE_2011,
-)
+CLAIMS = Claims("Reiss et al., SoCC'12, as quoted by Janus & Rzadca", scope=LIKE_2011)
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage", "tasks"), order=71)
+
+@CLAIMS.add("REISS-hourly-cpu", near(0.6, 0.05, published="≈ 0.6"))
+def _hourly_cpu(result: pa.Table) -> float:
+    """from hour to hour the CPU of 60 % of the tasks, by duration, changes by less than 15 %"""
+    return share_within(15, resource="cpu")(result)
+
+
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_usage", "tasks"), order=71)

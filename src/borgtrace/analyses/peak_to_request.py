@@ -12,9 +12,9 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from borgtrace.analyses._claims import IN_2011, Measure, matching, part
+from borgtrace.analyses._claims import IN_2011, matching, part
 from borgtrace.analyses._windows import RESOURCES, peaks_of_request
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source, near
+from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, near
 from borgtrace.recipe.charts import HEIGHT, Chart, Plot, added, axis, bar
 from borgtrace.recipe.columns import count, declare, label, whole
 
@@ -60,39 +60,42 @@ def _why(resource: str) -> str:
     return f"no task has a {resource} peak within its request"
 
 
-def _first_bin(resource: str) -> Measure:
-    return part("n_within", _why(resource), {"resource": resource}, bin=0)
+def _first_bin(result: pa.Table, resource: str) -> float:
+    return part("n_within", _why(resource), {"resource": resource}, bin=0)(result)
 
 
-def _mean(resource: str) -> Measure:
-    def measure(result: pa.Table) -> float:
-        bins = {row["bin"]: row["n_within"] for row in matching(result, {"resource": resource})}
-        NotApplicable.unless(any(bins.values()), _why(resource))
-        # Midpoints of the bins: so the published means were computed.
-        return sum((number + 0.5) * 0.05 * n for number, n in bins.items()) / sum(bins.values())
-
-    return measure
+def _mean(result: pa.Table, resource: str) -> float:
+    bins = {row["bin"]: row["n_within"] for row in matching(result, {"resource": resource})}
+    NotApplicable.unless(any(bins.values()), _why(resource))
+    # Midpoints of the bins: so the published means were computed.
+    return sum((number + 0.5) * 0.05 * n for number, n in bins.items()) / sum(bins.values())
 
 
-CLAIMS = from_source(
-    "full-trace Spark run over 2011",
-    Claim(
-        "KOR-first-bin-cpu",
-        "more than half of the tasks peak at 5 % of their CPU request or less",
-        near(0.587, 0.05),
-        _first_bin("cpu"),
-    ),
-    Claim(
-        "KOR-first-bin-memory",
-        "nearly half of the tasks peak at 5 % of their memory request or less",
-        near(0.466, 0.05),
-        _first_bin("memory"),
-    ),
-    Claim("KOR-mean-cpu", "the mean CPU peak is below a tenth of the request", near(0.086, 0.01), _mean("cpu")),
-    Claim(
-        "KOR-mean-memory", "the mean memory peak is about a third of the request", near(0.324, 0.05), _mean("memory")
-    ),
-    scope=IN_2011,
-)
+CLAIMS = Claims("full-trace Spark run over 2011", scope=IN_2011)
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage", "tasks"), order=62)
+
+@CLAIMS.add("KOR-first-bin-cpu", near(0.587, 0.05))
+def _first_bin_cpu(result: pa.Table) -> float:
+    """more than half of the tasks peak at 5 % of their CPU request or less"""
+    return _first_bin(result, "cpu")
+
+
+@CLAIMS.add("KOR-first-bin-memory", near(0.466, 0.05))
+def _first_bin_memory(result: pa.Table) -> float:
+    """nearly half of the tasks peak at 5 % of their memory request or less"""
+    return _first_bin(result, "memory")
+
+
+@CLAIMS.add("KOR-mean-cpu", near(0.086, 0.01))
+def _mean_cpu(result: pa.Table) -> float:
+    """the mean CPU peak is below a tenth of the request"""
+    return _mean(result, "cpu")
+
+
+@CLAIMS.add("KOR-mean-memory", near(0.324, 0.05))
+def _mean_memory(result: pa.Table) -> float:
+    """the mean memory peak is about a third of the request"""
+    return _mean(result, "memory")
+
+
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_usage", "tasks"), order=62)

@@ -14,7 +14,7 @@ from borgtrace.analyses._claims import IN_2019, part
 from borgtrace.analyses._histograms import bin_up_to, cumulative_share
 from borgtrace.analyses._joins import last_known, lookup
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Claim, Recipe, Tables, at_least, from_source
+from borgtrace.recipe import Claims, Recipe, Tables, at_least
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
 from borgtrace.recipe.columns import count, declare, label, share, whole
 from borgtrace.schema import Column
@@ -60,15 +60,13 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(line(point=True)).draw("Delay from QUEUE to ENABLE")
 
 
-CLAIMS = from_source(
-    "2019 format document (batch queueing)",
-    Claim(
-        "V3-batch-queue",
-        "queued jobs are handled by the batch scheduler",
-        at_least(0.99, "all"),
-        part("n_attempts", "no job was queued", scheduler="BATCH"),
-    ),
-    scope=IN_2019,
-)
+CLAIMS = Claims("2019 format document (batch queueing)", scope=IN_2019)
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=122)
+
+@CLAIMS.add("V3-batch-queue", at_least(0.99, "all"))
+def _batch_queue(result: pa.Table) -> float:
+    """queued jobs are handled by the batch scheduler"""
+    return part("n_attempts", "no job was queued", scheduler="BATCH")(result)
+
+
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("collection_events",), order=122)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from borgtrace.analyses._claims import IN_2019, part
 from borgtrace.analyses._joins import last_known, lookup
 from borgtrace.analyses._windows import tier
-from borgtrace.recipe import Claim, Recipe, Tables, at_least, from_source
+from borgtrace.recipe import Claims, Recipe, Tables, at_least
 from borgtrace.recipe.charts import HEIGHT, Chart, Plot, axis, bar
 from borgtrace.recipe.columns import count, declare, label
 from borgtrace.schema import Column
@@ -59,15 +59,14 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Collections by tier and scheduler", height=HEIGHT // 2)
 
 
-CLAIMS = from_source(
-    "Tirmazi et al., EuroSys'20",
-    Claim(
-        "TIR-batch-beb",
-        "the batch scheduler handles the best-effort batch tier",
-        at_least(0.5, "its tier"),
-        part("n_collections", "no collection is handled by the batch scheduler", {"scheduler": "BATCH"}, tier="beb"),
-    ),
-    scope=IN_2019,
-)
+CLAIMS = Claims("Tirmazi et al., EuroSys'20", scope=IN_2019)
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=123)
+
+@CLAIMS.add("TIR-batch-beb", at_least(0.5, "its tier"))
+def _batch_beb(result: pa.Table) -> float:
+    """the batch scheduler handles the best-effort batch tier"""
+    why = "no collection is handled by the batch scheduler"
+    return part("n_collections", why, {"scheduler": "BATCH"}, tier="beb")(result)
+
+
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("collection_events",), order=123)

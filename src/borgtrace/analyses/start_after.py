@@ -16,7 +16,7 @@ from borgtrace.analyses._attempts import collection_ends
 from borgtrace.analyses._claims import IN_2019, ratio
 from borgtrace.analyses._dag_depth import depths
 from borgtrace.analyses._joins import lookup
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, at_least, from_source
+from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, at_least
 from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
 from borgtrace.recipe.columns import count, declare
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
@@ -80,15 +80,13 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Dependency chains of collections")
 
 
-CLAIMS = from_source(
-    "2019 format document",
-    Claim(
-        "V3-start-after",
-        "a collection starts only after those it names have finished",
-        at_least(0.999, "always"),
-        ratio("n_kept", ("n_kept", "n_broken"), "no dependency has both times in the trace"),
-    ),
-    scope=IN_2019,
-)
+CLAIMS = Claims("2019 format document", scope=IN_2019)
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("collection_events",), order=121)
+
+@CLAIMS.add("V3-start-after", at_least(0.999, "always"))
+def _start_after(result: pa.Table) -> float:
+    """a collection starts only after those it names have finished"""
+    return ratio("n_kept", ("n_kept", "n_broken"), "no dependency has both times in the trace")(result)
+
+
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("collection_events",), order=121)

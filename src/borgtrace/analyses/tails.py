@@ -19,7 +19,7 @@ from borgtrace.analyses._power_law import continuous_exponent, discrete_exponent
 from borgtrace.analyses._quantiles import counts
 from borgtrace.analyses.jobs_per_owner import owners
 from borgtrace.analyses.tasks_per_job import sizes
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, below, from_source
+from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below
 from borgtrace.recipe.charts import Chart, Plot, added, axis, point, rule
 from borgtrace.recipe.columns import count, declare, label, number
 from borgtrace.schema.time import SECOND, Seconds
@@ -77,16 +77,14 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(point(60), x=axis("alpha", "α")).draw("Tail exponents (line: two standard errors)")
 
 
-CLAIMS = from_source(
-    "count over the first 19.65 h of 2011",
-    Claim(
-        "TE-tasks-tail",
-        "the number of tasks of a job has so heavy a tail that it has no mean (α < 1)",
-        below(1.0, published=0.585),
-        value("alpha", "no job has so many tasks", quantity="tasks per job"),
-    ),
-    kind="criterion",
-    scope=replace(IN_2011, tables=("instance_events",)),
-)
+_OF_TASKS = replace(IN_2011, tables=("instance_events",))
+CLAIMS = Claims("count over the first 19.65 h of 2011", kind="criterion", scope=_OF_TASKS)
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=56)
+
+@CLAIMS.add("TE-tasks-tail", below(1.0, published=0.585))
+def _tasks_tail(result: pa.Table) -> float:
+    """the number of tasks of a job has so heavy a tail that it has no mean (α < 1)"""
+    return value("alpha", "no job has so many tasks", quantity="tasks per job")(result)
+
+
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=56)

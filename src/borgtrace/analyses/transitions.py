@@ -7,15 +7,13 @@ the 2011 format document, Fig. 2 of the Borg paper, Fig. 1 of Zhu et al., the 20
 Reference: Zhu et al., Fig. 1; Verma et al., EuroSys'15, Fig. 2; format documents.
 """
 
-from collections.abc import Callable
-
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import PENDING
 from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.errors import UsageError
 from borgtrace.lifecycle import GRAPHS, is_legal
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, above, equals, from_source
+from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, above, equals
 from borgtrace.recipe.charts import Chart, Plot, axis, rect, when
 from borgtrace.recipe.columns import count, declare, event_type, flag
 
@@ -63,31 +61,26 @@ def plot(result: pa.Table) -> Chart:
     return plotted.draw("Transitions between events (framed: not in the 2011 document)", width=340, height=340)
 
 
-def _count(before: tuple[str, ...], after: str) -> Callable[[pa.Table], int]:
-    def measure(result: pa.Table) -> int:
-        rows = result.to_pylist()
-        # Without any SUBMIT the number 0 would confirm that none is doubled.
-        NotApplicable.unless(any(row["to_type"] == "SUBMIT" for row in rows), "nothing was submitted")
-        return sum(row["n"] for row in rows if row["from_type"] in before and row["to_type"] == after)
-
-    return measure
+def _count(result: pa.Table, before: tuple[str, ...], after: str) -> int:
+    rows = result.to_pylist()
+    # Without any SUBMIT the number 0 would confirm that none is doubled.
+    NotApplicable.unless(any(row["to_type"] == "SUBMIT" for row in rows), "nothing was submitted")
+    return sum(row["n"] for row in rows if row["from_type"] in before and row["to_type"] == after)
 
 
-CLAIMS = from_source(
-    "Zhu et al., Fig. 1",
-    Claim(
-        "S4-pending-evict",
-        "a pending task can be evicted",
-        above(0, published="SUBMIT→EVICT exists"),
-        _count(PENDING, "EVICT"),
-    ),
-    Claim(
-        "S4-no-double-submit",
-        "SUBMIT never directly follows SUBMIT",
-        equals(0, published="SUBMIT→SUBMIT 0"),
-        _count(("SUBMIT",), "SUBMIT"),
-    ),
-    scope=LIKE_2011,
-)
+CLAIMS = Claims("Zhu et al., Fig. 1", scope=LIKE_2011)
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=20)
+
+@CLAIMS.add("S4-pending-evict", above(0, published="SUBMIT→EVICT exists"))
+def _pending_evict(result: pa.Table) -> int:
+    """a pending task can be evicted"""
+    return _count(result, PENDING, "EVICT")
+
+
+@CLAIMS.add("S4-no-double-submit", equals(0, published="SUBMIT→SUBMIT 0"))
+def _no_double_submit(result: pa.Table) -> int:
+    """SUBMIT never directly follows SUBMIT"""
+    return _count(result, ("SUBMIT",), "SUBMIT")
+
+
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=20)
