@@ -27,7 +27,7 @@ from borgtrace.analyses import _window_blocks as blocks
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._claims import LIKE_2011, value
 from borgtrace.analyses._windows import RESOURCES, int_sum
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, below, from_source, near
+from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below, near
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, point, when
 from borgtrace.recipe.columns import declare, flag, label, number, share, whole
 from borgtrace.schema.time import SECOND, Seconds
@@ -196,25 +196,25 @@ def plot(result: pa.Table) -> Chart:
 
 
 _TWENTY: dict[str, Any] = {"policy": "previous", "setting": 0.2}
-CLAIMS = from_source(
-    "Zhu et al., Measure 1",
-    *(
-        Claim(
-            f"S4-measure1-violated-{resource}",
-            f"20 % above the previous {name} usage is enough in over 90 % of the time",
-            below(0.1, "< 0.1 violated"),
-            value("violated", "no such task", resource=resource, tier="all", **_TWENTY),
-        )
-        for resource, name in (("cpu", "CPU"), ("memory", "memory"))
-    ),
-    Claim(
-        "S4-measure1-reclaimed",
-        "about half of the CPU of production tasks can be reclaimed",
-        near(0.5, 0.1, published="≈ 0.5"),
-        value("reclaimed", "no such task", resource="cpu", tier="production", **_TWENTY),
-        source="Zhu et al., Fig. 9 and Measure 1",
-    ),
-    scope=LIKE_2011,
-)
+CLAIMS = Claims("Zhu et al., Measure 1", scope=LIKE_2011)
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage", "tasks"), order=80)
+
+@CLAIMS.add("S4-measure1-violated-cpu", below(0.1, "< 0.1 violated"))
+def _violated_cpu(result: pa.Table) -> float:
+    """20 % above the previous CPU usage is enough in over 90 % of the time"""
+    return value("violated", "no such task", resource="cpu", tier="all", **_TWENTY)(result)
+
+
+@CLAIMS.add("S4-measure1-violated-memory", below(0.1, "< 0.1 violated"))
+def _violated_memory(result: pa.Table) -> float:
+    """20 % above the previous memory usage is enough in over 90 % of the time"""
+    return value("violated", "no such task", resource="memory", tier="all", **_TWENTY)(result)
+
+
+@CLAIMS.add("S4-measure1-reclaimed", near(0.5, 0.1, published="≈ 0.5"), source="Zhu et al., Fig. 9 and Measure 1")
+def _reclaimed(result: pa.Table) -> float:
+    """about half of the CPU of production tasks can be reclaimed"""
+    return value("reclaimed", "no such task", resource="cpu", tier="production", **_TWENTY)(result)
+
+
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_usage", "tasks"), order=80)

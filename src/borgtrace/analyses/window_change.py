@@ -15,7 +15,7 @@ import pyarrow as pa
 from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._relative_change import CURVE_COLUMNS, curves, plot_curves, share_within, slot_pairs, task_pairs
 from borgtrace.analyses._windows import regular
-from borgtrace.recipe import Claim, Recipe, Tables, above, from_source
+from borgtrace.recipe import Claims, Recipe, Tables, above
 from borgtrace.recipe.charts import Chart
 from borgtrace.recipe.columns import declare, label
 
@@ -46,26 +46,26 @@ def plot(result: pa.Table) -> Chart:
     return plot_curves(result, "Change between neighboring 300 s slots", "level")
 
 
-CLAIMS = from_source(
-    "Zhu et al., Fig. 10",
-    *(
-        Claim(
-            f"S4-fig10-{resource}",
-            f"the cell's {name} usage changes by less than 20 % in over 90 % of the time",
-            above(0.9),
-            share_within(20, level="cell", resource=resource),
-        )
-        for resource, name in (("cpu", "CPU"), ("memory", "memory"))
-    ),
-    Claim(
-        "S4-measure1-task",
-        "a task's CPU usage, too, changes by less than 20 % in over 90 % of the time",
-        above(0.9, "implied by a margin of 20 % per task"),
-        share_within(20, level="task", resource="cpu"),
-        source="Zhu et al., Measure 1",
-        kind="derived",
-    ),
-    scope=LIKE_2011,
-)
+CLAIMS = Claims("Zhu et al., Fig. 10", scope=LIKE_2011)
+_IMPLIED = above(0.9, "implied by a margin of 20 % per task")
 
-RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage",), order=70)
+
+@CLAIMS.add("S4-fig10-cpu", above(0.9))
+def _cpu(result: pa.Table) -> float:
+    """the cell's CPU usage changes by less than 20 % in over 90 % of the time"""
+    return share_within(20, level="cell", resource="cpu")(result)
+
+
+@CLAIMS.add("S4-fig10-memory", above(0.9))
+def _memory(result: pa.Table) -> float:
+    """the cell's memory usage changes by less than 20 % in over 90 % of the time"""
+    return share_within(20, level="cell", resource="memory")(result)
+
+
+@CLAIMS.add("S4-measure1-task", _IMPLIED, source="Zhu et al., Measure 1", kind="derived")
+def _task(result: pa.Table) -> float:
+    """a task's CPU usage, too, changes by less than 20 % in over 90 % of the time"""
+    return share_within(20, level="task", resource="cpu")(result)
+
+
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_usage",), order=70)
