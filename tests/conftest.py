@@ -5,13 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from warm import warm_commands
 
-_ROOT = Path(__file__).parents[1]
-_TRACE = _ROOT.parent / "shared" / "trace"
+_TRACE = Path(__file__).parents[2] / "shared" / "trace"
 _SPARK = {"spark_tables", "engines", "con"}
 """Fixtures that start Spark."""
 _BEGIN = ("tests/docs/", "tests/datasets/test_readers.py")
@@ -41,21 +40,12 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-Commands = Callable[..., AbstractContextManager[Path]]
-
-
 @pytest.fixture(scope="session")
-def warm_commands(own_cache: None) -> Commands:
-    """Return what starts the process of which commands are forks: they need not import anything, see docs/warm.py."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(_ROOT / "docs")
-        from warm import warm_commands
-    return warm_commands  # type: ignore[no-any-return]
+def command(own_cache: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., list[str]]]:
+    """Return a function that completes words to a command line of `borgtrace`, as a shell would get it.
 
-
-@pytest.fixture(scope="session")
-def command(warm_commands: Commands, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., list[str]]]:
-    """Return a function that completes words to a command line of `borgtrace`, as a shell would get it."""
+    It is a fork of one process that has imported everything.
+    """
     with warm_commands(tmp_path_factory.mktemp("commands") / "bin", os.environ) as folder:
         # A function: scripts/mutants.py keeps what fixtures return where it can, and this ends with its process.
         yield lambda *words: [str(folder / "borgtrace"), *map(str, words)]

@@ -204,7 +204,9 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 class Listener:
-    """A pytest plugin: which functions of ours each test and each shared fixture calls, and how long it takes.
+    """A pytest plugin: which functions of ours each test and each shared fixture calls, and how much CPU it takes.
+
+    Elapsed time would tell how busy the machine was: on a busy one hardly a test was left for a change.
 
     What a shared fixture returned is kept in `home`, where it can be pickled, so that a fork need not make it anew.
     """
@@ -220,12 +222,12 @@ class Listener:
     def pytest_fixture_setup(self, fixturedef: Any, request: Any) -> Any:
         """Note what a fixture calls that outlives a test, and keep what it returns."""
         outer, self.called = self.called, set()
-        begun = time.perf_counter()
+        begun = _cpu()
         outcome = yield
         # Without a home, it is one of pytest's own, such as the folder of this very run.
         if fixturedef.scope != "function" and fixturedef.baseid and not outcome.excinfo:
             self.fixtures[_fixture_id(fixturedef, request)] = {
-                "seconds": time.perf_counter() - begun,
+                "seconds": _cpu() - begun,
                 "calls": sorted(self.called),
                 "asks": [name for name in fixturedef.argnames if name != "request"],
                 "kept": self._keep(outcome.get_result()),
@@ -244,14 +246,19 @@ class Listener:
     def pytest_runtest_protocol(self, item: Any, nextitem: Any) -> Any:
         """Note what a test calls."""
         self.called, before = set(), set(self.fixtures)
-        begun = time.perf_counter()
+        begun = _cpu()
         yield
         made = sum(told["seconds"] for name, told in self.fixtures.items() if name not in before)
         self.tests[item.nodeid] = {
-            "seconds": max(0.0, round(time.perf_counter() - begun - made, 3)),
+            "seconds": max(0.0, round(_cpu() - begun - made, 3)),
             "calls": sorted(self.called),
             "fixtures": list(getattr(item, "fixturenames", ())),
         }
+
+
+def _cpu() -> float:
+    """Return the seconds of CPU of this process and of its children that have ended."""
+    return sum(os.times()[:4])
 
 
 def _fixture_id(fixturedef: Any, request: Any) -> str:

@@ -33,7 +33,7 @@ from mutation.sites import Site, is_compiled, mutated, sites
 REASONS = ROOT / "tests" / "mutants" / "survivors.toml"
 PACKAGE = SOURCE / "borgtrace"
 BUDGET = 15.0
-"""Seconds of tests and their fixtures, as measured unchanged, that one change is tried on; quick tests first."""
+"""Seconds of CPU of tests and their fixtures, as measured unchanged, that one change is tried on; quick tests first."""
 PATIENCE = 60
 """Seconds of CPU after which tests of a change are taken to hang."""
 _CONTROLS = 5

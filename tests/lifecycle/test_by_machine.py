@@ -5,16 +5,20 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import borgtrace
 from borgtrace.errors import UsageError
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.lifecycle.by_machine import METRICS, MachineUsage, layout, machine_usage
+from borgtrace.lifecycle.by_machine import METRICS, MachineUsage, Metric, layout, machine_usage
+from borgtrace.lifecycle.by_machine.terms import write_terms
 from borgtrace.recipe import EngineTables
+from borgtrace.store import Store
 from tests.ingest.raw import write_part
 
 S = 1_000_000
@@ -207,6 +211,57 @@ def test_more_slots_than_a_key_holds_are_refused(tmp_path: Path) -> None:
         f"{tmp_path / 'store'}: too many slots of 5 minutes to sort usage by machine: expected fewer than 4, got 5; "
         "make a part of the store: borgtrace subset"
     )
+
+
+def test_as_many_slots_as_a_key_holds_are_one_too_many(tmp_path: Path) -> None:
+    # The last window of the cell fills its fourth slot; two bits tell four slots apart, and the last is not used.
+    raw = {**CELL, "task_usage": CELL["task_usage"][:5]}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(layout, "_BITS_OF_SLOT", 2)
+        with pytest.raises(UsageError, match="expected fewer than 4, got 4; "):
+            usage_of(tmp_path, raw)
+
+
+def test_a_store_without_events_has_no_limits_and_no_rows(tmp_path: Path) -> None:
+    usage = usage_of(tmp_path, {"task_usage": CELL["task_usage"]})
+    assert usage.machines.tolist() == []
+    assert (usage.facts["n_rows"], usage.facts["without_limit"], len(usage.terms)) == (0, 7, 0)
+    store = borgtrace.open(tmp_path / "store")
+    assert len(write_terms(store, EngineTables.of(store).instance_events, store.manifest.dialect, tmp_path / "x")) == 0
+
+
+def test_only_what_is_read_is_kept(tmp_path: Path) -> None:
+    steps: list[tuple[str, int, int]] = []
+    usage = usage_of(tmp_path, CELL, report=lambda *step: steps.append(step))
+    kept = {path.name for path in usage.folder.iterdir() if not path.name.startswith(".")}
+    assert kept == {"facts.json", "index.npy", "rows-00000", "terms"}
+    assert steps == [("dealing usage to machines", 0, 7), ("sorting machines", 0, 1)]
+
+
+def test_windows_may_come_in_pieces_of_any_size(tmp_path: Path) -> None:
+    usage = usage_of(tmp_path, CELL)
+    expected, stream = rows_of(usage), Store.stream
+    for batch, chunk in product((1, 2, 100), (1, 3, 7, 100)):
+        steps = list[int]()
+
+        def in_pieces(self: Store, query: str, size: int = batch) -> pa.RecordBatchReader:
+            whole = stream(self, query).read_all()
+            return pa.RecordBatchReader.from_batches(whole.schema, whole.to_batches(max_chunksize=size))
+
+        usage.folder.rename(tmp_path / f"{batch}-{chunk}")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Store, "stream", in_pieces)
+            patch.setattr(layout, "_CHUNK", chunk)
+            usage = usage_of(tmp_path, CELL, report=lambda step, done, total, seen=steps: seen.append(done))
+        assert same(rows_of(usage), expected), (batch, chunk)
+        assert max(steps) < 7  # what is dealt begins with a window that there is
+
+
+def test_an_element_of_a_list_may_be_missing_or_unknown() -> None:
+    column = pa.chunked_array([[[0.125, 0.25], None], [[], [0.5], [0.5, None]]], pa.list_(pa.float32()))
+    found = Metric("second", "x", True, 1).values(column)
+    assert found.dtype == np.float32
+    assert np.array_equal(found, [0.25, np.nan, np.nan, np.nan, np.nan], equal_nan=True)
 
 
 def test_both_kinds_of_slots_are_kept_side_by_side(tmp_path: Path) -> None:

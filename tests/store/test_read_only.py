@@ -7,10 +7,10 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from warm import warm_commands
 
 from borgtrace.engine import embedded
 from borgtrace.errors import EngineError, StoreError
@@ -39,9 +39,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture(scope="module")
-def run(
-    warm_commands: Callable[..., AbstractContextManager[Path]], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Run]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """Run commands without the rights of root, and without a home."""
     environment = {**os.environ, "HOME": "/nonexistent"}
     with warm_commands(tmp_path_factory.mktemp("commands") / "bin", environment, AS_OTHERS) as commands:
