@@ -19,7 +19,7 @@ from borgtrace.ingest.canonical import canonical_chunk
 from borgtrace.ingest.column_checks import breaks_a_rule, count_broken, count_out_of_order
 from borgtrace.ingest.delimited import read_plain_numbers
 from borgtrace.ingest.discovery import Discovery, origin
-from borgtrace.ingest.file_ranges import cut_ranges, range_condition, range_number
+from borgtrace.ingest.file_ranges import cut_ranges, range_condition
 from borgtrace.ingest.json_token_counts import PRESENT, tokens_of
 from borgtrace.ingest.nested_lists import unnest
 from borgtrace.ingest.number_reader import NotPlainNumbers, read_numbers
@@ -67,7 +67,7 @@ def test_the_plan_of_two_tables(tmp_path, monkeypatch):
     )
     planned = ingest_plan.plan(found, tmp_path / "a" / "b", 3)
     # 9,000 bytes of gzip in all; 8,000 of usage are 200 rows of 40 bytes, and 20 bytes of arrays each
-    assert planned.disk_needed == int(3 * 0.6 * 9_000 + 20 * 200)
+    assert planned.disk_needed == int(0.94 * 9_000 + 20 * 200)
     assert planned.seconds == pytest.approx(3.4 * 9_000 / 36e6 / 3)
     assert (planned.generation, planned.cell, planned.disk_free) == ("2011", "", 5_000)
     machines, usage = planned.tables
@@ -99,8 +99,6 @@ def test_each_collection_belongs_to_one_file():
     cuts = [5, 9, 11]
     ids = [1, 4, 5, 8, 9, 10, 11, 99]
     rows = f"(VALUES {', '.join(f'({n})' for n in ids)}) AS rows(collection_id)"
-    found = duckdb.sql(f"SELECT {range_number(cuts)} FROM {rows}").fetchall()
-    assert [number for (number,) in found] == [0, 0, 1, 1, 2, 2, 3, 3]
     for number, members in enumerate(([1, 4], [5, 8], [9, 10], [11, 99])):
         kept = duckdb.sql(f"SELECT collection_id FROM {rows} WHERE {range_condition(cuts, number)}").fetchall()
         assert [each for (each,) in kept] == members

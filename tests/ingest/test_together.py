@@ -7,11 +7,12 @@ import json
 import random
 import shutil
 
+import pyarrow.parquet as pq
 import pytest
 
 import borgtrace
 from borgtrace.errors import QualityError, SourceError, StoreError
-from borgtrace.ingest import IngestOptions, ingest, workers
+from borgtrace.ingest import IngestOptions, clustering, ingest, workers
 from borgtrace.storage import locked
 from borgtrace.store.digest import file_digest
 from borgtrace.store.layout import Layout
@@ -81,6 +82,37 @@ def test_parallel_is_serial_byte_for_byte(raw, tmp_path, expected, monkeypatch):
     monkeypatch.setattr(workers, "WORTH_A_PROCESS", 0)
     ingest([raw], tmp_path / "store", IngestOptions(jobs=2, memory="200MB"))
     assert _digest(tmp_path / "store") == expected
+
+
+def _files(store):
+    return sorted((store / "instance_usage").iterdir())
+
+
+@pytest.mark.parametrize(("most", "memory"), [(40, "4GB"), (1, "200MB")])
+def test_the_digest_is_the_same_in_any_number_of_files(raw, tmp_path, expected, monkeypatch, most, memory):
+    """Where a file may hold 1 row, each of the 5 collections is larger than that, and sorted by DuckDB."""
+    monkeypatch.setattr(clustering, "MOST_ROWS", most)
+    ingest([raw], tmp_path / "store", IngestOptions(jobs=2, memory=memory))
+    assert _digest(tmp_path / "store") == expected
+    assert len(_files(tmp_path / "store")) == 5
+
+
+def test_added_rows_touch_the_files_of_their_collections_alone(raw, tmp_path, monkeypatch):
+    monkeypatch.setattr(clustering, "MOST_ROWS", 40)
+    store = tmp_path / "store"
+    ingest([raw], store, ONE)
+    before = _files(store)
+    inodes, rows = [path.stat().st_ino for path in before], [pq.read_metadata(path).num_rows for path in before]
+    more = ["600000000,900000000,3,1,5,0.1,0.1,,,,0.2,,,0.9,,,,,0,0.1", "0,1,7,1,5,0.1,0.1,,,,0.2,,,0.9,,,,,0,0.1"]
+    # Collection 3 has the fourth file; 7 belongs behind 4 in the fifth, which is full and becomes two.
+    write_part(raw, "task_usage", more, 9)
+    ingest([raw], store, ONE)
+    after = _files(store)
+    assert [path.stat().st_ino for path in after[:3]] == inodes[:3]
+    assert not {path.stat().st_ino for path in after[3:]} & set(inodes)
+    assert [pq.read_metadata(path).num_rows for path in after] == [*rows[:3], rows[3] + 1, rows[4], 1]
+    ingest([raw], tmp_path / "fresh", ONE)
+    assert _digest(store) == _digest(tmp_path / "fresh")
 
 
 def test_plain_and_multi_member_files_read_as_one_gzip(raw, tmp_path, expected):

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from borgtrace._version import __version__
 from borgtrace.engine.embedded import files_sql
+from borgtrace.ingest.clustering import setting
 from borgtrace.ingest.crosschecks import count_across
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.task_index import write_tasks
@@ -50,7 +51,7 @@ def finish(
     held
         The version before, some of whose files the new one may keep.
     """
-    rows = {name: count_rows(files[name]) for name in TRACE_TABLES}
+    rows, threads = {name: count_rows(files[name]) for name in TRACE_TABLES}, int(setting(connection, "threads"))
     traces = Layout(work).traces
     traces.mkdir()
     progress.begin("index tasks", rows["instance_usage"], "rows")
@@ -59,7 +60,7 @@ def finish(
         files["instance_usage"],
         rows["instance_usage"],
         traces,
-        min(_threads(connection), INDEXERS),
+        min(threads, INDEXERS),
         lambda done: progress.advance("index tasks", done),
     )
     rows["tasks"] = write_tasks(connection, usage, files, dialect, work / "tasks")
@@ -67,7 +68,7 @@ def finish(
     progress.begin("cross-check tables", len(TRACE_TABLES), "tables")
     quality = count_across(connection, files, tasks, suspects)
     progress.advance("cross-check tables", len(TRACE_TABLES))
-    threads, written = _threads(connection), {**files, "tasks": [tasks]}
+    written = {**files, "tasks": [tasks]}
     progress.begin("digest", sum(rows.values()), "rows")
     paths = {f"{name}/{path.name}": path for name, parts in written.items() for path in parts}
     made = [*traces.glob("*.npy"), *Layout(work).quarantine.glob("*/*.parquet")]
@@ -96,10 +97,6 @@ def finish(
 def _stays(path: Path | None, work: Path) -> bool:
     """Whether a file is one of the version before."""
     return path is not None and work not in path.parents
-
-
-def _threads(connection: duckdb.DuckDBPyConnection) -> int:
-    return int(connection.execute("SELECT current_setting('threads')").fetchall()[0][0])
 
 
 def count_rows(files: Sequence[Path]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from borgtrace.engine.embedded import files_sql
 from borgtrace.errors import StoreError, UsageError
 from borgtrace.ingest.clustering import cluster
 from borgtrace.ingest.column_checks import count_broken
+from borgtrace.ingest.completion import count_rows
 from borgtrace.ingest.conversion import Capacity, derivations, open_rows, relations
 from borgtrace.ingest.conversion_terms import Basis
 from borgtrace.ingest.progress import Progress
@@ -24,6 +24,7 @@ from borgtrace.ingest.staged import StagedPaths
 from borgtrace.ingest.staged_relation import StagedPart
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.time import WINDOW
+from borgtrace.storage import INCOMPLETE
 from borgtrace.store.layout import Layout
 from borgtrace.store.manifest import SourceEntry
 
@@ -83,10 +84,13 @@ def convert(
     files: dict[str, list[Path]] = {name: [] for name in TRACE_TABLES}
     for name, relation in relations(connection, terms).items():
         progress.begin(f"cluster {name}", 0, "rows")
+        # Made once, not for each of its files: a query over all rows, which no range of collections makes smaller.
+        unsorted = work / f"{name}{INCOMPLETE}"
+        connection.execute(f"COPY ({relation}) TO '{unsorted}' (FORMAT parquet, COMPRESSION lz4)")
         # A table without rows has no files.
-        if not sum(cluster(connection, TABLES[name], relation, work / name)):
-            shutil.rmtree(work / name)
-        files[name] = sorted((work / name).glob("part-*.parquet"))
+        if count_rows([unsorted]):
+            files[name] = cluster(connection, TABLES[name], f"FROM {files_sql([unsorted])}", work / name)
+        unsorted.unlink()
     _check_units(connection, files["instance_usage"], terms.basis)
     quality = {name: dict(found) for name, paths in files.items() if (found := _count(dialect, name, paths))}
     return Converted(files, _entries(connection, entries, files), terms.basis, derivations(connection, terms), quality)

@@ -1,22 +1,70 @@
-"""Which rows go to which Parquet file: ranges of collections, a function of the data alone.
-
-The cut must not depend on memory, workers or the order of arrival, or the digest would.
-"""
+"""Which rows go to which Parquet file: ranges of collections."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-ROWS_PER_FILE = 1 << 24
-"""Rows after which a new file is begun, at the next collection."""
+Longs = npt.NDArray[np.int64]
 
 
-def cut_ranges(
-    collections: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], rows: int = ROWS_PER_FILE
-) -> list[int]:
+def plan_files(
+    collections: Longs,
+    counts: Longs,
+    rows: int,
+    present: Sequence[Path] = (),
+    starts: Sequence[int] = (),
+    fresh: npt.ArrayLike = (),
+) -> tuple[list[int], dict[int, Path]]:
+    """Plan the files of a table, where there are some already: those that get no new rows stay, others may be split.
+
+    Parameters
+    ----------
+    collections
+        Distinct collection ids, ascending, shape (n,).
+    counts
+        Rows of each, old and new, shape (n,).
+    rows
+        Most rows of a file, see `cut_ranges`.
+    present
+        Files that there are, in order.
+    starts
+        First collection of each of these but the first.
+    fresh
+        Collections that have new rows.
+
+    Returns
+    -------
+    cuts
+        First collection of each file but the first.
+    kept
+        Present files that stay, by their new number.
+
+    Examples
+    --------
+    >>> ids, counts = np.array([1, 5, 9]), np.array([3, 3, 3])
+    >>> plan_files(ids, counts, 5)
+    ([5, 9], {})
+    >>> plan_files(ids, counts, 5, [Path("a"), Path("b")], [9], np.array([5]))
+    ([5, 9], {2: PosixPath('b')})
+    """
+    cuts: list[int] = []
+    kept: dict[int, Path] = {}
+    owner = np.searchsorted(starts, collections, "right")
+    touched = set(np.searchsorted(starts, fresh, "right").tolist()) if present else {0}
+    for number in range(len(starts) + 1):
+        cuts.extend(starts[number - 1 : number] if number else ())
+        if number in touched:
+            cuts.extend(cut_ranges(collections[owner == number], counts[owner == number], rows))
+        else:
+            kept[len(cuts)] = present[number]
+    return cuts, kept
+
+
+def cut_ranges(collections: Longs, counts: Longs, rows: int) -> list[int]:
     """Return the first collection of each file but the first.
 
     Parameters
@@ -62,25 +110,3 @@ def range_condition(cuts: Sequence[int], number: int) -> str:
     low = [f"collection_id >= {cuts[number - 1]}"] if number else []
     high = [f"collection_id < {cuts[number]}"] if number < len(cuts) else []
     return " AND ".join(low + high) or "true"
-
-
-def range_number(cuts: Sequence[int], first: int = 0) -> str:
-    """Return SQL for the number of the file a collection belongs to (binary search as CASE).
-
-    Parameters
-    ----------
-    cuts
-        First collection of each file but the first, ascending.
-    first
-        Number of the first of these files.
-
-    Examples
-    --------
-    >>> range_number([5])
-    'CASE WHEN collection_id < 5 THEN 0 ELSE 1 END'
-    """
-    if not cuts:
-        return str(first)
-    middle = len(cuts) // 2
-    low, high = range_number(cuts[:middle], first), range_number(cuts[middle + 1 :], first + middle + 1)
-    return f"CASE WHEN collection_id < {cuts[middle]} THEN {low} ELSE {high} END"

@@ -21,9 +21,10 @@ from borgtrace.store.parts import describe_numbers
 
 _UNPACKED = {"csv": 3.0, "json": 4.5, "parquet": 1.0, "kaggle": 1.0, "swf": 3.0, "prometheus": 1.0}
 """Raw bytes per byte of a gzip file (Parquet: as it is)."""
-_STAGED = 0.6
-"""Bytes of Parquet per byte of gzip (measured on usage parts: 72 MB from 135 MB)."""
-_BYTES_PER_ROW = {"task_usage": 40.0, "instance_usage": 200.0}
+_STAGED, _STORED = 0.54, 0.40
+"""Bytes of Parquet per byte of gzip, waiting and sorted; at the end of an ingest both are there."""
+_ROWS_PER_BYTE = {"task_usage": 1 / 40, "instance_usage": 1 / 200}
+"""Of gzip, where there is no sample; only usage gets arrays."""
 # Five arrays of four bytes: start, duration and three measured columns.
 _ARRAY_BYTES_PER_ROW = 20
 _SECONDS_PER_BYTE = 1 / 36e6
@@ -82,14 +83,16 @@ def plan(discovery: Discovery, store: Path, jobs: int) -> IngestPlan:
     # The store's folder is not made for a plan; its file system is that of the nearest folder that exists.
     existing = next(folder for folder in (store, *store.absolute().parents) if folder.exists())
     gzip_size = sum(_gzip_size(source) for source in discovery.sources)
-    usage_rows = sum(_usage_rows(source) for source in discovery.sources)
+    seconds, lines = _sample(discovery.sources)
+    per_byte = {name: lines.get(name, known) for name, known in _ROWS_PER_BYTE.items()}
+    rows = sum(_gzip_size(source) * per_byte.get(source.table, 0) for source in discovery.sources)
     return IngestPlan(
         discovery.generation,
         discovery.cell,
         tuple(_table_plan(name, groups[name]) for name in sorted(groups)),
-        int(3 * _STAGED * gzip_size + _ARRAY_BYTES_PER_ROW * usage_rows),
+        int((_STAGED + _STORED) * gzip_size + _ARRAY_BYTES_PER_ROW * rows),
         shutil.disk_usage(existing).free,
-        _WHOLE_INGEST * gzip_size * _seconds_per_byte(discovery.sources) / jobs,
+        _WHOLE_INGEST * gzip_size * seconds / jobs,
     )
 
 
@@ -108,11 +111,13 @@ def require_disk(planned: IngestPlan, store: Path) -> None:
     StoreError
         With both numbers.
     """
-    if planned.disk_needed > planned.disk_free:
+    # What is there, of the store and waiting for it, is written once more beside itself.
+    needed = planned.disk_needed + sum(path.stat().st_size for path in store.rglob("*") if path.is_file())
+    if needed > planned.disk_free:
         raise StoreError(
             str(store),
             "not enough free disk",
-            expected=f"about {planned.disk_needed / 1e9:.1f} GB",
+            expected=f"about {needed / 1e9:.1f} GB",
             got=f"{planned.disk_free / 1e9:.1f} GB",
             way_out="free some, or ingest the trace part by part with --stage-only",
         )
@@ -128,8 +133,8 @@ def _table_plan(name: str, sources: list[Source]) -> TablePlan:
     )
 
 
-def _seconds_per_byte(sources: Sequence[Source]) -> float:
-    """Measure how long staging a byte of gzip takes here: decompress the beginning of the largest file."""
+def _sample(sources: Sequence[Source]) -> tuple[float, dict[str, float]]:
+    """Decompress the beginning of the largest file: seconds to stage a byte of gzip, and lines in one of its table."""
     packed = [one for one in sources if one.is_gzip and one.format in _STAGING and one.size >= _SMALLEST_SAMPLE]
     # A file that cannot be read is for the ingest to name.
     with suppress(OSError, ValueError, *DAMAGE):
@@ -137,9 +142,10 @@ def _seconds_per_byte(sources: Sequence[Source]) -> float:
         with largest.path.open("rb") as file:
             head = file.read(_SAMPLE)
         started = time.perf_counter()
-        isal_zlib.decompressobj(wbits=31).decompress(head)
-        return _STAGING[largest.format] * (time.perf_counter() - started) / len(head)
-    return _SECONDS_PER_BYTE
+        text = isal_zlib.decompressobj(wbits=31).decompress(head)
+        seconds = _STAGING[largest.format] * (time.perf_counter() - started) / len(head)
+        return seconds, {largest.table: text.count(b"\n") / len(head)}
+    return _SECONDS_PER_BYTE, {}
 
 
 def _columns(source: Source) -> tuple[str, ...]:
@@ -153,7 +159,3 @@ def _columns(source: Source) -> tuple[str, ...]:
 
 def _gzip_size(source: Source) -> float:
     return source.size if source.is_gzip else source.size / _UNPACKED[source.format]
-
-
-def _usage_rows(source: Source) -> float:
-    return _gzip_size(source) / _BYTES_PER_ROW[source.table] if source.table in _BYTES_PER_ROW else 0

@@ -12,9 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from borgtrace.ingest.clustering import parquet_writer
 from borgtrace.ingest.column_checks import count_broken, count_out_of_order
 from borgtrace.ingest.nested_lists import unnest
 from borgtrace.ingest.raw_layout import RawLayout
+from borgtrace.ingest.row_order import sort_rows
 from borgtrace.ingest.sources import Source
 from borgtrace.schema import TRACE_TABLES
 from borgtrace.schema.records import RECORDS
@@ -22,18 +24,27 @@ from borgtrace.storage import incomplete_path, write_file
 from borgtrace.store.layout import source_key
 from borgtrace.store.manifest import SourceEntry, entry_from
 
-ROW_GROUP = 1 << 19
+ROW_GROUP = 1 << 15
+"""Rows: of the 2011 trace, a file's share of one file of the store."""
+LARGEST_RUN = 1 << 28
+"""Bytes of rows that are sorted together; a usage file of the 2011 trace takes as much."""
 STAGED_TABLES = (*TRACE_TABLES, *RECORDS)
 """Kinds of rows that files are staged as."""
 
 
 @dataclass
 class StagedWriter:
-    """Collects the rows of one raw file for one canonical table (and its quarantine)."""
+    """Collects the rows of one raw file for one canonical table (and its quarantine).
+
+    Rows of collections are written in sorted runs of many small row groups: what reads a range of collections skips
+    the others by their statistics.
+    """
 
     path: Path
+    key: tuple[str, ...] = ()
     rows: int = 0
     columns: tuple[str, ...] = ()
+    _run: list[pa.Table] = field(default_factory=list, repr=False)
     _writer: pq.ParquetWriter | None = field(default=None, repr=False)
 
     @property
@@ -45,25 +56,24 @@ class StagedWriter:
         """Append rows; the first table fixes the columns."""
         if self._writer is None:
             self.columns = tuple(table.column_names)
-            # Consecutive numbers: as differences they take next to nothing, in a dictionary a slot each.
-            encodings = {"source_row": "DELTA_BINARY_PACKED"} if "source_row" in self.columns else None
-            self._writer = pq.ParquetWriter(
-                self.unfinished,
-                table.schema,
-                compression="lz4",  # read once, by the sort: half the cost of zstd, and as small here
-                use_dictionary=[
-                    item.name for item in table.schema if item.name != "source_row" and not pa.types.is_list(item.type)
-                ],
-                column_encoding=encodings,
-                write_statistics=False,  # rows are in no order, so they would spare the reader nothing
-            )
-        if table.num_rows:
-            self._writer.write_table(table, row_group_size=ROW_GROUP)
+            # lz4, for what is read once: half the cost of zstd, and as small here.
+            self._writer = parquet_writer(self.unfinished, table.schema, "lz4", write_statistics=["collection_id"])
+        self._run.append(table)
         self.rows += table.num_rows
+        if sum(part.nbytes for part in self._run) > LARGEST_RUN:
+            self._write_run()
+
+    def _write_run(self) -> None:
+        rows, self._run = pa.concat_tables(self._run), []
+        if self.key[:1] == ("collection_id",):
+            rows = sort_rows(rows, [name for name in self.key if name in self.columns])
+        if self._writer is not None and len(rows):
+            self._writer.write_table(rows, row_group_size=ROW_GROUP)
 
     def finish(self) -> None:
         """Close the file and give it its name; nothing where nothing was written."""
         if self._writer is not None:
+            self._write_run()
             self._writer.close()
             self.unfinished.replace(self.path)
 
@@ -72,7 +82,7 @@ class StagedWriter:
         if self._writer is not None:
             self._writer.close()
             self.unfinished.unlink(missing_ok=True)
-            self._writer, self.rows = None, 0
+            self._writer, self.rows, self._run = None, 0, []
 
 
 @dataclass(frozen=True)
@@ -117,8 +127,8 @@ class StagedOutput:
 
     def __init__(self, paths: StagedPaths, layout: RawLayout) -> None:
         self.layout = layout
-        self.rows = StagedWriter(paths.table(layout.table.name))
-        self.lists = [(inner, StagedWriter(paths.table(inner.table.name))) for inner in layout.lists]
+        self.rows = StagedWriter(paths.table(layout.table.name), layout.table.key)
+        self.lists = [(inner, StagedWriter(paths.table(inner.table.name), inner.table.key)) for inner in layout.lists]
         self.quarantine = StagedWriter(paths.quarantine(layout.table.name))
         self._begin()
 

@@ -66,21 +66,6 @@ def staged_relation(table: Table, parts: Sequence[StagedPart]) -> str:
     return " UNION ALL ".join(_select(table, names, found) for names, found in groups.items())
 
 
-def staged_constants(table: Table, parts: Sequence[StagedPart]) -> dict[str, str]:
-    """Return the columns that no part has, each with the SQL of what it is instead.
-
-    Parameters
-    ----------
-    table
-        The canonical table.
-    parts
-        Its staged files.
-    """
-    # The key is never taken for constant: the sort needs its columns.
-    held = {*table.key, "source_part"}.union(*(pq.read_schema(part.path).names for part in parts))
-    return {column.name: _value(column, ()) for column in table.columns if column.name not in held}
-
-
 def _select(table: Table, names: tuple[str, ...], parts: Sequence[StagedPart]) -> str:
     values = ", ".join(_value(column, names) for column in table.columns)
     numbers = ", ".join(str(part.part) for part in parts)

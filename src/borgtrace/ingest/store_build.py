@@ -17,13 +17,7 @@ from borgtrace.ingest.converted_build import convert, refuse_addition
 from borgtrace.ingest.identity import Identity
 from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staged import StagedPaths
-from borgtrace.ingest.staged_relation import (
-    StagedPart,
-    number_parts,
-    present_relation,
-    staged_constants,
-    staged_relation,
-)
+from borgtrace.ingest.staged_relation import StagedPart, number_parts, present_relation, staged_relation
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect, dialect
 from borgtrace.store.integrity import check_unchanged
 from borgtrace.store.layout import Layout, source_key
@@ -148,24 +142,27 @@ class _Builder:
         # A table without new rows keeps its files.  One whose rows go or get other numbers of their parts is made anew,
         # as is one that an earlier version wrote: its rows and their order must be those of an ingest of all at once.
         is_kept = all(before == now for before, now in moved.items())
-        if not parts and (not present or (is_kept and is_current(TABLES[name], present))):
+        is_kept = bool(present) and is_kept and is_current(TABLES[name], present)
+        if not parts and (is_kept or not present):
             return present
-        relations = [staged_relation(TABLES[name], parts)] if parts else []
+        fresh = staged_relation(TABLES[name], parts)
+        relations = [fresh] if parts else []
         if present:
             self._check_unchanged(present)
             relations.append(present_relation(TABLES[name], present, moved))
         expected = sum(_rows_of(name, entry) for entry in self.inputs.staged)
         self.progress.begin(f"cluster {name}", expected, "rows")
-        cluster(
+        # Machine tables are one file; of a table of collections, only the files where new rows belong are made anew.
+        may_stay = is_kept and TABLES[name].key[0] == "collection_id"
+        return cluster(
             self.connection,
             TABLES[name],
             " UNION ALL ".join(relations),
             self.work / name,
-            # What new parts all lack, rows that the store already has may hold.
-            {} if present else staged_constants(TABLES[name], parts),
             lambda rows: self.progress.advance(f"cluster {name}", rows),
+            present if may_stay else (),
+            fresh,
         )
-        return sorted((self.work / name).glob("part-*.parquet"))
 
     def _moved(self, name: str) -> dict[int, int | None]:
         """Return what the source_part of each present row becomes; None where its source is replaced."""

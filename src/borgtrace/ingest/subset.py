@@ -86,16 +86,15 @@ def _copy(
     paths = {name: source.parts(name) for name in TRACE_TABLES}
     check_unchanged(source, held, [path for parts in paths.values() for path in parts])
     _choose(connection, source, paths, cut, terms)
-    files: dict[str, list[Path]] = {}
+    files: dict[str, list[Path]] = {name: [] for name in TRACE_TABLES}
     for name in TRACE_TABLES:
         # A store of an earlier version may lack a table.
         rows = held.tables.get(name, 0)
         progress.begin(f"copy {name}", rows, "rows")
         if paths[name]:
             relation = f"SELECT * FROM {name} AS t WHERE {_condition(name, cut, terms)}"
-            cluster(connection, TABLES[name], relation, work / name)
+            files[name] = cluster(connection, TABLES[name], relation, work / name)
         progress.advance(f"copy {name}", rows)
-        files[name] = sorted((work / name).glob("part-*.parquet"))
     done = finish(connection, files, held.dialect, work, progress)
     # Known only now, and harmless: `new_folder` removes what was written when the block fails.
     if not done["tables"]["tasks"] and not done["tables"]["collection_events"]:
