@@ -154,8 +154,8 @@ def test_a_box_has_no_tooltip_and_a_span_ends_on_the_same_scale() -> None:
 
 
 def test_wrapped_panels_keep_the_order_of_the_rows() -> None:
-    drawn = spec(Plot(TABLE, x="n", y="wait").add(point()).facet(wrap="tier", columns=2))
-    assert (drawn["columns"], drawn["facet"]["sort"], drawn["facet"]["title"]) == (2, None, None)
+    drawn = spec(Plot(TABLE, x="n", y="wait").add(point()).facet(wrap="tier"))
+    assert (drawn["columns"], drawn["facet"]["sort"], drawn["facet"]["title"]) == (4, None, None)
     rows = spec(Plot(TABLE, x="n", y="wait").add(point()).facet(row="tier"))
     assert "columns" not in rows
     assert "sort" not in rows["facet"]["row"]
