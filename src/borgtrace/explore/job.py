@@ -16,15 +16,8 @@ from borgtrace.schema.time import SECOND, WINDOW
 MOST_BARS = 20_000
 """Attempts that a browser is given; the CSV has no more either, `borgtrace sql` has all."""
 _FACTS = (
-    "collection_type",
-    "priority",
-    "scheduling_class",
-    "user",
-    "collection_name",
-    "collection_logical_name",
-    "parent_collection_id",
-    "alloc_collection_id",
-    "scheduler",
+    *("collection_type", "priority", "scheduling_class", "user", "collection_name", "collection_logical_name"),
+    *("parent_collection_id", "alloc_collection_id", "scheduler"),
 )
 
 

@@ -11,21 +11,5 @@ from borgtrace.overcommit.reclaimed import RECLAIMED
 from borgtrace.overcommit.replay import Cell
 from borgtrace.overcommit.study import DEFAULTS, REPLAY, SWEEP, Replay, Setting, open_cell
 
-__all__ = [
-    "ADVICE",
-    "DEFAULTS",
-    "RECLAIMED",
-    "REPLAY",
-    "SWEEP",
-    "Block",
-    "Cell",
-    "Policy",
-    "Prediction",
-    "Replay",
-    "Samples",
-    "Setting",
-    "explained",
-    "open_cell",
-    "oracle",
-    "parse_policy",
-]
+__all__ = ["ADVICE", "DEFAULTS", "RECLAIMED", "REPLAY", "SWEEP", "Block", "Cell", "Policy", "Prediction", "Replay"]
+__all__ += ["Samples", "Setting", "explained", "open_cell", "oracle", "parse_policy"]

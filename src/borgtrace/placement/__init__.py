@@ -13,31 +13,7 @@ from borgtrace.placement.fitting import Fitted, fit, require_capacity
 from borgtrace.placement.packers import BEST_FIT, FIRST_FIT, Packer, packers, parse_packer
 from borgtrace.placement.packing import CAPACITY_RTOL, Packing, pack, pack_fitted, predicted_overflow, rebalanced
 
-__all__ = [
-    "Average",
-    "BEST_FIT",
-    "CAPACITY_RTOL",
-    "Convolution",
-    "CovarianceGpa",
-    "Estimator",
-    "FIRST_FIT",
-    "Fitted",
-    "Gpa",
-    "MultiResource",
-    "Observation",
-    "Packer",
-    "Packing",
-    "Percentile",
-    "Request",
-    "TwoTargets",
-    "estimators",
-    "fit",
-    "pack",
-    "pack_fitted",
-    "packers",
-    "parse_estimator",
-    "parse_packer",
-    "predicted_overflow",
-    "rebalanced",
-    "require_capacity",
-]
+__all__ = ["BEST_FIT", "CAPACITY_RTOL", "FIRST_FIT", "Average", "Convolution", "CovarianceGpa", "Estimator", "Fitted"]
+__all__ += ["Gpa", "MultiResource", "Observation", "Packer", "Packing", "Percentile", "Request", "TwoTargets"]
+__all__ += ["estimators", "fit", "pack", "pack_fitted", "packers", "parse_estimator", "parse_packer"]
+__all__ += ["predicted_overflow", "rebalanced", "require_capacity"]

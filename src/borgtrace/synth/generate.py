@@ -17,7 +17,6 @@ from borgtrace.synth.fault_injection import FaultInjector
 from borgtrace.synth.ground_truth import GroundTruth
 from borgtrace.synth.gzip_files import Deflater
 from borgtrace.synth.machines import Machines, draw_machines
-from borgtrace.synth.number_text import number_texts
 from borgtrace.synth.options import Options, check_output, part_bounds
 from borgtrace.synth.profiles import PROFILES
 from borgtrace.synth.raw_files import PartFiles, Pieces, RawFiles, ShardFiles
@@ -162,14 +161,11 @@ def _usage(windows: Windows, options: Options) -> tuple[Pieces, UsageBlocks]:
     """Measure, print and compress the usage of one segment, apart from all others."""
     is_time_ordered = options.dialect.shards == "time"
     raw = options.dialect.tables[options.usage_table]
-    shards = options.shards.get(options.usage_table, 0)
-    texts = number_texts(is_short=is_time_ordered)
     # Made here, in the thread that measures: its tally, its faults and its noises are written without a lock.
-    rates, shared = options.fault_rates, options.shared_factor
-    blocks = UsageBlocks(windows, raw, texts, options.draw_seed, shards, rates, shared)
+    blocks = UsageBlocks(windows, options)
     pieces: dict[int, Any] = {}
     if is_time_ordered or options.file_format == "json":
-        streams = [Deflater() for _ in range(max(shards, 1))]
+        streams = [Deflater() for _ in range(max(blocks.shards, 1))]
         for number, lines in usage_text(blocks, csv_layout(raw) if is_time_ordered else json_layout(raw)):
             streams[number].write(lines)
         pieces = {number: stream.close() for number, stream in enumerate(streams)}

@@ -24,7 +24,8 @@ from borgtrace.synth.measurement import (
     sample_percentiles,
     traits_of,
 )
-from borgtrace.synth.number_text import NumberTexts, number_code
+from borgtrace.synth.number_text import number_code, number_texts
+from borgtrace.synth.options import Options
 from borgtrace.synth.usage_windows import Windows
 
 TALLY: Final = ("n", "sum_average", "sum2_average", "sum_sampled", "sum2_sampled", "sum_memory")
@@ -98,48 +99,26 @@ class UsageBlocks:
     ----------
     windows
         Windows of the segment.
-    raw
-        The raw table, whose fields decide what is measured.
-    numbers
-        How numbers are printed, and so what a reader gets back.
-    seed
-        Seed of the draws.
-    shards
-        Number of files that windows are dealt out to by hash, unordered inside; 0 for one file in time order.
-    rates
-        Rates of faults.
-    shared_factor
-        Share of the variance that all tasks have in common.
-
-    Attributes
-    ----------
-    tally
-        Sums per execution: shape (executions, len(TALLY)).
-    faults
-        Injected faults by kind: shape (len(FAULTS),).
+    options
+        What is generated: the raw table, whose fields decide what is measured; how numbers are printed, and so what a
+        reader gets back; the number of files that windows are dealt out to by hash, unordered inside, or none for one
+        file in time order; the seed, the rates of faults, and the share of the variance that all tasks have in common.
     """
 
-    def __init__(
-        self,
-        windows: Windows,
-        raw: RawTable,
-        numbers: NumberTexts,
-        seed: int,
-        shards: int,
-        rates: FaultRates,
-        shared_factor: float = 0.0,
-    ) -> None:
-        self.windows, self.raw, self.numbers, self.shards = windows, raw, numbers, shards
-        self.model = MODEL._replace(shared_factor=shared_factor)
+    def __init__(self, windows: Windows, options: Options) -> None:
+        self.windows, self.raw = windows, options.dialect.tables[options.usage_table]
+        self.numbers = number_texts(is_short=options.dialect.shards == "time")
+        self.shards = shards = options.shards.get(options.usage_table, 0)
+        self.model = MODEL._replace(shared_factor=options.shared_factor)
         self.tally = np.zeros((len(windows.executions), len(TALLY)))
         self.faults = np.zeros(len(FAULTS), dtype=np.int64)
         self.block_size = SHARD_ROWS * max(shards, 4) if shards else ORDERED_ROWS
-        self._traits = traits_of(windows.executions, seed, rates)
-        columns = measured_columns(raw)
+        self._traits = traits_of(windows.executions, options.draw_seed, options.fault_rates)
+        columns = measured_columns(self.raw)
         scores = PERCENTILES if PLACES["cpu_usage_distribution"][0] in columns else PERCENTILES[:0]
         tallied = [PLACES[name][0] for name in ("average_cpu", "sampled_cpu", "average_memory")]
         where = np.array([columns.tolist().index(place) for place in tallied])
-        self._plan = _Plan(rates, scores, columns, where, numbers.values)
+        self._plan = _Plan(options.fault_rates, scores, columns, where, self.numbers.values)
 
     def __iter__(self) -> Iterator[Block]:
         for first in range(0, len(self.windows.rows), self.block_size):

@@ -9,15 +9,5 @@ from borgtrace.overcommit.policies.policy import KINDS, Policy, Prediction
 from borgtrace.overcommit.policies.reserved import Reservation
 from borgtrace.overcommit.policies.tasks import TaskPercentile
 
-__all__ = [
-    "KINDS",
-    "Gpa",
-    "Limit",
-    "NSigma",
-    "NodePolicy",
-    "Policy",
-    "Prediction",
-    "Reservation",
-    "TaskPercentile",
-    "parse_policy",
-]
+__all__ = ["KINDS", "Gpa", "Limit", "NSigma", "NodePolicy", "Policy", "Prediction", "Reservation", "TaskPercentile"]
+__all__ += ["parse_policy"]

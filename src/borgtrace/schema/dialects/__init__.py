@@ -65,23 +65,6 @@ def dialect(name: str) -> Dialect:
     return DIALECTS[name]
 
 
-__all__ = [
-    "DECLARED",
-    "DIALECTS",
-    "GOOGLE_2011",
-    "GOOGLE_2019",
-    "KAGGLE_2019",
-    "PUBLISHED",
-    "Absent",
-    "Citation",
-    "Codes",
-    "Conversion",
-    "Dialect",
-    "Flattened",
-    "Publication",
-    "Rate",
-    "RawField",
-    "RawTable",
-    "declare",
-    "dialect",
-]
+__all__ = ["DECLARED", "DIALECTS", "GOOGLE_2011", "GOOGLE_2019", "KAGGLE_2019", "PUBLISHED", "Absent", "Citation"]
+__all__ += ["Codes", "Conversion", "Dialect", "Flattened", "Publication", "Rate", "RawField", "RawTable", "declare"]
+__all__ += ["dialect"]
