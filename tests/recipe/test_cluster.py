@@ -21,7 +21,7 @@ pytestmark = pytest.mark.scale
 
 _ASK = """
 import json, sys
-from borgtrace.recipe import Tables, find_recipe
+from borgtrace.recipe import EngineTables, find_recipe
 url, store, *names = sys.argv[1:]
 tables = EngineTables.of(store, url, memory="900MB")
 answers = {}
