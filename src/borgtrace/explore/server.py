@@ -43,11 +43,26 @@ def serve(trace: Trace, port: int, *, browser: bool, ready: Callable[[str], None
     app = application(trace, token)
     # No log: it would hold the token, and what people look at.  No lifespan: a second Ctrl-C would break it off loudly.
     config = uvicorn.Config(app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=1)
-    ready(address)
-    if browser:
-        webbrowser.open(address)
+
+    def announce() -> None:
+        ready(address)
+        if browser:
+            webbrowser.open(address)
+
     with listening:
-        uvicorn.Server(config).run([listening])
+        _Server(config, announce).run([listening])
+
+
+class _Server(uvicorn.Server):
+    """Announces itself once it hears Ctrl-C: earlier, Ctrl-C would break off what had not begun, and warn of it."""
+
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self._announce()
 
 
 def _listen(port: int) -> socket.socket:
