@@ -154,3 +154,22 @@ def test_verify_ends_with_one_line_and_5_for_a_damaged_store(store, tmp_path):
     assert done.returncode == 5
     assert done.stderr.splitlines()[-1].startswith(f"borgtrace: {copy}: the store is damaged: got files, tasks: rows")
     assert "Traceback" not in done.stderr
+
+
+def test_compare_writes_one_page(store, tmp_path):
+    done = borgtrace("compare", store, store, "--questions", "transitions", "--out", tmp_path / "out", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert {(row["store"], row["against"], row["distance"]) for row in rows} == {("store 2", "store 1", 0)}
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        *("compare.html", "distances.csv", "transitions.csv")
+    ]
+    page = (tmp_path / "out" / "compare.html").read_text()
+    assert "Amounts of these stores are fractions of the same machine" in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert borgtrace("compare", store).stderr == (
+        "borgtrace: STORE…: nothing to compare: expected two stores or more, got 1\n"
+    )
+    assert borgtrace("compare", store, store, "--questions", "transitions").stderr == (
+        "borgtrace: --questions: no folder for the answers; name one: --out DIR\n"
+    )

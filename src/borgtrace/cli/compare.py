@@ -1,0 +1,73 @@
+"""``borgtrace compare``: several stores side by side."""
+
+from pathlib import Path
+from typing import Annotated
+
+from borgtrace.cli._options import Json, Memory, Seed, argument, option
+
+ON_INTERRUPT = "nothing was written"
+
+
+def compare(
+    stores: Annotated[list[Path], argument("STORE…", "Stores; the first is the one that others are compared with.")],
+    questions: Annotated[str, option("A,B", "Questions to answer on each store.")] = "",
+    out: Annotated[Path | None, option("DIR", "Folder for compare.html, distances.csv, NAME.csv.")] = None,
+    memory: Memory = "4GB",
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Compare stores: cells, years, before and after, real and synthetic.
+
+    It prints how far the distributions over jobs lie apart, with intervals by blocks of jobs. With --questions, their
+    answers stand side by side in --out. Amounts of different units are never added or subtracted: of capacities of
+    two traces only shapes are compared.
+
+    Example: borgtrace compare cell-a cell-b --questions transitions,job_durations --out compared
+    """
+    import pyarrow.csv
+
+    import borgtrace
+    from borgtrace.cli import _answers
+    from borgtrace.cli._printing import print_json
+    from borgtrace.cli._rows import print_table
+    from borgtrace.errors import UsageError
+    from borgtrace.recipe import EngineTables, find_recipe
+    from borgtrace.recipe.comparison import aligned, distances
+    from borgtrace.schema.ranges import parse_words
+    from borgtrace.storage import replacing, write_file
+
+    chosen = [find_recipe(name) for name in dict.fromkeys(parse_words(questions))]
+    labels = _labels(stores)
+    if len(labels) < 2:
+        raise UsageError("STORE…", "nothing to compare", expected="two stores or more", got=str(len(labels)))
+    if chosen and out is None:
+        raise UsageError("--questions", "no folder for the answers", way_out="name one: --out DIR")
+    opened = {label: borgtrace.open(path, memory=memory) for label, path in labels.items()}
+    found = distances(opened, seed=seed)
+    if out is not None:
+        from borgtrace.report.comparison import comparison_html
+
+        answered = {
+            label: list(_answers.run(chosen, EngineTables.of(store, memory=memory), {}))
+            for label, store in opened.items()
+        }
+        answers = [dict(zip(answered, row, strict=True)) for row in zip(*answered.values(), strict=True)]
+        tables = {recipe.name: aligned(results) for recipe, results in zip(chosen, answers, strict=True)}
+        tables["distances"] = found
+        for name, table in tables.items():
+            with replacing(out / f"{name}.csv") as draft:
+                pyarrow.csv.write_csv(table, draft)
+        write_file(out / "compare.html", comparison_html(opened, found, answers))
+    if as_json:
+        print_json(found.to_pylist())
+    else:
+        print_table(found.to_reader(), found.num_rows)
+
+
+def _labels(stores: list[Path]) -> dict[str, Path]:
+    """Name stores by their folders, with a number where two have the same name."""
+    names = [store.resolve().name for store in stores]
+    return {
+        name if names.count(name) == 1 else f"{name} {number}": store
+        for number, (name, store) in enumerate(zip(names, stores, strict=True), 1)
+    }

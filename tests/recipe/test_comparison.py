@@ -1,0 +1,106 @@
+"""Stores side by side: planted changes, equal stores, units that differ, answers aligned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from borgtrace.recipe.comparison import MEASURES, aligned, distances
+from borgtrace.store.manifest import Manifest
+
+JOBS = 2000
+
+
+@dataclass
+class Tasks:
+    """The part of a store that is asked for its jobs."""
+
+    tasks: pa.Table
+    manifest: Manifest
+
+    def sql(self, query: str) -> pa.Table:
+        with duckdb.connect() as connection:
+            connection.register("tasks", self.tasks)
+            return connection.sql(query).to_arrow_table()
+
+
+def _store(cpu: np.ndarray, *, first: int = 0, generation: str = "2019") -> Tasks:
+    """Make a store of jobs of one task, which use `cpu` for an hour."""
+    n = len(cpu)
+    columns = {
+        "collection_id": first + np.arange(n),
+        "collection_type": ["JOB"] * n,
+        "n_windows": np.full(n, 12),
+        "seconds": np.full(n, 3600.0),
+        **dict.fromkeys(("weighted_mean_average_cpu", "mean_average_cpu", "cpu_request"), cpu),
+        **dict.fromkeys(("weighted_mean_average_memory", "mean_average_memory", "memory_request"), cpu),
+    }
+    return Tasks(pa.table(columns), Manifest(generation, "", "UTC", "0", "d" * 64, {}, ()))
+
+
+def _rows(one: Tasks, other: Tasks) -> dict[str, dict[str, Any]]:
+    return {row["measure"]: row for row in distances({"a": one, "b": other}).to_pylist()}  # type: ignore[dict-item]
+
+
+def _usage(seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).lognormal(-3, 0.5, JOBS)
+
+
+def test_equal_stores_have_no_distance() -> None:
+    found = _rows(_store(_usage(0)), _store(_usage(0)))
+    assert found.keys() == MEASURES.keys()
+    for row in found.values():
+        assert (row["distance"], row["distance_low"], row["distance_high"]) == (0, 0, 0)
+        assert (row["ratio"], row["ratio_low"], row["ratio_high"]) == (1, 1, 1)
+
+
+def test_a_tenth_more_of_the_same_jobs_is_found_exactly() -> None:
+    row = _rows(_store(_usage(0)), _store(1.1 * _usage(0)))["CPU-hours of a job"]
+    assert [row[name] for name in ("ratio", "ratio_low", "ratio_high")] == pytest.approx([1.1] * 3)
+    assert row["distance"] > 0.05
+
+
+def test_a_tenth_more_of_other_jobs_lies_in_its_interval() -> None:
+    hits = 0
+    for seed in range(8):
+        row = _rows(_store(_usage(seed)), _store(1.1 * _usage(100 + seed), first=10**6))["CPU-hours of a job"]
+        assert row["ratio_low"] < row["ratio"] < row["ratio_high"]
+        assert row["ratio_low"] > 1
+        hits += row["ratio_low"] <= 1.1 <= row["ratio_high"]
+    # 95 % of 8 are 7.6; fewer than 6 would happen once in 170 times.
+    assert hits >= 6
+
+
+def test_the_distance_by_hand() -> None:
+    # After 1: half against none; after 2: all against half.
+    row = _rows(_store(np.array([1.0, 2.0])), _store(np.array([2.0, 3.0])))["CPU-hours of a job"]
+    assert (row["distance"], row["ratio"], row["jobs"]) == (0.5, 2.5 / 1.5, 2)
+    assert _rows(_store(np.array([1.0, np.nan])), _store(np.array([4.0])))["CPU-hours of a job"]["distance"] == 1
+
+
+def test_of_capacities_of_two_traces_only_shapes_are_compared() -> None:
+    found = _rows(_store(_usage(0)), _store(4 * _usage(0), generation="2011"))
+    row = found["CPU-hours of a job"]
+    assert (row["unit"], row["ratio"], row["ratio_low"], row["ratio_high"]) == ("own mean", None, None, None)
+    assert row["distance"] == 0
+    assert (found["tasks of a job"]["unit"], found["tasks of a job"]["ratio"]) == ("count", 1)
+
+
+def test_answers_are_aligned_by_their_key() -> None:
+    recipe = SimpleNamespace(result=SimpleNamespace(key=("tier",)))
+    tables = (
+        pa.table({"tier": ["a", "b"], "n": [1, 2], "x": [[1.0], [2.0]]}),
+        pa.table({"tier": ["c", "b"], "n": [5, 4], "x": [[], [3.0]]}),
+    )
+    answers = {label: SimpleNamespace(recipe=recipe, table=table) for label, table in zip("pq", tables, strict=True)}
+    assert aligned(answers).to_pylist() == [  # type: ignore[arg-type]
+        {"tier": "a", "n p": 1, "n q": None, "x p": [1.0], "x q": None},
+        {"tier": "b", "n p": 2, "n q": 4, "x p": [2.0], "x q": [3.0]},
+        {"tier": "c", "n p": None, "n q": 5, "x p": None, "x q": []},
+    ]
