@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -15,11 +16,13 @@ import pytest
 from borgtrace.cli import _answers, _datasets, _download, _experiments, _ingestion, _printing, _rows, _synthesis, demo
 from borgtrace.cli.machine import _use
 from borgtrace.colocation import Study
+from borgtrace.datasets import Selection
 from borgtrace.errors import BorgtraceError, SourceError, StoreError, UsageError
 from borgtrace.fetch import Ledger, Outcome, Plan, RemoteFile, Session, Version, bucket
 from borgtrace.ingest.ingest_plan import IngestPlan, TablePlan
 from borgtrace.ingest.ingestion import IngestResult
 from borgtrace.recipe import EngineTables
+from borgtrace.store import Store
 from tests.report.conftest import manifest
 
 
@@ -163,20 +166,25 @@ def test_what_a_dataset_says(capsys: pytest.CaptureFixture[str], tmp_path: Path)
     from borgtrace.datasets.scaling import Scaling
 
     scaling = Scaling("average_cpu", "standard", 0.5, 0.25, 1_000, 0.5, 0.25, 0.0, 1.0)
-    built = BuildResult(tmp_path, False, {"training": 1_500, "testing": 2}, 2_000, ("x is in both",), (scaling,))
-    _datasets.print_built(built, as_json=False)
+    counts, removed = {"training": 1_500, "testing": 2}, {"all": (4_000, 50_000), "--tier": (2_498, 20_000)}
+    built = BuildResult(tmp_path, False, counts, 2_000, 30_000, removed, ("x is in both",), (scaling,))
+    # The store and the selection are for lengths, which are drawn where bounds of them leave traces out.
+    store, selection = cast("Store", None), cast("Selection", None)
+    _datasets.print_built(built, store, selection, as_json=False)
     out, err = capsys.readouterr()
     assert out == f"{tmp_path}\n"
     assert err.splitlines() == [
         f"{tmp_path} (already there, unchanged): training 1,500, testing 2 of 2,000 matching traces",
+        "  kept: traces 1,502 of 4,000 (37.5 %), windows 30,000 of 50,000 (60.0 %)",
+        "  left out by --tier: traces 2,498 of 4,000 (62.5 %), windows 20,000 of 50,000 (40.0 %)",
         "  average_cpu: (average_cpu − 0.5) ÷ 0.25, measured on 1,000 values",
         "  leakage: x is in both",
     ]
-    _datasets.print_built(replace(built, is_new=True), as_json=True)
+    _datasets.print_built(replace(built, is_new=True), store, selection, as_json=True)
     assert json.loads(capsys.readouterr().out)["path"] == str(tmp_path)
-    assert _datasets.fractions("0.7, 0.3") == (0.7, 0.3)
+    assert _datasets.split_of("0.7, 0.3", "job").fractions == (0.7, 0.3)
     with pytest.raises(UsageError, match=r"--split: not a fraction"):
-        _datasets.fractions("most")
+        _datasets.split_of("most", "job")
 
 
 def _file(part: int, size: int | None) -> RemoteFile:
