@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
-from joblib import Parallel, delayed
 
 from borgtrace.engine.embedded import files_sql, raw_connection
 from borgtrace.engine.memory import parse_memory
@@ -100,10 +101,16 @@ def cluster(
     source = _Source(connection, table, relation, held, fresh)
     writers = min(int(setting(connection, "threads")), MOST_WRITERS)
     most = min(MOST_ROWS, parse_memory(setting(connection, "memory_limit")) // (COPIES * ROW_BYTES * writers))
-    # As many files at a time as there are writers, and none read ahead: their rows are what takes memory.
-    pool = Parallel(writers, backend="threading", return_as="generator", pre_dispatch=writers, batch_size=1)
-    for rows in pool(_jobs(source, most, folder)):
-        progress(rows)
+    written: deque[Future[int]] = deque()
+    # The connection stays with this thread: one of a pool may outlive the work, and with it what it asked DuckDB for.
+    with ThreadPoolExecutor(writers) as pool:
+        for path, rows in _read(source, most, folder):
+            written.append(pool.submit(_write, path, table, rows))
+            # A file is read while others are written; what DuckDB sorts has to be written before it is asked again.
+            while len(written) >= writers or (written and not isinstance(rows, pa.Table)):
+                progress(written.popleft().result())
+        for one in written:
+            progress(one.result())
     return sorted(folder.glob("part-*.parquet"))
 
 
@@ -143,20 +150,19 @@ class _Source:
         return [np.asarray(column, np.int64) for column in self.connection.execute(query).fetchnumpy().values()]
 
 
-def _jobs(source: _Source, most: int, folder: Path) -> Iterator[Any]:
-    """Read one file's rows after the other, and yield how to write them."""
+def _read(source: _Source, most: int, folder: Path) -> Iterator[tuple[Path, pa.Table | pa.RecordBatchReader]]:
+    """Yield each file that has to be made, with its rows."""
     cuts, kept, counts = source.plan(most)
     for number, rows in enumerate(counts):
         path, condition = folder / part_name(number), f"WHERE {range_condition(cuts, number)}"
         if number in kept:
             _link(kept[number], path)
         elif rows <= most:
-            yield delayed(_write)(path, source.table, source.rows(condition).to_arrow_table())
+            yield path, source.rows(condition).to_arrow_table()
         else:
-            # A collection larger than a file: DuckDB sorts and spills, and the rows are written here as they come.
+            # A collection larger than a file: DuckDB sorts it, and spills.
             order = ", ".join(f'"{name}"' for name in source.table.key)
-            reader = source.rows(f"{condition} ORDER BY {order}").to_arrow_reader(ROW_GROUP)
-            yield delayed(int)(_write(path, source.table, reader))
+            yield path, source.rows(f"{condition} ORDER BY {order}").to_arrow_reader(ROW_GROUP)
 
 
 def _link(path: Path, target: Path) -> None:
