@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from borgtrace.scheduling.compact import COMPACT
 from borgtrace.scheduling.policies import POLICIES, Policy, parse_policy
+from borgtrace.scheduling.simulate import SIMULATE
 
-__all__ = ["COMPACT", "POLICIES", "Policy", "parse_policy"]
+__all__ = ["COMPACT", "POLICIES", "Policy", "SIMULATE", "parse_policy"]

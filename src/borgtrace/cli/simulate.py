@@ -1,0 +1,49 @@
+"""``borgtrace simulate``: the trace scheduled again, by other policies."""
+
+from typing import Annotated, Any
+
+from typer import Option
+
+from borgtrace.cli._options import AnswerFolder, Json, Memory, Png, Seed, Store
+
+
+def simulate(
+    store: Store,
+    policy: Annotated[
+        list[str] | None,
+        Option(help="recorded, or a policy such as best-fit+preempt or random:k=5; repeatable.", metavar="POLICY"),
+    ] = None,
+    factor: Annotated[
+        float, Option(help="What tasks below production take of their requests; 0: calibrated.", metavar="SHARE")
+    ] = 0.0,
+    seed: Seed = 0,
+    memory: Memory = "4GB",
+    out: AnswerFolder = None,
+    png: Png = False,
+    as_json: Json = False,
+    list_names: Annotated[bool, Option("--list", help="List the policies, and stop.")] = False,
+) -> None:
+    """Schedule the trace again: its arrivals, run times, machines and priorities, under other policies.
+
+    Example: borgtrace simulate cell-2011 --policy recorded --policy least-stranded+preempt
+    """
+    from dataclasses import replace
+
+    import borgtrace
+    from borgtrace.cli._answers import publish, say
+    from borgtrace.cli._console import steps, talk
+    from borgtrace.errors import UsageError
+    from borgtrace.scheduling import POLICIES, SIMULATE
+
+    if list_names:
+        for each in POLICIES.values():
+            print(f"{each.name:<22}{each.about}")
+        return
+    if png and out is None:
+        raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
+    given: dict[str, Any] = {"factor": factor, "seed": seed, **({"policies": tuple(policy)} if policy else {})}
+    opened = borgtrace.open(store, memory=memory)
+    with steps() as report:
+        result = replace(SIMULATE, report=report, said=talk.print).run(opened, **given)
+    say(result)
+    publish([result], out=out, png=png, as_json=as_json)

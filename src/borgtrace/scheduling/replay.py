@@ -1,0 +1,232 @@
+"""A trace scheduled again: what arrives, what the cell is, and what came of each submission."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from borgtrace.kernels.arrays import Flags, Index
+from borgtrace.lifecycle.order import SOURCE_ORDER
+from borgtrace.recipe import NotApplicable, Tables
+from borgtrace.scheduling.compaction import Workload
+from borgtrace.scheduling.events import ALIVE, DONE, NEVER, NEVER_RAN, Arrivals, Queue, Replay, Rule, run
+from borgtrace.scheduling.machines import make_cell, settle, to_units
+from borgtrace.scheduling.packing import ANYWHERE, Demand, pack
+from borgtrace.scheduling.policies import Policy
+from borgtrace.scheduling.workload import Machines, Tasks, eligible, read_tasks
+from borgtrace.schema.time import AFTER_TRACE
+
+PAUSE = 7
+"""µs from an eviction to the next submission: the median in the 2011 trace."""
+RECORDED = "recorded"
+"""The policy that ignores room, and places at the times and machines of the trace."""
+_STEPS = 64
+"""Factors are tried in steps of one in so many."""
+_PENDING = 500
+_FAR = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """What a replay reads.
+
+    Attributes
+    ----------
+    tasks
+        Attempts, in the order of arrival.
+    arrivals
+        When each was submitted or first seen, µs.
+    machines
+        All machines that ever have a capacity, each with the first one it had.
+    changes
+        int64 (events, 3): time, line of the machine, and whether it is there from then on.
+    allowed
+        bool (sets, machines): which machines meet each set of constraints when the trace begins.
+    until
+        Last event of a task, µs.
+    unknown_machine, without_submit
+        Attempts that ran on none of these machines, and those whose submission is not in the trace.
+    """
+
+    tasks: Tasks
+    arrivals: Index
+    machines: Machines
+    changes: Index
+    allowed: Flags
+    until: int
+    unknown_machine: int
+    without_submit: int
+
+    @classmethod
+    def of(cls, tables: Tables, last: int) -> "Trace":
+        """Read a store, whose last event of a task is at `last` (µs)."""
+        tasks = read_tasks(tables)
+        times = [tasks.times[name] for name in ("submit_time", "queue_time", "enable_time", "schedule_time")]
+        arrivals = np.min([np.where(time >= 0, time, _FAR) for time in times], axis=0)
+        is_seen = arrivals <= last
+        NotApplicable.unless(is_seen.any(), "no attempt of a task has a beginning")
+        tasks, arrivals = tasks.of(is_seen), arrivals[is_seen]
+        # What already runs when the trace begins is there before what waits; then the higher priority goes first.
+        waits = tasks.times["schedule_time"] != arrivals
+        keys = (tasks.attempt, tasks.instance, tasks.collection, -tasks.priority, waits & (arrivals == 0), arrivals)
+        order = np.lexsort(keys)
+        tasks, arrivals = tasks.of(order), arrivals[order]
+        machines, changes = _machines(tables)
+        ran = tasks.times["schedule_time"] >= 0
+        return cls(
+            *(tasks, arrivals, machines, changes, eligible(tables, tasks, machines, 0), last),
+            int((ran & ~np.isin(tasks.machine, machines.ids)).sum()),
+            int((tasks.times["submit_time"] < 0).sum()),
+        )
+
+
+def _machines(tables: Tables) -> tuple[Machines, Index]:
+    events = tables.machine_events
+    columns = ("time", "machine_id", "type", "cpu_capacity", "memory_capacity")
+    rows = tables.fetch(events.filter(events.time < AFTER_TRACE).order_by(list(SOURCE_ORDER)).select(*columns))
+    capacity = to_units(np.column_stack([rows[name].to_numpy() for name in columns[3:]]))
+    ids, is_known = rows["machine_id"].to_numpy(), (capacity > 0).all(axis=1)
+    NotApplicable.unless(is_known.any(), "no machine has a published capacity")
+    known, first = np.unique(ids[is_known], return_index=True)
+    is_ours = np.isin(ids, known)
+    is_up = rows["type"].to_numpy(zero_copy_only=False) != "REMOVE"
+    changes = np.column_stack([rows["time"].to_numpy(), np.searchsorted(known, ids), is_up])[is_ours]
+    return Machines(known, capacity[is_known][first], len(np.unique(ids[~is_ours]))), changes.astype(np.int64)
+
+
+def with_factor(tasks: Tasks, factor: float) -> Index:
+    """Return what tasks take: production what it asks for, others a share of it; int64 (n, 2)."""
+    smaller = np.rint(tasks.sizes * factor).astype(np.int64)
+    return np.where(tasks.is_production[:, None], tasks.sizes, smaller)
+
+
+def calibrated(trace: Trace) -> float:
+    """Return the largest factor (in 64ths, at most 1) with which what runs at first packs onto the first machines."""
+    tasks = trace.tasks
+    runs = np.flatnonzero(tasks.times["schedule_time"] == 0)
+    there = np.unique(trace.changes[(trace.changes[:, 0] == 0) & (trace.changes[:, 2] == 1), 1])
+    if not len(there) or not len(runs):
+        return 1.0
+    chosen = tasks.of(runs)
+    order = np.lexsort((chosen.collection, -chosen.priority)).astype(np.int64)
+    allowed = trace.allowed[:, there] if len(trace.allowed) else ANYWHERE
+    demand = Demand(chosen.sizes, chosen.groups, chosen.sets, allowed)
+    workload = Workload(demand, chosen.priority, chosen.jobs, chosen.is_production).softened(len(there))
+    capacity, rank = trace.machines.capacity[there], np.arange(len(there))
+
+    def pending(step: int) -> int:
+        sized = replace(workload.demand, sizes=with_factor(chosen, step / _STEPS))
+        return pack(sized, order, capacity, rank)[1]
+
+    # What production or constraints leave pending anyway is no reason for others to take less.
+    limit, low, high = pending(0) + len(runs) // _PENDING, 0, _STEPS
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if pending(middle) <= limit else (low, middle - 1)
+    return low / _STEPS
+
+
+def impossible(trace: Trace) -> Index:
+    """Return the attempts that no machine of the trace takes, whatever runs there."""
+    shapes, kinds = np.unique(trace.machines.capacity, axis=0, return_inverse=True)
+    # Of each set of constraints, which shapes of machines meet it.
+    met = np.ones((len(trace.allowed) + 1, len(shapes)), np.bool_)
+    for place, line in enumerate(trace.allowed):
+        met[place + 1] = np.bincount(kinds.reshape(-1), line, len(shapes)) > 0
+    fits = np.zeros(len(trace.tasks), np.bool_)
+    for shape, (wide, high) in enumerate(shapes.tolist()):
+        has_room = (trace.tasks.sizes[:, 0] <= wide) & (trace.tasks.sizes[:, 1] <= high)
+        fits |= has_room & met[trace.tasks.sets, shape]
+    return np.flatnonzero(~fits)
+
+
+def recorded(trace: Trace) -> Index:
+    """Return the rows of :func:`borgtrace.scheduling.events.run` as the trace has them."""
+    tasks = trace.tasks
+    left = np.where(tasks.times["left_time"] <= trace.until, tasks.times["left_time"], NEVER)
+    place = np.searchsorted(trace.machines.ids, tasks.machine)
+    place = np.where(np.isin(tasks.machine, trace.machines.ids), place, NEVER)
+    how = np.where(left >= 0, DONE, ALIVE)
+    start = tasks.times["schedule_time"]
+    return np.column_stack([np.arange(len(tasks)), trace.arrivals, start, left, np.where(start >= 0, place, -1), how])
+
+
+def replayed(trace: Trace, policy: Policy, factor: float, seed: int = 0) -> Index:
+    """Schedule a trace again; return the rows of :func:`borgtrace.scheduling.events.run`, machines as lines.
+
+    Parameters
+    ----------
+    trace
+        What arrives.
+    policy
+        Where it goes.
+    factor
+        What tasks below production take of what they ask for.
+    seed
+        Of random orders.
+    """
+    tasks, n = trace.tasks, len(trace.tasks)
+    jobs = _arrivals(trace, with_factor(tasks, factor))
+    cell, lines = make_cell(trace.machines.capacity, np.arange(len(trace.machines.ids)), n)
+    cell.is_up[:] = False
+    for machine in range(len(lines)):
+        settle(cell, machine)
+    place = np.argsort(lines)
+    changes = trace.changes.copy()
+    changes[:, 1] = place[changes[:, 1]]
+    allowed = np.vstack([np.ones((1, len(lines)), np.bool_), trace.allowed[:, lines]])
+    none = np.full(int(jobs.kinds.max(initial=-1)) + 1, -1, np.int64)
+    queue = Queue(none, none.copy(), np.full((n, 2), -1), none.copy(), none.copy(), np.zeros(1, np.int64))
+    held = np.zeros((len(tasks.tiers) + 1, len(lines), 2), np.int64)
+    work = Replay(cell, jobs, queue, allowed, held, np.full(n, NEVER), changes)
+    rows = run(work, Rule(policy.kind, policy.k, policy.preempts, PAUSE), trace.until, seed)
+    rows[:, 4] = np.where(rows[:, 4] >= 0, lines[rows[:, 4]], NEVER)
+    return rows
+
+
+def _arrivals(trace: Trace, sizes: Index) -> Arrivals:
+    tasks, n = trace.tasks, len(trace.tasks)
+    start, left = tasks.times["schedule_time"], tasks.times["left_time"]
+    is_known = (left >= 0) & (left <= trace.until)
+    duration = np.where(start >= 0, np.where(is_known, left - start, NEVER), NEVER_RAN)
+    order = np.lexsort((tasks.attempt, tasks.instance, tasks.collection))
+    one, other = order[:-1], order[1:]
+    follows = (tasks.collection[one] == tasks.collection[other]) & (tasks.instance[one] == tasks.instance[other])
+    after = np.full(n, -1, np.int64)
+    after[one[follows]] = other[follows]
+    gap = np.where((after >= 0) & is_known, np.maximum(trace.arrivals[after] - left, 0), 0)
+    is_first = np.ones(n, np.bool_)
+    is_first[after[after >= 0]] = False
+    # What an attempt without a known end is followed by would wait for ever.
+    lost = (after >= 0) & ~is_known
+    is_first[after[lost]] = True
+    production = tasks.tiers.index("production") if "production" in tasks.tiers else len(tasks.tiers)
+    # Production and what is above it never evict each other; what has no tier is below all.
+    tier = np.minimum(tasks.tier, production) + 1
+    keys = np.column_stack([sizes, tasks.sets, tasks.groups, tasks.priority])
+    kinds = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return Arrivals(
+        *(trace.arrivals, duration, np.where(is_known, left, -1), np.where(lost, -1, after), gap, is_first),
+        *(tier, tasks.priority, np.ascontiguousarray(sizes), tasks.groups, tasks.sets, kinds),
+    )
+
+
+def levels(trace: Trace, rows: Index, tier: int) -> tuple[Index, Index, Index]:
+    """Return the instants at which a tier changes, and how many of it are pending and running from each on.
+
+    Parameters
+    ----------
+    trace, rows
+        What was replayed, and what came of it.
+    tier
+        Its place among the tiers.
+    """
+    rows = rows[trace.tasks.tier[rows[:, 0]] == tier]
+    submitted, started, ended = rows[:, 1], rows[:, 2], rows[:, 3]
+    has_start, has_end = started >= 0, ended >= 0
+    waits = submitted[has_start], started[has_start]
+    times = np.concatenate([submitted, waits[1], ended[has_end & ~has_start], ended[has_end & has_start]])
+    parts = (len(submitted), len(waits[1]), int((has_end & ~has_start).sum()), int((has_end & has_start).sum()))
+    pending, running = np.repeat((1, -1, -1, 0), parts), np.repeat((0, 1, 0, -1), parts)
+    instants, at = np.unique(times, return_inverse=True)
+    sums = (np.bincount(at, change, len(instants)).cumsum() for change in (pending, running))
+    return (instants, *(np.rint(total).astype(np.int64) for total in sums))

@@ -1,0 +1,195 @@
+"""What would another scheduler have done with the trace?
+
+The attempts of the trace arrive when it submitted them (one that follows another, not before that has ended and the
+trace's gap is over), run as long as they did, and wait where nothing takes them; machines come and go as in the trace.
+Who waits is asked by priority, then by arrival, whenever a machine gets room. Tasks of production take what they ask
+for, others a factor of it: in the traces more is asked for than machines have. The factor is the largest with which
+what runs at the begin packs as well as without the others. A task that is evicted is submitted again after 7 µs (the
+median in 2011) and runs anew. The policy *recorded* is the trace itself: its own times and machines, whatever the room.
+
+Reference: Verma et al., EuroSys'15 (Borg), section 3.2; 2011 trace, resubmission after evictions
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Index
+from borgtrace.recipe import EngineTables
+from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar
+from borgtrace.recipe.checks import table_of
+from borgtrace.recipe.columns import count, declare, label, number, seconds, share
+from borgtrace.recipe.store_question import StoreQuestion
+from borgtrace.scheduling.events import ENDED, KIND, PREEMPTED, REMOVED, STARTED, SUBMITTED
+from borgtrace.scheduling.policies import Policy, parse_policy
+from borgtrace.scheduling.replay import RECORDED, Trace, calibrated, impossible, recorded, replayed, with_factor
+from borgtrace.schema.time import SECOND
+from borgtrace.store import Store
+
+RESULT = declare(
+    "simulation",
+    "policy and tier",
+    ("policy", "tier"),
+    label("policy", "Policy, or recorded: the trace itself. All others are simulated."),
+    label("tier", "Tier of the tasks; unknown: no event tells their priority."),
+    count("submissions", "Submissions, those after an eviction by the simulator among them."),
+    count("starts", "Submissions that started."),
+    seconds("wait_p50", "Median wait of those that started; NULL without any.", nullable=True),
+    seconds("wait_p90", "90th percentile of their waits; NULL without any.", nullable=True),
+    seconds("wait_mean", "Mean of their waits; NULL without any.", nullable=True),
+    count("evicted", "Submissions that a task of a higher tier evicted."),
+    count("removed", "Submissions that ended with their machine."),
+    number("running", "count", "Mean number of running tasks."),
+    count("running_end", "Running tasks at the end."),
+    count("pending_end", "Pending tasks at the end."),
+    count("impossible", "Of these, tasks that no machine of the trace could ever take."),
+    share("cpu", "Mean CPU of running tasks, by their requests, of all machines."),
+    share("memory", "Mean memory of running tasks, by their requests, of all machines."),
+    share("factor", "Share of its request that a task of this tier was planned with."),
+)
+DEFAULTS = (RECORDED, "best-fit", "best-fit+preempt")
+Report = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a simulation may be told.
+
+    Attributes
+    ----------
+    policies
+        Policies as text; `DEFAULTS` by default.
+    factor
+        What tasks below production take of their requests; 0: calibrated.
+    seed
+        Of random orders of machines.
+    """
+
+    policies: Sequence[str] = DEFAULTS
+    factor: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.factor <= 1:
+            raise UsageError("--factor", "not a share", expected="above 0 and at most 1", got=f"{self.factor:g}")
+
+    @property
+    def parsed(self) -> dict[str, Policy | None]:
+        """The policies by name; None is the trace itself."""
+        return {text: None if text == RECORDED else parse_policy(text) for text in self.policies}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulate(StoreQuestion):
+    """The table as a question: ``SIMULATE.run(store, policies=("recorded", "best-fit"))``.
+
+    Attributes
+    ----------
+    report
+        Called with the step, how much of it is done, and how much there is.
+    said
+        Called with what has to be known of the trace.
+    """
+
+    reads: tuple[str, ...] = ("machine_events", "instance_events")
+    report: Report = field(default=lambda step, done, total: None, compare=False)
+    said: Callable[[str], None] = field(default=lambda text: None, compare=False)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The fields of :class:`Setting` with their defaults."""
+        default = Setting()
+        return {name: getattr(default, name) for name in Setting.__dataclass_fields__}
+
+    def asked(self, parameters: Mapping[str, Any]) -> tuple[Setting, Mapping[str, Policy | None]]:
+        """Return the setting and its policies."""
+        setting = Setting(**parameters)
+        return setting, setting.parsed
+
+    def answer(
+        self, store: Store, tables: EngineTables, asked: tuple[Setting, Mapping[str, Policy | None]]
+    ) -> pa.Table:
+        """Schedule the trace again with each policy; see the base."""
+        setting, policies = asked
+        self.report("reading", 0, len(policies))
+        trace = Trace.of(tables, store.manifest.time_range["instance_events"][1])
+        factor = setting.factor or calibrated(trace)
+        self.said(_counted(trace))
+        rows: list[dict[str, Any]] = []
+        for name, policy in policies.items():
+            self.report(name, len(rows), len(policies))
+            found = recorded(trace) if policy is None else replayed(trace, policy, factor, setting.seed)
+            rows += rows_of(trace, found, name, 1.0 if policy is None else factor)
+        return table_of(rows, self.result)
+
+
+def _counted(trace: Trace) -> str:
+    """Say what of the trace could not be used as it is."""
+    tasks = trace.tasks
+    waits = impossible(trace)
+    named = ", ".join(f"{tasks.collection[at]}/{tasks.instance[at]}" for at in waits[:3].tolist())
+    machines = trace.machines
+    return (
+        f"{len(tasks):,} attempts: {trace.without_submit:,} without SUBMIT, {tasks.without_request:,} without request, "
+        f"{trace.unknown_machine:,} on machines that are not known, "
+        f"{len(waits):,} that fit no machine{f' ({named} …)' if named else ''}; "
+        f"{len(machines.ids):,} machines, {machines.without_capacity:,} others without a capacity"
+    )
+
+
+def rows_of(trace: Trace, found: Index, policy: str, factor: float) -> list[dict[str, Any]]:
+    """Return the rows of a policy, one for each tier with tasks.
+
+    Parameters
+    ----------
+    trace
+        What was replayed.
+    found
+        What :func:`borgtrace.scheduling.events.run` returned.
+    policy, factor
+        The policy's name, and what tasks below production took.
+    """
+    tasks = trace.tasks
+    never = np.isin(np.arange(len(tasks)), impossible(trace))
+    total = trace.machines.capacity.sum(axis=0) * max(trace.until, 1)
+    planned = with_factor(tasks, factor)
+    rows = []
+    for tier in np.unique(tasks.tier).tolist():
+        part = found[tasks.tier[found[:, 0]] == tier]
+        has_start = part[:, STARTED] >= 0
+        ran = part[has_start]
+        waits = (ran[:, STARTED] - ran[:, SUBMITTED]) / SECOND
+        lasted = np.where(ran[:, ENDED] >= 0, ran[:, ENDED], trace.until) - ran[:, STARTED]
+        used = (tasks.sizes[ran[:, 0]] * lasted[:, None].astype(np.float64)).sum(axis=0) / total
+        alive = part[:, ENDED] < 0
+        own = tasks.tier == tier
+        taken = planned[own].sum() / max(tasks.sizes[own].sum(), 1)
+        middle, high = np.percentile(waits, (50, 90)).tolist() if len(waits) else (None, None)
+        row = {
+            **{"policy": policy, "tier": tasks.tiers[tier] if tier >= 0 else "unknown"},
+            **{"submissions": len(part), "starts": len(ran), "wait_p50": middle, "wait_p90": high},
+            "wait_mean": float(waits.mean()) if len(waits) else None,
+            "evicted": int((part[:, KIND] == PREEMPTED).sum()),
+            "removed": int((part[:, KIND] == REMOVED).sum()),
+            "running": float(lasted.sum() / max(trace.until, 1)),
+            "running_end": int((alive & has_start).sum()),
+            "pending_end": int((alive & ~has_start).sum()),
+            "impossible": int(never[part[alive & ~has_start, 0]].sum()),
+            **{"cpu": float(used[0]), "memory": float(used[1]), "factor": float(round(taken, 6))},
+        }
+        rows.append(row)
+    return rows
+
+
+def plot(result: pa.Table) -> Chart:
+    """Draw the tasks that wait at the end, by policy."""
+    plotted = Plot(result, RESULT, x=axis("pending_end"), y="policy", color="tier")
+    plotted.add(bar(), tips=("running_end", "wait_p50", "wait_p90", "evicted"))
+    return plotted.draw("Tasks that wait at the end", width=WIDTH, height=160)
+
+
+SIMULATE = Simulate(result=RESULT, compute=rows_of, plot=plot)

@@ -1,0 +1,158 @@
+"""``borgtrace simulate``: cells whose answer is known, and what is said of bad input."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import borgtrace
+from borgtrace.cli import main
+from borgtrace.errors import UsageError
+from borgtrace.lifecycle.occupancy import occupancy
+from borgtrace.recipe import EngineTables
+from borgtrace.scheduling import SIMULATE
+from borgtrace.scheduling.replay import Trace, levels, recorded
+from tests.cli.test_compact import store
+
+SECOND = 10**6
+FREE, OTHER, PRODUCTION = 0, 4, 9
+
+
+def life(job: int, priority: int, begin: int, length: int, size: str = "0.6") -> list[str]:
+    """A task that is submitted and starts at once, on machine 1, and finishes; times in seconds."""
+    events = ((begin, 0, ""), (begin, 1, 1), (begin + length, 4, 1))
+    return [
+        f"{time * SECOND},,{job},0,{where},{type_},u,1,{priority},{size},{size},0,0" for time, type_, where in events
+    ]
+
+
+LATE = life(99, FREE, 2000, 1, "0.1")
+"""Until when the trace lasts."""
+
+
+def simulate(
+    capsys: pytest.CaptureFixture[str], path: Path, *arguments: object
+) -> tuple[dict[tuple[str, str], dict[str, Any]], str]:
+    with pytest.raises(SystemExit) as caught:
+        main(["simulate", str(path), *map(str, arguments), "--json"])
+    printed = capsys.readouterr()
+    assert not caught.value.code, printed.err
+    return {(row["policy"], row["tier"]): row for row in json.loads(printed.out)["rows"]}, printed.err
+
+
+def ones(*machines: int) -> list[str]:
+    return [f"0,{machine},0,PLATFORM,1,1" for machine in machines]
+
+
+QUEUE = [*life(1, FREE, 700, 100), *life(2, FREE, 710, 100), *life(3, FREE, 720, 100), *LATE]
+
+
+def test_without_contention_nobody_waits_and_nobody_is_evicted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cell = store(tmp_path, machine_events=ones(1, 2, 3), task_events=QUEUE)
+    policies = ("recorded", "best-fit+preempt", "worst-fit", "random:k=1")
+    rows, _ = simulate(capsys, cell, *(part for policy in policies for part in ("--policy", policy)))
+    for policy in policies:
+        row = rows[policy, "free"]
+        assert (row["submissions"], row["starts"], row["wait_mean"], row["evicted"]) == (4, 4, 0.0, 0)
+        # 301 seconds of 2001.
+        assert row["running"] == pytest.approx(301 / 2001)
+        assert row["factor"] == 1.0
+
+
+def test_with_a_machine_too_few_the_queue_is_that_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # One machine, one task at a time: starts at 700, 800 and 900 s, waits of 0, 90 and 180 s, and 0 of the late one.
+    cell = store(tmp_path, machine_events=ones(1), task_events=QUEUE)
+    rows, _ = simulate(capsys, cell, "--policy", "first-fit", "--factor", 1)
+    row = rows["first-fit", "free"]
+    assert (row["starts"], row["wait_p50"], row["wait_mean"], row["pending_end"]) == (4, 45.0, 67.5, 0)
+    # By half of their requests all three fit.
+    rows, _ = simulate(capsys, cell, "--policy", "first-fit", "--factor", 0.5)
+    assert rows["first-fit", "free"]["wait_mean"] == 0.0
+
+
+def test_an_eviction_chain(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # The free task starts at 700 s and is evicted at 710 s by the other, that at 720 s by production, which ends at
+    # 820 s; then the other runs again, and from 920 s on the free one.
+    events = [*life(1, FREE, 700, 100), *life(2, OTHER, 710, 100), *life(3, PRODUCTION, 720, 100), *LATE]
+    cell = store(tmp_path, machine_events=ones(1), task_events=events)
+    rows, _ = simulate(capsys, cell, "--policy", "best-fit", "--policy", "best-fit+preempt", "--factor", 1)
+    name = "best-fit+preempt"
+    assert {tier: rows[name, tier]["evicted"] for tier in ("free", "other", "production")} == {
+        **{"free": 1, "other": 1, "production": 0}
+    }
+    waits = {tier: rows[name, tier]["wait_mean"] for tier in ("free", "other", "production")}
+    # Each is submitted again 7 µs after its eviction: (0 + 210 + 0) / 3, (0 + 100) / 2.
+    assert waits == pytest.approx({"free": 70.0, "other": 50.0, "production": 0.0}, abs=1e-5)
+    # Without preemption production waits for the free task, and goes before the other.
+    plain = {tier: rows["best-fit", tier]["wait_mean"] for tier in ("free", "other", "production")}
+    assert plain == pytest.approx({"free": 0.0, "other": 190.0, "production": 80.0})
+
+
+def test_production_never_evicts_production(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    events = [*life(1, 9, 700, 100), *life(2, 11, 710, 100), *LATE]
+    cell = store(tmp_path, machine_events=ones(1), task_events=events)
+    rows, _ = simulate(capsys, cell, "--policy", "best-fit+preempt")
+    row = rows["best-fit+preempt", "production"]
+    assert (row["evicted"], row["wait_mean"]) == (0, 45.0)
+
+
+def test_a_machine_that_goes_takes_its_tasks_along(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Away from 750 to 760 s: the task of 700 s runs again from 760 s on.
+    machines = [*ones(1), f"{750 * SECOND},1,1,PLATFORM,,", f"{760 * SECOND},1,0,PLATFORM,1,1"]
+    cell = store(tmp_path, machine_events=machines, task_events=[*life(1, FREE, 700, 100), *LATE])
+    rows, _ = simulate(capsys, cell, "--policy", "recorded", "--policy", "best-fit")
+    row = rows["best-fit", "free"]
+    assert (row["submissions"], row["removed"], row["pending_end"]) == (3, 1, 0)
+    assert row["wait_mean"] == pytest.approx(10 / 3, abs=1e-5)
+    assert rows["recorded", "free"]["removed"] == 0
+
+
+def test_an_impossible_task_waits_for_ever_and_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    demands = [f"{700 * SECOND},5,0,0,70s3v5qRyCO/1PCdI6fVXnrW8FU/w+5CKRSa72xgcIo=,7"]
+    large = [f"0,{machine},0,PLATFORM,0.5,0.5" for machine in (1, 2)]
+    events = [*life(5, FREE, 700, 100, "0.1"), *life(6, FREE, 700, 100, "0.6"), *LATE]
+    cell = store(tmp_path, machine_events=large, task_events=events, task_constraints=demands)
+    rows, err = simulate(capsys, cell, "--policy", "least-stranded", "--factor", 1)
+    row = rows["least-stranded", "free"]
+    assert (row["starts"], row["pending_end"], row["impossible"]) == (1, 2, 2)
+    assert "2 that fit no machine (5/0, 6/0 …); 2 machines, 0 others without a capacity" in err
+
+
+def test_recorded_is_the_trace(tmp_path: Path) -> None:
+    # One is killed while it waits, one has no SUBMIT and an unknown machine, one is evicted and returns.
+    def event(time: int, job: int, type_: int, machine: object = "", priority: int = FREE) -> str:
+        return f"{time * SECOND},,{job},0,{machine},{type_},u,1,{priority},0.1,0.1,0,0"
+
+    more = [event(800, 10, 0), event(900, 10, 5), event(800, 11, 1, 77, PRODUCTION)]
+    again = [event(700, 12, 0), event(701, 12, 1, 1), event(750, 12, 2, 1), event(751, 12, 0), event(760, 12, 1, 1)]
+    cell = store(tmp_path, machine_events=ones(1), task_events=[*QUEUE, *more, *again])
+    opened = borgtrace.open(cell)
+    tables = EngineTables.of(opened)
+    trace = Trace.of(tables, opened.manifest.time_range["instance_events"][1])
+    assert (trace.unknown_machine, trace.without_submit) == (1, 1)
+    for place, (_, low, high) in enumerate(tables.dialect.tiers):
+        attempts = tables.instance_attempts
+        known = tables.fetch(occupancy(attempts.filter(attempts.priority.between(low, high))).order_by("time"))
+        found = levels(trace, recorded(trace), place)
+        for name, values in zip(("time", "pending", "running"), found, strict=True):
+            assert np.array_equal(values, known[name].to_numpy()), name
+
+
+def test_a_factor_that_is_no_share_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        SIMULATE.run("nowhere", factor=2.0)
+    assert str(caught.value) == "--factor: not a share: expected above 0 and at most 1, got 2"
+
+
+def test_no_machines_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cell = store(tmp_path, task_events=QUEUE)
+    rows, err = simulate(capsys, cell)
+    assert not rows
+    assert "simulation: not applicable: the store holds no rows of machine_events" in err
+    with pytest.raises(SystemExit):
+        main(["simulate", str(cell), "--list"])
+    assert capsys.readouterr().out.startswith("least-stranded")
