@@ -170,3 +170,20 @@ def test_a_store_without_usage_is_refused(tmp_path: Path, trace: Path, capsys: p
             "ingest task_usage or instance_usage files first\n"
         )
     assert [path.name for path in tmp_path.iterdir()] == ["store"]
+
+
+def test_export_of_what_is_chosen(synthetic_store: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import borgtrace
+
+    tables = borgtrace.open(synthetic_store)
+    high = "collection_type = 'JOB' and n_windows > 0 and priority between 9 and 11"
+    (wanted,) = tables.sql(
+        f"select count(*) as tasks, sum(n_windows)::bigint as rows from tasks where {high}"
+    ).to_pylist()
+    arguments = ("export", synthetic_store, tmp_path / "jobs", "--tier", "production", "--workers", 1, "--json")
+    code, said, _ = _run(capsys, *arguments)
+    told = json.loads(said)
+    assert (code, told["tasks"], told["rows"]) == (0, wanted["tasks"], wanted["rows"])
+    assert told["files"] == len(list((tmp_path / "jobs").glob("*/*.csv"))) > 0
+    # What was chosen is copied beside it, and gone.
+    assert [path.name for path in tmp_path.iterdir()] == ["jobs"]
