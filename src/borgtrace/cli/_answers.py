@@ -91,25 +91,32 @@ def _setting(value: Any, time_unit: int | None) -> str:
     return write_time(round(value * time_unit)) if time_unit else str(value)
 
 
-def print_sql(store: Path, chosen: Sequence[Question], parameters: Mapping[str, Any]) -> None:
-    """Print the BigQuery SQL of every relational stage, shared tables first and once."""
+_FIRST_LINES = """\
+-- Over the views of: borgtrace views --cell CELL --dataset PROJECT.DATASET
+-- Run with: bq query --use_legacy_sql=false --dataset_id=PROJECT:DATASET
+-- Rows come in any order; borgtrace computes the answers from them. Where a statement needs rows of an earlier one
+-- (quantiles, sets of constraints), a placeholder stands for them.
+"""
+
+
+def print_sql(chosen: Sequence[Question], parameters: Mapping[str, Any]) -> None:
+    """Print the BigQuery SQL of every relational stage and what it reads, shared tables first and once."""
     # Inside: the compiler of Ibis is loaded only by those who print SQL.
     from borgtrace.engine.bigquery import compile_sql
     from borgtrace.lifecycle import DERIVED
-    from borgtrace.store.manifest import read_manifest
+    from borgtrace.lifecycle.hosted import what_it_reads
 
-    # The manifest alone: SQL for BigQuery is printed for a store without opening its tables.
-    generation = read_manifest(store).generation
+    print(_FIRST_LINES)
     printed: set[str] = set()
     for recipe in chosen:
-        for name, stage in recipe.stages(generation, **_own(recipe, parameters)).items():
-            if name in DERIVED:
-                # Several questions share what is derived; BigQuery refuses a second table of the same name.
-                if name not in printed:
-                    print(f"CREATE TEMP TABLE {name} AS\n{compile_sql(stage)};\n")
-                printed.add(name)
-            else:
-                print(f"-- {recipe.name}: {name}\n{compile_sql(stage)};\n")
+        for name, stage in recipe.stages("2019", **_own(recipe, parameters)).items():
+            # Several questions share what is derived; BigQuery refuses a second table of the same name.
+            if name in printed:
+                continue
+            sql = compile_sql(stage)
+            head = f"CREATE TEMP TABLE {name} AS" if name in DERIVED else f"-- {recipe.name}: {name}"
+            print(f"{what_it_reads(sql)}\n{head}\n{sql};\n")
+            printed.update({name} & {*DERIVED})
 
 
 def _own(recipe: Question, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def analyze(
     out: AnswerFolder = None,
     png: Png = False,
     as_json: Json = False,
-    show_sql: Annotated[str | None, option("bigquery", "Print the SQL of the relational stages; run nothing.")] = None,
+    show_sql: Annotated[str | None, option("bigquery", "Print SQL for BigQuery; needs no store, runs nothing.")] = None,
     list_names: List = False,
 ) -> None:
     """Answer questions about a store, and judge published claims.
@@ -38,11 +38,11 @@ def analyze(
     from borgtrace.recipe import EngineTables, find_recipe, recipes
     from borgtrace.recipe.registry import names as names_of_all
 
-    if store is not None and str(store) in names_of_all() and not store.exists() and not list_names:
+    if store is not None and str(store) in names_of_all() and not (store.exists() or list_names or show_sql):
         way_out = f"the store comes first: borgtrace analyze STORE {store}"
         raise UsageError("STORE", "not a store", got=f"{store}, a question", way_out=way_out)
     given = list(names or [])
-    if list_names and store is not None and not store.is_dir():
+    if (list_names or show_sql) and store is not None and not store.is_dir():
         # Without a store, the first name stands in its place.
         given.insert(0, str(store))
     # Each once: a name given twice would write the same files twice.
@@ -50,7 +50,7 @@ def analyze(
     if list_names:
         _answers.print_list(chosen, has_set=True)
         return
-    if store is None:
+    if store is None and show_sql is None:
         way_out = "borgtrace analyze STORE [NAME…], or borgtrace analyze --list"
         raise UsageError("STORE", "no store named", way_out=way_out)
     # Before the store is opened: a wrong name costs no time.
@@ -58,8 +58,8 @@ def analyze(
     if show_sql is not None:
         if show_sql != "bigquery":
             raise UsageError("--show-sql", "unknown dialect", expected="bigquery", got=show_sql)
-        _answers.print_sql(store, chosen, parameters)
-    else:
+        _answers.print_sql(chosen, parameters)
+    elif store is not None:
         if png and out is None:
             raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
         tables = EngineTables.of(store, engine, where=where, memory=memory)

@@ -6,10 +6,14 @@ SQL of any relational stage runs there unchanged.  The hosted tables have no fil
 and ``source_row`` are 0, and ties between equal times fall to the life-cycle order.
 """
 
+from collections.abc import Iterable
 from typing import cast
 
 import ibis
+import ibis.expr.operations as ops
+import sqlglot
 from ibis.backends.sql.datatypes import BigQueryType
+from sqlglot import exp
 
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.errors import UsageError
@@ -24,6 +28,16 @@ _GIVEN = {
     "is_on_dedicated_machine": f"COALESCE(raw.machine_id = {DEDICATED_MACHINE}, FALSE)",
 }
 """Columns that ingest derives."""
+_BYTES = {"string": 46, "bool": 1}
+"""Bytes of a value where they are not 8, as BigQuery counts: a text has 2 more than letters, a hash has 44."""
+_LENGTHS = {"raw.cpu_usage_distribution": 11 * 8, "raw.tail_cpu_usage_distribution": 9 * 8}
+ROWS_OF_A = {
+    "instance_usage": 7_575_500_668,
+    "instance_constraints": 3_532_005_634,
+    "instance_events": 1_717_000_000,
+    "collection_events": 20_807_441,
+}
+"""About how many rows the tables of cell a have, by a public exploration of it; of other cells and tables none says."""
 
 
 def view_sql(table: Table, cell: str) -> str:
@@ -93,12 +107,39 @@ def views_sql(cell: str, dataset: str) -> str:
 
 
 def compile_sql(expr: ibis.Expr) -> str:
-    """Return the BigQuery SQL of an expression over canonical tables, bound or not.
+    r"""Return the BigQuery SQL of an expression over canonical tables, bound or not.
 
-    The tables of the views keep their names; run it with the dataset of :func:`views_sql` as the
-    default dataset.
+    The tables of the views keep their names; run it with the dataset of :func:`views_sql` as the default dataset.
+    Rows in memory are written out, for BigQuery has no such table.  Rows come in any order: sorting all of them would
+    be one worker's, and fail.
+
+    Examples
+    --------
+    >>> few = ibis.memtable({"a": [1, 2]})
+    >>> compile_sql(few.order_by("a")).replace("\n", " ")
+    'SELECT   * FROM (   SELECT     1 AS `a`   UNION ALL   SELECT     2 AS `a` ) AS `t0`'
     """
-    return str(ibis.to_sql(expr, dialect="bigquery"))
+    tree = sqlglot.parse_one(str(ibis.to_sql(expr, dialect="bigquery")), read="bigquery")
+    written = {table.name: _written_out(table) for table in expr.op().find(ops.InMemoryTable)}
+    for select in list(tree.find_all(exp.Select)):
+        # With a limit the order says which rows.
+        if not select.args.get("limit"):
+            select.set("order", None)
+    for table in list(tree.find_all(exp.Table)):
+        if table.name in written:
+            table.replace(exp.Subquery(this=written[table.name].copy(), alias=table.args.get("alias")))
+    return tree.sql(dialect="bigquery", pretty=True)
+
+
+def _written_out(table: ops.InMemoryTable) -> exp.Expression:
+    """Write the rows of a table as queries of one row each, and no rows as one of which none is taken."""
+    rows = table.data.to_pyarrow(table.schema).to_pylist()
+    none = {name: exp.cast(exp.null(), BigQueryType.to_string(dtype)) for name, dtype in table.schema.items()}
+    selects = [
+        exp.select(*(exp.alias_(exp.convert(value), name, quoted=True) for name, value in row.items()))
+        for row in rows or [none]
+    ]
+    return exp.union(*selects, distinct=False) if len(rows) > 1 else selects[0].limit(len(rows))
 
 
 def _value(table: Table, column: Column) -> str:
@@ -118,6 +159,32 @@ def _value(table: Table, column: Column) -> str:
     if column.type == "bool" and not column.nullable:
         return f"COALESCE({path}, FALSE)"
     return path
+
+
+def bytes_of(table: Table, names: Iterable[str]) -> int:
+    """Return about how many bytes of a raw row BigQuery reads, and bills, for some columns of a view.
+
+    Parameters
+    ----------
+    table
+        One of :data:`borgtrace.schema.TRACE_TABLES`.
+    names
+        Columns of it.
+
+    Examples
+    --------
+    >>> from borgtrace.schema import TABLES
+    >>> bytes_of(TABLES["instance_usage"], ["start_time", "source_row", "average_cpu", "sample_portion"])
+    16
+    """
+    raw: dict[str, Column] = {}
+    for name in names:
+        # Two columns of the view may come from one of Google's, which is read once; some come from none.
+        column = table.column("machine_id" if name == "is_on_dedicated_machine" else name)
+        source = GOOGLE_2019.source(table.name, column.name)
+        if name not in ("source_part", "source_row", "position") and not isinstance(source, Absent):
+            raw[_path(source)] = column
+    return sum(_LENGTHS.get(path, _BYTES.get(column.type, 8)) for path, column in raw.items())
 
 
 def _path(source: str) -> str:

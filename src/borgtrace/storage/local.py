@@ -1,7 +1,5 @@
 """Places are files and folders of this machine: a URL is refused, before it becomes a folder of that name."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

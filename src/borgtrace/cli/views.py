@@ -1,0 +1,25 @@
+"""``borgtrace views``: Google's tables of 2019 on BigQuery under the names of a store."""
+
+from typing import Annotated
+
+from borgtrace.cli._options import Cell, Json, option
+
+ON_INTERRUPT = "nothing was changed"
+
+
+def views(
+    dataset: Annotated[str, option("DATASET", "Where the views are to be, as PROJECT.DATASET.")],
+    cell: Cell = "a",
+    as_json: Json = False,
+) -> None:
+    """Print views on BigQuery over Google's tables of 2019, with the tables and columns of a store.
+
+    The statements of `borgtrace analyze --show-sql bigquery` read these views.
+
+    Example: borgtrace views --cell a --dataset my-project.borg_a
+    """
+    from borgtrace.cli._printing import print_json
+    from borgtrace.lifecycle.hosted import all_views_sql
+
+    script = all_views_sql(cell, dataset)
+    print_json({"cell": cell, "dataset": dataset, "sql": script}) if as_json else print(script)

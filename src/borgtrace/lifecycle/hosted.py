@@ -1,0 +1,103 @@
+"""BigQuery statements over the views of Google's tables: the view of tasks, and what a statement reads."""
+
+import ibis
+import ibis.expr.types as ir
+import sqlglot
+from sqlglot import exp
+from sqlglot.optimizer.pushdown_projections import pushdown_projections
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import traverse_scope
+
+from borgtrace.engine.bigquery import ROWS_OF_A, bytes_of, compile_sql, views_sql
+from borgtrace.engine.dtypes import ibis_schema
+from borgtrace.lifecycle.derived import DERIVED
+from borgtrace.lifecycle.hosted_tasks import tasks
+from borgtrace.schema import TABLES, TRACE_TABLES
+from borgtrace.schema.dialects.google2019 import GOOGLE_2019
+
+_ALL = {**TABLES, **{name: derived.table for name, derived in DERIVED.items()}}
+
+
+def all_views_sql(cell: str, dataset: str) -> str:
+    """Return a script that creates the views of one cell, tasks included, in `dataset`.
+
+    Parameters
+    ----------
+    cell
+        ``"a"`` … ``"h"``.
+    dataset
+        Where the views are made, ``project.dataset``.
+
+    Raises
+    ------
+    UsageError
+        For an unknown cell.
+
+    Examples
+    --------
+    >>> all_views_sql("a", "my-project.cell_a").count("CREATE OR REPLACE VIEW")
+    7
+    """
+    return f"{views_sql(cell, dataset)}\n\nCREATE OR REPLACE VIEW `{dataset}.tasks` AS\n{tasks_sql(dataset)};"
+
+
+def tasks_sql(dataset: str = "") -> str:
+    """Return the query of the table of tasks over the views of `dataset`, of the default one where empty."""
+    # A view knows no default dataset: its tables are named in full.
+    project, _, name = dataset.rpartition(".")
+    place = {"catalog": project or None, "database": name or None}
+
+    def view(table: str) -> ir.Table:
+        return ibis.table(ibis_schema(TABLES[table]), name=table, **place)
+
+    return compile_sql(tasks(view("instance_usage"), view("instance_events"), view("collection_events"), GOOGLE_2019))
+
+
+def what_it_reads(sql: str) -> str:
+    """Say which views a statement reads, and about how many bytes of Google's tables that are.
+
+    Parameters
+    ----------
+    sql
+        A query from :func:`borgtrace.engine.bigquery.compile_sql`.
+
+    Returns
+    -------
+    str
+        Lines of comment.
+
+    Examples
+    --------
+    >>> print(what_it_reads("SELECT MAX(`time`) AS t FROM `instance_events` AS e"))
+    -- reads instance_events: 8 bytes a row, of cell a about 13.7 GB
+    """
+    lines, total = [], 0
+    for name, columns in _columns_read(sql).items():
+        if name not in TRACE_TABLES:
+            lines.append(f"-- reads {name}, made before")
+            continue
+        width, rows = bytes_of(TRACE_TABLES[name], columns), ROWS_OF_A.get(name, 0)
+        total += width * rows
+        known = f", of cell a about {width * rows / 1e9:.3g} GB" if rows else ""
+        lines.append(f"-- reads {name}: {width} bytes a row{known}")
+    if len(lines) > 1 and total:
+        lines.append(f"-- in all, of cell a about {total / 1e9:.3g} GB")
+    return "\n".join(lines)
+
+
+def _columns_read(sql: str) -> dict[str, set[str]]:
+    """Return the columns that a query needs of each table; those of tasks are followed to the views below."""
+    tree = sqlglot.parse_one(sql, read="bigquery")
+    for table in list(tree.find_all(exp.Table)):
+        if table.name == "tasks":
+            inner = sqlglot.parse_one(tasks_sql(), read="bigquery")
+            table.replace(exp.Subquery(this=inner, alias=table.args.get("alias")))
+    types = {name: dict.fromkeys(table.names, "INT64") for name, table in _ALL.items()}
+    pruned = pushdown_projections(qualify(tree, schema=types, dialect="bigquery", validate_qualify_columns=False))
+    found: dict[str, set[str]] = {}
+    for scope in traverse_scope(pruned):
+        for alias, source in scope.sources.items():
+            if isinstance(source, exp.Table):
+                columns = {column.name for column in scope.columns if column.table == alias}
+                found.setdefault(source.name, set()).update(columns & {*_ALL[source.name].names})
+    return found
