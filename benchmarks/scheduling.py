@@ -1,0 +1,65 @@
+"""Placements a second on a real snapshot, one compaction, and the replay of all events, on one thread.
+
+Processor time, since others may use the machine; every kernel is compiled before it is measured.  Published simulators
+place tens to hundreds of jobs a second: FGD about 15 to 20 pods, MARO 43 to 95 virtual machines, CloudSim Plus 53 to
+641 tasks, the PAI simulator 181 to 393 jobs (their own logs and papers, on other machines).
+
+    python benchmarks/scheduling.py STORE [--policy best-fit --policy best-fit+preempt]
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import borgtrace
+from borgtrace.recipe import EngineTables
+from borgtrace.scheduling import parse_policy
+from borgtrace.scheduling.compaction import Workload, needed, order_of
+from borgtrace.scheduling.packing import Demand, pack
+from borgtrace.scheduling.replay import Trace, calibrated, replayed
+from borgtrace.scheduling.workload import Machines, read_tasks
+
+
+def seconds(function: Callable[[], Any]) -> tuple[float, Any]:
+    function()
+    start = time.process_time()
+    found = function()
+    return time.process_time() - start, found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("store")
+    parser.add_argument("--policy", action="append")
+    given = parser.parse_args()
+    store = borgtrace.open(given.store)
+    tables = EngineTables.of(store)
+    machines, tasks = Machines.at(tables, 0), read_tasks(tables, at=0)
+    workload = Workload(Demand(tasks.sizes, tasks.groups, tasks.sets), tasks.priority, tasks.jobs, tasks.is_production)
+    free = workload.without_constraints()
+    rng = np.random.default_rng(0)
+    lines = np.concatenate([rng.permutation(len(machines.ids)) for _ in range(2)])[: round(1.18 * len(machines.ids))]
+    capacity, rank = machines.capacity[lines], np.arange(len(lines))
+    in_order, shuffled = order_of(free, rng), rng.permutation(len(tasks))
+    for name, demand, order in (
+        ("job order", free.demand, in_order),
+        ("job order, anti-affinity", workload.demand, in_order),
+        ("shuffled", free.demand, shuffled),
+    ):
+        spent, (_, pending) = seconds(lambda demand=demand, order=order: pack(demand, order, capacity, rank))
+        print(f"{name}: {len(order) / spent:,.0f} placements/s, {pending} pending", flush=True)
+    spent, found = seconds(lambda: needed(free, machines.capacity, 0))
+    print(f"a compaction to {found:,} machines: {spent:.1f} s", flush=True)
+    trace = Trace.of(tables, store.manifest.time_range["instance_events"][1])
+    factor = calibrated(trace)
+    for text in given.policy or ("best-fit", "best-fit+preempt"):
+        policy = parse_policy(text)
+        spent, rows = seconds(lambda policy=policy: replayed(trace, policy, factor))
+        print(f"replay with {text}: {spent:.1f} s, {(rows[:, 2] >= 0).sum():,} starts", flush=True)
+
+
+if __name__ == "__main__":
+    main()
