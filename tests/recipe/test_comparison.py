@@ -64,6 +64,13 @@ def test_a_tenth_more_of_the_same_jobs_is_found_exactly() -> None:
     row = _rows(_store(_usage(0)), _store(1.1 * _usage(0)))["CPU-hours of a job"]
     assert [row[name] for name in ("ratio", "ratio_low", "ratio_high")] == pytest.approx([1.1] * 3)
     assert row["distance"] > 0.05
+    assert row["distance_low"] < row["distance"] < row["distance_high"]
+
+
+def test_an_interval_holds_the_distance_also_where_it_is_small() -> None:
+    for seed in range(8):
+        row = _rows(_store(_usage(seed)), _store(_usage(100 + seed), first=10**6))["CPU-hours of a job"]
+        assert row["distance_low"] <= row["distance"] <= row["distance_high"]
 
 
 def test_a_tenth_more_of_other_jobs_lies_in_its_interval() -> None:

@@ -28,8 +28,8 @@ def compare(
 
     import borgtrace
     from borgtrace.cli import _answers
-    from borgtrace.cli._printing import print_json
-    from borgtrace.cli._rows import print_table
+    from borgtrace.cli._grid import Column, print_grid
+    from borgtrace.cli._printing import number, print_json
     from borgtrace.errors import UsageError
     from borgtrace.recipe import EngineTables, find_recipe
     from borgtrace.recipe.comparison import aligned, distances
@@ -61,7 +61,9 @@ def compare(
     if as_json:
         print_json(found.to_pylist())
     else:
-        print_table(found.to_reader(), found.num_rows)
+        rows = found.to_pylist()
+        cells = {name: [number(row[name], 4, missing="–") for row in rows] for name in found.column_names}
+        print_grid([Column(name, values, name not in ("measure", "store")) for name, values in cells.items()])
 
 
 def _labels(stores: list[Path]) -> dict[str, Path]:

@@ -20,6 +20,8 @@ BLOCKS = 100
 """Blocks of jobs, by a hash of the id: a job that two stores have is in the same block of both."""
 DRAWS = 400
 _LOW, _HIGH = 0.025, 0.975
+_TWO_SIDED = 1.96
+"""Standard deviations of a normal distribution that hold 95 % of it."""
 _POINTS = 2048
 """Values at which distribution functions are compared in each draw: more change an interval by less than 0.0005."""
 
@@ -92,8 +94,9 @@ def aligned(results: Mapping[str, Result]) -> pa.Table:
 def distances(stores: Mapping[str, Store], *, seed: int = 0) -> pa.Table:
     """Compare the jobs of stores with those of the first: ratios of means and distances, with intervals.
 
-    Intervals are percentiles of a bootstrap: blocks of jobs are drawn with replacement, the same ones of both stores,
-    so that jobs which both have (before and after, real and simulated) are compared with themselves.  Amounts whose
+    Intervals come from a bootstrap: blocks of jobs are drawn with replacement, the same ones of both stores, so that
+    jobs which both have (before and after, real and simulated) are compared with themselves.  Of ratios they are
+    percentiles of the draws, of distances 1.96 of their standard deviations on each side.  Amounts whose
     units differ (capacities of two traces) are divided by the mean of their own store first: shapes are compared, and
     no ratio is given.
 
@@ -166,8 +169,13 @@ def _compared(
             ratios = _means(other, drawn) / _means(one, drawn)
         found["ratio"] = mean / base if base else None
         found |= _interval("ratio", ratios)
-    found["distance"] = _farthest(one[0], other[0])
-    return found | _interval("distance", _drawn_farthest(one, other, drawn))
+    distance = _farthest(one[0], other[0])
+    # Drawing can hardly bring two samples nearer: percentiles of the draws would leave out the distance itself.
+    draws = _drawn_farthest(one, other, drawn)
+    # A draw may hold no job of a small store.
+    spread = _TWO_SIDED * float(draws[np.isfinite(draws)].std())
+    ends = {"distance_low": max(distance - spread, 0.0), "distance_high": min(distance + spread, 1.0)}
+    return found | {"distance": distance} | ends
 
 
 def _means(sample: tuple[Numbers, NDArray[np.int64]], drawn: Numbers) -> Numbers:
