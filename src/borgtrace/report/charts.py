@@ -65,7 +65,7 @@ def figure(chart: alt.TopLevelMixin, title: str) -> Figure:
     TooManyPointsError
         Where more than 20,000 rows are left that cannot be reduced.
     """
-    spec = themed(_specification(chart))
+    spec = themed(specification(chart))
     spec.pop("$schema", None)
     views = list(unit_views(spec))
     # Before the texts: they state the range of what is drawn, and no extreme is lost by it.
@@ -82,7 +82,8 @@ def figure(chart: alt.TopLevelMixin, title: str) -> Figure:
     return Figure(json.dumps(_compact(spec), ensure_ascii=False, separators=(",", ":")), text, n_rows)
 
 
-def _specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
+def specification(chart: alt.TopLevelMixin) -> dict[str, Any]:
+    """Return a chart in Vega-Lite, with all its rows."""
     import altair as alt
 
     # Altair refuses more than 5,000 rows; how many are too many is decided here, after they are reduced.

@@ -8,6 +8,8 @@ from markupsafe import Markup
 
 from borgtrace.recipe import Result
 from borgtrace.recipe.comparison import DISTANCES, aligned, share_units
+from borgtrace.report.charts import specification
+from borgtrace.report.holdings import trace_name
 from borgtrace.report.page import render
 from borgtrace.report.values import shown_table
 from borgtrace.store import Store
@@ -29,12 +31,13 @@ def comparison_html(stores: Mapping[str, Store], distances: pa.Table, answers: S
     return render(
         "comparison.html.j2",
         stores=stores,
+        names={label: trace_name(store.manifest) for label, store in stores.items()},
         has_one_unit=all(share_units(first, other) for other in others),
         distances=shown_table(distances, DISTANCES, has_codes=False),
         questions=[
             {
                 "recipe": next(iter(results.values())).recipe,
-                "charts": {label: _svg(result) for label, result in results.items()},
+                "chart": _beside(results),
                 "table": aligned(results).slice(0, _ROWS).to_pylist(),
                 "rows": aligned(results).num_rows,
                 "findings": list(zip(*(result.findings for result in results.values()), strict=True)),
@@ -48,6 +51,16 @@ def comparison_html(stores: Mapping[str, Store], distances: pa.Table, answers: S
 _ROWS = 40
 
 
-def _svg(result: Result) -> Markup | None:
-    chart = result.plot()
-    return None if chart is None else Markup(vl_convert.vegalite_to_svg(chart.to_json(indent=None)))
+def _beside(results: Mapping[str, Result]) -> Markup | None:
+    """Draw the charts of one question beside each other, with common scales and colors where each is one view."""
+    # Here, because only drawing needs it.
+    import altair as alt
+
+    drawn = {label: plot for label, result in results.items() if (plot := result.plot()) is not None}
+    if not drawn:
+        return None
+    row = alt.hconcat(*(plot.properties(title=label) for label, plot in drawn.items()))
+    # Panels of one chart have scales of their own, which must not be mixed.
+    if not any(isinstance(plot, alt.HConcatChart | alt.VConcatChart | alt.ConcatChart) for plot in drawn.values()):
+        row = row.resolve_scale(x="shared", y="shared", color="shared")
+    return Markup(vl_convert.vegalite_to_svg(specification(row)))
