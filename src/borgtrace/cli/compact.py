@@ -1,7 +1,5 @@
 """``borgtrace compact``: how few machines would hold the workload of one moment."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from typer import Option

@@ -4,8 +4,6 @@ One call does all there is to do for a file: threads that work on files side by 
 Python's lock, and waiting for it takes longer than laying a thousand rows.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -4,8 +4,6 @@ A *series* holds the windows of n traces one after the other: float32 of shape (
 of shape (n + 1,).  ``first`` says at which row of the store's columns each trace begins.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -49,20 +49,20 @@ def serve(trace: Trace, port: int, *, browser: bool, ready: Callable[[str], None
         if browser:
             webbrowser.open(address)
 
+    server = _Server(config)
+    server.announce = announce
     with listening:
-        _Server(config, announce).run([listening])
+        server.run([listening])
 
 
 class _Server(uvicorn.Server):
     """Announces itself once it hears Ctrl-C: earlier, Ctrl-C would break off what had not begun, and warn of it."""
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
-        super().__init__(config)
-        self._announce = announce
+    announce: Callable[[], None]
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets=sockets)
-        self._announce()
+        self.announce()
 
 
 def _listen(port: int) -> socket.socket:

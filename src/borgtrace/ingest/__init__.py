@@ -1,7 +1,5 @@
 """Raw files → store: discover, stage, cluster, index."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType
 

@@ -7,8 +7,6 @@ with a general parser.  Values are exact: a decimal is formed as one correctly r
 the few whose double lies next to the middle of two float32 are handed back to be decided exactly.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

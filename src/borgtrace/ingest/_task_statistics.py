@@ -1,7 +1,5 @@
 """Runs of equal keys in sorted arrays (the windows of one task), statistics of each run, and runs that may repeat."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

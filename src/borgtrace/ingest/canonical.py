@@ -3,8 +3,6 @@
 A chunk in which anything must be refused raises `NeedsValidation`; its file is then read by the validating reader.
 """
 
-from __future__ import annotations
-
 import duckdb
 import numpy as np
 import pyarrow as pa

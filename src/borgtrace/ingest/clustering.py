@@ -5,8 +5,6 @@ in runs (see `StagedWriter`), so that a range is found by the statistics of row 
 collection that is larger than a file.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections import deque

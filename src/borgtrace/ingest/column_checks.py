@@ -3,8 +3,6 @@
 Nothing here touches Python per row.  The same checks as SQL over text are in `text_fields`.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """From clustered tables to a finished store: index, arrays, cross-checks, digests, time range."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

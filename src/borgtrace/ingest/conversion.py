@@ -3,8 +3,6 @@
 It takes all files together: a share needs its request, a counter its last value, a machine's size the largest machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

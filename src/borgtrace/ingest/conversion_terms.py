@@ -1,7 +1,5 @@
 """What the queries of converted rows share: ids of names, the store's clock, and amounts as shares of a machine."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from borgtrace.schema.dialects import Conversion

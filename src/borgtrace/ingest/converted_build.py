@@ -1,7 +1,5 @@
 """Staged rows of converted files → sorted canonical tables, their account, and a look at their units."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

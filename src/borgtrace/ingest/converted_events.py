@@ -1,7 +1,5 @@
 """SQL of the events of converted files: what rows say of the lives of tasks, else what their usage lets conclude."""
 
-from __future__ import annotations
-
 from borgtrace.ingest.conversion_terms import TERMINAL, Terms, id_sql
 from borgtrace.ingest.converted_usage import windows
 

@@ -1,7 +1,5 @@
 """SQL of the machines of converted files."""
 
-from __future__ import annotations
-
 from borgtrace.ingest.conversion_terms import FIRST_ROW, MACHINE_NAMES, Terms, id_sql
 
 

@@ -1,7 +1,5 @@
 """SQL of the usage of converted files: measurements of any step, counters among them, as windows of the store."""
 
-from __future__ import annotations
-
 from borgtrace.ingest.conversion_terms import FIRST_ROW, Terms, id_sql
 from borgtrace.schema.time import TRACE_START
 

@@ -1,7 +1,5 @@
 """What only whole tables can tell: repeated rows, unknown machines, orphan instances."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

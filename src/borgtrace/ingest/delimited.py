@@ -1,7 +1,5 @@
 """Delimited text: typed chunks from Arrow's CSV reader, or from our own where all fields are numbers, and its lines."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import BinaryIO
 

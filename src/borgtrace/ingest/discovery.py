@@ -1,7 +1,5 @@
 """Finding raw files: folders are walked, files told apart by content, everything else named."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping

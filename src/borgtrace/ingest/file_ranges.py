@@ -1,7 +1,5 @@
 """Which rows go to which Parquet file: ranges of collections."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

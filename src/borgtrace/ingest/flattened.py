@@ -3,8 +3,6 @@
 Its codes are trusted, its own labels are not.  What the join repeated is stored once and counted.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import Counter

@@ -1,7 +1,5 @@
 """A row of a flattened file, rewritten as the nested records it was joined from."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

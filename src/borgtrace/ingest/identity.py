@@ -1,7 +1,5 @@
 """Whose rows a store holds: one trace, also while they are only staged."""
 
-from __future__ import annotations
-
 import json
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace

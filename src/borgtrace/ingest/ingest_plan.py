@@ -1,7 +1,5 @@
 """What an ingest will take, said before anything is written."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections import defaultdict

@@ -1,7 +1,5 @@
 """An ingest from beginning to end: discover, plan, stage, cluster, index, put in place."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """JSON lines: typed chunks from DuckDB's reader."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

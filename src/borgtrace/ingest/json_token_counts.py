@@ -7,8 +7,6 @@ flags, which it would read as 1 and 0 where a number is due; no string of the tr
 these.  Where the two counts differ, the file is read by the validating reader.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """A list of records inside a row (2019 keeps an event's constraints so) becomes rows of a table of its own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc

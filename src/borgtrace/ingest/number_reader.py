@@ -4,8 +4,6 @@ A compiled parser made for this shape: with Arrow's CSV reader, staging a usage 
 on 528 thousand rows).  Where it meets anything else, the general reader and then the validating one take over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import BinaryIO
 

@@ -1,7 +1,5 @@
 """What an ingest can be told."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

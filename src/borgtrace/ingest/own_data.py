@@ -1,7 +1,5 @@
 """Own data: which format its files are in, as a file says, or as the files themselves let guess."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 So both containers of 2019 are judged by the same SQL, and the quarantine shows text in both cases.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import duckdb

@@ -1,7 +1,5 @@
 """Which sources still have to be staged: new ones, not those that are in already."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What long work tells while it runs; the command line draws it, libraries may ignore it."""
 
-from __future__ import annotations
-
 
 class Progress:
     """Receiver of progress: one line per label, with a total and a unit.  This one tells nobody."""

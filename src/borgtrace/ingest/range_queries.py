@@ -1,7 +1,5 @@
 """Answers of Prometheus to range queries as lines of JSON: one for each sample, or for each series of a constant."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ The bucket calls plain Parquet ``.parquet.gz``, people unpack or rename parts, a
 folders, so magic bytes and the shape of the first row decide.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

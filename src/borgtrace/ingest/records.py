@@ -1,7 +1,5 @@
 """Nested records (JSON lines, Parquet) as flat, typed chunks, through DuckDB; and JSON lines taken apart as text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import duckdb

@@ -1,7 +1,5 @@
 """Rows in the order of their key: key columns packed into 64-bit words, which NumPy sorts without comparing columns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

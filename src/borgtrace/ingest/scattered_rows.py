@@ -1,7 +1,5 @@
 """Rows of which several files tell a part each: one metric of a monitoring system says one thing about a container."""
 
-from __future__ import annotations
-
 import duckdb
 
 from borgtrace.ingest.conversion_terms import FIRST_ROW

@@ -1,7 +1,5 @@
 """The trace's own ``schema.csv``, where it lies beside the data: it decides the order of the fields."""
 
-from __future__ import annotations
-
 import csv
 from collections import defaultdict
 from pathlib import Path

@@ -3,8 +3,6 @@
 A guess is said; what two readings would make two different traces of is left open, and the draft is then no format yet.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What a raw file is: which generation and table, in which format, and how it is told apart."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The staged parts of a table, and its present files, as one relation with canonical columns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ A container has fast readers, tried in order, and a way to take its lines apart;
 understand or that must be refused sends the whole file to the validating reader.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Staged parts (and the tables a store has) → the next version of the store."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass

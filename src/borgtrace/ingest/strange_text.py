@@ -3,8 +3,6 @@
 A row would be stored or refused by the file that it is in: so a file that has any of it is read by the validating one.
 """
 
-from __future__ import annotations
-
 import re
 
 # A NUL, and the mark of what is no UTF-8.

@@ -1,7 +1,5 @@
 """Bytes of a raw file: decompressed, without a byte order mark, in lines of bounded length."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """A smaller store that is consistent over its tables."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The ``tasks`` table: what usage says of each instance, joined with what its events say."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Delimited fields and paths of JSON records become the same thing here: one text per canonical column.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """One pass over sorted usage: the trace arrays, and what usage says of each task."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Lines are tested by DuckDB as columns of text, so a bad file costs some more tim
 the same for all containers; each says how a line is taken apart (`LineFormat`).
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

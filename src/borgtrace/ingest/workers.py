@@ -1,7 +1,5 @@
 """Staging many files: one single-threaded process per core, or in place when there is little to do."""
 
-from __future__ import annotations
-
 import csv
 import errno
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Overcommit on real machines: what policies predict, slot by slot, beside what the tasks then used."""
 
-from __future__ import annotations
-
 from borgtrace.overcommit.advice import ADVICE
 from borgtrace.overcommit.block import Block, Samples
 from borgtrace.overcommit.explanation import explained

@@ -11,8 +11,6 @@ days says little about another month.
 Reference: Bashir et al., EuroSys'21 (Take it to the limit)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

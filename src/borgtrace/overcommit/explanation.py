@@ -1,7 +1,5 @@
 """What a policy predicts for one machine at one time, term by term."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How well predictions would have done on one machine: sums that add up over machines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the tasks of now will use together in the slots to come: the peak that policies are judged by."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from borgtrace.kernels.arrays import Index, Numbers

@@ -12,8 +12,6 @@ that is not admitted runs no longer for it, and nothing moves to another machine
 Reference: Zhu et al., Measure 1; Verma et al., EuroSys'15, §5.5 (resource reclamation). The price is our simulation
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,7 +23,7 @@ import pyarrow as pa
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
-from borgtrace.overcommit.block import Block
+from borgtrace.overcommit.block import Block, Columns, Samples
 from borgtrace.overcommit.oracle import SLACK
 from borgtrace.overcommit.policies import Limit, Policy, Prediction, Reservation
 from borgtrace.overcommit.priorities import LOWEST, serving
@@ -84,31 +82,27 @@ def priced(
     block = replace(block, all=replace(block.all, usage=usage), is_known=np.ones(len(usage), np.bool_))
     serves, slots = block.priority >= lowest, block.all.slots
     production, rest = block.take(serves), block.take(~serves)
-    limits, used = (_at(slots, production.all.slots, production.all.sums(x)) for x in _columns(production))
+    held = production.all
+    limits, used = _at(slots, held, held.limit), _at(slots, held, held.usage)
     place = np.searchsorted(rest.all.slots, slots)
     offsets = np.append(rest.all.offsets[np.minimum(place, len(rest.all.slots))], len(rest.all))
-    given = rest.all.task, rest.all.slot, rest.all.usage, rest.all.limit, rest.priority, rest.all.order, offsets
+    columns = rest.all.columns._replace(offsets=offsets)
     out = np.zeros((len(policies), N_SUMS))
     for sums, policy in zip(out, policies, strict=True):
-        in_force = _in_force(production, policy)
-        reserved = _at(slots, production.all.slots, production.all.sums(in_force))
-        _admit(*given, block.capacity, limits, used, reserved, sums)
+        reserved = _at(slots, held, _in_force(held, policy))
+        _admit(columns, rest.priority, block.capacity, limits, used, reserved, sums)
     return out
 
 
-def _columns(block: Block) -> tuple[Numbers, Numbers]:
-    return block.all.limit, block.all.usage
-
-
-def _at(slots: Index, some: Index, values: Numbers) -> Numbers:
+def _at(slots: Index, samples: Samples, values: Numbers) -> Numbers:
+    """Return the sums of values of samples in some slots, 0 where there are none."""
     out = np.zeros(len(slots))
-    out[np.searchsorted(slots, some)] = values
+    out[np.searchsorted(slots, samples.slots)] = samples.sums(values)
     return out
 
 
-def _in_force(production: Block, policy: Policy) -> Numbers:
+def _in_force(samples: Samples, policy: Policy) -> Numbers:
     """Return what each task has reserved during each slot: what it had at the end of the slot before."""
-    samples = production.all
     out = samples.limit.copy()
     if isinstance(policy, Reservation) and len(samples):
         goes_on = np.flatnonzero((np.diff(samples.task) == 0) & (np.diff(samples.slot) == 1)) + 1
@@ -118,13 +112,8 @@ def _in_force(production: Block, policy: Policy) -> Numbers:
 
 @compiled()
 def _admit(
-    task: Index,
-    slot: Index,
-    usage: Numbers,
-    limit: Numbers,
+    columns: Columns,
     priority: Index,
-    order: Index,
-    offsets: Index,
     capacity: Numbers,
     limits: Numbers,
     used: Numbers,
@@ -135,18 +124,17 @@ def _admit(
 
     Parameters
     ----------
-    task, slot, usage, limit, priority
-        Samples of best-effort tasks: shape (n,).
-    order, offsets
-        Those of each slot of the machine: shapes (n,) and (m + 1,).
+    columns, priority
+        Samples of best-effort tasks (n,), with offsets for each slot of the machine (m + 1,).
     capacity, limits, used, reserved
         Of the machine, and of its production tasks: shape (m,).
     sums
         Added to: shape (N_SUMS,).
     """
+    task, slot, usage, limit = columns.task, columns.slot, columns.usage, columns.limit
     is_in, since = np.zeros(task.size, np.bool_), np.zeros(task.size, np.int64)
     for j in range(capacity.size):
-        present = order[offsets[j] : offsets[j + 1]]
+        present = columns.order[columns.offsets[j] : columns.offsets[j + 1]]
         held, running, out = 0.0, 0.0, 0
         for i in present:
             goes_on = i > 0 and task[i] == task[i - 1] and slot[i] == slot[i - 1] + 1
@@ -192,9 +180,7 @@ def _last(present: Index, is_in: Flags, priority: Index, since: Index) -> int:
     """Return the admitted task that goes first: the lowest priority, of it the youngest, of those the last; or −1."""
     worst = -1
     for i in present:
-        if is_in[i] and (
-            worst < 0 or priority[i] < priority[worst] or (priority[i] == priority[worst] and since[i] >= since[worst])
-        ):
+        if is_in[i] and (worst < 0 or (priority[i], -since[i]) <= (priority[worst], -since[worst])):
             worst = i
     return worst
 

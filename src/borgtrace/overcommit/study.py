@@ -1,7 +1,5 @@
 """The question behind the table: a store replayed under many policies."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -19,9 +19,8 @@ Numbers = NDArray[np.float64]
 BLOCKS = 100
 """Blocks of jobs, by a hash of the id: a job that two stores have is in the same block of both."""
 DRAWS = 400
-_LOW, _HIGH = 0.025, 0.975
-_TWO_SIDED = 1.96
-"""Standard deviations of a normal distribution that hold 95 % of it."""
+_LOW, _HIGH, _TWO_SIDED = 0.025, 0.975, 1.96
+"""Quantiles that 95 % lie between, and the standard deviations of a normal distribution that hold them."""
 _POINTS = 2048
 """Values at which distribution functions are compared in each draw: more change an interval by less than 0.0005."""
 
@@ -167,8 +166,9 @@ def _compared(
         # A drawn set may hold no job of a small store, or none that used anything.
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = _means(other, drawn) / _means(one, drawn)
-        found["ratio"] = mean / base if base else None
-        found |= _interval("ratio", ratios)
+        known = ratios[np.isfinite(ratios)]
+        low, high = np.quantile(known, (_LOW, _HIGH)).tolist() if len(known) else (None, None)
+        found = {"ratio": mean / base if base else None, "ratio_low": low, "ratio_high": high}
     distance = _farthest(one[0], other[0])
     # Drawing can hardly bring two samples nearer: percentiles of the draws would leave out the distance itself.
     draws = _drawn_farthest(one, other, drawn)
@@ -183,12 +183,6 @@ def _means(sample: tuple[Numbers, NDArray[np.int64]], drawn: Numbers) -> Numbers
     sums, counts = (np.bincount(blocks, weights, BLOCKS) for weights in (values, None))
     means: Numbers = (drawn @ sums) / (drawn @ counts)
     return means
-
-
-def _interval(name: str, draws: Numbers) -> dict[str, float | None]:
-    known = draws[np.isfinite(draws)]
-    low, high = np.quantile(known, (_LOW, _HIGH)).tolist() if len(known) else (None, None)
-    return {f"{name}_low": low, f"{name}_high": high}
 
 
 def _farthest(one: Numbers, other: Numbers) -> float:

@@ -1,7 +1,5 @@
 """What if: how small a cell would hold the workload, and what another scheduler would have done with the trace."""
 
-from __future__ import annotations
-
 from borgtrace.scheduling.compact import COMPACT
 from borgtrace.scheduling.policies import POLICIES, Policy, parse_policy
 from borgtrace.scheduling.simulate import SIMULATE

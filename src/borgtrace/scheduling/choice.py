@@ -4,8 +4,6 @@ A scorer knows four shares of a machine's capacity: what would be left of CPU an
 each.  The smallest score wins, ties go to the lowest rank.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from borgtrace.kernels.arrays import Flags, Index

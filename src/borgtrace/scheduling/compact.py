@@ -8,8 +8,6 @@ result, beside what was published of Google's cells of 2014, which are not in an
 Reference: Verma et al., EuroSys'15 (Large-scale cluster management at Google with Borg), section 5.1
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

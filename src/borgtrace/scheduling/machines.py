@@ -5,8 +5,6 @@ tasks.  Empty ones are all alike, so that only the lowest of a class is ever a c
 little is free: that is where most machines of a full cell are.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A workload packed from nothing onto machines, task by task in a given order."""
 
-from __future__ import annotations
-
 import heapq
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Schedulers by name: which of the machines that take a task it goes to."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from borgtrace.errors import UsageError

@@ -1,7 +1,5 @@
 """The what-ifs of a compaction: each makes other tasks, or cells, of a workload."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

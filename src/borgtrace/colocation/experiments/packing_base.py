@@ -105,21 +105,17 @@ def _overflows(rows: list[Row]) -> Chart:
 
 def _apart(names: list[Row]) -> list[Row]:
     """Leave out names that would be written over another: in small cells parameters give equal packings."""
-    low = {column: min(row[column] for row in names) for column in ("m", "shown_q")}
-    high = {column: max(row[column] for row in names) for column in ("m", "shown_q")}
-    kept: list[tuple[float, float, float]] = []
-    out = []
-    for row in names:
+    m, q = (np.array([row[column] for row in names]) for column in ("m", "shown_q"))
+    places = _WIDTH * (m - m.min()) / (np.ptp(m) or 1)
+    heights = -_HEIGHT * np.log10(q / q.min()) / (np.log10(q.max() / q.min()) or 1)
+    kept: list[tuple[float, float, float, Row]] = []
+    for row, left, top in zip(names, places, heights, strict=True):
         align, dx, dy = _SIDES[row["side"]]
-        x = _WIDTH * (row["m"] - low["m"]) / (high["m"] - low["m"] or 1) + dx
-        decades = np.log10(high["shown_q"] / low["shown_q"]) or 1
-        y = dy - _HEIGHT * np.log10(row["shown_q"] / low["shown_q"]) / decades
         half = 0.5 * _LETTER * len(row["name"])
-        x += {"left": half, "right": -half, "center": 0}[align]
-        if all(abs(x - at) > half + width or abs(y - height) > 2 * _LETTER for at, height, width in kept):
-            kept.append((x, y, half))
-            out.append(row)
-    return out
+        x, y = left + dx + {"left": half, "right": -half, "center": 0}[align], top + dy
+        if all(abs(x - at) > half + width or abs(y - height) > 2 * _LETTER for at, height, width, _ in kept):
+            kept.append((x, y, half, row))
+    return [row for *_, row in kept]
 
 
 def _name(dots: list[Row]) -> Row:

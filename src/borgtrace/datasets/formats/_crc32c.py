@@ -4,8 +4,6 @@ Eight bytes a step by eight tables ("slicing by 8"; Kounavis & Berry, ISCC 2005)
 records, where a call per record of any C library costs more than the sums themselves.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """TFRecord files of ``tf.train.Example``, read whole files at a time (format: :mod:`.tfrecord`)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from borgtrace.datasets.formats._crc32c import Buffer, masked_crc32c

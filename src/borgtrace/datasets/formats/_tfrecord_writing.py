@@ -11,8 +11,6 @@ beginnings of an entry whose varint has 1 to 10 bytes, then one for each single 
 each ends, from 0.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

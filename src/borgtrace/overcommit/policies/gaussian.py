@@ -1,7 +1,5 @@
 """GPA as a peak: the quantile of a Gaussian with the summed means and variances of the present tasks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

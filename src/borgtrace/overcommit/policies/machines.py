@@ -1,7 +1,5 @@
 """Policies that look at the sum of the tasks on a machine: N-sigma and the per-machine percentile."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Policies by what users write: ``nsigma:n=3,history=10h``, or ``A+B`` for the larger of two."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
 from types import MappingProxyType

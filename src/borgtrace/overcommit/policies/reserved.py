@@ -1,7 +1,5 @@
 """Borg's reservations: the limit at first, then slowly toward usage and a margin."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Policies that predict every task for itself and add up."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Samples of whole jobs in real units, in the order in which a recommender sees them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ histogram.  CPU samples weigh .1 each; memory is the peak of each task's 24 h, c
 those of the trace, one in 5 minutes, and confidence counts them as they come.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from borgtrace.kernels.arrays import Index, Numbers
