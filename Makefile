@@ -25,7 +25,7 @@ $(TESTS): $(PACKAGE)
 demo: $(PACKAGE)
 	$(BIN)/borgtrace demo $(DEMO)
 
-## All tests; under 12 minutes on two cores.
+## All tests: about a quarter of an hour on two cores (the goal is 12 minutes).
 test: $(TESTS)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
@@ -43,7 +43,7 @@ check: $(TESTS)
 	$(BIN)/python scripts/tables_page.py --check docs/tables.md
 	$(BIN)/python scripts/mutants.py --check
 
-## Do the tests notice changed logic?  150 changes per package, about an hour (`scripts/mutants.py --all`: a night).
+## Do the tests notice changed logic?  150 changes per package, about half an hour each (`scripts/mutants.py --all`: a night).
 mutants: $(TESTS)
 	$(BIN)/python scripts/mutants.py
 

@@ -1,6 +1,6 @@
 """Does a test notice when the code is changed?
 
-    python scripts/mutants.py                           150 changes of logic per package, by a seed (about an hour)
+    python scripts/mutants.py                           150 changes of logic per package, by a seed (half an hour each)
     python scripts/mutants.py --all                     every change (a night)
     python scripts/mutants.py schema datasets/split.py  some packages, or files of them
     python scripts/mutants.py --survivors               changes that once went unnoticed

@@ -123,6 +123,12 @@ def _own(recipe: Question, parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in parameters.items() if name in recipe.parameters}
 
 
+def check_png(png: bool, out: Path | None) -> None:
+    """Refuse pictures without a folder for them."""
+    if png and out is None:
+        raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
+
+
 def publish(answers: Iterable[Result], *, out: Path | None, png: bool, as_json: bool) -> list[Result]:
     """Write files under `out`; print tables or claims; return the results.
 

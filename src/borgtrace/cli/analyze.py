@@ -60,8 +60,7 @@ def analyze(
             raise UsageError("--show-sql", "unknown dialect", expected="bigquery", got=show_sql)
         _answers.print_sql(chosen, parameters)
     elif store is not None:
-        if png and out is None:
-            raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
+        _answers.check_png(png, out)
         tables = EngineTables.of(store, engine, where=where, memory=memory)
         # Nothing is computed yet: each answer is when it is asked for.
         answers = _answers.run(chosen, tables, parameters)

@@ -9,7 +9,7 @@ from borgtrace.cli._options import AnswerFolder, Json, Memory, Png, Seed, Store
 
 def compact(
     store: Store,
-    at: Annotated[str, Option(help="The moment, such as 12h or 2d3h; 0 is the begin of the trace.", metavar="TIME")],
+    at: Annotated[str, Option(help="The moment, such as 12h or 2d3h; 0 is its start.", metavar="TIME")],
     what_if: Annotated[
         list[str] | None, Option(help="A row of the table, repeatable; all by default.", metavar="NAME")
     ] = None,
@@ -35,9 +35,8 @@ def compact(
     from dataclasses import replace
 
     import borgtrace
-    from borgtrace.cli._answers import publish, say
+    from borgtrace.cli._answers import check_png, publish, say
     from borgtrace.cli._console import steps
-    from borgtrace.errors import UsageError
     from borgtrace.scheduling import COMPACT, POLICIES
     from borgtrace.scheduling.whatifs import WHAT_IFS
     from borgtrace.schema.time import parse_time
@@ -48,8 +47,7 @@ def compact(
         for each_policy in POLICIES.values():
             print(f"{each_policy.name:<22}{each_policy.about}")
         return
-    if png and out is None:
-        raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
+    check_png(png, out)
     given: dict[str, Any] = {
         **{"at": parse_time(at, "--at"), "policy": policy, "margin": margin, "seeds": seeds, "seed": seed},
         **{"cores": cores_per_unit, "gib": gib_per_unit, "jobs": jobs},

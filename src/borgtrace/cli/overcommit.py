@@ -67,7 +67,7 @@ def overcommit(
     from dataclasses import replace
 
     import borgtrace
-    from borgtrace.cli._answers import publish, say
+    from borgtrace.cli._answers import check_png, publish, say
     from borgtrace.cli._console import steps, talk
     from borgtrace.errors import UsageError, check_names
     from borgtrace.lifecycle.by_machine import expected_size
@@ -79,8 +79,7 @@ def overcommit(
         _print_list()
         return
     check_names("--compat", [compat] if compat else [], ("crf",), "no such simulator")
-    if png and out is None:
-        raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
+    check_png(png, out)
     opened = borgtrace.open(store, memory=memory)
     if recommend:
         named = {"recommenders": tuple(recommender or ()), "resources": tuple(resource or ())}

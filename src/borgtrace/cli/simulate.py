@@ -30,17 +30,15 @@ def simulate(
     from dataclasses import replace
 
     import borgtrace
-    from borgtrace.cli._answers import publish, say
+    from borgtrace.cli._answers import check_png, publish, say
     from borgtrace.cli._console import steps, talk
-    from borgtrace.errors import UsageError
     from borgtrace.scheduling import POLICIES, SIMULATE
 
     if list_names:
         for each in POLICIES.values():
             print(f"{each.name:<22}{each.about}")
         return
-    if png and out is None:
-        raise UsageError("--png", "no folder to write to", way_out="name one: --out DIR")
+    check_png(png, out)
     given: dict[str, Any] = {"factor": factor, "seed": seed, **({"policies": tuple(policy)} if policy else {})}
     opened = borgtrace.open(store, memory=memory)
     with steps() as report:

@@ -9,9 +9,10 @@ from borgtrace.overcommit.block import Block
 from borgtrace.overcommit.oracle import oracle
 from borgtrace.overcommit.policies import NodePolicy, Policy
 from borgtrace.overcommit.priorities import priorities
-from borgtrace.overcommit.replay import Cell, Report, seen_by_policies
+from borgtrace.overcommit.replay import Cell, seen_by_policies
 from borgtrace.overcommit.study import Setting, open_cell
 from borgtrace.recipe import EngineTables
+from borgtrace.recipe.store_question import Report
 from borgtrace.schema.time import TRACE_START, WINDOW, write_time
 from borgtrace.store import Store
 

@@ -18,13 +18,13 @@ from borgtrace.overcommit.metrics import scores
 from borgtrace.overcommit.policies import Policy, Prediction
 from borgtrace.overcommit.priorities import priorities
 from borgtrace.recipe import Tables
+from borgtrace.recipe.store_question import Report
 from borgtrace.schema import Dialect
 from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
 
 RESOURCES = ("cpu", "memory")
 _PER_CALL = 8
 """Machines that a process takes at a time: few enough that the last ones do not wait for one process."""
-Report = Callable[[str, int, int], None]
 Score = Callable[[Block, int, Sequence[Prediction]], npt.NDArray[Any]]
 """From a machine, the horizon in slots and the prediction of each policy to what is kept of them."""
 

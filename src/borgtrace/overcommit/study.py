@@ -1,7 +1,7 @@
 """The question behind the table: a store replayed under many policies."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,10 @@ from borgtrace.errors import UsageError, check_names
 from borgtrace.lifecycle.by_machine import Metric, default_metric, find_metric, machine_usage
 from borgtrace.overcommit import table
 from borgtrace.overcommit.policies import Policy, parse_policy
-from borgtrace.overcommit.replay import RESOURCES, Capacities, Cell, Report, replay
+from borgtrace.overcommit.replay import RESOURCES, Capacities, Cell, replay
 from borgtrace.recipe import EngineTables, NotApplicable
 from borgtrace.recipe.checks import table_of
-from borgtrace.recipe.store_question import StoreQuestion
+from borgtrace.recipe.store_question import Report, StoreQuestion
 from borgtrace.schema import Dialect
 from borgtrace.schema.time import WINDOW
 from borgtrace.store import Store
@@ -136,13 +136,10 @@ class Replay(StoreQuestion):
     ----------
     too_short
         What is said where nothing could be judged.
-    report
-        Called with the step, how much of it is done, and how much there is.
     """
 
     reads: tuple[str, ...] = ("instance_usage", "instance_events")
     too_short: str = "no slot has a whole horizon before the trace ends: choose a shorter one (--horizon)"
-    report: Report = field(default=lambda step, done, total: None, compare=False)
 
     @property
     def parameters(self) -> Mapping[str, Any]:

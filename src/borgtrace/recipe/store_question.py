@@ -1,8 +1,8 @@
 """A question that is asked of a store itself, not of its tables alone."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,21 @@ from borgtrace.recipe.result import Result
 from borgtrace.store import Store
 from borgtrace.store import open as open_store
 
+Report = Callable[[str, int, int], None]
+"""Told the step, how much of it is done, and how much there is."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreQuestion(Question):
-    """Base of the questions that read more of a store than tables."""
+    """Base of the questions that read more of a store than tables.
+
+    Attributes
+    ----------
+    report
+        Told how far the answer is.
+    """
+
+    report: Report = field(default=lambda step, done, total: None, compare=False)
 
     def run(self, store: Store | str | Path, engine: str | None = None, **params: Any) -> Result:
         """Answer the question on a store.

@@ -96,20 +96,9 @@ class Setting:
             raise UsageError("--margin", "negative", expected="0 or more", got=f"{self.margin:g}")
 
 
-Report = Callable[[str, int, int], None]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compact(StoreQuestion):
-    """The table as a question: ``COMPACT.run(store, at=0, what_ifs=("limits",))``.
-
-    Attributes
-    ----------
-    report
-        Called with the step, how much of it is done, and how much there is.
-    """
-
-    report: Report = lambda step, done, total: None
+    """The table as a question: ``COMPACT.run(store, at=0, what_ifs=("limits",))``."""
 
     @property
     def parameters(self) -> Mapping[str, Any]:

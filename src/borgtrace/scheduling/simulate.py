@@ -52,7 +52,6 @@ RESULT = declare(
     share("factor", "Share of its request that a task of this tier was planned with."),
 )
 DEFAULTS = (RECORDED, "best-fit", "best-fit+preempt")
-Report = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +88,11 @@ class Simulate(StoreQuestion):
 
     Attributes
     ----------
-    report
-        Called with the step, how much of it is done, and how much there is.
     said
         Called with what has to be known of the trace.
     """
 
     reads: tuple[str, ...] = ("machine_events", "instance_events")
-    report: Report = field(default=lambda step, done, total: None, compare=False)
     said: Callable[[str], None] = field(default=lambda text: None, compare=False)
 
     @property
