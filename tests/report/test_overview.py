@@ -248,6 +248,51 @@ def test_published_claims_that_fail_here_come_first() -> None:
     ]
 
 
+def test_no_more_than_three_surprises() -> None:
+    failed = tuple(Finding(str(i), str(i), "1", "2", "does not hold") for i in range(4))
+    found = surprises([answered("task_totals", [], failed)])
+    assert [finding.id for _, finding in found] == ["0", "1", "2"]
+
+
+def test_the_capacity_is_the_mean_over_time_and_machines_are_those_of_the_end() -> None:
+    rows = [{"cpu": 1.0, "memory": 2.0}, {"cpu": 2.0, "memory": 5.0}]
+    assert exact(line("capacity", [answered("machine_availability", rows)])) == {
+        "capacity-cpu": 1.5,
+        "capacity-memory": 3.5,
+    }
+    [machines] = line("machines", [answered("machine_shapes", [{"n_last": 9_999}, {"n_last": 1}])]).values
+    assert (machines.exact, machines.text, machines.of) == (10_000, "10\u202f000", "of 2 shapes")
+
+
+@pytest.mark.parametrize(
+    ("pending", "text"), [(3.0, "3"), (12.345, "12.3"), (99.6, "99.6"), (100.4, "100"), (12_345.6, "12\u202f346")]
+)
+def test_a_median_has_three_digits(pending: float, text: str) -> None:
+    rows = [{"time": 3 * 300_000_000, "pending": pending, "pending_max": 1}]
+    assert line("queue", [answered("queue_length", rows)]).values[0].text == text
+
+
+def test_hours_that_begin_and_end_with_a_part_count() -> None:
+    # Usage of hours 0 and 1, to the microsecond: 2 and 5 of 10.
+    changes = {
+        "synthetic": {"parts": {"task_events": 1, "task_usage": 500}},
+        "time_range": {"instance_events": SPAN, "instance_usage": [START, START + 2 * HOUR]},
+    }
+    assert exact(line("used", [UTILIZATION], **changes))["cpu-used-mean"] == pytest.approx(0.35)
+    # A microsecond less at either end leaves one of them.
+    changes["time_range"]["instance_usage"] = [START + 1, START + 2 * HOUR]
+    assert exact(line("used", [UTILIZATION], **changes))["cpu-used-mean"] == pytest.approx(0.5)
+    changes["time_range"]["instance_usage"] = [START, START + 2 * HOUR - 1]
+    assert exact(line("used", [UTILIZATION], **changes))["cpu-used-mean"] == pytest.approx(0.2)
+
+
+def test_equal_tiers_come_by_name_and_a_cell_without_requests_has_none() -> None:
+    rows = [hour("mid", 0, 0.0, 2.0), hour("free", 0, 0.0, 2.0)]
+    assert list(exact(line("tiers", [answered("utilization", rows)]))) == ["tier-free", "tier-mid"]
+    fact = line("tiers", [answered("utilization", [hour("free", 0, 1.0, 0.0)])])
+    assert (fact.unknown, fact.reason) == ("unknown", "no task requests CPU")
+
+
 QUESTIONS = ("machine_shapes", "machine_availability", "task_totals", "utilization", "queue_length")
 
 

@@ -64,6 +64,27 @@ def test_every_pixel_column_keeps_its_extremes() -> None:
         assert min(left) == min(here)
 
 
+def test_each_further_column_has_a_share_of_the_budget() -> None:
+    generator = random.Random(0)
+    rows = [{"t": i, "n": generator.random(), "m": generator.random()} for i in range(6_000)]
+    # A bucket keeps its two ends, and two extremes of each column: 240 ÷ (2 + 2 · 2) = 40 buckets of 150 rows.
+    kept = reduce_rows(rows, "t", ["n", "m"], budget=240)
+    assert 220 < len(kept) <= 240
+    for name in ("n", "m"):
+        for bucket in range(0, 6_000, 150):
+            here = [row[name] for row in rows[bucket : bucket + 150]]
+            left = [row[name] for row in kept if bucket <= row["t"] < bucket + 150]
+            assert (min(left), max(left)) == (min(here), max(here))
+
+
+def test_the_smallest_budget_leaves_twenty_buckets() -> None:
+    rows = [{"t": i, "n": 0} for i in range(2_000)]
+    # Buckets of 100 rows, of which nothing stands out: both ends of each, and the first as its extreme.
+    assert [row["t"] for row in reduce_rows(rows, "t", ["n"], budget=1)] == sorted(
+        [*range(0, 2_000, 100), *range(99, 2_000, 100)]
+    )
+
+
 def test_order_of_rows_does_not_matter() -> None:
     rows = [{"t": i, "n": i * 7919 % 101} for i in range(5000)]
     shuffled = random.Random(1).sample(rows, len(rows))

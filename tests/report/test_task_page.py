@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from borgtrace.schema.arrow import arrow_field
 from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store import Store
 
-from .conftest import HOUR
+from .conftest import HOUR, manifest
 from .test_browser import drawn, errors, tooltip
 
 Browser = Callable[..., Any]
@@ -58,6 +59,39 @@ def test_gap_breaks_the_line(tiny_store: Store) -> None:
         (hour(1 + 4 / 12), 0.4),
         (hour(1 + 4 / 12), None),
     ]
+
+
+def test_panels_have_one_axis_and_a_rule_at_the_request(tiny_store: Store) -> None:
+    drawing = chart(read_life(tiny_store, 100, 0))
+    assert drawing is not None
+    events, cpu, memory = drawing.to_dict()["vconcat"]
+    # From before the trace to its eviction at 2 h, and 1.5 % of that on either side.
+    assert events["encoding"]["x"]["scale"]["domain"] == pytest.approx([-0.03, 2.03])
+    assert cpu["layer"][0]["encoding"]["x"]["scale"] == events["encoding"]["x"]["scale"]
+    assert cpu["layer"][1]["mark"]["strokeDash"] == [5, 3]
+    assert cpu["layer"][1]["encoding"] == {"y": {"datum": 0.25}}
+    assert (events["title"], cpu["title"], memory["title"]) == ("Events", "CPU", "Memory")
+    assert events["encoding"]["y"]["sort"] == ["SUBMIT", "SCHEDULE", "EVICT"]
+    assert drawing.to_dict()["resolve"] == {"scale": {"color": "independent"}}
+
+
+def test_ids_are_text_that_a_browser_does_not_round(tiny_store: Store) -> None:
+    drawing = chart(read_life(tiny_store, 100, 0))
+    assert drawing is not None
+    spec = drawing.to_dict()
+    assert [row["machine_id"] for row in _rows(spec, 0)] == [None, "7", "7"]
+    assert {row["machine"] for row in _rows(spec, 1)} == {"7"}
+
+
+def test_a_task_at_one_instant_leaves_the_axis_to_the_library() -> None:
+    life = replace(_life(0), events=_life(0).events.set_column(0, "time", pa.array([HOUR])))
+    drawing = chart(life)
+    assert drawing is not None
+    assert "scale" not in drawing.to_dict()["vconcat"][0]["encoding"]["x"]
+    nothing = replace(life, events=life.events.slice(0, 0))
+    assert chart(nothing) is None
+    assert task_page.span(manifest(), nothing) == "at an unknown time"
+    assert task_page.span(manifest(), life) == "from 1 May 2011 19:50:00 EDT to 1 May 2011 19:50:00 EDT"
 
 
 def test_task_without_usage_has_events_only(tiny_store: Store) -> None:

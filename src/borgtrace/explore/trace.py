@@ -53,9 +53,7 @@ class Trace:
         found = self.pyramid.place(machine_id)
         if found is None:
             machines = self.pyramid.machines
-            near = (
-                machines[min(int(np.searchsorted(machines, machine_id)), len(machines) - 1)] if len(machines) else None
-            )
+            near = machines[np.abs(machines - machine_id).argmin()] if len(machines) else None
             way_out = f"the nearest is {near}" if near is not None else "the store names no machines"
             raise UsageError("machine", "not in this store", got=str(machine_id), way_out=way_out)
         return found
@@ -71,8 +69,11 @@ class Trace:
         low, high = self.store.rows_of_collection(collection_id)
         if low == high:
             last = self.store.manifest.tables.get("tasks", 0) - 1
-            near = self.store.task_ids(np.array([min(low, last)]))[0][0] if last >= 0 else None
-            way_out = f"the nearest is {near}" if near is not None else "the store has no tasks"
+            way_out = "the store has no tasks"
+            if last >= 0:
+                # It would lie between these two.
+                ids = self.store.task_ids(np.clip([low - 1, low], 0, last))[0]
+                way_out = f"the nearest is {ids[np.abs(ids - collection_id).argmin()]}"
             raise UsageError("job", "no task of it is in this store", got=str(collection_id), way_out=way_out)
         return low, high
 

@@ -1,0 +1,323 @@
+"""What a pyramid is made of, written and read: windows of machines, lives of tasks, grids; and who is nearest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from borgtrace.errors import UsageError
+from borgtrace.explore import grid, job, machine, question, task, windows
+from borgtrace.explore.lives import AFTER, Lives, write_lives
+from borgtrace.explore.span import Span, life_of, whole
+from borgtrace.explore.tasks import Tasks
+from borgtrace.explore.trace import Trace
+from borgtrace.explore.windows import Windows, write_windows
+from borgtrace.schema import dialect
+from borgtrace.schema.time import AFTER_TRACE, TRACE_START, WINDOW
+
+S = 1_000_000
+
+
+def layout(path: Path, table: pa.Table) -> Any:
+    """Stands for a store's layout: one file of a table."""
+    pq.write_table(table, path)
+    return SimpleNamespace(parts=lambda name: [path])
+
+
+class Rows:
+    """Stands for a store that is asked in SQL."""
+
+    def __init__(self, **tables: pa.Table) -> None:
+        self.tables = tables
+
+    def sql(self, query: str) -> pa.Table:
+        with duckdb.connect() as connection:
+            for name, table in self.tables.items():
+                connection.register(name, table)
+            return connection.sql(query).to_arrow_table()
+
+
+@pytest.mark.parametrize("batch", [1_000_000, 3, 1])
+def test_runs_end_with_the_task_or_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int) -> None:
+    monkeypatch.setattr(windows, "_BATCH", batch)
+    # Task 0 has rows 0 to 4, task 1 none, task 2 rows 5 and 6, task 3 row 7.
+    on = pa.table({"machine_id": pa.array([7, 7, 9, None, 7, 7, 8, 8], pa.int64())})
+    store = SimpleNamespace(offsets=np.array([0, 5, 5, 7, 8]), layout=layout(tmp_path / "usage.parquet", on))
+    machines = write_windows(store, tmp_path, np.array([5, 8]))
+    assert machines.tolist() == [5, 7, 8, 9]
+    read = Windows(tmp_path)
+    assert [read.of(place).tolist() for place in range(4)] == [[], [0, 1, 4, 5], [6, 7], [2]]
+    runs = pq.read_table(tmp_path / "windows.parquet")
+    # In the order of machines, then of rows.
+    assert runs.to_pydict() == {"first_row": [0, 4, 5, 6, 7, 2], "n": [2, 1, 1, 1, 1, 1]}
+    assert runs.schema.types == [pa.uint32(), pa.uint32()]
+
+
+def attempts(*rows: tuple[int, int | None, int | None, int | None, int | None, str | None]) -> pa.RecordBatch:
+    """Attempts: task, machine, times in µs, type of the end."""
+    tasks, on, begin, schedule, left, end = zip(*rows, strict=True)
+    times = {"begin_time": begin, "schedule_time": schedule, "left_time": left}
+    return pa.RecordBatch.from_pydict(
+        {
+            "collection_id": pa.array(tasks, pa.int64()),
+            "instance_index": pa.array([0] * len(rows), pa.int32()),
+            "machine_id": pa.array(on, pa.int64()),
+            **{name: pa.array(values, pa.int64()) for name, values in times.items()},
+            "end_type": pa.array(end, pa.string()),
+        }
+    )
+
+
+def test_lives_are_cut_to_seconds_and_sorted_by_machine(tmp_path: Path) -> None:
+    store = SimpleNamespace(task_rows=lambda pairs: pairs[:, 0])
+    batches = [
+        attempts((3, 8, 5 * S + 999_999, 9 * S, 20 * S, "FINISH"), (1, 8, 7 * S, 8 * S, AFTER_TRACE, None)),
+        attempts(
+            (2, 7, 0, 4 * S, None, "EVICT"),
+            # Its SCHEDULE is lost, or it never ran; machines 6 and 9 are none of the store's.
+            (2, 7, 30 * S, None, 40 * S, "KILL"),
+            (4, 6, 1 * S, 2 * S, 3 * S, "FAIL"),
+            (5, 9, 1 * S, 2 * S, 3 * S, "LOST"),
+            (0, None, 1 * S, 2 * S, 3 * S, "FINISH"),
+        ),
+    ]
+    write_lives(store, batches, tmp_path, np.array([7, 8]))
+    lives = Lives(tmp_path)
+    first, second = lives.of_machine(0), lives.of_machine(1)
+    assert (first.task.tolist(), first.machine.tolist(), first.left.tolist()) == ([2], [0], [AFTER])
+    assert (second.task.tolist(), second.begin.tolist(), second.schedule.tolist()) == ([1, 3], [7, 5], [8, 9])
+    assert (second.left.tolist(), second.end) == ([AFTER, 20], [None, "FINISH"])
+    # Of tasks, by their begin; the last is excluded.
+    two = lives.of_tasks(2, 4)
+    assert (two.task.tolist(), two.machine.tolist()) == ([2, 3, 2], [0, 1, -1])
+    assert two.end == ["EVICT", "FINISH", "KILL"]
+    rest = lives.of_tasks(4, 6)
+    assert (rest.task.tolist(), rest.machine.tolist(), rest.end) == ([4, 5], [-1, -1], ["FAIL", "LOST"])
+
+
+def test_a_store_without_attempts(tmp_path: Path) -> None:
+    write_lives(SimpleNamespace(), [], tmp_path, np.array([7]))
+    assert Lives(tmp_path).of_machine(0).task.tolist() == []
+
+
+def test_grids_by_slot_and_by_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid, "_BLOCK", 1)
+    present = pa.table(
+        {
+            "machine_id": [7, 7, 8],
+            # Machine 7 is there from before the trace until slot 12 begins, and again from within slot 13 on.
+            "start": [0, TRACE_START + 13 * WINDOW + 1, TRACE_START],
+            "end": [TRACE_START + 12 * WINDOW, AFTER_TRACE, TRACE_START + 12 * WINDOW + 1],
+        }
+    )
+    shares = pa.RecordBatch.from_pydict(
+        {"machine_id": [7, 7, 8], "slot": [0, 24, 1], "cpu": [0.6, 0.0026, 9.0], "memory": [0.3, 1.0, 0.0024]}
+    )
+    grid.write_grids(tmp_path, np.array([7, 8]), 25, present, [shares])
+    slots, hours = (np.load(tmp_path / grid.file_name("cpu", by_hour)) for by_hour in (False, True))
+    seven = [120, *[0] * 11, 255, 255, *[0] * 10, 1]
+    assert slots.tolist() == [seven, [0, 254, *[0] * 11, *[255] * 12]]
+    # The mean of the slots in which it was there: 120 ÷ 12, 0, 1; 254 ÷ 12 is 21.2.
+    assert hours.tolist() == [[10, 0, 1], [21, 0, 255]]
+    memory = np.load(tmp_path / grid.file_name("memory", False))
+    assert (memory[0, 0], memory[0, 24], memory[1, 1]) == (60, 200, 0)
+    assert (slots.dtype, hours.dtype) == (np.uint8, np.uint8)
+
+
+def trace(machines: list[int], jobs: list[int]) -> Trace:
+    """Stands for a trace of these machines, and of jobs of one task each."""
+
+    def rows_of_collection(id_: int) -> tuple[int, int]:
+        return int(np.searchsorted(jobs, id_)), int(np.searchsorted(jobs, id_, side="right"))
+
+    def task_ids(rows: Any) -> tuple[Any, Any]:
+        return np.array(jobs)[rows], np.zeros(len(rows), int)
+
+    manifest = SimpleNamespace(tables={"tasks": len(jobs)})
+    store = SimpleNamespace(rows_of_collection=rows_of_collection, task_ids=task_ids, manifest=manifest)
+    ids = np.array(machines, np.int64)
+    pyramid = SimpleNamespace(machines=ids, place=lambda id_: machines.index(id_) if id_ in machines else None)
+    return Trace(store, pyramid, SimpleNamespace(), Span(0, 1))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("asked", "nearest"), [(1, 7), (9, 7), (90, 100), (999, 100)])
+def test_who_is_not_there_has_a_nearest(asked: int, nearest: int) -> None:
+    known = trace([7, 100], [7, 100])
+    with pytest.raises(UsageError) as told:
+        known.place(asked)
+    assert str(told.value) == f"machine: not in this store: got {asked}; the nearest is {nearest}"
+    with pytest.raises(UsageError) as told:
+        known.job_rows(asked)
+    assert str(told.value) == f"job: no task of it is in this store: got {asked}; the nearest is {nearest}"
+    assert (known.place(100), known.job_rows(100)) == (1, (1, 2))
+
+
+def test_nobody_is_nearest_where_there_is_nobody() -> None:
+    nobody = trace([], [])
+    with pytest.raises(UsageError, match=r"got 1; the store names no machines$"):
+        nobody.place(1)
+    with pytest.raises(UsageError, match=r"got 1; the store has no tasks$"):
+        nobody.job_rows(1)
+
+
+def test_a_row_of_usage_is_of_the_last_task_that_begins_there() -> None:
+    found = Trace(SimpleNamespace(offsets=np.array([0, 5, 5, 7])), *[None] * 3)  # type: ignore[arg-type]
+    assert found.task_of(np.array([0, 4, 5, 6])).tolist() == [0, 0, 2, 2]
+
+
+def test_tiers_begin_and_end_with_their_priorities(tmp_path: Path) -> None:
+    table = pa.table(
+        {
+            "collection_type": ["JOB"] * 7 + ["ALLOC_SET"],
+            "priority": pa.array([0, 1, 2, 8, 9, 11, 12, None], pa.int16()),
+            "cpu_request": pa.array([0.5, *[None] * 7], pa.float32()),
+            "memory_request": pa.array([0.25, *[None] * 7], pa.float32()),
+        }
+    )
+    store = SimpleNamespace(
+        manifest=SimpleNamespace(dialect=dialect("2011")), layout=layout(tmp_path / "tasks.parquet", table)
+    )
+    tasks = Tasks(store)  # type: ignore[arg-type]
+    assert [tasks.tiers[tier] for tier in tasks.tier] == [
+        *("free", "free", "other", "other", "production", "production", "unknown", "unknown")
+    ]
+    assert tasks.is_job.tolist() == [True] * 7 + [False]
+    assert (tasks.request("cpu")[0], tasks.request("memory")[0]) == (0.5, 0.25)
+
+
+def test_the_capacity_of_a_machine_is_that_of_its_last_event() -> None:
+    events = pa.table(
+        {
+            "machine_id": [7] * 5,
+            "time": [300 * S, 900 * S, 1200 * S, 1500 * S, 1800 * S + 1],
+            "type": ["ADD", "UPDATE", "REMOVE", "ADD", "UPDATE"],
+            "memory_capacity": [0.5, 0.25, 0.25, None, 1.0],
+            "source_part": [0] * 5,
+            "source_row": range(5),
+        }
+    )
+    explored = SimpleNamespace(store=Rows(machine_events=events))
+    slots = Span(0, 2100 * S)
+    found = machine.capacity(explored, 7, "memory", slots)  # type: ignore[arg-type]
+    assert [None if np.isnan(value) else value for value in found] == [None, 0.5, 0.5, 0.25, 0, None, None]
+    # Before its first event, and where it has none, nobody knows.
+    assert np.isnan(machine.capacity(explored, 8, "memory", slots)).all()  # type: ignore[arg-type]
+
+
+def test_the_fullest_machines_come_first() -> None:
+    mean = np.array([0.5, np.nan, 0.98765, 0.5, *[0.1] * 20])
+    pyramid = SimpleNamespace(means={"cpu": mean}, machines=np.arange(24))
+    found = machine.busiest(SimpleNamespace(pyramid=pyramid), "cpu")  # type: ignore[arg-type]
+    assert found["machine_id"].to_pylist() == [2, 0, 3, *range(4, 13)]
+    assert found["percent_used"].to_pylist()[:3] == [98.8, 50.0, 50.0]
+    few = SimpleNamespace(pyramid=SimpleNamespace(means={"cpu": mean[:2]}, machines=np.arange(2)))
+    assert machine.busiest(few, "cpu")["machine_id"].to_pylist() == [0]  # type: ignore[arg-type]
+
+
+JOBS = pa.table(
+    {
+        "collection_id": [10, 20, 20, 35, 36, 99],
+        "collection_logical_name": ["n", "n", "n", "n", "n", "other"],
+        "user": ["u", "u", "u", "u", "v", "u"],
+        "first_time": [5, 7, 6, 8, 9, 1],
+        "end_type": ["FINISH", "KILL", None, "FAIL", None, None],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("known", "n", "ids"),
+    [
+        ({"collection_logical_name": "n", "user": "u"}, 12, [10, 35, 36]),
+        ({"collection_logical_name": "n", "user": "u"}, 2, [10, 35]),
+        ({"collection_logical_name": None, "user": "u"}, 12, [10, 35, 99]),
+        ({"user": "it's"}, 12, []),
+        ({}, 12, []),
+    ],
+)
+def test_siblings_have_the_name_or_else_the_user(known: dict[str, Any], n: int, ids: list[int]) -> None:
+    explored = SimpleNamespace(store=Rows(tasks=JOBS))
+    found = job.siblings(explored, 20, known, n)  # type: ignore[arg-type]
+    assert found["collection_id"].to_pylist() == ids
+
+
+def life(n: int, distributions: list[Any]) -> tuple[Any, Any]:
+    """A task of n windows, and the store that has its percentiles."""
+    names = ("cpu_usage_distribution", "collection_id", "instance_index", "start_time", "source_part", "source_row")
+    values = [distributions, [1] * n, [2] * n, range(n), [0] * n, range(n)]
+    kinds = [pa.list_(pa.float32()), *[pa.int64()] * 5]
+    rows = pa.table([pa.array(list(v), kind) for v, kind in zip(values, kinds, strict=True)], names=list(names))
+    cpu = ("average_cpu", "maximum_cpu", "sampled_cpu")
+    usage = {"start_time": list(range(n)), "end_time": list(range(1, n + 1))}
+    usage |= dict.fromkeys(cpu[:2], [0.5] * n) | {cpu[2]: [None] * n}
+    known = SimpleNamespace(
+        collection_id=1, instance_index=2, usage=pa.table(usage), task={"cpu_request": 0.25, "memory_request": None}
+    )
+    return SimpleNamespace(store=Rows(instance_usage=rows)), known
+
+
+def test_percentiles_are_drawn_as_a_fan_from_the_widest_band() -> None:
+    tenths = [k / 10 for k in range(11)]
+    explored, known = life(3, [tenths, None, tenths[:5]])
+    chart = task.usage(explored, known, "cpu")
+    assert chart.table["p0"].to_pylist() == [0.0, None, None]
+    assert chart.table["p100"].to_pylist() == [1.0, None, None]
+    assert chart.table["p90"].to_pylist() == [pytest.approx(0.9), None, None]
+    assert [(one.column, one.to, one.style) for one in chart.series] == [
+        *((f"p{k}", f"p{100 - k}", "band") for k in (0, 10, 20, 30, 40)),
+        # A column without a value is not drawn.
+        ("average_cpu", "", "line"),
+        ("maximum_cpu", "", "line"),
+        ("request", "", "dash"),
+    ]
+    assert chart.table["request"].to_pylist() == [0.25] * 3
+    bare, known = life(1, [None])
+    assert [one.column for one in task.usage(bare, known, "cpu").series] == ["average_cpu", "maximum_cpu", "request"]
+
+
+class Stream:
+    """Stands for the reader of an answer in batches: notes how many were read."""
+
+    def __init__(self, sizes: list[int]) -> None:
+        self.schema, self.sizes, self.read = pa.schema({"n": pa.int64()}), sizes, 0
+
+    def __iter__(self) -> Any:
+        for size in self.sizes:
+            self.read += 1
+            yield pa.RecordBatch.from_pydict({"n": pa.array(range(size), pa.int64())})
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows", "is_cut", "read"), [([3, 2], 5, False, 2), ([3, 3, 1], 5, True, 2), ([], 0, False, 0)]
+)
+def test_of_an_answer_so_much_is_computed_as_is_shown(sizes: list[int], rows: int, is_cut: bool, read: int) -> None:
+    stream = Stream(sizes)
+    explored = SimpleNamespace(store=SimpleNamespace(stream=lambda query, timeout: stream))
+    table, found = question.first_rows(explored, "select", 5)  # type: ignore[arg-type]
+    assert (table.num_rows, found, stream.read) == (rows, is_cut, read)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "end"),
+    [
+        ({}, TRACE_START + WINDOW),
+        ({"instance_usage": [0, TRACE_START + 1]}, TRACE_START + WINDOW),
+        ({"instance_usage": [0, 9 * 10**9], "instance_events": [0, 8 * 10**9]}, 9 * 10**9),
+        ({"instance_usage": [0, AFTER_TRACE], "instance_events": [7 * 10**9, AFTER_TRACE]}, 7 * 10**9),
+    ],
+)
+def test_the_span_ends_with_the_last_known_time(ranges: dict[str, list[int]], end: int) -> None:
+    assert whole(SimpleNamespace(time_range=ranges)) == Span(TRACE_START, end)  # type: ignore[arg-type]
+
+
+def test_a_life_stays_within_the_store() -> None:
+    everything = Span(TRACE_START, TRACE_START + 10 * WINDOW + 1)
+    assert life_of(everything, [TRACE_START]) == Span(TRACE_START, TRACE_START + WINDOW)
+    assert life_of(everything, [TRACE_START + 10 * WINDOW]) == Span(TRACE_START + 9 * WINDOW, everything.end)

@@ -1,0 +1,65 @@
+"""The page on several stores: what it says of their units, and their answers beside each other."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+
+from borgtrace.recipe import EngineTables
+from borgtrace.recipe.comparison import DISTANCES
+from borgtrace.report.comparison import comparison_html
+from borgtrace.schema.arrow import arrow_schema
+
+from . import recipes
+from .conftest import manifest
+
+NO_DISTANCES = pa.Table.from_pylist([], arrow_schema(DISTANCES))
+
+
+def page(*numbers: int, name: str = "queue_steps", **changes: Any) -> str:
+    """Compare answers of so many steps; what is changed is the second store's manifest."""
+    recipe = next(recipe for recipe in recipes.RECIPES if recipe.name == name)
+    stores = {"p": SimpleNamespace(manifest=manifest()), "q": SimpleNamespace(manifest=manifest(**changes))}
+    answers = {
+        label: (recipe if name == "no_answer" else replace(recipe, compute=recipes.answer(n))).run(EngineTables({}))
+        for label, n in zip(stores, numbers, strict=True)
+    }
+    return comparison_html(stores, NO_DISTANCES, [answers])  # type: ignore[arg-type]
+
+
+def test_units_are_shared_by_stores_of_one_trace() -> None:
+    assert "fractions of the same machine" in page(3, 3)
+    assert "fractions of different machines" in page(3, 3, generation="2019", cell="a")
+    assert "<li><b>q</b>: Google cluster trace 2019, cell a, digest abababababab</li>" in page(
+        3, 3, generation="2019", cell="a"
+    )
+
+
+def test_answers_stand_beside_each_other() -> None:
+    html = page(3, 21)
+    # A row for each step of either store, of two series; forty are shown.
+    assert "<caption>40 of 42 rows</caption>" in html
+    assert "<tr><th>series</th><th>hour</th><th>n p</th><th>n q</th><th>cpu p</th><th>cpu q</th></tr>" in html
+    # The peak is the step at a third: both are above 1000.
+    assert "<td>the queue has a peak</td><td>&gt; 1 000</td><td>77777 holds</td><td>77777 holds</td>" in html
+
+
+def test_charts_share_their_axes_where_each_is_one_view() -> None:
+    html = page(3, 300)
+    assert html.count("<svg") == 1
+    ranges = re.findall(
+        r"Y-axis titled 'tasks in the queue' for a linear scale with values from ([\d,]+ to [\d,]+)", html
+    )
+    assert len(ranges) == 2
+    assert len(set(ranges)) == 1
+
+
+def test_a_question_that_nobody_answers_has_reasons_and_no_chart() -> None:
+    html = page(1, 1, name="no_answer")
+    assert html.count("not applicable: the trace has &lt;no&gt; usage &amp; is short.") == 2
+    assert "<figure>" not in html
+    assert "<caption>" not in html
