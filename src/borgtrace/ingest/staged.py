@@ -25,7 +25,7 @@ from borgtrace.store.layout import source_key
 from borgtrace.store.manifest import SourceEntry, entry_from
 
 ROW_GROUP = 1 << 17
-"""Rows: a range of collections is found in a group without reading the others of it, and larger groups take less disk."""
+"""Rows: DuckDB skips the rows of a group outside a range of collections, and larger groups take less disk."""
 LARGEST_RUN = 1 << 28
 """Bytes of rows that are sorted together; a usage file of the 2011 trace takes as much."""
 STAGED_TABLES = (*TRACE_TABLES, *RECORDS)
