@@ -44,6 +44,8 @@ _ALSO = {
     "schema": ("tests/ingest/test_reasons.py", "tests/store/test_versions.py", "tests/synth/test_command.py"),
     "kernels": ("tests/colocation", "tests/analyses/test_change_sketch.py"),
     "placement": ("tests/colocation",),
+    "scheduling": ("tests/cli/test_compact.py", "tests/cli/test_simulate.py"),
+    "overcommit": ("tests/cli/test_overcommit.py",),
     "lifecycle": ("tests/analyses/test_workload_questions.py",),
     "recipe": ("tests/analyses",),
     "store": ("tests/ingest",),

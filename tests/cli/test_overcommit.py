@@ -136,7 +136,8 @@ def test_recommenders_by_hand(store: Path, capsys: pytest.CaptureFixture[str]) -
     assert {name: rows["all"][name] for name in expected} == pytest.approx(expected, rel=1e-6)
     # Slots 0 to 4: (.25 + 0 + .375 + .45 + .15 + 0) / 5 machines on the mean.
     assert rows["all"]["machines"] == pytest.approx(1.225 / 5, rel=1e-6)
-    assert (rows["serving"]["jobs"], rows["batch"]["jobs"]) == (1, 1)
+    slack = {group: (rows[group]["jobs"], rows[group]["slack_mean"]) for group in ("serving", "batch")}
+    assert slack == {"serving": (1, pytest.approx(0.025 / 0.5)), "batch": (1, pytest.approx(0.015 / 0.75))}
 
 
 @pytest.mark.parametrize(

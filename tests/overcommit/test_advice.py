@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from borgtrace.overcommit import Block, Samples, parse_policy
-from borgtrace.overcommit.advice import daily, walk
+from borgtrace.overcommit.advice import ADVICE, daily, walk
 from borgtrace.overcommit.metrics import scores
 from borgtrace.overcommit.policies import Policy
+from tests.cli.test_compact import store
 
 DAY = 288
 
@@ -59,6 +62,35 @@ def test_no_violation_in_too_few_trials_is_no_promise() -> None:
     policies, found = by_hand(1_800)
     found[0, :, 0, 0] -= 1
     assert walk(found, policies, 12, 0.01)[0]["policy"] == "limit"
+
+
+def test_a_day_without_instants_teaches_nothing_and_is_not_judged() -> None:
+    policies, found = by_hand(1_800)
+    found[:, :, 3] = 0
+    assert [row["day"] for row in walk(found, policies, 12, 0.01)] == [2]
+    policies, found = by_hand(1_800)
+    found[:, :, 0] = 0
+    assert [row["day"] for row in walk(found, policies, 12, 0.01)] == [3]
+
+
+def test_the_advice_on_a_store(tmp_path: Path) -> None:
+    """A task of limit .5 uses .1 in ten slots of the first day, and .4 in three of the third."""
+    second, day = 10**6, 86_400
+    begins = [600 + 300 * slot for slot in range(10)] + [600 + 2 * day + 300 * slot for slot in range(3)]
+    used = [0.1] * 10 + [0.4] * 3
+    usage = [
+        f"{begin * second},{(begin + 300) * second},1,0,1,{value},0.1,{','.join('0' * 12)},0"
+        for begin, value in zip(begins, used, strict=True)
+    ]
+    events = [f"{600 * second},,1,0,{where},{kind},u,1,9,0.5,0.5,0,0" for kind, where in ((0, ""), (1, 1))]
+    events.append(f"{(600 + 2 * day + 900) * second},,1,0,1,4,u,1,9,0.5,0.5,0,0")
+    cell = store(tmp_path, machine_events=["0,1,0,PLATFORM,1,1"], task_events=events, task_usage=usage)
+    asked = {"policies": ("limit", "borg:phi=0.5"), "resources": ("cpu",), "horizon": 300 * second, "target": 0.5}
+    (row,) = ADVICE.run(cell, **asked).table.to_pylist()
+    # Slots between two windows are not measured: nothing is used in them, and the limits are promised all the same.
+    assert (row["day"], row["policy"], row["learned"]) == (2, "borg:phi=0.5", 0.0)
+    # .4 is more than the half that is promised, after each of the two slots that have one after them.
+    assert (row["instants"], row["rate"], row["savings"], row["is_kept"]) == (2, 1.0, pytest.approx(0.5), False)
 
 
 @pytest.fixture(scope="module")

@@ -95,3 +95,26 @@ def test_exponential_buckets_grow_by_five_percent() -> None:
     histogram = Histogram(buckets)
     histogram.add(1e6)
     assert histogram.percentile(1.0) == pytest.approx(0.01 * (1.05**175 - 1) / 0.05, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("buckets", "n"),
+    [
+        # Widths 1, 2 and 4: the first two end at 3, and one more takes what is above.
+        (Buckets.exponential(3.0, 1.0, 2.0), 3),
+        (Buckets.exponential(3.1, 1.0, 2.0), 4),
+        (Buckets.linear(10.0, 1.0), 11),
+        (Buckets.linear(10.5, 1.0), 12),
+    ],
+)
+def test_buckets_reach_the_highest_value_and_one_more(buckets: Buckets, n: int) -> None:
+    assert buckets.n == n
+
+
+def test_a_merged_histogram_spans_both() -> None:
+    for low, high in ((1, 8), (8, 1)):
+        one, other = Histogram(TEN), Histogram(TEN)
+        one.add(low)
+        other.add(high)
+        one.merge(other)
+        assert (one.percentile(0.1), one.percentile(1.0)) == (2, 9)

@@ -6,11 +6,12 @@ import math
 import random
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from borgtrace.overcommit.recommenders import KINDS, JobSamples
+from borgtrace.overcommit.recommenders import KINDS, JobSamples, samples
 from borgtrace.overcommit.recommenders.autopilot import hourly_maximum
 from borgtrace.overcommit.recommenders.backtest import Tally
 
@@ -207,3 +208,33 @@ def test_a_back_test_by_hand() -> None:
     assert tally.changes[0].tolist() == [1, 0]
     assert (tally.jobs, tally.samples, tally.short, tally.task_days, tally.short_task_days) == (1, 8, 2, 4, 1)
     assert tally.unused == pytest.approx(2 * 0.9 + 4 * 0.2 - 4 * 0.4)
+
+
+def test_changes_of_a_recommendation() -> None:
+    """A change is counted on the day of the slot after which the new one is recommended, the last slot too."""
+    rows = [(job, slot, job, 0.1) for job in (0, 1) for slot in (0, 1, 287, 288)]
+    found = samples_of(rows, "cpu")
+    tally = Tally()
+    # Of job 0 the second and the last change; job 1 has none for a slot, and its first is no change.
+    tally.add(found, np.array([1, 2, 2, 3, np.nan, 2, 2, 2]), np.ones(8, bool))
+    assert tally.changes[0].tolist() == [1, 1, 0, 0]
+    # A billionth of the larger one may be rounding; what is above is a change, to the lower side too.
+    for after, n in ((1e9 - 1, 0), (1e9 - 2, 1), (1e9 + 2, 1)):
+        tally = Tally()
+        tally.add(samples_of(rows[:2], "memory"), np.array([1e9, after]), np.ones(2, bool))
+        assert tally.changes[0].tolist() == [n], after
+
+
+def test_a_recommendation_that_is_chosen_out_leaves_no_trace() -> None:
+    tally = Tally()
+    tally.add(samples_of([(0, 0, 0, 0.1)], "cpu"), np.ones(1), np.zeros(1, bool))
+    assert tally == Tally()
+
+
+def test_jobs_are_read_whole_once_a_chunk_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(samples, "_CHUNK", 10)
+    # Jobs 5, 6, 7 and 8 of two tasks each, with 4 + 5, 1 + 0, 20 + 1 and 2 + 2 windows: 10 are a chunk, 9 are not.
+    store = SimpleNamespace(offsets=np.cumsum([0, 4, 5, 1, 0, 20, 1, 2, 2]))
+    collection = np.repeat([5, 6, 7, 8], 2)
+    assert list(samples._ranges(store, collection)) == [(0, 4), (4, 6), (6, 8)]  # type: ignore[arg-type]
+    assert list(samples._ranges(store, collection[:0])) == []  # type: ignore[arg-type]

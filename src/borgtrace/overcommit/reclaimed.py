@@ -220,7 +220,6 @@ def trade_off(found: npt.NDArray[np.float64], resource: str) -> list[dict[str, A
     if not len(judged):
         return []
     sums = judged.sum(axis=0)
-    capacity, n_slots = sums[0, _CAPACITY], sums[0, _SLOTS]
     return [
         {
             "resource": resource,
@@ -228,10 +227,10 @@ def trade_off(found: npt.NDArray[np.float64], resource: str) -> list[dict[str, A
             "margin": getattr(policy, "margin", None),
             "half_life": policy.half_life * WINDOW / HOUR if isinstance(policy, Reservation) else None,
             "machines": len(judged),
-            "reclaimed": float((of[_LIMITS] - of[_RESERVED]) / capacity),
-            "exceeded": float(of[_EXCEEDED] / n_slots),
+            "reclaimed": float((of[_LIMITS] - of[_RESERVED]) / of[_CAPACITY]),
+            "exceeded": float(of[_EXCEEDED] / of[_SLOTS]),
             "admitted": float(of[_ADMITTED] / of[_ASKED]) if of[_ASKED] else None,
-            "saved": float((of[_ADMITTED] - sums[0, _ADMITTED]) / capacity * len(judged)),
+            "saved": float((of[_ADMITTED] - sums[0, _ADMITTED]) / of[_CAPACITY] * len(judged)),
             "evictions": float(of[_EVICTIONS] / of[_TASK_SLOTS] * SLOTS_PER_DAY) if of[_TASK_SLOTS] else None,
         }
         for policy, of in zip(POLICIES, sums, strict=True)

@@ -122,11 +122,11 @@ class Compact(StoreQuestion):
         moment = Moment(workload, usage, tasks.user, setting.cores, setting.gib, setting.margin)
         # What others are compared with comes first, asked for or not.
         chosen = [each for each in WHAT_IFS if each.name in setting.what_ifs]
-        needed_too = {each.beside for each in chosen} | {LIMITS}
+        names = {LIMITS, *(each.name for each in chosen), *(each.beside for each in chosen)}
         made: dict[str, dict[str, Any]] = {}
         for each in WHAT_IFS:
-            if each.name in needed_too or each in chosen:
-                self.report(each.name, len(made), len(chosen))
+            if each.name in names:
+                self.report(each.name, len(made), len(names))
                 made[each.name] = _row(each, moment, machines, policy, setting, str(store.path))
         rows = [_compared(made[each.name], made[each.beside], each) for each in chosen]
         return table_of([{**row, **_said(tasks, machines, others, row)} for row in rows], self.result)

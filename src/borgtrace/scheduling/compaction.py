@@ -59,7 +59,7 @@ class Workload:
 
     def softened(self, machines: int) -> Workload:
         """Return the tasks without the constraints of jobs larger than half a cell of so many machines."""
-        is_large = np.bincount(self.jobs, minlength=1)[self.jobs] * 2 > machines
+        is_large = np.bincount(self.jobs)[self.jobs] * 2 > machines
         demand = self.demand
         groups, sets = np.where(is_large, -1, demand.groups), np.where(is_large, 0, demand.sets)
         return replace(self, demand=replace(demand, groups=groups, sets=sets))
@@ -117,9 +117,8 @@ def needed(
         while len(lines) < count:
             lines = np.append(lines, rng.permutation(size))
         part = lines[:count]
-        if (capacity[part].sum(axis=0) < demanded).any():
-            return False
-        return _pending(tasks, order, capacity, part, policy, limit, seed) <= limit
+        has_room = (capacity[part].sum(axis=0) >= demanded).all()
+        return bool(has_room and _pending(tasks, order, capacity, part, policy, limit, seed) <= limit)
 
     low, high = 0, size
     while not holds(high):

@@ -104,8 +104,6 @@ def calibrated(trace: Trace) -> float:
     tasks = trace.tasks
     runs = np.flatnonzero(tasks.times["schedule_time"] == 0)
     there = np.unique(trace.changes[(trace.changes[:, 0] == 0) & (trace.changes[:, 2] == 1), 1])
-    if not len(there) or not len(runs):
-        return 1.0
     chosen = tasks.of(runs)
     order = np.lexsort((chosen.collection, -chosen.priority)).astype(np.int64)
     allowed = trace.allowed[:, there] if len(trace.allowed) else ANYWHERE

@@ -24,7 +24,7 @@ from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar
 from borgtrace.recipe.checks import table_of
 from borgtrace.recipe.columns import count, declare, label, number, seconds, share
 from borgtrace.recipe.store_question import StoreQuestion
-from borgtrace.scheduling.events import ENDED, KIND, PREEMPTED, REMOVED, STARTED, SUBMITTED
+from borgtrace.scheduling.events import ALIVE, ENDED, KIND, PREEMPTED, REMOVED, STARTED, SUBMITTED
 from borgtrace.scheduling.policies import Policy, parse_policy
 from borgtrace.scheduling.replay import RECORDED, Trace, calibrated, impossible, recorded, replayed, with_factor
 from borgtrace.schema.time import SECOND
@@ -116,8 +116,8 @@ class Simulate(StoreQuestion):
         factor = setting.factor or calibrated(trace)
         self.said(_counted(trace))
         rows: list[dict[str, Any]] = []
-        for name, policy in policies.items():
-            self.report(name, len(rows), len(policies))
+        for done, (name, policy) in enumerate(policies.items()):
+            self.report(name, done, len(policies))
             found = recorded(trace) if policy is None else replayed(trace, policy, factor, setting.seed)
             rows += rows_of(trace, found, name, 1.0 if policy is None else factor)
         return table_of(rows, self.result)
@@ -161,7 +161,7 @@ def rows_of(trace: Trace, found: Index, policy: str, factor: float) -> list[dict
         waits = (ran[:, STARTED] - ran[:, SUBMITTED]) / SECOND
         lasted = np.where(ran[:, ENDED] >= 0, ran[:, ENDED], trace.until) - ran[:, STARTED]
         used = (tasks.sizes[ran[:, 0]] * lasted[:, None].astype(np.float64)).sum(axis=0) / total
-        alive = part[:, ENDED] < 0
+        alive = part[:, KIND] == ALIVE
         own = tasks.tier == tier
         taken = planned[own].sum() / max(tasks.sizes[own].sum(), 1)
         middle, high = np.percentile(waits, (50, 90)).tolist() if len(waits) else (None, None)

@@ -1,0 +1,105 @@
+"""Rows of the table by hand: intervals, the front, and what the claims read."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from borgtrace.overcommit import parse_policy
+from borgtrace.overcommit.metrics import SCORE, is_short
+from borgtrace.overcommit.study import _nothing
+from borgtrace.overcommit.table import CLAIMS, ratio, rows_of
+from borgtrace.recipe import NotApplicable
+
+ALL = {"resource": "cpu", "tasks": "all", "shape": "all", "horizon": 12}
+
+
+@pytest.mark.parametrize(
+    ("parts", "wholes", "found", "error"),
+    [
+        # Residuals −1 and 1: √(2/1 · 2) / 4 = .5, times Student's 12.706.
+        ((1, 3), (2, 2), 1.0, 0.5 * 12.7062),
+        # Residuals −1, 0 and 1: √(3/2 · 2) / 6, times 4.3027.
+        ((0, 1, 2), (2, 2, 2), 0.5, 3**0.5 / 6 * 4.30265),
+        # The wholes vary too: 4/8, residuals 1, −1 and 0 in 2, 4 and 2.
+        ((2, 1, 1), (2, 4, 2), 0.5, 3**0.5 / 8 * 4.30265),
+    ],
+)
+def test_the_interval_of_a_ratio(parts: tuple[int], wholes: tuple[int], found: float, error: float) -> None:
+    expected = (found, found - error, found + error)
+    assert ratio(np.array(parts), np.array(wholes)) == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_ratio_without_an_interval_or_without_anything() -> None:
+    assert ratio(np.array([1]), np.array([4])) == (0.25, None, None)
+    assert ratio(np.array([0, 0]), np.array([0, 0])) == (None, None, None)
+
+
+def scores(*machines: tuple[int, int, float, float]) -> np.ndarray:
+    """Instants, violations, Σ limits and Σ predictions of machines."""
+    found = np.zeros((len(machines), 1), SCORE)
+    for score, values in zip(found[:, 0], machines, strict=True):
+        for name, value in zip(("instants", "violations", "limit", "peak"), values, strict=True):
+            score[name] = value
+        score["severities"][0] = values[0] - values[1]
+        score["severities"][250] = values[1]
+    return found
+
+
+def test_machines_without_judged_slots_do_not_count() -> None:
+    policy = [parse_policy("nsigma:history=10h")]
+    (row,) = rows_of(scores((10, 1, 10, 5), (0, 0, 0, 0), (10, 3, 10, 7)), policy, ALL)
+    assert (row["machines"], row["instants"], row["rate"], row["savings"]) == (2, 20, 0.2, pytest.approx(0.4))
+    # Rates of .1 and .3; an interval never leaves 0 to 1.
+    assert (row["rate_p50"], row["rate_p90"], row["rate_worst"]) == pytest.approx((0.2, 0.28, 0.3))
+    assert (row["rate_low"], row["rate_high"]) == (0.0, 1.0)
+    assert (row["usable"], row["history"], row["horizon"]) == (pytest.approx(8 / 12), 10.0, 1.0)
+    assert (row["family"], row["kills"], row["severity_p99"]) == ("nsigma", None, 0.25)
+    assert rows_of(scores((0, 0, 0, 0)), policy, ALL) == []
+
+
+def test_the_front_is_who_saves_as_much_with_fewer_violations() -> None:
+    given = [(10, 2, 10, 5), (10, 2, 10, 6), (10, 3, 10, 5), (10, 1, 10, 7), (10, 2, 10, 5), (10, 0, 10, 10)]
+    found = np.concatenate([scores(each) for each in given], axis=1)
+    rows = rows_of(found, [parse_policy("limit")] * len(given), ALL)
+    # The second saves less than the first, the third violates more often; the last two are as good as any.
+    assert [row["is_on_front"] for row in rows] == [True, False, False, True, True, True]
+    # Without limits nothing is saved, and nothing is better than it.
+    rows = rows_of(
+        np.concatenate([scores((10, 0, 0, 0)), scores((10, 1, 0, 0))], axis=1), [parse_policy("limit")] * 2, ALL
+    )
+    assert [(row["savings"], row["is_on_front"]) for row in rows] == [(None, True), (None, True)]
+
+
+def test_only_what_is_above_rounding_is_a_violation() -> None:
+    # Bounds of 1 less a ten-billionth and less a hundred-millionth.
+    assert is_short(np.ones(3), np.array([1.0, 1 - 1e-10, 1 - 1e-8])).tolist() == [False, False, True]
+
+
+def test_claims_read_their_policy_on_all_tasks_and_machines() -> None:
+    usable, clipped = CLAIMS
+    paper = "nsigma:n=5,history=2h,warmup=2h"
+    other = paper + "+" + parse_policy("task-percentile").label
+    base = {"tasks": "all", "shape": "all", "resource": "cpu", "usable": 9.0, "clipped": 9.0}
+    rows = [
+        *(
+            {**base, "policy": policy, **change}
+            for policy in (paper, other)
+            for change in ({"tasks": "high"}, {"shape": "x"})
+        ),
+        *({**base, "policy": policy, "resource": "memory"} for policy in (paper, other)),
+        {**base, "policy": paper, "clipped": 0.94},
+        {**base, "policy": other, "usable": 0.12},
+    ]
+    assert (usable.measure(pa.Table.from_pylist(rows)), clipped.measure(pa.Table.from_pylist(rows))) == (0.12, 0.94)
+    with pytest.raises(NotApplicable) as caught:
+        clipped.measure(pa.Table.from_pylist(rows[:-2]))
+    assert str(caught.value) == "the policy of the claim was not replayed"
+
+
+def test_what_is_said_where_no_usage_has_a_machine_or_a_limit() -> None:
+    assert _nothing({"without_machine": 2000, "without_limit": 1}) == (
+        "no usage can be replayed: 2,000 windows name no machine (column machine_id) or belong to tasks of an "
+        "alloc set, 1 are of tasks without requests"
+    )

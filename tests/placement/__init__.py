@@ -1,0 +1,1 @@
+"""Tests of estimators and packing that need no pool."""

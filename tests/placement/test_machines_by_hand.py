@@ -1,0 +1,122 @@
+"""Machines that are opened, chosen, filled up and kept apart, by hand, on capacities that are met exactly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from borgtrace.placement._rebalancing import fill_last_bin
+from borgtrace.placement.estimators.multi_resource import MultiResource
+from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.estimators.sizes import Average
+from borgtrace.placement.fit_tests import FitTest
+from borgtrace.placement.fitting import Fitted
+from borgtrace.placement.machines import choose, place, sum_up
+from borgtrace.placement.packers import BEST_FIT, FIRST_FIT, Packer, packers
+from borgtrace.placement.packing import Packing, pack, rebalanced
+
+TEST = FitTest(Average.slack, Average.add)
+BOTH = FitTest(Average.slack, Average.add, Average.slack, Average.add, np.array([2, 3, 0]))
+"""CPU and memory by size; a row begins with two loads."""
+
+
+def column(*sizes: float) -> np.ndarray:
+    return np.array(sizes, np.float64)[:, None]
+
+
+def fitted(*sizes: float) -> Fitted:
+    return Fitted(Average(1), column(*sizes), 1.0)
+
+
+def test_the_scarcer_of_two_resources_counts_and_both_join() -> None:
+    state, item = np.array([1.0, 2.0, 0.25, 0.5]), np.array([0.125, 0.25, 0.5, 0.125])
+    none = np.empty(0)
+    # CPU leaves 1 − .75, memory 1 − .625.
+    assert BOTH.room(state, item, np.ones(2), none) == 0.25
+    assert BOTH.room(state, item, np.array([2.0, 1.0]), none) == 0.375
+    assert BOTH.room(state, item, np.array([0.5, 0.5]), none) == -0.25
+    BOTH.join(state, item)
+    assert state.tolist() == [1.125, 2.25, 0.75, 0.625]
+
+
+def test_the_first_machine_is_opened_that_takes_an_item_exactly() -> None:
+    # The quarters are too small for .5 and kept; the last .5 fits no machine that is left.
+    bins, machines = place(fitted(0.5, 0.25, 0.25, 0.5), FIRST_FIT, column(0.25, 0.25, 0.5, 0.25))
+    assert (bins.tolist(), machines.tolist()) == ([0, 1, 2, -1], [2, 0, 1])
+    bins, machines = place(fitted(), FIRST_FIT, column(1.0))
+    assert (bins.tolist(), machines.tolist()) == ([], [])
+    assert place(fitted(0.5), FIRST_FIT, np.empty((0, 1)))[0].tolist() == [-1]
+
+
+def test_a_group_shares_no_machine_whatever_its_number() -> None:
+    groups = np.array([2, -1, 2, 0, 2, 0])
+    bins, _ = place(fitted(*[0.125] * 6), FIRST_FIT, column(*[1.0] * 6), groups)
+    assert bins.tolist() == [0, 0, 1, 0, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("packer", "expected"), [(BEST_FIT, 2), (FIRST_FIT, 1), (packers()["worst-fit"], 1), (packers()["dot-product"], 1)]
+)
+def test_one_item_goes_to_a_machine_that_is_not_barred(packer: Packer, expected: int) -> None:
+    # Room of 1, .75, .25 and 0 beyond an item of .25; the first is barred.
+    states, item = column(0.0, 0.25, 0.5, 0.75), np.array([0.25])
+    barred = np.array([1, 0, 0, 1])
+    capacities = column(1.25, 1.25, 1.0, 1.0)
+    assert choose(TEST, packer, states, item, capacities, np.empty(0), barred) == expected
+    assert choose(TEST, packer, states, item, capacities, np.empty(0), np.array([1, 1, 1, 0])) == 3
+    assert choose(TEST, packer, states, item, capacities, np.empty(0), np.ones(4, np.int64)) == -1
+
+
+def test_an_item_that_fills_a_machine_exactly_fits() -> None:
+    for packer in (BEST_FIT, FIRST_FIT):
+        assert choose(TEST, packer, column(0.5), np.array([0.5]), column(1.0), np.empty(0), np.zeros(1, np.int64)) == 0
+
+
+def test_states_are_summed_up_anew() -> None:
+    states = column(7.0, 7.0, 7.0)
+    # Machine 2 holds items 0 and 3, machine 0 item 1; machine 1 is left as it is.
+    sum_up(
+        *(*TEST.adds, TEST.cuts, column(0.5, 0.25, 9, 0.125), np.array([0, 3, 1]), np.array([0, 2, 3])),
+        *(np.array([2, 0]), np.array([1.0]), states),
+    )
+    assert states[:, 0].tolist() == [1.25, 7.0, 1.625]
+
+
+def filled(sizes: list[float], bins: list[int], m: int, *, groups: list[int] | None = None, most: int = 5) -> list[int]:
+    """Bins after the last one was filled up to a capacity of 1, and how many moved."""
+    found = np.array(bins)
+    moved = fill_last_bin(
+        *(*TEST.slacks, *TEST.adds, column(*sizes), np.zeros(1), np.ones(1), np.empty(0)),
+        *(np.array(groups or [-1] * len(sizes)), found, m, most),
+    )
+    return [*found.tolist(), moved]
+
+
+def test_the_last_machine_is_filled_exactly_and_in_turns() -> None:
+    assert filled([0.5, 0.5], [0, 1], 2) == [1, 1, 1]
+    # From each bin its first in turn: .125 and .125, then .25 of bin 0; the last .5 does not fit any more.
+    sizes = [0.125, 0.25, 0.125, 0.5, 0.5]
+    assert filled(sizes, [0, 0, 1, 1, 2], 3) == [2, 2, 2, 1, 2, 3]
+    # Three bins before the last one, with one task each: all of them come to their turn.
+    assert filled([0.25] * 4, [0, 1, 2, 3], 4) == [3, 3, 3, 3, 3]
+    # An item without a machine is passed over.
+    assert filled([9.0, 0.25, 0.25], [-1, 0, 1], 2) == [-1, 1, 1, 1]
+
+
+def test_a_group_on_the_last_machine_bars_those_that_were_there_and_those_that_moved() -> None:
+    # Item 3 is there, of group 1: item 0 stays.  Item 1 moves and bars item 2, of its group.
+    assert filled([0.125] * 4, [0, 1, 1, 2], 3, groups=[1, 0, 0, 1]) == [0, 2, 1, 2, 1]
+
+
+def test_one_machine_is_left_as_it_is() -> None:
+    packing = Packing(np.array([0, 0]), np.ones((1, 1)), np.arange(1))
+    assert rebalanced(packing, fitted(0.5, 0.25)) is packing
+    assert (packing.n_bins, packing.unplaceable.tolist()) == (1, [])
+
+
+def test_machines_of_two_resources_without_an_inventory() -> None:
+    memory = Observation(np.float32([[0.5], [0.25], [0.5]]))
+    seen = Observation(np.float32([[0.25], [0.25], [0.25]]), memory=memory)
+    packing = pack(MultiResource.of(Average(1), Average(1), 0.75), seen, rebalancing=False)
+    assert packing.bins.tolist() == [0, 0, 1]
+    assert packing.rows.tolist() == [[1.0, 0.75]] * 2

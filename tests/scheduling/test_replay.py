@@ -1,0 +1,214 @@
+"""A replay of typed rows: who waits for whom, what is read of a store, and the rows of the table by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import borgtrace
+from borgtrace.recipe import EngineTables, NotApplicable
+from borgtrace.scheduling import COMPACT, SIMULATE, parse_policy
+from borgtrace.scheduling.events import ALIVE, DONE, PREEMPTED, REMOVED
+from borgtrace.scheduling.machines import UNIT
+from borgtrace.scheduling.replay import Trace, calibrated, impossible, recorded, replayed
+from borgtrace.scheduling.simulate import rows_of
+from borgtrace.scheduling.workload import Machines, read_tasks
+from tests.cli.test_compact import store
+from tests.scheduling.traces import trace_of
+
+FREE, OTHER, PRODUCTION = range(3)
+
+
+def submissions(trace: Trace, policy: str = "first-fit", factor: float = 1.0) -> list[tuple[int, ...]]:
+    """Job, submitted, started, ended, machine and kind of each submission."""
+    rows = replayed(trace, parse_policy(policy), factor)
+    return [(int(trace.tasks.collection[row[0]]), *map(int, row[1:])) for row in rows]
+
+
+def test_a_following_attempt_keeps_its_gap_to_the_end_of_the_one_before() -> None:
+    # Job 1 runs twice, 100 µs each and 50 µs apart; job 2 holds the machine until 300.
+    attempts = [(2, 0, 0, 0, 300, 1.0, FREE), (1, 0, 100, 100, 200, 1.0, FREE), (1, 1, 250, 250, 350, 1.0, FREE)]
+    assert submissions(trace_of(attempts)) == [
+        (2, 0, 0, 300, 0, DONE),
+        (1, 100, 300, 400, 0, DONE),
+        (1, 450, 450, 550, 0, DONE),
+    ]
+
+
+def test_a_following_attempt_does_not_come_before_the_trace_has_it() -> None:
+    attempts = [(1, 0, 100, 150, 200, 1.0, FREE), (1, 1, 250, 250, 350, 1.0, FREE)]
+    # It starts at once here and ends at 150; the next one comes at 250 all the same.
+    assert submissions(trace_of(attempts))[1] == (1, 250, 250, 350, 0, DONE)
+
+
+def test_what_follows_an_attempt_without_a_known_end_comes_on_its_own() -> None:
+    attempts = [(1, 0, 100, 100, -1, 0.25, FREE), (1, 1, 250, 250, 350, 0.25, FREE)]
+    assert submissions(trace_of(attempts)) == [(1, 100, 100, -1, 0, ALIVE), (1, 250, 250, 350, 0, DONE)]
+
+
+def test_tasks_of_two_jobs_do_not_follow_each_other() -> None:
+    attempts = [(1, 0, 100, 100, 200, 0.5, FREE), (2, 0, 100, 100, 200, 0.5, FREE)]
+    assert [row[1:3] for row in submissions(trace_of(attempts))] == [(100, 100), (100, 100)]
+
+
+def test_what_never_ran_waits_until_it_was_withdrawn() -> None:
+    attempts = [(1, 0, 0, 0, 900, 1.0, FREE), (2, 0, 100, -1, 400, 1.0, FREE), (3, 0, 100, -1, -1, 1.0, FREE)]
+    rows = submissions(trace_of(attempts))
+    assert rows[1:] == [(2, 100, -1, 400, -1, DONE), (3, 100, 900, -1, 0, ALIVE)]
+
+
+def test_an_end_after_the_trace_is_none() -> None:
+    attempts = [(1, 0, 100, 100, 1000, 1.0, FREE), (2, 0, 100, 100, 1001, 1.0, FREE)]
+    trace = trace_of(attempts, (1.0, 1.0))
+    assert [row[3] for row in submissions(trace)] == [1000, -1]
+    assert recorded(trace).tolist() == [[0, 100, 100, 1000, 0, DONE], [1, 100, 100, -1, 0, ALIVE]]
+
+
+def test_the_first_machine_is_the_lowest_id_whatever_its_capacity() -> None:
+    attempts = [(1, 0, 0, 0, 900, 0.5, FREE), (2, 0, 1, 1, 900, 0.5, FREE), (3, 0, 2, 2, 900, 0.5, FREE)]
+    assert [row[4] for row in submissions(trace_of(attempts, (1.0, 0.25, 0.5)))] == [0, 0, 2]
+
+
+def test_the_factor_is_the_largest_with_which_the_first_tasks_pack() -> None:
+    # Beside the half of production a task of a whole machine fits by half of its request: 32/64.
+    attempts = [(1, 0, 0, 0, 900, 0.5, PRODUCTION), (2, 0, 0, 0, 900, 1.0, FREE), (3, 0, 100, 100, 900, 1.0, FREE)]
+    trace = trace_of(attempts, (1.0, 1.0, 1.0))
+    # The second machine comes later, the third is away when the trace begins: neither holds what runs then.
+    trace.changes[1] = (100, 1, 1)
+    trace.changes[2] = (0, 2, 0)
+    assert calibrated(trace) == 32 / 64
+    assert calibrated(trace_of(attempts, (1.0, 1.0))) == 1.0
+    # What production leaves pending anyway is no reason for less.
+    attempts[0] = (1, 0, 0, 0, 900, 2.0, PRODUCTION)
+    assert calibrated(trace_of(attempts)) == 1.0
+    attempts[1] = (2, 0, 0, 0, 900, 4.0, FREE)
+    assert calibrated(trace_of(attempts)) == 16 / 64
+    # Nothing runs, or no machine is there, when the trace begins.
+    assert calibrated(trace_of(attempts[2:])) == 1.0
+    trace.changes[0, 0] = 100
+    assert calibrated(trace) == 1.0
+
+
+def test_a_task_is_impossible_where_no_machine_has_room_for_both() -> None:
+    trace = trace_of([(job, 0, 0, -1, -1, 0.5, FREE) for job in range(4)], (0.5, 1.0))
+    trace.machines.capacity[:] = np.array([[0.5, 1.0], [1.0, 0.5]]) * UNIT
+    trace.tasks.sizes[:] = np.array([[0.5, 1.0], [1.0, 0.5], [1.0, 1.0], [0.5, 0.5]]) * UNIT
+    assert impossible(trace).tolist() == [2]
+    # The first set of constraints is met by the first machine alone, the second by none.
+    allowed = np.array([[True, False], [False, False]])
+    tasks = replace(trace.tasks, sets=np.array([1, 1, 0, 2]))
+    assert impossible(replace(trace, tasks=tasks, allowed=allowed)).tolist() == [1, 2, 3]
+
+
+def test_rows_by_hand() -> None:
+    second = 10**6
+    attempts = [
+        (1, 0, 0, 0, 90 * second, 0.6, FREE),
+        (2, 0, 0, -1, -1, 0.3, FREE),
+        (3, 0, 0, -1, -1, 3.0, FREE),
+        (4, 0, 0, 0, -1, 0.5, PRODUCTION),
+    ]
+    trace = trace_of(attempts, (1.0, 1.0), until=100 * second)
+    # The first is evicted after 10 s, goes with its machine, and runs from 40 to 90 s; the second waits for 5 s.
+    found = [
+        *((0, 0, 0, 10, 0, PREEMPTED), (0, 10, 12, 20, 0, REMOVED), (0, 20, 40, 90, 1, DONE)),
+        *((1, 0, 5, -1, 0, ALIVE), (2, 0, -1, -1, -1, ALIVE), (3, 0, 0, -1, 1, ALIVE)),
+    ]
+    rows = np.array(found)
+    rows[:, 1:4] = np.where(rows[:, 1:4] > 0, rows[:, 1:4] * second, rows[:, 1:4])
+    free, production = rows_of(trace, rows, "best-fit", 1 / 3)
+    # Waits of 0, 2, 20 and 5 s; (10 + 8 + 50) s of .6 and 95 s of .3, of 100 s of two machines.
+    used = pytest.approx((68 * 0.6 + 95 * 0.3) / 200, rel=1e-6)
+    expected: dict[str, Any] = {
+        **{"policy": "best-fit", "tier": "free", "submissions": 5, "starts": 4, "evicted": 1, "removed": 1},
+        **{"wait_p50": 3.5, "wait_p90": pytest.approx(15.5), "wait_mean": 6.75, "running": pytest.approx(1.63)},
+        **{"running_end": 1, "pending_end": 1, "impossible": 1, "cpu": used, "memory": used, "factor": 0.333333},
+    }
+    assert free == expected
+    assert (production["tier"], production["running"], production["factor"]) == ("production", 1.0, 1.0)
+    assert (production["wait_mean"], production["running_end"], production["pending_end"]) == (0.0, 1, 0)
+
+
+def test_a_tier_that_never_starts_has_no_waits() -> None:
+    trace = trace_of([(1, 0, 0, -1, -1, 2.0, FREE)])
+    (row,) = rows_of(trace, np.array([[0, 0, -1, -1, -1, ALIVE]]), "best-fit", 1.0)
+    assert (row["wait_p50"], row["wait_p90"], row["wait_mean"], row["cpu"]) == (None, None, None, 0.0)
+    trace.tasks.tier[:] = -1
+    (row,) = rows_of(trace, np.array([[0, 0, -1, -1, -1, ALIVE]]), "best-fit", 1.0)
+    assert row["tier"] == "unknown"
+
+
+def event(time: int, job: int, type_: int, machine: object = "", priority: int = 0, size: float = 0.5) -> str:
+    seconds = f"{time}000000" if time else "0"
+    return f"{seconds},,{job},0,{machine},{type_},u,1,{priority},{size},{size},0,0"
+
+
+@pytest.fixture(scope="module")
+def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Jobs 1 to 3 are there when the trace begins, the first of them waiting; machines come, go and change."""
+    begin = [event(0, 1, 0, priority=11)]
+    begin += [event(0, 2, type_, 1 if type_ else "", 9) for type_ in (0, 1)]
+    begin += [event(0, 3, type_, 77 if type_ else "") for type_ in (0, 1)]
+    later = [event(700, 4, 0), event(701, 4, 1, 1), event(900, 4, 4, 1)]
+    later += [event(700, 5, 0), event(700, 5, 1, 1), event(901, 5, 4, 1)]
+    later += [event(700, 6, 0, priority=9), event(900, 6, 1, 3, 9)]
+    machines = [
+        *("0,1,0,PLATFORM,0.5,0.5", "0,2,0,PLATFORM,1,1", "0,5,0,PLATFORM,,", "700000000,1,2,PLATFORM,1,0.5"),
+        *("900000000,2,1,PLATFORM,,", "900000000,3,0,PLATFORM,0.25,0.25", "901000000,4,0,PLATFORM,1,1"),
+    ]
+    return store(tmp_path_factory.mktemp("replay"), machine_events=machines, task_events=[*begin, *later])
+
+
+def tables_of(cell: Path) -> EngineTables:
+    return EngineTables.of(borgtrace.open(cell))
+
+
+def test_the_order_of_arrival(cell: Path) -> None:
+    trace = Trace.of(tables_of(cell), 901 * 10**6)
+    # At the begin what runs goes before what waits, then the higher priority; later on the priority and the job.
+    assert trace.tasks.collection.tolist() == [2, 3, 1, 6, 4, 5]
+    assert trace.arrivals.tolist() == [0, 0, 0, *[700 * 10**6] * 3]
+    assert (trace.unknown_machine, trace.without_submit, trace.until) == (1, 0, 901 * 10**6)
+    # Each machine with the first capacity that it had, and when it came and went.
+    assert trace.machines.ids.tolist() == [1, 2, 3, 4]
+    assert (trace.machines.capacity[:, 0] / UNIT).tolist() == [0.5, 1.0, 0.25, 1.0]
+    assert trace.machines.without_capacity == 1
+    assert (trace.changes // (10**6, 1, 1)).tolist() == [
+        *([0, 0, 1], [0, 1, 1], [700, 0, 1], [900, 1, 0], [900, 2, 1], [901, 3, 1])
+    ]
+
+
+def test_attempts_after_the_last_event_are_not_seen(cell: Path) -> None:
+    assert Trace.of(tables_of(cell), 699 * 10**6).tasks.collection.tolist() == [2, 3, 1]
+    assert len(Trace.of(tables_of(cell), 700 * 10**6).tasks) == 6
+    with pytest.raises(NotApplicable) as caught:
+        Trace.of(tables_of(cell), -1)
+    assert str(caught.value) == "no attempt of a task has a beginning"
+
+
+def test_what_runs_and_what_is_there_at_a_time(cell: Path) -> None:
+    # Who starts at 900 s runs then, who ends at 900 s does not; the same of machines.
+    assert read_tasks(tables_of(cell), at=900 * 10**6).collection.tolist() == [2, 3, 5, 6]
+    machines = Machines.at(tables_of(cell), 900 * 10**6)
+    assert machines.ids.tolist() == [1, 3]
+    assert (machines.capacity / UNIT).tolist() == [[1.0, 0.5], [0.25, 0.25]]
+    assert machines.without_capacity == 1
+    assert Machines.at(tables_of(cell), 899 * 10**6).ids.tolist() == [1, 2]
+    with pytest.raises(NotApplicable) as caught:
+        Machines.at(tables_of(cell), -1)
+    assert str(caught.value) == "no machine is there at that time (machine_events)"
+
+
+def test_progress_counts_what_is_asked_for(cell: Path) -> None:
+    steps: list[tuple[str, int, int]] = []
+    report = lambda *step: steps.append(step)  # noqa: E731
+    replace(SIMULATE, report=report).run(cell, policies=("recorded", "best-fit", "worst-fit"))
+    assert steps == [("reading", 0, 3), ("recorded", 0, 3), ("best-fit", 1, 3), ("worst-fit", 2, 3)]
+    steps.clear()
+    # Compared with reclaimed, and that with limits: both are compacted too.
+    replace(COMPACT, report=report).run(cell, at=0, what_ifs=("reclaimed-segregated",), seeds=1)
+    assert steps == [("limits", 0, 3), ("reclaimed", 1, 3), ("reclaimed-segregated", 2, 3)]

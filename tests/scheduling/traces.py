@@ -1,0 +1,32 @@
+"""Traces of a few typed rows, for what needs no store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from borgtrace.scheduling.machines import UNIT
+from borgtrace.scheduling.replay import Trace
+from borgtrace.scheduling.workload import Machines, Tasks
+
+TIERS = ("free", "other", "production")
+Attempt = tuple[int, int, int, int, int, float, int]
+"""Job, attempt, arrival, start, end (µs; −1: none), size in machines, place of the tier."""
+
+
+def trace_of(attempts: Sequence[Attempt], machines: Sequence[float] = (1.0,), until: int = 1000) -> Trace:
+    """Return a trace of tasks that ran on the first machine; all machines are there from the start."""
+    job, attempt, arrival, start, end, size, tier = (np.array(column) for column in zip(*attempts, strict=True))
+    n, nowhere = len(attempts), np.full(len(attempts), -1)
+    times = dict.fromkeys(("queue_time", "enable_time"), nowhere)
+    times |= {"submit_time": arrival, "schedule_time": start, "left_time": end}
+    sizes = np.rint(np.column_stack([size, size]) * UNIT).astype(np.int64)
+    tasks = Tasks(
+        *(job, np.zeros(n, np.int64), attempt, tier * 4, tier, TIERS, sizes, np.zeros(n, np.bool_)),
+        *(np.zeros(n, np.int64), (), np.zeros(n, np.int64), times, np.where(start >= 0, 1, -1), 0),
+    )
+    ids = np.arange(1, len(machines) + 1)
+    capacity = np.rint(np.column_stack([machines, machines]) * UNIT).astype(np.int64)
+    changes = np.column_stack([np.zeros_like(ids), ids - 1, np.ones_like(ids)])
+    return Trace(tasks, arrival, Machines(ids, capacity), changes, np.empty((0, len(ids)), np.bool_), until, 0, 0)
