@@ -11,8 +11,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
-from rich.console import Console
-
 from borgtrace.cli._options import Json, Seed, argument, option
 from borgtrace.cli._printing import print_json
 from borgtrace.errors import BorgtraceError, UsageError
@@ -36,6 +34,8 @@ def demo(
 
     Example: borgtrace demo demo-out
     """
+    from rich.console import Console
+
     _claim(folder)
     planned = _steps(folder, machines, hours, seed)
     say = Console(quiet=as_json, highlight=False, markup=False, soft_wrap=True).print
