@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from borgtrace.cli import main
 from borgtrace.ingest import IngestOptions, ingest
+from borgtrace.recipe import NotApplicable
+from borgtrace.scheduling.compact import CLAIMS
 from tests.ingest.raw import write_part
 
 MACHINES = [f"0,{machine},0,PLATFORM,1,1" for machine in (1, 2, 3, 4)]
@@ -85,6 +88,17 @@ def test_requests_become_powers_of_two(cell: Path, capsys: pytest.CaptureFixture
     _, out, _ = run(capsys, cell, "--at", "600s", *units, "--json")
     rows = json.loads(out)["rows"]
     assert [(row["what_if"], row["machines"]) for row in rows] == [("powers-of-two", 6), ("users-10tib", 4)]
+
+
+def test_the_claim_reads_the_change_of_its_row_where_it_has_one() -> None:
+    (claim,) = CLAIMS
+    rows = [{"what_if": "limits", "machines": 9.0, "change": 0.0}]
+    row = {"what_if": "reclaimed-segregated", "machines": 12.0, "change": 0.25}
+    assert claim.measure(pa.Table.from_pylist([*rows, row])) == 0.25
+    for without in (rows, [*rows, {**row, "machines": None, "change": None}]):
+        with pytest.raises(NotApplicable) as caught:
+            claim.measure(pa.Table.from_pylist(without))
+        assert str(caught.value) == "needs usage: with limits alone no room is reclaimed that could be lost"
 
 
 def test_usage_of_too_few_tasks_is_not_applicable(cell: Path, capsys: pytest.CaptureFixture[str]) -> None:

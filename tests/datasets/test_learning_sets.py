@@ -167,3 +167,19 @@ def test_a_loader_goes_on_where_it_was_left(small: ArrayStore, tmp_path: Path, w
         following = made()
         following.load_state_dict(traces.state_dict(had))
         assert told(following) == whole[had:]
+
+
+@pytest.mark.parametrize(
+    ("done", "expected"),
+    [
+        # Two buffers of 2 and 1 batches beside one of 1 and nothing: they give in turns until they have no more.
+        *((0, ([0, 0, 0], 0)), (1, ([1, 0, 0], 1)), (2, ([1, 1, 0], 2)), (3, ([2, 1, 0], 1)), (4, ([3, 1, 0], 1))),
+        # There are no more than four.
+        (9, ([3, 1, 0], 1)),
+    ],
+)
+def test_workers_take_turns(done: int, expected: tuple[list[int], int]) -> None:
+    pytest.importorskip("torch")
+    from borgtrace.datasets.pytorch import _dealt
+
+    assert _dealt([[2, 1], [1], []], done) == expected

@@ -69,7 +69,6 @@ class TraceDataset(IterableDataset[Batch]):
         fill: float = 0.0,
     ) -> None:
         check_size("batch_size", batch_size)
-        super().__init__()
         self.traces, self.batch_size, self.seed = traces, batch_size, seed
         self.buffer, self.fill, self.epoch, self.done = buffer, fill, 0, 0
 

@@ -61,7 +61,7 @@ def scaling_of(feature: str, method: Method, measured: Numbers) -> Scaling:
     measured
         What was measured on the training set, shape (5,).
     """
-    count, mean, squares, low, high = (float(number) for number in measured[:5])
+    count, mean, squares, low, high = (float(number) for number in measured)
     deviation = math.sqrt(squares / (count - 1)) if count > 1 else 0.0
     offset, divisor = {"standard": (mean, deviation), "minmax": (low, high - low), "none": (0.0, 1.0)}[method]
     if not count:  # nothing was measured: leave the (missing) values as they are

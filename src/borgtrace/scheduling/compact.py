@@ -140,7 +140,7 @@ def check_inside(store: Store, at: int) -> None:
     UsageError
         For a time after the last event of a task.
     """
-    last = (store.manifest.time_range.get("instance_events") or (0, 0))[1]
+    last = store.manifest.time_range["instance_events"][1]
     if not 0 <= at <= last:
         way_out = "choose a time inside; 0 is what runs when the trace begins"
         raise UsageError(

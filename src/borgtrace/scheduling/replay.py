@@ -191,7 +191,8 @@ def _arrivals(trace: Trace, sizes: Index) -> Arrivals:
     follows = (tasks.collection[one] == tasks.collection[other]) & (tasks.instance[one] == tasks.instance[other])
     after = np.full(n, -1, np.int64)
     after[one[follows]] = other[follows]
-    gap = np.where((after >= 0) & is_known, np.maximum(trace.arrivals[after] - left, 0), 0)
+    # Of those with a known end that another follows; what stands elsewhere nobody asks for.
+    gap = np.maximum(trace.arrivals[after] - left, 0)
     is_first = np.ones(n, np.bool_)
     is_first[after[after >= 0]] = False
     # What an attempt without a known end is followed by would wait for ever.

@@ -149,7 +149,7 @@ def read_tasks(tables: Tables, *, at: int | None = None) -> Tasks:
         events, sets = fingerprints(tables)
         codes = tables.fetch(_in_force(rows, events))
         demanded, keys = tuple(sets.values()), {key: place + 1 for place, key in enumerate(sets)}
-        codes = codes.set_column(3, "set", pa.array([keys[code] for code in codes["fingerprint"].to_pylist()]))
+        codes = codes.append_column("set", pa.array([keys[code] for code in codes["fingerprint"].to_pylist()]))
     found = tables.fetch(named.order_by([*_TASK, "attempt"]))
     return _tasks(found, tables.dialect, demanded, codes)
 

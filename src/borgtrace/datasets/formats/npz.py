@@ -76,14 +76,13 @@ def _align(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
 
 def _mapped(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Array:
     with archive.open(info) as member:
-        if info.compress_type != zipfile.ZIP_STORED:
-            return npy.read_array(member, allow_pickle=False)
         npy.read_magic(member)
         shape, _, dtype = npy.read_array_header_1_0(member)
         header = member.tell()
-    # An empty array cannot be mapped.
-    if not np.prod(shape, dtype=np.int64):
-        return np.empty(shape, dtype)
+    # An empty array cannot be mapped, and objects must not: their bytes would be taken for addresses.
+    if info.compress_type != zipfile.ZIP_STORED or dtype.hasobject or not np.prod(shape, dtype=np.int64):
+        with archive.open(info) as member:
+            return npy.read_array(member, allow_pickle=False)
     return np.asarray(np.memmap(path, dtype, "r", _data_start(path, info) + header, shape))
 
 

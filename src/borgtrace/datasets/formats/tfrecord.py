@@ -182,7 +182,7 @@ def _bytes(path: Path) -> Buffer:
 def _numbers(buffer: Buffer, position: Index) -> NDArray[np.float32]:
     numbers = np.empty(position.T.shape, np.float32)
     if numbers.size:
-        places = np.arange(0, 4 * position.size + 1, 4)
+        places = 4 * np.arange(position.size + 1)
         reading.copy_lists(buffer, position.T.reshape(-1), places, numbers.reshape(-1).view(np.uint8))
     return numbers
 

@@ -1,0 +1,158 @@
+"""Small tables of what datasets are made of: rows in, rows out."""
+
+from __future__ import annotations
+
+import io
+import threading
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from borgtrace.datasets import Options, Selection, Split, build
+from borgtrace.datasets.batches import ahead, batch_of, batches_of
+from borgtrace.datasets.formats import FORMATS, tfrecord
+from borgtrace.datasets.formats.arrays import FeatureNames, TraceArrays, buffered, concatenated, empty
+from borgtrace.datasets.histogram import Bin, drawn, lengths
+from borgtrace.datasets.metadata import Metadata
+from borgtrace.datasets.scaling import scaling_of
+
+from .stores import array_store
+
+NAMES = FeatureNames(("cpu",), (), {})
+
+
+def part_of(*traces: list[float]) -> TraceArrays:
+    """Traces of one feature; each is named by its number."""
+    values = np.float32([[value] for trace in traces for value in trace])
+    n = len(traces)
+    identity = np.column_stack([np.arange(n), np.zeros(n, int), [len(trace) for trace in traces], np.zeros(n, int)])
+    return TraceArrays(
+        *(np.cumsum([0, *map(len, traces)]), values, (~np.isnan(values)).view(np.uint8), identity.astype(np.int64)),
+        *(np.empty((n, 0), np.float32), np.empty((n, 0), np.int64)),
+    )
+
+
+PART = part_of([1, 2, 3], [4], [5, np.nan], [6, 7, 8, 9], [10])
+
+
+def test_batches_are_cut_by_length_and_padded_to_their_longest() -> None:
+    batches = batches_of(buffered(PART), 2, None, -1.0, 1)
+    assert [batch.collection_id.tolist() for batch in batches] == [[1, 4], [2, 0], [3]]
+    assert [batch.lengths.tolist() for batch in batches] == [[1, 1], [2, 3], [4]]
+    assert [batch.data[:, :, 0].tolist() for batch in batches] == [
+        *([[4], [10]], [[5, -1, -1], [1, 2, 3]], [[6, 7, 8, 9]])
+    ]
+    assert batches[1].mask[:, :, 0].tolist() == [[True, False, False], [True, True, True]]
+    assert batches_of(buffered(empty(NAMES)), 2, None, 0.0, 1) == []
+
+
+def test_a_seed_shuffles_batches_and_traces_of_one_length() -> None:
+    part = part_of(*[[float(k)] for k in range(64)], *[[0.0, float(k)] for k in range(64)])
+    batches = batches_of(buffered(part), 8, np.random.default_rng(0), 0.0, 1)
+    longest = [int(batch.lengths.max()) for batch in batches]
+    assert sorted(longest) == [1] * 8 + [2] * 8
+    assert longest != sorted(longest)
+    seen = [job for batch in batches for job in batch.collection_id.tolist()]
+    assert sorted(seen) == list(range(128))
+    short = [job for job in seen if job < 64]
+    assert short != sorted(short)
+
+
+def test_one_batch_of_all_and_of_none() -> None:
+    batch = batch_of(PART, fill=-1.0)
+    assert batch.data[:3, :, 0].tolist() == [[1, 2, 3, -1], [4, -1, -1, -1], [5, -1, -1, -1]]
+    assert batch.mask[2, :, 0].tolist() == [True, False, False, False]
+    nothing = batch_of(empty(NAMES))
+    assert (nothing.data.shape, nothing.mask.shape, len(nothing)) == ((0, 0, 1), (0, 0, 1), 0)
+
+
+@pytest.mark.parametrize("threads", [-1, 0, 1, 2, 9])
+def test_results_come_in_order_whatever_the_threads(threads: int) -> None:
+    assert list(ahead(lambda item: 10 * item, range(5), threads)) == [0, 10, 20, 30, 40]
+
+
+def test_one_more_than_threads_is_under_way() -> None:
+    begun, gate = [], threading.Event()
+
+    def work(item: int) -> int:
+        begun.append(item)
+        if item:
+            gate.wait(10)
+        return item
+
+    results = ahead(work, range(5), 1)
+    assert next(results) == 0
+    # Item 1 is worked on, 2 waits; what is further on has not been asked for.
+    assert max(begun) <= 1
+    gate.set()
+    assert list(results) == [1, 2, 3, 4]
+
+
+def test_parts_are_put_one_after_the_other_and_taken_out_again() -> None:
+    whole = concatenated([part_of([1, 2]), empty(NAMES), part_of([3], [4, 5])], NAMES)
+    assert (whole.offsets.tolist(), whole.values[:, 0].tolist()) == ([0, 2, 3, 5], [1, 2, 3, 4, 5])
+    some = whole.take(np.array([2, 0]))
+    assert (some.offsets.tolist(), some.values[:, 0].tolist()) == ([0, 2, 4], [4, 5, 1, 2])
+    assert len(concatenated([], NAMES)) == 0
+
+
+def test_bins_of_lengths_hold_their_first_and_not_their_last() -> None:
+    store = array_store([4, 5, 9, 50, 51, 5000, 5001, 6000])
+    found = {entry.low: (entry.high, entry.traces, entry.windows) for entry in lengths(store) if entry.traces}
+    assert found == {
+        **{1: (4, 1, 4), 5: (9, 2, 14), 45: (50, 1, 50), 51: (100, 1, 51), 2001: (5000, 1, 5000)},
+        5001: (None, 2, 11_001),
+    }
+    # Bounds on the length are what the histogram is asked for: they are set aside, other criteria are not.
+    assert sum(entry.traces for entry in lengths(store, Selection(min_length=9, max_length=9))) == 8
+    assert sum(entry.traces for entry in lengths(store, Selection(where="n_windows > 50"))) == 4
+
+
+def test_bins_are_drawn_down_to_the_last_with_a_trace() -> None:
+    bins = [Bin(1, 4, 4), Bin(5, 9, 0), Bin(10, 14, 1), Bin(15, 50, 3), Bin(51, 100, 0), Bin(101, None, 0)]
+    lines = drawn(bins)
+    # A quarter of 50 blocks is 12 and four eighths; three quarters are 37 and four.
+    assert [line.split("%")[-1].strip() for line in lines[1:-1]] == ["█" * 50, "", "█" * 12 + "▌", "█" * 37 + "▌"]
+    assert lines[-1].startswith("5 to 50 points: 4 of 8 traces, 50.0 %")
+
+
+def test_what_an_early_dataset_does_not_say_is_nothing() -> None:
+    assert (Metadata({}).windows, Metadata({}).removed) == (0, {})
+    for is_compressed in (True, False):
+        assert Metadata({"options": {"is_compressed": is_compressed}}).is_compressed is is_compressed
+
+
+def test_slots_of_the_grid_leave_out_traces_with_all_their_windows(tmp_path: Path) -> None:
+    store = array_store([2, 3, 4])
+    # On a grid they span 6, 3 and 4 slots.
+    store.arrays["start_time"][:] = [600, 2100, 600, 900, 1200, 600, 900, 1200, 1500]
+    selection = Selection(gaps="grid", min_length=4, max_length=6)
+    built = build(store, tmp_path / "d", Options(selection=selection, split=Split((1.0,)), format="npz"))
+    assert built.removed == {"all": (3, 9), "slots of the grid": (1, 3)}
+
+
+def test_one_value_has_no_deviation() -> None:
+    scaling = scaling_of("x", "standard", np.array([1, 3.0, 0.0, 3.0, 3.0]))
+    assert (scaling.deviation, scaling.divisor, scaling.offset, scaling.count) == (0.0, 1.0, 3.0, 1)
+    # Three values: the sum of squares is divided by two.
+    assert scaling_of("x", "standard", np.array([3, 3.0, 8.0, 1.0, 5.0])).divisor == 2.0
+    none = scaling_of("x", "none", np.array([3, 3.0, 8.0, 1.0, 5.0]))
+    assert (none.offset, none.divisor, none.minimum, none.maximum) == (0.0, 1.0, 1.0, 5.0)
+
+
+def test_pickles_are_not_read(tmp_path: Path) -> None:
+    """A pickle runs code: a file that holds one is refused, compressed or not."""
+    held = io.BytesIO()
+    np.lib.format.write_array(held, np.array([{}], object), version=(1, 0), allow_pickle=True)
+    for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_STORED):
+        with zipfile.ZipFile(tmp_path / "x.npz", "w", method) as archive:
+            archive.writestr("data.npy", held.getvalue())
+        with pytest.raises(ValueError, match="Object arrays cannot be loaded"):
+            FORMATS["npz"].read(tmp_path / "x.npz", NAMES)
+
+
+def test_the_smallest_record() -> None:
+    # A length of 8 bytes and two check sums of 4; each empty feature takes 10 and its name.
+    assert tfrecord._smallest(("data", "mask", "x")) == 16 + 14 + 14 + 11
