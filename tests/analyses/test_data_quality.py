@@ -185,6 +185,37 @@ def test_caveats_of_windows_and_machines() -> None:
     )
 
 
+def test_windows_at_the_borders_of_what_is_documented() -> None:
+    def one(start: float, length: float, cpu: float | None, second: float | None, most: float | None) -> dict[str, Any]:
+        return {**window(1, start, cpu, length=length), "sampled_cpu": second, "maximum_cpu": most}
+
+    late = 14 * 86_400
+    rows = found(
+        instance_usage=[
+            # Two microseconds across a border of the grid, and one up to it.
+            one(299.999999, 0.000002, 1.0, 1.0, 1.0),
+            one(299.999999, 0.000001, 1.5, 1.5, 1.0),
+            # 300 s, and a microsecond more.
+            one(600, 300, 0.5, 0.5, 1.0),
+            one(600, 300.000001, 0.5, 1.0, 0.5),
+            # From day 14 on disk times are void.
+            {**one(late - 1, 1, None, None, None), "mean_disk_io_time": 0.5},
+            {**one(late, 300, None, None, None), "mean_disk_io_time": 0.5},
+        ]
+    )
+    assert {name: rows[name][:2] for name in rows if rows[name][1] > 0 and not name.startswith("cpi")} == {
+        "window_over_300s": (1, 6),
+        "window_off_grid": (1, 5),
+        "cpu_over_1": (1, 4),
+        "sampled_cpu_over_1": (1, 4),
+        "mean_over_maximum": (1, 4),
+        "sample_over_maximum": (2, 4),
+        "disk_io_late": (1, 1),
+        "disk_io_null": (4, 5),
+        "late_windows": (0, 6),
+    }
+
+
 def submit(job: int, index: int, cpu: float | None, memory: float, kind: str = "SUBMIT") -> dict[str, Any]:
     row = {"collection_id": job, "instance_index": index, "time": at(job), "type": kind}
     return {**row, "cpu_request": cpu, "memory_request": memory}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from altair.utils import schemapi
 
 from borgtrace.errors import EngineError
 from borgtrace.recipe import Claim, EngineTables
@@ -212,6 +213,20 @@ def test_a_page_for_paper_is_light_everywhere_and_its_charts_have_a_width() -> N
     assert '<html lang="en" data-theme="paper" data-width="500">' in html
     assert '<meta name="color-scheme" content="light">' in html
     assert '<html lang="en">' in report_html(manifest(), "store", [])
+
+
+def test_a_chart_is_drawn_without_being_checked() -> None:
+    """Altair would check each row against its schema, several times."""
+    seen = []
+
+    def plot(result: pa.Table) -> object:
+        seen.append(schemapi.DEBUG_MODE)
+        return recipes.step_line(result)
+
+    plot.__module__ = recipes.__name__
+    recipe = replace(recipes.RECIPES[1], plot=plot, claims=())
+    assert section(recipe.run(EngineTables({}))).figure is not None
+    assert (seen, schemapi.DEBUG_MODE) == ([False], True)
 
 
 def test_an_answer_of_one_row_has_no_chart_and_an_open_table() -> None:

@@ -188,11 +188,12 @@ def trend(result: pa.Table, columns: tuple[str, ...]) -> Interval:
         Where the trace is shorter than two days.
     """
     within = inside(result)
-    days = within["time"].to_numpy() / DAY
+    times = within["time"].to_numpy()
     values = sum(within[c].to_numpy().astype(float) for c in columns)
-    NotApplicable.unless(len(days) >= 3 and days[-1] - days[0] >= 2, "the trace is shorter than two days")
+    # In µs: as a difference of fractions of a day, two days may come out shorter.
+    NotApplicable.unless(len(times) >= 3 and times[-1] - times[0] >= 2 * DAY, "the trace is shorter than two days")
     # Lags of a day: load has a daily rhythm, so that values a few hours apart are alike.
-    return slope(values, days, round(1.0 / (days[1] - days[0])))
+    return slope(values, times / DAY, round(DAY / (times[1] - times[0])))
 
 
 def _drift(result: pa.Table) -> int:

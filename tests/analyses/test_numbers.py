@@ -1,0 +1,193 @@
+"""Numbers that claims and fronts are made of: trends, ranks, midpoints of bins, slopes; and blocks that do not show."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from borgtrace.analyses import (
+    _window_blocks,
+    jobs_per_owner,
+    load_and_times,
+    queue_length,
+    reservation,
+    sampling_period,
+)
+from borgtrace.analyses._reservation_policies import LIMITED, N_SUMS, OVERLOAD, RESERVED, SECONDS, USED, VIOLATED
+from borgtrace.analyses._trend import _ranks as ranks_of
+from borgtrace.analyses._trend import rank_correlation, slope
+from borgtrace.recipe import NotApplicable
+from borgtrace.schema.time import DAY, WINDOW
+from tests.analyses.test_claims import cpi, finding
+from tests.analyses.tiny import tiny, window
+
+
+def steps(n: int, **columns: list[float]) -> pa.Table:
+    """Steps of half a day, behind two that hold what was there before the trace."""
+    times = [WINDOW, 2 * WINDOW, *(3 * WINDOW + k * DAY // 2 for k in range(n))]
+    return pa.table({"time": times, **{name: [999.0, 999.0, *values] for name, values in columns.items()}})
+
+
+def test_a_trend_is_in_tasks_a_day_and_begins_with_the_trace() -> None:
+    table = steps(5, pending=[5.0 * k for k in range(5)], running=[float(k) for k in range(5)])
+    found = queue_length.trend(table, ("pending", "running"))
+    assert (found.value, found.low, found.high) == pytest.approx((12, 12, 12))
+    assert queue_length.trend(table, ("running",)).value == pytest.approx(2)
+
+
+@pytest.mark.parametrize(("n", "long_enough"), [(5, True), (4, False)])
+def test_a_trend_takes_two_days(n: int, long_enough: bool) -> None:
+    table = steps(n, pending=[float(k) for k in range(n)])
+    if long_enough:
+        assert queue_length.trend(table, ("pending",)).value == pytest.approx(2)
+    else:
+        with pytest.raises(NotApplicable, match="the trace is shorter than two days"):
+            queue_length.trend(table, ("pending",))
+
+
+def test_values_that_are_alike_widen_the_interval() -> None:
+    # y = 2x + e with e = (1, 1, −1, −1), centred x = (−1.5, −.5, .5, 1.5): Σx² = 5, Σxe = −4, so the slope is 2 − .8.
+    x = np.arange(4.0)
+    y = 2 * x + np.array([1.0, 1, -1, -1])
+    scores = np.array([-1.5, -0.5, 0.5, 1.5]) * (np.array([1.0, 1, -1, -1]) + 0.8 * np.array([-1.5, -0.5, 0.5, 1.5]))
+    plain, next_ = scores @ scores, scores[1:] @ scores[:-1]
+    for lags, variance in ((0, plain), (1, plain + 2 * 0.5 * next_)):
+        half = 1.959963984540054 * variance**0.5 / 5
+        found = slope(y, x, lags)
+        assert (found.value, found.low, found.high) == pytest.approx((1.2, 1.2 - half, 1.2 + half))
+
+
+def test_ties_share_their_rank() -> None:
+    assert ranks_of(np.array([30.0, 10, 20, 20])).tolist() == [4, 1, 2.5, 2.5]
+    # Spearman of (4, 1, 2.5, 2.5) and (1, 2, 3, 4): −1.5 ÷ √(4.5 · 5).
+    assert rank_correlation(np.array([30.0, 10, 20, 20]), np.arange(4.0)).value == pytest.approx(-1.5 / 22.5**0.5)
+    constant = rank_correlation(np.ones(9), np.arange(9.0))
+    assert np.isnan([constant.value, constant.low, constant.high]).all()
+
+
+def test_an_interval_of_a_correlation_is_drawn_in_blocks() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=40)
+    found = rank_correlation(x, x + rng.normal(size=40))
+    assert -1 <= found.low < found.value < found.high <= 1
+    # The same seed, the same interval; fewer draws or another seed, another one.
+    assert rank_correlation(x, x**3, seed=1) == rank_correlation(x, x**3, seed=1)
+    assert rank_correlation(x, -x).high == pytest.approx(-1)
+
+
+@pytest.mark.parametrize("n", [1, 3, 99, 100, 101, 102])
+def test_every_rank_up_to_a_hundred_is_told(n: int) -> None:
+    assert jobs_per_owner._ranks(n) == list(range(1, n + 1))
+
+
+def test_later_ranks_are_told_in_steps_up_to_the_last() -> None:
+    ranks = jobs_per_owner._ranks(10_000)
+    assert ranks[:100] == list(range(1, 101))
+    assert ranks[-1] == 10_000
+    assert max(later / rank for rank, later in pairwise(ranks[99:])) < 1.04
+
+
+def owners(kind: str, *shares: float) -> list[dict[str, Any]]:
+    return [{"kind": kind, "rank": rank, "share": share} for rank, share in enumerate(shares, 1)]
+
+
+def test_a_top_share_needs_twice_as_many_owners() -> None:
+    rows = [*owners("user", 0.15, 1.0), *owners("logical name", 0.5, 0.6, 1.0)]
+    assert finding("jobs_per_owner", "JE-top-user", rows).measured == "0.15"
+    alone = finding("jobs_per_owner", "JE-top-user", rows[:1] + rows[2:])
+    assert alone.reason == "fewer than 2 owners of the kind user"
+    ten = owners("user", *(k / 20 for k in range(1, 21)))
+    assert finding("jobs_per_owner", "JE-top-ten", ten).measured == "0.5"
+    assert finding("jobs_per_owner", "JE-top-ten", ten[:-1]).reason == "fewer than 20 owners of the kind user"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ([], "no window has a cpi"),
+        (cpi(2.0), "every window was measured under the same condition"),
+        (cpi(0.0, 0.0), "every window was measured under the same condition"),
+    ],
+)
+def test_why_a_slope_is_not_known(answer: list[dict[str, Any]], reason: str) -> None:
+    rows = answer or [{**cpi(1.0)[0], "metric": "mai"}]
+    assert finding("interference", "VERMA-cpi-cpu", rows).reason == reason
+
+
+def test_a_slope_is_weighted_by_time() -> None:
+    rows = cpi(2.0, 2.2, 9.0)
+    # The third bin has no time.
+    rows[2]["seconds"] = 0
+    assert float(finding("interference", "VERMA-cpi-cpu", rows).measured) == pytest.approx(0.2 / 2.1, rel=1e-3)
+
+
+def test_a_mean_peak_is_that_of_the_midpoints() -> None:
+    peaks = [{"resource": "cpu", "bin": number, "n_within": n} for number, n in ((0, 0), (1, 3), (3, 1))]
+    # (3 · 7.5 % + 17.5 %) ÷ 4.
+    assert finding("peak_to_request", "KOR-mean-cpu", peaks).measured == "0.1"
+    assert finding("peak_to_request", "KOR-first-bin-cpu", peaks).measured == "0"
+    nothing = "no task has a cpu peak within its request"
+    assert finding("peak_to_request", "KOR-mean-cpu", peaks[:1]).reason == nothing
+
+
+def days(n: int, waits: list[float], pending: list[float]) -> pa.Table:
+    columns = {"mean_wait": waits[:n], "mean_run": [1.0] * n, "mean_pending": pending[:n]}
+    return pa.table({"day": list(range(n)), **columns})
+
+
+def test_waits_and_load_are_compared_over_a_week() -> None:
+    rising = [float(k) for k in range(7)]
+    assert load_and_times.correlation(days(7, rising, rising), "mean_wait").value == pytest.approx(1)
+    with pytest.raises(NotApplicable, match="the trace is shorter than a week"):
+        load_and_times.correlation(days(6, rising, rising), "mean_wait")
+    with pytest.raises(NotApplicable, match="one of the two series is constant"):
+        load_and_times.correlation(days(7, rising, rising), "mean_run")
+
+
+def test_the_front_holds_what_nothing_else_beats() -> None:
+    n = len(reservation.SETTINGS)
+    sums = np.zeros((n, N_SUMS), np.int64)
+    sums[:, LIMITED], sums[:, SECONDS], sums[:, USED] = 100, 100, 50
+    # All others reclaim nothing and are violated half of the time.
+    sums[:, RESERVED], sums[:, VIOLATED] = 100, 50
+    for place, reserved, violated in ((0, 100, 0), (1, 60, 10), (2, 60, 10), (3, 60, 20), (4, 70, 10), (5, 40, 30)):
+        sums[place, [RESERVED, VIOLATED]] = reserved, violated
+    sums[5, OVERLOAD] = 5
+    rows = reservation._rows(sums, np.array([np.nan, *[0.25] * (n - 1)]))
+    # The third is violated more often, the fourth reclaims less than the first two; these two are equal.
+    assert [row["is_on_front"] for row in rows][:6] == [True, True, True, False, False, True]
+    assert not any(row["is_on_front"] for row in rows[6:])
+    found = {name: rows[5][name] for name in ("reclaimed", "violated", "overload", "seconds", "margin")}
+    assert found == {"reclaimed": 0.6, "violated": 0.3, "overload": 0.1, "seconds": 100, "margin": 0.25}
+    assert rows[0]["margin"] is None
+    sums[:, USED] = 0
+    assert reservation._rows(sums, np.zeros(n))[5]["overload"] is None
+
+
+USAGE = [
+    window(task, 300 * k, cpu, cpu / 2, sampled_cpu=cpu)
+    for task, series in ((1, (0.5, 0.625, 0.5)), (2, (0.25, 0.25, 0.5)), (3, (0.125, 0.25)))
+    for k, cpu in enumerate(series)
+]
+TASKS = [
+    {"collection_id": task, "priority": 9, "cpu_request": 1.0, "memory_request": 0.5, "seconds": 900.0}
+    for task in (1, 2, 3)
+]
+
+
+@pytest.mark.parametrize("question", [reservation, sampling_period], ids=["reservation", "sampling_period"])
+def test_the_number_of_blocks_does_not_show(question: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = question.RECIPE.run(tiny(instance_usage=USAGE, tasks=TASKS))
+    seen = []
+    kept = _window_blocks.add
+    monkeypatch.setattr(_window_blocks, "add", lambda one, other: seen.append(1) or kept(one, other))
+    # Eight windows, three to a block: three blocks, added twice.
+    monkeypatch.setattr(_window_blocks, "ROWS_PER_BLOCK", 3)
+    parts = question.RECIPE.run(tiny(instance_usage=USAGE, tasks=TASKS))
+    assert parts.table.num_rows
+    assert parts.table.equals(whole.table)
+    assert len(seen) in (2, 4)
