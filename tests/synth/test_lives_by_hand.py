@@ -1,0 +1,146 @@
+"""How waits and runs end, with the draws given."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+from borgtrace.schema.time import SECOND
+from borgtrace.synth.clock import Clock
+from borgtrace.synth.jobs import Job, Task
+from borgtrace.synth.lifecycle import Lifecycle
+from borgtrace.synth.outcomes import FIRST_EVICTED, Outcomes
+from borgtrace.synth.relations import Relations
+from tests.synth.scripted import FREE, GOOGLE_2011, GOOGLE_2019, PRODUCTION, Scripted, job_of, workload
+
+
+def outcomes(*numbers: float) -> Outcomes:
+    return Outcomes(GOOGLE_2011, Scripted(*numbers))
+
+
+def run(job: Job, u: float, *numbers: float, residual: bool = False) -> tuple[float, str]:
+    found = outcomes(*numbers)
+    found._lengths[job.tier.name] = SimpleNamespace(draw=lambda: u)  # type: ignore[assignment]
+    return found.run(job, residual)
+
+
+def test_how_runs_end() -> None:
+    # A crash loop fails after half a minute to five and a half; an alloc set is killed.
+    assert run(job_of(is_looping=True), 0.5, 0.0) == (180.0, "FAIL")
+    assert run(job_of(is_alloc_set=True), 0.5, 0.0) == (FREE.residual.at(0.525), "KILL")
+    assert run(job_of(), 0.5, 1.7e-4) == (FREE.duration.at(0.5), "LOST")
+    seconds, kind = run(job_of(is_looping=True), 0.5, 0.5, 0.0, residual=True)
+    assert (seconds, kind) == (FREE.residual.at(0.5), next(iter(FREE.residual_outcomes)))
+
+
+def test_how_waits_end() -> None:
+    delay = round(FREE.delay.at(0.5) * SECOND)
+    assert outcomes(0.5, 0.5).wait(job_of()) == outcomes(0.0, 0.5).wait(job_of(is_alloc_set=True))
+    wait = outcomes(0.5, 0.5).wait(job_of())
+    assert (wait.ending, wait.delay, wait.is_updated) == ("SCHEDULE", delay, False)
+    assert outcomes(1 - 1e-6, 0.5).wait(job_of()).is_updated
+    killed = outcomes(0.0366, 0.5, 1.0).wait(job_of())
+    assert (killed.ending, killed.delay) == ("KILL", round(math.exp(10.1) * SECOND))
+    assert outcomes(0.0368, 0.5).wait(job_of()).ending == "EVICT"
+    assert outcomes(0.0371, 0.5).wait(job_of()).ending == "SCHEDULE"
+    owed = outcomes(*[0.5] * 2 * FIRST_EVICTED, 0.5, 0.5)
+    endings = [owed.wait(job_of()).ending for _ in range(FIRST_EVICTED + 1)]
+    assert [number for number, ending in enumerate(endings, 1) if ending == "EVICT"] == [FIRST_EVICTED]
+
+
+def test_chances_of_a_task() -> None:
+    assert [outcomes(0.5).retry(tries) for tries in (0, 1, 9, 20)] == [n * 75 * SECOND for n in (1, 2, 10, 10)]
+    scaled = job_of(scaling="FULLY_AUTOMATED")
+    assert [outcomes(0.099).is_updated(scaled), outcomes(0.1).is_updated(scaled)] == [True, False]
+    assert [outcomes(2e-4).is_updated(job_of()), outcomes(4e-4).is_updated(job_of())] == [True, False]
+    assert outcomes(0.5).scale() == 1.0
+    assert [outcomes(0.19, 3.6).overrun(), outcomes(0.2).overrun()] == [4 * SECOND, 0]
+    assert [outcomes(0.19).names_machine("KILL"), outcomes(0.2).names_machine("KILL")] == [False, True]
+    assert outcomes().names_machine("FINISH")
+    looping = job_of(is_looping=True)
+    assert [outcomes(0.98).comes_back(looping, "FAIL"), outcomes(0.99).comes_back(looping, "FAIL")] == [True, False]
+    assert not outcomes(0.0).comes_back(job_of(is_looping=True, is_cancelled=True), "FAIL")
+    assert outcomes(0.4).pause("KILL") == 1
+
+
+def test_tasks_alive_at_the_start_that_end_too_early_are_no_long_ones() -> None:
+    # .009 of production end within 7,800 s: whatever is asked for, who is to be long lasts two hours.
+    assert PRODUCTION.lasting(1.0) == PRODUCTION.lasting(7200.0) == 1 - PRODUCTION.residual.below(7200.0)
+
+
+class Log:
+    """Notes events and ends of runs."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[Any, ...]] = []
+
+    def job(self, kind: str, job: Job) -> None:
+        self.events.append((kind, job.id))
+
+    def task(self, kind: str, task: Task, machine: int = -1) -> None:
+        self.events.append((kind, task.index, machine))
+        task.state = kind
+
+    def end_execution(self, task: Task, usage_end: int) -> None:
+        self.events.append(("usage", task.index, usage_end))
+
+
+def lifecycle(*numbers: float, end: int = 10**9, profile: Any = GOOGLE_2019) -> tuple[Lifecycle, Log]:
+    life, log = Lifecycle.__new__(Lifecycle), Log()
+    life.clock, life.log, life.profile = Clock(end), log, profile  # type: ignore[assignment]
+    life.outcomes = Outcomes(GOOGLE_2011, Scripted(*numbers))
+    life.scheduler = SimpleNamespace(remove=lambda task: None)  # type: ignore[assignment]
+    return life, log
+
+
+def test_a_cancelled_job_loses_who_runs_and_who_waits() -> None:
+    # Overrun, machine and return of the first, which runs; the return of the second, which waits.  The third is
+    # between two attempts, and finds its job canceled when it comes.
+    life, log = lifecycle(0.5, 0.5, 0.0, 0.0)
+    job = job_of(3, id=7)
+    job.worst = 0
+    job.tasks[0].machine, job.tasks[0].state, job.tasks[1].state, job.tasks[2].state = 5, "SCHEDULE", "ENABLE", "FAIL"
+    life._cancel(job)
+    assert log.events == [("usage", 0, 0), ("KILL", 0, 5), ("KILL", 1, -1)]
+    assert (job.alive, job.is_cancelled) == (1, True)
+    life.submit(job.tasks[2])
+    assert log.events[3:] == [("KILL", 7)]
+
+
+def test_the_last_window_runs_over_the_end_of_a_run_but_not_of_the_trace() -> None:
+    for end, expected in ((10**9, 4 * SECOND + 5), (SECOND, SECOND)):
+        life, log = lifecycle(0.1, 4.0, 0.5, 0.0, end=end)
+        life.clock.now = 5
+        job = job_of(1, id=7, is_cancelled=True)
+        job.worst, job.tasks[0].machine = 0, 5
+        life.finish(job.tasks[0], 0, "KILL")
+        assert log.events[0] == ("usage", 0, expected)
+
+
+def test_what_was_planned_for_an_earlier_attempt_does_nothing() -> None:
+    life, log = lifecycle()
+    job = job_of(1)
+    job.tasks[0].machine, job.tasks[0].attempt = 5, 2
+    life.finish(job.tasks[0], 1, "KILL")
+    job.tasks[0].machine = -1
+    life.finish(job.tasks[0], 2, "KILL")
+    assert log.events == []
+
+
+def test_a_held_job_follows_another_or_waits_a_while() -> None:
+    at: list[tuple[Any, ...]] = []
+    clock = SimpleNamespace(now=5, at=lambda *asked: at.append(asked))
+    life = SimpleNamespace(clock=clock, release="release")
+    relations = Relations(workload(10, profile=GOOGLE_2019), life, Scripted(0.39, 0.0))  # type: ignore[arg-type]
+    job, other = job_of(id=1), job_of(id=2)
+    relations._hold(job, [other])
+    assert (job.is_held, job.after, other.followers, at) == (True, other, [job], [])
+    relations.random = Scripted(0.4, 7.4)
+    later = job_of(id=3)
+    relations._hold(later, [other])
+    assert (later.is_held, later.after, at) == (True, None, [(5 + round(7.4 * SECOND), "release", later)])
+    # Where there is none to follow nothing is drawn for it.
+    relations.random = Scripted(2.0)
+    relations._hold(job_of(id=4), [])
+    assert at[-1][0] == 5 + 2 * SECOND

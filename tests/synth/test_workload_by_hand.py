@@ -1,0 +1,117 @@
+"""When jobs come, how large they are and what they use, with the draws given."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from borgtrace.schema.time import HOUR, SECOND, TRACE_START
+from borgtrace.synth.arrivals import Arrivals
+from borgtrace.synth.consumption import EASY, EMPTY, IDLE, Consumption, _score, use_little
+from borgtrace.synth.event_log import CollectionEvent
+from borgtrace.synth.event_rows import collection_row
+from borgtrace.synth.jobs import Job
+from tests.synth.scripted import BEB, FREE, GOOGLE_2011, GOOGLE_2019, OTHER, Scripted, job_of, workload
+
+
+def arrivals(*numbers: float) -> Arrivals:
+    found = Arrivals(GOOGLE_2011, 20, 2.0, 1, Scripted())
+    found.random = Scripted(*numbers)
+    return found
+
+
+def test_the_season_is_a_day_and_a_week_and_how_busy_the_hour_is() -> None:
+    found = arrivals()
+    found._hourly = np.array([1.0, 2.0, 3.0])
+    # At hour 60 the week is at its top and the day 55 hours after its; before the first and after the last hour theirs.
+    day, week = 1 + 0.15 * math.cos(2 * math.pi * 55 / 24), 1.1
+    assert found._season(60.0) == pytest.approx(3 * day * week)
+    assert found._season(-5.0) == pytest.approx(
+        (1 + 0.15 * math.cos(2 * math.pi * 10 / 24)) * (1.1 - 0.2 * 0.8487), rel=0.01
+    )
+    # Half a week on it is at its bottom.
+    assert found._season(147.0) == pytest.approx(3 * 0.9 * (1 + 0.15 * math.cos(2 * math.pi * 142 / 24)))
+    assert found._season(1.9) / found._season(1.9 - 1e-9) == pytest.approx(1, abs=1e-6)
+
+
+def test_four_gaps_in_ten_are_bursts() -> None:
+    found = arrivals(0.39, 2500.7)
+    assert found.after(TRACE_START) == TRACE_START + 1 + 2500
+    found = arrivals(0.4, 0.5)
+    found._season = lambda hour: 2.0  # type: ignore[method-assign]
+    assert found.after(TRACE_START) == TRACE_START + 1 + HOUR // 2
+    assert found.random.asked == [(pytest.approx(GOOGLE_2011.jobs_per_hour * 20 * 2 * 0.6),)]
+
+
+def test_sizes_of_jobs() -> None:
+    def size(share: float, *numbers: float) -> int:
+        return arrivals(OTHER.single + (1 - OTHER.single) * share, *numbers).size(OTHER)
+
+    assert arrivals(OTHER.single - 1e-9).size(OTHER) == 1
+    # Frequent sizes first, then a few tasks, then the tail from ten up to ten times the machines.
+    assert size(0.19, 0.0) == 2
+    assert size(0.21, 7) == 7
+    assert size(0.46, 1e-9) in (9, 10)
+    assert size(0.46, 1 - 1e-12) == 200
+
+
+def test_different_machines_are_asked_for_where_there_are_twice_as_many() -> None:
+    cell = workload(10)
+    assert [cell._may_differ(size) for size in (0, 1, 2, 5, 6)] == [False, False, True, True, False]
+
+
+def test_an_alloc_set_is_somewhat_larger_than_its_job() -> None:
+    cell = workload(10, profile=GOOGLE_2019)
+    guest = cell.new_job(BEB, 2)
+    guest.wave, guest.phase, guest.user = 0.5, 1.5, 77
+    host = cell.alloc_set(guest)
+    assert host.is_alloc_set
+    assert (host.guest, guest.host) == (guest, host)
+    assert (host.cpu, host.memory) == (pytest.approx(1.3 * guest.cpu), pytest.approx(1.4 * guest.memory))
+    assert (host.wave, host.phase, host.user, host.is_looping, host.constraints) == (0.5, 1.5, 77, False, ())
+    assert (guest.constraints, guest.allowed, guest.different) == ((), None, False)
+    for mine, inside in zip(host.tasks, guest.tasks, strict=True):
+        assert (mine.level, mine.kind) == (pytest.approx(min(1.08 * inside.level, 0.5)), inside.kind)
+        assert mine.memory == pytest.approx(1.15 * inside.memory)
+
+
+def test_requests_and_use_are_alike_by_their_scores() -> None:
+    # Weights .94 and √(1 − .94²) keep a mixture of two standard normal scores standard normal.
+    assert _score(1.0, np.array([0.5])) == pytest.approx(0.94)
+    assert _score(0.0, np.array([0.8413447])) == pytest.approx(0.341174, abs=1e-5)
+
+
+def test_what_a_task_of_2019_uses_is_a_share_of_its_request() -> None:
+    own, other, chances = [2.0], [1.0], [0.95]
+    draws = [own, other]
+    rng = SimpleNamespace(standard_normal=lambda n: np.array(draws.pop(0)), random=lambda n: np.array(chances))
+    asked = Job(BEB, 1, 0.01, 0.02, 103, 0, False)
+    columns = Consumption(Scripted(0.0), rng).draw(asked, np.array([0.5]))  # type: ignore[arg-type]
+    (level,), (memory,), _, (is_idle,), (is_light,) = columns
+    assert level == pytest.approx(min(0.01 * BEB.cpu_use * math.exp(0.2), 0.02))
+    assert memory == pytest.approx(0.02 * min(max(BEB.memory_use * math.exp(0.1), 0.02), 1.05))
+    assert (is_idle, is_light) == (False, False)
+
+
+def test_only_short_tasks_of_2011_use_little() -> None:
+    for tier, is_idle, is_light, expected in (
+        (FREE, True, True, (IDLE, EMPTY)),
+        (FREE, True, False, (IDLE, 1.0)),
+        (FREE, False, False, (EASY, 1.0)),
+        (BEB, True, True, (1.0, 1.0)),
+    ):
+        task = job_of(tier=tier).tasks[0]
+        task.is_idle, task.is_light = is_idle, is_light
+        use_little(task, 0, 300 * SECOND)
+        assert (task.cpu_share, task.memory_share) == expected
+
+
+def test_rows_of_jobs() -> None:
+    row = collection_row(CollectionEvent(5, "SUBMIT", job_of(different=True, is_batch=True, parent=job_of(id=9))))
+    assert (row["max_per_machine"], row["scheduler"], row["parent_collection_id"]) == (1, "BATCH", 9)
+    row = collection_row(CollectionEvent(5, "SUBMIT", job_of(after=job_of(id=8))))
+    assert (row["max_per_machine"], row["scheduler"], row["start_after_collection_ids"]) == (None, "DEFAULT", [8])
+    assert row["parent_collection_id"] is None
