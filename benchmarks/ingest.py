@@ -175,14 +175,17 @@ class _Peak(threading.Thread):
 
 
 def whole(paths: list[Path], folder: Path, memory: str, runs: int) -> None:
-    """Print stage alone, and stage + cluster + index + traces, of all files: medians of runs in turn."""
+    """Print stage alone, stage + cluster + index + traces, and Polars, of all files: medians of runs in turn."""
     from borgtrace.ingest import IngestOptions, ingest
 
     peak = _Peak()
     peak.start()
-    seconds: dict[bool, list[float]] = {True: [], False: []}
-    for _, stage_only in itertools.product(range(runs), (True, False)):
+    seconds: dict[bool | None, list[float]] = {True: [], False: [], None: []}
+    for _, stage_only in itertools.product(range(runs), (True, False, None)):
         store = folder / "store"
+        if stage_only is None:
+            seconds[None].append(_polars_on_two_cores(paths, folder / "polars"))
+            continue
         shutil.rmtree(store, ignore_errors=True)
         before = time.perf_counter()
         result = ingest(paths, store, IngestOptions(2, memory, stage_only=stage_only))
@@ -191,12 +194,26 @@ def whole(paths: list[Path], folder: Path, memory: str, runs: int) -> None:
     times = {kind: statistics.median(found) for kind, found in seconds.items()}
     rows = result.manifest.tables["instance_usage"] if result.manifest else 0
     print(f"\n## {rows / 1e6:.0f} M rows, {len(paths)} files, --jobs 2 --memory {memory}\n")
-    print("| whole ÷ stage | stage s | whole s | peak GB, sorting process | peak GB, a worker |")
-    print("|--:|--:|--:|--:|--:|")
+    print("| whole ÷ Polars | stage ÷ Polars | whole ÷ stage | Polars s | stage s | whole s | GB sorting | GB worker |")
+    print("|--:|--:|--:|--:|--:|--:|--:|--:|")
     print(
-        f"| {times[False] / times[True]:.2f} | {times[True]:.1f} | {times[False]:.1f} | "
-        f"{peak.own:.2f} | {peak.worker:.2f} |"
+        f"| {times[False] / times[None]:.2f} | {times[True] / times[None]:.2f} | {times[False] / times[True]:.2f} | "
+        f"{times[None]:.1f} | {times[True]:.1f} | {times[False]:.1f} | {peak.own:.2f} | {peak.worker:.2f} |"
     )
+
+
+def _polars_on_two_cores(paths: list[Path], out: Path) -> float:
+    """Return the seconds of Polars alone on all files, one a process and two at a time, as staging has them."""
+    out.mkdir(exist_ok=True)
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    context = multiprocessing.get_context("spawn")
+    with context.Pool(2) as pool:
+        # Loaded first, as the workers of an ingest are.
+        small = paths[0].parent / "small" / paths[0].name
+        pool.starmap(polars, [(str(small), str(out / f"small-{number}")) for number in range(2)], 1)
+        before = time.perf_counter()
+        pool.starmap(polars, [(str(path), str(out / path.name)) for path in paths], 1)
+        return time.perf_counter() - before
 
 
 def main() -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from borgtrace.schema import Column, Table, evolution
 from borgtrace.schema.arrow import arrow_schema
-from borgtrace.store.content import store_digest, table_digest
+from borgtrace.store import content
+from borgtrace.store.content import ContentSums, store_digest, table_digest
 
 TABLE = Table(
     "readings",
@@ -120,6 +121,39 @@ def test_the_digest_is_what_its_page_says(tmp_path):
 def test_how_a_file_is_written_does_not_matter(tmp_path, options, threads):
     path = write(tmp_path / "other.parquet", **options)
     assert table_digest(TABLE, [path], threads) == digest(tmp_path)
+
+
+def noted(path, first, rows, says=None):
+    """A file of some of the rows that notes what it holds, or something else."""
+    held = pa.table(ROWS, schema=arrow_schema(TABLE)).slice(first, rows)
+    sums = ContentSums(first)
+    for batch in (held if says is None else says).to_batches():
+        sums.add(batch)
+    with pq.ParquetWriter(path, held.schema) as writer:
+        writer.write_table(held)
+        writer.add_key_value_metadata(sums.note())
+    return path
+
+
+@pytest.mark.parametrize("at_a_time", [1, 3, 65536])
+def test_sums_noted_while_a_file_is_written_are_those_of_its_rows(tmp_path, monkeypatch, at_a_time):
+    monkeypatch.setattr(content, "BATCH", at_a_time)
+    parts = [noted(tmp_path / f"{first}.parquet", first, rows) for first, rows in ((0, 1), (1, 3))]
+    assert table_digest(TABLE, parts, as_noted=True) == table_digest(TABLE, parts) == _expected(ROWS)
+
+
+def test_a_note_is_believed_only_where_an_ingest_asks_and_the_rows_have_not_moved(tmp_path):
+    first = noted(tmp_path / "first.parquet", 0, 2)
+    other = pa.table({**ROWS, "id": [1, 2, 3, 4]}, schema=arrow_schema(TABLE)).slice(2)
+    wrong = noted(tmp_path / "wrong.parquet", 2, 2, says=other)
+    believed = _expected({**ROWS, "id": [7, 8, 3, 4]})
+    assert table_digest(TABLE, [first, wrong], as_noted=True) == believed
+    assert table_digest(TABLE, [first, wrong]) == _expected(ROWS)
+    # One row before them, and their note speaks of other rows: they are read.
+    moved = {name: [values[0], *values[2:]] for name, values in ROWS.items()}
+    assert table_digest(
+        TABLE, [write(tmp_path / "one.parquet", {n: v[:1] for n, v in ROWS.items()}), wrong], as_noted=True
+    ) == _expected(moved)
 
 
 def test_files_and_the_order_of_columns_do_not_matter(tmp_path):

@@ -25,6 +25,7 @@ from borgtrace.engine.memory import parse_memory
 from borgtrace.ingest.file_ranges import plan_files, range_condition
 from borgtrace.ingest.row_order import sort_rows
 from borgtrace.schema import Table
+from borgtrace.store.content import ContentSums
 from borgtrace.store.layout import part_name
 
 PARQUET = (
@@ -102,8 +103,8 @@ def cluster(
     written: deque[Future[int]] = deque()
     # The connection stays with this thread: one of a pool may outlive the work, and with it what it asked DuckDB for.
     with ThreadPoolExecutor(writers) as pool:
-        for path, rows in _read(source, most, folder):
-            written.append(pool.submit(_write, path, table, rows))
+        for path, first, rows in _read(source, most, folder):
+            written.append(pool.submit(_write, path, table, first, rows))
             # A file is read while others are written; what DuckDB sorts has to be written before it is asked again.
             while len(written) >= writers or (written and not isinstance(rows, pa.Table)):
                 progress(written.popleft().result())
@@ -148,19 +149,19 @@ class _Source:
         return [np.asarray(column, np.int64) for column in self.connection.execute(query).fetchnumpy().values()]
 
 
-def _read(source: _Source, most: int, folder: Path) -> Iterator[tuple[Path, pa.Table | pa.RecordBatchReader]]:
-    """Yield each file that has to be made, with its rows."""
+def _read(source: _Source, most: int, folder: Path) -> Iterator[tuple[Path, int, pa.Table | pa.RecordBatchReader]]:
+    """Yield each file that has to be made, the number of its first row, and its rows."""
     cuts, kept, counts = source.plan(most)
-    for number, rows in enumerate(counts):
+    for number, (rows, first) in enumerate(zip(counts, np.cumsum(counts) - counts, strict=True)):
         path, condition = folder / part_name(number), f"WHERE {range_condition(cuts, number)}"
         if number in kept:
             _link(kept[number], path)
         elif rows <= most:
-            yield path, source.rows(condition).to_arrow_table()
+            yield path, int(first), source.rows(condition).to_arrow_table()
         else:
             # A collection larger than a file: DuckDB sorts it, and spills.
             order = ", ".join(f'"{name}"' for name in source.table.key)
-            yield path, source.rows(f"{condition} ORDER BY {order}").to_arrow_reader(ROW_GROUP)
+            yield path, int(first), source.rows(f"{condition} ORDER BY {order}").to_arrow_reader(ROW_GROUP)
 
 
 def _link(path: Path, target: Path) -> None:
@@ -171,13 +172,16 @@ def _link(path: Path, target: Path) -> None:
         shutil.copy2(path, target)
 
 
-def _write(path: Path, table: Table, rows: pa.Table | pa.RecordBatchReader) -> int:
-    """Write rows, which a table still has to be sorted, and return their number."""
+def _write(path: Path, table: Table, first: int, rows: pa.Table | pa.RecordBatchReader) -> int:
+    """Write rows, which a table still has to be sorted, with a note of what they hold, and return their number."""
+    sums = ContentSums(first)
     batches = sort_rows(rows, table.key).to_reader(ROW_GROUP) if isinstance(rows, pa.Table) else rows
     with parquet_writer(path, rows.schema, "zstd", compression_level=1) as writer:
         for batch in batches:
             writer.write_batch(batch)
-    return int(pq.read_metadata(path).num_rows)
+            sums.add(batch)
+        writer.add_key_value_metadata(sums.note())
+    return sums.rows
 
 
 def parquet_writer(path: Path, schema: pa.Schema, compression: str, **options: Any) -> pq.ParquetWriter:

@@ -77,7 +77,7 @@ def finish(
     content = {}
     for name, table in TABLES.items():
         known = held.content.get(name) if held and all(_stays(path, work) for path in written[name]) else None
-        content[name] = known or table_digest(table, written[name], threads)
+        content[name] = known or table_digest(table, written[name], threads, as_noted=True)
         progress.advance("digest", rows[name])
     return {
         "code_version": __version__,
