@@ -26,6 +26,32 @@ def test_an_empty_folder_is_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "out" / "one").exists()
 
 
+def test_a_folder_that_is_replaced_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "old").touch()
+    with new_folder(out, replaces=True) as draft:
+        (draft / "new").touch()
+        assert [entry.name for entry in out.iterdir()] == ["old"]
+    assert [entry.name for entry in out.iterdir()] == ["new"]
+    with pytest.raises(RuntimeError), new_folder(out, replaces=True):
+        raise RuntimeError
+    assert [entry.name for entry in out.iterdir()] == ["new"]
+    with new_folder(tmp_path / "nothing", replaces=True):
+        pass
+    assert (tmp_path / "nothing").is_dir()
+
+
+def test_a_full_folder_is_refused_before_anything_is_built(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "old").touch()
+    begun = []
+    with pytest.raises(UsageError, match="holds something else"), new_folder(tmp_path / "out"):
+        begun.append(1)
+    assert not begun
+    assert [entry.name for entry in tmp_path.rglob("*")] == ["out", "old"]
+
+
 def test_what_killed_processes_left_is_removed_and_only_that(tmp_path: Path) -> None:
     (tmp_path / "out[1].77.incomplete").mkdir()
     (tmp_path / "out[1].77.incomplete" / "file").touch()

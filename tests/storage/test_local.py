@@ -29,6 +29,12 @@ def test_a_url_is_refused_by_its_name(url: str) -> None:
         assert str(caught.value) in (f"{url}: {REFUSAL}", f"{url.replace(':///', '://')}: {REFUSAL}")
 
 
+def test_only_the_scheme_of_a_url_gets_its_second_slash_back() -> None:
+    with pytest.raises(UsageError) as caught:
+        local(Path("s3://b/gs://c"))
+    assert str(caught.value) == f"s3://b/gs:/c: {REFUSAL}"
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -28,6 +28,7 @@ def test_the_lock_holds_the_process_and_goes_at_the_end(tmp_path: Path) -> None:
     for _ in range(2):  # the second time its folder is there
         with locked(lock, tmp_path):
             assert lock.read_text() == str(os.getpid())
+            assert not lock.stat().st_mode & 0o111  # data, not a program
         assert not lock.exists()
 
 

@@ -40,6 +40,23 @@ def test_an_error_leaves_what_was_there(tmp_path: Path, error: type[BaseExceptio
     assert entries(tmp_path) == ["page.html"]
 
 
+def test_a_draft_that_cannot_be_removed_does_not_hide_the_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError
+
+    def fail_half_way() -> None:
+        with replacing(tmp_path / "out") as draft:
+            draft.mkdir()
+            monkeypatch.setattr(os, "rmdir", refuse)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_half_way()
+    assert entries(tmp_path) == [f"out.{os.getpid()}.incomplete"]
+
+
 def test_the_draft_of_a_dead_process_of_the_same_number_is_removed_first(tmp_path: Path) -> None:
     page = tmp_path / "page"
     incomplete_path(page).mkdir()

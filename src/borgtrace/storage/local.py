@@ -6,7 +6,7 @@ from pathlib import Path
 from borgtrace.errors import UsageError
 
 # At least two letters: a single one is a drive of Windows.  One slash: a `Path` keeps no second one.
-_SCHEME = re.compile(r"([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
+_SCHEME = re.compile(r"^([a-z][a-z0-9+.-]+):/+", re.IGNORECASE)
 
 
 def local(place: str | Path) -> Path:
@@ -29,7 +29,7 @@ first, or mount the bucket
     text = str(place)
     if _SCHEME.match(text):
         raise UsageError(
-            _SCHEME.sub(r"\1://", text, count=1),
+            _SCHEME.sub(r"\1://", text),
             "a URL",
             expected="a file or folder of this machine",
             way_out="copy it here first, or mount the bucket",
