@@ -106,6 +106,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._plain(path, plain[fault])
         elif fault == "html":
             self._html(path)
+        elif fault == "moved":
+            self._moved()
         else:
             self._file(method, path, fault)
 
@@ -121,6 +123,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         if status == 429:
             self.send_header("Retry-After", "0")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def _moved(self) -> None:
+        self.send_response(302)
+        self.send_header("Location", "/new")
         self.send_header("Content-Length", "0")
         self.end_headers()
 

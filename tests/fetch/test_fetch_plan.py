@@ -40,6 +40,43 @@ def test_a_lonely_hole_is_missing_and_not_the_end(serve, archives, session, tmp_
     assert plan.missing == (CELL_A.path("instance_usage", 4),)
 
 
+def test_a_table_may_begin_with_a_hole(serve, archives, session, tmp_path):
+    plan = plan_of(session, serve(archives(usage(1, 2))), tmp_path)
+    assert ([file.part for file in plan.files], plan.missing) == ([1, 2], tuple(usage(0)))
+
+
+@pytest.mark.parametrize(("jobs", "n_requests"), [(1, 7), (2, 7), (3, 5)])
+def test_parts_are_asked_for_as_many_at_a_time_as_jobs_and_at_least_two(
+    serve, archives, session, tmp_path, jobs, n_requests
+):
+    """Part 0 once, the missing ones twice: 1 of the first two, 2 and 3 of the next; or 1 and 2 of the first three."""
+    server = serve(archives(usage(0)))
+    assert len(plan_of(session, server, tmp_path, jobs=jobs).files) == 1
+    assert len(server.requests) == n_requests
+
+
+def test_a_table_of_known_length_has_no_end_but_its_last_part(serve, archives, session, tmp_path):
+    """Parts 495, 496 and 498 are gone; 497 is on the list of checksums, so that it must be somewhere."""
+    paths = [YEAR_2011.path("job_events", part) for part in range(494, 500)]
+    listed = f"{'ab' * 32}  {paths[3]}\n"
+    server = serve({**archives([paths[0], paths[5]]), "SHA256SUM": listed.encode()})
+    plan = make_plan(session, YEAR_2011, tmp_path, tables=["job_events"], parts="494-", base_url=server.url)
+    assert [file.part for file in plan.files] == [494, 497, 499]
+    assert plan.missing == (paths[1], paths[2], paths[4])
+    assert (plan.files[1].version.size, plan.files[1].version.digests) == (None, {"sha256": "ab" * 32})
+    assert plan.total == plan.remaining == sum(map(len, server.files.values())) - len(listed)
+
+
+def test_what_is_here_is_not_to_come_and_never_less_than_nothing(serve, archives, session, tmp_path):
+    server = serve(archives(usage(0, 1, 2)))
+    sizes = [len(server.files[path]) for path in usage(0, 1, 2)]
+    folder = tmp_path / CELL_A.name
+    folder.mkdir()
+    (folder / f"{usage(0)[0]}.incomplete").write_bytes(bytes(10))
+    (folder / f"{usage(1)[0]}.incomplete").write_bytes(bytes(sizes[1] + 10))
+    assert plan_of(session, server, tmp_path).remaining == sizes[0] - 10 + sizes[2]
+
+
 def test_a_passing_404_does_not_cut_a_table(serve, archives, session, tmp_path):
     server = serve(archives(usage(*range(6))))
     said = set()

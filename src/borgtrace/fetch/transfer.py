@@ -118,8 +118,7 @@ class Transfer:
         if self._version.validator:
             # With it a changed file comes whole (200), not as the end of another one.
             headers["if-range"] = self._version.validator
-        elif not strongest(self._version.digests):  # nothing would tell two versions apart
-            self._discard()
+        elif not strongest(self._version.digests):  # nothing would tell two versions apart: all of it comes again
             return {}
         return headers
 
