@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import ibis
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from borgtrace import engine
@@ -61,3 +64,20 @@ def test_expression_over_two_tables_is_equal(con: Any, files: dict[str, list[str
 def test_integers_beside_null_keep_their_last_digit(con: Any, files: dict[str, list[str]]) -> None:
     events = engine.read_table(con, TABLES["instance_events"], files["instance_events"])
     assert engine.to_arrow(events.select("machine_id"))["machine_id"].to_pylist().count(2**53 + 1) == 1
+
+
+def test_rows_in_memory_come_back_as_a_table_and_in_batches(con: Any) -> None:
+    for values in ([9], [1, 2, 3]):  # the later table replaces the earlier one
+        few = engine.put_table(con, "few", pa.table({"a": values}))
+    assert sorted(engine.to_arrow(few)["a"].to_pylist()) == [1, 2, 3]
+    assert sum(batch.num_rows for batch in engine.to_batches(few, 2)) == 3
+    joined = few.join(ibis.memtable({"a": [2, 3, 4]}), "a")
+    assert sorted(engine.to_arrow(joined)["a"].to_pylist()) == [2, 3]
+
+
+def test_a_column_that_files_of_an_earlier_version_lack_is_null(con: Any, tmp_path: Path) -> None:
+    old = tmp_path / "part-00000.parquet"
+    pq.write_table(sample("machine_events").drop_columns(["platform_id"]), old)
+    rows = engine.to_arrow(engine.read_table(con, TABLES["machine_events"], [str(old)], name="old")).to_pylist()
+    expected = [row | {"platform_id": None} for row in sample("machine_events").to_pylist()]
+    assert sorted(rows, key=_key) == sorted(expected, key=_key)

@@ -71,7 +71,7 @@ def view_sql(table: Table, cell: str) -> str:
     """
     if table.name not in TRACE_TABLES:
         raise UsageError("table", "not a table of the trace", expected=", ".join(TRACE_TABLES), got=table.name)
-    if len(cell) != 1 or cell not in GOOGLE_2019.cells:
+    if cell not in GOOGLE_2019.cells:
         raise UsageError("--cell", "unknown cell", expected=", ".join(GOOGLE_2019.cells), got=repr(cell))
     values = ",\n".join(f"  {_value(table, column)} AS {column.name}" for column in table.columns)
     raw = "instance_events" if table.name == "instance_constraints" else table.name

@@ -161,9 +161,10 @@ def _start(builder: Any, url: str) -> SparkSession:
     try:
         session: SparkSession = builder.getOrCreate()
     except Exception as error:  # Py4J and pyspark raise unrelated classes
-        missing = "JAVA_GATEWAY_EXITED" in str(error) or "Java" in str(error).split("\n", 1)[0]
+        got = first_line(error)
+        missing = "JAVA_GATEWAY_EXITED" in str(error) or "Java" in got
         way_out = _JAVA if missing else "check the address of the master and that it runs"
-        raise EngineError(url, "Spark cannot start", got=first_line(error), way_out=way_out) from error
+        raise EngineError(url, "Spark cannot start", got=got, way_out=way_out) from error
     return session
 
 
