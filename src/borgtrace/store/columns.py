@@ -129,9 +129,9 @@ def column_blocks(layout: Layout, column: str) -> Iterator[tuple[int, np.ndarray
     parts = layout.parts("instance_usage")
     stored = stored_names(TABLES["instance_usage"], parts)[column] if parts else None
     for part in parts:
-        for batch in pq.ParquetFile(part).iter_batches(1 << 20, columns=[stored] if stored else []):
+        for batch in pq.ParquetFile(part).iter_batches(columns=[stored] if stored else []):
             # A store of an earlier version may lack the column; batches without columns still count the rows.
             column = batch.column(0) if stored else pa.nulls(batch.num_rows, pa.float32())
             # NumPy has no NULL; NaN is free for it, since ingest refuses NaN and infinity.
-            yield row, pc.fill_null(column, np.float32(np.nan)).to_numpy(zero_copy_only=False)
+            yield row, pc.fill_null(column, np.float32(np.nan)).to_numpy()
             row += batch.num_rows

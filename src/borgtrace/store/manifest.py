@@ -193,7 +193,7 @@ def read_manifest(root: Path) -> Manifest:
 
 def _from_json(root: Path, data: dict[str, Any]) -> Manifest:
     found = str(data.get("format_version", "none"))
-    if found.split(".", maxsplit=1)[0] != FORMAT_VERSION.split(".")[0]:
+    if found.partition(".")[0] != FORMAT_VERSION.partition(".")[0]:
         raise unreadable(root, "store of another format version", found, FORMAT_VERSION)
     # One of an earlier version has no digest of its own.
     is_sealed, seal = _SEAL in data, data.pop(_SEAL, None)

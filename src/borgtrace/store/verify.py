@@ -174,7 +174,7 @@ def _order(table: Table, layout: Layout) -> Finding:
     for path in layout.parts(table.name):
         names, row = stored_names(table, [path]), 0
         key = [names[column] for column in table.key]
-        for batch in pq.ParquetFile(path).iter_batches(1 << 20, columns=key):
+        for batch in pq.ParquetFile(path).iter_batches(columns=key):
             block = pa.Table.from_batches([batch]).select(key)
             # The last key of the block before goes along: order must hold across blocks and files.
             joined = block if last is None else pa.concat_tables([last, block])
@@ -189,7 +189,7 @@ def _order(table: Table, layout: Layout) -> Finding:
 def _first_fault(keys: pa.Table) -> int | None:
     """Return the first row whose key is not greater than that of the row before."""
     rows = keys.num_rows
-    follows = np.zeros(max(rows - 1, 0), bool)
+    follows = np.zeros(rows - 1, bool)
     # From the last key column to the first: a column decides where it differs, else what was found so far stands.
     for name in reversed(keys.column_names):
         column = keys.column(name).combine_chunks()
