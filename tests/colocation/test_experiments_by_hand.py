@@ -1,0 +1,175 @@
+"""Numbers of experiments on tasks and tables of a few rows, by hand."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from borgtrace.colocation.experiments import (
+    packing_clairvoyance,
+    packing_rare_events,
+    packing_replay,
+    percentile_error,
+    sum_examples,
+    usage_stationarity,
+)
+from borgtrace.colocation.experiments._outcomes import _mean
+from borgtrace.colocation.experiments.packing_rebalancing import falls
+from borgtrace.colocation.experiments.packing_two_targets import production
+from borgtrace.colocation.experiments.task_correlation import pairs_of
+from borgtrace.placement import Gpa
+from tests.colocation.test_packing_past import on_clock
+
+
+def test_pairs_within_jobs_and_across() -> None:
+    found = pairs_of(np.array([0, 0, 1, 1, 1, 2]), 0)
+    assert sorted(map(tuple, np.sort(found["within"], axis=1).tolist())) == [(0, 1), (2, 3), (2, 4), (3, 4)]
+    jobs = np.array([0, 0, 1, 1, 1, 2])
+    across = found["across"]
+    assert (jobs[across[:, 0]] != jobs[across[:, 1]]).all()
+    assert set(across.ravel().tolist()) == set(range(6))
+    for nobody in (pairs_of(np.empty(0, np.int64), 0), {"within": pairs_of(np.arange(3), 0)["within"]}):
+        assert {pairs.shape for pairs in nobody.values()} == {(0, 2)}
+
+
+def test_tasks_whose_two_windows_differ() -> None:
+    values = np.full((4, 24), 0.25)
+    # The second half of the second task is higher than all of its first; the third has one window, the last none.
+    values[1, 12:] = 0.5
+    pool = on_clock(values).take(np.array([0, 1]))
+    assert usage_stationarity.rejections(pool, 12, 12) == (1, 2)
+    assert usage_stationarity.rejections(on_clock(values[:, :23]), 12, 12) == (0, 0)
+
+
+def test_one_window_is_as_defined_and_one_as_printed() -> None:
+    study = SimpleNamespace(pool=lambda options: on_clock(np.full((2, 24), 0.25)))
+    rows = usage_stationarity.compute(study, SimpleNamespace(seed=0)).to_pylist()  # type: ignore[arg-type]
+    assert rows == [{"spacing": 12, "length": length, "n_tasks": 2, "rejected": 0.0} for length in (12, 11)]
+    assert [claim.id for claim in usage_stationarity.CLAIMS] == [
+        f"S1-ks-{spacing}-{length}" for spacing in (12, 24, 36) for length in (spacing, spacing - 1)
+    ]
+
+
+def test_the_normal_law_beside_a_total() -> None:
+    pool = on_clock(np.random.default_rng(0).random((10, 200)) / 10)
+    found = sum_examples._example(pool, 10, 2000, 0)
+    low, high, normal, density = (found[name].to_numpy() for name in ("low", "high", "normal_density", "density"))
+    # Nearly all of both lies in the cells, and they are alike: ten uniform tasks are nearly normal.
+    assert (density * (high - low)).sum() == pytest.approx(1)
+    assert (normal * (high - low)).sum() == pytest.approx(1, abs=0.02)
+    assert sum_examples._distance(found, 10) < 0.1
+    middle = (low + high) / 2
+    mean = float(pool.mean().sum())
+    assert abs(middle[normal.argmax()] - mean) <= (high - low)[0]
+
+
+def test_the_total_of_constant_tasks_is_a_point() -> None:
+    found = sum_examples._example(on_clock(np.full((10, 12), 0.0625)), 10, 50, 0)
+    assert np.isfinite(found["normal_density"].to_numpy()).all()
+
+
+def test_the_curve_of_gpa_stays_where_nothing_overflows(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def averages(grid: object, cells: list[Any]) -> list[dict[str, float]]:
+        asked.extend(cells)
+        return [{"q": q, "machines": m} for q, m in ((0.0, 30.0), (0.01, 20.0), (0.005, 19.0), (0.1, 10.0))]
+
+    monkeypatch.setattr(packing_rare_events, "_averages", averages)
+    curve = packing_rare_events._gpa_curve(object(), 0.01)  # type: ignore[arg-type]
+    # 1e-12 stands for none seen; a curve never falls.
+    assert np.exp(curve[0]) == pytest.approx([1e-12, 0.01, 0.01, 0.1])
+    told = [cell.estimator.parameter for cell in asked]
+    assert (len(told), told[0], told[-1]) == (100, pytest.approx(1e-16), pytest.approx(0.03))
+    assert all(isinstance(cell.estimator, Gpa) and not cell.is_rebalanced for cell in asked)
+    matched = packing_rare_events._matched
+    rising = np.log([0.001, 0.01]), np.array([30.0, 20.0])
+    assert [matched(q, rising) for q in (0.0, 0.0009, 0.001, 0.01, 0.02)] == [None, None, 30.0, 20.0, None]
+    assert matched(math.sqrt(1e-5), rising) == pytest.approx(25)
+
+
+def test_a_share_of_what_was_promised() -> None:
+    table = pa.Table.from_pylist(
+        [
+            {"pool": pool, "estimator": name, "is_rebalanced": rebalanced, "q": q, "target": 0.01}
+            for pool, name, rebalanced, q in (
+                ("a", "gpa", True, 9.0),
+                ("a", "gpa", False, 0.02),
+                ("b", "gpa", False, 8.0),
+            )
+        ]
+    )
+    row = packing_rare_events._of(table, "a", "gpa", False)
+    assert packing_rare_events._kept(row) == 2.0
+
+
+def test_what_a_look_at_one_in_a_hundred_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    # With all draws seen; targets below .01 do not count.
+    rows = [{"parameter": parameter, "q": q} for parameter, q in ((0.1, 0.1), (0.01, 0.02), (0.001, 1.0))]
+    few = {0.1: 0.12, 0.01: 0.01, 0.001: 9.0}
+    asked = []
+
+    def value(result: object, column: str, **cell: Any) -> float:
+        asked.append(cell)
+        return few[cell["parameter"]]
+
+    monkeypatch.setattr(packing_clairvoyance, "find", lambda result, **cell: rows)
+    monkeypatch.setattr(packing_clairvoyance, "value", value)
+    # .12 ÷ .1 and .01 ÷ .02.
+    assert packing_clairvoyance._loss(pa.table({}), "q") == pytest.approx(0.5)
+    assert [cell["clairvoyance"] for cell in asked] == [0.01, 0.01]
+    few[0.01], rows[1]["q"] = 1e-12, 0.0
+    assert packing_clairvoyance._loss(pa.table({}), "q") == pytest.approx(0.2)
+
+
+def test_ways_of_a_replay() -> None:
+    assert [way.label for way in packing_replay.ways()] == [
+        *("gpa 0.1", "gpa 0.01", "gpa 0.001", "convolution 0.001", "average 1.25", "percentile 90")
+    ]
+
+
+def test_the_spread_of_fifty_tasks_over_that_of_ten() -> None:
+    rows = [
+        {"size": size, "percentile": level, "cell": 0, "p25": low, "p75": high, "median": 0.5 * (low + high)}
+        for size, level, low, high in (
+            *((10, 99.9, -0.5, 0.5), (20, 99.9, 0, 9), (50, 99.9, -0.25, 0), (50, 95.0, 0, 9), (10, 95.0, 0, 7)),
+        )
+    ]
+    spread = next(claim for claim in percentile_error.EXPERIMENT.claims if claim.id == "S1-fig6-spread")
+    assert spread.measure(pa.Table.from_pylist(rows)) == 0.25
+
+
+def test_the_mean_of_one_instance_is_that_instance() -> None:
+    row = {"trials": 200, "m": 1.25, "q": 0.01, "predicted": None, "m_abs": 5, "n_unplaceable": 2, "overflows": 2}
+    found = _mean([{**row, "n_tasks": 40}])
+    expected = {"m_abs": 5, "machines": 7, "m": 1.25, "q": 0.01, "q_error": 0, "n_tasks": 40, "predicted": None}
+    assert {name: found[name] for name in expected} == expected
+    other = {**row, "trials": 600, "q": 0.03, "overflows": 18, "m": 1.5, "predicted": 0.5, "n_tasks": 40}
+    both = _mean([{**row, "n_tasks": 40}, other])
+    assert (both["q"], both["trials"], both["predicted"]) == (20 / 800, 800, 0.5)
+    assert (both["m_low"], both["m_high"], both["q_low"], both["q_high"]) == (1.25, 1.5, 0.01, 0.03)
+    assert both["q_error"] == pytest.approx(0.01 / math.sqrt(2))
+
+
+def test_the_fall_of_each_packing_that_overflowed() -> None:
+    rows = [
+        {"estimator": "gpa", "parameter": 0.1, "packer": "best-fit", "instance": k, "is_rebalanced": state, "q": q}
+        for k, before, after in ((0, 0.5, 0.25), (1, 0.0, 0.0), (2, 0.1, 0.2))
+        for state, q in ((True, after), (False, before))
+    ]
+    assert [(row["instance"], row["fall"]) for row in falls(pa.Table.from_pylist(rows))] == [(0, 0.5), (2, -1.0)]
+
+
+def test_who_is_production() -> None:
+    found, words = production(np.array([0, 9, 11, 4, -1]), "2011", np.arange(5), 0)
+    assert (found.tolist(), words) == ([False, True, True, False, False], "priorities")
+    for unknown in (None, np.full(400, -1)):
+        found, words = production(unknown, "2011", np.repeat(np.arange(200), 2), 0)
+        assert words == "a random half of the jobs"
+        assert (found[::2] == found[1::2]).all()
+        assert 70 < found[::2].sum() < 130
