@@ -14,6 +14,7 @@ from borgtrace.errors import UsageError
 from borgtrace.lifecycle import code_version
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Scope, Tables, find_recipe
 from borgtrace.recipe.criteria import below
+from borgtrace.recipe.planned_tables import PlannedTables
 from borgtrace.recipe.registry import collect
 from borgtrace.schema import Column, Table
 from tests.analyses.tiny import tiny
@@ -50,6 +51,7 @@ def test_a_result_carries_table_claims_and_provenance() -> None:
     assert str(result.findings[0]) == "X-1: few: published 3 (< 3), measured 1: holds"
     assert (result.provenance.parameters, result.provenance.engine) == ({"at_least": 2, "kinds": ()}, "duckdb")
     assert result.provenance.code_version == code_version()
+    assert 0 < result.provenance.seconds < 600
     assert "<td>SUBMIT</td><td>2</td>" in result._repr_html_()
 
 
@@ -87,6 +89,11 @@ def test_an_unknown_name_is_answered_with_the_nearest(name: str, near: str) -> N
 
 def test_stages_compute_nothing() -> None:
     assert list(RECIPE.stages()) == ["counted", "stage_2"]
+    planned = PlannedTables("2019")
+    assert (planned.n_rows("tasks"), planned.has("tasks"), planned.synthetic) == (1, True, True)
+    # What is derived is a stage of its own, before those that read it, and once.
+    assert planned.instance_attempts is planned.instance_attempts
+    assert list(planned.stages) == ["instance_attempts"]
 
 
 def test_where_keeps_tasks_and_what_belongs_to_them() -> None:
@@ -112,6 +119,7 @@ def test_a_filter_leaves_earlier_ones_of_the_same_connection_alone() -> None:
     )
     wide = tables.filter("cpu_request >= 0.5")
     narrow = tables.filter("priority >= 9").filter("cpu_request >= 0.5")
+    assert narrow.origin.where == "(priority >= 9) and (cpu_request >= 0.5)"
     found = [sorted(to_arrow(one.tasks)["collection_id"].to_pylist()) for one in (wide, narrow)]
     assert found == [[1, 3], [1]]
 

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from borgtrace.recipe import Scope
+from borgtrace.recipe.scope import duration
 from borgtrace.schema.dialects import dialect
-from borgtrace.schema.time import DAY, MINUTE, TRACE_START
+from borgtrace.schema.time import DAY, HOUR, MINUTE, TRACE_START
 from borgtrace.store.coverage import DECLARED_WHOLE, Coverage, StoreCoverage, coverage, whole_trace
 from borgtrace.store.manifest import Manifest, SourceEntry
 
@@ -83,6 +84,11 @@ def held(store: StoreCoverage, **usage: Any) -> StoreCoverage:
         ),
         (Scope(is_whole=False, is_row_wise=True), held(ALL_2019, parts=(0, 2)), ""),
         (Scope(is_whole=False, is_row_wise=True), held(ALL_2019, parts=(0, 2), of=None), ""),
+        (
+            Scope(is_whole=False, is_row_wise=True),
+            held(ALL_2019, parts=(0,), of=None, span=HOUR),
+            "needs instance_usage of 24 h or more, the store has 60 min",
+        ),
         (Scope(), replace(ALL_2011, n_tasks=999), "needs 1,000 tasks or more, there are 999"),
         (Scope(), replace(ALL_2011, n_tasks=None), ""),
         (Scope(tasks=10_000), ALL_2011, "needs 10,000 tasks or more, there are 1,000"),
@@ -95,6 +101,22 @@ def held(store: StoreCoverage, **usage: Any) -> StoreCoverage:
 )
 def test_what_a_store_must_hold(scope: Scope, store: StoreCoverage, expected: str) -> None:
     assert scope.objection(store, READS) == expected
+
+
+@pytest.mark.parametrize(
+    ("span", "text"),
+    [
+        (1, "1e-06 s"),
+        (2 * MINUTE - 1, "120 s"),
+        (2 * MINUTE, "2 min"),
+        (2 * HOUR - 1, "120 min"),
+        (2 * HOUR, "2 h"),
+        (2 * DAY, "48 h"),
+        (2 * DAY + HOUR, "2.04 days"),
+    ],
+)
+def test_spans_are_told_in_the_largest_unit_that_leaves_two(span: int, text: str) -> None:
+    assert duration(span) == text
 
 
 def test_machines_are_of_no_number_of_tasks() -> None:
