@@ -79,6 +79,28 @@ def test_a_machine(cell: TestClient) -> None:
     assert tasks["tier"] == ["production", "free"]
 
 
+def test_a_part_of_a_machines_and_a_jobs_time(cell: TestClient) -> None:
+    span = "from=900s&to=1500s"
+    cpu = columns(cell, f"/data/machine/7/cpu.json?{span}")
+    assert (cpu["time"], cpu["production"]) == (TIMES[1:3], [0.25, None])
+    assert (cpu["requested"], cpu["capacity"]) == ([0.25, 0.25], [0.5, 0.5])
+    # In these two slots no task of the free tier used anything there.
+    assert "free" not in cpu
+    job = columns(cell, f"/data/job/200/cpu.json?{span}")
+    assert (job["used"], job["requested"]) == ([0.125, None], [0.125, 0])
+
+
+def test_memory_of_a_machine_and_a_job(cell: TestClient) -> None:
+    memory = columns(cell, "/data/machine/7/memory.json")
+    assert memory["production"] == [0.0625, 0.0625, None, 0]
+    assert memory["requested"] == [0, 0.125, 0.125, 0.1875]
+    assert memory["capacity"] == [0.25] * 4
+    assert columns(cell, "/data/job/200/memory.json")["used"] == [0.25, 0.125, None, 0.03125]
+    tasks = cell.get("/data/machine/7/tasks.json").json()
+    assert (tasks["cpu_request"], tasks["memory_request"]) == ([0.25, 0.125], [0.125, 0.0625])
+    assert (tasks["machine_id"], tasks["instance_index"]) == ([7, 7], [0, 0])
+
+
 def test_a_job(cell: TestClient) -> None:
     cpu = columns(cell, "/data/job/200/cpu.json")
     assert cpu["used"] == [0.5, 0.125, None, 0.0625]

@@ -27,6 +27,10 @@ def test_a_range_is_cut_to_the_store() -> None:
     assert asked({}, ALL) == ALL
     assert asked({"from": "2h", "to": "3h30m"}, ALL) == Span(2 * HOUR, 3 * HOUR + HOUR // 2)
     assert asked({"from": "0", "to": "900d"}, ALL) == ALL
+    assert asked({"from": "7199999999", "to": "2h"}, ALL) == Span(2 * HOUR - 1, 2 * HOUR)
+    for edge in ("2h", "3h"):
+        with pytest.raises(UsageError):
+            asked({"from": edge, "to": "2h"}, ALL)
     with pytest.raises(UsageError) as told:
         asked({"from": "3h", "to": "2h"}, ALL)
     assert str(told.value) == "to: the end is not after the start: expected from < to, within the trace"

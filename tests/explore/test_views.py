@@ -98,6 +98,35 @@ def test_a_task_and_its_window(cell: TestClient) -> None:
     assert "/task/200/0?window=1500000000" in window.links
 
 
+@pytest.mark.parametrize(
+    ("start", "neighbors"),
+    [
+        (600_000_000, {"after": "900000000"}),
+        (900_000_000, {"before": "600000000", "after": "1500000000"}),
+        (1_500_000_000, {"before": "900000000"}),
+    ],
+)
+def test_a_window_has_neighbors_in_time(cell: TestClient, start: int, neighbors: dict[str, str]) -> None:
+    html = cell.get(f"/task/200/0?window={start}").text
+    found = re.findall(r'window=(\d+)">Window (before|after)<', html)
+    assert {side: time for time, side in found} == neighbors
+    assert not re.search("Window (before|after)", cell.get("/task/200/0").text)
+
+
+def test_the_fullest_machines_stand_on_the_first_page(cell: TestClient) -> None:
+    # Machine 7: .25, .5, 0 and .125 of its CPU over four slots, 21.9 %; machine 8: .5, .125 and 0 over three, 20.8 %.
+    # An hour is kept in steps of half a percent.
+    table = cell.get("/").text.partition("<h2>The fullest machines</h2>")[2]
+    cells = [" ".join(text.split()) for text in re.findall(r"<td[^>]*>(.*?)</td>", table, flags=re.DOTALL)]
+    assert [re.sub(r"<[^>]+>", "", text) for text in cells] == ["7", "22", "8", "21"]
+
+
+def test_ids_end_with_63_bits(cell: TestClient) -> None:
+    assert cell.get(f"/machine/{2**63 - 1}").status_code == 404
+    assert cell.get(f"/machine/{2**63}").status_code == 400
+    assert cell.head("/machine/7").status_code == 200
+
+
 def test_a_job_names_its_user_and_its_siblings(cell: TestClient) -> None:
     page = Reader(cell.get("/job/200").text)
     assert "1 instance." in page.text
@@ -149,6 +178,21 @@ def test_a_wrong_address_gets_a_page_that_helps(cell: TestClient, path: str, sta
     assert message in page.text
     assert "/" in page.links
     assert any(re.fullmatch(r"/(machine|job|task)/.*", link) for link in page.links)
+
+
+@pytest.mark.parametrize(
+    ("path", "examples"),
+    [
+        ("/machine/seven", ["/machine/7"]),
+        # A letter is missing.
+        ("/machin/7", ["/machine/7"]),
+        ("/task/1", ["/task/100/0"]),
+        ("/zzzzzz", ["/machine/7", "/job/100", "/task/100/0"]),
+    ],
+)
+def test_a_wrong_address_gets_examples_of_what_was_meant(cell: TestClient, path: str, examples: list[str]) -> None:
+    listed = cell.get(path).text.partition("<ul>")[2].partition("</ul>")[0]
+    assert Reader(listed).links == [*examples, "/"]
 
 
 def test_two_hundred_wrong_addresses_get_a_page_that_helps(cell: TestClient) -> None:
