@@ -21,9 +21,9 @@ from borgtrace.errors import UsageError, check_names
 from borgtrace.recipe import Claim, EngineTables, NotApplicable, Scope
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar
 from borgtrace.recipe.checks import table_of
-from borgtrace.recipe.columns import count, declare, label, number
 from borgtrace.recipe.criteria import between
 from borgtrace.recipe.store_question import StoreQuestion
+from borgtrace.scheduling._results import RESULTS
 from borgtrace.scheduling.compaction import Workload, bound, needed
 from borgtrace.scheduling.packing import Demand
 from borgtrace.scheduling.policies import Policy, parse_policy
@@ -32,25 +32,7 @@ from borgtrace.scheduling.workload import Machines, Tasks, eligible, read_tasks
 from borgtrace.schema.time import write_time
 from borgtrace.store import Store
 
-RESULT = declare(
-    "compaction",
-    "what-if",
-    ("place",),
-    count("place", "Place in the table."),
-    label("what_if", "What is different from the cell at its limits."),
-    count("tasks", "Tasks that run at that time."),
-    number(
-        "cells", "count", "Cells that hold them, the median of the seeds; NULL where not applicable.", nullable=True
-    ),
-    number("machines", "count", "Machines needed, the 90th percentile of the seeds; NULL likewise.", nullable=True),
-    number("least", "count", "Machines needed with the luckiest seed; NULL likewise.", nullable=True),
-    number("most", "count", "Machines needed with the unluckiest seed; NULL likewise.", nullable=True),
-    number("bound", "count", "Mean machines with as much CPU and memory as is taken; NULL likewise.", nullable=True),
-    number("change", "fraction", "Machines against those of the row named beside; NULL likewise.", nullable=True),
-    label("beside", "The row that it is compared with."),
-    label("published", "The change in Google's cells of 2014, as published; empty where there is none."),
-    label("note", "What must be known to read the row, or why it is not applicable."),
-)
+RESULT = RESULTS["compaction"]
 ALL = tuple(each.name for each in WHAT_IFS)
 _COVERED = 0.9
 """Share of the tasks that must have usage."""

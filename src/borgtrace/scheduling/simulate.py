@@ -22,35 +22,15 @@ from borgtrace.kernels.arrays import Index
 from borgtrace.recipe import EngineTables
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar
 from borgtrace.recipe.checks import table_of
-from borgtrace.recipe.columns import count, declare, label, number, seconds, share
 from borgtrace.recipe.store_question import StoreQuestion
+from borgtrace.scheduling._results import RESULTS
 from borgtrace.scheduling.events import ALIVE, ENDED, KIND, PREEMPTED, REMOVED, STARTED, SUBMITTED
 from borgtrace.scheduling.policies import Policy, parse_policy
 from borgtrace.scheduling.replay import RECORDED, Trace, calibrated, impossible, recorded, replayed, with_factor
 from borgtrace.schema.time import SECOND
 from borgtrace.store import Store
 
-RESULT = declare(
-    "simulation",
-    "policy and tier",
-    ("policy", "tier"),
-    label("policy", "Policy, or recorded: the trace itself. All others are simulated."),
-    label("tier", "Tier of the tasks; unknown: no event tells their priority."),
-    count("submissions", "Submissions, those after an eviction by the simulator among them."),
-    count("starts", "Submissions that started."),
-    seconds("wait_p50", "Median wait of those that started; NULL without any.", nullable=True),
-    seconds("wait_p90", "90th percentile of their waits; NULL without any.", nullable=True),
-    seconds("wait_mean", "Mean of their waits; NULL without any.", nullable=True),
-    count("evicted", "Submissions that a task of a higher tier evicted."),
-    count("removed", "Submissions that ended with their machine."),
-    number("running", "count", "Mean number of running tasks."),
-    count("running_end", "Running tasks at the end."),
-    count("pending_end", "Pending tasks at the end."),
-    count("impossible", "Of these, tasks that no machine of the trace could ever take."),
-    share("cpu", "Mean CPU of running tasks, by their requests, of all machines."),
-    share("memory", "Mean memory of running tasks, by their requests, of all machines."),
-    share("factor", "Share of its request that a task of this tier was planned with."),
-)
+RESULT = RESULTS["simulation"]
 DEFAULTS = (RECORDED, "best-fit", "best-fit+preempt")
 
 

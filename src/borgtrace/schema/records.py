@@ -5,11 +5,12 @@ rows of all of them together, since ids, shares of a request and derived events 
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from borgtrace.schema.tables import TABLES, read_declarations
 from borgtrace.schema.types import Table
 
-RECORDS: dict[str, Table] = read_declarations("records.columns")
+RECORDS: dict[str, Table] = read_declarations(Path(__file__).with_name("records.columns"))
 """Kinds of rows of converted files, by name."""
 
 

@@ -11,17 +11,11 @@ STATISTICS_COLUMNS = ("average_cpu", "sampled_cpu", "average_memory")
 """Usage columns whose mean, deviation, maximum and time-weighted mean each task carries."""
 
 
-def read_declarations(name: str) -> dict[str, Table]:
-    """Read the tables that a file beside this one declares, in its order; the file says how it is written.
-
-    Parameters
-    ----------
-    name
-        The file.
-    """
+def read_declarations(file: Path) -> dict[str, Table]:
+    """Read the tables that a file declares, in its order; ``tables.columns`` says how it is written."""
     groups: dict[str, list[Column]] = {}
     tables: dict[str, Table] = {}
-    for head, *declared in read_paragraphs(Path(__file__).with_name(name)):
+    for head, *declared in read_paragraphs(file):
         columns = [one for line in declared for one in groups.get(line) or [_column(*line.split("|"))]]
         if head.startswith("@"):
             groups[head] = columns
@@ -43,7 +37,7 @@ def _depth(table: Table) -> int:
     return ("collection_id" in table.names) + ("instance_index" in table.names)
 
 
-_DECLARED = read_declarations("tables.columns")
+_DECLARED = read_declarations(Path(__file__).with_name("tables.columns"))
 TRACE_TABLES: dict[str, Table] = {
     # A stable sort: tables of one depth stay in the order of their declaration.
     table.name: table

@@ -8,41 +8,19 @@ import pyarrow as pa
 
 from borgtrace.colocation import Cell, Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
-from borgtrace.colocation.experiments import _columns
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._rows import Row, grouped, rows_where
 from borgtrace.colocation.grid import Outcome
 from borgtrace.placement import Estimator, estimators
 from borgtrace.recipe import Claim, NotApplicable
-from borgtrace.recipe.columns import count, declare, label, share
 from borgtrace.schema import Table
 from borgtrace.schema.arrow import arrow_schema
 
 PAPER = ("average", "percentile", "cantelli", "gpa")
 """Estimators of the paper."""
-_CELL = (
-    *(_columns.ESTIMATOR, _columns.PARAMETER, _columns.PACKER, _columns.IS_REBALANCED),
-    label("data", "What the estimator saw: inst or avg."),
-    _columns.CAPACITY,
-    share("clairvoyance", "Share of realizations seen."),
-    share("fill", "Share of the capacity that machines are filled to, the bin size multiplier e."),
-)
-_VALUES = (
-    _columns.M_ABS,
-    count("lower_bound", "Mean usage of the placed tasks in machines, rounded up."),
-    *(_columns.M, _columns.Q),
-    count("overflows", "Pairs of machine and realization that overflow."),
-    count("trials", "Pairs of machine and realization."),
-    *(_columns.N_TASKS, _columns.N_UNPLACEABLE),
-    count("n_moved", "Tasks moved by rebalancing."),
-    share("predicted", "Overflow the estimator predicts before rebalancing.", nullable=True),
-)
-OUTCOMES = declare("outcomes", "way of packing and instance", (), *_CELL, _columns.INSTANCE, *_VALUES)
-_NAMES = tuple(column.name for column in _CELL)
-
-
-def outcome_table(name: str) -> Table:
-    """Declare the result of an experiment: one row per cell and instance."""
-    return Table(name, OUTCOMES.grain, (*_NAMES, "instance"), OUTCOMES.columns)
+OUTCOMES = RESULTS["outcomes"]
+_NAMES = RESULTS["packing_base"].key[:-1]
+"""Columns that tell a way of packing; the last of the key is the instance."""
 
 
 def to_table(outcomes: Iterable[Outcome], declared: Table) -> pa.Table:
@@ -71,7 +49,7 @@ def grid_experiment(
     Parameters
     ----------
     declared
-        From :func:`outcome_table`.
+        Its table, with the columns of `OUTCOMES`.
     cells
         Makes the ways of packing.
     plot, claims, order

@@ -14,24 +14,15 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import POOL
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._scopes import PAPER
 from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
-from borgtrace.recipe.columns import count, declare, label, whole
 from borgtrace.recipe.criteria import at_most, between
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.time import DAY
 
-RESULT = declare(
-    "colocation_preparation",
-    "step of the preparation",
-    ("step",),
-    whole("step", "rank", "Order of the step."),
-    label("name", "What was dropped, kept or replaced."),
-    label("unit", "Whether tasks or windows are counted."),
-    count("n_touched", "How many the step touched."),
-    count("n_before", "How many there were before the step."),
-)
+RESULT = RESULTS["colocation_preparation"]
 
 
 def compute(study: Study, options: Options) -> pa.Table:

@@ -12,29 +12,18 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
-from borgtrace.colocation.experiments._columns import SERIES
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._rows import Row, grouped
 from borgtrace.colocation.experiments._scopes import PAPER
 from borgtrace.colocation.experiments.usage_deviation import BOTH
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Channel, Chart, Plot, axis, beside, line, rect
-from borgtrace.recipe.columns import count, declare, number, share, whole
 from borgtrace.recipe.criteria import near
 
 PANELS = {"inst": "(a) inst", "avg": "(b) avg", "inst − avg": "(c) inst − avg"}
 MEAN_CELL, STD_CELL = 0.01, 0.005
-RESULT = declare(
-    "deviation_regression",
-    "series and cell of mean and deviation",
-    ("series", "mean_cell", "deviation_cell"),
-    SERIES,
-    whole("mean_cell", "rank", "The mean lies in [cell, cell + 1) hundredths of a machine."),
-    whole("deviation_cell", "rank", "The deviation lies in [cell, cell + 1) half hundredths."),
-    count("n_tasks", "Tasks in the cell."),
-    number("slope", "1", "Slope of the line over all tasks; NULL if all means agree.", nullable=True),
-    share("intercept", "Intercept of that line; NULL if all means agree.", nullable=True),
-)
+RESULT = RESULTS["deviation_regression"]
 
 
 def regression(mean: Numbers, std: Numbers) -> tuple[float, float] | None:

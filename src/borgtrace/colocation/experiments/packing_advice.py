@@ -19,59 +19,17 @@ from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation.advice import Plan, advise, overlap
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._charts import ESTIMATOR_COLOURS, OVERFLOW, from_data
-from borgtrace.colocation.experiments._columns import CAPACITY, ESTIMATOR, PARAMETER, TARGET
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._rows import Row
 from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.intervals import LEAST_BLOCKS, Blocks
 from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, palette, point, probability_axis, rule, text, when
-from borgtrace.recipe.columns import count, declare, flag, label, number, share
 from borgtrace.recipe.criteria import above, at_most
-from borgtrace.schema import Column
 
 HOURS = 28 * 24
 """Longest hours that are sought: four weeks, halved until enough tasks run through them."""
-
-
-def _interval(name: str, unit: str, doc: str, *, nullable: bool = False) -> tuple[Column, ...]:
-    # Ends may be missing where a number is not: there is too little to tell them.
-    return (
-        number(name, unit, f"{doc}.", nullable=nullable),
-        number(f"{name}_low", unit, f"{doc}: lower end of the 95 % interval.", nullable=True),
-        number(f"{name}_high", unit, f"{doc}: upper end of the 95 % interval.", nullable=True),
-    )
-
-
-RESULT = declare(
-    "packing_advice",
-    "way of packing",
-    ("estimator", "parameter"),
-    *(ESTIMATOR, PARAMETER),
-    *_interval("machines", "1", "Mean number of machines"),
-    *_interval("q_draws", "fraction", "Share of overflows on held-out draws"),
-    *_interval("q_series", "fraction", "Share of overflows on the simultaneous series", nullable=True),
-    *_interval("above", "fraction", "Share of the machines that overflow more often than the target"),
-    *_interval("worst", "fraction", "Share of overflows of the worst machine"),
-    number("n_unplaceable", "1", "Mean number of tasks that fit no machine alone."),
-    number("overcommit", "1", "Requests over the capacity of the machines in use.", nullable=True),
-    number("chosen_machines", "1", "Mean number of machines where the choice was made."),
-    share("chosen_q", "The larger share of overflows, of both, where the choice was made."),
-    share("chosen_q_high", "Upper end of its 95 % interval.", nullable=True),
-    flag("keeps_target", "Whether that end keeps the target; of a factor, that of all smaller ones too."),
-    flag("is_advised", "Whether this is the advice."),
-    flag("is_nearest", "Whether nothing keeps the target, and this comes closest."),
-    flag("is_factor", "Whether this is the overcommit factor."),
-    *_interval("saved_request", "fraction", "Machines saved against packing by request", nullable=True),
-    *_interval("saved_maximum", "fraction", "Machines saved against packing by the maximum", nullable=True),
-    *(TARGET, CAPACITY),
-    count("n_tasks", "Tasks per instance."),
-    count("n_instances", "Instances that judge."),
-    share("overlap", "Share of the tasks of all instances that an earlier one has had."),
-    label("scope", "What it was chosen on, and what it was judged on."),
-    number(
-        "block_hours", "h", "Length of the blocks that are drawn anew; 0 where there is no interval.", nullable=True
-    ),
-)
+RESULT = RESULTS["packing_advice"]
 
 
 def compute(study: Study, options: Options) -> pa.Table:

@@ -20,7 +20,8 @@ from borgtrace.colocation.experiments._charts import (
     titled,
     with_floor,
 )
-from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, rare
+from borgtrace.colocation.experiments._columns import RESULTS
+from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, rare
 from borgtrace.colocation.experiments._rows import Row, grouped
 from borgtrace.colocation.experiments._scopes import PAPER, SHAPE
 from borgtrace.colocation.instances import Data
@@ -28,7 +29,7 @@ from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, line, palette, point, probability_axis, text
 from borgtrace.recipe.criteria import Criterion, between
 
-RESULT = outcome_table("packing_averages")
+RESULT = RESULTS["packing_averages"]
 FILLS = (0.8, 1.0)
 """Bin size multipliers e of §5.3 that the paper gives numbers for."""
 CLOSE = 2.5

@@ -25,21 +25,15 @@ from borgtrace.colocation.experiments._charts import (
     titled,
     with_floor,
 )
-from borgtrace.colocation.experiments._outcomes import (
-    find,
-    grid_experiment,
-    outcome_table,
-    paper_estimators,
-    rare,
-    value,
-)
+from borgtrace.colocation.experiments._columns import RESULTS
+from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, rare, value
 from borgtrace.colocation.experiments._rows import Row, grouped, rows_where
 from borgtrace.colocation.experiments._scopes import PAPER, SHAPE
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, box, palette, point, probability_axis, rule, text
 from borgtrace.recipe.criteria import Criterion, at_least, at_most, between, equals, near
 
-RESULT = outcome_table("packing_base")
+RESULT = RESULTS["packing_base"]
 
 
 def cells() -> list[Cell]:

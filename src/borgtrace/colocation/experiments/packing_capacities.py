@@ -11,13 +11,14 @@ import pyarrow as pa
 
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_lines, scale_of, titled
-from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
+from borgtrace.colocation.experiments._columns import RESULTS
+from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, value
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, axis
 from borgtrace.recipe.criteria import above, at_most
 
-RESULT = outcome_table("packing_capacities")
+RESULT = RESULTS["packing_capacities"]
 CAPACITIES = (0.5, 0.8, 1.0, 2.0, 5.0)
 
 

@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import overflow_lines, scale_of, titled
-from borgtrace.colocation.experiments._outcomes import find, grid_experiment, outcome_table, paper_estimators, value
+from borgtrace.colocation.experiments._columns import RESULTS
+from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, value
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.recipe import Claims
 from borgtrace.recipe.charts import Chart, log_axis
 from borgtrace.recipe.criteria import at_most
 
-RESULT = outcome_table("packing_clairvoyance")
+RESULT = RESULTS["packing_clairvoyance"]
 SEEN = (0.001, 0.01, 0.1, 0.3, 0.5, 0.8, 1.0)
 
 

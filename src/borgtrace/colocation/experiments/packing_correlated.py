@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._charts import OVERFLOW, from_data
-from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS, N_TASKS, OVERFLOWS, TRIALS
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._rows import Row, grouped, mean, overflow, ratio, replayed
 from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
@@ -24,22 +24,10 @@ from borgtrace.kernels.arrays import Index, Values
 from borgtrace.placement import CovarianceGpa, Estimator, Gpa, Observation, pack
 from borgtrace.recipe import Claims
 from borgtrace.recipe.charts import Chart, Plot, point, probability_axis
-from borgtrace.recipe.columns import declare, flag, label, number, share
 from borgtrace.recipe.criteria import below, between
 
 WAY = ("estimator", "target", "is_apart", "judged_on")
-RESULT = declare(
-    "packing_correlated",
-    "way of packing, kind of evaluation and instance",
-    (*WAY, "instance"),
-    label("estimator", "Which test: gpa or gpa-covariance."),
-    share("target", "Promised overflow."),
-    flag("is_apart", "Whether tasks of one job are kept on different machines."),
-    label("judged_on", "Kind of evaluation: raw or shuffled."),
-    *(INSTANCE, N_TASKS),
-    number("hours", "h", "Length of the half that judges."),
-    *(M_ABS, OVERFLOWS, TRIALS),
-)
+RESULT = RESULTS["packing_correlated"]
 TARGETS = (0.05, 0.01)
 
 

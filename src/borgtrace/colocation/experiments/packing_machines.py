@@ -14,7 +14,7 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._charts import HEIGHT, OVERFLOW, WIDTH, from_data
-from borgtrace.colocation.experiments._columns import INSTANCE, LABEL, N_UNPLACEABLE, PACKER, Q
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._rows import Row, grouped, mean, rows_where
 from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.instances import Instance
@@ -24,21 +24,9 @@ from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, fit, pack_fitted, parse_packer
 from borgtrace.recipe import Claims
 from borgtrace.recipe.charts import Chart, Plot, point, probability_axis
-from borgtrace.recipe.columns import count, declare, label, number, share
 from borgtrace.recipe.criteria import at_most, below
 
-RESULT = declare(
-    "packing_machines",
-    "estimator, packer, order of machines and instance",
-    ("estimator", "packer", "order", "instance"),
-    *(LABEL, PACKER),
-    label("order", "Order in which machines are opened."),
-    INSTANCE,
-    count("n_machines", "Machines in use."),
-    share("capacity", "Their CPU capacity together."),
-    number("m", "1", "Capacity in use over the mean usage of the placed tasks."),
-    *(Q, N_UNPLACEABLE),
-)
+RESULT = RESULTS["packing_machines"]
 ORDERS = ("as they come", "largest first", "smallest first")
 
 

@@ -14,7 +14,7 @@ from borgtrace import placement
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._charts import from_data
-from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS, N_UNPLACEABLE, PACKER
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._rows import Row, mean
 from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.instances import Instance
@@ -22,21 +22,9 @@ from borgtrace.colocation.quality import least_machines, quality
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile
 from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, box
-from borgtrace.recipe.columns import count, declare, label, share
 from borgtrace.recipe.criteria import at_most, equals
 
-RESULT = declare(
-    "packing_memory",
-    "tests, packer and instance",
-    ("cpu", "memory", "packer", "instance"),
-    label("cpu", "Test for CPU."),
-    label("memory", "Test for memory."),
-    *(PACKER, INSTANCE, M_ABS),
-    count("lower_bound", "Machines that the placed tasks' mean usage of the scarcer resource fills."),
-    share("q_cpu", "Share of CPU overflows."),
-    share("q_memory", "Share of memory overflows."),
-    N_UNPLACEABLE,
-)
+RESULT = RESULTS["packing_memory"]
 PACKERS = ("first-fit", "best-fit", "dot-product")
 
 

@@ -13,30 +13,16 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation.cluster import ColdStart
-from borgtrace.colocation.experiments._columns import LABEL
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._rows import Row, ratio, rows_where
 from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.online import SlotCounts, simulate
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, Request
 from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line
-from borgtrace.recipe.columns import count, declare, label, number, whole
 from borgtrace.recipe.criteria import at_most, below
 
-RESULT = declare(
-    "packing_online",
-    "estimator, cold start and hour",
-    ("estimator", "cold_start", "hour"),
-    LABEL,
-    label("cold_start", "What new tasks are guessed from: name or request."),
-    whole("hour", "h", "Hour since the first arrival."),
-    number("machine_hours", "h", "Hours of machines in use."),
-    number("n_tasks", "1", "Mean number of tasks running."),
-    count("n_placed", "Tasks placed."),
-    count("n_unplaceable", "Tasks that fitted no machine, even an empty one."),
-    count("overflows", "Machines × 5 minutes with an overflow."),
-    count("moments", "Machines × 5 minutes in use."),
-)
+RESULT = RESULTS["packing_online"]
 _HOUR = 12  # slots
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Cell, Experiment, Grid, Options, Study
 from borgtrace.colocation.experiment import PACKING
-from borgtrace.colocation.experiments._columns import ESTIMATOR, IS_REBALANCED, TARGET
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._outcomes import OUTCOMES, summaries, to_table
 from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.experiments._scopes import OWN
@@ -26,28 +26,11 @@ from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Estimator, Gpa, estimators
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, log_axis, point, rule
-from borgtrace.recipe.columns import count, declare, label, number, share
 from borgtrace.recipe.criteria import above, at_most, between, near
 
 Curve = tuple[Numbers, Numbers]
 
-RESULT = declare(
-    "packing_rare_events",
-    "pool, estimator and rebalancing",
-    ("pool", "estimator", "is_rebalanced"),
-    label("pool", "The pool as it is, or its heavy-tailed twin."),
-    *(ESTIMATOR, IS_REBALANCED, TARGET),
-    number("m_abs", "1", "Mean number of machines in use."),
-    number("machines", "1", "The same, with one more for every unplaceable task."),
-    number("m", "1", "Mean machines over the lower bound."),
-    share("q", "Share of overflows over all machines and instances."),
-    share("q_error", "Standard error of q over the instances."),
-    share("predicted", "Overflow the estimator predicts, before rebalancing.", nullable=True),
-    share("used", "Target that the test was run with; gpa-calibrated is told another one than it has to keep."),
-    number("matched_machines", "1", "The same number for GPA, told the target that gives the same q.", nullable=True),
-    number("n_unplaceable", "1", "Mean number of tasks that fit no machine alone."),
-    count("n_tasks", "Tasks per instance."),
-)
+RESULT = RESULTS["packing_rare_events"]
 AS_IT_IS, HEAVY_TAIL = "as it is", "heavier tail"
 
 

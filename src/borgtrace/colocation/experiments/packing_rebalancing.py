@@ -13,14 +13,15 @@ import pyarrow as pa
 
 from borgtrace.colocation import Cell
 from borgtrace.colocation.experiments._charts import WHISKERS, scale_of, titled
-from borgtrace.colocation.experiments._outcomes import grid_experiment, outcome_table, paper_estimators
+from borgtrace.colocation.experiments._columns import RESULTS
+from borgtrace.colocation.experiments._outcomes import grid_experiment, paper_estimators
 from borgtrace.colocation.experiments._rows import grouped, rows_where
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, axis, box
 from borgtrace.recipe.criteria import between
 
-RESULT = outcome_table("packing_rebalancing")
+RESULT = RESULTS["packing_rebalancing"]
 
 
 def cells() -> list[Cell]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._charts import WIDTH
-from borgtrace.colocation.experiments._columns import INSTANCE, LABEL, M_ABS, N_TASKS, OVERFLOWS, TRIALS
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._rows import Row, overflow, ratio, replayed
 from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.quality import least_machines
@@ -23,23 +23,9 @@ from borgtrace.kernels.arrays import Values
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Observation, Percentile, pack
 from borgtrace.recipe import Claims
 from borgtrace.recipe.charts import Chart, Plot, axis, point, probability_axis, tick
-from borgtrace.recipe.columns import declare, label, number, share
 from borgtrace.recipe.criteria import at_most, between
 
-RESULT = declare(
-    "packing_replay",
-    "estimator, kind of evaluation and instance",
-    ("estimator", "judged_on", "instance"),
-    LABEL,
-    label("judged_on", "Kind of evaluation: draws, shuffled or raw."),
-    INSTANCE,
-    share("target", "Promised overflow, if the estimator promises one.", nullable=True),
-    N_TASKS,
-    number("hours", "h", "Length of the replay."),
-    M_ABS,
-    number("m", "1", "Machines over the lower bound."),
-    *(OVERFLOWS, TRIALS),
-)
+RESULT = RESULTS["packing_replay"]
 
 
 def ways() -> list[Estimator]:

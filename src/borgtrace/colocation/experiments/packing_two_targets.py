@@ -13,7 +13,7 @@ import pyarrow as pa
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import PACKING
 from borgtrace.colocation.experiments._charts import from_data
-from borgtrace.colocation.experiments._columns import INSTANCE, M_ABS
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._rows import Row, mean
 from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.instances import Instance
@@ -23,23 +23,10 @@ from borgtrace.placement import Gpa, Observation, Packing, TwoTargets, pack
 from borgtrace.placement.estimators.two_targets import RATIO
 from borgtrace.recipe import Claims
 from borgtrace.recipe.charts import Chart, Plot, added, axis, box
-from borgtrace.recipe.columns import count, declare, label, share
 from borgtrace.recipe.criteria import at_most, below
 from borgtrace.schema.dialects import dialect
 
-RESULT = declare(
-    "packing_two_targets",
-    "way of packing and instance",
-    ("way", "instance"),
-    label("way", "Way of packing."),
-    *(INSTANCE, M_ABS),
-    count("lower_bound", "Machines that the mean usage of the placed tasks fills."),
-    share("q_production", "Share of (machine with production, draw) in which production alone exceeds the machine."),
-    share("q_all", "Share of (machine, draw) in which all exceed it."),
-    count("n_production", "Production tasks."),
-    count("n_tasks", "Tasks."),
-    label("classes", "Where the classes come from."),
-)
+RESULT = RESULTS["packing_two_targets"]
 TARGET = 0.001
 WAYS = ("two targets", "strict for all", "separate machines")
 

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import SUMS
 from borgtrace.colocation.experiments._charts import titled
-from borgtrace.colocation.experiments._columns import SIZE, spread, spread_columns
+from borgtrace.colocation.experiments._columns import RESULTS, spread
 from borgtrace.colocation.experiments._rows import Row, grouped, rows_where
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.colocation.sample_sums import LEVELS, SampleSums
@@ -23,23 +23,10 @@ from borgtrace.colocation.study import PAPER_SCALE
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, area, axis, point, rule
-from borgtrace.recipe.columns import count, declare, number, whole
 from borgtrace.recipe.criteria import at_most, below
 
 SIZES, CELLS = (10, 20, 30, 50), 24
-RESULT = declare(
-    "percentile_error",
-    "size of the samples, percentile and cell of its error",
-    ("size", "percentile", "cell"),
-    SIZE,
-    number("percentile", "1", "Percentile k of the total, in percent."),
-    whole("cell", "rank", "Cell of the errors, from the least."),
-    number("low", "1", "Lower end of the cell."),
-    number("high", "1", "Upper end of the cell."),
-    number("density", "1", "Probability density of the error in the cell, over samples."),
-    count("n_samples", "Samples with a percentile above 0."),
-    *spread_columns("over samples of (normal − realized percentile) / realized percentile."),
-)
+RESULT = RESULTS["percentile_error"]
 
 
 def errors(sums: SampleSums) -> Numbers:

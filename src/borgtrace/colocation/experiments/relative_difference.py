@@ -15,25 +15,17 @@ from borgtrace.colocation import Experiment, Options, Pool, Study
 from borgtrace.colocation._samples import prefix_means
 from borgtrace.colocation.experiment import POOL
 from borgtrace.colocation.experiments._charts import box_plot, titled
-from borgtrace.colocation.experiments._columns import spread, spread_columns
+from borgtrace.colocation.experiments._columns import RESULTS, spread
 from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, axis
-from borgtrace.recipe.columns import count, declare
 from borgtrace.recipe.criteria import at_most
 
 SIZES = (1, 2, 5, 10, 15, 20, 50, 100, 200, 500, 1000)
-RESULT = declare(
-    "relative_difference",
-    "number of samples",
-    ("n_samples",),
-    count("n_samples", "Random one-second samples k per task."),
-    count("n_tasks", "Tasks with at least k windows."),
-    *spread_columns("over tasks of (mean average − mean of k samples) / mean average."),
-)
+RESULT = RESULTS["relative_difference"]
 
 
 def differences(pool: Pool, seed: int = 0) -> Numbers:

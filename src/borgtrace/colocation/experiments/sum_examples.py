@@ -16,25 +16,15 @@ from borgtrace.colocation._moments import row_moments
 from borgtrace.colocation._samples import draw_subsets
 from borgtrace.colocation._sums import add_sample
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS, from_data
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._rows import rows_where
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line, rect
-from borgtrace.recipe.columns import count, declare, number, share, whole
 from borgtrace.recipe.criteria import below
 
 SIZES, CELLS = (10, 50, 500), 60
-RESULT = declare(
-    "sum_examples",
-    "size of the sample and cell of its total usage",
-    ("size", "cell"),
-    count("size", "Tasks in the sample."),
-    whole("cell", "rank", "Cell of the histogram, from the smallest total."),
-    share("low", "Lower end of the cell, in machines."),
-    share("high", "Upper end of the cell."),
-    number("density", "1", "Realized probability density in the cell."),
-    number("normal_density", "1", "Density of the normal law in the middle of the cell."),
-)
+RESULT = RESULTS["sum_examples"]
 
 
 def compute(study: Study, options: Options) -> pa.Table:

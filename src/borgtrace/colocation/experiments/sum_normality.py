@@ -16,14 +16,13 @@ from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation._normality import CRITICAL
 from borgtrace.colocation.experiment import SUMS
 from borgtrace.colocation.experiments._charts import titled
-from borgtrace.colocation.experiments._columns import SIZE
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.experiments._scopes import PAPER
 from borgtrace.colocation.sample_sums import SampleSums
 from borgtrace.colocation.study import PAPER_SCALE
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line, log_axis, melted
-from borgtrace.recipe.columns import count, declare, share
 from borgtrace.recipe.criteria import near
 
 REALIZATIONS = PAPER_SCALE["realizations"]
@@ -32,17 +31,7 @@ PUBLISHED = {10: 0.991, 20: 0.965, 30: 0.923, 50: 0.784, 100: 0.493, 250: 0.183,
 """Table 1: share of rejected samples per N."""
 PUBLISHED_MEAN = {10: 0.27, 20: 0.55, 30: 0.82, 50: 1.37, 100: 2.74, 250: 6.85, 500: 13.69}
 """Table 1: mean total usage per N."""
-RESULT = declare(
-    "sum_normality",
-    "size of the samples",
-    ("size",),
-    SIZE,
-    count("n_samples", "Random samples of N tasks."),
-    count("n_realizations", "Draws R that each sum is tested on."),
-    share("mean_usage", "Mean total usage of a sample, in machines."),
-    share("rejected", "Share of samples whose normality is rejected at 5 % (critical value 0.752)."),
-    share("rejected_1974", "The same with the older critical value 0.787."),
-)
+RESULT = RESULTS["sum_normality"]
 
 
 def compute(study: Study, options: Options) -> pa.Table:

@@ -13,27 +13,16 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._rows import Row, value
 from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.raw_series import longest_busy_span, series
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, step
-from borgtrace.recipe.columns import count, declare, label, number, share
 from borgtrace.recipe.criteria import near
 
-RESULT = declare(
-    "task_correlation",
-    "scope and bin of the correlation",
-    ("scope", "low"),
-    label("scope", "Pairs within a job, or across jobs."),
-    number("low", "1", "Lower end of the bin."),
-    share("share", "Share of the pairs in the bin."),
-    number("mean", "1", "Mean correlation of all pairs of the scope."),
-    count("n_pairs", "Pairs of the scope."),
-    count("n_tasks", "Tasks that ran through the hours."),
-    number("hours", "h", "Length of the series."),
-)
+RESULT = RESULTS["task_correlation"]
 PAIRS = 20_000
 EDGES = np.linspace(-1, 1, 41)
 

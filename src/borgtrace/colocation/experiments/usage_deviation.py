@@ -14,25 +14,17 @@ import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiments._charts import SERIES_COLOURS
-from borgtrace.colocation.experiments._columns import SERIES
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Claims
 from borgtrace.recipe.charts import Chart, Plot, axis, line, palette
-from borgtrace.recipe.columns import declare, share
 from borgtrace.recipe.criteria import above, at_least
 
 BOTH: tuple[Literal["inst", "avg"], ...] = ("inst", "avg")
 # Percents, and two steps more near the end, where the deviations of few tasks lie far apart.
 SHARES = np.concatenate((np.arange(100) / 100, [0.995, 0.999, 1.0]))
-RESULT = declare(
-    "usage_deviation",
-    "series and share of tasks",
-    ("series", "share"),
-    SERIES,
-    share("share", "Share of the tasks."),
-    share("deviation", "Standard deviation of CPU usage that this share of the tasks does not exceed."),
-)
+RESULT = RESULTS["usage_deviation"]
 
 
 def compute(study: Study, options: Options) -> pa.Table:

@@ -14,25 +14,17 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._rows import Row, grouped
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.recipe import Claims, NotApplicable
 from borgtrace.recipe.charts import Chart, Plot, area, axis
-from borgtrace.recipe.columns import declare, label, share, whole
 from borgtrace.recipe.criteria import at_least, at_most, below
 
 CELLS, CLUSTERS, STARTS = 100, 16, 4
-RESULT = declare(
-    "usage_shapes",
-    "cluster and cell of CPU usage",
-    ("cluster", "cell"),
-    label("cluster", "Letter of the cluster, a the largest."),
-    whole("cell", "rank", "Usage in [cell, cell + 1) hundredths of a machine."),
-    share("density", "Share of the samples, of the mean task of the cluster."),
-    share("share", "Share of the tasks in the cluster."),
-)
+RESULT = RESULTS["usage_shapes"]
 
 
 @compiled(parallel=True)

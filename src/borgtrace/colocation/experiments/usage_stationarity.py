@@ -12,26 +12,18 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.colocation import Experiment, Options, Pool, Study
+from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._rows import value
 from borgtrace.colocation.experiments._scopes import PAPER
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
 from borgtrace.recipe import Claim, NotApplicable, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
-from borgtrace.recipe.columns import count, declare, share
 from borgtrace.recipe.criteria import between
 
 SPACINGS = (12, 24, 36)
 SIGNIFICANCE = 0.05
-RESULT = declare(
-    "usage_stationarity",
-    "spacing and length of the windows",
-    ("spacing", "length"),
-    count("spacing", "Δ: samples from the start of one window to that of the next."),
-    count("length", "Samples in a window: Δ as defined, Δ − 1 as printed."),
-    count("n_tasks", "Tasks with at least two windows."),
-    share("rejected", "Share of them whose two windows differ at 5 %."),
-)
+RESULT = RESULTS["usage_stationarity"]
 
 
 def rejections(pool: Pool, spacing: int, length: int, seed: int = 0) -> tuple[int, int]:
