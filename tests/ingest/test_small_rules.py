@@ -1,0 +1,629 @@
+"""The small rules of reading and converting, each by itself on a few typed values."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import stat
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from borgtrace.errors import SourceError, UsageError
+from borgtrace.ingest import streams, usage_index
+from borgtrace.ingest.column_checks import count_out_of_order
+from borgtrace.ingest.completion import _stays, _time_range, count_rows
+from borgtrace.ingest.conversion_terms import Basis, Terms
+from borgtrace.ingest.converted_usage import windows
+from borgtrace.ingest.discovery import discover, origin, truth_about
+from borgtrace.ingest.file_ranges import cut_ranges, plan_files, range_condition
+from borgtrace.ingest.flattened import _choose
+from borgtrace.ingest.flattened_rows import _literal, _whole, record_of
+from borgtrace.ingest.own_data import parse_capacity, read_declaration
+from borgtrace.ingest.raw_layout import raw_layout
+from borgtrace.ingest.recognition import _cell_of, _kind, _lines, _not_a_trace
+from borgtrace.ingest.records import record_types
+from borgtrace.ingest.row_order import sort_rows
+from borgtrace.ingest.scattered_rows import usual_step
+from borgtrace.ingest.sniffing import sniff
+from borgtrace.ingest.sources import Source
+from borgtrace.ingest.staged import StagedOutput, StagedPaths, StagedWriter, make_entry
+from borgtrace.ingest.strange_text import is_strange
+from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019, KAGGLE_2019, Conversion
+from borgtrace.schema.time import AFTER_TRACE
+
+# Layouts
+
+
+def test_what_the_fields_of_a_layout_say() -> None:
+    order = tuple(field.name for field in GOOGLE_2011.tables["task_events"].fields)
+    events = raw_layout(GOOGLE_2011, "task_events", order)
+    assert events.columns[:6] == ("time", "missing_type", "collection_id", "instance_index", "machine_id", "type")
+    assert (events.width, events.time, events.is_converted, events.derives_dedicated) == (13, "time", False, False)
+    assert raw_layout(GOOGLE_2011, "task_usage").time == "start_time"
+    machines = raw_layout(GOOGLE_2019, "machine_attributes")
+    fields = {field.name: field for field in machines.fields}
+    # A flag that is left out is false; a name that is left out is no row.
+    assert [name for name, field in fields.items() if field.has_default] == ["is_deleted"]
+    assert not machines.derives_dedicated
+    nested = raw_layout(GOOGLE_2019, "instance_events")
+    # FACTS §8: the machine −1 is one of its own; the flag that says so stands behind the machine.
+    assert nested.derives_dedicated
+    assert nested.columns[nested.columns.index("machine_id") + 1] == "is_on_dedicated_machine"
+    kinds = {field.name: field for field in nested.fields}
+    assert kinds["type"].codes[0] == "SUBMIT"
+    assert not kinds["type"].has_words
+    assert kinds["priority"].codes == {}
+    assert kinds["priority"].null_codes == ()
+    assert kinds["missing_type"].null_codes == (0,)
+    assert not kinds["time"].is_scaled
+    assert not kinds["time"].is_text
+
+
+def test_records_are_typed_by_their_columns() -> None:
+    types = record_types(raw_layout(GOOGLE_2019, "machine_attributes"))
+    assert types == {
+        "time": "BIGINT",
+        "machine_id": "BIGINT",
+        "name": "VARCHAR",
+        "value": "VARCHAR",
+        "deleted": "VARCHAR",
+    }
+
+
+# Texts
+
+
+@pytest.mark.parametrize(
+    ("text", "cores", "n_bytes"),
+    [
+        ("", None, None),
+        ("1core", 1.0, None),
+        ("1.5 GiB , 2cores", 2.0, 1.5 * 2**30),
+        ("500MB", None, 5e8),
+        ("64bytes", None, 64.0),
+    ],
+)
+def test_the_size_of_a_machine(text: str, cores: float | None, n_bytes: float | None) -> None:
+    assert parse_capacity(text) == (cores, n_bytes)
+
+
+@pytest.mark.parametrize("text", ["8apples", "0cores", "8cores,4cores", "1GiB,2MB", "cores", "8", "-1cores", "1GiBx"])
+def test_what_is_no_size_of_a_machine(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_capacity(text)
+    assert str(caught.value) == f"--capacity: not the size of a machine: expected such as 8cores,32GiB, got {text}"
+
+
+def test_a_declaration_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(SourceError) as caught:
+        read_declaration(tmp_path / "own.toml")
+    assert str(caught.value) == (
+        f"{tmp_path / 'own.toml'}: no such file or directory; "
+        "write a first draft: borgtrace dialect sniff FILE > own.toml"
+    )
+    (tmp_path / "own.toml").write_text("a =")
+    with pytest.raises(SourceError, match=r"own.toml: not TOML \(.*; mend the line"):
+        read_declaration(tmp_path / "own.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "strange"),
+    [
+        (b"0x1", True),
+        (b"1,0XfF\n", True),
+        (b'{"a": "0b1"}', True),
+        (b"5\t0B10\t5", True),
+        (b"0xg,0x1", True),  # the second one
+        (b"a0x1,b", False),
+        (b"0x1a=,5", False),
+        (b"0x,0b", False),
+        (b"10x5", False),
+        (b"a\0", True),
+        ("a\N{REPLACEMENT CHARACTER}".encode(), True),
+        (b"", False),
+        (b"1,2.5,abc\n", False),
+    ],
+)
+def test_text_that_arrow_and_we_read_differently(text: bytes, strange: bool) -> None:
+    assert is_strange(text) is strange
+
+
+@pytest.mark.parametrize(
+    ("printed", "text"),
+    [
+        ("{'cpus': 0.5, 'memory': None}", '{"cpus": 0.5, "memory": null}'),
+        ("{'a': nan}", '{"a": null}'),
+        ("[0.1 1. 2.5e-05 3]", "[0.1,1.0,2.5e-05,3]"),
+        (
+            "[{'name': 'nan\"b', 'value': ''} {'name': \"it's\"}]",
+            '[{"name": "nan\\"b", "value": ""},{"name": "it\'s"}]',
+        ),
+        (" [] ", "[]"),
+    ],
+)
+def test_a_printed_python_literal_becomes_json(printed: str, text: str) -> None:
+    assert _literal(printed) == text
+    json.loads(text)
+
+
+def test_what_pandas_made_of_integers_is_undone() -> None:
+    assert [_whole(text) for text in ("5.0", "-5.0", "+5", "5.5", "a.0", "5.00")] == [
+        "5",
+        "-5",
+        "+5",
+        "5.5",
+        "a.0",
+        "5.00",
+    ]
+    flattened = KAGGLE_2019.flattened
+    assert flattened
+    raw = KAGGLE_2019.tables["collection_events"]
+    # A column that was renamed is there even where it is empty: its row is to be refused.
+    assert record_of(flattened, raw, {"time": "", "scheduler": "nan"}) == '{"type":"","scheduler":"nan"}'
+
+
+def test_a_cell_is_chosen_where_a_file_mixes_them() -> None:
+    def source(cell: str) -> Source:
+        return Source(Path("x.csv"), KAGGLE_2019, "kaggle", "kaggle", cell=cell)
+
+    mixed = Counter({"b": 2, "a": 1})
+    assert [_choose(source(cell), mixed) for cell in ("a", "b")] == ["a", "b"]
+    assert _choose(source(""), Counter({"d": 5})) == "d"
+    for cell, cells in (("", mixed), ("c", mixed), ("c", Counter({"d": 5}))):
+        with pytest.raises(UsageError) as caught:
+            _choose(source(cell), cells)
+        known = ", ".join(f"{name} ({number} rows)" for name, number in sorted(cells.items()))
+        assert str(caught.value) == (
+            f"--cell: x.csv mixes cells, and a store holds one: expected one of {known}, got {cell or 'none'}; "
+            f"choose one: --cell {min(cells)}"
+        )
+
+
+# Lines
+
+
+def lengths(*blocks: bytes) -> None:
+    looked = streams.LineLengths(Path("x"))
+    for block in blocks:
+        looked.look(block)
+
+
+def test_a_line_may_be_as_long_as_is_allowed_and_not_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "LONGEST_LINE", 4)
+    for blocks in ((b"1234\n1234\n", b"1234"), (b"12", b"34\n", b"\n\n1234"), (b"",), (b"1\n" * 9, b"1234\n1234")):
+        lengths(*blocks)
+    for blocks in ((b"12345\n",), (b"1\n12345",), (b"12", b"345"), (b"12", b"345\n1\n"), (b"1\n2\n12345\n1\n",)):
+        with pytest.raises(SourceError, match="x: a line is too long: expected lines of at most 16 MiB"):
+            lengths(*blocks)
+
+
+def test_a_workload_file_is_read_as_delimited_lines() -> None:
+    text = b"; a comment\n  1  2\t3\n\n4 a,b 6\n;5 6\n7"
+    expected = b"1,2,3\n4,a;b,6\n7\n"
+    for size in (-1, 1, 4, 100):
+        fields = streams._Fields(io.BytesIO(text))  # type: ignore[arg-type]
+        found = b""
+        while block := fields.read(size):
+            assert size < 0 or len(block) <= size
+            found += block
+        assert found == expected
+    buffer = bytearray(8)
+    assert streams._Fields(io.BytesIO(text)).readinto(buffer) == 8  # type: ignore[arg-type]
+    assert bytes(buffer) == expected[:8]
+    assert streams._Fields(io.BytesIO(b"")).readable()  # type: ignore[arg-type]
+
+
+def test_an_error_of_the_disk_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"plain")
+    source = Source(path, GOOGLE_2011, "task_usage", "csv", is_zstd=True)
+    with pytest.raises(SourceError, match="zstd data is damaged or ends early"), streams.open_stream(source) as stream:
+        stream.read()
+
+    def fail() -> None:
+        with streams.open_stream(Source(path, GOOGLE_2011, "task_usage", "csv", is_zstd=True)):
+            raise OSError(5, "the disk fails")
+
+    path.write_bytes(pa.compress(b"1\n", "zstd", asbytes=True))
+    with pytest.raises(OSError, match="the disk fails"):
+        fail()
+
+
+def test_kinds_of_what_is_no_file() -> None:
+    assert [_kind(mode) for mode in (stat.S_IFIFO, stat.S_IFDIR, stat.S_IFSOCK, stat.S_IFCHR)] == [
+        "a pipe",
+        "a folder",
+        "a socket",
+        "a device",
+    ]
+    assert _lines(b"1,2\r\n\n3,4\n5") == ["1,2", "3,4"]
+    assert _lines(b"1,2") == ["1,2"]
+    shown = str(_not_a_trace(Path("x"), "a" * 41))
+    assert f"got '{'a' * 40}…'" in shown
+    assert f"got '{'a' * 40}'" in str(_not_a_trace(Path("x"), "a" * 40))
+
+
+@pytest.mark.parametrize(
+    ("folder", "cell"),
+    [("clusterdata_2019_a", "a"), ("clusterdata_2019_h/json", "h"), ("clusterdata_2019_archive", ""), ("cell_a", "")],
+)
+def test_a_folder_named_like_the_bucket_says_the_cell(tmp_path: Path, folder: str, cell: str) -> None:
+    assert _cell_of(tmp_path / folder / "x.json.gz", GOOGLE_2019) == cell
+    assert _cell_of(tmp_path / folder / "x.csv.gz", GOOGLE_2011) == ""
+
+
+def test_the_nearest_account_of_a_synthetic_trace_counts(tmp_path: Path) -> None:
+    inner = tmp_path / "raw" / "inner"
+    inner.mkdir(parents=True)
+    assert truth_about(inner / "x.csv") is None
+    (tmp_path / "truth.json").write_text('{"seed": 1, "version": "0", "parameters": {"a": 2}}')
+    assert truth_about(inner / "x.csv") == {"seed": 1, "version": "0", "parameters": {"a": 2}}
+    (tmp_path / "raw" / "truth.json").write_text('{"seed": 3, "parts": {"t": 4}, "more": 5}')
+    assert truth_about(inner / "x.csv") == {"seed": 3, "version": None, "parameters": None, "parts": {"t": 4}}
+    (inner / "truth.json").write_text("[1]")
+    with pytest.raises(SourceError, match="not the account of a synthetic trace"):
+        truth_about(inner / "x.csv")
+    assert (origin({"seed": 3}), origin(None)) == ("synthetic, seed 3", "Google's trace")
+
+
+def test_where_nothing_is_found(tmp_path: Path) -> None:
+    (tmp_path / ".hidden").write_text("x")
+    (tmp_path / "truth.json").write_text("{}")
+    with pytest.raises(SourceError) as caught:
+        discover([tmp_path])
+    assert str(caught.value).startswith(f"{tmp_path}: no trace files found: expected 2011 CSV parts or 2019 JSON")
+    with pytest.raises(SourceError, match="no such file or folder; check the path"):
+        discover([tmp_path / "nothing"])
+
+
+# Rows
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_are_sorted_as_python_sorts_them(seed: int) -> None:
+    draw = random.Random(seed)
+    n = draw.choice([0, 1, 2, 50])
+    kinds = {
+        "wide": lambda: draw.choice([0, 1, 2**62, 2**63 - 1]),
+        "few": lambda: draw.randrange(3),
+        "signed": lambda: draw.randrange(-3, 3),
+        "gaps": lambda: draw.choice([None, 1, 5]),
+        "text": lambda: draw.choice(["a", "b", "", None]),
+        "time": lambda: draw.randrange(2**40),
+    }
+    key = draw.sample(sorted(kinds), draw.choice([1, 2, 4]))
+    rows = [{name: kinds[name]() for name in key} | {"at": at} for at in range(n)]
+    types = [(name, pa.string() if name == "text" else pa.int64()) for name in [*key, "at"]]
+    found = sort_rows(pa.Table.from_pylist(rows, pa.schema(types)), [*key, "at"]).to_pylist()
+
+    def in_order(row: dict[str, Any]) -> list[tuple[bool, Any]]:
+        # NULL comes last.
+        return [(row[name] is None, row[name] or ("" if name == "text" else 0)) for name in [*key, "at"]]
+
+    assert found == sorted(rows, key=in_order)
+
+
+def test_times_out_of_order_are_counted_across_chunks() -> None:
+    assert count_out_of_order(np.array([]), 5) == 0
+    assert count_out_of_order(np.array([5, 5, 4, 6, 1]), 5) == 2
+    assert count_out_of_order(np.array([4, 9]), 5) == 1
+
+
+def test_files_of_collections_are_cut_and_kept() -> None:
+    ids, counts = np.array([1, 5, 9, 12]), np.array([3, 2, 7, 1])
+    assert cut_ranges(ids, counts, 5) == [9, 12]  # 3 and 2 fill one exactly; 7 is more than a file
+    assert cut_ranges(ids, counts, 100) == []
+    assert [range_condition([5, 9], number) for number in range(3)] == [
+        "collection_id < 5",
+        "collection_id >= 5 AND collection_id < 9",
+        "collection_id >= 9",
+    ]
+    present = [Path("a"), Path("b"), Path("c")]
+    # New rows of 5: the first file, which ends before 9, is written anew and split, the others stay.
+    assert plan_files(ids, counts, 4, present, [9, 12], np.array([5])) == ([5, 9, 12], {2: Path("b"), 3: Path("c")})
+    assert plan_files(ids, counts, 100, present, [9, 12], np.array([], np.int64)) == (
+        [9, 12],
+        {0: Path("a"), 1: Path("b"), 2: Path("c")},
+    )
+
+
+def usage_of(pairs: list[tuple[int, int]]) -> pa.Table:
+    return pa.table({"collection_id": [a for a, _ in pairs], "instance_index": [b for _, b in pairs]})
+
+
+def test_the_last_task_of_a_block_waits_for_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert usage_index._last_task(usage_of([(1, 0), (1, 1), (1, 1)])) == 1
+    assert usage_index._last_task(usage_of([(1, 1), (2, 1), (2, 1)])) == 1
+    assert usage_index._last_task(usage_of([(1, 0), (1, 0)])) == 0
+    tasks = [(1, 0)] * 3 + [(1, 1)] + [(2, 0)] * 4 + [(3, 0)]
+    kinds = {"collection_type": pa.string()} | dict.fromkeys(usage_index.STATISTICS_COLUMNS, pa.float32())
+    parts = []
+    for number, rows in enumerate((tasks[:4], tasks[4:])):
+        columns = {name: pa.nulls(len(rows), kinds.get(name, pa.int64())) for name in usage_index._READ}
+        columns |= {name: usage_of(rows).column(name) for name in ("collection_id", "instance_index")}
+        parts.append(tmp_path / f"part-{number:05d}.parquet")
+        pq.write_table(pa.table(columns), parts[-1])
+    monkeypatch.setattr(usage_index, "ROWS_PER_BLOCK", 2)
+    found = list(usage_index._whole_tasks(parts))
+    ids = [
+        list(zip(*(block.column(name).to_pylist() for name in usage_index._READ[:2]), strict=True))
+        for _, block in found
+    ]
+    assert [pair for block in ids for pair in block] == tasks
+    assert [first for first, _ in found] == [sum(map(len, ids[:i])) for i in range(len(ids))]
+    # No task is in two blocks.
+    assert sum(len(set(block)) for block in ids) == 4
+    assert list(usage_index._whole_tasks([])) == []
+
+
+def test_the_first_and_the_last_time_of_a_table(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"start_time": [5, 9], "end_time": [8, AFTER_TRACE]}), tmp_path / "u.parquet")
+    pq.write_table(pa.table({"time": [3, AFTER_TRACE, 4]}), tmp_path / "e.parquet")
+    pq.write_table(pa.table({"time": [AFTER_TRACE]}), tmp_path / "m.parquet")
+    files = {
+        "instance_usage": [tmp_path / "u.parquet"],
+        "instance_events": [tmp_path / "e.parquet"],
+        "machine_events": [tmp_path / "m.parquet"],
+        "machine_attributes": [],
+    }
+    assert _time_range(duckdb.connect(), files) == {"instance_usage": [5, 8], "instance_events": [3, 4]}
+    assert [count_rows(paths) for paths in files.values()] == [2, 3, 1, 0]
+    assert [_stays(path, tmp_path) for path in (None, tmp_path / "u.parquet", Path("/other/u.parquet"))] == [
+        False,
+        False,
+        True,
+    ]
+
+
+# Conversion
+
+
+def test_what_files_of_own_data_fill() -> None:
+    fills = {"task_rows": frozenset({"start"}), "usage_rows": frozenset[str]()}
+    terms = Terms(Conversion(), Basis(cores=8.0, zero=5), fills)
+    asked = (("task_rows",), ("task_rows", "start"), ("task_rows", "end"), ("machine_rows",))
+    assert [terms.has(*each) for each in asked] == [True, True, False, False]
+    assert terms.has_lives
+    assert not Terms(Conversion(), Basis(), {"task_rows": frozenset({"end"})}).has_lives
+    assert terms.time("t") == "(t - -599999995)"
+    assert (terms.amount("x", "cpu"), terms.amount("x", "memory")) == ("(x / 8.0)", "(x)")
+
+
+ROWS = [("a", 0), ("a", 290), ("a", 600), ("b", 1000), ("b", 1000)]
+
+
+def measured(**more: Any) -> duckdb.DuckDBPyConnection:
+    con = duckdb.connect()
+    columns: dict[str, Any] = {
+        "task": [task for task, _ in ROWS],
+        "instance": pa.nulls(len(ROWS), pa.int32()),
+        "time": pa.array([time for _, time in ROWS], pa.int64()),
+        "end": pa.nulls(len(ROWS), pa.int64()),
+        "length": pa.nulls(len(ROWS), pa.int64()),
+        "average_cpu": pa.nulls(len(ROWS), pa.float64()),
+        "counter_cpu": pa.nulls(len(ROWS), pa.float64()),
+        "source_part": [0] * len(ROWS),
+        "source_row": list(range(len(ROWS))),
+    }
+    rows = pa.table(columns | more)
+    con.register("given", rows)
+    con.execute("CREATE TABLE usage_rows AS FROM given")
+    return con
+
+
+@pytest.mark.parametrize(
+    ("conversion", "spans"),
+    [
+        # A window ends after a step, or where the next one begins; two rows of one time are repeats.
+        (Conversion(step=300), [(0, 290), (290, 590), (600, 900), (1000, 1300), (1000, 1300)]),
+        (Conversion(step=300, is_regular=True), [(0, 300), (290, 590), (600, 900), (1000, 1300), (1000, 1300)]),
+        (Conversion(step=300, label="end"), [(0, 0), (0, 290), (300, 600), (700, 1000), (1000, 1000)]),
+        (Conversion(step=300, label="end", is_regular=True), [(0, 0), (0, 290), (300, 600), (700, 1000), (700, 1000)]),
+    ],
+)
+def test_windows_of_measurements(conversion: Conversion, spans: list[tuple[int, int]]) -> None:
+    con = measured()
+    sql = windows(Terms(conversion, Basis(), {"usage_rows": frozenset({"average_cpu"})}))
+    found = con.execute(f"SELECT start, stop FROM ({sql}) ORDER BY source_row").fetchall()
+    assert (found[:4], len(found)) == (spans[:4], 5)
+
+
+def test_windows_that_say_their_end_or_length() -> None:
+    con = measured(
+        end=pa.array([10, None, None, None, None], pa.int64()), length=pa.array([7, 7, None, 1, 2], pa.int64())
+    )
+    sql = windows(Terms(Conversion(), Basis(), {"usage_rows": frozenset({"average_cpu"})}))
+    assert con.execute(f"SELECT start, stop FROM ({sql}) ORDER BY source_row").fetchall() == [
+        (0, 10),
+        (290, 297),
+        (600, None),
+        (1000, 1001),
+        (1000, 1002),
+    ]
+
+
+def test_the_usual_step_of_a_counter() -> None:
+    counted = measured(counter_cpu=pa.array([1.0, 2.0, 3.0, 4.0, None]))
+    counted.execute("INSERT INTO usage_rows (task, time, counter_cpu) VALUES ('c', 0, 1), ('c', 310, 2), ('c', 310, 3)")
+    assert usual_step(counted) == 310
+    assert usual_step(measured()) == 0
+
+
+# Staged files
+
+
+def test_staged_rows_have_their_name_when_they_are_complete(tmp_path: Path) -> None:
+    writer = StagedWriter(tmp_path / "x.parquet", ("collection_id", "instance_index"))
+    writer.finish()
+    assert not list(tmp_path.iterdir())
+    for ids in ([3, 1], [2]):
+        writer.write(pa.table({"collection_id": ids, "source_row": list(range(len(ids)))}))
+    assert (writer.rows, writer.columns, writer.path.exists()) == (3, ("collection_id", "source_row"), False)
+    writer.finish()
+    assert [path.name for path in tmp_path.iterdir()] == ["x.parquet"]
+    assert pq.read_table(writer.path).column("collection_id").to_pylist() == [1, 2, 3]
+    given_up = StagedWriter(tmp_path / "y.parquet")
+    given_up.write(pa.table({"a": [1]}))
+    given_up.abandon()
+    assert (given_up.rows, [path.name for path in tmp_path.iterdir()]) == (0, ["x.parquet"])
+    given_up.write(pa.table({"a": [1, 2]}))
+    given_up.finish()
+    assert pq.read_table(given_up.path).num_rows == 2
+
+
+def test_what_is_discarded_of_a_source_may_not_be_there(tmp_path: Path) -> None:
+    paths = StagedPaths.of(tmp_path, "task_usage/part-00001")
+    paths.discard()
+    for path in (paths.entry, paths.table("instance_usage"), paths.quarantine("instance_usage")):
+        path.parent.mkdir(parents=True)
+        path.touch()
+    other = StagedPaths.of(tmp_path, "task_usage/part-00002").table("instance_usage")
+    other.touch()
+    paths.discard()
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [other]
+
+
+def attributes(times: list[int]) -> pa.Table:
+    n = len(times)
+    return pa.table(
+        {"time": times, "machine_id": [1] * n, "name": ["a"] * n, "value": ["b"] * n, "is_deleted": [False] * n}
+    )
+
+
+def test_rows_are_numbered_counted_and_refused(tmp_path: Path) -> None:
+    layout = raw_layout(GOOGLE_2011, "machine_attributes")
+    paths = StagedPaths(tmp_path, "x")
+    (tmp_path / "machine_attributes").mkdir()
+    source = Source(Path("part-00003-of-00007.csv"), GOOGLE_2011, "machine_attributes", "csv", size=9)
+    with StagedOutput(paths, layout) as output:
+        output.write(attributes([9]))
+        output.restart()
+        output.write(attributes([5, 4]))
+        output.write(attributes([]).cast(attributes([1]).schema))
+        output.write(attributes([3, 6]))
+        output.refuse(pa.table({"source_row": [4], "reason": ["unparsable_value"], "raw": ["x"]}))
+    assert pq.read_table(paths.table("machine_attributes")).column("source_row").to_pylist() == [0, 1, 2, 3]
+    entry = make_entry(source, output, "sha")
+    assert (entry.rows_in, entry.stored, entry.quarantined, entry.part, entry.parts) == (5, 4, 1, 3, 7)
+    assert entry.counters == {"time_out_of_order": 2, "unparsable_value": 1}
+    assert make_entry(source, output, "sha", rows_in=8, skipped=3).skipped == 3
+
+    def fail() -> None:
+        with StagedOutput(StagedPaths(tmp_path, "y"), layout) as failing:
+            failing.write(attributes([1]))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert [path.name for path in (tmp_path / "machine_attributes").iterdir()] == ["x.parquet"]
+
+
+# Guessing
+
+
+def draft(tmp_path: Path, text: str) -> tuple[dict[str, Any], dict[str, str]]:
+    path = tmp_path / "own.csv"
+    path.write_text(text)
+    found = sniff(path)
+    return found.declaration, found.said
+
+
+@pytest.mark.parametrize(
+    ("times", "unit", "clock", "step"),
+    [
+        ([0, 300, 600], "s", "relative", "5m"),
+        ([100_000_000, 100_000_060], "s", "epoch", "1m"),
+        ([99_999_879, 99_999_939], "s", "relative", "1m"),
+        ([100_000_000_000, 100_000_001_000], "ms", "epoch", "1s"),
+        ([10**14, 10**14 + 10**6], "us", "epoch", "1s"),
+        ([10**17, 10**17 + 10**9], "ns", "epoch", "1s"),
+    ],
+)
+def test_times_are_guessed_by_their_size(tmp_path: Path, times: list[int], unit: str, clock: str, step: str) -> None:
+    lines = "".join(f"web,{time},{place % 2 + 1}.5\n" for place, time in enumerate([*times, times[-1] * 2 - times[-2]]))
+    declared, said = draft(tmp_path, f"pod,ts,cpu\n{lines}")
+    assert declared == {
+        "name": "own",
+        "clock": clock,
+        "step": step,
+        "label": "start",
+        "usage": {
+            "task": "pod",
+            "time": {"column": "ts", "unit": unit},
+            "cpu": {"column": "cpu", "unit": "cores", "kind": "average"},
+        },
+    }
+    since = "1970" if clock == "epoch" else "the start of the trace"
+    assert said["usage.time"] == f"column ts: guessed from its size to be {unit} since {since}"
+
+
+@pytest.mark.parametrize(
+    ("header", "values", "usage"),
+    [
+        ("cpu_usage_seconds_total", "1 2 3", {"cpu": {"unit": "s", "kind": "counter"}}),
+        ("cpu_instant_milli", "3 2 3", {"cpu": {"unit": "millicores", "kind": "instant"}}),
+        ("cpu_percent", "3 2 3", {"cpu": {"kind": "average"}}),
+        ("cpu", "1 2 3", {"cpu": {"unit": "cores"}}),  # it never falls: it may be a counter
+        ("mem_MiB", "3 2 3", {"memory": {"unit": "MiB", "kind": "average"}}),
+        ("current_memory", "3000000 2 1000000", {"memory": {"unit": "bytes", "kind": "instant"}}),
+        ("memory", "999999 999999 1", {"memory": {"kind": "average"}}),
+        ("memory_bytes", "3 2 3", {"memory": {"unit": "bytes", "kind": "average"}}),
+    ],
+)
+def test_usage_is_guessed_by_name_and_size(tmp_path: Path, header: str, values: str, usage: dict[str, Any]) -> None:
+    lines = "".join(
+        f"7,{index},n1,{300 * index},{300 * index + 300},{value}\n" for index, value in enumerate(values.split())
+    )
+    lines = lines.replace("7,1,", "7,0,").replace("7,2,", "7,0,")
+    declared, _ = draft(tmp_path, f"job_id,task_index,node,start,end_time,{header}\n{lines}")
+    ((name, facts),) = usage.items()
+    assert declared["usage"] == {
+        "task": "job_id",
+        "time": {"column": "start", "unit": "s"},
+        "end": {"column": "end_time", "unit": "s"},
+        "instance": "task_index",
+        "machine": "node",
+        name: {"column": header, **facts},
+    }
+    # The end of each window is said: no step is guessed.
+    assert "step" not in declared
+
+
+@pytest.mark.parametrize(
+    ("header", "what"),
+    [("a,ts,cpu", "task"), ("pod,when,cpu", "time"), ("pod,ts,disk", "cpu"), ("pod,ts,cpu_limit", "cpu")],
+)
+def test_a_column_that_is_not_there_is_asked_for(tmp_path: Path, header: str, what: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        draft(tmp_path, f"{header}\n1,2,3\n")
+    assert str(caught.value) == (
+        f"{tmp_path / 'own.csv'}: no column is called like a {what}: got {header.replace(',', ', ')}; "
+        f"write a file with [usage] and {what} = its column, and add --dialect FILE.toml"
+    )
+
+
+def test_a_draft_says_beside_each_line_what_was_guessed(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("pod,date,memory\nweb,2026-01-01 00:00:00,5\nweb,2026-01-01 00:05:00,4\n")
+    found = sniff(path)
+    assert found.text() == (
+        "# A first draft: each guess is said beside it. Correct what is wrong, and fill in what is left open.\n"
+        'name = "own"\n'
+        'clock = "epoch"\n'
+        'step = "5m"  # step 5m: guessed, the most common time between two rows of a task\n'
+        'label = "start"  # label start: guessed, a row is about the step that begins at its time\n'
+        "\n[usage]\n"
+        'task = "pod"\n'
+        'time = { column = "date", unit = "iso", zone = "UTC" }'
+        "  # column date: guessed that times which do not say their zone are UTC\n"
+        'memory = { column = "memory", kind = "average" }  # column memory: add the unit, such as MiB\n'
+    )
+    assert len(found.guesses) == 4
