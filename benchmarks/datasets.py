@@ -77,21 +77,19 @@ def make_store(path: Path, tasks: int, *, with_rows: bool) -> None:
         "max_average_cpu": np.maximum.reduceat(cpu, first).astype(np.float64),
     }
     write_table(path, "tasks", columns, tasks)
+    # Opening a store counts its rows; datasets are made of its arrays, and only an export reads what the rows say.
+    usage: dict[str, np.ndarray] = {}
     if with_rows:
         owners = {name: np.repeat(columns[name], lengths) for name in ("collection_id", "instance_index")}
         times = (600 + 300 * within) * 1_000_000
-        write_table(
-            path,
-            "instance_usage",
-            {
-                **owners,
-                "start_time": times,
-                "end_time": times + 300_000_000,
-                "average_cpu": cpu,
-                "collection_type": np.full(rows, "JOB"),
-            },
-            rows,
-        )
+        usage = {
+            **owners,
+            "start_time": times,
+            "end_time": times + 300_000_000,
+            "average_cpu": cpu,
+            "collection_type": np.full(rows, "JOB"),
+        }
+    write_table(path, "instance_usage", usage, rows)
     counts = {"instance_usage": rows, "tasks": tasks}
     Manifest("2011", "", "UTC", "0", f"{tasks:064x}", counts, (), synthetic={"benchmark": 1}).write(
         path / "manifest.json"

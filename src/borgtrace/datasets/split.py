@@ -101,11 +101,15 @@ class Split:
     def _divide_groups(self, groups: NDArray[np.int64]) -> list[Index]:
         """Groups in order of first appearance go to the set in whose share they begin."""
         # By first appearance in the random order: the groups are then in random order, too.
-        _, first, inverse, counts = np.unique(groups, return_index=True, return_inverse=True, return_counts=True)
+        groups = groups + 1  # unknown users have -1
+        counts = np.bincount(groups)
+        first = np.full(len(counts), len(groups))
+        # Backwards: of several values that are assigned to one place, the last one stays.
+        first[groups[::-1]] = np.arange(len(groups))[::-1]
         order = np.argsort(first, kind="stable")
         begin = np.empty(len(order), np.int64)
         begin[order] = np.cumsum(counts[order]) - counts[order]
         limits = np.cumsum(self.fractions) * len(groups)
         # "right": a group that begins exactly at a limit has all its traces beyond it.
-        chosen = np.searchsorted(limits, begin, side="right")[inverse]
+        chosen = np.searchsorted(limits, begin, side="right")[groups]
         return [np.flatnonzero(chosen == k) for k in range(len(self.fractions))]
