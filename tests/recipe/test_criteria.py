@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from borgtrace.recipe import Claim, from_source
-from borgtrace.recipe.columns import count, event_type, flag, label, number, seconds, share, whole
+from borgtrace.recipe.columns import count, flag, label, number, seconds, share, whole
 from borgtrace.recipe.criteria import Criterion, above, at_least, at_most, below, between, equals, near
 
 
@@ -55,7 +55,6 @@ def test_columns_are_mandatory_unless_told_otherwise() -> None:
         seconds("e", "E."),
         share("f", "F."),
         flag("g", "G."),
-        event_type("h", "H."),
     )
     assert [(c.name, c.type, c.unit, c.nullable) for c in columns] == [
         ("a", "string", "id", False),
@@ -65,5 +64,4 @@ def test_columns_are_mandatory_unless_told_otherwise() -> None:
         ("e", "float64", "s", False),
         ("f", "float64", "fraction", False),
         ("g", "bool", "1", False),
-        ("h", "enum", "enum", False),
     ]

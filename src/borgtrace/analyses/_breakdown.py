@@ -13,13 +13,6 @@ from borgtrace.analyses._quantiles import Counts, Groups, fetch_counts
 from borgtrace.analyses._windows import UNKNOWN, int_sum, tier
 from borgtrace.errors import UsageError
 from borgtrace.recipe import Tables
-from borgtrace.recipe.columns import label
-
-GROUP_COLUMNS = (
-    label("grouping", "What the rows are grouped by: all, tier or class."),
-    label("group", "Name of the tier, number of the class, or all."),
-)
-"""First two columns of a result that is cut this way."""
 
 
 def ranked(attempts: ir.Table, tier_of: str) -> ir.Table:
@@ -109,7 +102,7 @@ def tier_rows(result: pa.Table, *, with_all: bool = True) -> list[dict[str, Any]
     Parameters
     ----------
     result
-        A result that begins with `GROUP_COLUMNS`.
+        A result that begins with the columns ``@group``.
     with_all
         Whether to keep the rows of all tasks.
     """

@@ -13,17 +13,9 @@ from borgtrace.analyses._machine_slots import used_per_slot
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, int_sum, outermost, task_means
 from borgtrace.recipe import at_most
 from borgtrace.recipe.charts import HEIGHT, WIDTH, Chart, Plot, axis, step
-from borgtrace.recipe.columns import count, label, share, whole
 
 HIGHEST = 200
 """Changes above this percentage share the last bin, with those from zero to something."""
-CURVE_COLUMNS = (
-    label("resource", "Resource: cpu or memory."),
-    whole("percent", "%", "Size of the change, rounded up; 0 is none, the last bin all above 200 %."),
-    count("n_pairs", "Pairs of consecutive periods with this change."),
-    whole("seconds", "s", "Time these pairs last: both periods together."),
-    share("share", "Share of that time in pairs that change at most this much."),
-)
 
 
 def pairs(series: ir.Table, by: Sequence[str], period: str) -> ir.Table:
@@ -114,7 +106,7 @@ def by_resource(rows: ir.Table) -> ir.Table:
 
 
 def curves(rows: ir.Table, by: Sequence[str] = ()) -> ir.Table:
-    """Return the distribution of the change of CPU and of memory, in percent bins (`CURVE_COLUMNS`).
+    """Return the distribution of the change of CPU and of memory, in percent bins (the columns ``@curve``).
 
     Parameters
     ----------

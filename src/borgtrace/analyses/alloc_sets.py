@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs, time_running
 from borgtrace.analyses._claims import IN_2019, value
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import RESOURCES, amount, outermost, regular, tier
 from borgtrace.recipe import Claim, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
-from borgtrace.recipe.columns import count, declare, label, share
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 _BITS = 10
@@ -32,15 +32,7 @@ PUBLISHED = {
     "memory_used_outside": ("memory used of the request, outside", 0.41, 0.05),
 }
 """What each quantity is, the published share (of all eight cells), and how far from it a cell may lie."""
-RESULT = declare(
-    "alloc_sets",
-    "quantity",
-    ("quantity",),
-    label("quantity", "What is counted."),
-    count("n", "Collections, or resource-seconds."),
-    count("of", "Collections, or resource-seconds, in all."),
-    share("share", "Share `n` ÷ `of`; NULL where there is nothing.", nullable=True),
-)
+RESULT = RESULTS["alloc_sets"]
 
 
 def compute(tables: Tables) -> ir.Table:

@@ -21,29 +21,16 @@ import pyarrow as pa
 from borgtrace.analyses._claims import EXACT, largest
 from borgtrace.analyses._ddsketch import INFINITE_BUCKET, ZERO_BUCKET, growth, locate, middle
 from borgtrace.analyses._relative_change import by_resource, slot_pairs, task_pairs
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import regular
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, at_most
 from borgtrace.recipe.charts import Chart, Plot, axis, point, rule
-from borgtrace.recipe.columns import count, declare, label, share
 
 _PLACE = ("level", "resource", "bucket", "place")
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 _INFINITE = 1e17
 """Larger changes are those from zero to something, which :func:`relative` writes as 1e18."""
-RESULT = declare(
-    "change_sketch",
-    "level, resource and quantile",
-    ("level", "resource", "quantile"),
-    label("level", "Level at which usage is summed: machine or task."),
-    label("resource", "Resource: cpu or memory."),
-    share("quantile", "Share of the changes that are smaller or equal."),
-    share("sketched", "Quantile by the sketch; NULL for a change from zero.", nullable=True),
-    share("exact", "Quantile by sorting; NULL for a change from zero.", nullable=True),
-    share("relative_error", "Distance of the two, relative to the exact one.", nullable=True),
-    share("bound", "Largest error the sketch can make."),
-    count("n_changes", "Changes in the sketch."),
-    count("n_buckets", "Buckets in use."),
-)
+RESULT = RESULTS["change_sketch"]
 
 
 def compute(tables: Tables, *, alpha: float = 0.01) -> list[Row]:

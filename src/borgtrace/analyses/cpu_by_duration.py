@@ -13,23 +13,15 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._claims import LIKE_2011, Measure, part
 from borgtrace.analyses._histograms import bin_up_to
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import fixed, int_sum, level, tier
 from borgtrace.recipe import Claims, Recipe, Tables, at_most, below
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
-from borgtrace.recipe.columns import count, declare, label, seconds, whole
 
 EDGES = tuple(60 * 2**k for k in range(16))
 """Upper edges of the bins, s: 1 min, 2 min, … 22.8 d; what is longer falls into the last bin."""
 _BITS = 20
-RESULT = declare(
-    "cpu_by_duration",
-    "tier and duration",
-    ("tier", "at_most"),
-    label("tier", "Tier of the tasks."),
-    whole("at_most", "s", "Longest duration of the bin; the one before is excluded."),
-    count("n_tasks", "Tasks with usage in the bin."),
-    seconds("cpu_seconds", "CPU time of these tasks, on the largest machine."),
-)
+RESULT = RESULTS["cpu_by_duration"]
 
 
 def compute(tables: Tables) -> ir.Table:

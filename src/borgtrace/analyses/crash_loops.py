@@ -11,23 +11,13 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._claims import IN_2011
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, near
 from borgtrace.recipe.charts import Chart, Plot, axis, line
-from borgtrace.recipe.columns import count, declare, label, number, whole
 
 _TOP = 10
-RESULT = declare(
-    "crash_loops",
-    "job among those that fail most",
-    ("rank",),
-    whole("rank", "rank", "Rank by the number of FAILs, from 1."),
-    whole("collection_id", "id", "The job."),
-    label("tier", "Its tier."),
-    count("n_fail", "FAILs of its tasks."),
-    count("n_tasks", "Tasks of it that failed."),
-    number("share", "1", "Share of all FAILs that the jobs up to this rank make."),
-)
+RESULT = RESULTS["crash_loops"]
 
 
 def compute(tables: Tables, *, n: int = 20) -> pa.Table:

@@ -21,30 +21,17 @@ from borgtrace.analyses._attempts import is_inside, of_jobs, time_running
 from borgtrace.analyses._caveats import mixed_requests, pending_updates, usage_after_end
 from borgtrace.analyses._claims import value
 from borgtrace.analyses._histograms import period
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import POSSIBLE, amount, int_sum, regular
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Row, Scope, Tables, near
 from borgtrace.recipe.charts import Chart, Plot, axis, palette, point
-from borgtrace.recipe.columns import count, declare, label, share
-from borgtrace.schema import Column
 from borgtrace.schema.dialects.rates import G11, REAL
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, DAY, SECOND, TRACE_START, WINDOW
 
 COLOURS = {"as documented": "#2ca58d", "differs": "#e4572e", "reported": "#88a", "nothing to measure": "#ddd"}
 """Color of each verdict."""
-RESULT = declare(
-    "data_quality",
-    "anomaly",
-    ("table", "anomaly"),
-    label("table", "Table the anomaly is in."),
-    label("anomaly", "Short name of the anomaly."),
-    Column("statement", "string", "1", "What was counted.", nullable=False),
-    Column("expected", "string", "1", "What is documented.", nullable=False),
-    count("n", "Rows (or seconds) found."),
-    count("of", "Rows (or seconds) examined."),
-    share("share", "Share `n` ÷ `of`; NULL if none was examined.", nullable=True),
-    Column("verdict", "string", "1", f"One of: {', '.join(COLOURS)}.", nullable=False),
-)
+RESULT = RESULTS["data_quality"]
 Shares = dict[str, tuple[ir.BooleanValue, ir.BooleanValue]]
 
 

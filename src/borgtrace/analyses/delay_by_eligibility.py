@@ -13,9 +13,9 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import HUNDREDTH, TASK, of_jobs
 from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._quantiles import Counts, fetch_refined
+from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
-from borgtrace.recipe.columns import count, declare, number, seconds
 from borgtrace.recipe.constraints import Sets, fingerprints
 from borgtrace.recipe.eligibility import READS, Eligibility, shares_of
 
@@ -24,15 +24,7 @@ BANDS = (0.01, 0.03, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.0)
 FREE = 2.0
 """Stands for "no constraint" in the column ``share_below``."""
 _PERCENTS = (50.0, 90.0, 99.0)
-RESULT = declare(
-    "delay_by_eligibility",
-    "band of eligible share",
-    ("share_below",),
-    number("share_below", "1", "Upper end of the band; 2 for tasks without constraints."),
-    count("n", "Attempts with a wait."),
-    seconds("mean", "Mean wait."),
-    *(seconds(f"wait_p{p:g}", f"Wait, {p:g}th percentile.") for p in _PERCENTS),
-)
+RESULT = RESULTS["delay_by_eligibility"]
 
 
 def compute(tables: Tables) -> list[Row]:

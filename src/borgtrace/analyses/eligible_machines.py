@@ -16,25 +16,15 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._quantiles import Counts
+from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, line, series
-from borgtrace.recipe.columns import count, declare, number, whole
 from borgtrace.recipe.constraints import fingerprints
 from borgtrace.recipe.eligibility import READS, Eligibility, shares_of
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
 _PERCENTS = (0.0, 10.0, 50.0, 90.0)
-_SHARE = "Share of machines eligible, {:g}th percentile over constrained submissions."
-RESULT = declare(
-    "eligible_machines",
-    "day",
-    ("day",),
-    whole("day", "d", "Day since the start of the trace, from 0; −1 is before it."),
-    count("n_submitted", "Submissions of tasks."),
-    count("n_constrained", "Of these, with placement constraints."),
-    count("n_machines", "Machines at the end of the day."),
-    *(number(f"share_p{p:g}", "1", _SHARE.format(p), nullable=True) for p in _PERCENTS),
-)
+RESULT = RESULTS["eligible_machines"]
 
 
 def compute(tables: Tables) -> list[Row]:

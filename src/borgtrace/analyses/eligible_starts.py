@@ -14,21 +14,14 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, is_known, of_jobs
 from borgtrace.analyses._claims import IN_BOTH, ratio
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, equals
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
-from borgtrace.recipe.columns import count, declare, label
 from borgtrace.recipe.constraints import fingerprints
 from borgtrace.recipe.eligibility import READS, Eligibility
 
-RESULT = declare(
-    "eligible_starts",
-    "tier",
-    ("tier",),
-    label("tier", "Tier of the tasks."),
-    count("n_starts", "Starts under constraints on a known machine."),
-    count("n_broken", "Of these, on a machine that does not meet them."),
-)
+RESULT = RESULTS["eligible_starts"]
 
 
 def compute(tables: Tables) -> list[Row]:

@@ -16,30 +16,16 @@ import pyarrow as pa
 from borgtrace.analyses._fidelity import Measures, Units
 from borgtrace.analyses._fidelity_events import event_measures
 from borgtrace.analyses._fidelity_usage import row_measures, usage_measures
+from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Scope, Tables, equals
 from borgtrace.recipe.charts import Chart, Plot, axis, palette, point
-from borgtrace.recipe.columns import declare, label, number
 from borgtrace.schema.dialects import GOOGLE_2011
 from borgtrace.synth.targets import TARGETS, TARGETS_2019, Target
 
 TOLERANCE: Final = 0.10
 LESS: Final = 1.0 - 1e-6
 """Ends of an interval are float32 values, the published numbers decimals."""
-RESULT = declare(
-    "fidelity",
-    "calibration target",
-    ("measure", "tier"),
-    label("measure", "What is measured."),
-    label("tier", "Group of tasks, or all."),
-    number("published", "1", "The published number."),
-    number("measured", "1", "The number measured on this trace.", nullable=True),
-    number("deviation", "1", "Measured minus published, as a fraction of the published.", nullable=True),
-    number("low", "1", "Lower end of the 95 % bootstrap interval over jobs.", nullable=True),
-    number("high", "1", "Upper end of the 95 % bootstrap interval over jobs.", nullable=True),
-    label("verdict", "One of: fits, does not fit, reported, not measured."),
-    label("grade", "A from real bytes, C printed, D third party, E arithmetic."),
-    label("reference", "Where the published number comes from."),
-)
+RESULT = RESULTS["fidelity"]
 
 
 def compute(tables: Tables, *, resamples: int = 200, seed: int = 0) -> list[Row]:

@@ -14,25 +14,16 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_inside, last_time, of_jobs, time_running
-from borgtrace.analyses._breakdown import GROUP_COLUMNS, ranked, sum_by_group, tier_rows
+from borgtrace.analyses._breakdown import ranked, sum_by_group, tier_rows
 from borgtrace.analyses._claims import LIKE_2019, part
+from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, near
 from borgtrace.recipe.charts import Chart, Plot, bar, log_axis, series
-from borgtrace.recipe.columns import count, declare, number
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE
 
 _ENDS = {kind: kind.lower() for kind in TERMINAL_EVENTS}
-RESULT = declare(
-    "hazards",
-    "group of tasks",
-    ("grouping", "group"),
-    *GROUP_COLUMNS,
-    number("hours", "h", "Hours that attempts of the group ran within the trace."),
-    *(count(f"n_{name}", f"Running attempts that ended by {kind}.") for kind, name in _ENDS.items()),
-    count("n_evicted_jobs", "Jobs of which a task was evicted, running or pending."),
-    *(number(f"{name}_rate", "1/h", f"{kind} per task-hour.", nullable=True) for kind, name in _ENDS.items()),
-)
+RESULT = RESULTS["hazards"]
 
 
 def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:

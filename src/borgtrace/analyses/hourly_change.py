@@ -12,19 +12,13 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._joins import lookup
-from borgtrace.analyses._relative_change import CURVE_COLUMNS, curves, plot_curves, share_within, task_pairs
+from borgtrace.analyses._relative_change import curves, plot_curves, share_within, task_pairs
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import UNKNOWN, regular, task_tiers
 from borgtrace.recipe import Claims, Recipe, Tables, near
 from borgtrace.recipe.charts import Chart
-from borgtrace.recipe.columns import declare, label
 
-RESULT = declare(
-    "hourly_change",
-    "tier, resource and percent",
-    ("tier", "resource", "percent"),
-    label("tier", "Tier of the tasks."),
-    *CURVE_COLUMNS,
-)
+RESULT = RESULTS["hourly_change"]
 
 
 def compute(tables: Tables) -> ir.Table:

@@ -17,24 +17,14 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._claims import LIKE_2014, matching
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import POSSIBLE, SLOT_SECONDS, amount, int_sum, level, outermost, regular
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, between
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, added, area, axis, line
-from borgtrace.recipe.columns import declare, label, number, whole
 
 METRICS = {"cpi": ("cycles_per_instruction", 14), "mai": ("memory_accesses_per_instruction", 24)}
 """Name: column, binary digits of its sums."""
-RESULT = declare(
-    "interference",
-    "metric, condition and bin",
-    ("metric", "condition", "bin"),
-    label("metric", "Hardware counter: cpi or mai."),
-    label("condition", "What the bins count: tasks on the machine, or percent of its CPU in use."),
-    whole("bin", "1", "Number of tasks; or upper end of five percentage points."),
-    whole("seconds", "s", "Task time measured under this condition."),
-    number("mean", "1", "Mean of the metric, weighted by time."),
-    number("deviation", "1", "Standard deviation of the metric."),
-)
+RESULT = RESULTS["interference"]
 
 
 def compute(tables: Tables, *, most_tasks: int = 60) -> ir.Table:

@@ -12,18 +12,12 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import last_time, new_jobs
 from borgtrace.analyses._claims import MONTH_2011, MONTH_2019
 from borgtrace.analyses._histograms import period
+from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line
-from borgtrace.recipe.columns import count, declare, whole
 from borgtrace.schema.time import HOUR, TRACE_START
 
-RESULT = declare(
-    "job_arrivals",
-    "hour",
-    ("hour",),
-    whole("hour", "h", "Hour since the start of the trace, from 0."),
-    count("n_jobs", "Jobs submitted for the first time."),
-)
+RESULT = RESULTS["job_arrivals"]
 
 
 def compute(tables: Tables) -> pa.Table:

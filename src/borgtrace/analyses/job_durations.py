@@ -16,25 +16,14 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._claims import LIKE_2011, value
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
+from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
-from borgtrace.recipe.columns import count, declare, label, number, seconds
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE
 
 ALL = "all"
-RESULT = declare(
-    "job_durations",
-    "way to end and percentile",
-    ("end_type", "percent"),
-    label("end_type", "Last end of the job, or all."),
-    number("percent", "1", "Percentile; 0 and 100 are the extremes."),
-    seconds("seconds", "Time from the first SCHEDULE to the last end."),
-    seconds("mean", "Mean of the group."),
-    number("under_3min", "1", "Share of the group that lasts less than 3 minutes."),
-    number("under_2h", "1", "Share of the group that lasts less than 2 hours."),
-    count("n", "Jobs of the group."),
-)
+RESULT = RESULTS["job_durations"]
 
 
 def compute(tables: Tables) -> list[Row]:

@@ -12,18 +12,11 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._claims import IN_2011, MONTH_2011, Measure, part
+from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claim, Recipe, Tables, above, at_most, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
-from borgtrace.recipe.columns import count, declare, label
 
-RESULT = declare(
-    "job_events",
-    "event type",
-    ("type",),
-    label("type", "Event type, or any for all of them."),
-    count("n_events", "Events of the type."),
-    count("n_jobs", "Jobs with such an event."),
-)
+RESULT = RESULTS["job_events"]
 ANY = "any"
 
 

@@ -12,20 +12,11 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import new_jobs
 from borgtrace.analyses._claims import IN_2011
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
+from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
-from borgtrace.recipe.columns import count, declare, number, seconds
 
-RESULT = declare(
-    "job_interarrivals",
-    "percentile",
-    ("percent",),
-    number("percent", "1", "Percentile; 100 is the maximum."),
-    seconds("seconds", "Time between two neighboring jobs."),
-    seconds("mean", "Mean of all, the same in every row."),
-    number("squared_cv", "1", "Variance over squared mean; 1 for a Poisson process.", nullable=True),
-    count("n", "Number of gaps."),
-)
+RESULT = RESULTS["job_interarrivals"]
 
 
 def compute(tables: Tables) -> list[Row]:

@@ -14,22 +14,14 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._claims import IN_2011, MONTH_2011
+from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, line, log_axis
-from borgtrace.recipe.columns import count, declare, label, number, whole
 
 _OWNERS = {"user": "user", "logical name": "collection_logical_name"}
 _WHOLE = 100
 """Ranks that are all reported; later ones in steps of about 2 %."""
-RESULT = declare(
-    "jobs_per_owner",
-    "kind of owner and rank",
-    ("kind", "rank"),
-    label("kind", "What owns the jobs: user or logical name."),
-    whole("rank", "rank", "Rank by the number of jobs, from 1."),
-    count("n_jobs", "Jobs of the owner of this rank."),
-    number("share", "1", "Share of all jobs that the owners up to this rank have."),
-)
+RESULT = RESULTS["jobs_per_owner"]
 
 
 def compute(tables: Tables) -> list[Row]:

@@ -15,25 +15,14 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import duration_sums, of_jobs
 from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._histograms import period
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._trend import Interval, rank_correlation
 from borgtrace.recipe import Claims, Criterion, NotApplicable, Recipe, Row, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, point
-from borgtrace.recipe.columns import count, declare, number, seconds, whole
 from borgtrace.schema.time import AFTER_TRACE, DAY, TRACE_START
 
 _STATES = ("pending", "running")
-RESULT = declare(
-    "load_and_times",
-    "day",
-    ("day",),
-    whole("day", "d", "Day since the start of the trace, from 0."),
-    seconds("mean_wait", "Mean wait of what was scheduled on the day.", nullable=True),
-    count("n_scheduled", "Attempts with a wait."),
-    seconds("mean_run", "Mean run of what ended on the day.", nullable=True),
-    count("n_ended", "Attempts with a run."),
-    number("mean_pending", "count", "Mean number of pending tasks.", nullable=True),
-    number("mean_running", "count", "Mean number of running tasks.", nullable=True),
-)
+RESULT = RESULTS["load_and_times"]
 
 
 def compute(tables: Tables) -> list[Row]:

@@ -9,20 +9,11 @@ Reference: 2011 format document, machine attributes.
 import ibis.expr.types as ir
 import pyarrow as pa
 
+from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, count_axis, point
-from borgtrace.recipe.columns import count, declare, label
 
-RESULT = declare(
-    "machine_attributes",
-    "attribute name",
-    ("name",),
-    label("name", "Name of the attribute (hash)."),
-    count("n_machines", "Machines that ever had it."),
-    count("n_values", "Distinct values."),
-    count("n_changes", "Rows of the table about it."),
-    count("n_deletions", "Of these, deletions."),
-)
+RESULT = RESULTS["machine_attributes"]
 
 
 def compute(tables: Tables) -> ir.Table:

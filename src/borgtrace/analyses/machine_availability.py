@@ -15,26 +15,16 @@ import pyarrow as pa
 from borgtrace.analyses._claims import IN_2011
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, below
 from borgtrace.recipe.charts import Chart, Plot, axis, hour_axis, line, series
-from borgtrace.recipe.columns import count, declare, number, share, whole
 from borgtrace.schema.time import HOUR, TRACE_START
 
 _KINDS = ("ADD", "REMOVE", "UPDATE")
 _WEEK = 168
 """Hours."""
-RESULT = declare(
-    "machine_availability",
-    "hour",
-    ("hour",),
-    whole("hour", "h", "Hour since the start of the trace, from 0."),
-    number("machines", "count", "Mean number of machines."),
-    share("cpu", "Mean CPU of the machines present."),
-    share("memory", "Mean memory of the machines present."),
-    share("cpu_seen", "Mean CPU of all machines seen so far."),
-    *(count(f"n_{kind.lower()}", f"{kind} events in the hour.") for kind in _KINDS),
-)
+RESULT = RESULTS["machine_availability"]
 
 
 def compute(tables: Tables) -> ir.Table:

@@ -11,21 +11,14 @@ import pyarrow as pa
 
 from borgtrace.analyses._claims import MONTH_2011, Measure, value
 from borgtrace.analyses._quantiles import PERCENTS, fetch_counts
+from borgtrace.analyses._results import RESULTS
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Row, Tables, at_least, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
-from borgtrace.recipe.columns import count, declare, number, seconds
 
 _ENOUGH = 100
 """Absences, before their quantiles are compared."""
-RESULT = declare(
-    "machine_downtime",
-    "percentile",
-    ("percent",),
-    number("percent", "1", "Percentile; 0 and 100 are the extremes."),
-    seconds("seconds", "Time from REMOVE to ADD."),
-    count("n", "Number of absences, the same in every row."),
-)
+RESULT = RESULTS["machine_downtime"]
 
 
 def compute(tables: Tables) -> list[Row]:

@@ -9,20 +9,13 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._claims import IN_2011
+from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, at_most
 from borgtrace.recipe.charts import Chart, Plot, count_axis, point
-from borgtrace.recipe.columns import count, declare
 
 _ENOUGH = 100
 """Machines removed, before a share of them is compared."""
-RESULT = declare(
-    "machine_removals",
-    "number of removals",
-    ("n_removals",),
-    count("n_removals", "How often a machine was removed."),
-    count("n_machines", "Machines removed that often."),
-    count("n_gone", "Of these, machines that were gone at the end."),
-)
+RESULT = RESULTS["machine_removals"]
 
 
 def compute(tables: Tables) -> ir.Table:

@@ -14,25 +14,14 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._claims import MONTH_2011
+from borgtrace.analyses._results import RESULTS
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claim, Claims, Recipe, Tables, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, point
-from borgtrace.recipe.columns import count, declare
-from borgtrace.schema import Column
 from borgtrace.schema.time import BEFORE_TRACE
 
 SHAPE = ("platform_id", "cpu_capacity", "memory_capacity")
-RESULT = declare(
-    "machine_shapes",
-    "shape of a machine",
-    SHAPE,
-    Column("platform_id", "string", "id", "Microarchitecture and chipset (hash)."),
-    Column("cpu_capacity", "float32", "fraction", "CPU, as a fraction of the largest machine."),
-    Column("memory_capacity", "float32", "fraction", "Memory, as a fraction of the largest machine."),
-    count("n_at_start", "Machines of this shape at time 0."),
-    count("n_first", "Machines whose first known capacity this is."),
-    count("n_last", "Machines whose last known capacity this is."),
-)
+RESULT = RESULTS["machine_shapes"]
 
 
 def compute(tables: Tables) -> ir.Table:

@@ -15,22 +15,14 @@ import pyarrow as pa
 from borgtrace.analyses._claims import LIKE_2019, part
 from borgtrace.analyses._histograms import cumulative_share
 from borgtrace.analyses._machine_slots import machine_slots, present_intervals
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._step_functions import span
 from borgtrace.analyses._windows import RESOURCES, SLOT_SECONDS, level, outermost, regular
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, above, below
 from borgtrace.recipe.charts import Chart, Plot, axis, step
-from borgtrace.recipe.columns import count, declare, label, share, whole
 from borgtrace.schema.time import TRACE_START, WINDOW
 
-RESULT = declare(
-    "machine_utilization",
-    "resource and percent",
-    ("resource", "percent"),
-    label("resource", "Resource: cpu or memory."),
-    whole("percent", "%", "Used share of the machine, rounded up; the last row holds all above."),
-    count("n_slots", "Machine-slots with this utilization."),
-    share("share", "Share of machine-slots at most this full."),
-)
+RESULT = RESULTS["machine_utilization"]
 
 
 def compute(tables: Tables, *, highest: int = 150) -> pa.Table:

@@ -12,22 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import duration_sums
+from borgtrace.analyses._results import RESULTS
 from borgtrace.errors import UsageError
 from borgtrace.recipe import NotApplicable, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line, thinned
-from borgtrace.recipe.columns import count, declare, seconds, whole
 from borgtrace.schema.time import HOUR, WINDOW, Microseconds
 
-RESULT = declare(
-    "moving_averages",
-    "step of time",
-    ("time",),
-    whole("time", "us", "End of the step."),
-    seconds("mean_wait", "Mean wait of what was scheduled in the trailing period.", nullable=True),
-    count("n_scheduled", "Attempts with a wait in that period."),
-    seconds("mean_run", "Mean run of what ended in the trailing period.", nullable=True),
-    count("n_ended", "Attempts with a run in that period."),
-)
+RESULT = RESULTS["moving_averages"]
 
 
 def compute(tables: Tables, *, trailing: Microseconds = HOUR, step: Microseconds = WINDOW) -> pa.Table:

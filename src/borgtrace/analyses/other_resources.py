@@ -14,10 +14,10 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import UNKNOWN, amount, outermost, regular, task_tiers
 from borgtrace.recipe import NotApplicable, Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
-from borgtrace.recipe.columns import count, declare, label, number, share
 
 QUANTITIES = {
     "assigned_memory": "average_memory",
@@ -29,18 +29,7 @@ QUANTITIES = {
 """Columns of windows, and what each is compared with."""
 _BITS = 20
 """Binary digits of amounts: 2⁻²⁰ is the smallest step of the traces, and a month of a cell fits into 63 bits."""
-RESULT = declare(
-    "other_resources",
-    "quantity and tier",
-    ("quantity", "tier"),
-    label("quantity", "Column of the usage windows."),
-    label("tier", "Tier of the tasks."),
-    count("n_windows", "Windows of the tier."),
-    share("missing", "Share of the windows without a value."),
-    number("mean", "fraction", "Mean, weighted by time; of disk I/O: disk time per second.", nullable=True),
-    number("largest", "fraction", "Largest value of a window.", nullable=True),
-    number("relative", "1", "Mean ÷ mean memory (assigned, caches) or disk request (space) if known.", nullable=True),
-)
+RESULT = RESULTS["other_resources"]
 
 
 def compute(tables: Tables) -> ir.Table:

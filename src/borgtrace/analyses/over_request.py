@@ -12,27 +12,13 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._claims import IN_2011, LIKE_2011, largest, ratio
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import RESOURCES, int_sum, of_request, regular, task_tiers
 from borgtrace.recipe import Claims, Recipe, Tables, below, between, near
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar, series
-from borgtrace.recipe.columns import count, declare, label, number, whole
 
 LABELS = {"n_peak_over": "peak > 1 ×", "n_over": "> 1 ×", "n_over_150": "> 1.5 ×", "n_over_200": "> 2 ×"}
-RESULT = declare(
-    "over_request",
-    "tier and resource",
-    ("tier", "resource"),
-    label("tier", "Tier of the tasks."),
-    label("resource", "Resource: cpu or memory."),
-    count("n_tasks", "Tasks with usage and a request."),
-    count("n_over", "Tasks with a window above the request."),
-    count("n_over_150", "Tasks with a window above 1.5 times the request."),
-    count("n_over_200", "Tasks with a window above twice the request."),
-    count("n_peak_over", "Tasks whose largest maximum is above the request."),
-    whole("seconds", "s", "Time measured."),
-    whole("seconds_over", "s", "Time in windows above the request."),
-    number("largest", "1", "Largest window mean, in requests.", nullable=True),
-)
+RESULT = RESULTS["over_request"]
 
 
 def compute(tables: Tables) -> ir.Table:

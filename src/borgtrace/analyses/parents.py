@@ -13,21 +13,12 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import ENDS, collection_ends, is_known, of_jobs
 from borgtrace.analyses._claims import IN_2019, Measure, part
 from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claim, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
-from borgtrace.recipe.columns import count, declare, flag
-from borgtrace.schema import Column
 from borgtrace.schema.time import SECOND, Seconds
 
-RESULT = declare(
-    "parents",
-    "parent and way of ending",
-    ("has_parent", "end_type"),
-    flag("has_parent", "Whether the job names a parent."),
-    Column("end_type", "string", "enum", "How the job ended, NONE where it was alive at the end.", nullable=False),
-    count("n_jobs", "Jobs."),
-    count("n_after_parent", "Jobs that ended just after their parent."),
-)
+RESULT = RESULTS["parents"]
 
 
 def compute(tables: Tables, *, delay: Seconds = 60) -> ir.Table:

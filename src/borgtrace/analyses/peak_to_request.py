@@ -13,20 +13,12 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._claims import IN_2011, matching, part
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import RESOURCES, peaks_of_request
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, near
 from borgtrace.recipe.charts import HEIGHT, Chart, Plot, added, axis, bar
-from borgtrace.recipe.columns import count, declare, label, whole
 
-RESULT = declare(
-    "peak_to_request",
-    "resource and bin",
-    ("resource", "bin"),
-    label("resource", "Resource: cpu or memory."),
-    whole("bin", "id", "Bin k holds peaks from 5k up to 5(k+1) percent of the request."),
-    count("n_tasks", "Tasks in the bin."),
-    count("n_within", "Tasks in the bin whose CPU and memory both stayed within."),
-)
+RESULT = RESULTS["peak_to_request"]
 
 
 def compute(tables: Tables, *, n_bins: int = 40) -> ir.Table:

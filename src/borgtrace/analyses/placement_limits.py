@@ -18,10 +18,10 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._claims import IN_2011, IN_2019, ratio
 from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claim, Recipe, Tables, equals
 from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
-from borgtrace.recipe.columns import count, declare, label
 
 _EVENTS = ("instance_events", "collection_events")
 LIMITS = {
@@ -31,16 +31,7 @@ LIMITS = {
     "different_machine": replace(IN_2011, tables=_EVENTS),
 }
 """On which stores each limit can be judged; the format document of the trace says that it holds."""
-RESULT = declare(
-    "placement_limits",
-    "limit",
-    ("kind",),
-    label("kind", "Which limit: max_per_machine, max_per_switch or different_machine."),
-    count("n_collections", "Collections with the limit whose starts were judged."),
-    count("n_starts", "Starts that were judged."),
-    count("n_broken", "Starts that broke the limit."),
-    count("n_collections_broken", "Collections with such a start."),
-)
+RESULT = RESULTS["placement_limits"]
 
 
 def compute(tables: Tables) -> ir.Table:

@@ -11,21 +11,12 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._joins import last_of, lookup
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import UNKNOWN
 from borgtrace.recipe import Recipe, Tables
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
-from borgtrace.recipe.columns import count, declare, label, share
 
-RESULT = declare(
-    "platform_counters",
-    "platform",
-    ("platform",),
-    label("platform", "Platform of the machine."),
-    count("n_machines", "Machines with a window."),
-    count("n_windows", "Windows."),
-    share("cpi_missing", "Share of them without cycles per instruction."),
-    share("mai_missing", "Share of them without memory accesses per instruction."),
-)
+RESULT = RESULTS["platform_counters"]
 
 
 def compute(tables: Tables) -> ir.Table:

@@ -25,34 +25,19 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import PENDING, of_jobs
 from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._histograms import period
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._trend import Interval, slope
 from borgtrace.analyses._windows import int_sum
 from borgtrace.errors import UsageError
 from borgtrace.recipe import Claim, Criterion, NotApplicable, Recipe, Tables, equals, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line, series, thinned
-from borgtrace.recipe.columns import count, declare, whole
 from borgtrace.schema.time import AFTER_TRACE, DAY, WINDOW, Microseconds
 
 _DIE = ("FAIL", "KILL", "LOST")
 _STATES = ("pending", "running")
 _STOCK = ("time", "pending", "pending_min", "pending_max", "running", "running_min", "running_max")
 _COUNTED = ("pending_published", "running_published", "running_literal", "unfinished")
-RESULT = declare(
-    "queue_length",
-    "step of time",
-    ("time",),
-    whole("time", "us", "End of the step."),
-    count("pending_published", "Queue by the published formula."),
-    count("pending", "Tasks that are pending."),
-    count("pending_min", "Fewest pending within the step."),
-    count("pending_max", "Most pending within the step."),
-    count("running_published", "Running tasks by the published formula."),
-    count("running_literal", "The same, predecessor read literally."),
-    count("running", "Tasks that are running."),
-    count("running_min", "Fewest running within the step."),
-    count("running_max", "Most running within the step."),
-    count("unfinished", "New tasks minus completed ones, as Observation 5 counts."),
-)
+RESULT = RESULTS["queue_length"]
 
 
 def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:

@@ -13,25 +13,15 @@ from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._claims import IN_2019, part
 from borgtrace.analyses._histograms import bin_up_to, cumulative_share
 from borgtrace.analyses._joins import last_known, lookup
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claims, Recipe, Tables, at_least
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, line
-from borgtrace.recipe.columns import count, declare, label, share, whole
-from borgtrace.schema import Column
 from borgtrace.schema.time import SECOND
 
 EDGES = tuple(2**k for k in range(22))
 """Upper edges of the bins, s; the last (24 days) holds all above."""
-RESULT = declare(
-    "queueing",
-    "scheduler, tier and delay",
-    ("scheduler", "tier", "at_most"),
-    Column("scheduler", "string", "enum", "Scheduler of the job.", nullable=False),
-    label("tier", "Tier of the job."),
-    whole("at_most", "s", "Longest delay of the bin."),
-    count("n_attempts", "Attempts with such a delay."),
-    share("share", "Share of the attempts of this scheduler and tier up to here."),
-)
+RESULT = RESULTS["queueing"]
 
 
 def compute(tables: Tables) -> ir.Table:

@@ -26,10 +26,10 @@ from borgtrace.analyses import _reservation_policies as kernel
 from borgtrace.analyses import _window_blocks as blocks
 from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._claims import LIKE_2011, value
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import RESOURCES, int_sum
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below, near
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, point, when
-from borgtrace.recipe.columns import declare, flag, label, number, share, whole
 from borgtrace.schema.time import SECOND, Seconds
 
 MARGINS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0)
@@ -47,21 +47,7 @@ _HIGHEST = 1000
 _GAP = 300
 """Seconds without a window after which a task starts over: its history is lost."""
 _NO_MACHINE = -1
-RESULT = declare(
-    "reservation",
-    "resource, tier, policy and setting",
-    ("resource", "tier", "policy", "setting"),
-    label("resource", "Resource: cpu or memory."),
-    label("tier", "Tier of the tasks, or all."),
-    label("policy", "Reservation policy: limit, previous, quantile or borg."),
-    number("setting", "1", "The margin, or the quantile that it comes from."),
-    share("margin", "Margin over the previous usage; NULL where tiers differ.", nullable=True),
-    share("reclaimed", "Share of the requests that is not reserved."),
-    share("violated", "Share of time whose usage exceeds the reservation."),
-    share("overload", "Usage above the reservation, as a share of usage.", nullable=True),
-    whole("seconds", "s", "Task time replayed."),
-    flag("is_on_front", "Whether no other policy is better in both."),
-)
+RESULT = RESULTS["reservation"]
 
 
 def compute(tables: Tables, *, half_life: Seconds = 3600.0) -> list[Row]:

@@ -11,24 +11,15 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import is_known, of_jobs
 from borgtrace.analyses._claims import IN_2011, largest, ratio
 from borgtrace.analyses._quantiles import fetch_counts
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, at_least, at_most, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
-from borgtrace.recipe.columns import count, declare, event_type, label, seconds
 
 _PERCENTS = (50.0, 90.0, 99.0)
 _NEVER = -1
 """Stands for "not submitted again" while gaps are counted."""
-RESULT = declare(
-    "resubmission_gaps",
-    "way to end and tier",
-    ("end_type", "tier"),
-    event_type("end_type", "How the attempt ended."),
-    label("tier", "Tier of the attempt."),
-    count("n", "Attempts that ended this way."),
-    count("n_again", "Of these, followed by another attempt."),
-    *(seconds(f"gap_p{p:g}", f"Gap to the next attempt, {p:g}th percentile.", nullable=True) for p in _PERCENTS),
-)
+RESULT = RESULTS["resubmission_gaps"]
 
 
 def compute(tables: Tables) -> list[Row]:

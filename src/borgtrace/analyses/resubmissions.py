@@ -13,20 +13,13 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import counted_events
 from borgtrace.analyses._claims import IN_2011, IN_2019, LIKE_2011
 from borgtrace.analyses._histograms import period
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, equals, near
 from borgtrace.recipe.charts import Chart, Plot, hour_axis, line, series
-from borgtrace.recipe.columns import count, declare, whole
 from borgtrace.schema.time import HOUR, TRACE_START
 
-RESULT = declare(
-    "resubmissions",
-    "hour",
-    ("hour",),
-    whole("hour", "h", "Hour since the start of the trace, from 0."),
-    count("n_new", "First submissions of tasks."),
-    count("n_again", "Resubmissions."),
-)
+RESULT = RESULTS["resubmissions"]
 
 
 def compute(tables: Tables) -> ir.Table:

@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_known, last_time, of_jobs
-from borgtrace.analyses._breakdown import GROUP_COLUMNS, count_by_group, cuts, named, ranked, tier_rows
+from borgtrace.analyses._breakdown import count_by_group, cuts, named, ranked, tier_rows
 from borgtrace.analyses._claims import LIKE_2011, MONTH_2011, Measure, value
 from borgtrace.analyses._quantiles import NOTHING, Counts
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._survival import kaplan_meier
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above, at_most, equals, near
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, duration_axis, step
-from borgtrace.recipe.columns import count, declare, number, seconds, whole
 from borgtrace.schema.time import AFTER_TRACE, SECOND
 
 _SECONDS, _MINUTES = (1, 2, 5, 8, 10, 15, 20, 30, 45), (1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 45)
@@ -31,19 +31,7 @@ _HOURS, _DAYS = (1, 1.5, 2, 3, 4, 6, 8, 10, 12, 18), (1, 2, 4, 7, 14, 28)
 _UNITS = ((1, _SECONDS), (60, _MINUTES), (3600, _HOURS), (86400, _DAYS))
 GRID = tuple(int(unit * number) for unit, numbers in _UNITS for number in numbers)
 """Times at which the curves are reported, s."""
-RESULT = declare(
-    "run_times",
-    "group of tasks and time",
-    ("grouping", "group", "seconds"),
-    *GROUP_COLUMNS,
-    whole("seconds", "s", "Time since SCHEDULE."),
-    number("ended", "1", "Share of attempts that end within it, by Kaplan and Meier.", nullable=True),
-    number("finished", "1", "Share of finished attempts that ran at most this long.", nullable=True),
-    count("n_at_risk", "Attempts known to have run longer."),
-    count("n", "Attempts of the group."),
-    seconds("shortest", "Shortest finished attempt of the group.", nullable=True),
-    seconds("longest", "Longest finished attempt of the group.", nullable=True),
-)
+RESULT = RESULTS["run_times"]
 
 
 def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:

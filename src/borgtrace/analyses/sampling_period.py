@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from borgtrace.analyses import _window_blocks as blocks
 from borgtrace.analyses._claims import LIKE_2011, Measure, value
 from borgtrace.analyses._margin_bins import margin_for, needed_margins
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import SLOT_SECONDS
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above, at_most
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line
-from borgtrace.recipe.columns import declare, label, seconds, share, whole
 
 DURATIONS = (("under 30 min", 1800.0), ("30 min to 2 h", 7200.0), ("over 2 h", float("inf")))
 """Classes of tasks by the summed length of their windows, with their upper bound in s."""
@@ -34,18 +34,7 @@ _PERCENTILES = np.array([10] * 9 + [1] * 10)
 """Weight of percentiles 10 … 90, 91 … 99 and 100: each stands for what lies below it."""
 _SAMPLE = np.array([100])
 """Weight of the sampled second, the only one there is."""
-RESULT = declare(
-    "sampling_period",
-    "tier, duration, demand, period and violation rate",
-    ("tier", "duration", "demand", "period", "violation"),
-    label("tier", "Tier of the tasks, or all."),
-    label("duration", "Class of durations, or all."),
-    label("demand", "What must fit: the mean of a window, or a single second."),
-    whole("period", "s", "Sampling period; 0: the running window's mean is known."),
-    share("violation", "Share of time that may exceed the reservation."),
-    share("margin", "Margin needed; NULL where none suffices.", nullable=True),
-    seconds("seconds", "Task time this rests on."),
-)
+RESULT = RESULTS["sampling_period"]
 
 
 def compute(tables: Tables, *, periods: tuple[int, ...] = (1, 2, 3, 6, 12)) -> list[Row]:

@@ -11,23 +11,12 @@ import pyarrow as pa
 
 from borgtrace.analyses._claims import IN_2019, part
 from borgtrace.analyses._joins import last_known, lookup
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claims, Recipe, Tables, at_least
 from borgtrace.recipe.charts import HEIGHT, Chart, Plot, axis, bar
-from borgtrace.recipe.columns import count, declare, label
-from borgtrace.schema import Column
 
-RESULT = declare(
-    "schedulers",
-    "scheduler, tier and type",
-    ("scheduler", "tier", "collection_type"),
-    Column("scheduler", "string", "enum", "DEFAULT, BATCH or unknown.", nullable=False),
-    label("tier", "Tier of the collections."),
-    Column("collection_type", "string", "enum", "JOB or ALLOC_SET.", nullable=False),
-    count("n_collections", "Collections."),
-    count("n_queued", "Collections that were queued."),
-    count("n_finished", "Collections that ended by FINISH."),
-)
+RESULT = RESULTS["schedulers"]
 
 
 def compute(tables: Tables) -> ir.Table:

@@ -11,24 +11,15 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.analyses._attempts import HUNDREDTH, of_jobs
-from borgtrace.analyses._breakdown import GROUP_COLUMNS, count_by_group, ranked, sum_by_group, tier_rows
+from borgtrace.analyses._breakdown import count_by_group, ranked, sum_by_group, tier_rows
 from borgtrace.analyses._claims import LIKE_2014, value
 from borgtrace.analyses._quantiles import PERCENTS, Counts
+from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below
 from borgtrace.recipe.charts import Chart, Plot, axis, duration_axis, step
-from borgtrace.recipe.columns import count, declare, number, seconds
 
 _SHOWN = (*PERCENTS, 100.0)
-RESULT = declare(
-    "scheduling_delay",
-    "group of tasks and percentile",
-    ("grouping", "group", "percent"),
-    *GROUP_COLUMNS,
-    number("percent", "1", "Percentile; 100 is the maximum."),
-    seconds("seconds", "Wait from SUBMIT to SCHEDULE."),
-    seconds("mean", "Mean wait of the group."),
-    count("n", "Attempts of the group with a wait."),
-)
+RESULT = RESULTS["scheduling_delay"]
 
 
 def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:

@@ -16,23 +16,14 @@ from borgtrace.analyses._attempts import collection_ends
 from borgtrace.analyses._claims import IN_2019, ratio
 from borgtrace.analyses._dag_depth import depths
 from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, at_least
 from borgtrace.recipe.charts import Chart, Plot, axis, bar, series
-from borgtrace.recipe.columns import count, declare
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE
 
 ORDERS = ("kept", "unknown", "broken")
 """One broken dependency breaks the order, whatever the others; else one unknown leaves it open."""
-RESULT = declare(
-    "start_after",
-    "depth",
-    ("depth",),
-    count("depth", "Collections before it on the longest chain; 0 in a circle."),
-    count("n_collections", "Collections of this depth."),
-    count("n_kept", "Scheduled after everything they name had ended."),
-    count("n_broken", "Scheduled while something they name had not ended."),
-    count("n_unknown", "A time is not in the trace."),
-)
+RESULT = RESULTS["start_after"]
 
 
 def compute(tables: Tables) -> list[Row]:

@@ -16,21 +16,13 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import PROCESSES, counted_events
 from borgtrace.analyses._claims import LIKE_2011, value
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, at_most
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
-from borgtrace.recipe.columns import count, declare, label, number
 
 CHORD = "chord"
-RESULT = declare(
-    "submission_distances",
-    "pair of curves",
-    ("process", "other"),
-    label("process", "Which curve: new, submitted, scheduled or completed."),
-    label("other", "Another process, or chord."),
-    number("distance", "1", "Largest distance of the two CDFs."),
-    count("n", "Events of the process."),
-)
+RESULT = RESULTS["submission_distances"]
 
 
 def compute(tables: Tables) -> list[Row]:

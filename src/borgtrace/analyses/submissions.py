@@ -13,22 +13,13 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import PROCESSES, counted_events
 from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._histograms import period
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, above
 from borgtrace.recipe.charts import Chart, Plot, axis, beside, hour_axis, line
-from borgtrace.recipe.columns import count, declare, whole
 from borgtrace.schema.time import WINDOW, Microseconds
 
-RESULT = declare(
-    "submissions",
-    "step of time",
-    ("time",),
-    whole("time", "us", "End of the step."),
-    count("new", "New tasks until then."),
-    count("submitted", "Submissions until then."),
-    count("scheduled", "Schedulings until then."),
-    count("completed", "Completions until then."),
-)
+RESULT = RESULTS["submissions"]
 
 
 def compute(tables: Tables, *, step: Microseconds = WINDOW) -> pa.Table:

@@ -17,23 +17,14 @@ from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._claims import IN_2011, value
 from borgtrace.analyses._power_law import continuous_exponent, discrete_exponent
 from borgtrace.analyses._quantiles import counts
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses.jobs_per_owner import owners
 from borgtrace.analyses.tasks_per_job import sizes
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below
 from borgtrace.recipe.charts import Chart, Plot, added, axis, point, rule
-from borgtrace.recipe.columns import count, declare, label, number
 from borgtrace.schema.time import SECOND, Seconds
 
-RESULT = declare(
-    "tails",
-    "quantity",
-    ("quantity",),
-    label("quantity", "Quantity whose distribution has the tail."),
-    number("threshold", "1", "Where the tail begins (a count, or s)."),
-    number("alpha", "1", "Tail exponent."),
-    number("error", "1", "Its standard error."),
-    count("n", "Values in the tail."),
-)
+RESULT = RESULTS["tails"]
 
 
 def compute(tables: Tables, *, min_tasks: int = 10, min_jobs: int = 10, min_seconds: Seconds = 3600) -> list[Row]:

@@ -15,26 +15,17 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._claims import IN_2011, TOTALS_2011, Measure, part, ratio, value
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import tier
 from borgtrace.recipe import Claim, Recipe, Tables, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
-from borgtrace.recipe.columns import count, declare, label
 from borgtrace.schema import TERMINAL_EVENTS
 
 ALL = "all"
 _NONE = "no such task was submitted"
 _ENDS = tuple(f"n_{name.lower()}" for name in TERMINAL_EVENTS)
 _EVENTS = ("n_submit", "n_schedule", *_ENDS)
-RESULT = declare(
-    "task_totals",
-    "tier",
-    ("tier",),
-    label("tier", "Tier of the tasks, or all."),
-    count("n_jobs", "Jobs of which a task was submitted."),
-    count("n_tasks", "Tasks that were submitted."),
-    *(count(name, f"{name.removeprefix('n_').upper()} events of tasks.") for name in _EVENTS),
-    count("n_alive", "Submissions minus all ends."),
-)
+RESULT = RESULTS["task_totals"]
 
 
 def compute(tables: Tables) -> ir.Table:

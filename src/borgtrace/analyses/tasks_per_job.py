@@ -12,18 +12,11 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._claims import LIKE_2011, part
+from borgtrace.analyses._results import RESULTS
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Tables, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, added, line, log_axis
-from borgtrace.recipe.columns import count, declare
 
-RESULT = declare(
-    "tasks_per_job",
-    "number of tasks",
-    ("n_tasks",),
-    count("n_tasks", "Number of tasks of a job."),
-    count("n_jobs", "Jobs with this many tasks."),
-    count("n_jobs_at_least", "Jobs with at least this many tasks."),
-)
+RESULT = RESULTS["tasks_per_job"]
 
 
 def compute(tables: Tables) -> pa.Table:

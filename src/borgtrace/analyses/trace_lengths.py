@@ -15,21 +15,13 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import of_jobs
 from borgtrace.analyses._claims import IN_2011, Measure, part
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import int_sum
 from borgtrace.recipe import Claim, Recipe, Tables, at_least, at_most, between, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, log_axis, point
-from borgtrace.recipe.columns import count, declare
 
 SINGLE = 100
-RESULT = declare(
-    "trace_lengths",
-    "length",
-    ("length",),
-    count("length", "Number of usage rows; above 100 the shortest of the bin."),
-    count("longest", "Longest trace of the bin."),
-    count("n_tasks", "Tasks with a trace of such a length."),
-    count("n_windows", "Usage rows of these tasks."),
-)
+RESULT = RESULTS["trace_lengths"]
 
 
 def compute(tables: Tables) -> ir.Table:

@@ -11,21 +11,13 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import PENDING
 from borgtrace.analyses._claims import LIKE_2011
+from borgtrace.analyses._results import RESULTS
 from borgtrace.errors import UsageError
 from borgtrace.lifecycle import GRAPHS, is_legal
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, above, equals
 from borgtrace.recipe.charts import Chart, Plot, axis, rect, when
-from borgtrace.recipe.columns import count, declare, event_type, flag
 
-RESULT = declare(
-    "transitions",
-    "pair of neighboring events",
-    ("from_type", "to_type"),
-    event_type("from_type", "The earlier event; NULL for the first event of a task.", nullable=True),
-    event_type("to_type", "The later event."),
-    count("n", "Number of such transitions."),
-    *(flag(f"is_legal_{graph.name}", graph.doc) for graph in GRAPHS.values()),
-)
+RESULT = RESULTS["transitions"]
 
 
 def compute(tables: Tables, *, of: str = "instances") -> pa.Table:

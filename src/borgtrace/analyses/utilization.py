@@ -18,30 +18,18 @@ from borgtrace.analyses._attempts import TASK
 from borgtrace.analyses._claims import IN_2019, IN_BOTH, LIKE_2011, part, ratio
 from borgtrace.analyses._histograms import period
 from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
 from borgtrace.analyses._windows import RESOURCES, amount, by_tier, int_sum, level, regular
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, above, between
 from borgtrace.recipe.charts import Chart, Plot, area, axis, beside, hour_axis, line
-from borgtrace.recipe.columns import declare, label, share, whole
 from borgtrace.schema.time import HOUR, TRACE_START
 
 TOP_TIERS = ("production", "monitoring")
 """The production of Zhu et al.: priority 9 to 11 of 2011; 2019 calls the highest of it monitoring."""
 _COLOURS = {"cpu": "#e07a1f", "memory": "#1f77b4"}
 _WHAT = ("used", "allocated")
-RESULT = declare(
-    "utilization",
-    "tier and hour",
-    ("tier", "hour"),
-    label("tier", "Tier of the instances."),
-    whole("hour", "h", "Hour since the start of the trace, from 0."),
-    share("cpu_used", "Mean CPU used, in largest machines.", nullable=True),
-    share("cpu_allocated", "Mean CPU requested by running instances.", nullable=True),
-    share("cpu_capacity", "Mean CPU of the machines present, all tiers together.", nullable=True),
-    share("memory_used", "Mean memory used, in largest machines.", nullable=True),
-    share("memory_allocated", "Mean memory requested by running instances.", nullable=True),
-    share("memory_capacity", "Mean memory of the machines present, all tiers together.", nullable=True),
-)
+RESULT = RESULTS["utilization"]
 
 
 def compute(tables: Tables) -> ir.Table:

@@ -15,24 +15,14 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import TASK, of_jobs
 from borgtrace.analyses._claims import IN_2019
 from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import RESOURCES, int_sum, peaks_of_request
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, above
 from borgtrace.recipe.charts import Chart, Plot, axis, bar
-from borgtrace.recipe.columns import count, declare, share
-from borgtrace.schema import UPDATE_EVENTS, Column
+from borgtrace.schema import UPDATE_EVENTS
 
-RESULT = declare(
-    "vertical_scaling",
-    "setting",
-    ("setting",),
-    Column("setting", "string", "enum", "Autopilot setting of the job, unknown where none is given.", nullable=False),
-    count("n_jobs", "Jobs."),
-    count("n_updates", "Updates of their instances."),
-    count("n_request_changes", "Updates that changed a request."),
-    count("n_tasks", "Tasks with usage and a request."),
-    share("median_slack", "Median of 1 − peak ÷ request; NULL without tasks.", nullable=True),
-)
+RESULT = RESULTS["vertical_scaling"]
 
 
 def compute(tables: Tables) -> ir.Table:

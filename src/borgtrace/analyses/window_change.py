@@ -13,19 +13,13 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from borgtrace.analyses._claims import LIKE_2011
-from borgtrace.analyses._relative_change import CURVE_COLUMNS, curves, plot_curves, share_within, slot_pairs, task_pairs
+from borgtrace.analyses._relative_change import curves, plot_curves, share_within, slot_pairs, task_pairs
+from borgtrace.analyses._results import RESULTS
 from borgtrace.analyses._windows import regular
 from borgtrace.recipe import Claims, Recipe, Tables, above
 from borgtrace.recipe.charts import Chart
-from borgtrace.recipe.columns import declare, label
 
-RESULT = declare(
-    "window_change",
-    "level, resource and percent",
-    ("level", "resource", "percent"),
-    label("level", "Level at which usage is summed: cell, machine or task."),
-    *CURVE_COLUMNS,
-)
+RESULT = RESULTS["window_change"]
 
 
 def compute(tables: Tables) -> ir.Table:

@@ -30,11 +30,6 @@ def label(name: str, doc: str) -> Column:
     return Column(name, "string", "id", doc, nullable=False)
 
 
-def event_type(name: str, doc: str, *, nullable: bool = False) -> Column:
-    """The type of an event."""
-    return Column(name, "enum", "enum", doc, nullable=nullable, enum="event_type")
-
-
 def count(name: str, doc: str) -> Column:
     """How many."""
     return whole(name, "count", doc)
