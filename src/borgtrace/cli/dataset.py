@@ -27,7 +27,10 @@ def dataset(
         str, option("task|job|user|time", "Never split one of these; job, with --compat original task.")
     ] = "",
     features: Annotated[
-        str, option("A,B", "Series: numeric usage columns, duration, elapsed, hour_of_day; .lagN is N points late.")
+        str,
+        option(
+            "A,B", "Series: numeric usage columns, p0 to p100, duration, elapsed, hour_of_day; .lagN is N points late."
+        ),
     ] = "average_cpu",
     static: Annotated[str, option("A,B", "Static features: columns of tasks, and tier.")] = "",
     scale: Annotated[str, option("standard|minmax|none", "How series are scaled.")] = "standard",

@@ -15,7 +15,9 @@ def trace(
     name: Annotated[str, argument("COLLECTION", "Job (collection) id, or its name.")],
     instance: Annotated[int, argument("INSTANCE", "Task (instance) index.")] = 0,
     shape: Annotated[Literal["table", "csv", "json"], Option("--format", help="How to print it.")] = "table",
-    columns: Annotated[str, option("A,B", "Usage columns, in order.")] = "average_cpu,sampled_cpu,average_memory",
+    columns: Annotated[
+        str, option("A,B", "Usage columns, in order; 2019: percentiles such as p50,p99, or a distribution.")
+    ] = "average_cpu,sampled_cpu,average_memory",
     plot: Annotated[Path | None, option("FILE.html", "Write a page that shows its events and its usage.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -39,4 +41,4 @@ def trace(
         task_page.write(opened, collection, instance, plot)
         print_json({"page": str(plot)}) if as_json else print(plot)
         return
-    print_columns({name: found.columns[name] for name in names}, "json" if as_json else shape)
+    print_columns(found.columns, "json" if as_json else shape)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from borgtrace.datasets.formats.arrays import IDENTITY
 from borgtrace.errors import UsageError, check_names
-from borgtrace.schema import TABLES, Dialect
+from borgtrace.schema import PERCENTILES, TABLES, Dialect
 from borgtrace.store import Store
 
 DERIVED = {"duration": ("duration", "s"), "elapsed": ("start_time", "s"), "hour_of_day": ("start_time", "h")}
@@ -62,7 +62,9 @@ def series_names(dialect: Dialect) -> tuple[str, ...]:
     ('average_cpu', 'maximum_cpu', 'sampled_cpu')
     """
     columns = TABLES["instance_usage"].columns
-    return (*(c.name for c in columns if c.type == "float32" and dialect.publishes(c.name, "instance_usage")), *DERIVED)
+    held = {c.name for c in columns if dialect.publishes(c.name, "instance_usage")}
+    numbers = (c.name for c in columns if c.type == "float32" and c.name in held)
+    return (*numbers, *(name for name, (column, _) in PERCENTILES.items() if column in held), *DERIVED)
 
 
 def series_unit(name: str) -> str:
@@ -70,11 +72,12 @@ def series_unit(name: str) -> str:
 
     Examples
     --------
-    >>> series_unit("average_cpu.lag1"), series_unit("hour_of_day")
-    ('fraction', 'h')
+    >>> series_unit("average_cpu.lag1"), series_unit("p99"), series_unit("hour_of_day")
+    ('fraction', 'fraction', 'h')
     """
     base = base_and_lag(name)[0]
-    return DERIVED[base][1] if base in DERIVED else TABLES["instance_usage"].column(base).unit
+    column, _ = PERCENTILES.get(base, (base, 0))
+    return DERIVED[base][1] if base in DERIVED else TABLES["instance_usage"].column(column).unit
 
 
 def static_features(dialect: Dialect, names: Sequence[str]) -> dict[str, str]:

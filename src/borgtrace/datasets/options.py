@@ -10,6 +10,7 @@ from borgtrace.datasets.scaling import Method
 from borgtrace.datasets.selection import Selection
 from borgtrace.datasets.split import SETS, By, Split
 from borgtrace.errors import UsageError, check_names
+from borgtrace.schema import with_percentiles
 
 Compat = Literal["original"]
 MAX_SHARDS = 65_536
@@ -28,7 +29,8 @@ class Options:
     selection, split
         Which traces, and how they are divided.
     features
-        Series: numeric columns of ``instance_usage``, ``"duration"``, ``"elapsed"``.
+        Series: numeric columns of ``instance_usage``, percentiles ``"p0"`` to ``"p100"`` or the distribution that holds
+        them, ``"duration"``, ``"elapsed"``.
     statics
         Static features: columns of ``tasks``, ``"tier"``.
     scale
@@ -98,6 +100,7 @@ class Options:
         # A frozen dataclass sets its fields this way.
         object.__setattr__(self, "selection", selection)
         object.__setattr__(self, "split", replace(self.split, by=self.split.by or by))
+        object.__setattr__(self, "features", with_percentiles(self.features))
 
     def _check_original(self) -> None:
         """Refuse what the pipeline of 2017 could not do otherwise."""

@@ -8,6 +8,7 @@ import pyarrow as pa
 from borgtrace.explore.charts import Chart, Series
 from borgtrace.explore.trace import Trace
 from borgtrace.report.task_life import USAGE_SERIES, Life
+from borgtrace.schema import PERCENTILES
 
 _FAN = (
     ("p0", "p100", "percentiles of each window: 0 to 100, 10 to 90 … 40 to 60"),
@@ -42,6 +43,8 @@ def usage(trace: Trace, life: Life, resource: str) -> Chart:
         columns |= fan
         if fan:
             series += [Series(low, label, "band", "c1", to=high) for low, high, label in _FAN]
+            # The tail bends where the bands do not look: between their two widest edges.
+            series.append(Series("p99", "99th percentile", "line", "c3"))
     columns |= {name: life.usage[name] for name in names}
     series += [Series(name, label, "line", _COLORS[name.partition("_")[0]]) for name, label in names.items()]
     request = life.task[f"{resource}_request"]
@@ -53,15 +56,12 @@ def usage(trace: Trace, life: Life, resource: str) -> Chart:
 
 
 def _fan(trace: Trace, life: Life) -> dict[str, Any]:
-    """Return percentiles 0, 10 … 100 of the CPU in each window, where any window has them."""
+    """Return the percentiles of the CPU in each window, where any window has them."""
+    chosen = ", ".join(f"{column}[{at + 1}] AS {name}" for name, (column, at) in PERCENTILES.items())
     found = trace.store.sql(
-        f"SELECT cpu_usage_distribution AS d FROM instance_usage WHERE {where(life)} "
-        "ORDER BY start_time, source_part, source_row"
-    )["d"].to_pylist()
-    if not any(found):
-        return {}
-    rows = [row if row and len(row) == 11 else [None] * 11 for row in found]
-    return {f"p{10 * i}": pa.array([row[i] for row in rows], pa.float32()) for i in range(11)}
+        f"SELECT {chosen} FROM instance_usage WHERE {where(life)} ORDER BY start_time, source_part, source_row"
+    )
+    return {name: found[name] for name in PERCENTILES} if found["p50"].null_count < len(found) else {}
 
 
 def window(trace: Trace, life: Life, start: int) -> dict[str, Any] | None:

@@ -1,5 +1,6 @@
 """The canonical tables, declared once (``tables.columns``): readers, checks, docs and strategies derive from them."""
 
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -48,3 +49,22 @@ TRACE_TABLES: dict[str, Table] = {
 
 TABLES: dict[str, Table] = TRACE_TABLES | {name: table for name, table in _DECLARED.items() if name not in TRACE_TABLES}
 """All tables of a store: the trace's own and the derived ``tasks``."""
+
+DISTRIBUTIONS: Mapping[str, tuple[str, ...]] = {
+    "cpu_usage_distribution": tuple(f"p{percent}" for percent in range(0, 101, 10)),
+    "tail_cpu_usage_distribution": tuple(f"p{percent}" for percent in range(91, 100)),
+}
+"""Columns that hold the percentiles of a window's seconds, with the names of the series that their elements are."""
+PERCENTILES = {name: (column, at) for column, names in DISTRIBUTIONS.items() for at, name in enumerate(names)}
+"""Each such series: its column and its place there."""
+
+
+def with_percentiles(names: Iterable[str]) -> tuple[str, ...]:
+    """Put the names of its percentiles in the place of each distribution.
+
+    Examples
+    --------
+    >>> with_percentiles(["average_cpu", "tail_cpu_usage_distribution"])[:3]
+    ('average_cpu', 'p91', 'p92')
+    """
+    return tuple(series for name in names for series in DISTRIBUTIONS.get(name, (name,)))

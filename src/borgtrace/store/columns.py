@@ -9,16 +9,16 @@ import pyarrow.parquet as pq
 
 from borgtrace.engine.stored import stored_names
 from borgtrace.errors import StoreError, first_line
-from borgtrace.schema import TABLES
+from borgtrace.schema import PERCENTILES, TABLES
 from borgtrace.storage import NOT_WRITABLE, replacing, write_file
 from borgtrace.store.compatibility import unreadable
 from borgtrace.store.digest import file_digest
 from borgtrace.store.layout import Layout
 from borgtrace.store.unchanged import changed_files
 
-MEASURED = tuple(column.name for column in TABLES["instance_usage"].columns if column.type == "float32")
+MEASURED = (*(column.name for column in TABLES["instance_usage"].columns if column.type == "float32"), *PERCENTILES)
 TRACE_COLUMNS = ("start_time", "duration", *MEASURED)
-"""Columns that `Store.traces` can return: two about time (made at ingest), and all measured ones."""
+"""Columns that `Store.traces` can return: two about time (made at ingest), all measured ones, and percentiles."""
 DEFAULT_COLUMNS = ("start_time", "duration", "average_cpu", "sampled_cpu", "average_memory")
 """Columns whose arrays every store has; those of the others are made on first use."""
 
@@ -127,11 +127,36 @@ def column_blocks(layout: Layout, column: str) -> Iterator[tuple[int, np.ndarray
     """
     row = 0
     parts = layout.parts("instance_usage")
+    column, at = PERCENTILES.get(column, (column, None))
     stored = stored_names(TABLES["instance_usage"], parts)[column] if parts else None
     for part in parts:
         for batch in pq.ParquetFile(part).iter_batches(columns=[stored] if stored else []):
             # A store of an earlier version may lack the column; batches without columns still count the rows.
-            column = batch.column(0) if stored else pa.nulls(batch.num_rows, pa.float32())
-            # NumPy has no NULL; NaN is free for it, since ingest refuses NaN and infinity.
-            yield row, pc.fill_null(column, np.float32(np.nan)).to_numpy()
+            yield row, values(batch.column(0) if stored else pa.nulls(batch.num_rows, pa.float32()), at)
             row += batch.num_rows
+
+
+def values(array: pa.Array, at: int | None = None) -> np.ndarray:
+    """Return a column as float32 (n,), of lists their element `at`; NaN where there is none.
+
+    Parameters
+    ----------
+    array
+        A column of instance_usage.
+    at
+        Place in each list, from 0; None where the column holds numbers.
+
+    Examples
+    --------
+    >>> values(pa.array([[0.5, 0.75], [], None], pa.list_(pa.float32())), 1)
+    array([0.75,  nan,  nan], dtype=float32)
+    """
+    # NumPy has no NULL; NaN is free for it, since ingest refuses NaN and infinity.
+    if at is None or not pa.types.is_list(array.type):
+        return pc.fill_null(array, np.float32(np.nan)).to_numpy()
+    offsets, flat = array.offsets.to_numpy(), array.values.to_numpy(zero_copy_only=False)
+    # Lists may be NULL or empty: 2019 has both.
+    has = np.diff(offsets) > at
+    found = np.full(len(array), np.nan, np.float32)
+    found[has] = flat[offsets[:-1][has] + at]
+    return found

@@ -211,7 +211,8 @@ class Store:
             SQL predicate over ``tasks``; or (collection_id, instance_index) pairs; or positions in
             ``tasks``; all tasks where None.
         columns
-            Numeric usage columns, ``start_time`` and ``duration``.
+            Numeric usage columns, ``start_time`` and ``duration``; percentiles of a window's CPU, ``p0`` to ``p100``,
+            or a distribution, for all that it holds.
 
         Raises
         ------

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace.errors import UsageError, first_line
+from borgtrace.schema import with_percentiles
 from borgtrace.store._task_lookup import find_row, find_rows, gather_runs
 from borgtrace.store.columns import DEFAULT_COLUMNS, TRACE_COLUMNS, add_array, load_array
 from borgtrace.store.compatibility import unreadable
@@ -142,8 +143,9 @@ class TraceReader:
         rows
             Positions of the tasks in the index, shape (n,).
         columns
-            Names from `TRACE_COLUMNS`.
+            Names from `TRACE_COLUMNS`, and distributions, which stand for all of their percentiles.
         """
+        columns = with_percentiles(columns)
         starts, ends = self.offsets[rows], self.offsets[rows + 1]
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(ends - starts, out=offsets[1:])

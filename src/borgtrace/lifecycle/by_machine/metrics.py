@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-import numpy as np
 import pyarrow as pa
 
 from borgtrace.errors import check_names
 from borgtrace.kernels.arrays import Values
 from borgtrace.schema import Dialect
+from borgtrace.store.columns import values
 
 _DECILES = "cpu_usage_distribution"
 
@@ -35,15 +35,7 @@ class Metric:
 
     def values(self, column: pa.ChunkedArray) -> Values:
         """Return the values of some windows, float32 (n,); NaN where there is none."""
-        array = column.combine_chunks()
-        if self.element is None:
-            return array.fill_null(np.float32(np.nan)).to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
-        offsets, flat = array.offsets.to_numpy(), array.values.to_numpy(zero_copy_only=False)
-        # Lists may be NULL or empty: 2019 has both.
-        has = np.diff(offsets) > self.element
-        found = np.full(len(array), np.nan, np.float32)
-        found[has] = flat[offsets[:-1][has] + self.element]
-        return found
+        return values(column.combine_chunks(), self.element)
 
 
 METRICS = {
