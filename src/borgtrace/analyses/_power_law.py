@@ -65,3 +65,29 @@ def discrete_exponent(values: npt.NDArray[np.int64], n: npt.NDArray[np.int64], x
     # There is no closed form; zeta diverges at α = 0, hence the lower bound.
     found = minimize_scalar(loss, bounds=(0.01, 10.0), method="bounded", options={"xatol": 1e-8})
     return float(found.x)
+
+
+def regression_exponent(
+    values: npt.NDArray[np.float64], chosen: npt.NDArray[np.float64]
+) -> tuple[float | None, float | None]:
+    """Return −slope of the least-squares line of log P(X ≥ x) on log x, and its R²; None below three points.
+
+    Parameters
+    ----------
+    values
+        All values, descending, shape (n,).
+    chosen
+        Those that the line is laid through, above 0; shape (k,).
+
+    Examples
+    --------
+    >>> x = np.array([4.0, 3, 2, 1]) ** -2
+    >>> alpha, r_squared = regression_exponent(np.sort(x)[::-1], x)
+    >>> round(alpha, 9), round(r_squared, 9)
+    (0.5, 1.0)
+    """
+    if len(np.unique(chosen)) < 3:
+        return None, None
+    at_least = np.searchsorted(-values, -chosen, side="right") / len(values)
+    x, y = np.log(chosen), np.log(at_least)
+    return float(-np.polyfit(x, y, 1)[0]), float(np.corrcoef(x, y)[0, 1] ** 2)

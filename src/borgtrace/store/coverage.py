@@ -61,12 +61,15 @@ class StoreCoverage:
         Tasks in the store; None where nobody counted them.
     is_subset
         Whether it was cut out of another store.
+    is_sample
+        Whether by chance: shares of what has a heavy tail are not those of the whole then.
     """
 
     dialect: Dialect
     tables: Mapping[str, Coverage]
     n_tasks: int | None
     is_subset: bool = False
+    is_sample: bool = False
 
     @property
     def span(self) -> int:
@@ -95,6 +98,7 @@ def coverage(manifest: Manifest) -> StoreCoverage:
         {name: _of_table(manifest, name) for name in TRACE_TABLES},
         manifest.tables.get("tasks", 0),
         any(note.startswith("subset of ") for note in manifest.notes),
+        any(note.startswith("subset of ") and "fraction " in note for note in manifest.notes),
     )
 
 

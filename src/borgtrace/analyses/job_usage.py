@@ -1,0 +1,150 @@
+"""How much of all usage is that of the largest jobs, and what do they cost the others?
+
+The usage of a job is Σ average × length over the windows of all its tasks, in hours of the largest machine's CPU
+(NCU-hours) or memory (NMU-hours). Of jobs with usage: the share of the largest, the tail by the least-squares line of
+log P(X ≥ x) on log x (jobs above 1 hour, up to the 99.99th percentile) and by Hill's estimator (all above it), and
+C² = variance ÷ mean². A queue served one job at a time (M/G/1) at load ρ makes a job wait (C² + 1) ÷ 2 · ρ ÷ (1 − ρ)
+mean services: the column says what is left of that once the largest jobs are kept apart.
+A sample of the jobs has other shares, so the question is not answered on one.
+
+Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20, section 7 and Table 2.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from borgtrace.analyses._attempts import of_jobs
+from borgtrace.analyses._claims import MONTH_2011, MONTH_2019, value
+from borgtrace.analyses._power_law import continuous_exponent, regression_exponent
+from borgtrace.analyses._results import RESULTS
+from borgtrace.analyses._windows import HOUR_SECONDS, RESOURCES, amount, int_sum, regular
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, above, at_least, from_source, near
+from borgtrace.recipe.charts import Chart, Plot, line, log_axis
+
+Usage = npt.NDArray[np.float64]
+RESULT = RESULTS["job_usage"]
+BITS = 24
+"""Digits behind the point of a job's sum: a month of 10,000 largest machines takes 59 bits."""
+TOPS = tuple(base * 10**power for power in range(5) for base in (1, 2, 5))
+"""The largest job of every so many: 100 is the top 1 %."""
+TAIL = 1.0
+"""Where the tail begins, h."""
+_LAST = 99.99
+
+
+def usage_of_jobs(tables: Tables) -> dict[str, Usage]:
+    """Return the resource-hours of each job with windows, by resource; the same job at the same place.
+
+    Raises
+    ------
+    NotApplicable
+        Where the store holds a sample of the jobs, or no job used anything.
+    """
+    NotApplicable.unless(not tables.coverage.is_sample, "needs all jobs: a sample of them has other shares")
+    usage = of_jobs(regular(tables.instance_usage))
+    sums = {name: int_sum(amount(usage[f"average_{name}"], usage.seconds, BITS)).fill_null(0) for name in RESOURCES}
+    jobs = tables.fetch(usage.group_by("collection_id").aggregate(**sums), "jobs").sort_by("collection_id")
+    found = {name: jobs[name].to_numpy() / float(2**BITS) / HOUR_SECONDS for name in RESOURCES}
+    NotApplicable.unless(any(used.any() for used in found.values()), "no job used anything")
+    return found
+
+
+def compute(tables: Tables) -> list[Row]:
+    """Return the shares of the largest jobs, the tail and what it costs, by resource."""
+    return [row for name, used in usage_of_jobs(tables).items() if used.any() for row in rows_of(name, used)]
+
+
+def rows_of(resource: str, used: Usage) -> list[Row]:
+    """Return the rows of one resource.
+
+    Parameters
+    ----------
+    resource
+        Its name.
+    used
+        Resource-hours of each job, in any order, shape (n,).
+    """
+    used = np.sort(used)[::-1]
+    tail = used[used > TAIL]
+    body = tail[tail <= np.percentile(used, _LAST)]
+    alpha, r_squared = regression_exponent(used, body)
+    same = {
+        "mean": float(used.mean()),
+        "median": float(np.median(used)),
+        "variance": float(used.var()),
+        "n": len(used),
+        "n_tail": len(tail),
+        "alpha": alpha,
+        "r_squared": r_squared,
+        "alpha_hill": continuous_exponent(tail, np.ones(len(tail), np.int64), TAIL) if len(tail) else None,
+    }
+    sizes = {0.0: 0} | {1 / top: len(used) // top for top in TOPS if len(used) >= top}
+    return [{"resource": resource, "top": top, **_of_top(used, n), **same} for top, n in sizes.items()]
+
+
+def _of_top(used: Usage, n: int) -> Row:
+    rest = used[n:]
+    mean = rest.mean() if len(rest) else 0.0
+    squared_cv = float(rest.var() / mean**2) if mean > 0 else None
+    return {
+        "n_jobs": n,
+        "least": float(used[n - 1]) if n else None,
+        "share": float(used[:n].sum() / used.sum()),
+        "squared_cv": squared_cv,
+        "wait": None if squared_cv is None else (squared_cv + 1) / 2,
+    }
+
+
+def plot(result: pa.Table) -> Chart:
+    """Draw the share of jobs that use so much or more."""
+    rows = [row for row in result.to_pylist() if row["least"]]
+    x, y = log_axis("least", "hours of the largest machine, at least", least=None), log_axis("top", least=None)
+    plotted = Plot(rows, RESULT, x=x, y=y, color="resource").add(line(point=True), tips=("n_jobs", "share"))
+    return plotted.draw("Share of jobs that use so much or more")
+
+
+_NONE = "the store has too few jobs"
+_LIKE_2019 = replace(MONTH_2019, is_general=True)
+
+
+def _of_2011(resource: str, squared_cv: float, percent: float, permille: float, alpha: float) -> list[Claim]:
+    def claim(what: str, column: str, published: float, top: float, relative: float) -> Claim:
+        measure = value(column, _NONE, resource=resource, top=top)
+        return Claim(
+            f"TIR-{resource}-{column}-{top:g}", f"{what} ({resource})", near(published, relative=relative), measure
+        )
+
+    return [
+        claim("C² of the usage of jobs", "squared_cv", squared_cv, 0.0, 0.02),
+        claim("load of the top 1 % of jobs", "share", percent, 0.01, 0.01),
+        claim("load of the top 0.1 % of jobs", "share", permille, 0.001, 0.01),
+        claim("exponent of the Pareto tail, by the line", "alpha", alpha, 0.0, 0.05),
+    ]
+
+
+CLAIMS = from_source(
+    "Tirmazi et al., EuroSys'20, Table 2",
+    *_of_2011("cpu", 8375, 0.973, 0.830, 0.77),
+    *_of_2011("memory", 11001, 0.986, 0.893, 0.72),
+    scope=MONTH_2011,
+) + from_source(
+    "Tirmazi et al., EuroSys'20, Table 2",
+    Claim(
+        "TIR-top-percent",
+        "the top 1 % of jobs make nearly all of the load (cpu)",
+        above(0.97, published=0.992),
+        value("share", _NONE, resource="cpu", top=0.01),
+    ),
+    Claim(
+        "TIR-straight",
+        "the tail is a straight line on log-log paper (cpu)",
+        at_least(0.99, published=0.996),
+        value("r_squared", _NONE, resource="cpu", top=0.0),
+    ),
+    kind="criterion",
+    scope=_LIKE_2019,
+)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_usage",), order=64)
