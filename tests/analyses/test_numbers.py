@@ -13,13 +13,16 @@ from borgtrace.analyses import (
     _window_blocks,
     jobs_per_owner,
     load_and_times,
+    moving_averages,
     queue_length,
     reservation,
     sampling_period,
 )
+from borgtrace.analyses._power_law import continuous_exponent, discrete_exponent
 from borgtrace.analyses._reservation_policies import LIMITED, N_SUMS, OVERLOAD, RESERVED, SECONDS, USED, VIOLATED
 from borgtrace.analyses._trend import _ranks as ranks_of
 from borgtrace.analyses._trend import rank_correlation, slope
+from borgtrace.errors import UsageError
 from borgtrace.recipe import NotApplicable
 from borgtrace.schema.time import DAY, WINDOW
 from tests.analyses.test_claims import cpi, finding
@@ -191,3 +194,76 @@ def test_the_number_of_blocks_does_not_show(question: Any, monkeypatch: pytest.M
     assert parts.table.num_rows
     assert parts.table.equals(whole.table)
     assert len(seen) in (2, 4)
+
+
+def lag(n: int, usual: int, tenth: int, last: int) -> list[dict[str, Any]]:
+    """Steps in which schedulings trail by `usual`, in the last tenth by `tenth`, and at the end by `last`."""
+    behind = [*[usual] * (n * 9 // 10), *[tenth] * (n - n * 9 // 10)]
+    behind[-1] = last
+    return [{"submitted": 2000 + each, "scheduled": 2000} for each in behind]
+
+
+@pytest.mark.parametrize(
+    ("rows", "measured"),
+    [
+        (lag(288, 10, 1000, 30), "3"),
+        (lag(300, 20, 5, 10), "0.5"),
+        (lag(287, 10, 1000, 30), "the trace is shorter than a day"),
+        (lag(288, 0, 1000, 30), "scheduling never lags behind submission"),
+    ],
+)
+def test_how_far_scheduling_trails_at_the_end(rows: list[dict[str, Any]], measured: str) -> None:
+    found = finding("submissions", "S4-obs6", rows)
+    assert (found.reason or found.measured) == measured
+
+
+def resubmitted(*days: int) -> list[dict[str, Any]]:
+    """Days of two hours that have rows, the first and the last."""
+    return [{"hour": 24 * day + hour, "n_new": 4, "n_again": n // 2} for day, n in enumerate(days) for hour in (0, 23)]
+
+
+@pytest.mark.parametrize(
+    ("days_", "measured"),
+    [
+        # Twice the median of 10 is not more than it.
+        ((10, 10, 50, 50, 20, 10, 22, 10, 10), "2"),
+        ((50, 10, 10, 10, 10, 10, 50), "2"),
+        ((10, 10, 10, 10, 10, 10, 10), "0"),
+        ((10, 10, 50, 50, 20, 22), "the trace is shorter than a week"),
+        ((0, 0, 50, 0, 0, 0, 0), "no task is resubmitted on most days"),
+    ],
+)
+def test_lumps_are_days_of_more_than_twice_the_median(days_: tuple[int], measured: str) -> None:
+    found = finding("resubmissions", "S4-obs3", resubmitted(*days_))
+    assert (found.reason or found.measured) == measured
+
+
+def test_without_new_tasks_there_is_no_ratio() -> None:
+    rows = [{**row, "n_new": 0} for row in resubmitted(10, 10)]
+    assert finding("resubmissions", "TIR-resubmitted-2011", rows).reason == "no new task arrives in most hours"
+
+
+def test_a_trailing_average_is_over_the_last_steps() -> None:
+    sums = pa.table({"period": [2, 4], "total": [10_000_000, 6_000_000], "n": [2, 1]})
+    mean, n = moving_averages._trail(sums, 1, 5, 2)
+    assert n.tolist() == [0, 2, 2, 1, 1]
+    assert mean.tolist() == pytest.approx([np.nan, 5, 5, 6, 6], nan_ok=True)
+    assert moving_averages._trail(sums, 2, 4, 1)[1].tolist() == [2, 0, 1]
+    assert moving_averages._trail(sums, 2, 4, 3)[0].tolist() == [5, 5, 16 / 3]
+
+
+@pytest.mark.parametrize(("trailing", "step"), [(0, 300), (299, 300), (450, 300), (300, 0)])
+def test_an_average_trails_by_whole_steps(trailing: int, step: int) -> None:
+    with pytest.raises(UsageError) as caught:
+        moving_averages.compute(tiny(), trailing=trailing, step=step)
+    assert str(caught.value) == f"trailing: must be a multiple of step: expected k × {step}, got {trailing}"
+
+
+def test_a_tail_begins_above_its_start_or_with_it() -> None:
+    values, once = np.array([1.0, np.e, np.e**2]), np.array([5, 1, 1])
+    # Hill: 1 is not above 1; logarithms of 1 and 2.
+    assert continuous_exponent(values, once, 1.0) == pytest.approx(2 / 3)
+    assert np.isnan(continuous_exponent(values, once, np.e**2))
+    # The zeta law counts the start in, and needs a second value.
+    assert discrete_exponent(np.array([1, 2]), np.array([1, 1]), 1) < 10
+    assert np.isnan(discrete_exponent(np.array([1, 2]), np.array([1, 1]), 2))
