@@ -191,3 +191,22 @@ def test_a_store_of_an_earlier_version_is_exported_by_the_present_names(
     layout = JobsLayout(columns=("collection_id", "average_cpu", "maximum_cpu"))
     files.write_files([str(part)], [FileRows("7.csv", 0, 2)], out=tmp_path, layout=layout)
     assert (tmp_path / "7.csv").read_text() == "7,0.5,\n7,,\n"
+
+
+def test_batches_hold_the_rows_that_are_asked_for_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten and four rows in groups of four; three rows are held at a time."""
+    monkeypatch.setattr(files, "ROWS", 3)
+    parts = [tmp_path / f"{k}.parquet" for k in range(2)]
+    for part, rows in zip(parts, (range(10), range(10, 14)), strict=True):
+        pq.write_table(pa.table({"collection_id": list(rows)}), part, row_group_size=4)
+
+    def found(first: int, last: int) -> list[tuple[int, list[int]]]:
+        batches = files._batches([str(part) for part in parts], first, last, JobsLayout(columns=("collection_id",)))
+        return [(start, batch["collection_id"].to_pylist()) for start, batch in batches]
+
+    assert found(2, 12) == [(2, [2, 3]), (4, [4, 5, 6]), (7, [7]), (8, [8, 9]), (10, [10, 11])]
+    assert found(4, 5) == [(4, [4])]
+    assert found(8, 8) == []
+    assert found(13, 14) == [(13, [13])]

@@ -231,6 +231,14 @@ def test_a_recommendation_that_is_chosen_out_leaves_no_trace() -> None:
     assert tally == Tally()
 
 
+def test_a_day_without_a_limit_has_no_slack() -> None:
+    tally = Tally()
+    tally.add(samples_of([(0, 0, 0, 0.1), (0, 288, 0, 0.1), (0, 289, 0, 0.1)], "cpu"), np.zeros(3), np.ones(3, bool))
+    # The request of .5 holds on the first day.
+    assert tally.slack[0].tolist() == pytest.approx([0.8])
+    assert (len(tally.changes[0]), tally.short) == (2, 2)
+
+
 def test_jobs_are_read_whole_once_a_chunk_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samples, "_CHUNK", 10)
     # Jobs 5, 6, 7 and 8 of two tasks each, with 4 + 5, 1 + 0, 20 + 1 and 2 + 2 windows: 10 are a chunk, 9 are not.

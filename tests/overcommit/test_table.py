@@ -6,9 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from borgtrace.errors import UsageError
 from borgtrace.overcommit import parse_policy
 from borgtrace.overcommit.metrics import SCORE, is_short
-from borgtrace.overcommit.study import _nothing
+from borgtrace.overcommit.study import Setting, _by_tasks, _nothing
 from borgtrace.overcommit.table import CLAIMS, ratio, rows_of
 from borgtrace.recipe import NotApplicable
 
@@ -36,6 +37,20 @@ def test_a_ratio_without_an_interval_or_without_anything() -> None:
     assert ratio(np.array([0, 0]), np.array([0, 0])) == (None, None, None)
 
 
+def test_policies_of_high_priority_are_judged_on_that_alone() -> None:
+    limit, batch = parse_policy("limit"), parse_policy("koordinator-batch")
+    assert _by_tasks(("all", "high"), [limit, batch]) == {"all": [limit], "high": [limit, batch]}
+    assert _by_tasks(("all",), [limit, batch]) == {"all": [limit], "high": [batch]}
+    assert _by_tasks(("all",), [batch]) == {"high": [batch]}
+
+
+@pytest.mark.parametrize("target", [0.0, 1.0])
+def test_a_target_is_a_rate_above_0_and_below_1(target: float) -> None:
+    with pytest.raises(UsageError) as caught:
+        Setting(target=target)
+    assert str(caught.value) == f"--target: not a rate: expected above 0 and below 1, got {target:g}"
+
+
 def scores(*machines: tuple[int, int, float, float]) -> np.ndarray:
     """Instants, violations, Σ limits and Σ predictions of machines."""
     found = np.zeros((len(machines), 1), SCORE)
@@ -57,6 +72,13 @@ def test_machines_without_judged_slots_do_not_count() -> None:
     assert (row["usable"], row["history"], row["horizon"]) == (pytest.approx(8 / 12), 10.0, 1.0)
     assert (row["family"], row["kills"], row["severity_p99"]) == ("nsigma", None, 0.25)
     assert rows_of(scores((0, 0, 0, 0)), policy, ALL) == []
+
+
+def test_shares_of_samples_and_days() -> None:
+    found = scores((10, 1, 10, 5), (10, 3, 10, 7))
+    found["samples"], found["cold"], found["kills"], found["pairs"], found["changes"] = [[6], [10]], [[1], [3]], 2, 9, 3
+    (row,) = rows_of(found, [parse_policy("limit")], {**ALL, "resource": "memory"})
+    assert (row["cold"], row["kills"], row["changes"]) == (4 / 16, 288 * 4 / 16, 288 * 6 / 18)
 
 
 def test_the_front_is_who_saves_as_much_with_fewer_violations() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from borgtrace.placement.estimators._features import angles
 from borgtrace.placement.estimators.bounds import Bernstein, Chernoff, Hoeffding
 from borgtrace.placement.estimators.convolution import Convolution
 from borgtrace.placement.estimators.cornish_fisher import CornishFisher
@@ -194,3 +195,10 @@ def test_percentiles_are_linear_between_values() -> None:
         level: pytest.approx([value, 4]) for level, value in expected.items()
     }
     assert Observation(np.float32([[0.5]])).percentile(90).tolist() == [0.5]
+
+
+def test_angles_of_generating_functions() -> None:
+    # 0, and 25 steps by a third of an octave or so from .5 to 512, over the capacity.
+    found = angles(2.0)
+    assert (len(found), found[0], found[1], found[-1]) == (26, 0.0, pytest.approx(0.25), pytest.approx(256.0))
+    assert found[2:] / found[1:-1] == pytest.approx(1024 ** (1 / 24))

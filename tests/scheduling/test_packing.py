@@ -7,7 +7,7 @@ import pytest
 
 from borgtrace.errors import UsageError
 from borgtrace.scheduling import POLICIES, parse_policy
-from borgtrace.scheduling.compaction import Workload, needed
+from borgtrace.scheduling.compaction import Workload, bound, needed
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.packing import Demand, pack
 from tests.scheduling.plain import SCORES, PlainCell, plain_needed, plain_pack, random_cell
@@ -68,6 +68,38 @@ def test_four_quarters_fill_a_machine_and_a_fifth_needs_another() -> None:
     apart = Workload(Demand(sizes, none + 1, none + 1), none + 1, np.zeros(5, np.int64), none > 0)
     assert needed(apart, np.full((1, 2), UNIT), 0) == 2
     assert needed(apart, np.full((10, 2), UNIT), 0) == 5
+
+
+def test_one_task_in_five_hundred_may_stay_pending() -> None:
+    # 499 tasks take 499/512 of a machine; the last, of the lowest priority, a whole one.
+    sizes = np.full((500, 2), UNIT // 512)
+    sizes[-1] = UNIT
+    nothing = np.zeros(500, np.int64)
+    priority = np.arange(500) < 499
+    workload = Workload(Demand(sizes, nothing - 1, nothing), priority.astype(np.int64), nothing, nothing > 0)
+    assert needed(workload, np.full((1, 2), UNIT), 0) == 1
+    assert needed(workload, np.full((1, 2), UNIT), 0, most=0) == 2
+    assert needed(workload.of(priority), np.full((4, 2), UNIT), 0) == 1
+
+
+def test_the_bound_is_that_of_the_scarcer_resource() -> None:
+    nothing = np.zeros(2, np.int64)
+    sizes = np.array([[3, 1], [2, 1]]) * UNIT // 2
+    workload = Workload(Demand(sizes, nothing - 1, nothing), nothing, nothing, nothing > 0)
+    # 2.5 of CPU and 1 of memory, on machines with 1 and .5 on the mean.
+    assert bound(workload, np.array([[1.5, 0.5], [0.5, 0.5]]) * UNIT) == 3
+    assert bound(workload.of(np.zeros(2, bool)), np.ones((1, 2)) * UNIT) == 0
+
+
+def test_what_comes_later_goes_where_reservations_leave_room() -> None:
+    # Two tasks of a half are planned on the first machine and reserve a quarter each: two of a quarter fit beside them.
+    sizes = np.array([[2, 2], [2, 2], [1, 1], [1, 1], [1, 1]]) * UNIT // 4
+    reserved = np.array([[1, 1]] * 5) * UNIT // 4
+    nothing = np.zeros(5, np.int64)
+    demand, order, ranks = Demand(sizes, nothing - 1, nothing), np.arange(5), np.arange(2)
+    given = (demand, order, np.full((2, 2), UNIT), ranks, parse_policy("first-fit"))
+    assert pack(*given, reserved=(reserved, 2))[0].tolist() == [0, 0, 0, 0, 1]
+    assert pack(*given)[0].tolist() == [0, 0, 1, 1, 1]
 
 
 def test_a_task_above_every_machine_is_refused() -> None:

@@ -21,6 +21,8 @@ from tests.cli.test_compact import store
 from tests.scheduling.traces import trace_of
 
 FREE, OTHER, PRODUCTION = range(3)
+ONE, OTHER_NAME = ("A" * 43 + "=", "B" * 43 + "=")
+"""Names of attributes, hashed as in the trace."""
 
 
 def submissions(trace: Trace, policy: str = "first-fit", factor: float = 1.0) -> list[tuple[int, ...]]:
@@ -87,6 +89,9 @@ def test_the_factor_is_the_largest_with_which_the_first_tasks_pack() -> None:
     assert calibrated(trace_of(attempts)) == 1.0
     attempts[1] = (2, 0, 0, 0, 900, 4.0, FREE)
     assert calibrated(trace_of(attempts)) == 16 / 64
+    # Where production fills the machine, others take nothing.
+    full = [(1, 0, 0, 0, 900, 1.0, PRODUCTION), (2, 0, 0, 0, 900, 0.5, FREE)]
+    assert calibrated(trace_of(full)) == 0.0
     # Nothing runs, or no machine is there, when the trace begins.
     assert calibrated(trace_of(attempts[2:])) == 1.0
     trace.changes[0, 0] = 100
@@ -159,8 +164,11 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
     machines = [
         *("0,1,0,PLATFORM,0.5,0.5", "0,2,0,PLATFORM,1,1", "0,5,0,PLATFORM,,", "700000000,1,2,PLATFORM,1,0.5"),
         *("900000000,2,1,PLATFORM,,", "900000000,3,0,PLATFORM,0.25,0.25", "901000000,4,0,PLATFORM,1,1"),
+        f"{2**63 - 1},1,1,PLATFORM,,",
     ]
-    return store(tmp_path_factory.mktemp("replay"), machine_events=machines, task_events=[*begin, *later])
+    demands = [f"700000000,4,0,0,{ONE},7", f"700000000,6,0,1,{OTHER_NAME},1"]
+    tables = {"machine_events": machines, "task_events": [*begin, *later], "task_constraints": demands}
+    return store(tmp_path_factory.mktemp("replay"), **tables)
 
 
 def tables_of(cell: Path) -> EngineTables:
@@ -180,6 +188,16 @@ def test_the_order_of_arrival(cell: Path) -> None:
     assert (trace.changes // (10**6, 1, 1)).tolist() == [
         *([0, 0, 1], [0, 1, 1], [700, 0, 1], [900, 1, 0], [900, 2, 1], [901, 3, 1])
     ]
+
+
+def test_each_set_of_constraints_is_that_of_its_tasks(cell: Path) -> None:
+    tasks = Trace.of(tables_of(cell), 901 * 10**6).tasks
+    named = {
+        int(job): [constraint[0] for constraint in tasks.demanded[place - 1]]
+        for job, place in zip(tasks.collection, tasks.sets, strict=True)
+        if place
+    }
+    assert named == {4: [ONE], 6: [OTHER_NAME]}
 
 
 def test_attempts_after_the_last_event_are_not_seen(cell: Path) -> None:
