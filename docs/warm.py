@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib
 import json
 import os
+import pkgutil
 import signal
 import socket
 import subprocess
@@ -43,6 +45,21 @@ if os.WIFSIGNALED(status):
     os.kill(os.getpid(), os.WTERMSIG(status))
 sys.exit(os.waitstatus_to_exitcode(status))
 """
+
+_HEAVY = (".tensorflow", ".pytorch", ".spark", "__main__")
+"""Modules that few commands need, and what runs when it is imported."""
+_LATE = (
+    "altair",
+    "jsonschema",
+    "pyarrow.acero",
+    "pyarrow.dataset",
+    "pydantic.json_schema",
+    "pydantic.type_adapter",
+    "rich.progress",
+    "typer.main",
+    "uvicorn",
+)
+"""What else is imported late."""
 
 
 @contextmanager
@@ -152,11 +169,14 @@ def _end(code: int) -> None:
 
 
 def _import_all() -> None:
-    import borgtrace.colocation
-    import borgtrace.ingest
-    import borgtrace.interactive
-    import borgtrace.recipe
+    """Import what commands import, most of it where they need it: half of the time of a short one."""
+    import borgtrace
 
+    for module in pkgutil.walk_packages(borgtrace.__path__, "borgtrace."):
+        if not module.name.endswith(_HEAVY):
+            importlib.import_module(module.name)
+    for name in _LATE:
+        importlib.import_module(name)
     borgtrace.recipe.recipes()
 
 
