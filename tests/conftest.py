@@ -40,6 +40,17 @@ def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def light_java() -> Iterator[None]:
+    """Let Spark's Java compile lightly and collect garbage in one thread: it lives for a minute here.
+
+    Measured on four questions over a small cell: 21 s of CPU time in place of 51.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        yield
+
+
 @pytest.fixture(scope="session")
 def command(own_cache: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., list[str]]]:
     """Return a function that completes words to a command line of `borgtrace`, as a shell would get it.
