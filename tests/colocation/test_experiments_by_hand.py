@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.colocation.experiments import (
+    _outcomes,
     packing_clairvoyance,
     packing_rare_events,
     packing_replay,
@@ -21,8 +22,9 @@ from borgtrace.colocation.experiments import (
 from borgtrace.colocation.experiments._outcomes import _mean
 from borgtrace.colocation.experiments.packing_rebalancing import falls
 from borgtrace.colocation.experiments.packing_two_targets import production
-from borgtrace.colocation.experiments.task_correlation import pairs_of
+from borgtrace.colocation.experiments.task_correlation import _rows, pairs_of
 from borgtrace.placement import Gpa
+from borgtrace.recipe import NotApplicable
 from tests.colocation.test_packing_past import on_clock
 
 
@@ -47,12 +49,27 @@ def test_tasks_whose_two_windows_differ() -> None:
 
 
 def test_one_window_is_as_defined_and_one_as_printed() -> None:
-    study = SimpleNamespace(pool=lambda options: on_clock(np.full((2, 24), 0.25)))
+    values = np.full((2, 24), 0.25)
+    values[1, 12:] = 0.5
+    study = SimpleNamespace(pool=lambda options: on_clock(values))
     rows = usage_stationarity.compute(study, SimpleNamespace(seed=0)).to_pylist()  # type: ignore[arg-type]
-    assert rows == [{"spacing": 12, "length": length, "n_tasks": 2, "rejected": 0.0} for length in (12, 11)]
+    assert rows == [{"spacing": 12, "length": length, "n_tasks": 2, "rejected": 0.5} for length in (12, 11)]
     assert [claim.id for claim in usage_stationarity.CLAIMS] == [
         f"S1-ks-{spacing}-{length}" for spacing in (12, 24, 36) for length in (spacing, spacing - 1)
     ]
+
+
+@pytest.mark.parametrize(("share", "holds"), [(0.19, False), (0.2, True), (0.4, True), (0.41, False)])
+def test_about_a_third_is_a_fifth_to_two_fifths(share: float, holds: bool) -> None:
+    table = pa.table({"spacing": [12], "length": [12], "n_tasks": [100], "rejected": [share]})
+    assert (usage_stationarity.CLAIMS[0].judge(table).verdict == "holds") is holds
+
+
+def test_the_distribution_of_correlations() -> None:
+    rows = _rows("within", np.array([-0.5, 0.0, 0.5, 0.9]), 5, 24)
+    assert sum(row["share"] for row in rows) == pytest.approx(1)
+    assert max(row["share"] for row in rows) == 0.25
+    assert {(row["mean"], row["n_pairs"], row["n_tasks"], row["hours"]) for row in rows} == {(0.225, 4, 5, 2.0)}
 
 
 def test_the_normal_law_beside_a_total() -> None:
@@ -91,6 +108,36 @@ def test_the_curve_of_gpa_stays_where_nothing_overflows(monkeypatch: pytest.Monk
     rising = np.log([0.001, 0.01]), np.array([30.0, 20.0])
     assert [matched(q, rising) for q in (0.0, 0.0009, 0.001, 0.01, 0.02)] == [None, None, 30.0, 20.0, None]
     assert matched(math.sqrt(1e-5), rising) == pytest.approx(25)
+
+
+def test_an_overflow_that_is_not_known_well_enough_is_not_compared() -> None:
+    known = {"pool": "a", "estimator": "convolution", "is_rebalanced": False, "machines": 11.0}
+
+    def table(**found: Any) -> pa.Table:
+        return pa.Table.from_pylist([{**known, "matched_machines": 10.0, **found}])
+
+    assert packing_rare_events._convolution(table(q=0.01, q_error=0.0002), "a")["q"] == 0.01
+    for q, error in ((0.01, 0.00021), (0.0, 0.0)):
+        with pytest.raises(NotApplicable) as caught:
+            packing_rare_events._convolution(table(q=q, q_error=error), "a")
+        assert str(caught.value) == "too few realizations or tasks to estimate q within 2 %"
+    assert packing_rare_events._excess_machines(table(q=0.01, q_error=0.0), "a") == pytest.approx(0.1)
+    none = pa.Table.from_pylist([{**known, "matched_machines": None, "q": 0.01, "q_error": 0.0}])
+    with pytest.raises(NotApplicable) as caught:
+        packing_rare_events._excess_machines(none, "a")
+    assert str(caught.value) == "GPA never overflows that often"
+
+
+def test_none_seen_where_three_were_to_be_expected_refutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"q": 0.0, "trials": 3000}
+    monkeypatch.setattr(_outcomes, "find", lambda result, **cell: [row])
+    assert _outcomes.rare(pa.table({}), 0.001) == 0.0
+    row["trials"] = 2999
+    with pytest.raises(NotApplicable) as caught:
+        _outcomes.rare(pa.table({}), 0.001)
+    assert str(caught.value) == "none seen in 3.0e+03 draws, 3.0 expected"
+    row["q"] = 0.5
+    assert _outcomes.rare(pa.table({}), 0.001) == 0.5
 
 
 def test_a_share_of_what_was_promised() -> None:

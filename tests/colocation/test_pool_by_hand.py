@@ -14,7 +14,7 @@ from borgtrace.colocation.advice import Plan
 from borgtrace.colocation.cluster import _milestones
 from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.instances import split
-from borgtrace.colocation.inventory import PUBLISHED, capacity_table
+from borgtrace.colocation.inventory import PUBLISHED, capacity_table, parse_mix
 from borgtrace.colocation.raw_series import busiest_span, longest_busy_span, series
 from borgtrace.colocation.study import Options, Study
 from borgtrace.errors import UsageError
@@ -100,11 +100,11 @@ def test_a_series_repeats_the_slot_before_where_nothing_was_measured() -> None:
 
 
 def test_bursts_keep_every_mean_and_idle_tasks_idle() -> None:
-    values = np.full((3, 4000), 0.01)
+    values = np.full((3, 4000), 0.0001)
     values[1], values[2] = 0.0, 0.25
     twin = heavy_tail(on_clock(values))
     found = twin.inst.reshape(3, 4000)
-    assert found.mean(axis=1) == pytest.approx([0.01, 0.0, 0.25], rel=1e-5)
+    assert found.mean(axis=1) == pytest.approx([0.0001, 0.0, 0.25], rel=1e-4)
     # About one in a hundred takes twelve times as much, at most the whole machine: 4 times .25.
     for task, times in ((0, 12), (2, 4)):
         low, high = np.unique(found[task])
@@ -149,6 +149,16 @@ def test_coverage_counts_the_tasks_of_the_pool() -> None:
     study = Study(synthetic_pool(30, seed=1))
     assert study.coverage(Options(tasks=20)).n_tasks == 20
     assert study.machines().tolist() == [list(kind) for kind in PUBLISHED]
+
+
+@pytest.mark.parametrize("kind", ["0:1:1", "1:0:1", "1:1:0", "1:1", "a:1:1", "inf:1:1", ""])
+def test_a_kind_of_machine_is_three_numbers_above_0(kind: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_mix(f"1:1:2,{kind}")
+    assert str(caught.value) == (
+        f"mix: not a kind of machine: expected CPU:MEMORY:NUMBER, all above 0, got {kind or 'nothing'}; "
+        "try 1:1:2,0.5:0.25:6"
+    )
 
 
 def test_machines_count_by_their_last_capacity(tmp_path: Path) -> None:

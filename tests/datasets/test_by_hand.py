@@ -98,6 +98,22 @@ def test_parts_are_put_one_after_the_other_and_taken_out_again() -> None:
     assert len(concatenated([], NAMES)) == 0
 
 
+@pytest.mark.parametrize("name", list(FORMATS))
+def test_what_traces_do_not_have_takes_no_column(tmp_path: Path, name: str) -> None:
+    FORMATS[name].write(tmp_path / "x", NAMES, [PART])
+    found = FORMATS[name].read(tmp_path / "x", NAMES)
+    assert (len(found), found.numbers.shape, found.codes.shape) == (5, (5, 0), (5, 0))
+    np.testing.assert_array_equal(found.values, PART.values)
+
+
+@pytest.mark.parametrize(
+    ("size", "varint"), [(0, [0]), (127, [127]), (128, [128, 1]), (300, [0xAC, 2]), (16_384, [128, 128, 1])]
+)
+def test_the_size_of_a_field_is_a_varint(size: int, varint: list[int]) -> None:
+    """As in protobuf's description of its encoding, where 300 is AC 02; 10 is field 1 with a length."""
+    assert tfrecord._field(1, bytes(size)) == bytes([10, *varint]) + bytes(size)
+
+
 def test_bins_of_lengths_hold_their_first_and_not_their_last() -> None:
     store = array_store([4, 5, 9, 50, 51, 5000, 5001, 6000])
     found = {entry.low: (entry.high, entry.traces, entry.windows) for entry in lengths(store) if entry.traces}
@@ -131,6 +147,7 @@ def test_slots_of_the_grid_leave_out_traces_with_all_their_windows(tmp_path: Pat
     selection = Selection(gaps="grid", min_length=4, max_length=6)
     built = build(store, tmp_path / "d", Options(selection=selection, split=Split((1.0,)), format="npz"))
     assert built.removed == {"all": (3, 9), "slots of the grid": (1, 3)}
+    assert (built.n_matched, built.counts) == (2, {"training": 2})
 
 
 def test_one_value_has_no_deviation() -> None:

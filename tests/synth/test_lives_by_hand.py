@@ -10,7 +10,7 @@ from borgtrace.schema.time import SECOND
 from borgtrace.synth.clock import Clock
 from borgtrace.synth.jobs import Job, Task
 from borgtrace.synth.lifecycle import Lifecycle
-from borgtrace.synth.outcomes import FIRST_EVICTED, Outcomes
+from borgtrace.synth.outcomes import FIRST_EVICTED, LOOPING, Outcomes
 from borgtrace.synth.relations import Relations
 from tests.synth.scripted import FREE, GOOGLE_2011, GOOGLE_2019, PRODUCTION, Scripted, job_of, workload
 
@@ -60,6 +60,8 @@ def test_chances_of_a_task() -> None:
     assert outcomes().names_machine("FINISH")
     looping = job_of(is_looping=True)
     assert [outcomes(0.98).comes_back(looping, "FAIL"), outcomes(0.99).comes_back(looping, "FAIL")] == [True, False]
+    # At the chance itself, 98.5 %, it does not come back.
+    assert not outcomes(LOOPING).comes_back(looping, "FAIL")
     assert not outcomes(0.0).comes_back(job_of(is_looping=True, is_cancelled=True), "FAIL")
     assert outcomes(0.4).pause("KILL") == 1
 
