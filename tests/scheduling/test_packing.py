@@ -10,6 +10,7 @@ from borgtrace.scheduling import POLICIES, parse_policy
 from borgtrace.scheduling.compaction import Workload, bound, needed
 from borgtrace.scheduling.machines import UNIT
 from borgtrace.scheduling.packing import Demand, pack
+from borgtrace.scheduling.whatifs import Moment
 from tests.scheduling.plain import SCORES, PlainCell, plain_needed, plain_pack, random_cell
 
 
@@ -100,6 +101,19 @@ def test_what_comes_later_goes_where_reservations_leave_room() -> None:
     given = (demand, order, np.full((2, 2), UNIT), ranks, parse_policy("first-fit"))
     assert pack(*given, reserved=(reserved, 2))[0].tolist() == [0, 0, 0, 0, 1]
     assert pack(*given)[0].tolist() == [0, 0, 1, 1, 1]
+
+
+def test_trust_saves_what_is_not_used_up_to_what_packing_loses() -> None:
+    # 160 tasks that ask for a quarter of a machine and use an eighth: 40 machines, of which 160 · (1/4 − 1/8) = 20 are
+    # not used. Between, sizes of 7/32, 6/32 and 5/32 go 4, 5 and 6 on a machine.
+    n, none = 160, np.full(160, -1)
+    workload = Workload(Demand(np.full((n, 2), UNIT // 4), none, none + 1), none + 1, np.arange(n), none > 0)
+    moment = Moment(workload, np.full((n, 2), 0.125), none + 1)
+    capacity = np.full((40, 2), UNIT)
+    found = [needed(workload.with_sizes(moment.reserved(0.0, k / 4)), capacity, 0) for k in range(5)]
+    assert found == [40, 40, 32, 27, 20]
+    # With all of it kept as a margin nothing is saved.
+    assert needed(workload.with_sizes(moment.reserved(1.0)), capacity, 0) == 40
 
 
 def test_a_task_above_every_machine_is_refused() -> None:
