@@ -1,4 +1,7 @@
-"""Placements a second on a real snapshot, one compaction, and the replay of all events, on one thread.
+"""Placements a second on a real snapshot and in the order of the trace, one compaction, and the replay of all events.
+
+One thread.  In the order of the trace tasks take a quarter of what they ask for and 6 % of them have planted
+constraints, each met by half of the machines: hardly any waits, and arrivals, placements and releases are measured.
 
 Processor time, since others may use the machine; every kernel is compiled before it is measured.  Published simulators
 place tens to hundreds of jobs a second: FGD about 15 to 20 pods, MARO 43 to 95 virtual machines, CloudSim Plus 53 to
@@ -10,6 +13,7 @@ place tens to hundreds of jobs a second: FGD about 15 to 20 pods, MARO 43 to 95 
 import argparse
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +58,18 @@ def main() -> None:
     spent, found = seconds(lambda: needed(free, machines.capacity, 0))
     print(f"a compaction to {found:,} machines: {spent:.1f} s", flush=True)
     trace = Trace.of(tables, store.manifest.time_range["instance_events"][1])
+    tasks, size = trace.tasks, len(trace.tasks)
+    sets = np.where(rng.random(size) < 0.06, rng.integers(1, 9, size), 0)
+    eased = replace(
+        trace,
+        tasks=replace(tasks, sets=sets, sizes=tasks.sizes // 4),
+        allowed=rng.random((8, len(trace.machines.ids))) < 0.5,
+    )
+    spent, rows = seconds(lambda: replayed(eased, parse_policy("best-fit"), 1.0))
+    starts, late = rows[:, 2] >= 0, rows[:, 2] > rows[:, 1]
+    print(
+        f"trace order, releases, constraints: {starts.sum() / spent:,.0f} placements/s, {late.sum():,} late", flush=True
+    )
     factor = calibrated(trace)
     for text in given.policy or ("best-fit", "best-fit+preempt"):
         policy = parse_policy(text)
