@@ -122,6 +122,61 @@ def test_an_impossible_task_waits_for_ever_and_is_named(tmp_path: Path, capsys: 
     assert "2 that fit no machine (5/0, 6/0 …); 2 machines, 0 others without a capacity" in err
 
 
+DEMANDED = "70s3v5qRyCO/1PCdI6fVXnrW8FU/w+5CKRSa72xgcIo="
+
+
+def test_what_constraints_cost_is_said_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Both wait from 700 s to the end of 2001 s: one for the attribute, one for a machine that is large enough.
+    demands = [f"{700 * SECOND},5,0,0,{DEMANDED},7"]
+    events = [*life(5, FREE, 700, 100, "0.1"), *life(6, FREE, 700, 100, "0.6"), *LATE]
+    machines = ["0,1,0,PLATFORM,0.5,0.5"]
+    cell = store(tmp_path, machine_events=machines, task_events=events, task_constraints=demands)
+    given = ("--policy", "recorded", "--policy", "best-fit", "--factor", 1, "--each-constraint")
+    rows, err = simulate(capsys, cell, *given, "--add-machines", "1:1:0.75")
+    names = ("recorded", "best-fit", f"best-fit without {DEMANDED}", "best-fit + 1:1:0.75")
+    assert [policy for policy, _ in rows] == sorted(names)
+    hours = {name: rows[name, "free"]["waiting_hours"] * 3600 for name in names[1:]}
+    assert hours == pytest.approx({names[1]: 2602, names[2]: 1301, names[3]: 0}, abs=1e-6)
+    assert [rows[name, "free"]["impossible"] for name in names[1:]] == [2, 1, 0]
+    said = f"constraints on {DEMANDED} cost the most waiting, 0.36 of 0.72 task-hours"
+    assert f"best-fit (simulated): of 1 attributes, {said}" in " ".join(err.split())
+
+
+def test_added_machines_shorten_the_queue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cell = store(tmp_path, machine_events=ones(7), task_events=QUEUE)
+    given = ("--policy", "first-fit", "--factor", 1, "--add-machines", "1:1:1", "--add-machines", "2:1:1")
+    rows, err = simulate(capsys, cell, *given, "--each-constraint")
+    # With two machines only the third waits, from 720 to 800 s; with three nobody.
+    waits = [rows[f"first-fit{added}", "free"]["wait_mean"] for added in ("", " + 1:1:1", " + 2:1:1")]
+    assert waits == [67.5, 20.0, 0.0]
+    # A third of the CPU that one machine had.
+    used = [rows[f"first-fit{added}", "free"]["cpu"] for added in ("", " + 2:1:1")]
+    assert used[1] == pytest.approx(used[0] / 3)
+    assert "attributes" not in err
+
+
+@pytest.mark.parametrize("text", ["2:1", "0:1:1", "-1:1:1", "2:1.5:1", "2:1:0", "2:a:1", "2:1:1:1"])
+def test_added_machines_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        SIMULATE.run("nowhere", add_machines=(text,))
+    assert str(caught.value) == (
+        "--add-machines: no machines: expected N:CPU:MEMORY, N from 1, the others above 0 and at most 1, the largest "
+        f"machine, got {text}; try 100:0.5:0.5"
+    )
+
+
+def test_tasks_without_half_of_their_events_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # Two of four have no SUBMIT: they arrive when they were scheduled, and the queue is the same.
+    events = [*life(1, FREE, 700, 100)[1:], *life(2, FREE, 710, 100)[1:], *life(3, FREE, 720, 100), *LATE]
+    cell = store(tmp_path, machine_events=[*ones(1), "0,2,0,PLATFORM,,"], task_events=events)
+    rows, err = simulate(capsys, cell, "--policy", "first-fit", "--factor", 1)
+    assert rows["first-fit", "free"]["wait_mean"] == 67.5
+    assert " ".join(err.split()).startswith(
+        "4 attempts: 2 without SUBMIT, 0 without request, 0 on machines that are not known, 0 that fit no machine; "
+        "1 machines, 1 others without a capacity"
+    )
+
+
 def test_recorded_is_the_trace(tmp_path: Path) -> None:
     # One is killed while it waits, one has no SUBMIT and an unknown machine, one is evicted and returns.
     def event(time: int, job: int, type_: int, machine: object = "", priority: int = FREE) -> str:
@@ -153,6 +208,8 @@ def test_no_machines_and_lists(tmp_path: Path, capsys: pytest.CaptureFixture[str
     rows, err = simulate(capsys, cell)
     assert not rows
     assert "simulation: not applicable: the store holds no rows of machine_events" in err
+    bare = store(tmp_path / "bare", machine_events=["0,1,0,PLATFORM,,"], task_events=QUEUE)
+    assert "simulation: not applicable: no machine has a published capacity" in simulate(capsys, bare)[1]
     with pytest.raises(SystemExit):
         main(["simulate", str(cell), "--list"])
     assert capsys.readouterr().out.startswith("least-stranded")

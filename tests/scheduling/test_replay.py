@@ -131,7 +131,9 @@ def test_rows_by_hand() -> None:
     expected: dict[str, Any] = {
         **{"policy": "best-fit", "tier": "free", "submissions": 5, "starts": 4, "evicted": 1, "removed": 1},
         **{"wait_p50": 3.5, "wait_p90": pytest.approx(15.5), "wait_mean": 6.75, "running": pytest.approx(1.63)},
-        **{"running_end": 1, "pending_end": 1, "impossible": 1, "cpu": used, "memory": used, "factor": 0.333333},
+        # 27 s of waits, and the 100 s of the one that never started.
+        **{"waiting_hours": pytest.approx(127 / 3600), "running_end": 1, "pending_end": 1, "impossible": 1},
+        **{"cpu": used, "memory": used, "factor": 0.333333},
     }
     assert free == expected
     assert (production["tier"], production["running"], production["factor"]) == ("production", 1.0, 1.0)

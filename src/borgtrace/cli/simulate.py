@@ -16,6 +16,13 @@ def simulate(
     factor: Annotated[
         float, Option(help="What tasks below production take of their requests; 0: calibrated.", metavar="SHARE")
     ] = 0.0,
+    each_constraint: Annotated[
+        bool, Option("--each-constraint", help="Also drop the constraints on each attribute in turn.")
+    ] = False,
+    add_machines: Annotated[
+        list[str] | None,
+        Option(help="Also with so many machines more, such as 100:0.5:0.25; repeatable.", metavar="N:CPU:MEMORY"),
+    ] = None,
     seed: Seed = 0,
     memory: Memory = "4GB",
     out: AnswerFolder = None,
@@ -40,6 +47,7 @@ def simulate(
         return
     check_png(png, out)
     given: dict[str, Any] = {"factor": factor, "seed": seed, **({"policies": tuple(policy)} if policy else {})}
+    given |= {"each_constraint": each_constraint, "add_machines": tuple(add_machines or ())}
     opened = borgtrace.open(store, memory=memory)
     with steps() as report:
         result = replace(SIMULATE, report=report, said=talk.print).run(opened, **given)

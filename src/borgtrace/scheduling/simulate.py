@@ -20,17 +20,20 @@ import pyarrow as pa
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Index
 from borgtrace.recipe import EngineTables
-from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar
+from borgtrace.recipe.charts import Chart, Plot, axis, bar, beside, melted
 from borgtrace.recipe.checks import table_of
 from borgtrace.recipe.store_question import StoreQuestion
 from borgtrace.scheduling._results import RESULTS
 from borgtrace.scheduling.events import ALIVE, ENDED, KIND, PREEMPTED, REMOVED, STARTED, SUBMITTED
 from borgtrace.scheduling.policies import Policy, parse_policy
 from borgtrace.scheduling.replay import RECORDED, Trace, calibrated, impossible, recorded, replayed, with_factor
-from borgtrace.schema.time import SECOND
+from borgtrace.scheduling.room import room_of
+from borgtrace.scheduling.variants import costliest, parse_machines, variants
+from borgtrace.schema.time import HOUR, SECOND
 from borgtrace.store import Store
 
 RESULT = RESULTS["simulation"]
+_ROOM = {"stranded_cpu": "stranded CPU", "stranded_memory": "stranded memory", "overcommitted": "overcommitted time"}
 DEFAULTS = (RECORDED, "best-fit", "best-fit+preempt")
 
 
@@ -46,13 +49,21 @@ class Setting:
         What tasks below production take of their requests; 0: calibrated.
     seed
         Of random orders of machines.
+    each_constraint
+        Whether the constraints on each attribute are dropped in turn, too.
+    add_machines
+        Machines to add, as text; each is a what-if of its own.
     """
 
     policies: Sequence[str] = DEFAULTS
     factor: float = 0.0
     seed: int = 0
+    each_constraint: bool = False
+    add_machines: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        for text in self.add_machines:
+            parse_machines(text)
         if not 0 <= self.factor <= 1:
             raise UsageError("--factor", "not a share", expected="above 0 and at most 1", got=f"{self.factor:g}")
 
@@ -95,11 +106,18 @@ class Simulate(StoreQuestion):
         trace = Trace.of(tables, store.manifest.time_range["instance_events"][1])
         factor = setting.factor or calibrated(trace)
         self.said(_counted(trace))
+        asked_of = list(variants(trace, tables, each_constraint=setting.each_constraint, machines=setting.add_machines))
+        # What was recorded cannot change.
+        runs = [(*run, *of) for run in policies.items() for of in asked_of[: None if run[1] else 1]]
         rows: list[dict[str, Any]] = []
-        for done, (name, policy) in enumerate(policies.items()):
-            self.report(name, done, len(policies))
-            found = recorded(trace) if policy is None else replayed(trace, policy, factor, setting.seed)
-            rows += rows_of(trace, found, name, 1.0 if policy is None else factor)
+        for done, (name, policy, change, changed) in enumerate(runs):
+            self.report(f"{name}{change}", done, len(runs))
+            found = recorded(trace) if policy is None else replayed(changed, policy, factor, setting.seed)
+            taken = 1.0 if policy is None else factor
+            room = room_of(changed, found, with_factor(trace.tasks, taken))
+            rows += [row | room for row in rows_of(changed, found, f"{name}{change}", taken)]
+        for sentence in costliest(rows):
+            self.said(sentence)
         return table_of(rows, self.result)
 
 
@@ -139,6 +157,8 @@ def rows_of(trace: Trace, found: Index, policy: str, factor: float) -> list[dict
         has_start = part[:, STARTED] >= 0
         ran = part[has_start]
         waits = (ran[:, STARTED] - ran[:, SUBMITTED]) / SECOND
+        others = part[~has_start]
+        unstarted = np.where(others[:, ENDED] >= 0, others[:, ENDED], trace.until) - others[:, SUBMITTED]
         lasted = np.where(ran[:, ENDED] >= 0, ran[:, ENDED], trace.until) - ran[:, STARTED]
         used = (tasks.sizes[ran[:, 0]] * lasted[:, None].astype(np.float64)).sum(axis=0) / total
         alive = part[:, KIND] == ALIVE
@@ -149,6 +169,7 @@ def rows_of(trace: Trace, found: Index, policy: str, factor: float) -> list[dict
             **{"policy": policy, "tier": tasks.tiers[tier] if tier >= 0 else "unknown"},
             **{"submissions": len(part), "starts": len(ran), "wait_p50": middle, "wait_p90": high},
             "wait_mean": float(waits.mean()) if len(waits) else None,
+            "waiting_hours": float((waits.sum() * SECOND + unstarted.sum()) / HOUR),
             "evicted": int((part[:, KIND] == PREEMPTED).sum()),
             "removed": int((part[:, KIND] == REMOVED).sum()),
             "running": float(lasted.sum() / max(trace.until, 1)),
@@ -162,10 +183,15 @@ def rows_of(trace: Trace, found: Index, policy: str, factor: float) -> list[dict
 
 
 def plot(result: pa.Table) -> Chart:
-    """Draw the tasks that wait at the end, by policy."""
+    """Draw the tasks that wait at the end and the room that is stranded, by policy."""
     plotted = Plot(result, RESULT, x=axis("pending_end"), y="policy", color="tier")
     plotted.add(bar(), tips=("running_end", "wait_p50", "wait_p90", "evicted"))
-    return plotted.draw("Tasks that wait at the end", width=WIDTH, height=160)
+    # What is of the whole cell stands in the row of each tier.
+    rows = list({row["policy"]: row for row in result.to_pylist()}.values())
+    room = Plot(melted(rows, _ROOM, "share"), x=axis("share", "share of the cell", axis={"format": "%"}), y="policy")
+    room.add(bar(), color="series", yOffset="series")
+    parts = plotted.draw("Tasks that wait at the end", height=160), room.draw("Room", height=160)
+    return beside("Other schedulers (simulated, beside what was recorded)", *parts)
 
 
 SIMULATE = Simulate(result=RESULT, compute=rows_of, plot=plot)

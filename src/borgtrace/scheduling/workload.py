@@ -22,6 +22,7 @@ from borgtrace.schema import Dialect
 
 _TASK = ("collection_id", "instance_index")
 _TIMES = ("submit_time", "queue_time", "enable_time", "schedule_time", "left_time")
+_USED = ("weighted_mean_average_cpu", "weighted_mean_average_memory")
 NONE = -1
 """A time, a machine or a code that is not known."""
 
@@ -81,6 +82,10 @@ class Tasks:
         Where it ran; −1: nowhere, or not known.
     without_request
         How many have no request.
+    used
+        int64 (n, 2): mean usage of the task in units; its request where none was measured.
+    without_usage
+        How many have no usage.
     """
 
     collection: Index
@@ -97,6 +102,8 @@ class Tasks:
     times: dict[str, Index]
     machine: Index
     without_request: int
+    used: Index
+    without_usage: int
 
     def __len__(self) -> int:
         return len(self.collection)
@@ -121,7 +128,7 @@ class Tasks:
     def of(self, chosen: Flags | Index) -> Tasks:
         """Return some of the tasks."""
         names = ("collection", "instance", "attempt", "priority", "tier", "sizes", "is_apart", "sets", "user")
-        parts: dict[str, Any] = {name: getattr(self, name)[chosen] for name in (*names, "machine")}
+        parts: dict[str, Any] = {name: getattr(self, name)[chosen] for name in (*names, "machine", "used")}
         return replace(self, **parts, times={name: values[chosen] for name, values in self.times.items()})
 
 
@@ -156,9 +163,9 @@ def read_tasks(tables: Tables, *, at: int | None = None) -> Tasks:
 
 def _named(tables: Tables, rows: ir.Table) -> ir.Table:
     """Add ``user`` and ``is_apart``, each from where the trace publishes it."""
-    tasks = tables.tasks.select(*_TASK, "user")
+    tasks = tables.tasks.select(*_TASK, "user", *_USED)
     joined = rows.left_join(tasks, list(_TASK)).select(
-        *_TASK, "attempt", "priority", "cpu_request", "memory_request", "machine_id", *_TIMES, "user"
+        *_TASK, "attempt", "priority", "cpu_request", "memory_request", "machine_id", *_TIMES, "user", *_USED
     )
     flag = "needs_different_machine"
     if tables.dialect.publishes(flag):
@@ -187,7 +194,8 @@ def _tasks(
     rows: pa.Table, dialect: Dialect, demanded: tuple[Sequence[Constraint], ...], codes: pa.Table | None
 ) -> Tasks:
     whole = {name: _integers(rows, name) for name in (*_TASK, "attempt", "priority", "machine_id", *_TIMES)}
-    requests = _two(rows, "cpu_request", "memory_request")
+    requests, usage = _two(rows, "cpu_request", "memory_request"), _two(rows, *_USED)
+    is_measured = np.asarray(np.isfinite(usage).all(axis=1), np.bool_)
     tier = np.full(rows.num_rows, NONE, np.int64)
     for place, (_, low, high) in enumerate(dialect.tiers):
         tier[(whole["priority"] >= low) & (whole["priority"] <= high)] = place
@@ -206,6 +214,7 @@ def _tasks(
         rows["is_apart"].fill_null(False).to_numpy().astype(np.bool_),
         *(sets, demanded, user.astype(np.int64), {name: whole[name] for name in _TIMES}, whole["machine_id"]),
         int(np.isnan(requests).any(axis=1).sum()),
+        *(to_units(np.where(is_measured[:, None], usage, requests)), int((~is_measured).sum())),
     )
 
 
