@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import random
 import stat
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -16,8 +18,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from borgtrace.errors import SourceError, UsageError
-from borgtrace.ingest import streams, usage_index
+from borgtrace.errors import SchemaError, SourceError, UsageError
+from borgtrace.ingest import delimited, streams, usage_index
 from borgtrace.ingest.column_checks import count_out_of_order
 from borgtrace.ingest.completion import _stays, _time_range, count_rows
 from borgtrace.ingest.conversion_terms import Basis, Terms
@@ -27,17 +29,20 @@ from borgtrace.ingest.file_ranges import cut_ranges, plan_files, range_condition
 from borgtrace.ingest.flattened import _choose
 from borgtrace.ingest.flattened_rows import _literal, _whole, record_of
 from borgtrace.ingest.own_data import parse_capacity, read_declaration
-from borgtrace.ingest.raw_layout import raw_layout
+from borgtrace.ingest.pending import Pending, find_pending, staged_entries
+from borgtrace.ingest.raw_layout import NeedsValidation, raw_layout
 from borgtrace.ingest.recognition import _cell_of, _kind, _lines, _not_a_trace
 from borgtrace.ingest.records import record_types
 from borgtrace.ingest.row_order import sort_rows
 from borgtrace.ingest.scattered_rows import usual_step
+from borgtrace.ingest.schema_csv import read_schema_csv
 from borgtrace.ingest.sniffing import sniff
 from borgtrace.ingest.sources import Source
-from borgtrace.ingest.staged import StagedOutput, StagedPaths, StagedWriter, make_entry
+from borgtrace.ingest.staged import StagedOutput, StagedPaths, StagedWriter, make_entry, write_entry
 from borgtrace.ingest.strange_text import is_strange
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019, KAGGLE_2019, Conversion
 from borgtrace.schema.time import AFTER_TRACE
+from borgtrace.store.manifest import SourceEntry
 
 # Layouts
 
@@ -309,6 +314,21 @@ def test_rows_are_sorted_as_python_sorts_them(seed: int) -> None:
         return [(row[name] is None, row[name] or ("" if name == "text" else 0)) for name in [*key, "at"]]
 
     assert found == sorted(rows, key=in_order)
+
+
+@pytest.mark.parametrize("wide", [2**62, 2**63 - 1])
+@pytest.mark.parametrize("far", [1, 2**20, 2**40, 2**62])
+def test_ties_of_a_wide_column_are_settled_by_what_follows(wide: int, far: int) -> None:
+    """Both together take more bits than a word has: what is left over is compared among equal rows only."""
+    rows = [
+        (first, second, third) for third in (9, 0) for second in (far, 5, 0, 2, far - 1, 3) for first in (wide, 7, 0)
+    ]
+    names = ("a", "b", "c")
+    table = pa.table({name: [row[place] for row in rows] for place, name in enumerate(names)})
+    for n_columns in (2, 3):
+        key = [row[:n_columns] for row in rows]
+        found = sort_rows(table.select(names[:n_columns]), names[:n_columns])
+        assert list(zip(*(column.to_pylist() for column in found.columns), strict=True)) == sorted(key)
 
 
 def test_times_out_of_order_are_counted_across_chunks() -> None:
@@ -627,3 +647,99 @@ def test_a_draft_says_beside_each_line_what_was_guessed(tmp_path: Path) -> None:
         'memory = { column = "memory", kind = "average" }  # column memory: add the unit, such as MiB\n'
     )
     assert len(found.guesses) == 4
+
+
+# What a folder says, and what is in already
+
+
+def described(**changed: list[int]) -> str:
+    """A ``schema.csv`` in which fields of some tables come in another order, or are left out."""
+    lines = ["file pattern,field number,content,format,mandatory"]
+    for name, raw in GOOGLE_2011.tables.items():
+        places = changed.get(name, list(range(len(raw.fields))))
+        for number, place in enumerate(places, 1):
+            field = raw.fields[place]
+            mandatory = "YES" if field.is_mandatory else "NO"
+            lines.append(f"{name}/part-?????-of-?????.csv.gz,{number},{field.name}, {field.format} ,{mandatory}")
+    return "\n".join([*lines, "", "too,few"])
+
+
+def test_a_schema_beside_the_data_decides_the_order(tmp_path: Path) -> None:
+    path = tmp_path / "schema.csv"
+    path.write_text(described())
+    plain = read_schema_csv(path)
+    # The format document: time, machine ID, event type, platform ID, CPUs, memory.
+    assert plain["machine_events"] == ("time", "machine ID", "event type", "platform ID", "CPUs", "Memory")
+    assert list(plain) == sorted(GOOGLE_2011.tables)
+    path.write_text(described(machine_events=[1, 0, 2, 3, 5, 4], task_usage=list(range(19))))
+    orders = read_schema_csv(path)
+    assert orders["machine_events"] == ("machine ID", "time", "event type", "platform ID", "Memory", "CPUs")
+    # Version 2.0 had one field of usage less.
+    assert len(orders["task_usage"]) == 19
+    for fewer in ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 4]):
+        path.write_text(described(machine_events=fewer))
+        with pytest.raises(SchemaError, match="machine_events field 6: "):
+            read_schema_csv(path)
+
+
+def test_sources_are_new_known_or_replaced(tmp_path: Path) -> None:
+    def source(folder: str, part: int, text: bytes) -> Source:
+        path = tmp_path / folder / f"part-{part:05d}-of-00500.csv"
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text)
+        return Source(path, GOOGLE_2011, "task_usage", "csv", size=len(text))
+
+    def entry(of: Source, text: bytes) -> Any:
+        digest = hashlib.sha256(text).hexdigest()
+        return SourceEntry(of.name, "", "instance_usage", "task_usage", "csv", len(text), digest, 1, 500, 1, 1, 0)
+
+    staging = tmp_path / "staging"
+    one, two, three = (source("raw", part, b"abc%d" % part) for part in (1, 2, 3))
+    copy, other = source("copy", 3, b"abc3"), source("other", 3, b"abc4")
+    held = [entry(one, b"abc1"), entry(two, b"abcX")]
+    found = find_pending([one, three, copy], held, staging, replace=False)
+    assert found == Pending((three,), (one,), ())
+    with pytest.raises(SourceError) as caught:
+        find_pending([three, other], [], staging, replace=True)
+    assert str(caught.value) == (
+        f"{other.path}: two different files claim to be the same part: expected the content of {three.path}, "
+        "got another; ingest each into a separate store, or leave one out"
+    )
+    with pytest.raises(SourceError) as caught:
+        find_pending([two], held, staging, replace=False)
+    digest = hashlib.sha256(b"abcX").hexdigest()[:12]
+    assert str(caught.value) == (
+        f"{two.path}: the source has changed since it was ingested: expected 4 bytes, sha256 {digest}…, "
+        "got 4 bytes of other content; accept the new content with --replace"
+    )
+    assert find_pending([two], held, staging, replace=True) == Pending((two,), (), (two.name,))
+    # What is staged comes first: it is newer than what the store holds.
+    write_entry(StagedPaths.of(staging, two.name).entry, entry(two, b"abc2"))
+    assert find_pending([two], held, staging, replace=False) == Pending((), (two,), ())
+    write_entry(StagedPaths.of(staging, two.name).entry, entry(two, b"abcY"))
+    assert [each.name for each in staged_entries(staging)] == [two.name]
+    assert find_pending([two], [], staging, replace=True) == Pending((two,), (), ())
+    assert staged_entries(staging) == []
+
+
+@pytest.mark.parametrize(
+    ("blocks", "barred", "stops"),
+    [
+        ([b"1,2\r\n3,", b"4\n"], b"", False),
+        ([b"1\r", b"\n2\n"], b"", False),
+        ([b"1\r2\n"], b"", True),
+        ([b"1\n2\r3"], b"", True),  # in the last line, which has no end
+        ([b"0", b"x10\n"], b"", True),  # cut in the middle of what is strange
+        ([b'"1"\n'], b"", False),
+        ([b'"1"\n'], b'"', True),
+    ],
+)
+def test_lines_that_arrow_would_take_otherwise(blocks: list[bytes], barred: bytes, stops: bool) -> None:
+    waiting = iter([*blocks, b""])
+    stream: Any = SimpleNamespace(read=lambda size: next(waiting))
+    lines = delimited._Lines(stream, barred)
+    if stops:
+        with pytest.raises(NeedsValidation):
+            list(iter(lambda: lines.read(9), b""))
+    else:
+        assert [lines.read(9) for _ in range(len(blocks) + 1)] == [*blocks, b""]
