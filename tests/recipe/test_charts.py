@@ -30,7 +30,9 @@ from borgtrace.recipe.charts import (
     when,
 )
 from borgtrace.recipe.charts.channels import SPARE_COLOURS
+from borgtrace.recipe.charts.plot import axis_title
 from borgtrace.recipe.columns import count, declare, label, seconds
+from borgtrace.schema import Column
 
 DECLARED = declare(
     "waits",
@@ -203,3 +205,62 @@ def test_long_traces_are_marked_by_days(last: int, title: str, marks: int | None
         # The beginning of each day, numbered from 0.
         assert x["axis"]["values"] == [24 * day for day in range(marks)]
         assert x["axis"]["labelExpr"] == "datum.value / 24"
+
+
+def test_tiers_have_their_colours_as_colours_alone() -> None:
+    encoding = spec(Plot(TABLE, DECLARED, x="tier", y="wait", yOffset="tier", color="n").add(bar()))["encoding"]
+    assert "scale" not in encoding["x"]
+    # Numbers have no palette, and offsets neither title nor legend.
+    assert "scale" not in encoding["color"]
+    assert encoding["yOffset"] == {"field": "tier", "type": "nominal"}
+    named = spec(Plot([{"who": "x", "n": 1}], x="n", color="who").add(point()))["encoding"]["color"]
+    assert "scale" not in named
+    assert named["legend"] == {}
+
+
+def test_words_and_details_have_neither_title_nor_legend() -> None:
+    plot = Plot(TABLE, DECLARED, x="n", y="wait", text="tier", detail="tier", order="n").add(text())
+    encoding = spec(plot)["encoding"]
+    assert encoding["text"] == encoding["detail"] == {"field": "tier", "type": "nominal"}
+    assert encoding["order"] == {"field": "n", "type": "quantitative"}
+
+
+def test_a_later_layer_may_name_its_own_axis_and_its_colours() -> None:
+    plot = Plot(TABLE, DECLARED, x="n").add(line(), y="wait")
+    _, later = spec(plot.add(point(), y=axis("n", "again"), color="tier"))["layer"]
+    assert (later["encoding"]["y"]["title"], later["encoding"]["color"]["title"]) == ("again", "tier")
+    assert "title" not in later["encoding"]["x"]
+
+
+def test_a_layer_of_other_rows_takes_its_types_and_tooltips_from_them() -> None:
+    plot = Plot(TABLE, DECLARED, x="n").add(line(), y="wait").add(point(), data=[{"n": "many", "wait": 1.0}], y="wait")
+    later = spec(plot)["layer"][1]
+    assert later["data"] == {"values": [{"n": "many", "wait": 1.0}]}
+    assert later["encoding"]["x"]["type"] == "nominal"
+    assert [tip["field"] for tip in later["encoding"]["tooltip"]] == ["n", "wait"]
+
+
+def test_a_plot_of_no_rows_and_one_without_a_height() -> None:
+    empty = spec(Plot([], DECLARED, x="n").add(point()), height=None)
+    assert [tip["field"] for tip in empty["encoding"]["tooltip"]] == ["n"]
+    assert ("height" in empty, empty["width"], empty["title"]) == (False, 420, "Waits")
+    sized = Plot(TABLE, x="n").add(point()).draw(width=10, height=20).to_dict()
+    assert (sized["width"], sized["height"], "title" in sized) == (10, 20, False)
+    hours = Plot([{"hour": None, "n": 1}, {"hour": 100, "n": 1}], x=hour_axis(), y="n").add(line())
+    assert spec(hours)["encoding"]["x"]["title"] == "day of the trace"
+
+
+@pytest.mark.parametrize(
+    ("doc", "title"),
+    [
+        ("A share of all.", "a share of all"),
+        ("CPU used, mean.", "CPU used"),
+        ("N.", "N"),
+        ("Mean (of all).", "mean"),
+        ("Rate of 2.5 an hour.", "rate of 2.5 an hour"),
+    ],
+)
+def test_a_title_is_the_first_clause_in_small_letters(doc: str, title: str) -> None:
+    assert axis_title(Column("x", "float64", "1", doc)) == title
+    assert axis_title(Column("x", "float64", "s", doc)) == f"{title} (s)"
+    assert axis_title(Column("x", "float64", "s", doc), with_unit=False) == title

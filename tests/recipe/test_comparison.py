@@ -111,3 +111,50 @@ def test_answers_are_aligned_by_their_key() -> None:
         {"tier": "b", "n p": 2, "n q": 4, "x p": [2.0], "x q": [3.0]},
         {"tier": "c", "n p": None, "n q": 5, "x p": None, "x q": []},
     ]
+
+
+def _blocks(first: int, n: int) -> np.ndarray:
+    with duckdb.connect() as connection:
+        query = f"select (md5_number_lower(id::varchar) % 100)::bigint as block from range({first}, {first + n}) t(id)"
+        return connection.sql(query).fetchnumpy()["block"]
+
+
+def test_intervals_are_those_of_a_plain_bootstrap() -> None:
+    values = _usage(0)[:60], 1.3 * _usage(1)[:80]
+    row = _rows(_store(values[0]), _store(values[1], first=30))["CPU-hours of a job"]
+    blocks = _blocks(0, 60), _blocks(30, 80)
+    points = np.unique(np.concatenate(values))
+    ratios, farthest = [], []
+    for draw in np.random.default_rng(0).multinomial(100, np.full(100, 0.01), 400):
+        weights = [draw[block] for block in blocks]
+        means = [np.average(v, weights=w) for v, w in zip(values, weights, strict=True)]
+        upto = [
+            ((v[:, np.newaxis] <= points) * w[:, np.newaxis]).sum(axis=0) / w.sum()
+            for v, w in zip(values, weights, strict=True)
+        ]
+        ratios.append(means[1] / means[0])
+        farthest.append(np.abs(upto[0] - upto[1]).max())
+    spread = 1.96 * np.std(farthest)
+    assert (row["jobs"], row["jobs_against"]) == (80, 60)
+    assert row["ratio"] == pytest.approx(values[1].mean() / values[0].mean())
+    assert [row["ratio_low"], row["ratio_high"]] == pytest.approx(np.quantile(ratios, (0.025, 0.975)))
+    ends = [max(row["distance"] - spread, 0), min(row["distance"] + spread, 1)]
+    assert [row["distance_low"], row["distance_high"]] == pytest.approx(ends)
+
+
+def test_what_a_store_does_not_know_is_left_out_and_the_rest_is_not() -> None:
+    known, unknown = _store(_usage(0)), _store(_usage(1))
+    place = unknown.tasks.column_names.index("cpu_request")
+    unknown.tasks = unknown.tasks.set_column(place, "cpu_request", pa.array([None] * JOBS, pa.float64()))
+    for one, other in ((known, unknown), (unknown, known)):
+        assert set(MEASURES) - set(_rows(one, other)) == {"CPU request of a job's tasks"}
+
+
+def test_a_store_that_uses_nothing_has_no_ratio() -> None:
+    idle, busy = _store(np.zeros(300)), _store(_usage(0)[:300])
+    row = _rows(idle, busy)["CPU-hours of a job"]
+    assert [row[name] for name in ("ratio", "ratio_low", "ratio_high", "distance")] == [None, None, None, 1]
+    assert _rows(busy, idle)["CPU-hours of a job"]["ratio"] == 0
+    # Of nothing the shape is nothing, too.
+    shape = _rows(busy, _store(np.zeros(300), generation="2011"))["CPU-hours of a job"]
+    assert (shape["unit"], shape["distance"]) == ("own mean", 1)
