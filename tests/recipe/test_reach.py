@@ -28,6 +28,19 @@ def test_a_day_needs_eighteen_parts_and_the_month_all():
     assert [round(one.span / HOUR, 2) for one in found] == [1.39, 13.92, 25.06, 139.2, 696]
 
 
+def test_the_shortest_table_decides_the_span():
+    parts = {"task_events": 500, "machine_events": 1}
+    asked = [question(Scope(is_whole=False)), question(Scope(), reads=())]
+    found = reaches(asked, dialect("2011"), parts, 20)
+    # The second reads all tables, of which some are not there at all.
+    assert [(one.parts, round(one.span / HOUR, 2), one.claims) for one in found] == [
+        (1, 1.39, 0),
+        (10, 13.92, 0),
+        (18, 25.06, 1),
+        (20, 27.84, 1),
+    ]
+
+
 def test_machines_come_whole_with_the_first_part():
     found = reaches([find_recipe("machine_shapes")], dialect("2011"), {"machine_events": 1}, 1)
     assert found == [Reach(1, 696 * HOUR, 5)]

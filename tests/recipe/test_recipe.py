@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -15,7 +17,7 @@ from borgtrace.lifecycle import code_version
 from borgtrace.recipe import Claim, NotApplicable, Recipe, Scope, Tables, find_recipe
 from borgtrace.recipe.criteria import below
 from borgtrace.recipe.planned_tables import PlannedTables
-from borgtrace.recipe.registry import collect
+from borgtrace.recipe.registry import collect, modules
 from borgtrace.schema import Column, Table
 from tests.analyses.tiny import tiny
 from tests.lifecycle.lives import life
@@ -163,3 +165,65 @@ def test_a_recipe_with_a_type_is_found(tmp_path, monkeypatch) -> None:
     with pytest.raises(UsageError) as caught:
         collect(("asked",))
     assert str(caught.value) == "recipes: asked.other does not declare other: got alloc_sets"
+
+
+def test_modules_that_declare_a_question_are_found_by_their_text(tmp_path, monkeypatch) -> None:
+    files = {
+        "declared/__init__.py": "",
+        # Private, or without a declaration: they hide none of those that come after them.
+        "declared/_hidden.py": "RECIPE = 1",
+        "declared/a_plain.py": "recipe = 1",
+        "declared/b.py": "RECIPE = 1",
+        "declared/_private/z.py": "RECIPE = 1",
+        "declared/sub/c.py": "EXPERIMENT: object = 2",
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+    monkeypatch.syspath_prepend(tmp_path)
+    assert modules(("declared",)) == {"b": "declared.b", "c": "declared.sub.c"}
+    (tmp_path / "declared" / "sub" / "b.py").write_text("RECIPE = 3")
+    with pytest.raises(UsageError) as caught:
+        modules(("declared",))
+    assert str(caught.value) == "recipes: two modules declare b: got declared.sub.b"
+
+
+@pytest.mark.parametrize(("order", "topic"), [(0, "Machines"), (49, "Machines"), (50, "Jobs"), (100, "Jobs")])
+def test_a_topic_holds_from_its_order_on(order: int, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = sys.modules["tests.recipe"]
+    question = replace(RECIPE, order=order)
+    monkeypatch.setattr(package, "TOPICS", {0: "Machines", 50: "Jobs", 200: "Users"}, raising=False)
+    assert question.topic == topic
+    monkeypatch.delattr(package, "TOPICS")
+    monkeypatch.setattr(package, "__doc__", "Questions of ours: all of them.\nThey are few.")
+    assert question.topic == "Questions of ours"
+    monkeypatch.setattr(package, "__doc__", None)
+    assert question.topic == "tests.recipe"
+
+
+def test_a_question_that_reads_a_part_of_its_module() -> None:
+    text = "Why?\n\nBecause\nit is so.\n\nReference: Somebody,\n2020."
+    module = type(sys)("asked_in_a_test")
+    module.__doc__ = text
+
+    def drawn(result: object) -> None: ...
+
+    drawn.__module__ = module.__name__
+    sys.modules[module.__name__] = module
+    try:
+        question = replace(RECIPE, plot=drawn)
+        assert (question.question, question.method) == ("Why?", "Because\nit is so.")
+        assert question.reference == "Somebody, 2020"
+        module.__doc__ = None
+        assert (question.question, question.method, question.reference) == ("n_events", "", "")
+    finally:
+        del sys.modules[module.__name__]
+
+
+@pytest.mark.parametrize(("engine", "n"), [("duckdb", 1), ("pyspark", 0)])
+def test_only_the_embedded_engine_is_interrupted(engine: str, n: int) -> None:
+    tables, calls = tiny(), []
+    backend = SimpleNamespace(name=engine, con=SimpleNamespace(interrupt=lambda: calls.append(1)))
+    tables.canonical = lambda name: SimpleNamespace(get_backend=lambda: backend)  # type: ignore[method-assign]
+    tables.interrupt()  # type: ignore[attr-defined]
+    assert len(calls) == n
