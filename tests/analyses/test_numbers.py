@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from borgtrace.analyses import (
@@ -267,3 +269,42 @@ def test_a_tail_begins_above_its_start_or_with_it() -> None:
     # The zeta law counts the start in, and needs a second value.
     assert discrete_exponent(np.array([1, 2]), np.array([1, 1]), 1) < 10
     assert np.isnan(discrete_exponent(np.array([1, 2]), np.array([1, 1]), 2))
+
+
+class Frame:
+    """Stands for Spark: groups rows by a column and runs a function on each group, in whatever order."""
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows, self.by = rows, ""
+
+    def groupBy(self, by: str) -> Frame:
+        self.by = by
+        return self
+
+    def applyInArrow(self, work: Any, schema: str) -> list[pa.Table]:
+        assert schema == "position long, value long"
+        found = self.rows[self.by].unique().to_pylist()
+        return [work(self.rows.filter(pc.equal(self.rows[self.by], block))) for block in reversed(found)]
+
+
+def test_workers_add_up_to_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    from borgtrace.engine import spark
+
+    tables = tiny(instance_usage=USAGE, tasks=TASKS)
+    blocks = []
+
+    def session(backend: Any) -> Any:
+        def sql(query: str) -> Frame:
+            frame = Frame(backend.con.sql(query).to_arrow_table())
+            blocks.append(len(frame.rows["block"].unique()))
+            return frame
+
+        return SimpleNamespace(sql=sql)
+
+    monkeypatch.setattr(spark, "spark_session", session)
+    monkeypatch.setattr(spark, "frame_to_arrow", pa.concat_tables)
+    expected = reservation.RECIPE.run(tables).table
+    tables.engine = "local[2]"
+    assert reservation.RECIPE.run(tables).table.equals(expected)
+    # Three jobs are dealt to three workers, however small the store is.
+    assert set(blocks) == {3}
