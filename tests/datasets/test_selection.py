@@ -82,7 +82,7 @@ def test_a_subset_is_drawn_by_the_seed() -> None:
         ),
         (
             lambda: Selection(tiers=("beb",)).condition(dialect("2011")),
-            "--tier: unknown name: expected free or other or production, got beb",
+            "--tier: unknown name: expected free or other or production or monitoring, got beb",
         ),
         (
             lambda: Split((0.9, 0.2)),
@@ -187,3 +187,13 @@ def test_the_order_in_which_the_engine_answers_does_not_matter() -> None:
     backwards = select_traces(Backwards(store.tasks, store.arrays), Selection(), {}, 0)
     for name in ("first_row", "n_windows", "collection_id", "instance_index", "first_time"):
         assert getattr(forwards, name).tolist() == getattr(backwards, name).tolist()
+
+
+def test_monitoring_of_2011_is_asked_for_by_name_and_stays_production() -> None:
+    """The format document has priorities 10 and 11 as monitoring, the papers 9 to 11 as production."""
+    assert Selection(tiers=("monitoring",)).terms(dialect("2011")) == {"--tier": "(priority between 10 and 11)"}
+    assert Selection(tiers=("production",)).terms(dialect("2011")) == {"--tier": "(priority between 9 and 11)"}
+    assert dialect("2011").tier_of(10) == "production"
+    assert Selection(tiers=("monitoring",)).terms(dialect("2019")) == {
+        "--tier": f"(priority between 360 and {2**31 - 1})"
+    }

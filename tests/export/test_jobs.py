@@ -210,3 +210,34 @@ def test_batches_hold_the_rows_that_are_asked_for_and_no_others(
     assert found(4, 5) == [(4, [4])]
     assert found(8, 8) == []
     assert found(13, 14) == [(13, [13])]
+
+
+@pytest.mark.parametrize("output_format", ["csv", "sqlite"])
+def test_names_lists_and_percentiles_are_columns_too(tmp_path: Path, output_format: str) -> None:
+    """One window with percentiles, one with an empty list, one without; 0.2 is the float32 nearest to it."""
+    part = tmp_path / "part-00000.parquet"
+    deciles = [[0.0, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], [], None]
+    kinds = pa.array(["JOB", "JOB", "ALLOC_SET"]).dictionary_encode()
+    lists = pa.array(deciles, pa.list_(pa.float32()))
+    pq.write_table(
+        pa.table({"collection_id": [7] * 3, "collection_type": kinds, "cpu_usage_distribution": lists}), part
+    )
+    columns = ("collection_type", "p20", "cpu_usage_distribution", "p99")
+    layout = JobsLayout(output_format, columns)
+    files.write_files([str(part)], [FileRows("7", 0, 3)], out=tmp_path, layout=layout)
+    text = "[0,0.1,0.2,0.25,0.3,0.4,0.5,0.6,0.7,0.8,0.9]"
+    if output_format == "csv":
+        with (tmp_path / "7").open(newline="") as file:
+            rows = list(csv.reader(file))
+        # No tail in this file: an earlier version wrote it.
+        assert rows == [["JOB", "0.2", text, ""], ["JOB", "", "[]", ""], ["ALLOC_SET", "", "", ""]]
+        return
+    with closing(sqlite3.connect(tmp_path / "7")) as connection:
+        found = connection.execute("SELECT * FROM `task_usage`").fetchall()
+        kinds = [row[2] for row in connection.execute("PRAGMA table_info(`task_usage`)")]
+    assert found == [
+        ("JOB", pytest.approx(0.2), text, None),
+        ("JOB", None, "[]", None),
+        ("ALLOC_SET", None, None, None),
+    ]
+    assert kinds == ["TEXT", "REAL", "TEXT", "REAL"]

@@ -11,7 +11,13 @@ _TEXTS: dict[str, Any] = {
     "jobs": Annotated[str, option("N,N-M", "Job ids and ranges of them.")],
     "machines": Annotated[str, option("N,N-M", "Machines a task ever was on: ids, ranges.")],
     "time": TimeRange,
-    "tier": Annotated[str, option("A,B", "Tiers, such as production,beb.")],
+    "tier": Annotated[
+        str,
+        option(
+            "A,B",
+            "Tiers: production,beb; of 2011 also monitoring (10, 11), which papers count as production (9 to 11).",
+        ),
+    ],
     "priority": Annotated[str, option("N,N-M", "Priorities, such as 0,9-11.")],
     "scheduling_class": Annotated[str, option("N,N-M", "Scheduling classes, 0 to 3.", "--class")],
     "user": Annotated[str, option("A,B", "Users (hashes).")],

@@ -18,7 +18,7 @@ def export(
     layout: Annotated[str, option("jobs", "How the files are laid out.")] = "jobs",
     output_format: Annotated[str, option("FORMAT", "Format of the files, such as csv or sqlite.", "--format")] = "csv",
     columns: Annotated[
-        str, option("A,B", "Columns of instance_usage, in order.")
+        str, option("A,B", "Columns of instance_usage, in order; 2019 also p0 to p100.")
     ] = "start_time,collection_id,instance_index,average_cpu",
     granularity: Annotated[int, option("N", "Hex digits of the MD5 that name a folder.")] = 2,
     key: Annotated[str, option("job|task", "One file per job, or per task.")] = "job",

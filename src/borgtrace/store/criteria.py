@@ -67,7 +67,9 @@ class Criteria:
         UsageError
             A tier that `dialect` does not have.
         """
-        bounds = {name: f"priority between {low} and {high}" for name, low, high in dialect.tiers}
+        bounds = {
+            name: f"priority between {low} and {high}" for name, low, high in (*dialect.tiers, *dialect.further_tiers)
+        }
         check_names("--tier", self.tiers, tuple(bounds))
         terms = {
             "--jobs": _one_of("collection_id", self.jobs),

@@ -21,8 +21,8 @@ class CsvFiles:
 
     def __init__(self, out: Path, titles: Mapping[str, str]) -> None:
         self._out = out
-        # All columns that can be exported are numbers: none needs quotes.
-        self._options = pa_csv.WriteOptions(include_header=False, quoting_style="none")
+        # Names and lists are in quotes; no text of the trace breaks a line.
+        self._options = pa_csv.WriteOptions(include_header=False, quoting_style="needed")
 
     def close(self) -> None:
         """Do nothing: no file stays open between two batches."""

@@ -5,13 +5,15 @@ from contextlib import closing
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from borgtrace.engine.stored import stored_names
 from borgtrace.export.jobs.file_rows import FileRows
 from borgtrace.export.jobs.formats import FORMATS
 from borgtrace.export.jobs.layout import JobsLayout
-from borgtrace.schema import TABLES
+from borgtrace.schema import PERCENTILES, TABLES
+from borgtrace.store.columns import values
 
 ROWS = 1 << 18
 """Rows that are held in memory at a time."""
@@ -52,8 +54,8 @@ def write_files(
 def _batches(parts: Sequence[str], first: int, last: int, layout: JobsLayout) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield the usage rows `first` to `last`, at most `ROWS` at a time, each batch with its first row's number."""
     stored = stored_names(TABLES["instance_usage"], parts)
-    names = {name: stored[name] for name in layout.columns}
-    held = [name for name in names.values() if name]
+    names = {name: stored[PERCENTILES.get(name, (name, 0))[0]] for name in layout.columns}
+    held = sorted({name for name in names.values() if name})
     start = 0
     for part in parts:
         with pq.ParquetFile(part) as file:
@@ -73,4 +75,15 @@ def _batches(parts: Sequence[str], first: int, last: int, layout: JobsLayout) ->
 def _named(table: pa.Table, names: Mapping[str, str | None]) -> pa.Table:
     """Give columns their present names; one that a store of an earlier version lacks is NULL."""
     nulls = pa.nulls(table.num_rows, pa.float32())
-    return pa.table({name: table.column(stored) if stored else nulls for name, stored in names.items()})
+    columns = {name: table.column(stored).combine_chunks() if stored else nulls for name, stored in names.items()}
+    return pa.table({name: _cells(name, column) for name, column in columns.items()})
+
+
+def _cells(name: str, column: pa.Array) -> pa.Array:
+    """Return what the cells of a column hold: a number, a name, or a list as JSON."""
+    if name in PERCENTILES:
+        return pa.array(values(column, PERCENTILES[name][1]), from_pandas=True)
+    if pa.types.is_list(column.type):
+        # Through text, which Arrow writes as the shortest that reads back as the same float32.
+        return pc.binary_join_element_wise("[", pc.binary_join(column.cast(pa.list_(pa.string())), ","), "]", "")
+    return column.cast(pa.string()) if pa.types.is_dictionary(column.type) else column

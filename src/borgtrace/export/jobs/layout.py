@@ -5,7 +5,7 @@ from typing import Literal, get_args
 
 from borgtrace.errors import UsageError, check_names
 from borgtrace.export.jobs.formats import FORMATS
-from borgtrace.schema import TABLES
+from borgtrace.schema import PERCENTILES, TABLES
 from borgtrace.schema.dialects import GOOGLE_2011
 
 Key = Literal["job", "task"]
@@ -17,9 +17,6 @@ MAX_DIGITS = 8
 _OFFICIAL = {field.column: field.name for field in GOOGLE_2011.tables["task_usage"].fields}
 """Names in the official ``schema.csv`` of 2011; every other column has blanks for its underscores."""
 
-_EXPORTED = ("int64", "int32", "float32", "bool")
-"""Types of the columns that a cell of a text file or of SQLite can hold."""
-
 
 @dataclass(frozen=True, slots=True)
 class JobsLayout:
@@ -30,7 +27,7 @@ class JobsLayout:
     format
         ``"csv"`` (no header, as in 2017) or ``"sqlite"``.
     columns
-        Columns of ``instance_usage``, in this order.
+        Columns of ``instance_usage``, in this order; lists become text, and ``p0`` to ``p100`` are percentiles of 2019.
     granularity
         Leading hex digits of the MD5 that name the folder, 0 to 8.
     key
@@ -59,8 +56,7 @@ class JobsLayout:
         if not 0 <= self.granularity <= MAX_DIGITS:
             expected, got = f"0 to {MAX_DIGITS}", str(self.granularity)
             raise UsageError("--granularity", "not a number of hex digits", expected=expected, got=got)
-        known = [column.name for column in TABLES["instance_usage"].columns if column.type in _EXPORTED]
-        check_names("--columns", self.columns, known, "unknown column")
+        check_names("--columns", self.columns, (*TABLES["instance_usage"].names, *PERCENTILES), "unknown column")
         if not self.columns or len(set(self.columns)) < len(self.columns):
             raise UsageError("--columns", "a column is missing or given twice", got=",".join(self.columns))
 

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 
 from borgtrace.export.jobs.file_rows import FileRows
-from borgtrace.schema import TABLES
+from borgtrace.schema import PERCENTILES, TABLES
 
 LARGEST = 1 << 20
 """Rows of the largest file that is made in memory; SQLite writes larger ones on disk."""
 _INDEXED = ("instance_index", "start_time")
-_INTEGERS = ("int64", "int32", "bool")
+_KINDS = {"int64": "INTEGER", "int32": "INTEGER", "bool": "INTEGER", "float32": "REAL"}
 # The folder gets its name when it is whole, so no file needs a journal of its own.
 _PRAGMAS = ("page_size = 4096", "journal_mode = off", "synchronous = off")
 
@@ -101,13 +101,15 @@ def _template(titles: Mapping[str, str]) -> bytes:
 
 def _type(name: str) -> str:
     """Return the type of a column in SQLite; the four of 2017 as they were then."""
+    if name in PERCENTILES:
+        return "REAL"
     column = TABLES["instance_usage"].column(name)
-    kind = "INTEGER" if column.type in _INTEGERS else "REAL"
+    kind = _KINDS.get(column.type, "TEXT")
     return kind if column.nullable else f"{kind} NOT NULL"
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """Return a column as Python numbers: None or, in floats, NaN where it is missing (SQLite keeps both as NULL)."""
+    """Return a column as Python values: None or, in floats, NaN where it is missing (SQLite keeps both as NULL)."""
     if column.null_count and not pa.types.is_floating(column.type):
         return list(column.to_pylist())
     return list(column.to_numpy(zero_copy_only=False).tolist())

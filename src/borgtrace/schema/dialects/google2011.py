@@ -40,8 +40,9 @@ GOOGLE_2011 = Dialect(
     tie_order="file",
     shards="time",
     has_equal_windows=True,
-    # As the papers on 2011 divide the priorities; "monitoring" of the format document is 10–11.
+    # As the papers on 2011 divide the priorities; the format document has the highest two as monitoring.
     tiers=(("free", 0, 1), ("other", 2, 8), ("production", 9, 11)),
+    further_tiers=(("monitoring", 10, 11),),
     # 600 s on the trace's clock, in the time of the US East, where daylight saving was on.
     origin=datetime(2011, 5, 1, 19, 0, tzinfo=ZoneInfo("America/New_York")),
     span=timedelta(days=29),

@@ -134,6 +134,8 @@ class Dialect:
         Whether the parts of a table are cut by time or by a hash.
     tiers
         Tiers of its priorities.
+    further_tiers
+        Names of parts of these, which can be asked for: questions that divide all tasks do not know them.
     origin
         The instant of `TRACE_START`.
     time_zones
@@ -173,6 +175,7 @@ class Dialect:
     has_equal_windows: bool = False
     flattened: Flattened | None = None
     licence: str = ""
+    further_tiers: Tiers = ()
     conversion: Conversion | None = None
 
     @property
