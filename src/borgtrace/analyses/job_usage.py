@@ -7,7 +7,7 @@ C² = variance ÷ mean². A queue served one job at a time (M/G/1) at load ρ ma
 mean services: the column says what is left of that once the largest jobs are kept apart.
 A sample of the jobs has other shares, so the question is not answered on one.
 
-Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20, section 7 and Table 2.
+Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20, Table 2.
 """
 
 from dataclasses import replace

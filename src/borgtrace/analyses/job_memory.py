@@ -1,0 +1,51 @@
+"""Do jobs that use more CPU use more memory, too?
+
+Jobs by the whole CPU-hours of the largest machine that they used (see `job_usage`), and the median of the memory-hours
+of each bucket; the published figure is Pearson's correlation of the two over the buckets that have jobs.
+
+Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20 (correlation of CPU and memory).
+"""
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.analyses._claims import MONTH_2019
+from borgtrace.analyses._results import RESULTS
+from borgtrace.analyses.job_usage import usage_of_jobs
+from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, near
+from borgtrace.recipe.charts import Chart, Plot, axis, point
+
+RESULT = RESULTS["job_memory"]
+
+
+def compute(tables: Tables) -> list[Row]:
+    """Return the median memory-hours of the jobs of each bucket of CPU-hours."""
+    used = usage_of_jobs(tables)
+    bucket = np.floor(used["cpu"]).astype(np.int64)
+    order = np.argsort(bucket, kind="stable")
+    buckets, starts = np.unique(bucket[order], return_index=True)
+    memory = np.split(used["memory"][order], starts[1:])
+    return [
+        {"bucket": int(one), "n_jobs": len(jobs), "memory": float(np.median(jobs))}
+        for one, jobs in zip(buckets, memory, strict=True)
+    ]
+
+
+def plot(result: pa.Table) -> Chart:
+    """Draw the medians against the buckets."""
+    x, y = (axis(name, scale={"type": "symlog"}) for name in ("bucket", "memory"))
+    return Plot(result, RESULT, x=x, y=y).add(point(20), tips=("n_jobs",)).draw("Memory-hours of jobs by CPU-hours")
+
+
+CLAIMS = Claims("Tirmazi et al., EuroSys'20 (correlation of CPU and memory)", scope=MONTH_2019)
+
+
+@CLAIMS.add("TIR-cpu-memory", near(0.97, 0.05))
+def pearson(result: pa.Table) -> float:
+    """CPU-hours and median memory-hours of jobs are correlated"""
+    memory = result["memory"].to_numpy()
+    NotApplicable.unless(len(memory) > 2 and memory.std() > 0, "the jobs fill fewer than three buckets")
+    return float(np.corrcoef(result["bucket"].to_numpy(), memory)[0, 1])
+
+
+RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_usage",), order=65)
