@@ -30,7 +30,7 @@ from borgtrace.ingest.flattened import _choose
 from borgtrace.ingest.flattened_rows import _literal, _whole, record_of
 from borgtrace.ingest.own_data import parse_capacity, read_declaration
 from borgtrace.ingest.pending import Pending, find_pending, staged_entries
-from borgtrace.ingest.raw_layout import NeedsValidation, raw_layout
+from borgtrace.ingest.raw_layout import Field, NeedsValidation, raw_layout
 from borgtrace.ingest.recognition import _cell_of, _kind, _lines, _not_a_trace
 from borgtrace.ingest.records import record_types
 from borgtrace.ingest.row_order import sort_rows
@@ -40,7 +40,8 @@ from borgtrace.ingest.sniffing import sniff
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.staged import StagedOutput, StagedPaths, StagedWriter, make_entry, write_entry
 from borgtrace.ingest.strange_text import is_strange
-from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019, KAGGLE_2019, Conversion
+from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019, KAGGLE_2019, Conversion, RawField
+from borgtrace.schema.dialects.declaration import declared_dialect
 from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store.manifest import SourceEntry
 
@@ -70,6 +71,32 @@ def test_what_the_fields_of_a_layout_say() -> None:
     assert kinds["missing_type"].null_codes == (0,)
     assert not kinds["time"].is_scaled
     assert not kinds["time"].is_text
+
+
+def test_a_column_of_numbers_is_read_as_text_where_its_field_is_a_date_or_has_words() -> None:
+    column = raw_layout(GOOGLE_2011, "machine_events").table.column("time")
+    for raw, is_text, is_dated, is_scaled in (
+        (RawField("t", "time"), False, False, False),
+        (RawField("t", "time", zone="UTC"), True, True, False),
+        (RawField("t", "time", words=((">24", 30.0),)), True, False, False),
+        (RawField("t", "time", scale=1e6), False, False, True),
+        (RawField("t", "time", offset=600), False, False, True),
+    ):
+        field = Field(raw, column, GOOGLE_2011, 1)
+        assert (field.is_text, field.is_dated, field.is_scaled) == (is_text, is_dated, is_scaled)
+
+
+def test_a_quote_is_a_part_of_its_field_but_in_own_data(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text('5,1,"name",b,0\n')
+    fields = tuple(field.name for field in GOOGLE_2011.tables["machine_attributes"].fields)
+    source = Source(path, GOOGLE_2011, "machine_attributes", "csv", order=fields)
+    (chunk,) = delimited.read_delimited(source, raw_layout(GOOGLE_2011, "machine_attributes", fields))
+    assert chunk.column("name").to_pylist() == ['"name"']
+    own = declared_dialect({"clock": "relative", "machines": {"machine": "node"}}, "own.toml")
+    path.write_text('"n1"\n')
+    with pytest.raises(NeedsValidation):
+        list(delimited.read_delimited(Source(path, own, "machines", "csv"), raw_layout(own, "machines", ("node",))))
 
 
 def test_records_are_typed_by_their_columns() -> None:
