@@ -22,6 +22,7 @@ from borgtrace.errors import SchemaError, SourceError, UsageError
 from borgtrace.ingest import delimited, streams, usage_index
 from borgtrace.ingest.column_checks import count_out_of_order
 from borgtrace.ingest.completion import _stays, _time_range, count_rows
+from borgtrace.ingest.conversion import open_rows
 from borgtrace.ingest.conversion_terms import Basis, Terms
 from borgtrace.ingest.converted_usage import windows
 from borgtrace.ingest.discovery import discover, origin, truth_about
@@ -39,6 +40,7 @@ from borgtrace.ingest.schema_csv import read_schema_csv
 from borgtrace.ingest.sniffing import sniff
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.staged import StagedOutput, StagedPaths, StagedWriter, make_entry, write_entry
+from borgtrace.ingest.staged_relation import StagedPart
 from borgtrace.ingest.strange_text import is_strange
 from borgtrace.schema.dialects import GOOGLE_2011, GOOGLE_2019, KAGGLE_2019, Conversion, RawField
 from borgtrace.schema.dialects.declaration import declared_dialect
@@ -502,6 +504,34 @@ def test_the_usual_step_of_a_counter() -> None:
     counted.execute("INSERT INTO usage_rows (task, time, counter_cpu) VALUES ('c', 0, 1), ('c', 310, 2), ('c', 310, 3)")
     assert usual_step(counted) == 310
     assert usual_step(measured()) == 0
+
+
+def opened(tmp_path: Path, capacity: tuple[float | None, float | None] = (8.0, None), **columns: list[Any]) -> Terms:
+    """What is found out of two measurements of one task, 300 s apart."""
+    rows = {"task": ["web", "web"], "time": [0, 300_000_000], "source_row": [0, 1]} | columns
+    pq.write_table(pa.table(rows), tmp_path / "u.parquet")
+    own = declared_dialect({"clock": "relative", "machines": {"machine": "node"}}, "own.toml")
+    return open_rows(duckdb.connect(), own, {"usage_rows": [StagedPart(tmp_path / "u.parquet", 3)]}, capacity)
+
+
+def test_two_names_of_one_id_are_refused(tmp_path: Path) -> None:
+    # The lower half of md5("one") without its highest bit; a number is its own id.
+    both = ["192254321972271663", "one"]
+    for column, kind in (("task", "task"), ("machine", "machine")):
+        with pytest.raises(SourceError) as caught:
+            opened(tmp_path, **{column: both})
+        assert str(caught.value) == (
+            f"column {kind}: two names have one id: got 192254321972271663 and one; rename one of them"
+        )
+
+
+def test_only_a_counter_has_a_usual_step(tmp_path: Path) -> None:
+    counted = opened(tmp_path, counter_cpu=[1.0, 2.0])
+    assert (counted.conversion.step, counted.basis) == (300_000_000, Basis(8.0, None, 0))
+    assert counted.fills["usage_rows"] >= {"task", "time", "counter_cpu"}
+    assert opened(tmp_path, average_cpu=[1.0, 2.0]).conversion.step is None
+    with pytest.raises(UsageError, match="--capacity: cpu is in cores, and no table of machines says"):
+        opened(tmp_path, (None, None), average_cpu=[1.0, 2.0])
 
 
 # Staged files
