@@ -67,6 +67,10 @@ def evicted(**jobs: int) -> Rows:
     return [{"grouping": "tier", "group": tier, "n_evicted_jobs": n} for tier, n in jobs.items()]
 
 
+def ends(has_parent: bool, **jobs: int) -> Rows:
+    return [{"has_parent": has_parent, "end_type": how, "n_jobs": n} for how, n in jobs.items()]
+
+
 def full(steps: dict[int, int]) -> Rows:
     return [{"resource": "cpu", "percent": percent, "n_slots": n} for percent, n in steps.items()]
 
@@ -124,6 +128,9 @@ CHANGES = {0: 2, 15: 4, 16: 2, 20: 4, 21: 4}
         ),
         ("hazards", "TIR-evictions", evicted(free=14, production=1, monitoring=1), "0.875"),
         ("hazards", "TIR-evictions", evicted(free=0, production=0), "no task is evicted"),
+        ("parents", "TIR-killed-with-parent", ends(True, KILL=3, LOST=1, NONE=9), "0.75"),
+        ("parents", "TIR-killed-without-parent", ends(False, KILL=1, FINISH=2, LOST=1), "0.25"),
+        ("parents", "TIR-killed-without-parent", ends(True, KILL=1), "no job without a parent has ended"),
         ("machine_utilization", "TIR-machines-cpu-80", full({0: 4, 80: 8, 81: 3, 100: 1}), "0.25"),
         ("job_interarrivals", "JE-bursts", [{"squared_cv": 2.5}, {"squared_cv": 9.0}], "2.5"),
         (
