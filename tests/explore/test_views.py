@@ -57,6 +57,7 @@ def test_every_view_answers_without_inline_script_or_style(cell: TestClient, pat
     answer = cell.get(path)
     assert answer.status_code == 200
     page = Reader(answer.text)
+    assert sum(tag == "h1" for tag, _ in page.tags) == 1
     assert all(attrs.get("src") for tag, attrs in page.tags if tag == "script")
     assert not [
         tag for tag, attrs in page.tags if tag == "style" or "style" in attrs or any(n.startswith("on") for n in attrs)
@@ -96,6 +97,11 @@ def test_a_task_and_its_window(cell: TestClient) -> None:
     assert "The window from 0.2500 h to 0.2917 h" in window.text
     assert "/task/200/0?window=600000000" in window.links
     assert "/task/200/0?window=1500000000" in window.links
+
+
+def test_the_jobs_of_a_group(cell: TestClient) -> None:
+    assert "/job/200" in Reader(cell.get("/jobs?user=bob").text).links
+    assert "/job/100" not in Reader(cell.get("/jobs?user=bob").text).links
 
 
 @pytest.mark.parametrize(
