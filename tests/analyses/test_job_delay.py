@@ -1,4 +1,4 @@
-"""From ready to running, and memory beside CPU, of jobs made by hand; pandas finds the same."""
+"""From ready to running, memory beside CPU, and tasks, of jobs made by hand; pandas finds the same."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from borgtrace.analyses import job_delay, job_memory
+from borgtrace.analyses import job_delay, job_memory, job_sizes
 from tests.analyses.tiny import Row, answer, arrow, at, tiny, window
 
 
@@ -98,3 +98,25 @@ def test_pandas_finds_the_same_medians() -> None:
     assert [row["bucket"] for row in rows] == expected.index.tolist()
     assert [row["n_jobs"] for row in rows] == expected["size"].tolist()
     np.testing.assert_allclose([row["memory"] for row in rows], expected["median"], rtol=1e-5)
+
+
+def test_tasks_of_a_job_by_tier() -> None:
+    """Best-effort jobs of 1, 2 and 4 tasks, one of them submitted twice; a production job of 1."""
+    events = [
+        _event(job, 1, "SUBMIT", instance_index=index, priority=110)
+        for job, n_tasks in ((1, 1), (2, 2), (3, 4))
+        for index in range(n_tasks)
+    ]
+    events += [_event(2, 2, "SCHEDULE", priority=110), _event(2, 3, "EVICT", priority=110)]
+    events += [_event(2, 4, "SUBMIT", priority=110), _event(4, 1, "SUBMIT", priority=200)]
+    events += [_event(9, 1, "SUBMIT", priority=200, collection_type="ALLOC_SET")]
+    rows = answer(job_sizes.RECIPE, tiny("2019", instance_events=events))
+    found = {(row["tier"], row["percent"]): row["n_tasks"] for row in rows}
+    # The median of 1, 1, 2, 4; the 80th percentile of 1, 2, 4 lies at 1.6: 2 + .6 · 2.
+    assert (found["all", 50.0], found["all", 100.0], found["beb", 50.0]) == (1.5, 4.0, 2.0)
+    assert (found["beb", 80.0], found["production", 95.0]) == (pytest.approx(3.2), 1.0)
+    assert {(row["tier"], row["mean"], row["n"]) for row in rows} == {
+        ("all", 2.0, 4),
+        ("beb", 7 / 3, 3),
+        ("production", 1.0, 1),
+    }

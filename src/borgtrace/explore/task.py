@@ -44,7 +44,7 @@ def usage(trace: Trace, life: Life, resource: str) -> Chart:
         if fan:
             series += [Series(low, label, "band", "c1", to=high) for low, high, label in _FAN]
             # The tail bends where the bands do not look: between their two widest edges.
-            series.append(Series("p99", "99th percentile", "line", "c3"))
+            series.append(Series("p99", "99th percentile", "line", "c4"))
     columns |= {name: life.usage[name] for name in names}
     series += [Series(name, label, "line", _COLORS[name.partition("_")[0]]) for name, label in names.items()]
     request = life.task[f"{resource}_request"]

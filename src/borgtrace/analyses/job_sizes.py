@@ -1,0 +1,64 @@
+"""How many tasks do the jobs of each tier have?
+
+Percentiles of the number of tasks of a job, whose tier is that of the highest priority of its tasks.
+
+Reference: Tirmazi et al., Borg: the Next Generation, EuroSys'20 (tasks per job).
+"""
+
+import pyarrow as pa
+
+from borgtrace.analyses._attempts import of_jobs
+from borgtrace.analyses._claims import IN_2019, value
+from borgtrace.analyses._quantiles import NOTHING, PERCENTS, fetch_counts
+from borgtrace.analyses._results import RESULTS
+from borgtrace.analyses._windows import int_sum, tier
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Row, Tables, from_source, near
+from borgtrace.recipe.charts import Chart, Plot, axis, log_axis, step
+
+_SHOWN = (*PERCENTS, 100.0)
+RESULT = RESULTS["job_sizes"]
+
+
+def compute(tables: Tables) -> list[Row]:
+    """Return percentiles of the tasks of a job, for all jobs and per tier."""
+    tasks = of_jobs(tables.instance_attempts)
+    number = int_sum(tasks.attempt == 1)
+    jobs = tasks.group_by("collection_id").aggregate(n_tasks=number, priority=tasks.priority.max())
+    jobs = jobs.select("n_tasks", tier=tier(tables, jobs.priority))
+    groups = fetch_counts(tables, jobs, jobs.n_tasks, "sizes", ["tier"])
+    NotApplicable.unless(groups, "there is no task")
+    every = {("all",): sum(groups.values(), NOTHING), **groups}
+    return [
+        {"tier": name, "percent": percent, "n_tasks": n_tasks, "mean": found.mean(), "n": len(found)}
+        for (name,), found in every.items()
+        for percent, n_tasks in zip(_SHOWN, found.quantiles(_SHOWN), strict=True)
+    ]
+
+
+def plot(result: pa.Table) -> Chart:
+    """Draw the quantile curves per tier."""
+    plotted = Plot(result, RESULT, x=log_axis("n_tasks"), y=axis("percent", "percent of jobs"), color="tier")
+    return plotted.add(step(point=True), tips=("n",)).draw("Tasks of a job by tier")
+
+
+_PUBLISHED = (
+    ("beb", 80.0, 25.0),
+    ("beb", 95.0, 498.0),
+    ("mid", 95.0, 67.0),
+    ("free", 95.0, 21.0),
+    ("production", 95.0, 3.0),
+)
+CLAIMS = from_source(
+    "Tirmazi et al., EuroSys'20 (tasks per job)",
+    *(
+        Claim(
+            f"TIR-tasks-{name}-{percent:g}",
+            f"{percent:g} % of the jobs ({name}) have at most so many tasks",
+            near(n_tasks, relative=0.25),
+            value("n_tasks", f"no {name} job", tier=name, percent=percent),
+        )
+        for name, percent, n_tasks in _PUBLISHED
+    ),
+    scope=IN_2019,
+)
+RECIPE = Recipe(RESULT, compute, plot, CLAIMS, reads=("instance_events",), order=54)
