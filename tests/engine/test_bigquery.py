@@ -252,3 +252,11 @@ def test_unknown_cell(cell: str) -> None:
     with pytest.raises(UsageError) as caught:
         bigquery.view_sql(TABLES["machine_events"], cell)
     assert str(caught.value) == f"--cell: unknown cell: expected a, b, c, d, e, f, g, h, got {cell!r}"
+
+
+def test_statements_are_parsed_as_the_library_does() -> None:
+    for table in TRACE_TABLES.values():
+        sql = bigquery.view_sql(table, "a")
+        assert bigquery.parse(sql) == sqlglot.parse_one(sql, read="bigquery")
+    with pytest.raises(sqlglot.ParseError):
+        bigquery.parse("SELECT a FROM (")

@@ -117,14 +117,12 @@ def check(result: Result) -> None:
 @pytest.mark.parametrize("generation", ["2019"])
 @pytest.mark.parametrize("recipe", WORKLOAD)
 def test_stages_compile_for_bigquery(recipe: Recipe, generation: str) -> None:
-    import sqlglot
-
-    from borgtrace.engine.bigquery import compile_sql
+    from borgtrace.engine.bigquery import compile_sql, parse
 
     stages = recipe.stages(generation) or recipe.stages("2011")  # a question may be about one generation
     assert stages
     for stage in stages.values():
-        assert sqlglot.parse_one(compile_sql(stage), dialect="bigquery")
+        assert parse(compile_sql(stage))
 
 
 @pytest.mark.parametrize("recipe", BRIEF)

@@ -13,7 +13,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from borgtrace.engine.bigquery import bytes_of, compile_sql, view_sql
+from borgtrace.engine.bigquery import bytes_of, compile_sql, parse, view_sql
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.lifecycle import DERIVED
@@ -34,7 +34,7 @@ WORKLOAD = [
 
 def run_here(con: Any, sql: str) -> pa.Table:
     """Run a statement of BigQuery on DuckDB: its grammar is checked by parsing it, its text translated."""
-    tree = sqlglot.parse_one(sql, read="bigquery", error_level=sqlglot.ErrorLevel.RAISE)
+    tree = parse(sql)
     for table in tree.find_all(exp.Table):
         # Google's tables lie in a schema of their own, views in the default one.
         is_google = table.db.startswith("clusterdata_2019")
@@ -125,7 +125,7 @@ def test_tasks_are_those_of_the_store(both: tuple[Tables, Tables]) -> None:
 @pytest.mark.parametrize("name", ["delay_by_eligibility", "sampling_period"])
 def test_printed_statements_name_views_alone(name: str) -> None:
     for stage in recipes()[name].stages("2019").values():
-        tree = sqlglot.parse_one(compile_sql(stage), read="bigquery")
+        tree = parse(compile_sql(stage))
         known = {*TABLES, *DERIVED, *(cte.alias for cte in tree.find_all(exp.CTE))}
         assert {table.name for table in tree.find_all(exp.Table)} <= known
         assert not any(select.args.get("order") for select in tree.find_all(exp.Select))

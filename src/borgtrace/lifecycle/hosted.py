@@ -1,14 +1,15 @@
 """BigQuery statements over the views of Google's tables: the view of tasks, and what a statement reads."""
 
+from functools import cache
+
 import ibis
 import ibis.expr.types as ir
-import sqlglot
 from sqlglot import exp
 from sqlglot.optimizer.pushdown_projections import pushdown_projections
 from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import traverse_scope
 
-from borgtrace.engine.bigquery import ROWS_OF_A, bytes_of, compile_sql, views_sql
+from borgtrace.engine.bigquery import ROWS_OF_A, bytes_of, compile_sql, parse, views_sql
 from borgtrace.engine.dtypes import ibis_schema
 from borgtrace.lifecycle.derived import DERIVED
 from borgtrace.lifecycle.hosted_tasks import tasks
@@ -41,6 +42,7 @@ def all_views_sql(cell: str, dataset: str) -> str:
     return f"{views_sql(cell, dataset)}\n\nCREATE OR REPLACE VIEW `{dataset}.tasks` AS\n{tasks_sql(dataset)};"
 
 
+@cache
 def tasks_sql(dataset: str = "") -> str:
     """Return the query of the table of tasks over the views of `dataset`, of the default one where empty."""
     # A view knows no default dataset: its tables are named in full.
@@ -87,10 +89,10 @@ def what_it_reads(sql: str) -> str:
 
 def _columns_read(sql: str) -> dict[str, set[str]]:
     """Return the columns that a query needs of each table; those of tasks are followed to the views below."""
-    tree = sqlglot.parse_one(sql, read="bigquery")
+    tree = parse(sql)
     for table in list(tree.find_all(exp.Table)):
         if table.name == "tasks":
-            inner = sqlglot.parse_one(tasks_sql(), read="bigquery")
+            inner = parse(tasks_sql())
             table.replace(exp.Subquery(this=inner, alias=table.args.get("alias")))
     types = {name: dict.fromkeys(table.names, "INT64") for name, table in _ALL.items()}
     pruned = pushdown_projections(qualify(tree, schema=types, dialect="bigquery", validate_qualify_columns=False))
