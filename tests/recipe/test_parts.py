@@ -45,7 +45,8 @@ def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_parts_of_a_small_cell(small: Cell) -> None:
-    assert compare(small.random_parts(3, seed=1), small) > 0
+    # One says that it is synthetic, one does not.
+    assert compare(small.random_parts(2, seed=1), small) > 0
 
 
 def test_hours_of_a_small_cell_and_cuts_of_its_store(small: Cell) -> None:

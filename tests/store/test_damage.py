@@ -162,7 +162,7 @@ def _fuzz(folder: Path, tmp_path: Path, seeds: range) -> None:
 
 
 def test_a_damaged_store_is_refused_in_one_line(folder: Path, tmp_path: Path) -> None:
-    _fuzz(folder, tmp_path, range(40))
+    _fuzz(folder, tmp_path, range(20))
 
 
 @pytest.mark.scale
