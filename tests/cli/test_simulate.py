@@ -12,6 +12,7 @@ from borgtrace.cli import main
 from borgtrace.errors import UsageError
 from borgtrace.lifecycle.occupancy import occupancy
 from borgtrace.recipe import EngineTables
+from borgtrace.report.holdings import trace_name
 from borgtrace.scheduling import SIMULATE
 from borgtrace.scheduling.replay import Trace, levels, recorded
 from tests.cli.test_compact import store
@@ -195,6 +196,60 @@ def test_recorded_is_the_trace(tmp_path: Path) -> None:
         found = levels(trace, recorded(trace), place)
         for name, values in zip(("time", "pending", "running"), found, strict=True):
             assert np.array_equal(values, known[name].to_numpy()), name
+
+
+def test_an_event_log_is_a_store_that_tells_the_schedule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    jobs = [f"{time * SECOND},,3,{type_},u,1,job,logical" for time, type_ in ((720, 0), (720, 1), (820, 4))]
+    jobs += [f"{time * SECOND},,8,{type_},u,1,job,logical" for time, type_ in ((705, 0), (705, 1), (715, 4))]
+    events = [*QUEUE, *life(8, PRODUCTION, 705, 10, "0.9")]
+    machines = ["0,7,0,PLATFORM,0.75,0.75"]
+    cell = store(tmp_path, machine_events=machines, task_events=events, job_events=jobs)
+    out = tmp_path / "simulated"
+    simulate(capsys, cell, "--policy", "first-fit", "--factor", 1, "--event-log", out)
+    opened = borgtrace.open(out)
+    columns = f"collection_id, time // {SECOND}, type"
+    found = opened.sql(f"select {columns}, machine_id, priority from instance_events order by 1, 2, source_row")
+    # One after the other on the machine, where the trace ran all at once; the task of .9 never starts.
+    expected = [
+        *((1, 700, "SUBMIT", None), (1, 700, "SCHEDULE", 7), (1, 800, "FINISH", 7)),
+        *((2, 710, "SUBMIT", None), (2, 800, "SCHEDULE", 7), (2, 900, "FINISH", 7)),
+        *((3, 720, "SUBMIT", None), (3, 900, "SCHEDULE", 7), (3, 1000, "FINISH", 7)),
+        (8, 705, "SUBMIT", None),
+        *((99, 2000, "SUBMIT", None), (99, 2000, "SCHEDULE", 7), (99, 2001, "FINISH", 7)),
+    ]
+    rows = [tuple(row.values()) for row in found.to_pylist()]
+    assert rows == [(*row, PRODUCTION if row[0] == 8 else FREE) for row in expected]
+    found = opened.sql(f"select {columns} from collection_events order by 1, 2, source_row")
+    known = [tuple(row.values()) for row in found.to_pylist()]
+    assert known == [(3, 720, "SUBMIT"), (3, 900, "SCHEDULE"), (3, 1000, "FINISH"), (8, 705, "SUBMIT")]
+    # Replayed as it was recorded it is the schedule.
+    row = simulate(capsys, out, "--policy", "recorded")[0]["recorded", "free"]
+    assert (row["starts"], row["wait_mean"]) == (4, 67.5)
+    assert trace_name(opened.manifest) == "Simulated cell in the format of Google cluster trace 2011"
+    assert repr(opened) == f"<Store {out} (simulated, 2011, {sum(opened.manifest.tables.values())} rows)>"
+    assert opened.manifest.notes[-1].startswith("simulated with first-fit, seed 0, from ")
+    with pytest.raises(SystemExit) as caught:
+        main(["verify", str(out)])
+    assert not caught.value.code
+
+
+def test_evictions_are_events_of_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    events = [*life(1, FREE, 700, 100), *life(3, PRODUCTION, 720, 100), *LATE]
+    cell = store(tmp_path, machine_events=ones(1), task_events=events)
+    out = tmp_path / "simulated"
+    simulate(capsys, cell, "--policy", "best-fit+preempt", "--factor", 1, "--event-log", out)
+    found = borgtrace.open(out).sql("select time, type, cpu_request from instance_events where collection_id = 1")
+    rows = sorted((row["time"], row["type"]) for row in found.to_pylist())
+    at = 720 * SECOND
+    assert rows[2:] == [(at, "EVICT"), (at + 7, "SUBMIT"), (820 * SECOND, "SCHEDULE"), (920 * SECOND, "FINISH")]
+
+
+@pytest.mark.parametrize("policies", [("recorded",), ("best-fit", "worst-fit")])
+def test_an_event_log_is_of_one_schedule(policies: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError) as caught:
+        SIMULATE.run("nowhere", policies=policies, event_log="log")
+    got = ", ".join(policies)
+    assert str(caught.value) == f"--event-log: not one schedule: expected one --policy, not recorded, got {got}"
 
 
 def test_a_factor_that_is_no_share_is_refused() -> None:

@@ -23,6 +23,9 @@ def simulate(
         list[str] | None,
         Option(help="Also with so many machines more, such as 100:0.5:0.25; repeatable.", metavar="N:CPU:MEMORY"),
     ] = None,
+    event_log: Annotated[
+        str, Option(help="Write the schedule as a store of its own, for one policy.", metavar="DIR")
+    ] = "",
     seed: Seed = 0,
     memory: Memory = "4GB",
     out: AnswerFolder = None,
@@ -47,7 +50,7 @@ def simulate(
         return
     check_png(png, out)
     given: dict[str, Any] = {"factor": factor, "seed": seed, **({"policies": tuple(policy)} if policy else {})}
-    given |= {"each_constraint": each_constraint, "add_machines": tuple(add_machines or ())}
+    given |= {"each_constraint": each_constraint, "add_machines": tuple(add_machines or ()), "event_log": event_log}
     opened = borgtrace.open(store, memory=memory)
     with steps() as report:
         result = replace(SIMULATE, report=report, said=talk.print).run(opened, **given)

@@ -17,7 +17,7 @@ def trace_name(manifest: Manifest) -> str:
     'Google cluster trace 2019, cell a'
     """
     name = manifest.dialect.title + (f", cell {manifest.cell}" if manifest.cell else "")
-    return f"Synthetic cell in the format of {name}" if manifest.is_synthetic else name
+    return f"{manifest.made.capitalize()} cell in the format of {name}" if manifest.made else name
 
 
 def holdings(manifest: Manifest) -> list[tuple[Table, str, str]]:

@@ -24,6 +24,7 @@ from borgtrace.recipe.charts import Chart, Plot, axis, bar, beside, melted
 from borgtrace.recipe.checks import table_of
 from borgtrace.recipe.store_question import StoreQuestion
 from borgtrace.scheduling._results import RESULTS
+from borgtrace.scheduling.event_log import write_event_log
 from borgtrace.scheduling.events import ALIVE, ENDED, KIND, PREEMPTED, REMOVED, STARTED, SUBMITTED
 from borgtrace.scheduling.policies import Policy, parse_policy
 from borgtrace.scheduling.replay import RECORDED, Trace, calibrated, impossible, recorded, replayed, with_factor
@@ -53,6 +54,8 @@ class Setting:
         Whether the constraints on each attribute are dropped in turn, too.
     add_machines
         Machines to add, as text; each is a what-if of its own.
+    event_log
+        Folder of a store to write of the schedule; none where empty.
     """
 
     policies: Sequence[str] = DEFAULTS
@@ -60,8 +63,12 @@ class Setting:
     seed: int = 0
     each_constraint: bool = False
     add_machines: Sequence[str] = ()
+    event_log: str = ""
 
     def __post_init__(self) -> None:
+        if self.event_log and (len(self.policies) != 1 or RECORDED in self.policies):
+            got = ", ".join(self.policies)
+            raise UsageError("--event-log", "not one schedule", expected="one --policy, not recorded", got=got)
         for text in self.add_machines:
             parse_machines(text)
         if not 0 <= self.factor <= 1:
@@ -113,6 +120,8 @@ class Simulate(StoreQuestion):
         for done, (name, policy, change, changed) in enumerate(runs):
             self.report(f"{name}{change}", done, len(runs))
             found = recorded(trace) if policy is None else replayed(changed, policy, factor, setting.seed)
+            if setting.event_log and not change:
+                write_event_log(store, trace, found, name, setting.seed, setting.event_log)
             taken = 1.0 if policy is None else factor
             room = room_of(changed, found, with_factor(trace.tasks, taken))
             rows += [row | room for row in rows_of(changed, found, f"{name}{change}", taken)]

@@ -86,6 +86,8 @@ class Tasks:
         int64 (n, 2): mean usage of the task in units; its request where none was measured.
     without_usage
         How many have no usage.
+    ends
+        Text (n,): how it ended; LOST where the trace does not tell.
     """
 
     collection: Index
@@ -104,6 +106,7 @@ class Tasks:
     without_request: int
     used: Index
     without_usage: int
+    ends: npt.NDArray[np.str_]
 
     def __len__(self) -> int:
         return len(self.collection)
@@ -128,7 +131,7 @@ class Tasks:
     def of(self, chosen: Flags | Index) -> Tasks:
         """Return some of the tasks."""
         names = ("collection", "instance", "attempt", "priority", "tier", "sizes", "is_apart", "sets", "user")
-        parts: dict[str, Any] = {name: getattr(self, name)[chosen] for name in (*names, "machine", "used")}
+        parts: dict[str, Any] = {name: getattr(self, name)[chosen] for name in (*names, "machine", "used", "ends")}
         return replace(self, **parts, times={name: values[chosen] for name, values in self.times.items()})
 
 
@@ -165,7 +168,16 @@ def _named(tables: Tables, rows: ir.Table) -> ir.Table:
     """Add ``user`` and ``is_apart``, each from where the trace publishes it."""
     tasks = tables.tasks.select(*_TASK, "user", *_USED)
     joined = rows.left_join(tasks, list(_TASK)).select(
-        *_TASK, "attempt", "priority", "cpu_request", "memory_request", "machine_id", *_TIMES, "user", *_USED
+        *_TASK,
+        "attempt",
+        "priority",
+        "cpu_request",
+        "memory_request",
+        "machine_id",
+        *_TIMES,
+        "end_type",
+        "user",
+        *_USED,
     )
     flag = "needs_different_machine"
     if tables.dialect.publishes(flag):
@@ -215,6 +227,7 @@ def _tasks(
         *(sets, demanded, user.astype(np.int64), {name: whole[name] for name in _TIMES}, whole["machine_id"]),
         int(np.isnan(requests).any(axis=1).sum()),
         *(to_units(np.where(is_measured[:, None], usage, requests)), int((~is_measured).sum())),
+        rows["end_type"].fill_null("LOST").to_numpy().astype(np.str_),
     )
 
 

@@ -106,6 +106,11 @@ class Manifest:
         return self.synthetic is not None
 
     @property
+    def made(self) -> str:
+        """Whether a generator or a scheduler of borgtrace made the trace, in a word; empty where neither did."""
+        return "" if self.synthetic is None else "simulated" if "simulated" in self.synthetic else "synthetic"
+
+    @property
     def counters(self) -> dict[str, dict[str, int]]:
         """All counters by table and reason: those of the sources summed, and the table-wide ones."""
         total: dict[str, dict[str, int]] = {name: dict(found) for name, found in self.quality.items()}

@@ -260,7 +260,7 @@ class Store:
 
     def __repr__(self) -> str:
         """Say what the store is in one line."""
-        made = "synthetic, " if self.manifest.is_synthetic else ""
+        made = f"{self.manifest.made}, " if self.manifest.made else ""
         rows = sum(self.manifest.tables.values())
         cell = f" cell {self.manifest.cell}" if self.manifest.cell else ""
         return f"<Store {self.path} ({made}{self.manifest.generation}{cell}, {rows:,} rows)>"
@@ -271,7 +271,7 @@ class Store:
             f"<tr><td>{name}</td><td style='text-align:right'>{count:,}</td></tr>"
             for name, count in self.manifest.tables.items()
         )
-        made = " — <b>synthetic</b>" if self.manifest.is_synthetic else ""
+        made = f" — <b>{self.manifest.made}</b>" if self.manifest.made else ""
         # Generation and cell come from a file that may be anybody's.
         title = f"{escape(self.manifest.dialect.title)} {escape(self.manifest.cell)}{made}"
         return f"<table><caption>{title}</caption><tr><th>table</th><th>rows</th></tr>{rows}</table>"
