@@ -109,13 +109,16 @@ def _roots(layout: RawLayout) -> dict[str, list[str]]:
 def json_lines(layout: RawLayout) -> LineFormat:
     """Return how a line of JSON is taken apart."""
     paths = [item.path for item in layout.raw.fields] + [(inner.raw.name,) for inner in layout.lists]
+    line = "line"
+    for other, name in layout.raw.spellings:
+        line = f"""replace({line}, '"{other}"', '"{name}"')"""
     # In quotes: columns of own data may have names with blanks.
     listed = ", ".join(f"""'${"".join(f'."{name}"' for name in path)}'""" for path in paths)
     return LineFormat(
         f"""
         SELECT source_row, line, json_extract_string(doc, [{listed}]) AS fields, {_fault(layout)} AS fault
         FROM (SELECT source_row, line,
-                     CASE WHEN json_valid(line) AND json_type(line) = 'OBJECT' THEN line END AS doc
+                     CASE WHEN json_valid(line) AND json_type(line) = 'OBJECT' THEN {line} END AS doc
               FROM lines)
         """
     )

@@ -4,6 +4,7 @@ BigQuery's export writes every integer and code as a JSON string, floats as numb
 records.  Sources: ``clusterdata_trace_format_v3.proto``, the buckets' own ``*.schema.json``, ``ClusterData2019.md``.
 """
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -22,12 +23,16 @@ NO_ALLOC_INDEX = -1
 # The proto numbers these from 0 in the order of their names; notes that call a collection of type 0 a "task" are wrong.
 _NUMBERED = ("event_type", "collection_type", "vertical_scaling", "scheduler", "relation")
 
+_TABLES = read_tables("google2019")
+# The files' word, and the format document's.
+_SPELLINGS = (("random_sampled_usage", "random_sample_usage"),)
+
 GOOGLE_2019 = Dialect(
     name="2019",
     trace="2019",
     title="Google cluster trace 2019",
     formats=("json", "parquet"),
-    tables=read_tables("google2019"),
+    tables=_TABLES | {"instance_usage": replace(_TABLES["instance_usage"], spellings=_SPELLINGS)},
     codes={
         **{name: dict(enumerate(ENUMS[name].names)) for name in _NUMBERED},
         "machine_event_type": {0: "EVENT_TYPE_UNKNOWN", 1: "ADD", 2: "REMOVE", 3: "UPDATE"},

@@ -87,6 +87,8 @@ class RawTable:
         How many files are published, where that is fixed.
     lists
         Lists of records inside a row that become rows of another table; they inherit the row's own columns.
+    spellings
+        Other spellings of names, each with the name.
     """
 
     name: str
@@ -96,6 +98,7 @@ class RawTable:
     optional: int = 0
     parts: int | None = None
     lists: tuple[RawTable, ...] = ()
+    spellings: tuple[tuple[str, str], ...] = ()
 
     @property
     def field_counts(self) -> tuple[int, ...]:
