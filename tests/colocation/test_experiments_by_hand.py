@@ -12,6 +12,7 @@ import pytest
 
 from borgtrace.colocation.experiments import (
     _outcomes,
+    packing_advice,
     packing_clairvoyance,
     packing_rare_events,
     packing_replay,
@@ -220,3 +221,20 @@ def test_who_is_production() -> None:
         assert words == "a random half of the jobs"
         assert (found[::2] == found[1::2]).all()
         assert 70 < found[::2].sum() < 130
+
+
+def test_the_advice_keeps_a_target_by_the_stricter_lower_end() -> None:
+    low = {"q_draws": 0.001, "q_draws_low": 0.0005, "q_series": 0.002, "q_series_low": 0.0015, "target": 0.001}
+    table = pa.Table.from_pylist(
+        [
+            {**low, "is_advised": True, "is_factor": False},
+            {**low, "q_series": None, "q_series_low": None, "is_advised": False, "is_factor": True},
+        ]
+    )
+    assert packing_advice._keeps(table) == pytest.approx(1.5)
+    # Without a series the draws alone tell.
+    assert packing_advice._factor_keeps(table) == pytest.approx(0.5)
+    unknown = pa.Table.from_pylist([{**low, "q_series_low": None, "is_advised": True, "is_factor": False}])
+    with pytest.raises(NotApplicable) as caught:
+        packing_advice._keeps(unknown)
+    assert str(caught.value) == "there is no interval to judge by"
