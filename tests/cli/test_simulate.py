@@ -228,6 +228,7 @@ def test_an_event_log_is_a_store_that_tells_the_schedule(tmp_path: Path, capsys:
     assert trace_name(opened.manifest) == "Simulated cell in the format of Google cluster trace 2011"
     assert repr(opened) == f"<Store {out} (simulated, 2011, {sum(opened.manifest.tables.values())} rows)>"
     assert opened.manifest.notes[-1].startswith("simulated with first-fit, seed 0, from ")
+    assert f"store {out} (2011, simulated, {opened.digest[:12]})" in str(EngineTables.of(opened).origin)
     with pytest.raises(SystemExit) as caught:
         main(["verify", str(out)])
     assert not caught.value.code

@@ -131,6 +131,7 @@ class EngineTables(Tables):
             coverage=coverage(opened.manifest),
             sql=opened.sql,
         )
+        made.origin = replace(made.origin, is_simulated=opened.manifest.made == "simulated")
         return made.filter(where) if where else made
 
     def canonical(self, name: str) -> ir.Table:

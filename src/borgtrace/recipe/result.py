@@ -38,9 +38,11 @@ class Provenance:
     code_version: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
+    is_simulated: bool = False
 
     def __str__(self) -> str:
-        kind = f"{self.generation}{self.cell}{', synthetic' if self.is_synthetic else ''}"
+        made = ", simulated" if self.is_simulated else ", synthetic" if self.is_synthetic else ""
+        kind = f"{self.generation}{self.cell}{made}"
         where = f", where {self.where}" if self.where else ""
         parameters = f", parameters {json.dumps(dict(self.parameters))}" if self.parameters else ""
         return (
