@@ -14,7 +14,7 @@ import pytest
 from borgtrace.engine import to_arrow
 from borgtrace.errors import UsageError
 from borgtrace.lifecycle import code_version
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Scope, Tables, find_recipe
+from borgtrace.recipe import Claim, NotApplicable, Recipe, Scope, Tables, find_recipe, with_subjects
 from borgtrace.recipe.criteria import below
 from borgtrace.recipe.planned_tables import PlannedTables
 from borgtrace.recipe.registry import collect, modules
@@ -227,3 +227,25 @@ def test_only_the_embedded_engine_is_interrupted(engine: str, n: int) -> None:
     tables.canonical = lambda name: SimpleNamespace(get_backend=lambda: backend)  # type: ignore[method-assign]
     tables.interrupt()  # type: ignore[attr-defined]
     assert len(calls) == n
+
+
+def test_parameters_that_are_times_name_their_unit() -> None:
+    # In µs: a microsecond, a second; what is no time has none.
+    assert find_recipe("queue_length").time_units == {"step": 1}
+    assert find_recipe("parents").time_units == {"delay": 1_000_000}
+    assert RECIPE.time_units == {}
+
+
+def test_questions_of_one_kind_share_their_subject() -> None:
+    class Other(Recipe):
+        """A kind of its own, which is asked of something else."""
+
+        def subject(self, tables: object) -> object:
+            return [tables]
+
+    first, second = replace(RECIPE), replace(RECIPE)
+    others = [Other(RESULT, compute, plot) for _ in range(2)]
+    found = list(with_subjects([first, others[0], second, others[1]], "tables"))
+    assert [question for question, _ in found] == [first, others[0], second, others[1]]
+    assert [subject for _, subject in found] == ["tables", ["tables"], "tables", ["tables"]]
+    assert found[1][1] is found[3][1]
