@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from borgtrace.recipe import Claim, from_source
@@ -10,19 +12,22 @@ from borgtrace.recipe.criteria import Criterion, above, at_least, at_most, below
 
 
 @pytest.mark.parametrize(
-    ("criterion", "accepted", "refused"),
+    ("make", "accepted", "refused"),
     [
-        (near(0.5, 0.25), (0.25, 0.75), (0.2, 0.8)),
-        (near(8.0, relative=0.5), (4.0, 12.0), (3.9, 12.1)),
-        (between(1, 2, "1.5"), (1, 2), (0.9, 2.1)),
-        (above(1), (1.5,), (1, 0.5)),
-        (below(1), (0.5,), (1, 1.5)),
-        (at_least(1), (1, 2), (0.5,)),
-        (at_most(1), (1, 0), (1.5,)),
-        (equals("a"), ("a",), ("b",)),
+        (lambda: near(0.5, 0.25), (0.25, 0.75), (0.2, 0.8)),
+        (lambda: near(8.0, relative=0.5), (4.0, 12.0), (3.9, 12.1)),
+        (lambda: between(1, 2, "1.5"), (1, 2), (0.9, 2.1)),
+        (lambda: above(1), (1.5,), (1, 0.5)),
+        (lambda: below(1), (0.5,), (1, 1.5)),
+        (lambda: at_least(1), (1, 2), (0.5,)),
+        (lambda: at_most(1), (1, 0), (1.5,)),
+        (lambda: equals("a"), ("a",), ("b",)),
     ],
 )
-def test_a_criterion_at_its_limits(criterion: Criterion, accepted: tuple[object], refused: tuple[object]) -> None:
+def test_a_criterion_at_its_limits(
+    make: Callable[[], Criterion], accepted: tuple[object], refused: tuple[object]
+) -> None:
+    criterion = make()
     assert [criterion.test(value) for value in accepted] == [True] * len(accepted)
     assert [criterion.test(value) for value in refused] == [False] * len(refused)
 

@@ -11,15 +11,18 @@ import ibis.expr.types as ir
 import pyarrow as pa
 import pytest
 
+import borgtrace
 from borgtrace.engine import to_arrow
 from borgtrace.errors import UsageError
+from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.lifecycle import code_version
-from borgtrace.recipe import Claim, NotApplicable, Recipe, Scope, Tables, find_recipe, with_subjects
+from borgtrace.recipe import Claim, EngineTables, NotApplicable, Recipe, Scope, Tables, find_recipe, with_subjects
 from borgtrace.recipe.criteria import below
 from borgtrace.recipe.planned_tables import PlannedTables
 from borgtrace.recipe.registry import collect, modules
 from borgtrace.schema import Column, Table
 from tests.analyses.tiny import tiny
+from tests.ingest.raw import write_cell
 from tests.lifecycle.lives import life
 
 RESULT = Table(
@@ -249,3 +252,15 @@ def test_questions_of_one_kind_share_their_subject() -> None:
     assert [question for question, _ in found] == [first, others[0], second, others[1]]
     assert [subject for _, subject in found] == ["tables", ["tables"], "tables", ["tables"]]
     assert found[1][1] is found[3][1]
+
+
+def test_tables_of_a_store_or_of_its_path(tmp_path) -> None:
+    write_cell(tmp_path / "raw")
+    ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
+    opened = borgtrace.open(tmp_path / "store")
+    for store in (tmp_path / "store", str(tmp_path / "store"), opened):
+        tables = EngineTables.of(store)
+        assert (tables.engine, tables.origin.store, tables.origin.digest) == ("duckdb", str(opened.path), opened.digest)
+        assert tables.n_rows("instance_usage") == opened.manifest.tables["instance_usage"]
+        assert tables.origin.where == ""
+    assert EngineTables.of(opened, where="priority > 99").n_rows("tasks") == 0
