@@ -249,37 +249,39 @@ def test_siblings_have_the_name_or_else_the_user(known: dict[str, Any], n: int, 
     assert found["collection_id"].to_pylist() == ids
 
 
-def life(n: int, distributions: list[Any]) -> tuple[Any, Any]:
-    """A task of n windows, and the store that has its percentiles."""
-    names = ("cpu_usage_distribution", "collection_id", "instance_index", "start_time", "source_part", "source_row")
-    values = [distributions, [1] * n, [2] * n, range(n), [0] * n, range(n)]
-    kinds = [pa.list_(pa.float32()), *[pa.int64()] * 5]
-    rows = pa.table([pa.array(list(v), kind) for v, kind in zip(values, kinds, strict=True)], names=list(names))
-    cpu = ("average_cpu", "maximum_cpu", "sampled_cpu")
-    usage = {"start_time": list(range(n)), "end_time": list(range(1, n + 1))}
-    usage |= dict.fromkeys(cpu[:2], [0.5] * n) | {cpu[2]: [None] * n}
+def life(*windows: tuple[list[float] | None, list[float] | None]) -> tuple[Any, Any]:
+    """A task of some windows, and the store that has their percentiles: 0, 10 … 100 and 91 … 99."""
+    n = len(windows)
+    lists = {
+        name: pa.array([window[at] for window in windows], pa.list_(pa.float32()))
+        for at, name in enumerate(("cpu_usage_distribution", "tail_cpu_usage_distribution"))
+    }
+    ids = {"collection_id": [1] * n, "instance_index": [2] * n, "start_time": range(n), "source_part": [0] * n}
+    rows_ = pa.table({**lists, **ids, "source_row": range(n)})
+    usage = {"start_time": range(n), "end_time": range(1, n + 1), "sampled_cpu": [None] * n}
+    usage |= dict.fromkeys(("average_cpu", "maximum_cpu"), [0.5] * n)
     known = SimpleNamespace(
         collection_id=1, instance_index=2, usage=pa.table(usage), task={"cpu_request": 0.25, "memory_request": None}
     )
-    return SimpleNamespace(store=Rows(instance_usage=rows)), known
+    return SimpleNamespace(store=Rows(instance_usage=rows_)), known
 
 
 def test_percentiles_are_drawn_as_a_fan_from_the_widest_band() -> None:
-    tenths = [k / 10 for k in range(11)]
-    explored, known = life(3, [tenths, None, tenths[:5]])
+    tenths, tail = [k / 10 for k in range(11)], [0.91 + k / 100 for k in range(9)]
+    explored, known = life((tenths, tail), (None, None))
     chart = task.usage(explored, known, "cpu")
-    assert chart.table["p0"].to_pylist() == [0.0, None, None]
-    assert chart.table["p100"].to_pylist() == [1.0, None, None]
-    assert chart.table["p90"].to_pylist() == [pytest.approx(0.9), None, None]
+    for name, value in (("p0", 0.0), ("p90", 0.9), ("p99", 0.99), ("p100", 1.0)):
+        assert chart.table[name].to_pylist() == [pytest.approx(value), None]
     assert [(one.column, one.to, one.style) for one in chart.series] == [
         *((f"p{k}", f"p{100 - k}", "band") for k in (0, 10, 20, 30, 40)),
+        ("p99", "", "line"),
         # A column without a value is not drawn.
         ("average_cpu", "", "line"),
         ("maximum_cpu", "", "line"),
         ("request", "", "dash"),
     ]
-    assert chart.table["request"].to_pylist() == [0.25] * 3
-    bare, known = life(1, [None])
+    assert chart.table["request"].to_pylist() == [0.25] * 2
+    bare, known = life((None, None))
     assert [one.column for one in task.usage(bare, known, "cpu").series] == ["average_cpu", "maximum_cpu", "request"]
 
 
