@@ -232,3 +232,11 @@ def test_progress_counts_what_is_asked_for(cell: Path) -> None:
     # Compared with reclaimed, and that with limits: both are compacted too.
     replace(COMPACT, report=report).run(cell, at=0, what_ifs=("reclaimed-segregated",), seeds=1)
     assert steps == [("limits", 0, 3), ("reclaimed", 1, 3), ("reclaimed-segregated", 2, 3)]
+
+
+def test_a_trace_without_a_tier_production_has_nobody_above_the_others() -> None:
+    attempts = [(1, 0, 0, 0, 500, 1.0, 0), (2, 0, 100, 100, 200, 1.0, 2)]
+    made = trace_of(attempts)
+    trace = replace(made, tasks=replace(made.tasks, tiers=("free", "other", "mid")))
+    assert trace.tasks.is_production.tolist() == [False, False]
+    assert submissions(trace) == [(1, 0, 0, 500, 0, DONE), (2, 100, 500, 600, 0, DONE)]
