@@ -198,6 +198,13 @@ def test_recorded_is_the_trace(tmp_path: Path) -> None:
             assert np.array_equal(values, known[name].to_numpy()), name
 
 
+def test_room_has_colors_of_its_own(tmp_path: Path) -> None:
+    cell = store(tmp_path, machine_events=ones(1), task_events=QUEUE)
+    drawn = SIMULATE.run(cell, policies=("best-fit",)).plot().to_dict()
+    colors = [panel["encoding"]["color"]["field"] for panel in drawn["hconcat"]]
+    assert (colors, drawn["resolve"]["scale"]) == (["tier", "series"], {"color": "independent"})
+
+
 def test_an_event_log_is_a_store_that_tells_the_schedule(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     jobs = [f"{time * SECOND},,3,{type_},u,1,job,logical" for time, type_ in ((720, 0), (720, 1), (820, 4))]
     jobs += [f"{time * SECOND},,8,{type_},u,1,job,logical" for time, type_ in ((705, 0), (705, 1), (715, 4))]

@@ -197,10 +197,15 @@ def plot(result: pa.Table) -> Chart:
     plotted.add(bar(), tips=("running_end", "wait_p50", "wait_p90", "evicted"))
     # What is of the whole cell stands in the row of each tier.
     rows = list({row["policy"]: row for row in result.to_pylist()}.values())
-    room = Plot(melted(rows, _ROOM, "share"), x=axis("share", "share of the cell", axis={"format": "%"}), y="policy")
+    room = Plot(
+        melted(rows, _ROOM, "share"),
+        x=axis("share", "share of the cell or of machine time", axis={"format": "%"}),
+        y="policy",
+    )
     room.add(bar(), color="series", yOffset="series")
     parts = plotted.draw("Tasks that wait at the end", height=160), room.draw("Room", height=160)
-    return beside("Other schedulers (simulated, beside what was recorded)", *parts)
+    # Tiers have one set of colors, kinds of room another: in a common one the bars of the second would have none.
+    return beside("Other schedulers (simulated, beside what was recorded)", *parts).resolve_scale(color="independent")
 
 
 SIMULATE = Simulate(result=RESULT, compute=rows_of, plot=plot)
