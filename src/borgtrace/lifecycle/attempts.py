@@ -127,7 +127,7 @@ def _summarise(steps: ir.Table, key: Sequence[str], carried: Sequence[str]) -> i
 
 def _finish(rows: ir.Table, carried: Sequence[str]) -> ir.Table:
     """Decode, and add what follows from the times."""
-    # A life has one attempt at a time, so that one without an end has left by the begin of the next.
+    # A life has one attempt at a time, so that one without an end has left by the start of the next.
     left = ibis.coalesce(rows.end_time, rows.cut_time)
     # Time 0 says "before the trace", not when, and the time of an event that was made up bounds it: a difference from
     # either is no duration. Where a time is NULL the test is NULL too, and ifelse() takes its second branch.

@@ -4,7 +4,7 @@ The attempts of the trace arrive when it submitted them (one that follows anothe
 trace's gap is over), run as long as they did, and wait where nothing takes them; machines come and go as in the trace.
 Who waits is asked by priority, then by arrival, whenever a machine gets room. Tasks of production take what they ask
 for, others a factor of it: in the traces more is asked for than machines have. The factor is the largest with which
-what runs at the begin packs as well as without the others. A task that is evicted is submitted again after 7 µs (the
+what runs at the start packs as well as without the others. A task that is evicted is submitted again after 7 µs (the
 median in 2011) and runs anew. The policy *recorded* is the trace itself: its own times and machines, whatever the room.
 
 Reference: Verma et al., EuroSys'15 (Borg), section 3.2; 2011 trace, resubmission after evictions

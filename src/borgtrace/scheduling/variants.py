@@ -64,7 +64,7 @@ def variants(
 
 
 def _with_machines(trace: Trace, number: int, cpu: float, memory: float) -> Trace:
-    """Add machines that are there from the begin on and meet all constraints."""
+    """Add machines that are there from the start on and meet all constraints."""
     ids, sets = trace.machines.ids, len(trace.allowed)
     added, places = np.arange(1, number + 1), np.arange(len(ids), len(ids) + number)
     capacity = np.vstack([trace.machines.capacity, np.tile(to_units(np.array([cpu, memory])), (number, 1))])
