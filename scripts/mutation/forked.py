@@ -76,7 +76,9 @@ def warm_up() -> None:
 
 
 _WAIT = 20
-"""Elapsed seconds per second of CPU after which a child is taken to wait for ever: other programs run here too."""
+"""Elapsed seconds per second of CPU after which a child is stopped: other programs run here too."""
+_IDLE = 60
+"""Elapsed seconds without any CPU, its own children's included, after which a child is taken to wait for ever."""
 
 
 class Fork:
@@ -87,6 +89,7 @@ class Fork:
 
     def __init__(self, work: Callable[[], int], seconds: int) -> None:
         self.begun, self.seconds = time.monotonic(), _WAIT * seconds
+        self.ticks, self.moved = 0, self.begun
         self.folder = tempfile.mkdtemp(prefix="mutants-")
         self.pid = os.fork()
         if self.pid == 0:
@@ -106,16 +109,36 @@ class Fork:
             finally:
                 os._exit(code)
 
+    def _is_idle(self) -> bool:
+        now = time.monotonic()
+        # Asked once a second: a look at all processes takes a millisecond.
+        if now - self.moved > 1 and (ticks := _ticks(self.pid)) != self.ticks:
+            self.ticks, self.moved = ticks, now
+        return now - self.moved > _IDLE
+
     def outcome(self) -> int | None:
         """Return the exit code, a negative one after too long, None while it runs."""
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if not pid:
-            if time.monotonic() - self.begun < self.seconds:
+            if time.monotonic() - self.begun < self.seconds and not self._is_idle():
                 return None
             os.killpg(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
         shutil.rmtree(self.folder, ignore_errors=True)
         return os.waitstatus_to_exitcode(status) if pid else -1
+
+
+def _ticks(session: int) -> int:
+    """Return the CPU that the processes of a session have used, in clock ticks."""
+    total = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The name, in brackets, may hold spaces.
+            fields = path.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended meanwhile
+            continue
+        total += (int(fields[3]) == session) * (int(fields[11]) + int(fields[12]))
+    return total
 
 
 def tests(arguments: Sequence[str], kept: Mapping[str, str]) -> int:
@@ -235,6 +258,8 @@ class Listener:
         self.called |= outer
 
     def _keep(self, value: Any) -> str | None:
+        if type(value).__module__.startswith("ibis."):  # would come back without its connection
+            return None
         path = self.home / f"{len(self.fixtures)}.pickle"
         try:
             path.write_bytes(pickle.dumps(value))

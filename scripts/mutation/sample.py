@@ -56,6 +56,10 @@ _SLOW = ("test_browser.py", "test_readers.py", "test_kill.py", "test_usage_engin
 """Browsers, other people's readers, killed processes, Spark: minutes for what quicker tests see as well."""
 
 
+_SPARK = ("local[", "spark")
+"""What the ids of tests hold that ask Spark; the engines' other tests see the same logic."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fixture:
     """A shared fixture: what it costs, calls and asks for, and where its value is kept, if it could be."""
@@ -179,7 +183,9 @@ def scores(packages: Sequence[str], size: int | None, seed: int, jobs: int) -> I
         # What fixtures made lies here until the last change is tried.
         shared = Path(home) / "fixtures"
 
-        def work(items: Items) -> None:
+        def work(collected: Items) -> None:
+            # Java's threads do not survive a fork, and whoever waits for them waits for ever.
+            items = {name: item for name, item in collected.items() if not any(word in name for word in _SPARK)}
             loaded = functions()
             measured = Measured(items, loaded, jobs, shared)
             with out.open("w") as file:
