@@ -18,6 +18,7 @@ import ast
 import builtins
 import gc
 import importlib
+import itertools
 import json
 import os
 import pickle
@@ -79,6 +80,8 @@ _WAIT = 20
 """Elapsed seconds per second of CPU after which a child is stopped: other programs run here too."""
 _IDLE = 60
 """Elapsed seconds without any CPU, its own children's included, after which a child is taken to wait for ever."""
+_PAUSE = 10
+"""Elapsed seconds between two looks at a child that mean a pause of the machine: they are a moment apart."""
 
 
 class Fork:
@@ -89,7 +92,7 @@ class Fork:
 
     def __init__(self, work: Callable[[], int], seconds: int) -> None:
         self.begun, self.seconds = time.monotonic(), _WAIT * seconds
-        self.ticks, self.moved = 0, self.begun
+        self.ticks, self.moved, self.asked = 0, self.begun, self.begun
         self.folder = tempfile.mkdtemp(prefix="mutants-")
         self.pid = os.fork()
         if self.pid == 0:
@@ -116,8 +119,17 @@ class Fork:
             self.ticks, self.moved = ticks, now
         return now - self.moved > _IDLE
 
+    def _forgive_pauses(self) -> None:
+        """Leave out the time in which nobody asked: the whole machine was stopped, not this child alone."""
+        now = time.monotonic()
+        pause, self.asked = now - self.asked, now
+        if pause > _PAUSE:
+            self.begun += pause
+            self.moved += pause
+
     def outcome(self) -> int | None:
         """Return the exit code, a negative one after too long, None while it runs."""
+        self._forgive_pauses()
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if not pid:
             if time.monotonic() - self.begun < self.seconds and not self._is_idle():
@@ -236,6 +248,7 @@ class Listener:
 
     def __init__(self, home: Path) -> None:
         self.home = home
+        self.numbers = itertools.count()
         self.called: set[str] = set()
         self.fixtures: dict[str, dict[str, Any]] = {}
         self.tests: dict[str, dict[str, Any]] = {}
@@ -260,7 +273,8 @@ class Listener:
     def _keep(self, value: Any) -> str | None:
         if type(value).__module__.startswith("ibis."):  # would come back without its connection
             return None
-        path = self.home / f"{len(self.fixtures)}.pickle"
+        # Counted, not the number of fixtures: one that is set up again would share its file with the next.
+        path = self.home / f"{next(self.numbers)}.pickle"
         try:
             path.write_bytes(pickle.dumps(value))
         except Exception:  # a server, a browser, a function: made anew

@@ -89,10 +89,14 @@ class Calls:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a change is tried on: tests, and the fixtures that it cannot concern."""
+    """What a change is tried on: tests, and the fixtures that it cannot concern.
+
+    `is_called` is False where no test calls the function, which then runs at import only, or is remembered.
+    """
 
     tests: list[str]
     kept: dict[str, str]
+    is_called: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +196,10 @@ def scores(packages: Sequence[str], size: int | None, seed: int, jobs: int) -> I
                 for sample in drawn:
                     by_test, begun = measured.of(sample.package), time.monotonic()
                     _control(sample, by_test, items, jobs)
-                    left = _survivors(sample.tried, lambda site, c=by_test: in_place(site, c, items, loaded), jobs)
+                    # What runs at import has run: to try it on loaded functions would tell nothing.
+                    called = [site for site in sample.tried if chosen(site, by_test).is_called]
+                    left = _survivors(called, lambda site, c=by_test: in_place(site, c, items, loaded), jobs)
+                    left += [site for site in sample.tried if site not in called]
                     told = [[sample.tried.index(site), asdict(chosen(site, by_test))] for site in left]
                     file.write(json.dumps([told, time.monotonic() - begun]) + "\n")
                     print(f"{sample.package}: {len(left)} of {len(sample.tried)} to try again", flush=True)
@@ -316,7 +323,7 @@ def chosen(site: Site, calls: Calls) -> Trial:
         found.append(name)
         made |= new
         total += cost
-    return Trial(found, kept)
+    return Trial(found, kept, bool(mine))
 
 
 def _survivors(tried: Sequence[Site], begin: Callable[[Site], Fork], jobs: int) -> list[Site]:
