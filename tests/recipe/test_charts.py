@@ -31,16 +31,17 @@ from borgtrace.recipe.charts import (
 )
 from borgtrace.recipe.charts.channels import SPARE_COLOURS
 from borgtrace.recipe.charts.plot import axis_title
-from borgtrace.recipe.columns import count, declare, label, seconds
-from borgtrace.schema import Column
+from borgtrace.schema import Column, Table
 
-DECLARED = declare(
+DECLARED = Table(
     "waits",
     "tier and hour",
     ("tier", "hour"),
-    label("tier", "Tier of the tasks."),
-    seconds("wait", "Mean wait of the tier; NULL without tasks."),
-    count("n", "Tasks that were scheduled."),
+    (
+        Column("tier", "string", "id", "Tier of the tasks.", nullable=False),
+        Column("wait", "float64", "s", "Mean wait of the tier; NULL without tasks.", nullable=False),
+        Column("n", "int64", "count", "Tasks that were scheduled.", nullable=False),
+    ),
 )
 TABLE = pa.table({"tier": ["production", "free"], "wait": [1.5, 2.5], "n": [3, 0]})
 

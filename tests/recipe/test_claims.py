@@ -6,9 +6,8 @@ import pyarrow as pa
 import pytest
 
 from borgtrace.recipe import Claim, EngineTables, NotApplicable, Recipe, Scope, from_source, unjudged
-from borgtrace.recipe.columns import count, declare
 from borgtrace.recipe.criteria import below
-from borgtrace.schema import dialect
+from borgtrace.schema import Column, Table, dialect
 from borgtrace.store.coverage import StoreCoverage, whole_trace
 from tests.analyses.tiny import tiny
 
@@ -61,7 +60,7 @@ def question(*claims: Claim) -> Recipe:
     def compute(tables: EngineTables, *, step: int = 60, seed: int = 0) -> list[dict[str, int]]:
         return [{"n": 5}]
 
-    result = declare("small", "store", ("n",), count("n", "A number."))
+    result = Table("small", "store", ("n",), (Column("n", "int64", "count", "A number.", nullable=False),))
     return Recipe(result, compute, lambda result: None, claims, reads=("tasks",))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from borgtrace.recipe import Claim, from_source
-from borgtrace.recipe.columns import count, flag, label, number, seconds, share, whole
 from borgtrace.recipe.criteria import Criterion, above, at_least, at_most, below, between, equals, near
 
 
@@ -49,24 +48,3 @@ def test_a_claim_keeps_a_source_of_its_own() -> None:
         "A", Claim("1", "one", equals(1), lambda r: 1), Claim("2", "two", equals(2), lambda r: 2, source="B")
     )
     assert [claim.source for claim in claims] == ["A", "B"]
-
-
-def test_columns_are_mandatory_unless_told_otherwise() -> None:
-    columns = (
-        label("a", "A."),
-        count("b", "B."),
-        whole("c", "h", "C."),
-        number("d", "1/h", "D.", nullable=True),
-        seconds("e", "E."),
-        share("f", "F."),
-        flag("g", "G."),
-    )
-    assert [(c.name, c.type, c.unit, c.nullable) for c in columns] == [
-        ("a", "string", "id", False),
-        ("b", "int64", "count", False),
-        ("c", "int64", "h", False),
-        ("d", "float64", "1/h", True),
-        ("e", "float64", "s", False),
-        ("f", "float64", "fraction", False),
-        ("g", "bool", "1", False),
-    ]

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from borgtrace.overcommit._results import RESULTS
 from borgtrace.overcommit.block import Block
 from borgtrace.overcommit.metrics import is_short
 from borgtrace.overcommit.oracle import oracle
@@ -27,28 +28,11 @@ from borgtrace.overcommit.replay import Cell, replay
 from borgtrace.overcommit.study import Replay, Setting
 from borgtrace.overcommit.table import SLOTS_PER_DAY, ratio
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line, point
-from borgtrace.recipe.columns import count, declare, flag, label, share, whole
 from borgtrace.schema.time import WINDOW
 
 N_SUMS = 4
 _INSTANTS, _VIOLATIONS, _LIMIT, _PEAK = range(N_SUMS)
-RESULT = declare(
-    "overcommit_advice",
-    "resource, tasks and day",
-    ("resource", "tasks", "day"),
-    label("resource", "Resource: cpu or memory."),
-    label("tasks", "Tasks that are predicted and judged: all, high (high priority), or a tier."),
-    whole("day", "d", "Day of the trace, from 0, on which the advice is judged."),
-    label("policy", "Policy that is advised."),
-    share("learned", "Its violation rate on the days before."),
-    share("learned_high", "Upper end of that rate's interval, at least 3 ÷ trials."),
-    count("instants", "Instants of the day that are judged."),
-    share("rate", "Violation rate on the day."),
-    share("rate_low", "Lower end of its interval; NULL with fewer than two machines.", nullable=True),
-    share("rate_high", "Upper end of its interval, at least 3 ÷ trials."),
-    share("savings", "Limits of the day that are not promised; NULL without limits.", nullable=True),
-    flag("is_kept", "Whether the day's rate is within the target."),
-)
+RESULT = RESULTS["overcommit_advice"]
 
 
 def daily(block: Block, horizon: int, predictions: Sequence[Prediction]) -> npt.NDArray[np.float64]:

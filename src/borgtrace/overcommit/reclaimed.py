@@ -23,6 +23,7 @@ import pyarrow as pa
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
+from borgtrace.overcommit._results import RESULTS
 from borgtrace.overcommit.block import Block, Columns, Samples
 from borgtrace.overcommit.oracle import SLACK
 from borgtrace.overcommit.policies import Limit, Policy, Prediction, Reservation
@@ -32,7 +33,6 @@ from borgtrace.overcommit.study import Replay, Setting
 from borgtrace.overcommit.table import SLOTS_PER_DAY
 from borgtrace.recipe import NotApplicable
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line, point
-from borgtrace.recipe.columns import count, declare, label, number, share
 from borgtrace.schema.time import HOUR, WINDOW
 
 MARGINS = (0.0, 0.1, 0.2, 0.5, 1.0)
@@ -44,21 +44,7 @@ POLICIES = (
 )
 N_SUMS = 9
 _SLOTS, _CAPACITY, _LIMITS, _RESERVED, _EXCEEDED, _ASKED, _ADMITTED, _TASK_SLOTS, _EVICTIONS = range(N_SUMS)
-RESULT = declare(
-    "reclaimed",
-    "resource and policy",
-    ("resource", "policy"),
-    label("resource", "Resource: cpu or memory."),
-    label("policy", "What production reserves: limit, or reservation with its margin and half-life."),
-    number("margin", "1", "Margin above usage; NULL for limit.", nullable=True),
-    number("half_life", "h", "Half-life of the decay; NULL for limit.", nullable=True),
-    count("machines", "Machines with production or best-effort tasks and a known capacity."),
-    share("reclaimed", "Limits of production that are not reserved, as a share of the capacity."),
-    share("exceeded", "Share of the slots in which production uses more than it reserves."),
-    share("admitted", "Limits of best-effort tasks that are admitted, as a share of all of theirs.", nullable=True),
-    number("saved", "machines", "What is admitted beyond the row of limit, in mean machines."),
-    number("evictions", "1/d", "Evictions per admitted task and day; NULL where none is admitted.", nullable=True),
-)
+RESULT = RESULTS["reclaimed"]
 
 
 def priced(

@@ -19,58 +19,16 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.special import stdtrit
 
+from borgtrace.overcommit._results import RESULTS
 from borgtrace.overcommit.metrics import SEVERITIES
 from borgtrace.overcommit.policies import Policy, TaskPercentile
 from borgtrace.recipe import Claim, NotApplicable, Scope
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line, point, when
-from borgtrace.recipe.columns import count, declare, flag, label, number, share
 from borgtrace.recipe.criteria import between, near
 from borgtrace.schema.time import DAY, HOUR, WINDOW
 
 SLOTS_PER_DAY = DAY // WINDOW
-RESULT = declare(
-    "overcommit",
-    "resource, tasks, machine shape and policy",
-    ("resource", "tasks", "shape", "policy"),
-    label("resource", "Resource: cpu or memory."),
-    label("tasks", "Tasks that are predicted and judged: all, high (high priority), or a tier."),
-    label("shape", "Shape of the machines, or all."),
-    label("policy", "Policy with its parameters, as --policy reads it."),
-    label("family", "Policy without its parameters."),
-    number("history", "h", "History that the policy looks back on; NULL without one.", nullable=True),
-    number("horizon", "h", "Horizon of the oracle."),
-    count("machines", "Machines with judged slots."),
-    count("instants", "Judged slots of machines."),
-    share("rate", "Violation rate: share of the instants whose prediction is below the oracle."),
-    share("rate_low", "Lower end of its interval; NULL with fewer than two machines.", nullable=True),
-    share("rate_high", "Upper end of its interval; NULL with fewer than two machines.", nullable=True),
-    share("rate_p50", "Median of the machines' violation rates."),
-    share("rate_p90", "90th percentile of the machines' violation rates."),
-    share("rate_p99", "99th percentile of the machines' violation rates."),
-    share("rate_worst", "Highest violation rate of a machine."),
-    share("severity", "Mean severity over all instants."),
-    share("severity_p99", "99th percentile of the severity, rounded up to a thousandth."),
-    share("severity_given", "Mean severity of the violations; NULL without any.", nullable=True),
-    share("savings_machine", "Mean over instants of the savings; NULL where no limit is above 0.", nullable=True),
-    share("savings", "Savings of the cell: limits that are not promised; NULL without limits.", nullable=True),
-    share("savings_low", "Lower end of its interval.", nullable=True),
-    share("savings_high", "Upper end of its interval.", nullable=True),
-    share(
-        "usable", "Usable capacity gained: limits ÷ predictions − 1; NULL where nothing is predicted.", nullable=True
-    ),
-    share("clipped", "Share of the instants whose prediction is the sum of the limits or more."),
-    number(
-        "changes",
-        "1/d",
-        "Changes of the prediction by more than 5 % per machine and day; NULL for one slot.",
-        nullable=True,
-    ),
-    share("cold", "Share of the measured tasks in slots that counted their limit, for too little was known."),
-    share("overload", "Share of the horizon's slots above the prediction."),
-    share("excess", "Mean excess of those slots, in capacities of the machine; NULL without any.", nullable=True),
-    number("kills", "1/d", "Memory kills per task and day; NULL for CPU.", nullable=True),
-    flag("is_on_front", "Whether no other policy saves as much with fewer violations."),
-)
+RESULT = RESULTS["overcommit"]
 
 
 def rows_of(found: npt.NDArray[np.void], policies: Sequence[Policy], known: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.errors import UsageError, check_names
+from borgtrace.overcommit._results import RESULTS
 from borgtrace.overcommit.recommenders.backtest import Tally
 from borgtrace.overcommit.recommenders.recommender import KINDS, MEBIBYTE
 from borgtrace.overcommit.recommenders.samples import job_samples
@@ -25,27 +26,10 @@ from borgtrace.overcommit.replay import RESOURCES
 from borgtrace.recipe import EngineTables, NotApplicable
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, point
 from borgtrace.recipe.checks import table_of
-from borgtrace.recipe.columns import count, declare, label, number, share
 from borgtrace.recipe.store_question import StoreQuestion
 from borgtrace.store import Store
 
-RESULT = declare(
-    "recommenders",
-    "resource, tasks and recommender",
-    ("resource", "tasks", "recommender"),
-    label("resource", "Resource: cpu or memory."),
-    label("tasks", "Tasks: all, serving (production tier and above) or batch."),
-    label("recommender", "Recommender."),
-    count("jobs", "Jobs with usage and a request."),
-    count("job_days", "Days of jobs."),
-    share("slack_mean", "Mean relative slack of the job-days; NULL without a limit.", nullable=True),
-    share("slack_median", "Median relative slack of the job-days; NULL without a limit.", nullable=True),
-    number("machines", "1", "Absolute slack: limits that are not used, in largest machines, mean over the trace."),
-    share("short", "Share of the measured task time above the limit."),
-    share("short_task_days", "Share of the days of tasks with such a time: would-be kills, for memory."),
-    share("unchanged", "Share of the job-days in which the recommendation does not change."),
-    number("changes_p99", "1/d", "99th percentile of the changes of a job-day."),
-)
+RESULT = RESULTS["recommenders"]
 _GROUPS = ("all", "serving", "batch")
 
 
