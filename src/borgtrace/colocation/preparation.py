@@ -53,8 +53,7 @@ def eligible(tables: Tables) -> tuple[pa.Table, tuple[Step, ...]]:
         alive = alive & passed
     measured = tables.fetch(tasks.aggregate(**{f"c{k}": c for k, c in enumerate(counts.values())}), "steps")
     kept = tables.fetch(tasks.filter(alive).select("collection_id", "instance_index", *_ABOUT), "eligible")
-    if not measured.num_rows:
-        raise NotApplicable("a plan has no rows")
+    NotApplicable.unless(measured.num_rows, "a plan has no rows")
     steps, left = [], int(measured["c0"][0].as_py())
     for k, name in enumerate(passes, 1):
         dropped = int(measured[f"c{k}"][0].as_py())
@@ -144,8 +143,7 @@ def prepare(tables: Tables, tasks: int = 100_000, seed: int = 0, instantaneous: 
     if instantaneous == "histogram" and not dialect(tables.generation).publishes("cpu_usage_distribution"):
         raise NotApplicable(f"{tables.generation} publishes no percentiles of CPU usage; take the sampled second")
     tasks_left, steps = eligible(tables)
-    if not tasks_left.num_rows:
-        raise NotApplicable(_nothing_left(steps))
+    NotApplicable.unless(tasks_left.num_rows, _nothing_left(steps))
     available = tasks_left.num_rows
     size = min(tasks, available)
     # Sorted, so that the pool is in the order of the tasks' keys and arrays are read forwards.

@@ -93,8 +93,7 @@ def busiest_span(pool: Pool, slots: int, most: int | None = None, seed: int = 0)
     is_long = end - begin >= slots
     # The number of tasks through an interval only grows where one begins: no other start needs to be tried.
     starts = np.unique(begin[is_long])
-    if not len(starts):
-        raise NotApplicable(f"no task runs for {slots * SLOT / 3600:g} hours")
+    NotApplicable.unless(len(starts), f"no task runs for {slots * SLOT / 3600:g} hours")
     ordered_begin, latest = np.sort(begin[is_long]), np.sort(end[is_long] - slots)
     # Tasks that began by then, less those that end too early: counted for every start at once.
     alive = np.searchsorted(ordered_begin, starts, "right") - np.searchsorted(latest, starts, "left")
@@ -103,8 +102,7 @@ def busiest_span(pool: Pool, slots: int, most: int | None = None, seed: int = 0)
     present = np.array([_n_slots(slot[pool.offsets[i] : pool.offsets[i + 1]], first, slots) for i in candidates])
     # A few lost samples are filled in; with more, repeated values would make the series look calm.
     tasks = candidates[present >= 0.9 * slots]
-    if len(tasks) < 2:
-        raise NotApplicable(f"fewer than two tasks run through the same {slots * SLOT / 3600:g} hours")
+    NotApplicable.unless(len(tasks) >= 2, f"fewer than two tasks run through the same {slots * SLOT / 3600:g} hours")
     if most is not None and len(tasks) > most:
         tasks = np.random.default_rng([seed, 4]).permutation(tasks)[:most]
     return Span(first, slots, tasks.astype(np.int64))

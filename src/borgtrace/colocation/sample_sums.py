@@ -98,7 +98,8 @@ def sample_sums(pool: Pool, realizations: int, samples: int, seed: int) -> list[
     NotApplicable
         The pool has fewer tasks than the smallest size.
     """
-    if len(pool) < SIZES[0]:
-        raise NotApplicable(f"the pool has {len(pool)} long tasks, the smallest sample needs {SIZES[0]}")
+    NotApplicable.unless(
+        len(pool) >= SIZES[0], f"the pool has {len(pool)} long tasks, the smallest sample needs {SIZES[0]}"
+    )
     # Drawn once: samples of every size are rows of the same 4 GB (100,000 tasks × 10,000 realizations).
     return judge_samples(pool.draw(np.arange(len(pool)), realizations, seed), SIZES, samples, seed)

@@ -40,8 +40,7 @@ def rows_where(rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, /, **wante
     listed = rows.to_pylist() if isinstance(rows, pa.Table) else rows
     found = [row for row in listed if all(_same(row[name], value) for name, value in wanted.items())]
     # A claim about what was not run is not applicable, neither true nor false.
-    if not found:
-        raise NotApplicable(reason)
+    NotApplicable.unless(found, reason)
     return found
 
 
@@ -91,8 +90,7 @@ def overflow(rows: pa.Table | Iterable[Row], reason: str = NOT_RUN, /, **wanted:
     """
     found = rows_where(rows, reason, **wanted)
     trials = sum(row["trials"] for row in found)
-    if not trials:
-        raise NotApplicable(reason)
+    NotApplicable.unless(trials, reason)
     return float(sum(row["overflows"] for row in found) / trials)
 
 
@@ -134,8 +132,7 @@ def ratio(numerator: float, divisor: float, reason: str = "no overflow to compar
     NotApplicable
         The divisor is 0.
     """
-    if divisor == 0:
-        raise NotApplicable(reason)
+    NotApplicable.unless(divisor != 0, reason)
     return numerator / divisor
 
 

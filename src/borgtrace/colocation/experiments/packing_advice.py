@@ -77,8 +77,7 @@ def factor(result: pa.Table) -> Row:
 
 def _flagged(result: pa.Table, flag_name: str, reason: str) -> Row:
     found = result.filter(result[flag_name]).to_pylist()
-    if not found:
-        raise NotApplicable(reason)
+    NotApplicable.unless(found, reason)
     return dict(found[0])
 
 
@@ -200,8 +199,7 @@ def _least(row: Row) -> float:
         It has no interval.
     """
     ends = [row[f"{name}_low"] for name in ("q_draws", "q_series") if row[name] is not None]
-    if None in ends:
-        raise NotApplicable("there is no interval to judge by")
+    NotApplicable.unless(None not in ends, "there is no interval to judge by")
     return float(max(ends) / row["target"])
 
 

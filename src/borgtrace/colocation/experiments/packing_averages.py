@@ -100,8 +100,7 @@ def gain(result: pa.Table, estimator: str) -> float:
     q = {(row["parameter"], row["data"]): row["q"] for row in rows}
     # Where one of both never overflowed, a ratio says nothing but the number of draws.
     ratios = [q[p, "avg"] / q[p, "inst"] for p in {row["parameter"] for row in rows} if q[p, "avg"] and q[p, "inst"]]
-    if not ratios:
-        raise NotApplicable("no overflow from instantaneous data")
+    NotApplicable.unless(ratios, "no overflow from instantaneous data")
     # Geometric, because q spans powers of ten between the parameters.
     return float(np.exp(np.mean(np.log(ratios))))
 

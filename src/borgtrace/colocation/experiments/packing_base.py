@@ -129,8 +129,7 @@ def _best(result: pa.Table, column: str, estimator: str, parameter: float) -> fl
 
 def _of_a_thousand(result: pa.Table, column: str, estimator: str, parameter: float) -> float:
     # The published counts are of instances of 1,000 tasks; m, a ratio, compares at any size.
-    if find(result)[0]["n_tasks"] != 1_000:
-        raise NotApplicable("instances have fewer than 1,000 tasks")
+    NotApplicable.unless(find(result)[0]["n_tasks"] == 1_000, "instances have fewer than 1,000 tasks")
     return _best(result, column, estimator, parameter)
 
 
@@ -159,8 +158,7 @@ def linearity(result: pa.Table) -> float:
     """
     # The logarithm of a q of 0 is none.
     rows = [row for row in find(result, packer="best-fit") if row["q"] > 0]
-    if len(rows) < 3:
-        raise NotApplicable("fewer than three estimators overflowed")
+    NotApplicable.unless(len(rows) >= 3, "fewer than three estimators overflowed")
     return float(np.corrcoef([row["m"] for row in rows], np.log([row["q"] for row in rows]))[0, 1] ** 2)
 
 

@@ -60,8 +60,7 @@ def spread(result: pa.Table, estimator: str, parameter: float) -> float:
     """
     rows = find(result, estimator=estimator, parameter=parameter, is_rebalanced=True)
     q = [row["q"] for row in rows]
-    if min(q) == 0:
-        raise NotApplicable("no overflow at some capacity")
+    NotApplicable.unless(min(q) > 0, "no overflow at some capacity")
     return float(max(q) / min(q))
 
 

@@ -42,8 +42,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     NotApplicable
         The pool has no memory.
     """
-    if study.pool(options).memory is None:
-        raise NotApplicable("no memory was observed")
+    NotApplicable.unless(study.pool(options).memory is not None, "no memory was observed")
     return study.instances(options).table(_rows)
 
 

@@ -108,8 +108,7 @@ def _convolution(result: pa.Table, pool: str, is_rebalanced: bool = False) -> Ro
 
 def _excess_machines(result: pa.Table, pool: str) -> float:
     row = _convolution(result, pool)
-    if row["matched_machines"] is None:
-        raise NotApplicable("GPA never overflows that often")
+    NotApplicable.unless(row["matched_machines"] is not None, "GPA never overflows that often")
     return float(row["machines"] / row["matched_machines"] - 1)
 
 

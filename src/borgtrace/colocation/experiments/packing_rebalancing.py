@@ -67,8 +67,7 @@ def mean_fall(result: pa.Table) -> float:
     """
     best = [row for row in falls(result) if row["packer"] == "best-fit"]
     found = [row["fall"] for row in best if row["estimator"] in ("average", "gpa")]
-    if not found:
-        raise NotApplicable("nothing overflowed")
+    NotApplicable.unless(found, "nothing overflowed")
     return float(np.mean(found))
 
 

@@ -40,8 +40,7 @@ def errors(sums: SampleSums) -> Numbers:
 def compute(study: Study, options: Options) -> pa.Table:
     """Return the distribution over samples of the relative error, per size and percentile."""
     rows = [row for sums in study.sums(options) if sums.size in SIZES for row in _rows(sums)]
-    if not rows:
-        raise NotApplicable("all realized percentiles are 0")
+    NotApplicable.unless(rows, "all realized percentiles are 0")
     return pa.Table.from_pylist(rows)
 
 

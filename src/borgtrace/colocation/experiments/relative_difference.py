@@ -64,8 +64,7 @@ def compute(study: Study, options: Options) -> pa.Table:
         known = relative[np.isfinite(relative[:, k]), k]
         if known.size:
             rows.append({"n_samples": size, "n_tasks": known.size, **spread(known)})
-    if not rows:
-        raise NotApplicable("every task's average usage is 0")
+    NotApplicable.unless(rows, "every task's average usage is 0")
     return pa.Table.from_pylist(rows)
 
 

@@ -31,8 +31,7 @@ def compute(study: Study, options: Options) -> pa.Table:
     """Return the histogram of one sample per size."""
     pool = study.pool(options)
     sizes = [size for size in SIZES if size <= len(pool)]
-    if not sizes:
-        raise NotApplicable(f"the pool has {len(pool)} long tasks, the smallest sample needs {SIZES[0]}")
+    NotApplicable.unless(sizes, f"the pool has {len(pool)} long tasks, the smallest sample needs {SIZES[0]}")
     return pa.concat_tables(_example(pool, size, options.realizations, options.seed) for size in sizes)
 
 

@@ -45,8 +45,7 @@ def compute(study: Study, options: Options) -> pa.Table:
             # Rounding past 1 would fall outside the last bin and lose the pair.
             found = np.clip((unit[pairs[:, 0]] * unit[pairs[:, 1]]).sum(axis=1), -1, 1)
             rows += _rows(scope, found, len(span.tasks), span.slots)
-    if not rows:
-        raise NotApplicable("fewer than two tasks of the same hours have varying usage")
+    NotApplicable.unless(rows, "fewer than two tasks of the same hours have varying usage")
     return pa.Table.from_pylist(rows)
 
 

@@ -56,8 +56,7 @@ def compute(study: Study, options: Options) -> pa.Table:
             if tested:
                 share = rejected / tested
                 rows.append({"spacing": spacing, "length": length, "n_tasks": tested, "rejected": share})
-    if not rows:
-        raise NotApplicable(f"no task has two windows of {SPACINGS[0]} samples")
+    NotApplicable.unless(rows, f"no task has two windows of {SPACINGS[0]} samples")
     return pa.Table.from_pylist(rows)
 
 
