@@ -15,11 +15,10 @@ from borgtrace.ingest.completion import finish
 from borgtrace.ingest.progress import Progress
 from borgtrace.schema import TABLES, TRACE_TABLES
 from borgtrace.storage import local, new_folder
-from borgtrace.store import Store
+from borgtrace.store import Manifest, Store
 from borgtrace.store.criteria import Criteria
 from borgtrace.store.integrity import check_unchanged, read_intact
 from borgtrace.store.layout import Layout
-from borgtrace.store.manifest import Manifest
 
 _LIVES = ("instance_events", "instance_usage")
 """Tables that tell of tasks."""

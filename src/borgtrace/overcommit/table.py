@@ -22,9 +22,8 @@ from scipy.special import stdtrit
 from borgtrace.overcommit._results import RESULTS
 from borgtrace.overcommit.metrics import SEVERITIES
 from borgtrace.overcommit.policies import Policy, TaskPercentile
-from borgtrace.recipe import Claim, NotApplicable, Scope
+from borgtrace.recipe import Claim, NotApplicable, Scope, between, near
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, line, point, when
-from borgtrace.recipe.criteria import between, near
 from borgtrace.schema.time import DAY, HOUR, WINDOW
 
 SLOTS_PER_DAY = DAY // WINDOW

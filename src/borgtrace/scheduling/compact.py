@@ -18,10 +18,9 @@ import pyarrow as pa
 
 from borgtrace.engine.processes import map_processes
 from borgtrace.errors import UsageError, check_names
-from borgtrace.recipe import Claim, EngineTables, NotApplicable, Scope
+from borgtrace.recipe import Claim, EngineTables, NotApplicable, Scope, between
 from borgtrace.recipe.charts import WIDTH, Chart, Plot, axis, bar
 from borgtrace.recipe.checks import table_of
-from borgtrace.recipe.criteria import between
 from borgtrace.recipe.store_question import StoreQuestion
 from borgtrace.scheduling._results import RESULTS
 from borgtrace.scheduling.compaction import Workload, bound, needed

@@ -4,8 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from borgtrace.schema import TABLES
-from borgtrace.schema.dialects import Dialect, RawField, RawTable
+from borgtrace.schema import TABLES, Dialect, RawField, RawTable
 from borgtrace.synth.event_rows import Row
 
 Record = dict[str, Any]

@@ -16,9 +16,8 @@ from borgtrace.colocation import Experiment, Options, Study
 from borgtrace.colocation.experiment import POOL
 from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._scopes import PAPER
-from borgtrace.recipe import Claims, NotApplicable
+from borgtrace.recipe import Claims, NotApplicable, at_most, between
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
-from borgtrace.recipe.criteria import at_most, between
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.time import DAY
 

@@ -17,9 +17,8 @@ from borgtrace.colocation.experiments._rows import Row, grouped
 from borgtrace.colocation.experiments._scopes import PAPER
 from borgtrace.colocation.experiments.usage_deviation import BOTH
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe import Claim, NotApplicable, from_source, near
 from borgtrace.recipe.charts import Channel, Chart, Plot, axis, beside, line, rect
-from borgtrace.recipe.criteria import near
 
 PANELS = {"inst": "(a) inst", "avg": "(b) avg", "inst − avg": "(c) inst − avg"}
 MEAN_CELL, STD_CELL = 0.01, 0.005

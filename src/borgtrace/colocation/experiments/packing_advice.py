@@ -23,9 +23,8 @@ from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._rows import Row
 from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.intervals import LEAST_BLOCKS, Blocks
-from borgtrace.recipe import Claims, NotApplicable
+from borgtrace.recipe import Claims, NotApplicable, above, at_most
 from borgtrace.recipe.charts import Chart, Plot, added, palette, point, probability_axis, rule, text, when
-from borgtrace.recipe.criteria import above, at_most
 
 HOURS = 28 * 24
 """Longest hours that are sought: four weeks, halved until enough tasks run through them."""

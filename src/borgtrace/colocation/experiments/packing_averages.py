@@ -25,9 +25,8 @@ from borgtrace.colocation.experiments._outcomes import find, grid_experiment, pa
 from borgtrace.colocation.experiments._rows import Row, grouped
 from borgtrace.colocation.experiments._scopes import PAPER, SHAPE
 from borgtrace.colocation.instances import Data
-from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe import Claim, Criterion, NotApplicable, between, from_source
 from borgtrace.recipe.charts import Chart, Plot, axis, line, palette, point, probability_axis, text
-from borgtrace.recipe.criteria import Criterion, between
 
 RESULT = RESULTS["packing_averages"]
 FILLS = (0.8, 1.0)

@@ -29,9 +29,8 @@ from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, rare, value
 from borgtrace.colocation.experiments._rows import Row, grouped, rows_where
 from borgtrace.colocation.experiments._scopes import PAPER, SHAPE
-from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe import Claim, Criterion, NotApplicable, at_least, at_most, between, equals, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, box, palette, point, probability_axis, rule, text
-from borgtrace.recipe.criteria import Criterion, at_least, at_most, between, equals, near
 
 RESULT = RESULTS["packing_base"]
 

@@ -14,9 +14,8 @@ from borgtrace.colocation.experiments._charts import overflow_lines, scale_of, t
 from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, value
 from borgtrace.colocation.experiments._scopes import SHAPE
-from borgtrace.recipe import Claims, NotApplicable
+from borgtrace.recipe import Claims, NotApplicable, above, at_most
 from borgtrace.recipe.charts import Chart, axis
-from borgtrace.recipe.criteria import above, at_most
 
 RESULT = RESULTS["packing_capacities"]
 CAPACITIES = (0.5, 0.8, 1.0, 2.0, 5.0)

@@ -13,9 +13,8 @@ from borgtrace.colocation.experiments._charts import overflow_lines, scale_of, t
 from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._outcomes import find, grid_experiment, paper_estimators, value
 from borgtrace.colocation.experiments._scopes import SHAPE
-from borgtrace.recipe import Claims
+from borgtrace.recipe import Claims, at_most
 from borgtrace.recipe.charts import Chart, log_axis
-from borgtrace.recipe.criteria import at_most
 
 RESULT = RESULTS["packing_clairvoyance"]
 SEEN = (0.001, 0.01, 0.1, 0.3, 0.5, 0.8, 1.0)

@@ -22,9 +22,8 @@ from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Index, Values
 from borgtrace.placement import CovarianceGpa, Estimator, Gpa, Observation, pack
-from borgtrace.recipe import Claims
+from borgtrace.recipe import Claims, below, between
 from borgtrace.recipe.charts import Chart, Plot, point, probability_axis
-from borgtrace.recipe.criteria import below, between
 
 WAY = ("estimator", "target", "is_apart", "judged_on")
 RESULT = RESULTS["packing_correlated"]

@@ -22,9 +22,8 @@ from borgtrace.colocation.inventory import machines, parse_mix
 from borgtrace.colocation.quality import quality
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, fit, pack_fitted, parse_packer
-from borgtrace.recipe import Claims
+from borgtrace.recipe import Claims, at_most, below
 from borgtrace.recipe.charts import Chart, Plot, point, probability_axis
-from borgtrace.recipe.criteria import at_most, below
 
 RESULT = RESULTS["packing_machines"]
 ORDERS = ("as they come", "largest first", "smallest first")

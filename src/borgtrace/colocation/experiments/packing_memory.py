@@ -20,9 +20,8 @@ from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.quality import least_machines, quality
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile
-from borgtrace.recipe import Claims, NotApplicable
+from borgtrace.recipe import Claims, NotApplicable, at_most, equals
 from borgtrace.recipe.charts import Chart, Plot, added, axis, box
-from borgtrace.recipe.criteria import at_most, equals
 
 RESULT = RESULTS["packing_memory"]
 PACKERS = ("first-fit", "best-fit", "dot-product")

@@ -18,9 +18,8 @@ from borgtrace.colocation.experiments._rows import Row, ratio, rows_where
 from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.online import SlotCounts, simulate
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Percentile, Request
-from borgtrace.recipe import Claims, NotApplicable
+from borgtrace.recipe import Claims, NotApplicable, at_most, below
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line
-from borgtrace.recipe.criteria import at_most, below
 
 RESULT = RESULTS["packing_online"]
 _HOUR = 12  # slots

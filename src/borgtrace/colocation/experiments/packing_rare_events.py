@@ -24,9 +24,8 @@ from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.study import halves
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.placement import Estimator, Gpa, estimators
-from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe import Claim, NotApplicable, above, at_most, between, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, added, log_axis, point, rule
-from borgtrace.recipe.criteria import above, at_most, between, near
 
 Curve = tuple[Numbers, Numbers]
 

@@ -17,9 +17,8 @@ from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._outcomes import grid_experiment, paper_estimators
 from borgtrace.colocation.experiments._rows import grouped, rows_where
 from borgtrace.colocation.experiments._scopes import SHAPE
-from borgtrace.recipe import Claims, NotApplicable
+from borgtrace.recipe import Claims, NotApplicable, between
 from borgtrace.recipe.charts import Chart, Plot, axis, box
-from borgtrace.recipe.criteria import between
 
 RESULT = RESULTS["packing_rebalancing"]
 

@@ -21,9 +21,8 @@ from borgtrace.colocation.quality import least_machines
 from borgtrace.colocation.raw_series import longest_busy_span, series, shuffled
 from borgtrace.kernels.arrays import Values
 from borgtrace.placement import Average, Convolution, Estimator, Gpa, Observation, Percentile, pack
-from borgtrace.recipe import Claims
+from borgtrace.recipe import Claims, at_most, between
 from borgtrace.recipe.charts import Chart, Plot, axis, point, probability_axis, tick
-from borgtrace.recipe.criteria import at_most, between
 
 RESULT = RESULTS["packing_replay"]
 

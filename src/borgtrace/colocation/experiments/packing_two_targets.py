@@ -21,9 +21,8 @@ from borgtrace.colocation.quality import least_machines, overflow_counts
 from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.placement import Gpa, Observation, Packing, TwoTargets, pack
 from borgtrace.placement.estimators.two_targets import RATIO
-from borgtrace.recipe import Claims
+from borgtrace.recipe import Claims, at_most, below
 from borgtrace.recipe.charts import Chart, Plot, added, axis, box
-from borgtrace.recipe.criteria import at_most, below
 from borgtrace.schema.dialects import dialect
 
 RESULT = RESULTS["packing_two_targets"]

@@ -21,9 +21,8 @@ from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.colocation.sample_sums import LEVELS, SampleSums
 from borgtrace.colocation.study import PAPER_SCALE
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.recipe import Claims, NotApplicable
+from borgtrace.recipe import Claims, NotApplicable, at_most, below
 from borgtrace.recipe.charts import Chart, Plot, area, axis, point, rule
-from borgtrace.recipe.criteria import at_most, below
 
 SIZES, CELLS = (10, 20, 30, 50), 24
 RESULT = RESULTS["percentile_error"]

@@ -20,9 +20,8 @@ from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.hashing import task_keys
-from borgtrace.recipe import Claims, NotApplicable
+from borgtrace.recipe import Claims, NotApplicable, at_most
 from borgtrace.recipe.charts import Chart, axis
-from borgtrace.recipe.criteria import at_most
 
 SIZES = (1, 2, 5, 10, 15, 20, 50, 100, 200, 500, 1000)
 RESULT = RESULTS["relative_difference"]

@@ -19,9 +19,8 @@ from borgtrace.colocation.experiments._charts import SERIES_COLOURS, from_data
 from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._rows import rows_where
 from borgtrace.colocation.experiments._scopes import SHAPE
-from borgtrace.recipe import Claims, NotApplicable
+from borgtrace.recipe import Claims, NotApplicable, below
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line, rect
-from borgtrace.recipe.criteria import below
 
 SIZES, CELLS = (10, 50, 500), 60
 RESULT = RESULTS["sum_examples"]

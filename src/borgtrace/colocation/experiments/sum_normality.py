@@ -21,9 +21,8 @@ from borgtrace.colocation.experiments._rows import Row, rows_where
 from borgtrace.colocation.experiments._scopes import PAPER
 from borgtrace.colocation.sample_sums import SampleSums
 from borgtrace.colocation.study import PAPER_SCALE
-from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe import Claim, NotApplicable, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, added, axis, line, log_axis, melted
-from borgtrace.recipe.criteria import near
 
 REALIZATIONS = PAPER_SCALE["realizations"]
 """R of the paper."""

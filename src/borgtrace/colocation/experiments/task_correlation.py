@@ -18,9 +18,8 @@ from borgtrace.colocation.experiments._rows import Row, value
 from borgtrace.colocation.experiments._scopes import OWN
 from borgtrace.colocation.raw_series import longest_busy_span, series
 from borgtrace.kernels.arrays import Index, Numbers
-from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe import Claim, NotApplicable, from_source, near
 from borgtrace.recipe.charts import Chart, Plot, axis, step
-from borgtrace.recipe.criteria import near
 
 RESULT = RESULTS["task_correlation"]
 PAIRS = 20_000

@@ -17,9 +17,8 @@ from borgtrace.colocation.experiments._charts import SERIES_COLOURS
 from borgtrace.colocation.experiments._columns import RESULTS
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.kernels.arrays import Numbers
-from borgtrace.recipe import Claims
+from borgtrace.recipe import Claims, above, at_least
 from borgtrace.recipe.charts import Chart, Plot, axis, line, palette
-from borgtrace.recipe.criteria import above, at_least
 
 BOTH: tuple[Literal["inst", "avg"], ...] = ("inst", "avg")
 # Percents, and two steps more near the end, where the deviations of few tasks lie far apart.

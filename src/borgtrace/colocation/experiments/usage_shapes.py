@@ -19,9 +19,8 @@ from borgtrace.colocation.experiments._rows import Row, grouped
 from borgtrace.colocation.experiments._scopes import SHAPE
 from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
-from borgtrace.recipe import Claims, NotApplicable
+from borgtrace.recipe import Claims, NotApplicable, at_least, at_most, below
 from borgtrace.recipe.charts import Chart, Plot, area, axis
-from borgtrace.recipe.criteria import at_least, at_most, below
 
 CELLS, CLUSTERS, STARTS = 100, 16, 4
 RESULT = RESULTS["usage_shapes"]

@@ -17,9 +17,8 @@ from borgtrace.colocation.experiments._rows import value
 from borgtrace.colocation.experiments._scopes import PAPER
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
-from borgtrace.recipe import Claim, NotApplicable, from_source
+from borgtrace.recipe import Claim, NotApplicable, between, from_source
 from borgtrace.recipe.charts import Chart, Plot, added, axis, bar
-from borgtrace.recipe.criteria import between
 
 SPACINGS = (12, 24, 36)
 SIGNIFICANCE = 0.05

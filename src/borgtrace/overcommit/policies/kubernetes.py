@@ -121,7 +121,7 @@ class KoordinatorProd(NodePolicy):
         is_cpu = block.resource == "cpu"
         unit = in_cores(self, self.cores) if is_cpu else in_bytes(self, self.gib)
         buckets = Buckets.exponential(1024.0, 0.025) if is_cpu else Buckets.exponential(2**41, 5 * MEBIBYTE)
-        half_life, share = (_DAY // 2, 0.95) if is_cpu else (_DAY, 0.98)
+        half_life, share = (_DAY / 2, 0.95) if is_cpu else (float(_DAY), 0.98)
         known = block.known
 
         def peaks(owner: Index, slot: Index, usage: Numbers) -> Numbers:

@@ -83,7 +83,7 @@ class Shape:
     def percentiles(self, samples: JobSamples, weight: Numbers, shares: tuple[float, ...]) -> Numbers:
         """Return several percentiles after each sample, without margin: float64 (n, shares)."""
         shape = np.array([self.buckets.first, self.buckets.ratio, self.buckets.n])
-        return rolling(samples.job, samples.slot, samples.value, weight, self.half_life, np.array(shares), shape)
+        return rolling(samples.job, samples.slot, samples.value, weight, float(self.half_life), np.array(shares), shape)
 
 
 class Koordinator(Recommender):
