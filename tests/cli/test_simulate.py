@@ -126,6 +126,34 @@ def test_an_impossible_task_waits_for_ever_and_is_named(tmp_path: Path, capsys: 
 DEMANDED = "70s3v5qRyCO/1PCdI6fVXnrW8FU/w+5CKRSa72xgcIo="
 
 
+def test_machines_and_attributes_that_come_later_meet_constraints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Machine 1 has 8 from 900 s on, and 6 up to 750 s; machine 2 comes at 800 s and has 7.
+    attributes = [f"0,1,{DEMANDED},6,0", f"{750 * SECOND},1,{DEMANDED},,1", f"{900 * SECOND},1,{DEMANDED},8,0"]
+    attributes.append(f"{800 * SECOND},2,{DEMANDED},7,0")
+    wanted = {5: (700, 7), 6: (710, 8), 7: (740, 6), 8: (760, 6)}
+    demands = [f"{begin * SECOND},{job},0,0,{DEMANDED},{value}" for job, (begin, value) in wanted.items()]
+    events = [line for job, (begin, _) in wanted.items() for line in life(job, FREE, begin, 50, "0.1")]
+    machines = [*ones(1), f"{800 * SECOND},2,0,PLATFORM,1,1"]
+    tables = {"machine_events": machines, "machine_attributes": attributes, "task_constraints": demands}
+    cell = store(tmp_path, **tables, task_events=[*events, *LATE])
+    rows, err = simulate(capsys, cell, "--policy", "best-fit", "--factor", 1, "--event-log", tmp_path / "log")
+    started = (
+        "select collection_id, time // 1000000, machine_id from instance_events where type = 'SCHEDULE' order by 1"
+    )
+    found = [tuple(row.values()) for row in borgtrace.open(tmp_path / "log").sql(started).to_pylist()]
+    assert found == [(5, 800, 2), (6, 900, 1), (7, 740, 1), (99, 2000, 1)]
+    row = rows["best-fit", "free"]
+    # Nothing has 6 when the last one comes; some machine had it, so that it is not impossible.
+    assert (row["pending_end"], row["impossible"], row["waiting_hours"] * 3600) == (
+        1,
+        0,
+        pytest.approx(100 + 190 + 1241),
+    )
+    assert "0 that fit no machine" in err
+
+
 def test_what_constraints_cost_is_said_and_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Both wait from 700 s to the end of 2001 s: one for the attribute, one for a machine that is large enough.
     demands = [f"{700 * SECOND},5,0,0,{DEMANDED},7"]

@@ -14,7 +14,7 @@ from borgtrace.recipe import EngineTables, NotApplicable
 from borgtrace.scheduling import COMPACT, SIMULATE, parse_policy
 from borgtrace.scheduling.events import ALIVE, DONE, PREEMPTED, REMOVED
 from borgtrace.scheduling.machines import UNIT
-from borgtrace.scheduling.replay import Trace, calibrated, impossible, recorded, replayed
+from borgtrace.scheduling.replay import Trace, calibrated, impossible, in_order, recorded, replayed
 from borgtrace.scheduling.simulate import rows_of
 from borgtrace.scheduling.workload import Machines, read_tasks
 from tests.cli.test_compact import store
@@ -80,8 +80,8 @@ def test_the_factor_is_the_largest_with_which_the_first_tasks_pack() -> None:
     attempts = [(1, 0, 0, 0, 900, 0.5, PRODUCTION), (2, 0, 0, 0, 900, 1.0, FREE), (3, 0, 100, 100, 900, 1.0, FREE)]
     trace = trace_of(attempts, (1.0, 1.0, 1.0))
     # The second machine comes later, the third is away when the trace begins: neither holds what runs then.
-    trace.changes[1] = (100, 1, 1)
-    trace.changes[2] = (0, 2, 0)
+    trace.changes[1] = (100, 1, 1, 0)
+    trace.changes[2] = (0, 2, 0, 0)
     assert calibrated(trace) == 32 / 64
     assert calibrated(trace_of(attempts, (1.0, 1.0))) == 1.0
     # What production leaves pending anyway is no reason for less.
@@ -107,6 +107,31 @@ def test_a_task_is_impossible_where_no_machine_has_room_for_both() -> None:
     allowed = np.array([[True, False], [False, False]])
     tasks = replace(trace.tasks, sets=np.array([1, 1, 0, 2]))
     assert impossible(replace(trace, tasks=tasks, allowed=allowed)).tolist() == [1, 2, 3]
+
+
+def test_constraints_that_a_machine_begins_and_ceases_to_meet() -> None:
+    # The second machine has room from the start on; the first set is met there from 300 to 400 µs, the second from 400.
+    attempts = [
+        *((1, 0, 0, 0, 900, 1.0, FREE), (2, 0, 100, 100, 150, 1.0, FREE), (3, 0, 380, 380, 405, 1.0, FREE)),
+        (4, 0, 390, 390, 410, 1.0, FREE),
+    ]
+    made = trace_of(attempts, (1.0, 1.0))
+    later = np.array([(300, 1, 1, 1), (400, 1, 0, 1), (400, 1, 1, 2)])
+    trace = replace(
+        *(made,),
+        tasks=replace(made.tasks, sets=np.array([0, 1, 1, 2])),
+        allowed=np.zeros((2, 2), np.bool_),
+        changes=in_order(made.changes, later),
+    )
+    assert submissions(trace) == [
+        (1, 0, 0, 900, 0, DONE),
+        (2, 100, 300, 350, 1, DONE),
+        # It runs on where its constraints are no longer met, and the last one waits for it to end.
+        (3, 380, 380, 405, 1, DONE),
+        (4, 390, 405, 425, 1, DONE),
+    ]
+    assert impossible(trace).tolist() == []
+    assert impossible(replace(trace, changes=made.changes)).tolist() == [1, 2, 3]
 
 
 def test_rows_by_hand() -> None:
@@ -187,7 +212,7 @@ def test_the_order_of_arrival(cell: Path) -> None:
     assert trace.machines.ids.tolist() == [1, 2, 3, 4]
     assert (trace.machines.capacity[:, 0] / UNIT).tolist() == [0.5, 1.0, 0.25, 1.0]
     assert trace.machines.without_capacity == 1
-    assert (trace.changes // (10**6, 1, 1)).tolist() == [
+    assert (trace.changes[trace.changes[:, 3] == 0, :3] // (10**6, 1, 1)).tolist() == [
         *([0, 0, 1], [0, 1, 1], [700, 0, 1], [900, 1, 0], [900, 2, 1], [901, 3, 1])
     ]
 

@@ -18,7 +18,7 @@ def test_added_machines_come_after_the_others_are_there_from_the_begin_and_meet_
     trace = _with_machines(made, 2, 0.25, 0.75)
     assert trace.machines.ids.tolist() == [4, 9, 10, 11]
     assert (trace.machines.capacity / UNIT).tolist() == [[1, 1], [0.5, 0.5], [0.25, 0.75], [0.25, 0.75]]
-    assert sorted(trace.changes.tolist()) == [[0, 2, 1], [0, 3, 1], [50, 0, 1], [50, 1, 1]]
+    assert sorted(trace.changes.tolist()) == [[0, 2, 1, 0], [0, 3, 1, 0], [50, 0, 1, 0], [50, 1, 1, 0]]
     assert trace.allowed.shape == (0, 4)
     assert len(made.machines.ids) == 2
 

@@ -29,5 +29,5 @@ def trace_of(attempts: Sequence[Attempt], machines: Sequence[float] = (1.0,), un
     )
     ids = np.arange(1, len(machines) + 1)
     capacity = np.rint(np.column_stack([machines, machines]) * UNIT).astype(np.int64)
-    changes = np.column_stack([np.zeros_like(ids), ids - 1, np.ones_like(ids)])
+    changes = np.column_stack([0 * ids, ids - 1, 0 * ids + 1, 0 * ids])
     return Trace(tasks, arrival, Machines(ids, capacity), changes, np.empty((0, len(ids)), np.bool_), until, 0, 0)

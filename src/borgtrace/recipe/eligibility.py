@@ -97,6 +97,30 @@ class Eligibility:
         """Return whether each machine, which the cell must know, meets all constraints at each time, shape (n,)."""
         return self._set(tuple(constraints)).at(self._keys(machines, times))
 
+    def changes(self, constraints: Sequence[Constraint], machines: Integers) -> tuple[Integers, Integers, Flags]:
+        """Return when machines begin and cease to meet all constraints, whether they are there or not.
+
+        Parameters
+        ----------
+        constraints
+            What is demanded.
+        machines
+            Ids, ascending, which the cell must know.
+
+        Returns
+        -------
+        tuple of ndarray
+            Time (µs), place in `machines`, and whether they are met from then on; of each machine one is at time 0.
+        """
+        places = np.searchsorted(self.machines, machines)
+        start = self._series(np.empty(0, np.int64), np.empty(0, bool), before=True)
+        series = self._all([start, *map(self._constraint, constraints)])
+        owner, states = series.keys >> _TIME_BITS, series.states
+        is_new = (np.diff(owner, prepend=-1) != 0) | (states != np.roll(states, 1))
+        chosen = np.flatnonzero(is_new & np.isin(owner, places))
+        times = series.keys[chosen] & ((1 << _TIME_BITS) - 1)
+        return times, np.searchsorted(places, owner[chosen]), states[chosen]
+
     def knows(self, machines: Integers) -> Flags:
         """Return which machines the cell has, shape (n,)."""
         return np.isin(machines, self.machines)
@@ -107,10 +131,13 @@ class Eligibility:
 
     def _set(self, constraints: tuple[Constraint, ...]) -> Series:
         if constraints not in self._sets:
-            all_ = [self._there, *map(self._constraint, constraints)]
-            keys = np.unique(np.concatenate([one.keys for one in all_]))
-            self._sets[constraints] = Series(keys, np.logical_and.reduce([one.at(keys) for one in all_]))
+            self._sets[constraints] = self._all([self._there, *map(self._constraint, constraints)])
         return self._sets[constraints]
+
+    @staticmethod
+    def _all(series: Sequence[Series]) -> Series:
+        keys = np.unique(np.concatenate([one.keys for one in series]))
+        return Series(keys, np.logical_and.reduce([one.at(keys) for one in series]))
 
     def _constraint(self, constraint: Constraint) -> Series:
         name, *demand = constraint

@@ -125,7 +125,8 @@ class Replay(NamedTuple):
     row_of
         Shape (attempts,): the latest row of each.
     machines
-        Shape (events, 3): time, machine, and whether it is there from then on.
+        Shape (events, 4): time, machine, whether it is there, or meets a set of constraints, from then on, and which
+        line of `allowed` that is (0: whether it is there).
     """
 
     cell: Cell
@@ -228,9 +229,15 @@ def _stop(replay: Replay, rows: Index, attempt: int, time: int, how: int) -> int
 
 @compiled()
 def _change(replay: Replay, rule: Rule, agenda: Agenda, rows: Index, event: int) -> int:
-    """Let a machine come, and return it; or go with its tasks, which are submitted again, and return −1."""
-    time, machine, is_there = replay.machines[event]
+    """Let a machine come, or meet constraints, and return it; or go with its tasks, which are submitted again: −1.
+
+    A task that runs stays where its constraints are no longer met.
+    """
+    time, machine, is_there, which = replay.machines[event]
     cell = replay.cell
+    if which > 0:
+        replay.allowed[which, machine] = is_there == 1
+        return machine if is_there == 1 and cell.is_up[machine] else -1
     cell.is_up[machine] = is_there == 1
     settle(cell, machine)
     while is_there == 0 and cell.tops[machine] >= 0:

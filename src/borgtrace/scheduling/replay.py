@@ -12,7 +12,7 @@ from borgtrace.scheduling.events import ALIVE, DONE, NEVER, NEVER_RAN, Arrivals,
 from borgtrace.scheduling.machines import make_cell, settle, to_units
 from borgtrace.scheduling.packing import ANYWHERE, Demand, pack
 from borgtrace.scheduling.policies import Policy
-from borgtrace.scheduling.workload import Machines, Tasks, eligible, read_tasks
+from borgtrace.scheduling.workload import Machines, Tasks, eligible_later, read_tasks
 from borgtrace.schema.time import AFTER_TRACE
 
 PAUSE = 7
@@ -38,7 +38,8 @@ class Trace:
     machines
         All machines that ever have a capacity, each with the first one it had.
     changes
-        int64 (events, 3): time, line of the machine, and whether it is there from then on.
+        int64 (events, 4): time, line of the machine, whether it is there (or meets a set of constraints) from then on,
+        and 1 + that set (0: whether it is there).
     allowed
         bool (sets, machines): which machines meet each set of constraints when the trace begins.
     until
@@ -71,9 +72,10 @@ class Trace:
         order = np.lexsort(keys)
         tasks, arrivals = tasks.of(order), arrivals[order]
         machines, changes = _machines(tables)
+        allowed, later = eligible_later(tables, tasks, machines)
         ran = tasks.times["schedule_time"] >= 0
         return cls(
-            *(tasks, arrivals, machines, changes, eligible(tables, tasks, machines, 0), last),
+            *(tasks, arrivals, machines, in_order(changes, later), allowed, last),
             int((ran & ~np.isin(tasks.machine, machines.ids)).sum()),
             int((tasks.times["submit_time"] < 0).sum()),
         )
@@ -89,8 +91,22 @@ def _machines(tables: Tables) -> tuple[Machines, Index]:
     known, first = np.unique(ids[is_known], return_index=True)
     is_ours = np.isin(ids, known)
     is_up = rows["type"].to_numpy(zero_copy_only=False) != "REMOVE"
-    changes = np.column_stack([rows["time"].to_numpy(), np.searchsorted(known, ids), is_up])[is_ours]
+    changes = np.column_stack([rows["time"].to_numpy(), np.searchsorted(known, ids), is_up, 0 * ids])[is_ours]
     return Machines(known, capacity[is_known][first], len(np.unique(ids[~is_ours]))), changes.astype(np.int64)
+
+
+def in_order(machines: Index, later: Index) -> Index:
+    """Return events of machines and of constraints that they meet by time; at one instant the second come first.
+
+    A machine that comes with its attributes is known by them when the first task is asked.
+
+    Parameters
+    ----------
+    machines, later
+        As :attr:`Trace.changes`.
+    """
+    rows = np.concatenate([later, machines])
+    return rows[np.argsort(rows[:, 0], kind="stable")]
 
 
 def with_factor(tasks: Tasks, factor: float) -> Index:
@@ -103,7 +119,7 @@ def calibrated(trace: Trace) -> float:
     """Return the largest factor (in 64ths, at most 1) with which what runs at first packs onto the first machines."""
     tasks = trace.tasks
     runs = np.flatnonzero(tasks.times["schedule_time"] == 0)
-    there = np.unique(trace.changes[(trace.changes[:, 0] == 0) & (trace.changes[:, 2] == 1), 1])
+    there = np.unique(trace.changes[(trace.changes[:, [0, 2, 3]] == (0, 1, 0)).all(axis=1), 1])
     chosen = tasks.of(runs)
     order = np.lexsort((chosen.collection, -chosen.priority)).astype(np.int64)
     allowed = trace.allowed[:, there] if len(trace.allowed) else ANYWHERE
@@ -128,8 +144,11 @@ def impossible(trace: Trace) -> Index:
     shapes, kinds = np.unique(trace.machines.capacity, axis=0, return_inverse=True)
     # Of each set of constraints, which shapes of machines meet it.
     met = np.ones((len(trace.allowed) + 1, len(shapes)), np.bool_)
-    for place, line in enumerate(trace.allowed):
-        met[place + 1] = np.bincount(kinds.reshape(-1), line, len(shapes)) > 0
+    ever = np.vstack([np.ones_like(trace.allowed[:1]), trace.allowed])
+    begins = trace.changes[(trace.changes[:, 2:] > 0).all(axis=1)]
+    ever[begins[:, 3], begins[:, 1]] = True
+    for place, line in enumerate(ever[1:], 1):
+        met[place] = np.bincount(kinds.reshape(-1), line, len(shapes)) > 0
     fits = np.zeros(len(trace.tasks), np.bool_)
     for shape, (wide, high) in enumerate(shapes.tolist()):
         has_room = (trace.tasks.sizes[:, 0] <= wide) & (trace.tasks.sizes[:, 1] <= high)

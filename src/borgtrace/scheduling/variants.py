@@ -9,8 +9,8 @@ import numpy as np
 from borgtrace.errors import UsageError
 from borgtrace.recipe import Tables
 from borgtrace.scheduling.machines import to_units
-from borgtrace.scheduling.replay import Trace
-from borgtrace.scheduling.workload import eligible
+from borgtrace.scheduling.replay import Trace, in_order
+from borgtrace.scheduling.workload import eligible_later
 
 _WITHOUT = " without "
 
@@ -58,7 +58,9 @@ def variants(
     for name in sorted({constraint[0] for one in demanded for constraint in one if each_constraint}):
         kept = tuple([constraint for constraint in one if constraint[0] != name] for one in demanded)
         tasks = replace(trace.tasks, demanded=kept)
-        yield f"{_WITHOUT}{name}", replace(trace, tasks=tasks, allowed=eligible(tables, tasks, trace.machines, 0))
+        allowed, later = eligible_later(tables, tasks, trace.machines)
+        changes = in_order(trace.changes[trace.changes[:, 3] == 0], later)
+        yield f"{_WITHOUT}{name}", replace(trace, tasks=tasks, allowed=allowed, changes=changes)
     for text in machines:
         yield f" + {text}", _with_machines(trace, *parse_machines(text))
 
@@ -69,7 +71,7 @@ def _with_machines(trace: Trace, number: int, cpu: float, memory: float) -> Trac
     added, places = np.arange(1, number + 1), np.arange(len(ids), len(ids) + number)
     capacity = np.vstack([trace.machines.capacity, np.tile(to_units(np.array([cpu, memory])), (number, 1))])
     cell = replace(trace.machines, ids=np.append(ids, ids[-1] + added), capacity=capacity)
-    changes = np.vstack([np.column_stack([0 * places, places, 1 + 0 * places]), trace.changes])
+    changes = np.vstack([np.column_stack([0 * places, places, 1 + 0 * places, 0 * places]), trace.changes])
     return replace(
         trace, machines=cell, changes=changes, allowed=np.hstack([trace.allowed, np.ones((sets, number), np.bool_)])
     )

@@ -255,3 +255,31 @@ def eligible(tables: Tables, tasks: Tasks, machines: Machines, time: int) -> npt
         if cell is not None:
             found[place] = cell.allows(constraints, machines.ids, np.full(len(machines.ids), time, np.int64))
     return found
+
+
+def eligible_later(tables: Tables, tasks: Tasks, machines: Machines) -> tuple[npt.NDArray[np.bool_], Index]:
+    """Return which machines meet each set of constraints when the trace begins, and what changes after that.
+
+    Whether a machine is there is told elsewhere: attributes decide here, and those of a machine that comes later are
+    known from when the trace has them.
+
+    Parameters
+    ----------
+    tables, tasks, machines
+        Of one store.
+
+    Returns
+    -------
+    tuple of ndarray
+        bool (sets, machines), and int64 (changes, 4): time (µs), machine, whether it is met, 1 + the set.
+    """
+    found = np.ones((len(tasks.demanded), len(machines.ids)), np.bool_)
+    later = [np.empty((0, 4), np.int64)]
+    cell = Eligibility(tables) if tasks.demanded else None
+    for place, constraints in enumerate(tasks.demanded):
+        if cell is not None:
+            times, lines, states = cell.changes(constraints, machines.ids)
+            found[place, lines[times == 0]] = states[times == 0]
+            rows = np.column_stack([times, lines, states, np.full(len(times), place + 1)])
+            later.append(rows[times > 0].astype(np.int64))
+    return found, np.concatenate(later)
