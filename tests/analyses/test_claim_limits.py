@@ -67,6 +67,14 @@ def evicted(**jobs: int) -> Rows:
     return [{"grouping": "tier", "group": tier, "n_evicted_jobs": n} for tier, n in jobs.items()]
 
 
+def jobs_of(group: str, n: int, evicted: int, once: int = 0) -> Rows:
+    grouping = "all" if group == "all" else "tier"
+    return [
+        {"grouping": grouping, "group": group, "n_jobs": n, "n_evicted_jobs": evicted, "n_evicted_once": once},
+        {"grouping": "class", "group": "0", "n_jobs": 1, "n_evicted_jobs": 1, "n_evicted_once": 1},
+    ]
+
+
 def ends(has_parent: bool, **jobs: int) -> Rows:
     return [{"has_parent": has_parent, "end_type": how, "n_jobs": n} for how, n in jobs.items()]
 
@@ -128,6 +136,13 @@ CHANGES = {0: 2, 15: 4, 16: 2, 20: 4, 21: 4}
         ),
         ("hazards", "TIR-evictions", evicted(free=14, production=1, monitoring=1), "0.875"),
         ("hazards", "TIR-evictions", evicted(free=0, production=0), "no task is evicted"),
+        ("hazards", "TIR-evicted", jobs_of("all", 1000, 32), "0.032"),
+        ("hazards", "TIR-evicted", jobs_of("production", 1000, 32), "the store has no job"),
+        ("hazards", "TIR-evicted-production", jobs_of("production", 1000, 1), "0.001"),
+        ("hazards", "TIR-evicted-production", jobs_of("monitoring", 1000, 1), "0.001"),
+        ("hazards", "TIR-evicted-production", jobs_of("free", 1000, 1), "no job is of production"),
+        ("hazards", "TIR-evicted-once", jobs_of("production", 1000, 8, 4), "0.5"),
+        ("hazards", "TIR-evicted-once", jobs_of("production", 1000, 0), "no task is evicted"),
         ("parents", "TIR-killed-with-parent", ends(True, KILL=3, LOST=1, NONE=9), "0.75"),
         ("parents", "TIR-killed-without-parent", ends(False, KILL=1, FINISH=2, LOST=1), "0.25"),
         ("parents", "TIR-killed-without-parent", ends(True, KILL=1), "no job without a parent has ended"),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
@@ -135,3 +137,66 @@ def test_rarer_violations_need_larger_margins(which: str, request: pytest.Fixtur
     for margins in curves.values():
         ordered = [margins[rate] for rate in sorted(margins, reverse=True)]
         assert ordered == sorted(ordered)
+
+
+def _tables_of(cell: Cell) -> dict[str, pd.DataFrame]:
+    names = ("instance_usage", "instance_events", "machine_events", "tasks")
+    return {name: cell.tables[name].to_pyarrow().to_pandas() for name in names}
+
+
+def _tier(priority: float) -> str:
+    """The tiers of 2019's notes."""
+    bounds = ((99, "free"), (115, "beb"), (119, "mid"), (359, "production"), (math.inf, "monitoring"))
+    return next(name for highest, name in bounds if priority <= highest)
+
+
+def test_pandas_reads_the_notebook_in_the_same_way(new: Cell) -> None:
+    tables, hour = _tables_of(new), 3_600_000_000
+    usage = tables["instance_usage"]
+    usage = usage[usage.alloc_collection_id.isna()]
+    events = tables["instance_events"]
+    where = ["collection_id", "instance_index", "machine_id"]
+    known = events[events.alloc_collection_id.isna() & events.machine_id.notna()].groupby(where).priority.max()
+    joined = usage[usage.end_time - usage.start_time >= 300_000_000].merge(known.reset_index(), on=where)
+    joined["tier"] = [{"monitoring": "production"}.get(_tier(p), _tier(p)) for p in joined.priority]
+    found = {(row["tier"], row["hour"]): row for row in new.ask("notebook")}
+    assert len(joined) < len(usage)
+    for resource in ("cpu", "memory"):
+        capacity = tables["machine_events"].groupby("machine_id")[f"{resource}_capacity"].max().sum()
+        sums = joined.groupby(["tier", joined.start_time // hour])[f"average_{resource}"].sum() / 12 / capacity
+        assert {key: row[f"{resource}_literal"] for key, row in found.items() if row[f"{resource}_literal"]} == {
+            key: pytest.approx(value, rel=1e-6) for key, value in sums.items() if value
+        }
+
+
+def test_pandas_corrects_the_notebook_in_the_same_way(new: Cell) -> None:
+    tables, hour = _tables_of(new), 3_600_000_000
+    usage = tables["instance_usage"].merge(
+        tables["tasks"][["collection_id", "instance_index", "priority"]], on=["collection_id", "instance_index"]
+    )
+    usage["tier"] = usage.priority.map(_tier)
+    hosts = usage[usage.collection_type == "ALLOC_SET"].groupby("collection_id").tier.first()
+    end = int(usage.end_time.max())
+    found = {(row["tier"], row["hour"]): row for row in new.ask("notebook")}
+    for resource in ("cpu", "memory"):
+        usage["used"] = usage[f"average_{resource}"].fillna(0) * (usage.end_time - usage.start_time)
+        inside = usage[usage.alloc_collection_id.notna()]
+        # What runs in an alloc set is the task's, and no longer the set's.
+        taken = inside.assign(tier=inside.alloc_collection_id.map(hosts), used=-inside.used)
+        signed = pd.concat([usage, taken])
+        sums = signed.groupby(["tier", signed.start_time // hour]).used.sum()
+        levels = tables["machine_events"].sort_values(["time", "source_part", "source_row"])
+        present = dict.fromkeys(range(1 + end // hour), 0.0)
+        for _, machine in levels.groupby("machine_id"):
+            times = [*machine.time, end]
+            for (start, until), (_, event) in zip(pairwise(times), machine.iterrows(), strict=True):
+                held = 0.0 if event.type == "REMOVE" else event[f"{resource}_capacity"]
+                for at in present:
+                    covered = min(until, (at + 1) * hour, end) - max(start, at * hour, 600_000_000)
+                    present[at] += max(covered, 0) * (0.0 if math.isnan(held) else held)
+        for (tier, at), used in sums.items():
+            row = found[tier, at]
+            assert row[f"{resource}_corrected"] == pytest.approx(used / present[at], rel=1e-5, abs=1e-9)
+            parts = ("literal", "windows", "unmatched", "tiers", "capacity")
+            assert row[f"{resource}_corrected"] == pytest.approx(sum(row[f"{resource}_{part}"] for part in parts))
+        assert {key for key, row in found.items() if row[f"{resource}_corrected"]} <= set(sums.index)

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from borgtrace.analyses._attempts import is_inside, last_time, of_jobs, time_running
 from borgtrace.analyses._breakdown import ranked, sum_by_group, tier_rows
-from borgtrace.analyses._claims import LIKE_2019, part
+from borgtrace.analyses._claims import LIKE_2019, MONTH_2019, part, ratio
 from borgtrace.analyses._results import RESULTS
-from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, near
+from borgtrace.recipe import Claims, NotApplicable, Recipe, Row, Tables, below, near
 from borgtrace.recipe.charts import Chart, Plot, bar, log_axis, series
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import AFTER_TRACE
@@ -47,23 +47,26 @@ def compute(tables: Tables, *, tier_of: str = "schedule") -> list[Row]:
     # every order.
     totals = sum_by_group(tables, ran, "sums", microseconds=time_running(ran), **numbers)
     NotApplicable.unless(totals, "no task ever runs")
-    for cut, found in _evicted_jobs(tables, tasks).items():
+    for cut, found in _jobs(tables, tasks).items():
         totals[cut].update(found)
     return [_row(cut, total) for cut, total in totals.items()]
 
 
-def _evicted_jobs(tables: Tables, tasks: ir.Table) -> Mapping[tuple[str, ...], Counter[str]]:
+def _jobs(tables: Tables, tasks: ir.Table) -> Mapping[tuple[str, ...], Counter[str]]:
     """Count jobs, not evictions: a few jobs of many tasks have most of these."""
-    evicted = tasks.filter(is_inside(tasks.end_time) & (tasks.end_type == "EVICT"))
     # One tier a job, the highest, so that the tiers add up.
-    highest = {name: evicted[name].max() for name in ("priority", "scheduling_class")}
-    jobs = evicted.group_by("collection_id").aggregate(**highest)
-    return sum_by_group(tables, jobs, "evicted_jobs", n_evicted_jobs=ibis.literal(1, "int64"))
+    highest = {name: tasks[name].max() for name in ("priority", "scheduling_class")}
+    evicted = is_inside(tasks.end_time) & (tasks.end_type == "EVICT")
+    # A condition of NULL, as of an attempt without an end, counts as none.
+    jobs = tasks.group_by("collection_id").aggregate(evictions=tasks.count(where=evicted), **highest)
+    numbers = {"evicted_jobs": jobs.evictions > 0, "evicted_once": jobs.evictions == 1}
+    every = ibis.literal(1, "int64")
+    return sum_by_group(tables, jobs, "jobs", n_jobs=every, **{f"n_{name}": test for name, test in numbers.items()})
 
 
 def _row(cut: tuple[str, ...], total: Counter[str]) -> Row:
     hours = total["microseconds"] / 3.6e9
-    numbers = {f"n_{name}": total[f"n_{name}"] for name in (*_ENDS.values(), "evicted_jobs")}
+    numbers = {f"n_{name}": total[f"n_{name}"] for name in (*_ENDS.values(), "jobs", "evicted_jobs", "evicted_once")}
     rates = {f"{name}_rate": total[f"n_{name}"] / hours if hours else None for name in _ENDS.values()}
     return {"grouping": cut[0], "group": cut[1], "hours": hours, **numbers, **rates}
 
@@ -76,7 +79,9 @@ def plot(result: pa.Table) -> Chart:
     return plotted.add(bar(), tips=()).draw("Ends per task-hour")
 
 
-_TOP_TIERS = part("n_evicted_jobs", "no task is evicted", {"grouping": "tier"}, group=("production", "monitoring"))
+_TIERS = {"grouping": "tier", "group": ("production", "monitoring")}
+_NONE = "no task is evicted"
+_TOP_TIERS = part("n_evicted_jobs", _NONE, {"grouping": "tier"}, group=_TIERS["group"])
 CLAIMS = Claims("Tirmazi et al., EuroSys'20, section 6", scope=LIKE_2019)
 
 
@@ -84,6 +89,25 @@ CLAIMS = Claims("Tirmazi et al., EuroSys'20, section 6", scope=LIKE_2019)
 def _others(result: pa.Table) -> float:
     """of the collections that see evictions nearly all are not of production"""
     return 1.0 - _TOP_TIERS(result)
+
+
+# A job is the more likely to see an eviction the longer the trace: these need the month.
+@CLAIMS.add("TIR-evicted", near(0.032, 0.01), scope=MONTH_2019)
+def _evicted(result: pa.Table) -> float:
+    """few collections see evictions"""
+    return ratio("n_evicted_jobs", "n_jobs", "the store has no job", grouping="all")(result)
+
+
+@CLAIMS.add("TIR-evicted-production", below(0.002), scope=MONTH_2019)
+def _evicted_production(result: pa.Table) -> float:
+    """hardly a collection of production sees an eviction"""
+    return ratio("n_evicted_jobs", "n_jobs", "no job is of production", **_TIERS)(result)
+
+
+@CLAIMS.add("TIR-evicted-once", near(0.52, 0.1), scope=MONTH_2019)
+def _evicted_once(result: pa.Table) -> float:
+    """half of the collections of production that see evictions see one"""
+    return ratio("n_evicted_once", "n_evicted_jobs", _NONE, **_TIERS)(result)
 
 
 RECIPE = Recipe(RESULT, compute, plot, tuple(CLAIMS), reads=("instance_events",), order=57)

@@ -1,0 +1,129 @@
+"""What does Google's notebook of 2019 say that the cell uses, and what is left of it once corrected?
+
+*Literal* is its query of usage by tier and hour of the trace's clock: windows of 300 s or more, each counted as 300 s,
+that name a task and machine of which there is an event; the tier by the highest priority there, production for whatever
+is in no tier below; divided by the capacity of all machines that ever were. The corrections, one after the other, of
+which each column says what it adds: windows of any length inside the trace, by their length; tasks without an event on
+that machine; the tasks' own tiers, monitoring apart and what runs inside an alloc set in its own; machines while they
+are present, and the part of the hour that lies inside the trace. *Corrected* is the sum of all, as in `utilization`.
+
+Reference: clusterdata_analysis_colab.ipynb, google/cluster-data.
+"""
+
+from collections import Counter, defaultdict
+
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
+
+from borgtrace.analyses._attempts import TASK
+from borgtrace.analyses._histograms import period
+from borgtrace.analyses._joins import lookup
+from borgtrace.analyses._notebook import largest_capacities, long_windows, sums
+from borgtrace.analyses._results import RESULTS
+from borgtrace.analyses._step_functions import capacity_changes, hourly, hours, span
+from borgtrace.analyses._windows import BITS, HOUR_SECONDS, RESOURCES, SLOT_SECONDS, by_tier, outermost, regular
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.recipe.charts import Chart, Plot, axis, line, series
+from borgtrace.schema.time import HOUR, TRACE_START
+
+_STEP = HOUR // 6
+"""The trace starts ten minutes after an hour of its clock: capacities are averaged over pieces that make both."""
+_OTHER = "production"
+RESULT = RESULTS["notebook"]
+Found = dict[tuple[str, int], Row]
+"""Amounts by tier and hour."""
+
+
+def compute(tables: Tables) -> list[Row]:
+    """Return what is used by tier and hour, as the notebook counts it and corrected."""
+    tables.require_published("alloc sets", column="alloc_collection_id")
+    capacity, readings, present = _largest(tables), _readings(tables), _present(tables)
+    # Not before: a plan has no rows, and its stages come first.
+    NotApplicable.unless(all(capacity.values()), "no machine of known capacity")
+    rows = []
+    for key in sorted(set().union(*readings.values())):
+        row: Row = {"tier": key[0], "hour": key[1]}
+        for name in RESOURCES:
+            literal, windows, unmatched, own = (
+                found.get(key, {}).get(name, 0) / 2.0**BITS / HOUR_SECONDS / capacity[name]
+                for found in readings.values()
+            )
+            there = present[key[1]][name]
+            corrected = own * capacity[name] * HOUR_SECONDS / there if there else None
+            row |= {
+                f"{name}_literal": literal,
+                f"{name}_windows": windows - literal,
+                f"{name}_unmatched": unmatched - windows,
+                f"{name}_tiers": own - unmatched,
+                f"{name}_capacity": None if corrected is None else corrected - own,
+                f"{name}_corrected": corrected,
+            }
+        rows.append(row)
+    NotApplicable.unless(rows, "no usage inside the trace")
+    return rows
+
+
+def _largest(tables: Tables) -> Row:
+    """Return the capacity that the notebook divides by."""
+    machines = largest_capacities(tables)
+    found = tables.fetch(machines.aggregate(**{name: machines[name].sum() for name in RESOURCES}), "capacity")
+    return next(iter(found.to_pylist()), dict.fromkeys(RESOURCES))
+
+
+def _readings(tables: Tables) -> dict[str, Found]:
+    """Return the amounts by tier and hour after each correction but the last."""
+    events = outermost(tables.instance_events)
+    where = [*TASK, "machine_id"]
+    known = events.group_by(where).aggregate(priority=events.priority.max(), is_known=ibis.literal(True))
+    # A priority of its own for what no event matches, by the same rule.
+    own = tables.tasks.select(*TASK, own="priority")
+    inside = regular(outermost(tables.instance_usage))
+    every = lookup(lookup(inside, known, where), own, TASK)
+    every = every.mutate(priority=every.is_known.fill_null(False).ifelse(every.priority, every.own))
+    signed = by_tier(tables, regular(tables.instance_usage))
+    asked = {
+        "literal": (_as_there(tables, long_windows(tables).inner_join(known, where)), SLOT_SECONDS),
+        "windows": (_as_there(tables, every.filter(every.is_known)), every.seconds),
+        "unmatched": (_as_there(tables, every), every.seconds),
+        "tiers": (signed, signed.seconds * signed.sign),
+    }
+    return {name: _by_hour(tables, name, rows, weight) for name, (rows, weight) in asked.items()}
+
+
+def _as_there(tables: Tables, rows: ir.Table) -> ir.Table:
+    """Name tiers as the notebook does: whatever is in none below production is production."""
+    below = [(rows.priority.between(low, high), name) for name, low, high in tables.dialect.tiers[:3]]
+    return rows.mutate(tier=ibis.cases(*below, else_=_OTHER))
+
+
+def _by_hour(tables: Tables, name: str, rows: ir.Table, weight: ir.IntegerColumn | int) -> Found:
+    rows = rows.mutate(hour=period(rows.start_time, HOUR), weight=weight)
+    found = tables.fetch(sums(rows, "tier", "hour", weight=rows.weight), name)
+    return {(row["tier"], row["hour"]): row for row in found.to_pylist()}
+
+
+def _present(tables: Tables) -> defaultdict[int, Counter[str]]:
+    """Return capacity × time of the machines present, s, by hour of the trace's clock."""
+    spine = hours(span(tables.instance_usage.select(time="end_time")), _STEP)
+    changes = capacity_changes(tables.machine_events).mutate(cell=ibis.literal("cell"))
+    found: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for row in tables.fetch(hourly(changes, spine, "cell", RESOURCES, _STEP), "present").to_pylist():
+        hour = (TRACE_START + row["hour"] * _STEP) // HOUR
+        found[hour].update({name: row[name] * row["hour_seconds"] for name in RESOURCES})
+    return found
+
+
+def plot(result: pa.Table) -> Chart:
+    """Draw the CPU of all tiers in both readings."""
+    cell: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for row in result.to_pylist():
+        cell[row["hour"]].update({name: row[name] or 0.0 for name in ("cpu_literal", "cpu_corrected")})
+    rows = [{"hour": hour, **found} for hour, found in cell.items()]
+    y = series(axis("value", "CPU used, share of the cell"), cpu_literal="notebook", cpu_corrected="corrected")
+    plotted = Plot(rows, x=axis("hour", "hour of the trace's clock"), y=y)
+    return plotted.add(line(), tips=()).draw("What is used, as Google's notebook counts and corrected")
+
+
+_READS = ("instance_usage", "instance_events", "machine_events", "tasks")
+RECIPE = Recipe(RESULT, compute, plot, reads=_READS, order=61)

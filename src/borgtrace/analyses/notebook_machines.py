@@ -1,0 +1,80 @@
+"""How full does Google's notebook of 2019 find the machines, and how full are they?
+
+*Literal* is its query: windows of 300 s or more that start in a slot of 300 s are added up by machine and divided by
+the largest capacity that the machine ever had, at most 1; slots in which nothing was measured are not there.
+*Corrected* is `machine_utilization`: windows by their length, the capacity at the time, idle slots of machines that are
+present.
+
+Reference: clusterdata_analysis_colab.ipynb, google/cluster-data.
+"""
+
+from itertools import accumulate
+
+import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
+
+from borgtrace.analyses import machine_utilization
+from borgtrace.analyses._histograms import period
+from borgtrace.analyses._notebook import largest_capacities, long_windows, sums
+from borgtrace.analyses._results import RESULTS
+from borgtrace.analyses._windows import BITS, RESOURCES
+from borgtrace.recipe import NotApplicable, Recipe, Row, Tables
+from borgtrace.recipe.charts import Chart, Plot, axis, series, step
+from borgtrace.schema.time import WINDOW
+
+RESULT = RESULTS["notebook_machines"]
+
+
+def compute(tables: Tables) -> list[Row]:
+    """Return the share of machine-slots up to each percent in both readings."""
+    tables.require_published("alloc sets", column="alloc_collection_id")
+    usage = long_windows(tables)
+    used = sums(usage.mutate(slot=period(usage.start_time, WINDOW)), "machine_id", "slot", weight=1)
+    machines = largest_capacities(tables)
+    held = used.inner_join(machines.rename("{name}_capacity").rename(machine_id="machine_id_capacity"), "machine_id")
+    literal = _counts(tables.fetch(ibis.union(*(_by_percent(held, name) for name in RESOURCES)), "literal"))
+    corrected = _counts(machine_utilization.compute(tables).select(["resource", "percent", "n_slots"]))
+    NotApplicable.unless(literal, "no window of 300 s on a machine of known capacity")
+    rows = []
+    for name in RESOURCES:
+        curves = [_shares(found.get(name, {})) for found in (literal, corrected)]
+        for percent, (there, here) in enumerate(zip(*curves, strict=True)):
+            difference = None if there is None or here is None else here - there
+            rows.append(
+                {"resource": name, "percent": percent, "literal": there, "corrected": here, "difference": difference}
+            )
+    return rows
+
+
+def _by_percent(held: ir.Table, name: str) -> ir.Table:
+    held = held.filter(held[f"{name}_capacity"] > 0)
+    share = held[name].cast("float64") / 2.0**BITS / held[f"{name}_capacity"].cast("float64")
+    rows = held.select(resource=ibis.literal(name), percent=ibis.least((share * 100.0).ceil().cast("int64"), 100))
+    return rows.group_by(["resource", "percent"]).aggregate(n_slots=lambda table: table.count())
+
+
+def _counts(found: pa.Table) -> dict[str, dict[int, int]]:
+    """Return the number of machine-slots by resource and percent."""
+    counts: dict[str, dict[int, int]] = {}
+    for row in found.to_pylist():
+        counts.setdefault(row["resource"], {})[row["percent"]] = row["n_slots"]
+    return counts
+
+
+def _shares(counts: dict[int, int]) -> list[float | None]:
+    """Return the share of machine-slots that are at most 0, 1 … 100 percent full."""
+    every = sum(counts.values())
+    upto = accumulate(counts.get(percent, 0) for percent in range(101))
+    return [n / every if every else None for n in upto]
+
+
+def plot(result: pa.Table) -> Chart:
+    """Draw both curves of each resource."""
+    y = series(axis("value", "share of machine-slots"), literal="notebook", corrected="corrected")
+    plotted = Plot(result, RESULT, x=axis("percent", "used (% of the machine)"), y=y).add(step(), tips=())
+    return plotted.facet(column="resource").draw("Machines at most so full, as Google's notebook counts and corrected")
+
+
+_READS = ("instance_usage", "machine_events")
+RECIPE = Recipe(RESULT, compute, plot, reads=_READS, order=61)
