@@ -29,6 +29,7 @@ from borgtrace.ingest.discovery import discover, origin, truth_about
 from borgtrace.ingest.file_ranges import cut_ranges, plan_files, range_condition
 from borgtrace.ingest.flattened import _choose
 from borgtrace.ingest.flattened_rows import _literal, _whole, record_of
+from borgtrace.ingest.json_token_counts import tokens_in
 from borgtrace.ingest.own_data import parse_capacity, read_declaration
 from borgtrace.ingest.pending import Pending, find_pending, staged_entries
 from borgtrace.ingest.raw_layout import Field, NeedsValidation, raw_layout
@@ -168,6 +169,19 @@ def test_a_declaration_that_cannot_be_read(tmp_path: Path) -> None:
 )
 def test_text_that_arrow_and_we_read_differently(text: bytes, strange: bool) -> None:
     assert is_strange(text) is strange
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 64, 200])
+def test_strange_text_and_flags_are_found_at_any_place_of_a_block(length: int) -> None:
+    # Compiled code looks at many bytes at a time, and at the last ones by themselves.
+    before, after = b"10,x0.5," * 30, b',"b":5.0,"e":"u"'
+    assert not is_strange(before[:length])
+    assert is_strange(before[:length] + b",0X1F")
+    assert is_strange(b"0b1" + after * length)
+    assert is_strange(before[:length] + b"\xef\xbf\xbd" + after)
+    assert not is_strange(before[:length] + b"\xef\xbf\xbe" + after)
+    for text, flags in ((b"true", 1), (b"false", 1), (b"falsetrue", 2), (b"fals", 0), (b"True rue TRUE", 0)):
+        assert tokens_in(b"," * length + text)[3] == flags
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from borgtrace.ingest.sources import Source
 from borgtrace.ingest.strange_text import is_strange
 from borgtrace.ingest.streams import LONGEST_LINE, LineLengths, plain_file
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 19
 _QUOTED = re.compile(rb'"(?:start_)?time"\s*:\s*"')
 
 

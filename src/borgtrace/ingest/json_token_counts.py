@@ -12,6 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from borgtrace.ingest._byte_pairs import may_have
+
 _NEWLINE, _COLON, _QUOTE = b"\n"[0], b":"[0], b'"'[0]
 PRESENT = "has "
 """Prefix of columns that say whether a nested record, or a field that fills no column, was there."""
@@ -31,7 +33,9 @@ def tokens_in(text: bytes) -> Tokens:
     """
     each = np.frombuffer(text, np.uint8)
     counts = [np.count_nonzero(each == token) for token in (_NEWLINE, _COLON, _QUOTE)]
-    return np.array([*counts, text.count(b"true") + text.count(b"false")], np.int64)
+    # Usage has no flags, and no field of it has these pairs in its name.
+    flags = sum(text.count(word) for word in (b"true", b"false") if may_have(text, word[2:4]))
+    return np.array([*counts, flags], np.int64)
 
 
 def tokens_of(flat: pa.Table) -> Tokens:
