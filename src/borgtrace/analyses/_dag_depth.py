@@ -2,11 +2,10 @@
 
 from collections import defaultdict
 
-import numpy as np
-from numpy.typing import NDArray
+from borgtrace.kernels.arrays import Index
 
 
-def depths(after: NDArray[np.int64], before: NDArray[np.int64]) -> dict[int, int]:
+def depths(after: Index, before: Index) -> dict[int, int]:
     """Return the length of the longest chain that leads to each node.
 
     Parameters

@@ -15,11 +15,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from borgtrace.analyses._window_blocks import column
+from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.recipe import Tables
 from borgtrace.schema.time import AFTER_TRACE
 
-Floats = NDArray[np.float64]
-Measure = Callable[[Floats], float]
+Measure = Callable[[Numbers], float]
 Measures = dict[tuple[str, str], Measure]
 
 
@@ -27,8 +27,8 @@ Measures = dict[tuple[str, str], Measure]
 class Units:
     """What is drawn again in a resample: the jobs of a store, and after them its machines."""
 
-    jobs: NDArray[np.int64]
-    machines: NDArray[np.int64]
+    jobs: Index
+    machines: Index
 
     @classmethod
     def of(cls, tables: Tables) -> Units:
@@ -41,17 +41,17 @@ class Units:
     def __len__(self) -> int:
         return len(self.jobs) + len(self.machines)
 
-    def job(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    def job(self, ids: Index) -> Index:
         """Return the units of collection ids."""
         # The ids are sorted and every id of a store is among them: the place is the unit.
         return np.searchsorted(self.jobs, ids)
 
-    def machine(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    def machine(self, ids: Index) -> Index:
         """Return the units of machine ids."""
         return len(self.jobs) + np.searchsorted(self.machines, ids)
 
 
-def ratio(numerator: Floats, denominator: Floats | float, job: NDArray[np.int64]) -> Measure:
+def ratio(numerator: Numbers, denominator: Numbers | float, job: Index) -> Measure:
     """Weighted sum over weighted sum (or over a constant).
 
     Parameters
@@ -69,7 +69,7 @@ def ratio(numerator: Floats, denominator: Floats | float, job: NDArray[np.int64]
         NaN where the denominator is 0.
     """
 
-    def value(weights: Floats) -> float:
+    def value(weights: Numbers) -> float:
         w = weights[job]
         # A constant denominator is what does not change from resample to resample, such as the capacity of the cell.
         below = float(w @ denominator) if isinstance(denominator, np.ndarray) else denominator
@@ -78,7 +78,7 @@ def ratio(numerator: Floats, denominator: Floats | float, job: NDArray[np.int64]
     return value
 
 
-def share(which: NDArray[np.bool_], job: NDArray[np.int64]) -> Measure:
+def share(which: Flags, job: Index) -> Measure:
     """Weighted share of the rows that are chosen.
 
     Parameters
@@ -91,7 +91,7 @@ def share(which: NDArray[np.bool_], job: NDArray[np.int64]) -> Measure:
     return ratio(which.astype(float), np.ones(len(which)), job)
 
 
-def quantile(values: Floats, job: NDArray[np.int64], q: float) -> Measure:
+def quantile(values: Numbers, job: Index, q: float) -> Measure:
     """Weighted quantile: the smallest value that a share `q` does not exceed.
 
     Parameters
@@ -112,7 +112,7 @@ def quantile(values: Floats, job: NDArray[np.int64], q: float) -> Measure:
     order = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))]
     ordered, jobs = values[order], job[order]
 
-    def value(weights: Floats) -> float:
+    def value(weights: Numbers) -> float:
         total = np.cumsum(weights[jobs])
         if not len(total) or total[-1] == 0.0:
             return float("nan")
@@ -121,7 +121,7 @@ def quantile(values: Floats, job: NDArray[np.int64], q: float) -> Measure:
     return value
 
 
-def ended_within(run: Floats, has_ended: NDArray[np.bool_], job: NDArray[np.int64], limit: float) -> Measure:
+def ended_within(run: Numbers, has_ended: Flags, job: Index, limit: float) -> Measure:
     """Kaplan–Meier share of runs that end within `limit`; runs still going are censored.
 
     Parameters
@@ -142,7 +142,7 @@ def ended_within(run: Floats, has_ended: NDArray[np.bool_], job: NDArray[np.int6
     # The product needs the runs up to the limit alone; those after it only count as at risk.
     upto = int(np.searchsorted(times, limit, side="right"))
 
-    def value(weights: Floats) -> float:
+    def value(weights: Numbers) -> float:
         w = weights[jobs]
         at_risk = np.cumsum(w[::-1])[::-1][:upto]
         hazard = np.divide(w[:upto] * ended[:upto], at_risk, out=np.zeros(upto), where=at_risk > 0.0)
@@ -151,7 +151,7 @@ def ended_within(run: Floats, has_ended: NDArray[np.bool_], job: NDArray[np.int6
     return value
 
 
-def moment(mean: Floats, deviation: Floats, job: NDArray[np.int64], which: str) -> Measure:
+def moment(mean: Numbers, deviation: Numbers, job: Index, which: str) -> Measure:
     """Weighted moments of per-task means and deviations, and their regression.
 
     Parameters
@@ -165,7 +165,7 @@ def moment(mean: Floats, deviation: Floats, job: NDArray[np.int64], which: str) 
         (deviation of the means), ``"slope"`` or ``"intercept"`` of the deviation on the mean.
     """
 
-    def value(weights: Floats) -> float:
+    def value(weights: Numbers) -> float:
         w = weights[job]
         w = w / w.sum() if w.sum() else w
         average, spread = float(w @ mean), float(w @ deviation)
@@ -187,7 +187,7 @@ FEWEST = 5
 """Owners with fewer jobs than this have no rank of their own: in a small cell they are all ties."""
 
 
-def rank_slope(owner: NDArray[np.int64], job: NDArray[np.int64], ranks: int) -> Measure:
+def rank_slope(owner: Index, job: Index, ranks: int) -> Measure:
     """Slope of log(jobs of an owner) over log(rank), up to `ranks`, of owners with :data:`FEWEST` jobs.
 
     Parameters
@@ -200,7 +200,7 @@ def rank_slope(owner: NDArray[np.int64], job: NDArray[np.int64], ranks: int) -> 
         Largest rank that is fitted.
     """
 
-    def value(weights: Floats) -> float:
+    def value(weights: Numbers) -> float:
         sizes = np.sort(np.bincount(owner, weights=weights[job]))[::-1][:ranks]
         sizes = sizes[sizes >= FEWEST]
         # A line through two points fits them whatever they are.
@@ -211,7 +211,7 @@ def rank_slope(owner: NDArray[np.int64], job: NDArray[np.int64], ranks: int) -> 
     return value
 
 
-def top_share(owner: NDArray[np.int64], job: NDArray[np.int64], ranks: int) -> Measure:
+def top_share(owner: Index, job: Index, ranks: int) -> Measure:
     """Share of jobs that the `ranks` busiest owners have.
 
     Parameters
@@ -224,14 +224,14 @@ def top_share(owner: NDArray[np.int64], job: NDArray[np.int64], ranks: int) -> M
         How many owners are the busiest.
     """
 
-    def value(weights: Floats) -> float:
+    def value(weights: Numbers) -> float:
         sizes = np.sort(np.bincount(owner, weights=weights[job]))[::-1]
         return float(sizes[:ranks].sum() / sizes.sum()) if sizes.sum() else float("nan")
 
     return value
 
 
-def hill(values: Floats, job: NDArray[np.int64], least: float) -> Measure:
+def hill(values: Numbers, job: Index, least: float) -> Measure:
     """Hill's estimate of the exponent of a Pareto tail that begins at `least`.
 
     Parameters
@@ -267,7 +267,7 @@ def fetch_sorted(tables: Tables, rows: ir.Table, stage: str, key: Sequence[str])
     return tables.fetch(rows, stage).sort_by([(name, "ascending") for name in key])
 
 
-def times(table: pa.Table, name: str) -> Floats:
+def times(table: pa.Table, name: str) -> Numbers:
     """Return a column of times as float64, NaN where it is NULL or "after the trace", which is no time."""
     found = column(table, name)
     return np.where(found < AFTER_TRACE, found, np.nan)

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from borgtrace.analyses import _fidelity as weighted
 from borgtrace.analyses._attempts import TASK, of_jobs
-from borgtrace.analyses._fidelity import Floats, Measures, Units, times, words
+from borgtrace.analyses._fidelity import Measures, Units, times, words
 from borgtrace.analyses._window_blocks import column
 from borgtrace.analyses._windows import tier
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import NotApplicable, Tables
 from borgtrace.schema.time import BEFORE_TRACE, HOUR, SECOND, TRACE_START
 
@@ -170,7 +171,7 @@ def _jobs(jobs: pa.Table, found: pa.Table, units: Units, last: float) -> Measure
     return measures
 
 
-def _sizes(found: pa.Table, jobs: pa.Table) -> Floats:
+def _sizes(found: pa.Table, jobs: pa.Table) -> Numbers:
     """Tasks of each of `jobs`, NaN where no task is known."""
     owner, size = np.unique(np.unique(_tasks(found), axis=1)[0], return_counts=True)
     ids = jobs["collection_id"].to_numpy()

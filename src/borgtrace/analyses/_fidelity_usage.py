@@ -5,12 +5,12 @@ from typing import Final
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.analyses._attempts import TASK, of_jobs
-from borgtrace.analyses._fidelity import Floats, Measures, Units, fetch_sorted, moment, quantile, ratio, share, words
+from borgtrace.analyses._fidelity import Measures, Units, fetch_sorted, moment, quantile, ratio, share, words
 from borgtrace.analyses._window_blocks import column
 from borgtrace.analyses._windows import peaks_of_request, task_tiers
+from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.hashing import task_keys
 from borgtrace.kernels.kolmogorov import ks_p_value, window_pairs
 from borgtrace.recipe import Tables
@@ -107,9 +107,7 @@ def _series(tables: Tables, long: ir.Table, units: Units) -> Measures:
     return measures
 
 
-def _differs(
-    values: Floats, offsets: NDArray[np.int64], ids: NDArray[np.int64], index: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def _differs(values: Numbers, offsets: Index, ids: Index, index: Index) -> Flags:
     """Whether two random windows of 12 samples of each task differ at 5 % (Kolmogorov–Smirnov)."""
     steps = np.empty(len(ids), np.int64)
     # Windows of 12 samples are those of the paper (§3.4); the keys of the tasks seed the draw, so that it does not
@@ -120,11 +118,11 @@ def _differs(
     return p_values[steps] < 0.05
 
 
-def _mean(values: Floats, offsets: NDArray[np.int64]) -> Floats:
+def _mean(values: Numbers, offsets: Index) -> Numbers:
     return np.add.reduceat(values, offsets[:-1]) / np.diff(offsets)
 
 
-def _correlation(a: Floats, b: Floats, offsets: NDArray[np.int64], lag: int) -> Floats:
+def _correlation(a: Numbers, b: Numbers, offsets: Index, lag: int) -> Numbers:
     """Correlation of `a` with `b` (which lies `lag` rows later) within each task; NaN where one is constant."""
     inside = np.ones(len(a), dtype=bool)
     for back in range(1, lag + 1):
@@ -135,7 +133,7 @@ def _correlation(a: Floats, b: Floats, offsets: NDArray[np.int64], lag: int) -> 
     starts = np.minimum(offsets[:-1], len(a) - 1)
     count = np.maximum(np.add.reduceat(weight, starts), 1.0)
 
-    def mean(values: Floats) -> Floats:
+    def mean(values: Numbers) -> Numbers:
         return np.asarray(np.add.reduceat(values * weight, starts) / count)
 
     covariance = mean(a * b) - mean(a) * mean(b)
@@ -163,7 +161,7 @@ def row_measures(tables: Tables, units: Units) -> Measures:
     return {**_of_request(found, job), **_within_window(found, job), **_logs(cpu, memory, job)}
 
 
-def _of_request(rows: pa.Table, job: NDArray[np.int64]) -> Measures:
+def _of_request(rows: pa.Table, job: Index) -> Measures:
     tiers = words(rows, "tier")
     measures: Measures = {}
     for resource in ("cpu", "memory"):
@@ -175,7 +173,7 @@ def _of_request(rows: pa.Table, job: NDArray[np.int64]) -> Measures:
     return measures
 
 
-def _within_window(rows: pa.Table, job: NDArray[np.int64]) -> Measures:
+def _within_window(rows: pa.Table, job: Index) -> Measures:
     """Maximum and random second of a window ÷ its average."""
     average = column(rows, "average_cpu")
     measures: Measures = {}
@@ -189,17 +187,17 @@ def _within_window(rows: pa.Table, job: NDArray[np.int64]) -> Measures:
     return measures
 
 
-def _logs(cpu: Floats, memory: Floats, job: NDArray[np.int64]) -> Measures:
+def _logs(cpu: Numbers, memory: Numbers, job: Index) -> Measures:
     """Logarithms of average CPU: mean, deviation, correlation with those of memory."""
     used = (cpu > 0.0) & (memory > 0.0)
     x, y, unit = np.log(cpu[used]), np.log(memory[used]), job[used]
 
-    def moments(weights: Floats) -> Floats:
+    def moments(weights: Numbers) -> Numbers:
         w = weights[unit] / max(float(weights[unit].sum()), 1e-300)
         dx, dy = x - w @ x, y - w @ y
         return np.array([w @ x, w @ dx**2, w @ dy**2, w @ (dx * dy)])
 
-    def correlation(weights: Floats) -> float:
+    def correlation(weights: Numbers) -> float:
         _, xx, yy, xy = moments(weights)
         return float(xy / np.sqrt(xx * yy)) if xx > 0.0 and yy > 0.0 else float("nan")
 

@@ -1,11 +1,12 @@
 """Power-law tails by maximum likelihood."""
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
+from borgtrace.kernels.arrays import Index, Numbers
 
-def continuous_exponent(values: npt.NDArray[np.float64], n: npt.NDArray[np.int64], x_min: float) -> float:
+
+def continuous_exponent(values: Numbers, n: Index, x_min: float) -> float:
     """Return the Pareto exponent α of P(X > x) = (x ÷ x_min)^−α above `x_min` (Hill's estimator).
 
     NaN where nothing lies above `x_min`.
@@ -30,7 +31,7 @@ def continuous_exponent(values: npt.NDArray[np.float64], n: npt.NDArray[np.int64
     return float(n[tail].sum() / (n[tail] * np.log(values[tail] / x_min)).sum())
 
 
-def discrete_exponent(values: npt.NDArray[np.int64], n: npt.NDArray[np.int64], x_min: int) -> float:
+def discrete_exponent(values: Index, n: Index, x_min: int) -> float:
     """Return α of the zeta law P(X = x) ∝ x^−(α+1) for x ≥ `x_min`.
 
     Clauset, Shalizi and Newman, SIAM Review 51 (2009), eq. 3.4–3.5; NaN with fewer than two values.
@@ -67,9 +68,7 @@ def discrete_exponent(values: npt.NDArray[np.int64], n: npt.NDArray[np.int64], x
     return float(found.x)
 
 
-def regression_exponent(
-    values: npt.NDArray[np.float64], chosen: npt.NDArray[np.float64]
-) -> tuple[float | None, float | None]:
+def regression_exponent(values: Numbers, chosen: Numbers) -> tuple[float | None, float | None]:
     """Return −slope of the least-squares line of log P(X ≥ x) on log x, and its R²; None below three points.
 
     Parameters

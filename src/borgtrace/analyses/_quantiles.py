@@ -8,12 +8,10 @@ from typing import Any
 
 import ibis.expr.types as ir
 import numpy as np
-import numpy.typing as npt
 
+from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.recipe import Tables
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 PERCENTS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 80.0, 90.0, 95.0, 99.0, 99.9)
 """Percentiles that the questions report, beside the minimum (0) and the maximum (100)."""
 
@@ -22,8 +20,8 @@ PERCENTS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 80.0, 90.0, 95.0, 99.0, 99.9)
 class Counts:
     """Values, shape (k,), and how often each occurs, shape (k,)."""
 
-    values: Floats
-    n: Integers
+    values: Numbers
+    n: Index
 
     def __len__(self) -> int:
         return int(self.n.sum())
@@ -31,7 +29,7 @@ class Counts:
     def __add__(self, other: Counts) -> Counts:
         return Counts(np.concatenate([self.values, other.values]), np.concatenate([self.n, other.n]))
 
-    def chosen(self, which: npt.NDArray[np.bool_]) -> Counts:
+    def chosen(self, which: Flags) -> Counts:
         """Keep some of the values."""
         return Counts(self.values[which], self.n[which])
 
@@ -56,7 +54,7 @@ class Counts:
         found = quantiles(self.values, self.n, percents)
         return [None if np.isnan(value) else float(value) for value in found]
 
-    def around(self, percents: Sequence[float]) -> Floats:
+    def around(self, percents: Sequence[float]) -> Numbers:
         """Return the values that the quantiles lie between (at most two per percent); there must be values."""
         low, high, _ = _neighbors(self.values, self.n, percents)
         return np.unique(np.concatenate([low, high]))
@@ -93,7 +91,7 @@ def counts(rows: ir.Table, value: ir.Value, by: Sequence[str] = ()) -> ir.Table:
     return valued.filter(valued.value.notnull()).group_by([*by, "value"]).aggregate(n=lambda t: t.count())
 
 
-def quantiles(values: Floats, n: Integers, percents: Sequence[float]) -> Floats:
+def quantiles(values: Numbers, n: Index, percents: Sequence[float]) -> Numbers:
     """Return quantiles of `values` that occur `n` times each, interpolated between order statistics.
 
     Parameters
@@ -122,7 +120,7 @@ def quantiles(values: Floats, n: Integers, percents: Sequence[float]) -> Floats:
     return np.asarray(low + (high - low) * fraction)
 
 
-def _neighbors(values: Floats, n: Integers, percents: Sequence[float]) -> tuple[Floats, Floats, Floats]:
+def _neighbors(values: Numbers, n: Index, percents: Sequence[float]) -> tuple[Numbers, Numbers, Numbers]:
     """Return the order statistics below and above each quantile, and how far it lies from the one to the other."""
     order = np.argsort(values, kind="stable")
     ordered, upto = values[order], np.cumsum(n[order])

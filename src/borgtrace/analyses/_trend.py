@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from borgtrace.kernels.arrays import Numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +19,7 @@ class Interval:
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
 
 
-def slope(y: Floats, x: Floats, lags: int) -> Interval:
+def slope(y: Numbers, x: Numbers, lags: int) -> Interval:
     """Return the least-squares slope of `y` on `x` with a Newey–West 95 % interval.
 
     Neighboring values of a load series are alike, so that the textbook interval would be far too
@@ -53,7 +52,7 @@ def slope(y: Floats, x: Floats, lags: int) -> Interval:
     return Interval(estimate, estimate - half, estimate + half)
 
 
-def rank_correlation(x: Floats, y: Floats, *, block: int = 3, repetitions: int = 2000, seed: int = 0) -> Interval:
+def rank_correlation(x: Numbers, y: Numbers, *, block: int = 3, repetitions: int = 2000, seed: int = 0) -> Interval:
     """Return Spearman's correlation of two series with a block-bootstrap 95 % interval.
 
     Blocks of `block` neighboring values are drawn together (circular block bootstrap), so that the
@@ -91,14 +90,14 @@ def rank_correlation(x: Floats, y: Floats, *, block: int = 3, repetitions: int =
     return Interval(value, float(low), float(high))
 
 
-def _ranks(values: Floats) -> Floats:
+def _ranks(values: Numbers) -> Numbers:
     """Return the ranks from 1; ties share their mean rank, as Spearman's correlation wants it."""
     _, place, n = np.unique(values, return_inverse=True, return_counts=True)
     # Importing scipy.stats for this would take each command a second.
     return (np.cumsum(n) - (n - 1) / 2)[place]
 
 
-def _spearman(x: Floats, y: Floats) -> float:
+def _spearman(x: Numbers, y: Numbers) -> float:
     ranks_x, ranks_y = _ranks(x), _ranks(y)
     spread = ranks_x.std() * ranks_y.std()
     # A constant series correlates with nothing.

@@ -5,13 +5,12 @@ Python's lock, and waiting for it takes longer than laying a thousand rows.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Bytes, Flags, Index, Values
 from borgtrace.kernels.compiled import compiled
 
-Index = NDArray[np.int64]
-Series = NDArray[np.float32]
-Mask = NDArray[np.bool_]
+Series = Values
+Mask = Flags
 
 _ROWS = 32
 """Rows that are laid before their missing values are told: a few, which the nearest cache holds."""
@@ -19,14 +18,7 @@ _ROWS = 32
 
 @compiled()
 def pad(
-    source: NDArray[np.uint8],
-    position: Index,
-    lengths: Index,
-    identity: Index,
-    order: Index,
-    size: int,
-    features: int,
-    fill: float,
+    source: Bytes, position: Index, lengths: Index, identity: Index, order: Index, size: int, features: int, fill: float
 ) -> tuple[Series, Mask, Index, Index, Index, Index]:
     """Sort traces by length, stably, cut them into batches and lay their series into the rows of these.
 
@@ -109,7 +101,7 @@ def _tell_rows(
 
 @compiled(makes_arrays=False)
 def _lay_rows(
-    source: NDArray[np.uint8],
+    source: Bytes,
     position: Index,
     row_lengths: Index,
     rows: Index,

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Bytes, Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 
-Series = NDArray[np.float32]
+Series = Values
 Column = NDArray[Any]
-Index = NDArray[np.int64]
-Numbers = NDArray[np.float64]
 
 # Start times are uint32 seconds in the store; before and after the trace are its ends.
 _BEFORE, _AFTER = np.int64(0), np.int64(2**32 - 1)
@@ -173,7 +172,7 @@ def run_moments(series: Series, state: Numbers) -> None:
 
 
 @compiled()
-def scale(series: Series, offset: float, divisor: float, mask: NDArray[np.uint8]) -> None:
+def scale(series: Series, offset: float, divisor: float, mask: Bytes) -> None:
     """Replace each value by (value − offset) ÷ divisor; `mask` becomes 1 where there is one, else 0.
 
     The arithmetic is float64, the result float32.

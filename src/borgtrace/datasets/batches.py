@@ -7,15 +7,14 @@ from dataclasses import dataclass, fields
 from typing import Any, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.datasets._padding import pad
 from borgtrace.datasets.formats.arrays import BufferedTraces, TraceArrays
 from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Flags, Index, Values
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Index = NDArray[np.int64]
 
 
 KEYS = ("data", "mask", "lengths", "collection_id", "instance_index", "first_time", "numbers", "codes")
@@ -41,11 +40,11 @@ class Batch:
         Static words, int64 (n, words), as positions in ``metadata.names.words``; −1 where unknown.
     """
 
-    data: NDArray[np.float32]
-    mask: NDArray[np.bool_]
+    data: Values
+    mask: Flags
     lengths: Index
     identity: Index
-    numbers: NDArray[np.float32]
+    numbers: Values
     codes: Index
 
     @property

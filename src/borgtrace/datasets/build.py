@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.datasets import card, metadata
 from borgtrace.datasets._buffers import reused_array
@@ -26,12 +25,12 @@ from borgtrace.datasets.scaling import Scaling, measure_running, measure_series,
 from borgtrace.datasets.shards import default_shards, md5_prefixes, shard_name, shard_numbers
 from borgtrace.datasets.trace_index import Counts, TraceIndex, select_traces
 from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Index, Values
 from borgtrace.storage import check_free, local, new_folder
 from borgtrace.store import Store
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Index = NDArray[np.int64]
 Progress = Callable[[str, int, int], None]
 """Called with the step, how much of it is done, and how much there is."""
 
@@ -275,7 +274,7 @@ def _leakage(options: Options, traces: TraceIndex, sets: dict[str, Index]) -> Le
     return Leakage(shared_groups(sets, codes), running)
 
 
-def _static_columns(traces: TraceIndex, index: Index, names: FeatureNames) -> tuple[Index, NDArray[np.float32], Index]:
+def _static_columns(traces: TraceIndex, index: Index, names: FeatureNames) -> tuple[Index, Values, Index]:
     """Return identity, static numbers and codes of static words of some traces."""
     identity = np.empty((len(index), len(IDENTITY)), np.int64)
     take_columns(tuple(getattr(traces, name) for name in IDENTITY), index, identity)

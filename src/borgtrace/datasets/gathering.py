@@ -3,18 +3,15 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.datasets._buffers import reused_array
 from borgtrace.datasets._series import gather, gather_elapsed, gather_grid
 from borgtrace.datasets.features import DERIVED, base_and_lag
 from borgtrace.datasets.selection import GRID_SECONDS, Gaps
 from borgtrace.datasets.trace_index import TraceIndex
+from borgtrace.kernels.arrays import Index, Values
 from borgtrace.schema.time import DAY
 from borgtrace.store import Store
-
-Index = NDArray[np.int64]
-Values = NDArray[np.float32]
 
 POINTS = 2_000_000
 """Points that are worked on at a time: bounds memory, whatever the number or length of traces."""

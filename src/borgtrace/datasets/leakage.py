@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-Index = NDArray[np.int64]
+from borgtrace.kernels.arrays import Index
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class Leakage:
         return (*map(str, self.shared), *ends)
 
 
-def shared_groups(sets: Mapping[str, Index], codes: Mapping[str, NDArray[np.int64]]) -> tuple[Overlap, ...]:
+def shared_groups(sets: Mapping[str, Index], codes: Mapping[str, Index]) -> tuple[Overlap, ...]:
     """Compare all pairs of sets.
 
     Parameters
@@ -86,7 +85,7 @@ def shared_groups(sets: Mapping[str, Index], codes: Mapping[str, NDArray[np.int6
     return tuple(found)
 
 
-def running_on(sets: Mapping[str, Index], start: NDArray[np.int64], end: NDArray[np.int64]) -> dict[str, int]:
+def running_on(sets: Mapping[str, Index], start: Index, end: Index) -> dict[str, int]:
     """Count the traces of each set that still run when the next set begins.
 
     Parameters

@@ -7,13 +7,13 @@ from functools import reduce
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from borgtrace.datasets._series import moments, run_moments
+from borgtrace.kernels.arrays import Numbers, Values
 
 Method = Literal["standard", "minmax", "none"]
-Series = NDArray[np.float32]
-Numbers = NDArray[np.float64]
+Series = Values
 
 
 @dataclass(frozen=True, slots=True)

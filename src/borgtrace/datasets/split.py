@@ -5,17 +5,15 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.errors import UsageError, check_names
+from borgtrace.kernels.arrays import Index
 
 By = Literal["task", "job", "user", "time"]
 SETS = ("training", "validation", "testing")
 
 _NAME = re.compile(r"[A-Za-z0-9][\w-]*", re.ASCII)
 """Of a set: it becomes the name of a folder."""
-
-Index = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +69,7 @@ class Split:
         # Rounded down, so up to one trace per set is left over.
         return tuple(int(fraction * n) for fraction in self.fractions)
 
-    def divide(self, n: int, groups: NDArray[np.int64] | None, start: NDArray[np.int64]) -> list[Index]:
+    def divide(self, n: int, groups: Index | None, start: Index) -> list[Index]:
         """Divide n traces, given in random order.
 
         Parameters
@@ -98,7 +96,7 @@ class Split:
         ends = np.cumsum(self.sizes(n))
         return [order[end - size : end] for size, end in zip(self.sizes(n), ends, strict=True)]
 
-    def _divide_groups(self, groups: NDArray[np.int64]) -> list[Index]:
+    def _divide_groups(self, groups: Index) -> list[Index]:
         """Groups in order of first appearance go to the set in whose share they begin."""
         # By first appearance in the random order: the groups are then in random order, too.
         groups = groups + 1  # unknown users have -1

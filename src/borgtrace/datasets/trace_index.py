@@ -13,9 +13,9 @@ from borgtrace.datasets.selection import GRID_SECONDS, TASKS_WITH_USAGE, Selecti
 from borgtrace.engine import guard
 from borgtrace.errors import BorgtraceError, UsageError
 from borgtrace.export import JobsLayout
+from borgtrace.kernels.arrays import Index, Words
 from borgtrace.store import Store
 
-Index = NDArray[np.int64]
 Columns = dict[str, NDArray[Any]]
 Counts = tuple[int, int]
 """Traces, and their windows."""
@@ -67,8 +67,8 @@ class TraceIndex:
     instance_index: Index
     first_time: Index
     last_time: Index
-    user: NDArray[np.uint64]
-    logical_name: NDArray[np.uint64]
+    user: Words
+    logical_name: Words
     statics: dict[str, Any]
     n_matched: int
     removed: dict[str, Counts]

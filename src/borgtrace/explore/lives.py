@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from borgtrace.kernels.arrays import Index
 from borgtrace.schema import TERMINAL_EVENTS
 from borgtrace.schema.time import SECOND
 
@@ -33,7 +34,6 @@ _KINDS = {
     "left": np.uint32,
     "end": np.uint8,
 }
-Longs = npt.NDArray[np.int64]
 Seconds = npt.NDArray[np.uint32]
 
 
@@ -45,8 +45,8 @@ class Attempts:
     `AFTER` for what did not happen; ``end`` the type of its end, None where none is known.
     """
 
-    task: Longs
-    machine: Longs
+    task: Index
+    machine: Index
     begin: Seconds
     schedule: Seconds
     left: Seconds
@@ -77,14 +77,14 @@ class Lives:
         rows = np.flatnonzero((task >= first) & (task < last))
         return self._take(rows[np.argsort(self._columns["begin"][rows], kind="stable")])
 
-    def _take(self, rows: Longs) -> Attempts:
+    def _take(self, rows: Index) -> Attempts:
         taken = {name: column[rows] for name, column in self._columns.items()}
         ends = [None if code == _NONE else TERMINAL_EVENTS[code] for code in taken.pop("end")]
         ids = {name: taken.pop(name).astype(np.int64) for name in ("task", "machine")}
         return Attempts(**ids, **taken, end=ends)
 
 
-def write_lives(store: Store, attempts: Iterable[pa.RecordBatch], folder: Path, machines: Longs) -> None:
+def write_lives(store: Store, attempts: Iterable[pa.RecordBatch], folder: Path, machines: Index) -> None:
     """Write all attempts.
 
     Parameters
@@ -108,7 +108,7 @@ def write_lives(store: Store, attempts: Iterable[pa.RecordBatch], folder: Path, 
     pq.write_table(table, folder / _FILE, compression="zstd", use_dictionary=["machine", "end"])
 
 
-def _compact(store: Store, batch: pa.RecordBatch, machines: Longs) -> dict[str, npt.NDArray[np.generic]]:
+def _compact(store: Store, batch: pa.RecordBatch, machines: Index) -> dict[str, npt.NDArray[np.generic]]:
     pairs = np.stack([batch[name].to_numpy().astype(np.int64) for name in ("collection_id", "instance_index")], axis=1)
     ids = batch["machine_id"].fill_null(-1).to_numpy(zero_copy_only=False)
     place = np.searchsorted(machines, ids)

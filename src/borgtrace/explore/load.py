@@ -3,19 +3,17 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from borgtrace.explore.lives import Attempts
 from borgtrace.explore.span import Span
 from borgtrace.explore.trace import Trace
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.schema.time import SECOND, TRACE_START, WINDOW
 
-Floats = npt.NDArray[np.float64]
-Longs = npt.NDArray[np.int64]
 _START, _SLOT = TRACE_START // SECOND, WINDOW // SECOND
 
 
-def used(trace: Trace, rows: Longs, resource: str, span: Span) -> tuple[Floats, Longs]:
+def used(trace: Trace, rows: Index, resource: str, span: Span) -> tuple[Numbers, Index]:
     """Return what was used per tier and slot, and how many windows each slot has.
 
     Parameters
@@ -49,7 +47,7 @@ def used(trace: Trace, rows: Longs, resource: str, span: Span) -> tuple[Floats, 
     return sums.reshape(-1, n) / _SLOT, np.bincount(slot, minlength=n)
 
 
-def requested(trace: Trace, attempts: Attempts, resource: str, span: Span) -> Floats:
+def requested(trace: Trace, attempts: Attempts, resource: str, span: Span) -> Numbers:
     """Return the sum of the requests of what runs at the start of each slot; shape (slots,).
 
     Parameters
@@ -73,7 +71,7 @@ def requested(trace: Trace, attempts: Attempts, resource: str, span: Span) -> Fl
     )
     change = np.bincount(begin, request, last - first + 1) - np.bincount(end, request, last - first + 1)
     # Rounding leaves a trace of what was added and taken away again.
-    level: Floats = np.maximum(np.cumsum(change)[:-1], 0)
+    level: Numbers = np.maximum(np.cumsum(change)[:-1], 0)
     return level
 
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from borgtrace.kernels.arrays import Index
 
 if TYPE_CHECKING:
     from borgtrace.store import Store
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 _FILE = "windows.parquet"
 _BATCH = 1_000_000
 _NOWHERE = -1
-Longs = npt.NDArray[np.int64]
 
 
 class Windows:
@@ -38,7 +38,7 @@ class Windows:
         table = pq.read_table(folder / _FILE)
         self._first, self._n = table["first_row"].to_numpy(), table["n"].to_numpy()
 
-    def of(self, place: int) -> Longs:
+    def of(self, place: int) -> Index:
         """Return the usage rows that were measured on a machine, run by run; shape (n,).
 
         Parameters
@@ -53,7 +53,7 @@ class Windows:
         return np.repeat(first, n) + np.arange(n.sum()) - before
 
 
-def write_windows(store: Store, folder: Path, known: Longs) -> Longs:
+def write_windows(store: Store, folder: Path, known: Index) -> Index:
     """Write the runs of all machines; return the machines, ascending.
 
     Parameters
@@ -84,11 +84,11 @@ def write_windows(store: Store, folder: Path, known: Longs) -> Longs:
     return machines
 
 
-def _runs(store: Store) -> tuple[Longs, Longs, int]:
+def _runs(store: Store) -> tuple[Index, Index, int]:
     """Return the first row of each run, its machine, and the number of rows."""
     task_starts = np.unique(store.offsets)
-    starts: list[Longs] = [np.empty(0, np.int64)]
-    on: list[Longs] = [np.empty(0, np.int64)]
+    starts: list[Index] = [np.empty(0, np.int64)]
+    on: list[Index] = [np.empty(0, np.int64)]
     row, last = 0, _NOWHERE
     for ids in _machine_ids(store):
         begins = np.empty(len(ids), np.bool_)
@@ -101,7 +101,7 @@ def _runs(store: Store) -> tuple[Longs, Longs, int]:
     return np.concatenate(starts), np.concatenate(on), row
 
 
-def _machine_ids(store: Store) -> Iterator[Longs]:
+def _machine_ids(store: Store) -> Iterator[Index]:
     """Yield the machine of each usage row in the order of the store, `_NOWHERE` where it names none."""
     for part in store.layout.parts("instance_usage"):
         for batch in pq.ParquetFile(part).iter_batches(_BATCH, columns=["machine_id"]):

@@ -8,13 +8,10 @@ the few whose double lies next to the middle of two float32 are handed back to b
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from borgtrace.kernels.arrays import Bytes, Index, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.words import count_digits, load_word, read_digits
-
-Bytes = npt.NDArray[np.uint8]
-Longs = npt.NDArray[np.int64]
 
 INTEGER, DECIMAL, FLAG = 0, 1, 2
 PARSED, UNKNOWN = 0, 1
@@ -135,10 +132,10 @@ def parse_numbers(  # noqa: PLR0911, PLR0912 - one loop over bytes, for speed
     slots: Bytes,
     row: int,
     rows: int,
-    integers: Longs,
-    decimals: npt.NDArray[np.float32],
+    integers: Index,
+    decimals: Values,
     valid: Bytes,
-    doubtful: Longs,
+    doubtful: Index,
 ) -> tuple[int, int, int, int]:
     """Parse whole lines from `text` into columns, beginning at `row`, until `rows` are filled.
 

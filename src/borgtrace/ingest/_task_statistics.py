@@ -3,14 +3,11 @@
 import numpy as np
 import numpy.typing as npt
 
+from borgtrace.kernels.arrays import Flags, Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 
-Floats = npt.NDArray[np.float32]
-Doubles = npt.NDArray[np.float64]
-Longs = npt.NDArray[np.int64]
 
-
-def run_starts(first: Longs, second: Longs) -> Longs:
+def run_starts(first: Index, second: Index) -> Index:
     """Return where runs of equal (first, second) begin, and the length as the last entry.
 
     Parameters
@@ -30,7 +27,7 @@ def run_starts(first: Longs, second: Longs) -> Longs:
 
 
 @compiled()
-def run_statistics(values: Floats, starts: Longs, weights: Doubles) -> Doubles:
+def run_statistics(values: Values, starts: Index, weights: Numbers) -> Numbers:
     """Return mean, deviation (ddof 0), maximum and weighted mean of each run, NaN skipped.
 
     Parameters
@@ -83,7 +80,7 @@ def run_statistics(values: Floats, starts: Longs, weights: Doubles) -> Doubles:
 
 
 @compiled()
-def run_spans(start: Longs, end: Longs, length: Longs, machine: Longs, starts: Longs) -> Longs:
+def run_spans(start: Index, end: Index, length: Index, machine: Index, starts: Index) -> Index:
     """Return first start, last end, seconds, gaps and machines of each run of windows.
 
     Parameters
@@ -122,7 +119,7 @@ def run_spans(start: Longs, end: Longs, length: Longs, machine: Longs, starts: L
 
 
 @compiled()
-def repeating_runs(start: Longs, words: npt.NDArray[np.uint32], starts: Longs) -> npt.NDArray[np.bool_]:
+def repeating_runs(start: Index, words: npt.NDArray[np.uint32], starts: Index) -> Flags:
     """Tell the runs in which a window has the start and the words of an earlier one.
 
     Parameters

@@ -4,11 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import duckdb
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from borgtrace.engine.embedded import files_sql
+from borgtrace.kernels.arrays import Index
 from borgtrace.schema import TRACE_TABLES, Table
 from borgtrace.schema.enums import EVENT_TYPE
 
@@ -17,10 +16,7 @@ _MACHINES, _INSTANCES = "machine_events", "instance_events"
 
 
 def count_across(
-    connection: duckdb.DuckDBPyConnection,
-    files: Mapping[str, Sequence[Path]],
-    tasks: Path,
-    suspects: npt.NDArray[np.int64],
+    connection: duckdb.DuckDBPyConnection, files: Mapping[str, Sequence[Path]], tasks: Path, suspects: Index
 ) -> dict[str, dict[str, int]]:
     """Count, per table and reason, what can be seen only when tables are whole.
 
@@ -59,9 +55,7 @@ def _number(connection: duckdb.DuckDBPyConnection, query: str) -> int:
     return int(number or 0)
 
 
-def _repeated(
-    connection: duckdb.DuckDBPyConnection, table: Table, path: Path, among: npt.NDArray[np.int64] | None
-) -> int:
+def _repeated(connection: duckdb.DuckDBPyConnection, table: Table, path: Path, among: Index | None) -> int:
     """Count rows that repeat an earlier one, of all collections or `among` some.
 
     Equal rows are always in the same file.  Hashes first: grouping 8 bytes a row is far cheaper

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-Longs = npt.NDArray[np.int64]
+from borgtrace.kernels.arrays import Index
 
 
 def plan_files(
-    collections: Longs,
-    counts: Longs,
+    collections: Index,
+    counts: Index,
     rows: int,
     present: Sequence[Path] = (),
     starts: Sequence[int] = (),
@@ -62,7 +62,7 @@ def plan_files(
     return cuts, kept
 
 
-def cut_ranges(collections: Longs, counts: Longs, rows: int) -> list[int]:
+def cut_ranges(collections: Index, counts: Index, rows: int) -> list[int]:
     """Return the first collection of each file but the first.
 
     Parameters

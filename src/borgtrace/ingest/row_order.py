@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Words = npt.NDArray[np.uint64]
+from borgtrace.kernels.arrays import Index, Words
+
 _WORD = 64
 
 
@@ -39,7 +39,7 @@ def _take(column: pa.ChunkedArray, order: pa.Array) -> pa.ChunkedArray:
     return pa.chunked_array([column.combine_chunks().take(order)])
 
 
-def _order(words: Sequence[Words]) -> npt.NDArray[np.int64]:
+def _order(words: Sequence[Words]) -> Index:
     order = np.argsort(words[0])
     first = words[0][order]
     is_equal = first[1:] == first[:-1]
@@ -50,7 +50,7 @@ def _order(words: Sequence[Words]) -> npt.NDArray[np.int64]:
     return order
 
 
-def _order_of_ties(groups: npt.NDArray[np.int64], words: Sequence[Words]) -> npt.NDArray[np.int64]:
+def _order_of_ties(groups: Index, words: Sequence[Words]) -> Index:
     """Return the order of rows within their groups, which are in order."""
     if len(words) == 1 and len(groups):
         width = int(words[0].max()).bit_length()

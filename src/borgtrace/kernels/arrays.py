@@ -13,3 +13,7 @@ Index = NDArray[np.int64]
 """Positions, counts, identities."""
 Flags = NDArray[np.bool_]
 """Yes or no."""
+Bytes = NDArray[np.uint8]
+"""Raw text, bits, and images of what is written."""
+Words = NDArray[np.uint64]
+"""Eight bytes at a time: hashes, bits of numbers."""

@@ -6,17 +6,16 @@ from math import comb
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Index, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.hashing import Keys, hashed
 
-Index = NDArray[np.int64]
 _S32 = np.uint64(32)
 
 
 @compiled()
-def ks_steps(a: NDArray[np.float32], b: NDArray[np.float32]) -> int:
+def ks_steps(a: Values, b: Values) -> int:
     """n·D of two sorted samples of the same size n: the largest gap of their step functions, in steps.
 
     Parameters
@@ -66,9 +65,7 @@ def ks_p_value(n: int, steps: int) -> float:
 
 
 @compiled(parallel=True)
-def window_pairs(
-    values: NDArray[np.float32], offsets: Index, keys: Keys, spacing: int, length: int, steps: Index
-) -> None:
+def window_pairs(values: Values, offsets: Index, keys: Keys, spacing: int, length: int, steps: Index) -> None:
     """n·D of two random windows of each task.
 
     A task of T values has ⌊T / spacing⌋ windows; window w holds the first `length` values from

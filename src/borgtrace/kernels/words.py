@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
 from borgtrace.kernels.compiled import compiled
 
-Bytes = npt.NDArray[np.uint8]
 _ZEROS = np.uint64(0x3030303030303030)
 _NOT_DIGIT, _TOP_BITS = np.uint64(0x7676767676767676), np.uint64(0x8080808080808080)
 _BYTES_0_AND_4 = np.uint64(0x000000FF000000FF)

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.overcommit._results import RESULTS
 from borgtrace.overcommit.block import Block
 from borgtrace.overcommit.metrics import is_short
@@ -35,7 +35,7 @@ _INSTANTS, _VIOLATIONS, _LIMIT, _PEAK = range(N_SUMS)
 RESULT = RESULTS["overcommit_advice"]
 
 
-def daily(block: Block, horizon: int, predictions: Sequence[Prediction]) -> npt.NDArray[np.float64]:
+def daily(block: Block, horizon: int, predictions: Sequence[Prediction]) -> Numbers:
     """Return per policy and day: instants, violations, Σ limits and Σ predictions; float64 (policies, days, 4).
 
     Parameters
@@ -55,9 +55,7 @@ def daily(block: Block, horizon: int, predictions: Sequence[Prediction]) -> npt.
     return out
 
 
-def walk(
-    found: npt.NDArray[np.float64], policies: Sequence[Policy], horizon: int, target: float
-) -> list[dict[str, Any]]:
+def walk(found: Numbers, policies: Sequence[Policy], horizon: int, target: float) -> list[dict[str, Any]]:
     """Return a row for each day that has days before it: what is advised, and how it did.
 
     Parameters
@@ -97,7 +95,7 @@ def walk(
     return rows
 
 
-def _advised(known: npt.NDArray[np.float64], target: float, horizon: int) -> tuple[int, float, float]:
+def _advised(known: Numbers, target: float, horizon: int) -> tuple[int, float, float]:
     """Return the policy that saves most within the target, its rate, and the upper end of that."""
     rates = [_rate(known[:, k], horizon) for k in range(known.shape[1])]
     promised = known[:, :, _PEAK].sum(axis=0)
@@ -107,7 +105,7 @@ def _advised(known: npt.NDArray[np.float64], target: float, horizon: int) -> tup
     return best, rates[best][0], rates[best][2]
 
 
-def _rate(sums: npt.NDArray[np.float64], horizon: int) -> tuple[float, float | None, float]:
+def _rate(sums: Numbers, horizon: int) -> tuple[float, float | None, float]:
     """Return the violation rate of machines and its interval, which never ends below the rule of three."""
     there = sums[sums[:, _INSTANTS] > 0]
     rate, low, high = ratio(there[:, _VIOLATIONS], there[:, _INSTANTS])

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.kernels.compiled import compiled
@@ -138,7 +137,7 @@ class Block:
         """Sum of the limits of the tasks that are present without a measured usage: (m,)."""
         return self.all.sums(np.where(self.is_known, 0.0, self.all.limit))
 
-    def spread(self, values: npt.NDArray[np.float64]) -> Numbers:
+    def spread(self, values: Numbers) -> Numbers:
         """Return values of the slots that have known samples at every slot, 0 elsewhere: (m,)."""
         if self.known is self.all:
             return values

@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
@@ -49,7 +48,7 @@ RESULT = RESULTS["reclaimed"]
 
 def priced(
     block: Block, horizon: int, predictions: Sequence[Prediction], *, policies: Sequence[Policy], lowest: int
-) -> npt.NDArray[np.float64]:
+) -> Numbers:
     """Return what a machine admits under each policy: float64 (policies, N_SUMS).
 
     Parameters
@@ -192,7 +191,7 @@ class Reclaimed(Replay):
         return trade_off(found, resource)
 
 
-def trade_off(found: npt.NDArray[np.float64], resource: str) -> list[dict[str, Any]]:
+def trade_off(found: Numbers, resource: str) -> list[dict[str, Any]]:
     """Return the rows of one resource.
 
     Parameters

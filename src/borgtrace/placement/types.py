@@ -18,13 +18,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
-import numpy as np
 from numba import types
-from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Numbers
 from borgtrace.kernels.compiled import compiled
 
-Row = NDArray[np.float64]
+Row = Numbers
 
 
 class Slack(Protocol):

@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from borgtrace.engine.embedded import raw_connection
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.recipe.result import Result
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.types import Column, Table
 from borgtrace.store import Manifest, Store
-
-Numbers = NDArray[np.float64]
 
 BLOCKS = 100
 """Blocks of jobs, by a hash of the id: a job that two stores have is in the same block of both."""
@@ -147,7 +145,7 @@ def _jobs(store: Store) -> pa.Table:
     return store.sql(f"select {block}, {columns} from tasks {jobs}")
 
 
-def _values(jobs: pa.Table, name: str) -> tuple[Numbers, NDArray[np.int64]]:
+def _values(jobs: pa.Table, name: str) -> tuple[Numbers, Index]:
     """Return the values of the jobs that have one, and their blocks."""
     values = jobs.column(name).to_numpy()
     known = np.isfinite(values)
@@ -155,7 +153,7 @@ def _values(jobs: pa.Table, name: str) -> tuple[Numbers, NDArray[np.int64]]:
 
 
 def _compared(
-    one: tuple[Numbers, NDArray[np.int64]], other: tuple[Numbers, NDArray[np.int64]], drawn: Numbers, *, is_shape: bool
+    one: tuple[Numbers, Index], other: tuple[Numbers, Index], drawn: Numbers, *, is_shape: bool
 ) -> dict[str, Any]:
     """Compare the values of `other` with those of `one`."""
     if is_shape:
@@ -178,7 +176,7 @@ def _compared(
     return found | {"distance": distance} | ends
 
 
-def _means(sample: tuple[Numbers, NDArray[np.int64]], drawn: Numbers) -> Numbers:
+def _means(sample: tuple[Numbers, Index], drawn: Numbers) -> Numbers:
     values, blocks = sample
     sums, counts = (np.bincount(blocks, weights, BLOCKS) for weights in (values, None))
     means: Numbers = (drawn @ sums) / (drawn @ counts)
@@ -192,9 +190,7 @@ def _farthest(one: Numbers, other: Numbers) -> float:
     return float(np.abs(np.subtract(*steps)).max())
 
 
-def _drawn_farthest(
-    one: tuple[Numbers, NDArray[np.int64]], other: tuple[Numbers, NDArray[np.int64]], drawn: Numbers
-) -> Numbers:
+def _drawn_farthest(one: tuple[Numbers, Index], other: tuple[Numbers, Index], drawn: Numbers) -> Numbers:
     """Return the same for each draw, where a job counts as often as its block was drawn, shape (draws,)."""
     points = np.unique(np.concatenate((one[0], other[0])))
     # Of many values some serve, evenly by rank, up to the largest: an interval needs no more.

@@ -9,17 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe.constraints import Constraint, Sets, meets
 from borgtrace.recipe.notapplicable import NotApplicable
 from borgtrace.recipe.tables import Tables
 from borgtrace.schema.time import AFTER_TRACE
 
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 READS = ("instance_constraints", "instance_events", "machine_events", "machine_attributes")
 """What questions about eligible machines read."""
 _TIME_BITS = 43
@@ -30,10 +28,10 @@ _TIME_BITS = 43
 class Series:
     """States by key (place of the machine, then time), ascending; each machine has one from time 0 on."""
 
-    keys: Integers
+    keys: Index
     states: Flags
 
-    def at(self, keys: Integers) -> Flags:
+    def at(self, keys: Index) -> Flags:
         """Return the states at some keys."""
         found: Flags = self.states[np.searchsorted(self.keys, keys, side="right") - 1]
         return found
@@ -44,9 +42,9 @@ class Eligibility:
     """The machines of a cell, asked which of them meet a set of constraints; what was found for a set is kept."""
 
     tables: Tables
-    machines: Integers = field(init=False)
+    machines: Index = field(init=False)
     _there: Series = field(init=False)
-    _values: dict[str, tuple[Integers, list[str | None]]] = field(default_factory=dict)
+    _values: dict[str, tuple[Index, list[str | None]]] = field(default_factory=dict)
     _sets: dict[tuple[Constraint, ...], Series] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -67,7 +65,7 @@ class Eligibility:
         there = np.array([type_ != "REMOVE" for type_ in found["type"].to_pylist()], bool)
         self._there = self._series(self._keys(ids, found["time"].to_numpy()), there, before=False)
 
-    def shares(self, constraints: Sequence[Constraint], times: Integers) -> npt.NDArray[np.float64]:
+    def shares(self, constraints: Sequence[Constraint], times: Index) -> Numbers:
         """Return which share of the machines meets all constraints at each time; NaN where no machine is there.
 
         Parameters
@@ -80,7 +78,7 @@ class Eligibility:
         n = self.numbers((), times)
         return np.where(n > 0, self.numbers(constraints, times) / np.maximum(n, 1), np.nan)
 
-    def numbers(self, constraints: Sequence[Constraint], times: Integers) -> Integers:
+    def numbers(self, constraints: Sequence[Constraint], times: Index) -> Index:
         """Return how many machines meet all constraints at each time, shape (n,)."""
         series = self._set(tuple(constraints))
         # A machine counts from where its state becomes true to where it ends: +1 and −1, added up over all machines.
@@ -90,14 +88,14 @@ class Eligibility:
         at = series.keys & ((1 << _TIME_BITS) - 1)
         order = np.argsort(at, kind="stable")
         upto = np.concatenate([[0], np.cumsum(steps[order])])
-        found: Integers = upto[np.searchsorted(at[order], times, side="right")]
+        found: Index = upto[np.searchsorted(at[order], times, side="right")]
         return found
 
-    def allows(self, constraints: Sequence[Constraint], machines: Integers, times: Integers) -> Flags:
+    def allows(self, constraints: Sequence[Constraint], machines: Index, times: Index) -> Flags:
         """Return whether each machine, which the cell must know, meets all constraints at each time, shape (n,)."""
         return self._set(tuple(constraints)).at(self._keys(machines, times))
 
-    def changes(self, constraints: Sequence[Constraint], machines: Integers) -> tuple[Integers, Integers, Flags]:
+    def changes(self, constraints: Sequence[Constraint], machines: Index) -> tuple[Index, Index, Flags]:
         """Return when machines begin and cease to meet all constraints, whether they are there or not.
 
         Parameters
@@ -121,12 +119,12 @@ class Eligibility:
         times = series.keys[chosen] & ((1 << _TIME_BITS) - 1)
         return times, np.searchsorted(places, owner[chosen]), states[chosen]
 
-    def knows(self, machines: Integers) -> Flags:
+    def knows(self, machines: Index) -> Flags:
         """Return which machines the cell has, shape (n,)."""
         return np.isin(machines, self.machines)
 
-    def _keys(self, machines: Integers, times: Integers) -> Integers:
-        keys: Integers = (np.searchsorted(self.machines, machines).astype(np.int64) << _TIME_BITS) | times
+    def _keys(self, machines: Index, times: Index) -> Index:
+        keys: Index = (np.searchsorted(self.machines, machines).astype(np.int64) << _TIME_BITS) | times
         return keys
 
     def _set(self, constraints: tuple[Constraint, ...]) -> Series:
@@ -146,7 +144,7 @@ class Eligibility:
         met = {value: meets(value, *demand) for value in {None, *values}}
         return self._series(keys, np.array([met[value] for value in values], bool), before=met[None])
 
-    def _attribute(self, name: str) -> tuple[Integers, list[str | None]]:
+    def _attribute(self, name: str) -> tuple[Index, list[str | None]]:
         """Read all values of one attribute, None where it is deleted, in the order of the raw files."""
         if name not in self._values:
             a = self.tables.machine_attributes
@@ -159,7 +157,7 @@ class Eligibility:
             self._values[name] = self._keys(found["machine_id"].to_numpy(), found["time"].to_numpy()), values
         return self._values[name]
 
-    def _series(self, keys: Integers, states: Flags, *, before: bool) -> Series:
+    def _series(self, keys: Index, states: Flags, *, before: bool) -> Series:
         """Sort states that are in the order of the raw files; of those at one instant the last stays."""
         start = np.arange(len(self.machines), dtype=np.int64) << _TIME_BITS
         keys = np.concatenate([start, keys])
@@ -170,7 +168,7 @@ class Eligibility:
         return Series(keys[is_last], states[is_last])
 
 
-def shares_of(cell: Eligibility, sets: Sets, demands: pa.Table) -> npt.NDArray[np.float64]:
+def shares_of(cell: Eligibility, sets: Sets, demands: pa.Table) -> Numbers:
     """Return the share of machines that meet each demand at its instant.
 
     Parameters

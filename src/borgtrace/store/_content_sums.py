@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from borgtrace.kernels.arrays import Bytes, Words
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.hashing import GOLDEN, MIX_2, finalized
 
-Words = NDArray[np.uint64]
-Bytes = NDArray[np.uint8]
 Values = NDArray[np.generic]
 _NAN, _ZERO, _ONE = np.uint64(0x7FF8000000000000), np.uint64(0), np.uint64(1)
 _SHIFT, _LOW = np.uint64(32), np.uint64(0xFFFFFFFF)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
-
-Longs = npt.NDArray[np.int64]
 
 
 @compiled()
-def find_row(collections: Longs, instances: npt.NDArray[np.int32], collection: int, instance: int) -> int:
+def find_row(collections: Index, instances: npt.NDArray[np.int32], collection: int, instance: int) -> int:
     """Return the row of (collection, instance) in arrays sorted together, −1 where there is none.
 
     Parameters
@@ -45,7 +44,7 @@ def find_row(collections: Longs, instances: npt.NDArray[np.int32], collection: i
 
 
 @compiled()
-def find_rows(collections: Longs, instances: npt.NDArray[np.int32], pairs: Longs) -> Longs:
+def find_rows(collections: Index, instances: npt.NDArray[np.int32], pairs: Index) -> Index:
     """Return the rows of (collection, instance) `pairs`, shape (n, 2); −1 where there is none.
 
     Parameters
@@ -72,7 +71,7 @@ def find_rows(collections: Longs, instances: npt.NDArray[np.int32], pairs: Longs
 
 
 @compiled()
-def gather_runs(values: npt.NDArray[np.generic], starts: Longs, offsets: Longs) -> npt.NDArray[np.generic]:
+def gather_runs(values: npt.NDArray[np.generic], starts: Index, offsets: Index) -> npt.NDArray[np.generic]:
     """Copy run i, ``values[starts[i]:]`` of length ``offsets[i+1] - offsets[i]``, to ``offsets[i]``.
 
     Parameters

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
+from borgtrace.kernels.arrays import Flags
 from borgtrace.synth.profiles import Tier
 
 
@@ -61,7 +59,7 @@ class Job:
     phase: float = 0.0
     is_looping: bool = False
     constraints: tuple[tuple[int, int, int], ...] = ()
-    allowed: NDArray[np.bool_] | None = None
+    allowed: Flags | None = None
     is_alloc_set: bool = False
     host: Job | None = None
     guest: Job | None = None

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Index, Numbers, Values
 from borgtrace.kernels.compiled import compiled
 from borgtrace.synth.classes import CLASSES, LONG, SHARES, levels_of
 from borgtrace.synth.cpu_process import MODEL, NOISE, CpuModel, begin_noise, random_second, window_average
@@ -63,18 +64,18 @@ class LongTasks:
     ((100,), True)
     """
 
-    job: NDArray[np.int64]
+    job: Index
     index: NDArray[np.int32]
-    offsets: NDArray[np.int64]
-    inst: NDArray[np.float32]
-    avg: NDArray[np.float32]
+    offsets: Index
+    inst: Values
+    avg: Values
     kind: NDArray[np.int8]
-    request: NDArray[np.float32]
+    request: Values
 
     def __len__(self) -> int:
         return len(self.job)
 
-    def moments(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def moments(self) -> tuple[Numbers, Numbers]:
         """Return mean and standard deviation (ddof 0) of the samples `inst` of every task: two arrays of shape (n,)."""
         lengths = np.diff(self.offsets)
         mean = np.add.reduceat(self.inst.astype(np.float64), self.offsets[:-1]) / lengths
@@ -142,7 +143,7 @@ def draw_long_tasks(n: int, seed: int, *, shared_factor: float = 0.0, windows: i
     return LongTasks(FIRST_ID + 37 * tasks["job"], index, offsets, inst, avg, kind, request)
 
 
-def _job_sizes(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _job_sizes(n: int, rng: np.random.Generator) -> Index:
     """Sizes of jobs that add up to n: Zipf, cut so that no job makes more than 1 % of the pool."""
     # One job with many tasks of one class would give the pool other shares of classes than the paper's.
     limit = max(1, min(50, n // 100))
@@ -166,14 +167,7 @@ def _draw_processes(tasks: NDArray[np.void], rng: np.random.Generator) -> None:
 
 
 @compiled()
-def _fill(
-    model: CpuModel,
-    base: np.uint64,
-    tasks: NDArray[np.void],
-    offsets: NDArray[np.int64],
-    inst: NDArray[np.float32],
-    avg: NDArray[np.float32],
-) -> None:
+def _fill(model: CpuModel, base: np.uint64, tasks: NDArray[np.void], offsets: Index, inst: Values, avg: Values) -> None:
     """Fill `inst` and `avg` with a random second and the average of consecutive windows of every task."""
     noises = np.empty(2, dtype=NOISE)
     noise, cell = noises[0], noises[1]

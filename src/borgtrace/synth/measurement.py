@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.kernels.compiled import compiled
 from borgtrace.synth.classes import EVERY_CLASS
 from borgtrace.synth.cpu_process import (
@@ -88,7 +89,7 @@ def _draw_traits(
     faults: np.uint64,
     executions: NDArray[np.void],
     no_counters: float,
-    drifting: NDArray[np.float64],
+    drifting: Numbers,
     traits: NDArray[np.void],
 ) -> None:
     for i in range(len(executions)):
@@ -171,9 +172,7 @@ def measure(model: CpuModel, execution: Any, trait: Any, start: int, end: int, o
 
 
 @compiled(inline=True)
-def inject_faults(
-    own: np.uint64, rates: FaultRates, has_counters: bool, start: int, out: Any, faults: NDArray[np.int64]
-) -> None:
+def inject_faults(own: np.uint64, rates: FaultRates, has_counters: bool, start: int, out: Any, faults: Index) -> None:
     """Put faults into a measured window, by the hash `own`, and count them; what is missing becomes −1.
 
     Parameters
@@ -211,9 +210,7 @@ def inject_faults(
 
 
 @compiled(makes_arrays=False)
-def sample_percentiles(
-    model: CpuModel, own: np.uint64, kind: int, scores: NDArray[np.float64], out: Any, numbers: NDArray[np.float64]
-) -> None:
+def sample_percentiles(model: CpuModel, own: np.uint64, kind: int, scores: Numbers, out: Any, numbers: Numbers) -> None:
     """Fill in the percentiles of a second in the window, from at most the sample to the maximum, and the rate.
 
     Parameters

@@ -3,7 +3,8 @@
 import numpy as np
 
 from borgtrace.datasets.formats._crc32c import Buffer, masked_crc32c
-from borgtrace.datasets.formats._tfrecord_writing import FRAME, Index
+from borgtrace.datasets.formats._tfrecord_writing import FRAME
+from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.kernels.words import load_word
 

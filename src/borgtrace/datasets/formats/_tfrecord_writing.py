@@ -14,13 +14,10 @@ each ends, from 0.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from borgtrace.datasets.formats._crc32c import Buffer, masked_crc32c
+from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
-
-Index = NDArray[np.int64]
-Floats = NDArray[np.float32]
 
 FRAME = 16
 """Bytes that framing adds to an Example."""
@@ -118,7 +115,7 @@ def measure(
         Output, shape (n,).
     """
     total = 0
-    # Floats have one size: all of their heads and values together are the same in every record.
+    # Values have one size: all of their heads and values together are the same in every record.
     numbers = integers.shape[1] * VARINT
     n_floats = head_ends.size - 1 - numbers
     fixed = head_ends[numbers + n_floats] - head_ends[numbers] + 4 * n_floats

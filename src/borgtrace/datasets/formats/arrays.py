@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-Index = NDArray[np.int64]
-Values = NDArray[np.float32]
+from borgtrace.kernels.arrays import Bytes, Index, Values
 
 IDENTITY = ("collection_id", "instance_index", "length", "first_time")
 """Whole numbers of each trace, in the order in which files keep them."""
@@ -57,7 +56,7 @@ class TraceArrays:
 
     offsets: Index
     values: Values
-    mask: NDArray[np.uint8]
+    mask: Bytes
     identity: Index
     numbers: Values
     codes: Index
@@ -99,7 +98,7 @@ class BufferedTraces:
         As in :class:`TraceArrays`.
     """
 
-    buffer: NDArray[np.uint8]
+    buffer: Bytes
     position: Index
     lengths: Index
     identity: Index

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from borgtrace.datasets.formats.arrays import IDENTITY, FeatureNames, Index, TraceArrays, side_by_side
+from borgtrace.datasets.formats.arrays import IDENTITY, FeatureNames, TraceArrays, side_by_side
 from borgtrace.errors import StoreError, first_line
+from borgtrace.kernels.arrays import Index
 
 
 def schema(names: FeatureNames) -> pa.Schema:

@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from borgtrace.datasets._buffers import reused_array
 from borgtrace.datasets.formats import _tfrecord_reading as reading
 from borgtrace.datasets.formats import _tfrecord_writing as records
-from borgtrace.datasets.formats.arrays import IDENTITY, BufferedTraces, FeatureNames, Index, TraceArrays, side_by_side
+from borgtrace.datasets.formats.arrays import IDENTITY, BufferedTraces, FeatureNames, TraceArrays, side_by_side
 from borgtrace.errors import StoreError
+from borgtrace.kernels.arrays import Index
 
 SERIES, MASK = "data", "mask"
 _FLOAT_LIST, _INT64_LIST = 2, 3

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from borgtrace.kernels.arrays import Flags, Index, Numbers
@@ -112,7 +111,7 @@ def job_samples(store: Store, resource: str, unit: float) -> Iterator[JobSamples
         )
 
 
-def _ranges(store: Store, collection: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+def _ranges(store: Store, collection: Index) -> Iterator[tuple[int, int]]:
     """Yield ranges of tasks (the first, and the one after the last) that hold whole jobs."""
     starts = np.append(np.flatnonzero(np.diff(collection, prepend=-1)), len(collection))
     first = 0
