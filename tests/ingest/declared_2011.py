@@ -57,6 +57,8 @@ class Fate:
 
     reasons: set[str] = field(default_factory=set)
     values: dict[str, Any] = field(default_factory=dict)
+    is_odd: bool = False
+    """Whether it holds fields that are not declared."""
 
 
 def fields_of(table: str) -> list[tuple[str, str, bool]]:

@@ -103,18 +103,19 @@ def judge(table: str, line: str) -> Fate:
         return Fate({"unparsable_value"})
     fate, fields = Fate(), fields_of(table)
     paths = {path for path, _, _ in fields}
-    roots = {path.split(".")[0] for path in paths}
     nested = {path.split(".")[0] for path in paths if "." in path}
-    if not record.keys() <= roots:
-        fate.reasons.add("wrong_column_count")
+    fate.is_odd = not record.keys() <= {path.split(".")[0] for path in paths}
     for name in nested & record.keys():
         inner = record[name]
         if inner is not None and not isinstance(inner, dict):
             fate.reasons.add("unparsable_value")
-        elif inner and not {f"{name}.{key}" for key in inner} <= paths:
-            fate.reasons.add("wrong_column_count")
+        elif inner:
+            fate.is_odd |= not {f"{name}.{key}" for key in inner} <= paths
     if fate.reasons:
         return fate
+    listed = record.get("constraint") if table == "instance_events" else None
+    for item in listed if isinstance(listed, list) else []:
+        fate.is_odd |= isinstance(item, dict) and not item.keys() <= {"name", "value", "relation"}
     for path, kind, column in fields:
         _judge_field(fate, _found(record, path), kind, column)
     if table == "instance_usage" and not fate.reasons and ends_before_it_starts(fate.values):
@@ -209,8 +210,6 @@ def _constraint_faults(value: Any) -> set[str]:
             faults.add("null_in_mandatory_field")
         elif not isinstance(item, dict):
             faults.add("unparsable_value")
-        elif not item.keys() <= {"name", "value", "relation"}:
-            faults.add("wrong_column_count")
         else:
             faults |= {"null_in_mandatory_field"} if item.get("name") is None else set()
             relation = item.get("relation")

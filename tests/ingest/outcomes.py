@@ -70,6 +70,7 @@ def differences(
             else:
                 agrees = row not in refused and held is not None and fate.values.items() <= held.items()
                 right.append(fate.values)
+                reasons["unknown_field"] += fate.is_odd
             if not agrees:
                 found.append(f"{raw_table} {number}:{row} {line!r}: {fate}, got {refused.get(row)} {held}")
         expected = +(count_odd(right) + reasons)

@@ -246,11 +246,16 @@ def test_two_thousand_mutated_records_are_stored_right_or_refused(tmp_path):
     stored = pq.read_table(next((tmp_path / "staging" / "instance_usage").glob("*.parquet"))).to_pylist()
     assert stored
     all_lines = [good.encode(), *lines]
+    known = set(usage_record()) | {"cycles_per_instruction", "memory_accesses_per_instruction"}
+    inside = {"average_usage", "maximum_usage", "random_sample_usage"}
+    n_odd = 0
     for row in stored:
         record = json.loads(all_lines[row["source_row"]])
-        assert set(record) <= set(usage_record()) | {"cycles_per_instruction", "memory_accesses_per_instruction"}
+        names = {key for name in inside for key in record.get(name) or {}}
+        n_odd += not set(record) <= known or not names <= {"cpus", "memory"}
         assert row["start_time"] == int(record["start_time"])
         cpu = (record.get("average_usage") or {}).get("cpus")
         assert row["average_cpu"] == (pytest.approx(float(cpu), rel=1e-6) if cpu is not None else None)
         listed = record.get("cpu_usage_distribution")
         assert row["cpu_usage_distribution"] == (pytest.approx(listed, rel=1e-6) if listed is not None else None)
+    assert entry.counters["unknown_field"] == n_odd > 100

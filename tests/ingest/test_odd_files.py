@@ -285,7 +285,7 @@ RECORDS = {
     "a list with an unknown key": (
         "instance_events",
         {"constraint": [{"name": "a", "relation": "1", "extra": "2"}]},
-        "wrong_column_count",
+        "stored",
     ),
     "a list": ("instance_events", {"constraint": [{"name": "a", "relation": "1", "value": "2"}]}, "stored"),
 }
@@ -323,6 +323,26 @@ def _check_records(folder: Path, table: str, odd: str, good: dict, fate: str) ->
     assert clean == dirty
     assert clean[1] == ([] if fate == "stored" else [(fate, 0)])
     assert bool(clean[0]) == (fate == "stored")
+
+
+def test_parquet_may_hold_unknown_fields_and_the_spelling_of_the_document(tmp_path: Path) -> None:
+    record = usage_record(random_sample_usage={"cpus": 0.25})
+    record |= {name: int(value) for name, value in record.items() if isinstance(value, str)}
+    spelled = {k.replace("random_sample_", "random_sampled_"): v for k, v in record.items()}
+    odd = {
+        "column": record | {"instance_index": 1, "more": 1},
+        "inside": record | {"instance_index": 2, "average_usage": {"cpus": 0.5, "memory": 0.25, "gpus": 1.0}},
+        "spelled": spelled | {"instance_index": 3},
+        "plain": record | {"instance_index": 4},
+    }
+    for number, each in enumerate(odd.values()):
+        pq.write_table(pa.Table.from_pylist([each]), tmp_path / f"instance_usage-{number:012d}.parquet")
+    ingest([tmp_path], tmp_path / "store", ONE)
+    store = borgtrace.open(tmp_path / "store")
+    rows = store.sql("select instance_index, sampled_cpu from instance_usage order by 1").to_pylist()
+    assert [(row["instance_index"], row["sampled_cpu"]) for row in rows] == [(n, 0.25) for n in (1, 2, 3, 4)]
+    counted = {entry.part: entry.counters.get("unknown_field", 0) for entry in store.manifest.sources}
+    assert counted == {0: 1, 1: 1, 2: 0, 3: 0}
 
 
 @pytest.mark.parametrize("compressed", [False, True])

@@ -60,8 +60,6 @@ REFUSED_2011 = [
     ("negative_resource", "task_events", _changed(EVENTS[0], f10="-1")),
 ]
 REFUSED_2019 = [
-    ("wrong_column_count", "instance_usage", usage_record(unheard_of="1")),
-    ("wrong_column_count", "instance_usage", usage_record(average_usage={"cpus": 0.1, "gpus": 0.1})),
     ("unparsable_value", "instance_usage", "{not json"),
     ("unparsable_value", "instance_usage", "null"),
     ("unparsable_value", "instance_usage", ""),
@@ -96,6 +94,8 @@ COUNTED_2011 = [
     ("orphan_instance", "task_usage", [_changed(USAGE[0], f4="7")]),
 ]
 COUNTED_2019 = [
+    ("unknown_field", usage_record(unheard_of="1", rare={"a": [1]})),
+    ("unknown_field", usage_record(average_usage={"cpus": 0.1, "gpus": 0.1})),
     ("percentiles_unordered", usage_record(cpu_usage_distribution=LIST[::-1])),
     ("percentiles_empty", usage_record(tail_cpu_usage_distribution=[])),
 ]
@@ -148,7 +148,7 @@ def test_a_suspicious_row_is_stored_and_counted(tmp_path, code, table, lines):
 
 
 @pytest.mark.parametrize(("code", "record"), COUNTED_2019)
-def test_a_suspicious_percentile_list_is_stored_and_counted(tmp_path, code, record):
+def test_a_suspicious_record_is_stored_and_counted(tmp_path, code, record):
     path = write_records(tmp_path / "raw", "instance_usage", [record])
     result = ingest([path], tmp_path / "store", IngestOptions(jobs=1))
     assert result.manifest.counters["instance_usage"] == {code: 1}

@@ -122,7 +122,7 @@ def delimited_lines(layout: RawLayout) -> LineFormat:
     return LineFormat(
         f"""
         SELECT *, CASE WHEN len(fields) != {layout.width} THEN 'wrong_column_count'
-                       {quotes if layout.is_converted else ""} END AS fault
+                       {quotes if layout.is_converted else ""} END AS fault, false AS is_odd
         FROM (SELECT source_row, line, {split} AS fields FROM lines)
         """,
         empty_is_null=True,

@@ -109,7 +109,7 @@ def _validate(flattened: Flattened, layout: RawLayout, chosen: dict[int, Row]) -
         "line": pa.array([record_of(flattened, layout.raw, row) for row in chosen.values()], pa.string()),
     }
     # As the record it was joined from, a row is judged by the same checks as Google's own shards.
-    ((rows, refused),) = validate([pa.table(lines)], layout, json_lines(layout))
+    ((rows, refused, _),) = validate([pa.table(lines)], layout, json_lines(layout))
     columns = (refused.column(name).to_pylist() for name in ("source_row", "reason"))
     return rows, dict(zip(*columns, strict=True))
 

@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 
 from borgtrace.engine.embedded import without_bar
 from borgtrace.errors import SourceError
-from borgtrace.ingest.raw_layout import RawLayout
+from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout
 from borgtrace.ingest.records import ROWS_PER_CHUNK, read_flat
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.streams import plain_file
+from borgtrace.schema.arrow import raw_schema
 
 
 def read_parquet(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
@@ -34,7 +35,20 @@ def read_parquet(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
         Where DuckDB cannot read a record as what it should be.
     """
     with plain_file(source) as path:
-        yield from read_flat(f"read_parquet('{path}')", layout, pq.read_schema(path).names)
+        schema = pq.read_schema(path)
+        if not layout.is_converted and _is_odd(schema, layout):
+            raise NeedsValidation
+        yield from read_flat(f"read_parquet('{path}')", layout, schema.names)
+
+
+def _is_odd(schema: pa.Schema, layout: RawLayout) -> bool:
+    """Whether a file has columns, or fields in them, that its table does not have under these names."""
+    known = raw_schema(layout.raw)
+    return any(
+        field.name not in known.names
+        or (pa.types.is_struct(field.type) and not set(field.type.names) <= set(known.field(field.name).type.names))
+        for field in schema
+    )
 
 
 def parquet_blocks(source: Source) -> Iterator[pa.Table]:

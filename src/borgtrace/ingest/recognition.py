@@ -198,8 +198,9 @@ def _by_names(path: Path, kind: Format, records: Sequence[Sequence[str]], dialec
         fitting = [
             Source(path, dialect, raw.name, kind)
             for dialect, raw in _tables(kind, dialects)
-            # Own data may hold more than is declared.
-            if set(raw.mandatory) <= keys and (dialect.conversion or keys <= set(raw.names))
+            # Own data may hold more than is declared; another file where its name says what it is.
+            if set(raw.mandatory) <= keys
+            and (dialect.conversion or keys <= set(raw.names) or path.name.startswith(raw.name))
         ]
         if fitting:
             return max(fitting, key=lambda found: _likeness(found, keys))
@@ -219,14 +220,15 @@ def _by_header(path: Path, header: Sequence[str], dialects: Sequence[Dialect]) -
     return max(fitting, key=lambda found: _likeness(found, set(header)), default=None)
 
 
-def _likeness(found: Source, names: set[str]) -> tuple[bool, int]:
-    """Whether a file's name says that it holds the table, and how much of what is declared the file has.
+def _likeness(found: Source, names: set[str]) -> tuple[bool, bool, int]:
+    """Whether a file has no strange fields, its name says that it holds the table, how much of the declared it has.
 
     `max` takes the first where several are alike.
     """
     raw = found.dialect.tables[found.table]
     shared = len(names & set(raw.names)) if found.dialect.conversion else 0
-    return found.path.name.startswith(found.table), shared
+    is_plain = bool(found.dialect.conversion) or names <= set(raw.names)
+    return is_plain, found.path.name.startswith(found.table), shared
 
 
 def _by_places(

@@ -9,7 +9,7 @@ from borgtrace.engine.embedded import without_bar
 from borgtrace.ingest.json_token_counts import PRESENT
 from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout
 from borgtrace.ingest.text_fields import field_type, list_type
-from borgtrace.ingest.validating_reader import LineFormat
+from borgtrace.ingest.validating_reader import NOT_UTF8, LineFormat
 
 ROWS_PER_CHUNK = 1 << 18
 
@@ -116,7 +116,8 @@ def json_lines(layout: RawLayout) -> LineFormat:
     listed = ", ".join(f"""'${"".join(f'."{name}"' for name in path)}'""" for path in paths)
     return LineFormat(
         f"""
-        SELECT source_row, line, json_extract_string(doc, [{listed}]) AS fields, {_fault(layout)} AS fault
+        SELECT source_row, line, json_extract_string(doc, [{listed}]) AS fields, {_fault(layout)} AS fault,
+               {_is_odd(layout)} AS is_odd
         FROM (SELECT source_row, line,
                      CASE WHEN json_valid(line) AND json_type(line) = 'OBJECT' THEN {line} END AS doc
               FROM lines)
@@ -125,28 +126,42 @@ def json_lines(layout: RawLayout) -> LineFormat:
 
 
 def _fault(layout: RawLayout) -> str:
-    """SQL for what is wrong with a record as a whole: not JSON, strange keys, no record where one is due."""
+    """SQL for what is wrong with a record as a whole: not JSON, repeated keys, no record where one is due."""
     cases = ["WHEN doc IS NULL THEN 'unparsable_value'"]
+    # No field accepts the mark, and a name with it is none that somebody gave.
+    cases.append(f"WHEN contains(line, '{NOT_UTF8}') AND ({_is_odd(layout)}) THEN 'unparsable_value'")
     if not layout.is_converted:
-        cases.append(f"WHEN {_strange_keys('json_keys(doc)', layout.raw.names)} THEN 'wrong_column_count'")
+        cases.append(f"WHEN {_repeated('json_keys(doc)')} THEN 'wrong_column_count'")
     for name, inner in _roots(layout).items():
         if inner:
-            keys = _strange_keys(f"json_keys(doc, '$.{name}')", inner)
+            keys = _repeated(f"json_keys(doc, '$.{name}')")
             cases.append(f"WHEN json_type(doc, '$.{name}') NOT IN ('OBJECT', 'NULL') THEN 'unparsable_value'")
             cases.append(f"WHEN {keys} THEN 'wrong_column_count'")
     for listed in layout.lists:
         items = f"json_extract(doc, '$.{listed.raw.name}[*]')"
         for reason, test in (
             ("unparsable_value", "json_type(item) NOT IN ('OBJECT', 'NULL')"),
-            ("wrong_column_count", _strange_keys("json_keys(item)", listed.raw.names)),
+            ("wrong_column_count", _repeated("json_keys(item)")),
         ):
             cases.append(f"WHEN len(list_filter({items}, lambda item: {test})) > 0 THEN '{reason}'")
     return f"CASE {' '.join(cases)} END"
 
 
-def _strange_keys(keys: str, known: Sequence[str]) -> str:
+def _is_odd(layout: RawLayout) -> str:
+    """SQL for whether a record, or one inside it, has keys that its table does not have."""
+    tests = [] if layout.is_converted else [_unknown("json_keys(doc)", layout.raw.names)]
+    tests += [_unknown(f"json_keys(doc, '$.{name}')", inner) for name, inner in _roots(layout).items() if inner]
+    for listed in layout.lists:
+        keys = _unknown("json_keys(item)", listed.raw.names)
+        tests.append(f"len(list_filter(json_extract(doc, '$.{listed.raw.name}[*]'), lambda item: {keys})) > 0")
+    return " OR ".join(f"coalesce({test}, false)" for test in tests) or "false"
+
+
+def _unknown(keys: str, known: Sequence[str]) -> str:
     listed = ", ".join(f"'{name}'" for name in known)
-    # A key that comes twice is as wrong as an unknown one: the parsers differ in which value they keep.
-    return (
-        f"len(list_filter({keys}, lambda key: key NOT IN ({listed}))) > 0 OR len({keys}) != len(list_distinct({keys}))"
-    )
+    return f"len(list_filter({keys}, lambda key: key NOT IN ({listed}))) > 0"
+
+
+def _repeated(keys: str) -> str:
+    # The parsers differ in which value they keep.
+    return f"len({keys}) != len(list_distinct({keys}))"

@@ -83,8 +83,9 @@ def _stage(source: Source, paths: StagedPaths) -> SourceEntry:
     sha256 = file_digest(source.path)
     with StagedOutput(paths, layout) as output:
         if not _read_fast(source, container, output):
-            for rows, refused in validate(container.blocks(source), layout, container.lines(layout)):
+            for rows, refused, n_odd in validate(container.blocks(source), layout, container.lines(layout)):
                 output.write(rows)
+                output.counters["unknown_field"] += n_odd
                 output.refuse(refused)
     # The files have their names before the ledger entry is written: with the entry, all of them are there.
     return make_entry(source, output, sha256)

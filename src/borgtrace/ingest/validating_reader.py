@@ -19,7 +19,7 @@ from borgtrace.ingest.streams import READ_SIZE, open_lines
 from borgtrace.ingest.text_fields import cross_tests, with_lists
 
 BLOCK_BYTES = 1 << 25
-_NOT_UTF8 = "�"
+NOT_UTF8 = "�"
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,8 @@ class LineFormat:
     ----------
     query
         SQL over ``lines(source_row, line)`` that yields these two, the list ``fields`` of the texts of all fields of a
-        row in their places and then of its lists, and ``fault``, the reason why the whole line is refused, or NULL.
+        row in their places and then of its lists, ``fault``, the reason why the whole line is refused, or NULL, and
+        ``is_odd``, whether it holds fields that are not declared.
     empty_is_null
         Whether an empty text is no value.
     """
@@ -47,8 +48,12 @@ class LineFormat:
         return texts + [f"fields[{layout.width + i}]" for i, _ in enumerate(layout.lists, 1)]
 
 
-def validate(blocks: Iterable[pa.Table], layout: RawLayout, lines: LineFormat) -> Iterator[tuple[pa.Table, pa.Table]]:
+def validate(
+    blocks: Iterable[pa.Table], layout: RawLayout, lines: LineFormat
+) -> Iterator[tuple[pa.Table, pa.Table, int]]:
     """Yield, of each block of lines, the rows that are right, and the refused ones with reason and raw text.
+
+    And how many of the right ones hold fields that are not declared.
 
     Parameters
     ----------
@@ -66,8 +71,9 @@ def validate(blocks: Iterable[pa.Table], layout: RawLayout, lines: LineFormat) -
             checked = connection.sql(query).to_arrow_table()
             connection.unregister("lines")
             refused = checked.filter(pc.is_valid(checked.column("reason")))
-            rows = checked.filter(pc.is_null(checked.column("reason"))).drop(["reason", "raw"])
-            yield rows, refused.select(["source_row", "reason", "raw"])
+            rows = checked.filter(pc.is_null(checked.column("reason")))
+            n_odd = pc.sum(rows.column("is_odd")).as_py() or 0
+            yield rows.drop(["reason", "raw", "is_odd"]), refused.select(["source_row", "reason", "raw"]), n_odd
 
 
 def _query(layout: RawLayout, lines: LineFormat) -> str:
@@ -79,10 +85,10 @@ def _query(layout: RawLayout, lines: LineFormat) -> str:
     cases = " ".join(f"WHEN {test} THEN '{reason}'" for reason, test in tests)
     return f"""
         WITH parsed AS ({lines.query}),
-        texts AS (SELECT source_row, line, fault, {texts} FROM parsed),
+        texts AS (SELECT source_row, line, fault, is_odd, {texts} FROM parsed),
         typed AS (SELECT *, {values} FROM texts)
         SELECT {", ".join(f'"{field.name}"' for field in fields)}, source_row,
-               CASE WHEN fault IS NOT NULL THEN fault {cases} END AS reason, line AS raw
+               CASE WHEN fault IS NOT NULL THEN fault {cases} END AS reason, line AS raw, is_odd
         FROM typed ORDER BY source_row
     """
 
@@ -102,4 +108,4 @@ def line_blocks(source: Source) -> Iterator[pa.Table]:
 # Windows' line ends are forgiven; what Arrow's UTF-8 texts cannot hold is marked, for the tests to refuse.
 def _text(line: bytes) -> str:
     """Decode a line; a byte that is no UTF-8, or a NUL, becomes a mark that no field accepts."""
-    return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "replace").replace("\0", _NOT_UTF8)
+    return line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "replace").replace("\0", NOT_UTF8)
