@@ -11,11 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import borgtrace
 from borgtrace.errors import UsageError
+from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.report import task_page
 from borgtrace.report.charts import ROWS, figure
 from borgtrace.report.task_life import EVENT_COLUMNS, USAGE_COLUMNS, Life, chart, read_life
-from borgtrace.schema import TABLES
+from borgtrace.schema import PERCENTILES, TABLES
 from borgtrace.schema.arrow import arrow_field
 from borgtrace.schema.time import AFTER_TRACE
 from borgtrace.store import Store
@@ -158,3 +160,50 @@ def test_page_in_a_browser(browser: Browser, tiny_store: Store, tmp_path: Path, 
     assert svg_box <= chart_box
     event = driver.find_elements("css selector", ".chart .mark-symbol path")[1]
     assert "SCHEDULE" in tooltip(driver, event)
+
+
+def test_percentiles_are_a_fan_behind_the_lines_with_a_legend() -> None:
+    """Two windows; the second has no percentiles: bands end where the first does."""
+    known = {name: pa.chunked_array([[place / 20, None]]) for place, name in enumerate(PERCENTILES)}
+    drawing = chart(replace(_life(2), percentiles=known))
+    assert drawing is not None
+    cpu, memory = drawing.to_dict()["vconcat"][1:]
+    bands, lines = cpu["layer"]
+    assert (bands["mark"]["type"], bands["mark"]["interpolate"], lines["mark"]["type"]) == (
+        "area",
+        "step-after",
+        "line",
+    )
+    fan = ["p0–p100", "p10–p90", "p20–p80", "p30–p70", "p40–p60"]
+    assert bands["encoding"]["color"]["sort"] == [*fan, "mean", "maximum", "one random second"]
+    assert bands["encoding"]["color"]["scale"]["domain"] == bands["encoding"]["color"]["sort"]
+    assert "legend" not in bands["encoding"]["color"] or bands["encoding"]["color"]["legend"] is not None
+    rows = bands["data"]["values"]
+    # Percentiles 0, 10 … 100 are 0, 0.05 … 0.5 here: the band from p10 to p90 lies between 0.05 and 0.45.
+    assert [(row["value"], row["high"]) for row in rows if row["series"] == "p10–p90"] == [
+        (0.05, 0.45),
+        (0.05, 0.45),
+        (None, None),
+    ]
+    assert [row["series"] for row in rows[::3]] == fan
+    assert "layer" not in memory
+
+
+def test_an_alloc_instance_is_a_trace_with_a_page(tmp_path: Path) -> None:
+    """2019: the instance of an alloc set has events, windows and percentiles of its own."""
+    from tests.ingest.raw import event_record, usage_record, write_records
+
+    usage = usage_record(collection_type="1")
+    write_records(tmp_path / "raw", "instance_usage", [usage])
+    write_records(tmp_path / "raw", "instance_events", [event_record(collection_type="1")])
+    ingest([tmp_path / "raw"], tmp_path / "store", IngestOptions(jobs=1))
+    store = borgtrace.open(tmp_path / "store")
+    (task,) = store.sql("select collection_id, instance_index, collection_type from tasks").to_pylist()
+    assert task["collection_type"] == "ALLOC_SET"
+    which = task["collection_id"], task["instance_index"]
+    assert store.trace(*which)["average_cpu"].tolist() == pytest.approx([usage["average_usage"]["cpus"]])
+    life = read_life(store, *which)
+    assert life.percentiles["p100"].to_pylist() == pytest.approx([usage["cpu_usage_distribution"][10]])
+    page = task_page.write(store, *which, tmp_path / "alloc.html").read_text()
+    assert "p40–p60" in page
+    assert "ALLOC_SET" in page

@@ -7,17 +7,10 @@ import pyarrow as pa
 
 from borgtrace.explore.charts import Chart, Series
 from borgtrace.explore.trace import Trace
-from borgtrace.report.task_life import USAGE_SERIES, Life
-from borgtrace.schema import PERCENTILES
+from borgtrace.report.task_life import BANDS, USAGE_SERIES, Life, percentiles
 
-_FAN = (
-    ("p0", "p100", "percentiles of each window: 0 to 100, 10 to 90 … 40 to 60"),
-    ("p10", "p90", ""),
-    ("p20", "p80", ""),
-    ("p30", "p70", ""),
-    ("p40", "p60", ""),
-)
-"""Bands from the widest to the narrowest; one label stands for all."""
+_LABEL = "percentiles of each window: 0 to 100, 10 to 90 … 40 to 60"
+"""Of the widest band; it stands for all."""
 _COLORS = {"average": "c1", "maximum": "c2", "sampled": "c7", "assigned": "c4"}
 
 
@@ -39,10 +32,10 @@ def usage(trace: Trace, life: Life, resource: str) -> Chart:
     columns: dict[str, Any] = {"time": life.usage["start_time"], "end": life.usage["end_time"]}
     series: list[Series] = []
     if resource == "cpu":
-        fan = _fan(trace, life)
+        fan = percentiles(trace.store, life.collection_id, life.instance_index)
         columns |= fan
         if fan:
-            series += [Series(low, label, "band", "c1", to=high) for low, high, label in _FAN]
+            series += [Series(low, "" if at else _LABEL, "band", "c1", to=high) for at, (low, high) in enumerate(BANDS)]
             # The tail bends where the bands do not look: between their two widest edges.
             series.append(Series("p99", "99th percentile", "line", "c4"))
     columns |= {name: life.usage[name] for name in names}
@@ -53,15 +46,6 @@ def usage(trace: Trace, life: Life, resource: str) -> Chart:
         series.append(Series("request", "request", "dash", "ink"))
     title = f"{'CPU' if resource == 'cpu' else 'Memory'}, in largest machines"
     return Chart(pa.table(columns), series, title)
-
-
-def _fan(trace: Trace, life: Life) -> dict[str, Any]:
-    """Return the percentiles of the CPU in each window, where any window has them."""
-    chosen = ", ".join(f"{column}[{at + 1}] AS {name}" for name, (column, at) in PERCENTILES.items())
-    found = trace.store.sql(
-        f"SELECT {chosen} FROM instance_usage WHERE {where(life)} ORDER BY start_time, source_part, source_row"
-    )
-    return {name: found[name] for name in PERCENTILES} if found["p50"].null_count < len(found) else {}
 
 
 def window(trace: Trace, life: Life, start: int) -> dict[str, Any] | None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from borgtrace.recipe.charts import Channel, Chart, Plot, axis, point, rule, step
+from borgtrace.recipe.charts import Channel, Chart, Plot, area, axis, point, rule, step
 from borgtrace.report.reduction import reduce_rows
+from borgtrace.schema import PERCENTILES
 from borgtrace.schema.time import AFTER_TRACE, BEFORE_TRACE, HOUR
 
 if TYPE_CHECKING:
@@ -22,6 +23,13 @@ EVENT_COLUMNS = ("time", "type", "machine_id", "priority", "cpu_request", "memor
 USAGE_SERIES = {
     "cpu": {"average_cpu": "mean", "maximum_cpu": "maximum", "sampled_cpu": "one random second"},
     "memory": {"average_memory": "mean", "maximum_memory": "maximum", "assigned_memory": "limit"},
+}
+BANDS = (("p0", "p100"), ("p10", "p90"), ("p20", "p80"), ("p30", "p70"), ("p40", "p60"))
+"""Percentiles of 2019 between which a band is drawn, from the widest to the narrowest."""
+_SHADES = ("#e9eff7", "#d3e0ef", "#b6cce4", "#93b4d6", "#6d99c6")
+_LINES = ("#1f4e79", "#d1495b", "#e07a1f")
+_COLORS = dict(zip((f"{low}–{high}" for low, high in BANDS), _SHADES, strict=True)) | {
+    label: color for labels in USAGE_SERIES.values() for label, color in zip(labels.values(), _LINES, strict=True)
 }
 USAGE_COLUMNS = ("start_time", "end_time", "machine_id", *USAGE_SERIES["cpu"], *USAGE_SERIES["memory"])
 
@@ -35,6 +43,7 @@ class Life:
     events: pa.Table
     usage: pa.Table
     task: dict[str, Any]
+    percentiles: Mapping[str, pa.ChunkedArray] = field(default_factory=dict)
 
 
 def read_life(store: Store, collection_id: int, instance_index: int) -> Life:
@@ -62,7 +71,25 @@ def read_life(store: Store, collection_id: int, instance_index: int) -> Life:
 
     events, usage = rows(EVENT_COLUMNS, "instance_events"), rows(USAGE_COLUMNS, "instance_usage")
     (task,) = store.sql(f"SELECT * FROM tasks WHERE {which}").to_pylist()
-    return Life(collection_id, instance_index, events, usage, task)
+    return Life(collection_id, instance_index, events, usage, task, percentiles(store, collection_id, instance_index))
+
+
+def percentiles(store: Store, collection_id: int, instance_index: int) -> dict[str, pa.ChunkedArray]:
+    """Return the percentiles of the CPU in each window of a task, by name; none where no window has them.
+
+    Parameters
+    ----------
+    store
+        An open store.
+    collection_id, instance_index
+        The task.
+    """
+    chosen = ", ".join(f"{column}[{at + 1}] AS {name}" for name, (column, at) in PERCENTILES.items())
+    found = store.sql(
+        f"SELECT {chosen} FROM instance_usage WHERE collection_id = {collection_id} AND "
+        f"instance_index = {instance_index} ORDER BY start_time, source_part, source_row"
+    )
+    return {name: found[name] for name in PERCENTILES} if found["p50"].null_count < len(found) else {}
 
 
 def chart(life: Life) -> alt.TopLevelMixin | None:
@@ -115,28 +142,48 @@ def _events(life: Life) -> Iterator[Chart]:
 def _usage(life: Life, resource: str) -> Iterator[Chart]:
     """Draw windows as steps, and the request where one is known."""
     labels = USAGE_SERIES[resource]
-    rows = [row for name, label in labels.items() for row in _steps(life, name, label)]
+    windows = life.usage.to_pylist()
+    rows = [row for name, label in labels.items() for row in _steps(life, windows, name, label)]
     # Before Altair sees them: it checks every value, which takes seconds for a month of windows.
     rows = reduce_rows(rows, "hour", ["value"], ["series"])
+    bands = reduce_rows(_bands(life, windows) if resource == "cpu" else [], "hour", ["value", "high"], ["series"])
     if rows:
         request = life.task[f"{resource}_request"]
-        lines = axis("series", None, order=list(dict.fromkeys(row["series"] for row in rows)))
+        order = list(dict.fromkeys(row["series"] for row in (*bands, *rows)))
+        lines = axis("series", None, order=order, scale={"domain": order, "range": [_COLORS[name] for name in order]})
         plot = Plot(rows, x=_axis(life), y=axis("value", "of the largest machine"), color=lines)
+        if bands:
+            # Behind the lines, the widest band first.
+            plot.add(area(interpolate="step-after", opacity=1.0), data=bands, y2="high", tips=("end", "high"))
         plot.add(step(), tips=("end", "machine"))
         if request is not None:
             plot.add(rule(dashed=True, color="black"), y=request)
         yield plot.draw("CPU" if resource == "cpu" else "Memory", height=180)
 
 
-def _steps(life: Life, column: str, label: str) -> list[dict[str, Any]]:
+def _bands(life: Life, windows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Write the percentiles of the windows as steps of bands, each from one percentile to another."""
+    if not life.percentiles:
+        return []
+    known = {name: values.to_pylist() for name, values in life.percentiles.items()}
+    rows = []
+    for low, high in BANDS:
+        both = zip(windows, known[low], known[high], strict=True)
+        placed = [{**window, low: bottom, "high": top} for window, bottom, top in both]
+        rows += _steps(life, placed, low, f"{low}–{high}", "high")
+    return rows
+
+
+def _steps(life: Life, windows: list[dict[str, Any]], column: str, label: str, *more: str) -> list[dict[str, Any]]:
     """Write one column of the windows as steps; where no window follows at once, the line is broken."""
-    windows = [row for row in life.usage.to_pylist() if row[column] is not None]
+    windows = [row for row in windows if row[column] is not None]
     rows: list[dict[str, Any]] = []
     for row, after in zip_longest(windows, windows[1:]):
         start, end = hours(row["start_time"], life), hours(row["end_time"], life)
         step = {"hour": start, "end": end, "series": label, "value": row[column], "machine": str(row["machine_id"])}
+        step |= {name: row[name] for name in more}
         rows.append(step)
         if after is None or after["start_time"] > row["end_time"]:
             # The step ends here, and a row without a value keeps the next one from being joined to it.
-            rows += [{**step, "hour": end}, {**step, "hour": end, "value": None}]
+            rows += [{**step, "hour": end}, {**step, "hour": end, "value": None, **dict.fromkeys(more)}]
     return rows
