@@ -216,7 +216,8 @@ def functions() -> Functions:
     """Return all functions of ours that are loaded, by file (from ``src``) and qualified name."""
     found: dict[tuple[str, str], list[FunctionType]] = {}
     for each in gc.get_objects():
-        if isinstance(each, FunctionType) and "/src/borgtrace/" in each.__code__.co_filename:
+        # Not isinstance: PyTorch warns where it is asked for the class of some objects.
+        if type(each) is FunctionType and "/src/borgtrace/" in each.__code__.co_filename:
             file = "src/" + each.__code__.co_filename.partition("/src/")[2]
             found.setdefault((file, each.__code__.co_qualname), []).append(each)
     return found
