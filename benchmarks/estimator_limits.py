@@ -15,9 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from borgtrace.colocation import Cell, Grid, Study, heavy_tail, synthetic_pool
-from borgtrace.colocation.experiments import packing_two_targets
 from borgtrace.colocation.experiments._outcomes import OUTCOMES, paper_estimators, summaries, to_table
-from borgtrace.colocation.experiments._rows import mean
 from borgtrace.colocation.experiments.packing_rare_events import candidates
 from borgtrace.colocation.instances import Instance
 from borgtrace.colocation.quality import quality
@@ -49,10 +47,6 @@ def main() -> None:
     peaking_together(instance)
     short_series(instance)
     two_tasks()
-    small = Options(tasks=20_000, instances=2)
-    result = packing_two_targets.EXPERIMENT.run(Study(pool), tasks=small.tasks, instances=small.instances).table
-    q = {name: mean(result, name, way="two targets") for name in ("q_production", "q_all")}
-    print(f"two targets: production {q['q_production'] / RHO:.2f} of ρ, all {q['q_all'] / (50 * RHO):.2f} of 50 ρ")
     if chosen.store:
         requests = Options(instances=chosen.instances, size=300)
         judging, _ = halves(Study.of_store(chosen.store).pool(requests), requests)

@@ -83,8 +83,8 @@ def test_lists(capsys):
     # One column of names, one of what they do.
     lines = [line for line in out.splitlines() if line.startswith("  ")]
     assert len({len(name) + len(gap) for name, gap in (re.match(r"  (\S+)( +)", line).groups() for line in lines)}) == 1
-    assert "  convolution:ρ      exact distribution of the sum of independent tasks" in lines
-    assert "  dot-product        the machine whose free resources match the task's needs" in lines
+    assert "  convolution:ρ     exact distribution of the sum of independent tasks" in lines
+    assert "  dot-product       the machine whose free resources match the task's needs" in lines
 
 
 def test_json_says_the_advice_too(capsys):

@@ -294,9 +294,11 @@ def test_a_pool_that_cannot_be_made_names_its_store(tmp_path: Path) -> None:
 
 
 def test_a_service_level_becomes_a_target_without_rounding_errors() -> None:
-    assert _experiments.target_of(0.999) == 0.001
-    assert _experiments.target_of(0.5) == 0.5
-    for slo in (0.0, 1.0, -0.5, 1.5):
+    assert _experiments.target_of("0.999") == 0.001
+    assert _experiments.target_of("0.5") == 0.5
+    # Of several tiers the strictest: the advice has one.
+    assert _experiments.target_of("production=0.999,free=0.95") == 0.001
+    for slo in ("0.0", "1", "-0.5", "1.5", "high", ""):
         with pytest.raises(UsageError, match="not a service level"):
             _experiments.target_of(slo)
 

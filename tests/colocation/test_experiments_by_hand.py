@@ -22,7 +22,6 @@ from borgtrace.colocation.experiments import (
 )
 from borgtrace.colocation.experiments._outcomes import _mean
 from borgtrace.colocation.experiments.packing_rebalancing import falls
-from borgtrace.colocation.experiments.packing_two_targets import production
 from borgtrace.colocation.experiments.task_correlation import _rows, pairs_of
 from borgtrace.placement import Gpa
 from borgtrace.recipe import NotApplicable
@@ -211,16 +210,6 @@ def test_the_fall_of_each_packing_that_overflowed() -> None:
         for state, q in ((True, after), (False, before))
     ]
     assert [(row["instance"], row["fall"]) for row in falls(pa.Table.from_pylist(rows))] == [(0, 0.5), (2, -1.0)]
-
-
-def test_who_is_production() -> None:
-    found, words = production(np.array([0, 9, 11, 4, -1]), "2011", np.arange(5), 0)
-    assert (found.tolist(), words) == ([False, True, True, False, False], "priorities")
-    for unknown in (None, np.full(400, -1)):
-        found, words = production(unknown, "2011", np.repeat(np.arange(200), 2), 0)
-        assert words == "a random half of the jobs"
-        assert (found[::2] == found[1::2]).all()
-        assert 70 < found[::2].sum() < 130
 
 
 def test_the_advice_keeps_a_target_by_the_stricter_lower_end() -> None:

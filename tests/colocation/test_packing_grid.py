@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from borgtrace.colocation import instances, synthetic_pool
-from borgtrace.colocation.experiments import packing_memory, packing_two_targets
+from borgtrace.colocation.experiments import packing_memory
 from borgtrace.colocation.experiments._outcomes import paper_estimators
 from borgtrace.colocation.grid import Cell, Grid, judge_instance
 from borgtrace.colocation.instances import Instance, Instances, split
@@ -103,14 +103,12 @@ def test_unplaceable_tasks_are_counted_and_left_out_of_the_bound():
     assert (none.m_abs, none.m, none.q, none.trials) == (0, 0.0, 0.0, 0)
 
 
-def test_the_bound_leaves_out_what_fits_nowhere_with_memory_and_two_targets_too():
+def test_the_bound_leaves_out_what_fits_nowhere_with_memory_too():
     # 1.6 of CPU fits no machine; .5 and .25 are left, of which the memory, 1.1 together, is scarcer
     inst, memory = np.float32([[0.5, 0.5], [1.6, 1.6], [0.25, 0.25]]), np.float32([[0.6] * 2, [0.6] * 2, [0.5] * 2])
     drawn = Instance(0, np.arange(3), inst, lambda column: memory)
     for row in packing_memory._rows(drawn):
         assert (row["n_unplaceable"], row["lower_bound"], row["m_abs"]) == (1, 2, 2)
-    for row in packing_two_targets._rows(drawn, np.array([True, True, False]), "by hand"):
-        assert (row["lower_bound"], row["m_abs"]) == (1, 2 if row["way"] == "separate machines" else 1)
 
 
 def test_instances_draw_without_replacement_and_reproducibly():

@@ -1,4 +1,4 @@
-"""Past the paper: planted truths for memory, correlation, replay, arrivals and two targets."""
+"""Past the paper: planted truths for memory, correlation, replay and arrivals."""
 
 from __future__ import annotations
 
@@ -7,21 +7,17 @@ import pytest
 
 from borgtrace.colocation import synthetic_pool
 from borgtrace.colocation.experiments import packing_correlated, packing_machines, packing_replay, task_correlation
-from borgtrace.colocation.experiments.packing_two_targets import production
 from borgtrace.colocation.heavy_tail import heavy_tail
 from borgtrace.colocation.inventory import machines
 from borgtrace.colocation.online import simulate
 from borgtrace.colocation.pool import Pool
-from borgtrace.colocation.quality import quality
 from borgtrace.colocation.raw_series import Timeline, busiest_span, series, shuffled
 from borgtrace.colocation.study import Study
 from borgtrace.errors import UsageError
 from borgtrace.placement.estimators.covariance import CovarianceGpa
-from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.multi_resource import MultiResource
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.sizes import Average, Percentile, Request
-from borgtrace.placement.estimators.two_targets import TwoTargets
 from borgtrace.placement.packers import parse_packer
 from borgtrace.placement.packing import pack
 from borgtrace.recipe import NotApplicable, Result
@@ -236,34 +232,6 @@ def test_online_lists_what_fits_nowhere_and_is_deterministic():
     assert first.tasks.max() == 1
     for name in ("machines", "tasks", "overflows", "cold", "unplaceable"):
         assert getattr(first, name).tolist() == getattr(second, name).tolist()
-
-
-# --- two targets ---------------------------------------------------------------------------------
-
-
-def test_two_targets_hold_each_class_to_its_own():
-    rng = np.random.default_rng(4)
-    values = np.clip(rng.normal(0.05, 0.03, (400, 3_000)), 0, 1).astype(np.float32)
-    is_production = np.arange(400) % 2 == 0
-    packing = pack(TwoTargets(0.001), Observation(values, is_production=is_production), rebalancing=False)
-    alone = quality(np.where(is_production[:, None], values, np.float32(0)), packing)
-    assert alone <= 0.0015
-    assert 0.02 <= quality(values, packing) <= 0.055
-    strict = pack(Gpa(0.001), Observation(values), rebalancing=False)
-    assert packing.n_bins < strict.n_bins
-    nobody = pack(TwoTargets(0.001), Observation(values, is_production=np.zeros(400, bool)), rebalancing=False)
-    assert nobody.bins.tolist() == pack(Gpa(0.05), Observation(values), rebalancing=False).bins.tolist()
-
-
-def test_classes_come_from_priorities_or_are_said_to_be_random():
-    job = np.array([0, 0, 1])
-    found, words = production(np.array([9, 0, 8]), "2011", job, 0)
-    assert (found.tolist(), words) == ([True, False, False], "priorities")
-    found, words = production(np.array([120, 119, 360]), "2019", job, 0)
-    assert found.tolist() == [True, False, True]
-    found, words = production(None, "", job, 0)
-    assert words == "a random half of the jobs"
-    assert found[0] == found[1]
 
 
 # --- heavier twin -----------------------------------------------------------------------

@@ -17,7 +17,6 @@ from borgtrace.placement.estimators.estimator import Estimator
 from borgtrace.placement.estimators.gpa import Gpa
 from borgtrace.placement.estimators.observation import Observation
 from borgtrace.placement.estimators.sizes import Average
-from borgtrace.placement.estimators.two_targets import TwoTargets
 
 Numbers = Sequence[float]
 # Of σ, the tail of a Gaussian beyond: Q(2.5), Q(2.8) and Q(2).
@@ -84,24 +83,6 @@ def test_peaks_that_fit_together_pass_chernoff() -> None:
     assert chernoff((*state, 0.25), (*item, 0.5), 0.5) == pytest.approx(0.1 - math.exp(-0.9))
     # Where the bound is within the target it stays, although the peaks fit.
     assert chernoff((*state, 0.25), (*item, 0.25), 1.0) == pytest.approx(0.1 - math.exp(-2.9))
-
-
-def test_two_targets_take_the_scarcer_promise() -> None:
-    both = (0.05, 0.001)
-    all_tasks, nothing = ((0.3, 0.03), (0.2, 0.01)), ((0.0, 0.0), (0.0, 0.0))
-    # Production: mean .3, deviation .25: 2.8 of them below the capacity.
-    production = ((0.1, 0.0225), (0.2, 0.04))
-
-    def found(one: tuple[Numbers, Numbers], other: tuple[Numbers, Numbers]) -> float:
-        state, item = ([*one[k], *other[k], 9.0, 9.0] for k in range(2))
-        return room(TwoTargets, state, item, 1.0, *both)
-
-    assert found(all_tasks, nothing) == pytest.approx(1 - Q25 / 0.05, rel=1e-5)
-    assert found(all_tasks, production) == pytest.approx(1 - Q28 / 0.001, rel=1e-4)
-    assert found(nothing, nothing) == 1.0
-    # Without variance a sum fits up to the capacity, and not above it.
-    assert found(nothing, ((0.5, 0.0), (0.5, 0.0))) == 1.0
-    assert found(nothing, ((0.5, 0.0), (0.75, 0.0))) == pytest.approx(1 - 1 / 0.001)
 
 
 def test_covariances_add_to_the_variance() -> None:

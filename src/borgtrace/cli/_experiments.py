@@ -11,6 +11,7 @@ from typing import Any
 from borgtrace.cli import _answers
 from borgtrace.colocation import Options, Study, find_experiments, prepare_pool, read_pool, synthetic_pool
 from borgtrace.colocation import write_pool as write
+from borgtrace.colocation.classes import parse_promises
 from borgtrace.colocation.experiment import run_cells
 from borgtrace.colocation.from_moments import Moments, read_moments
 from borgtrace.errors import StoreError, UsageError
@@ -162,19 +163,25 @@ def export(study: Study, path: Path, tasks: int, seed: int) -> None:
     print(f"{path}: {len(pool):,} tasks, {len(pool.inst):,} windows", file=sys.stderr)
 
 
-def target_of(slo: float) -> float:
-    """Tolerated overflow of a service level objective.
+def target_of(slo: str) -> float:
+    """Tolerated overflow of a service level objective, the strictest of those of several tiers.
 
     Raises
     ------
     UsageError
         `slo` is not strictly between 0 and 1.
     """
-    if not 0 < slo < 1:
+    if "=" in slo:
+        return min(parse_promises(slo).values())
+    try:
+        share = float(slo)
+    except ValueError:
+        share = 0.0
+    if not 0 < share < 1:
         expected = "above 0 and below 1"
-        raise UsageError("--slo", "not a service level", expected=expected, got=f"{slo:g}", way_out="try 0.999")
+        raise UsageError("--slo", "not a service level", expected=expected, got=slo, way_out="try 0.999")
     # 1 − 0.999 is 0.0010000000000000009 in floating point, which would stand so in every table.
-    return round(1 - slo, 12)
+    return round(1 - share, 12)
 
 
 def run(

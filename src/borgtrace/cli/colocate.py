@@ -25,7 +25,9 @@ def colocate(
     seed: Seed = 0,
     capacity: Annotated[str, option("C", "Capacity of a machine; with --usage its size, such as 8cores,32GiB.")] = "1",
     mix: Annotated[str, option("KINDS", "Kinds of machines, for packing_machines: CPU:MEMORY:NUMBER,…")] = "",
-    slo: Annotated[float, option("P", "Share of the time that a machine must not overflow, for the advice.")] = 0.999,
+    slo: Annotated[
+        str, option("P", "Share of the time without overflow, for the advice; TIER=P,… for packing_promises.")
+    ] = "0.999",
     pool: Annotated[Path | None, option("FILE", "Read the tasks from a file; see --export-pool.")] = None,
     percentiles: Annotated[
         bool,
@@ -93,6 +95,7 @@ def colocate(
             "capacity": whole,
             "target": _experiments.target_of(slo),
             "mix": mix,
+            "promises": slo if "=" in slo else None,
         }
         if paper_scale:
             # The other sizes are the paper's by default; what was set stays as it was set.

@@ -54,6 +54,8 @@ class Options:
         Of a machine.
     target
         Tolerated probability of overflow.
+    promises
+        What each tier is promised, as :func:`borgtrace.colocation.classes.parse_promises` reads it.
     mix
         Kinds of machines, as :func:`borgtrace.colocation.inventory.parse_mix` reads them.
     instantaneous
@@ -80,6 +82,7 @@ class Options:
     hours: int = 24
     capacity: float = 1.0
     target: float = 0.001
+    promises: str = "production=0.999,free=0.95"
     mix: str = ""
     instantaneous: Instantaneous = "sampled"
     seed: int = 0

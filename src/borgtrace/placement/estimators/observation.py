@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from borgtrace.errors import UsageError
-from borgtrace.kernels.arrays import Flags, Numbers, Values
+from borgtrace.kernels.arrays import Numbers, Values
 from borgtrace.placement.estimators._features import ANGLES, angles, cumulant_functions, histograms, moments
 
 CELLS = 2000
@@ -30,8 +30,6 @@ class Observation:
         The same tasks' memory, or None.
     series
         float32 (n, T) or None: usage of all tasks at the same T moments, for covariances.
-    is_production
-        bool (n,) or None: tasks that have the stricter of two targets.
 
     Examples
     --------
@@ -46,7 +44,6 @@ class Observation:
     request: Numbers | None = None
     memory: Observation | None = None
     series: Values | None = None
-    is_production: Flags | None = None
     _histograms: dict[float, Numbers] = field(init=False, default_factory=dict, repr=False)
     _functions: dict[float, Numbers] = field(init=False, default_factory=dict, repr=False)
 
@@ -69,7 +66,7 @@ class Observation:
         return len(self.values)
 
     def with_more(self, **known: Any) -> Observation:
-        """The same values with `memory`, `series`, `request` or `is_production`; what was derived is shared."""
+        """The same values with `memory`, `series` or `request`; what was derived is shared."""
         # `replace` starts anew; what was derived from the same values takes seconds and holds for both.
         more = replace(self, **known)
         vars(more).update(vars(self) | known)

@@ -1,0 +1,144 @@
+"""Can each class of service have a promise of its own on shared machines?
+
+Beyond Janus & Rzadca (SoCC'17): tiers are promised shares of the time without overflow (``--slo
+production=0.999,free=0.95``), and share machines. Classes have precedence by their promises, so one suffers when it and
+all stricter ones together exceed the machine. Learned from the earlier hours, judged on the later ones as they were. A
+tenth of the tasks have no past: their moments are those of their logical name, else their job, else of all, with the
+variance between tasks added. Compared: the paper's GPA at the strictest promise, separate machines for each class, all
+on shared ones, and these with moments by the hour of the day (from two days on).
+
+Reference: Janus & Rzadca, SoCC'17, §7 (future work).
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from borgtrace.colocation import Experiment, Options, Study
+from borgtrace.colocation.classes import Classes, with_priors
+from borgtrace.colocation.experiments._columns import RESULTS
+from borgtrace.colocation.experiments._rows import Row, grouped, mean, rows_where
+from borgtrace.colocation.experiments._scopes import OWN
+from borgtrace.colocation.quality import least_machines, overflow_counts
+from borgtrace.colocation.raw_series import longest_busy_span, series
+from borgtrace.kernels.arrays import Index, Numbers, Values
+from borgtrace.placement import Observation, Packing, pack
+from borgtrace.placement.estimators.promises import Promises
+from borgtrace.recipe import Claims, at_most, below
+from borgtrace.recipe.charts import Chart, Plot, axis, point, probability_axis, tick
+
+RESULT = RESULTS["packing_promises"]
+WAYS = ("gpa, the strictest for all", "separate machines", "classes", "classes by hour")
+UNSEEN = 0.1
+"""Share of the tasks that are packed by what others like them do."""
+_HOUR = 12
+_DAY = 24 * _HOUR
+"""Slots."""
+
+
+def compute(study: Study, options: Options) -> pa.Table:
+    """Pack by the earlier hours in each way, and judge each class on the later ones."""
+    pool = study.pool(options)
+    classes = Classes.of(pool, options.promises, options.seed)
+    span = longest_busy_span(pool, options.hours, options.size)
+    # Whole days are learned where there are two: each hour of the day then has as many slots.
+    days = span.slots // _DAY
+    learned = (days - 1) * _DAY if days > 1 else span.slots // 2
+    values, rows = series(pool, span), []
+    of_day = (span.first + np.arange(learned)) // _HOUR % 24
+    names = np.full(len(pool), -1) if pool.logical_name is None else pool.logical_name
+    for number in range(options.instances):
+        rng = np.random.default_rng([options.seed, number, 11])
+        chosen = rng.permutation(len(span.tasks))[: options.size]
+        tasks, seen, later = span.tasks[chosen], values[chosen, :learned], values[chosen, learned:]
+        unseen = rng.random(len(chosen)) < UNSEEN
+        unseen[0] = False
+        cuts = (np.zeros_like(of_day), of_day)[: min(2, max(1, days))]
+        moments = [with_priors(*_moments(seen, cut), unseen, names[tasks], pool.job[tasks]) for cut in cuts]
+        own = replace(classes, rank=classes.rank[tasks])
+        common = {"instance": number, "n_unseen": int(unseen.sum()), "hours": later.shape[1] / _HOUR}
+        common |= {"n_tasks": len(tasks), "classes": classes.origin}
+        for way, packing in zip(WAYS, _packings(moments, own, Observation(seen)), strict=False):
+            rows += [row | common | {"way": way} for row in _judged(packing, later, own)]
+    return pa.Table.from_pylist(rows)
+
+
+def _moments(values: Values, hours: Index) -> tuple[Numbers, Numbers]:
+    """Return the mean and the variance of each task in each of the hours that occur, float64 (n, hours) each."""
+    parts = [values[:, hours == hour].astype(np.float64) for hour in np.unique(hours)]
+    return np.stack([part.mean(axis=1) for part in parts], 1), np.stack([part.var(axis=1) for part in parts], 1)
+
+
+def _packings(moments: list[tuple[Numbers, Numbers]], classes: Classes, seen: Observation) -> Iterator[Packing]:
+    """Pack in each of the ways; without moments by hour there is no last one."""
+    strictest, (mean, variance) = classes.targets[-1], moments[0]
+    alone = np.zeros_like(classes.rank)
+    yield pack(Promises(strictest, (strictest,), mean, variance, alone), seen)
+    bins, rows, machines = np.full(len(seen), -1), [np.empty((0, 1))], 0
+    for place, target in enumerate(classes.targets):
+        of = classes.rank == place
+        if of.any():
+            one = pack(Promises(target, (target,), mean[of], variance[of], alone[of]), Observation(seen.values[of]))
+            # Each class is numbered after the machines of those before.
+            bins[of] = np.where(one.bins >= 0, one.bins + machines, -1)
+            rows.append(one.rows)
+            machines += len(one.rows)
+    yield Packing(bins, np.concatenate(rows), np.arange(machines))
+    for cut in moments:
+        yield pack(Promises(strictest, classes.targets, *cut, classes.rank), seen)
+
+
+def _judged(packing: Packing, later: Values, classes: Classes) -> list[Row]:
+    bound, rows = least_machines(later.mean(axis=1, dtype=np.float64), placed=packing), []
+    for place, (name, target) in enumerate(zip(classes.names, classes.targets, strict=True)):
+        is_in = classes.rank >= place
+        # Laxer classes throttled to nothing: what is left is whether this one and the stricter ones exceed the machine.
+        counts = overflow_counts(np.where(is_in[:, None], later, np.float32(0)), [packing])
+        # Machines without the class cannot fail it, and would make its share look better.
+        used = len(np.unique(packing.bins[is_in & (packing.bins >= 0)]))
+        q = float(counts[0] / (max(1, used) * later.shape[1]))
+        numbers = {"tier": name, "target": target, "q": q, "m_abs": packing.n_bins, "lower_bound": bound}
+        n = int((classes.rank == place).sum())
+        rows.append(numbers | {"n_of_tier": n, "n_unplaceable": len(packing.unplaceable)})
+    return rows
+
+
+def plot(result: pa.Table) -> Chart:
+    """Draw q of each class in each way, with what was promised."""
+    rows = [{**row, "shown": max(row["q"], 1e-6)} for row in result.to_pylist()]
+    x = probability_axis("shown", "overflow probability (tick: promised)")
+    chart = Plot(rows, RESULT, x=x, y=axis("way", order=WAYS), color="tier")
+    chart.add(tick(thickness=2), x="target", tips=()).add(point(60))
+    return chart.draw("A promise for each class", height=None)
+
+
+CLAIMS = Claims("", scope=OWN, kind="criterion")
+
+
+@CLAIMS.add("promises-kept", at_most(1.1))
+def _kept(result: pa.Table) -> float:
+    """classes by hour keep the promise of each class on later hours (largest mean q ÷ ρ)"""
+    rows = rows_where(result, "the tasks run for less than two days", way=WAYS[3])
+    return max(mean(found, "q") / float(kind["target"]) for kind, found in grouped(rows, "tier", "target"))
+
+
+def _ratio(result: pa.Table, way: str) -> float:
+    return mean(result, "m_abs", way="classes") / mean(result, "m_abs", way=way)
+
+
+@CLAIMS.add("promises-machines", below(1))
+def _machines(result: pa.Table) -> float:
+    """classes need fewer machines than the strictest promise for all (ratio)"""
+    return _ratio(result, WAYS[0])
+
+
+@CLAIMS.add("promises-mixing", at_most(1))
+def _mixing(result: pa.Table) -> float:
+    """classes need no more machines than separate ones (ratio)"""
+    return _ratio(result, WAYS[1])
+
+
+_OPTIONS = ("tasks", "instances", "size", "hours", "promises", "seed")
+EXPERIMENT = Experiment(RESULT, compute, plot, tuple(CLAIMS), order=431, options=_OPTIONS, defaults={"hours": 72})

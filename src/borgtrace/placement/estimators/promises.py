@@ -1,0 +1,79 @@
+"""Several promises on one machine: one for each class of service, kept on average over the hours of the day."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from borgtrace.kernels.arrays import Index, Numbers
+from borgtrace.placement.estimators.estimator import Estimator
+from borgtrace.placement.estimators.observation import Observation
+from borgtrace.placement.types import Row, slack_kernel
+
+
+@slack_kernel
+def nested_slack(state: Row, item: Row, capacity: Row, parameters: Row) -> float:
+    """The smallest relative slack of all promises.
+
+    Rows are μ and σ² by hour, of all tasks, then of those of the stricter classes …; parameters are the number of hours
+    and the targets in that order.
+    """
+    hours, at, least = int(parameters[0]), 0, 1.0
+    for k in range(1, len(parameters)):
+        total = 0.0
+        for _ in range(hours):
+            room = capacity[0] - state[at] - item[at]
+            variance = state[at + 1] + item[at + 1]
+            at += 2
+            if variance > 0:
+                total += 0.5 * math.erfc(room / math.sqrt(2 * variance))
+            elif room < 0:
+                total += 1.0
+        # Relative to its own target, else the lax promise would drown the strict one.
+        least = min(least, 1 - total / hours / parameters[k])
+    return least
+
+
+@dataclass(frozen=True)
+class Promises(Estimator):
+    """GPA with a target for each class of service and moments by the hour of the day.
+
+    Classes have precedence by their targets: when a machine is full, those of laxer targets are throttled first.  So a
+    class suffers when *it and all stricter ones together* exceed the machine: for the mean over the hours of
+    1 − Φ((c − μ) ÷ σ) of the time.
+
+    Attributes
+    ----------
+    targets
+        Tolerated probabilities of overflow by class, the laxest first; `parameter` is the strictest.
+    mean, variance
+        float64 (n, hours): moments of each task by the hour of the day.
+    rank
+        int64 (n,): class of each task, its place in `targets`.
+    """
+
+    targets_by_class: tuple[float, ...] = ()
+    mean: Numbers = field(default_factory=lambda: np.empty((0, 1)))
+    variance: Numbers = field(default_factory=lambda: np.empty((0, 1)))
+    rank: Index = field(default_factory=lambda: np.empty(0, np.int64))
+
+    name = "gpa-promises"
+    symbol = "ρ"
+    about = "GPA, a target for each class of service, moments by the hour of the day"
+    limits = "Tasks that peak together within an hour of the day overflow more often than it says."
+    high = 1.0
+    # Made of moments and classes, which no name and number can say.
+    is_listed = False
+    slack = staticmethod(nested_slack)
+
+    def items(self, observed: Observation, capacity: float) -> Numbers:
+        """Mean and variance by hour, once for each class that the task belongs to or precedes."""
+        both = np.stack([self.mean, self.variance], axis=2).reshape(len(self.rank), -1)
+        counts = self.rank[:, None] >= np.arange(len(self.targets_by_class))
+        return np.asarray((counts[:, :, None] * both[:, None, :]).reshape(len(both), -1))
+
+    def parameters(self, capacity: float) -> Numbers:
+        """The number of hours and the targets, the laxest first."""
+        return np.array([self.mean.shape[1], *self.targets_by_class])
