@@ -18,7 +18,7 @@ from borgtrace.synth.profiles import PROFILES
 from borgtrace.synth.raw_rows import RawRows
 from borgtrace.synth.simulation import Simulation
 from borgtrace.synth.usage_text import csv_layout, json_layout
-from borgtrace.synth.usage_windows import Windows, windows_of
+from borgtrace.synth.usage_windows import FIELDS, Windows, _cut, windows_of
 from tests.synth.reading import read_lines, read_rows
 
 CPI, MAI = "cycles_per_instruction", "memory_accesses_per_instruction"
@@ -63,6 +63,21 @@ def test_windows_are_the_executions_cut_at_the_grid() -> None:
             assert start[mine[0]] == since
             assert (end[mine[:-1]] == start[mine[1:]]).all()
             assert end[mine[-1]] == until or start[mine[-1]] // 300 == 4199 // 300
+
+
+def test_windows_by_hand() -> None:
+    executions = np.zeros(6, FIELDS)
+    executions["start"], executions["end"] = zip(
+        (650, 1300),  # goes on after the part, whose last window is whole
+        (0, 650),  # since before
+        (650, 650),  # empty
+        (900, 1150),  # at the same second as the second window of the first
+        (1000, 1500),  # begins with the next part
+        (100, 600),  # ended with the part before
+        strict=True,
+    )
+    assert _cut(executions, 600, 1000).tolist() == [(1, 600, 650), (0, 650, 900), (0, 900, 1200), (3, 900, 1150)]
+    assert _cut(executions[:0], 600, 1000).tolist() == []
 
 
 @pytest.mark.parametrize(

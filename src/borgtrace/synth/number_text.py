@@ -68,11 +68,29 @@ def number_texts(is_short: bool) -> NumberTexts:
     return NumberTexts(pack(texts), np.array(texts, dtype=np.float32).astype(np.float64))
 
 
+@cache
+def short_numbers_after_commas() -> Texts:
+    r"""Return the texts of all numbers of four significant digits behind a comma; the last is a comma alone.
+
+    Examples
+    --------
+    >>> [short_numbers_after_commas().words[code].tobytes().rstrip(b"\0") for code in (number_code(0.49949), -1)]
+    [b',0.4995', b',']
+    """
+    words, lengths = number_texts(is_short=True).texts
+    text = np.zeros((len(words) + 1, 8 * words.shape[1]), np.uint8)
+    text[:, 0] = ord(",")
+    # None is as long as its words: the longest is 9.537e-07.
+    text[:-1, 1:] = words.view(np.uint8)[:, :-1]
+    return Texts(text.view("<u8"), np.append(lengths, 0).astype(np.uint8) + np.uint8(1))
+
+
 def pack(texts: Sequence[str]) -> Texts:
     """Return texts as words of eight bytes, all padded to the same number of words, and their lengths in bytes."""
     width = -(-max(map(len, texts)) // 8) * 8
-    words = [np.frombuffer(text.encode().ljust(width, b"\0"), dtype="<u8") for text in texts]
-    return Texts(np.stack(words), np.array([len(text) for text in texts], dtype=np.uint8))
+    # A copy, which can be written to: compiled functions take what cannot for another type.
+    words = np.frombuffer(b"".join(text.encode().ljust(width, b"\0") for text in texts), dtype="<u8").copy()
+    return Texts(words.reshape(len(texts), -1), np.array([len(text) for text in texts], dtype=np.uint8))
 
 
 @compiled(inline=True)
@@ -114,7 +132,10 @@ def put_number(buffer: NDArray[np.uint8], at: int, texts: Texts, code: int) -> i
 
     All its words are copied, also the empty ones: as long a loop for every number costs less than guessing its length.
     """
-    for i in range(texts.words.shape[1]):
+    # Two words at least; of these without a loop, which takes longer than they do.
+    _store(buffer, at, texts.words[code, 0])
+    _store(buffer, at + 8, texts.words[code, 1])
+    for i in range(2, texts.words.shape[1]):
         _store(buffer, at + 8 * i, texts.words[code, i])
     return at + texts.lengths[code]
 

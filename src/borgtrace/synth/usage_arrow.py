@@ -18,12 +18,13 @@ def usage_tables(blocks: UsageBlocks) -> Iterator[tuple[int, pa.Table]]:
     """Yield number of the file and rows, block by block, with the fields of the raw table."""
     for block in blocks:
         # From the codes, so that Parquet holds the same ten-bit numbers as the JSON of the same seed.
-        values = np.where(block.codes < 0, np.nan, blocks.numbers.values[block.codes]).astype(np.float32)
+        codes = block.codes[block.rows]
+        values = np.where(codes < 0, np.nan, blocks.numbers.values[codes]).astype(np.float32)
         yield block.shard, _table(blocks.raw, blocks.windows, block, values)
 
 
 def _table(raw: RawTable, windows: Windows, block: Block, values: NDArray[np.float32]) -> pa.Table:
-    rows = windows.rows[block.rows]
+    rows = windows.rows[block.first + block.rows]
     executions = windows.executions[rows["execution"]]
     columns: dict[str, Any] = {}
     at = 0

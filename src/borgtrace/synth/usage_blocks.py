@@ -56,14 +56,17 @@ class Block:
     ----------
     shard
         Number of the file.
+    first
+        The first of the windows of the segment that were measured together, n of them.
     rows
-        Windows of the segment, in the order of the file: shape (r,).
+        Those of them that are rows of the file, in its order: shape (r,), counted from `first`.
     codes
-        What they say, as ten-bit numbers (:func:`~borgtrace.synth.number_text.number_code`), −1 for missing:
-        int16, shape (r, measured columns).
+        What all n say, as ten-bit numbers (:func:`~borgtrace.synth.number_text.number_code`), −1 for missing, undefined
+        where they are no rows of any file: int16, shape (n, measured columns).
     """
 
     shard: int
+    first: int
     rows: NDArray[np.int64]
     codes: NDArray[np.int16]
 
@@ -125,7 +128,7 @@ class UsageBlocks:
             found = self._measure(self.windows.rows[first : first + self.block_size])
             kept = np.flatnonzero(found.is_kept)
             for shard, rows in self._deal(kept, found.hashes[kept]) if self.shards else [(0, kept)]:
-                yield Block(shard, first + rows, found.codes[rows])
+                yield Block(shard, first, rows, found.codes)
 
     def _deal(self, rows: NDArray[np.int64], hashes: NDArray[np.uint64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
         """Yield the number of each shard and its rows, in the order of their hashes."""

@@ -16,7 +16,7 @@ from borgtrace.kernels.compiled import compiled
 from borgtrace.schema.dialects import RawField, RawTable
 from borgtrace.schema.time import SECOND
 from borgtrace.synth.measurement import PLACES
-from borgtrace.synth.number_text import Texts, pack, put_integer, put_number, put_text
+from borgtrace.synth.number_text import Texts, pack, put_integer, put_number, put_text, short_numbers_after_commas
 from borgtrace.synth.usage_blocks import UsageBlocks, measured_columns
 from borgtrace.synth.usage_windows import IDENTITY, TIMES
 
@@ -79,7 +79,7 @@ def _json_kind(field: RawField) -> tuple[str, str, str]:
 
 def usage_text(blocks: UsageBlocks, layout: Layout) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """Yield number of the file and lines, block by block; the bytes are overwritten by the next block."""
-    windows, numbers = blocks.windows, blocks.numbers.texts
+    windows, numbers = blocks.windows, blocks.numbers.texts if layout.numbers else short_numbers_after_commas()
     if not len(windows.rows):
         return
     base = int(windows.rows["start"].min())
@@ -93,8 +93,10 @@ def usage_text(blocks: UsageBlocks, layout: Layout) -> Iterator[tuple[int, NDArr
     longest += int(pieces.lengths.sum()) + len(measured_columns(blocks.raw)) * (8 * numbers.words.shape[1] + 1) + 8
     buffer = np.empty(blocks.block_size * longest, dtype=np.uint8)
     for block in blocks:
-        rows = windows.rows[block.rows]
-        size = _format(rows, base, block.codes, seconds, identity, pieces, numbers, not layout.numbers, buffer)
+        rows = windows.rows[block.first :]
+        size = _format(
+            rows, base, block.rows, block.codes, seconds, identity, pieces, numbers, not layout.numbers, buffer
+        )
         yield block.shard, buffer[:size]
 
 
@@ -127,6 +129,7 @@ def _identities(ids: NDArray[np.int64], before: Texts) -> Texts:
 def _format(
     windows: NDArray[np.void],
     base: int,
+    kept: NDArray[np.int64],
     codes: NDArray[np.int16],
     seconds: Texts,
     identity: Texts,
@@ -137,7 +140,7 @@ def _format(
 ) -> int:
     """Print rows into `buffer`; return how many bytes."""
     at = 0
-    for row in range(len(windows)):
+    for row in kept:
         window = windows[row]
         at = put_text(buffer, at, pieces, 0)
         at = put_text(buffer, at, seconds, window["start"] - base)
@@ -147,11 +150,10 @@ def _format(
         for number in range(codes.shape[1]):
             code = codes[row, number]
             if is_csv:
-                buffer[np.uint64(at)] = 44  # a comma; the unsigned index spares the check for negative ones
-                at += 1
+                # −1, for a missing number, is the last text: the comma alone.
+                at = put_number(buffer, at, numbers, code)
             elif code >= 0:
                 at = put_text(buffer, at, pieces, 3 + number)
-            if code >= 0:
                 at = put_number(buffer, at, numbers, code)
         at = put_text(buffer, at, pieces, 2)
     return at
