@@ -79,7 +79,9 @@ def warm_up() -> None:
 _WAIT = 20
 """Elapsed seconds per second of CPU after which a child is stopped: other programs run here too."""
 _IDLE = 60
-"""Elapsed seconds without any CPU, its own children's included, after which a child is taken to wait for ever."""
+"""Elapsed seconds with hardly any CPU, its own children's included, after which a child is taken to wait for ever."""
+_LITTLE = 50
+"""Clock ticks (half a second) that a child which waits in a loop may take in that time."""
 _PAUSE = 10
 """Elapsed seconds between two looks at a child that mean a pause of the machine: they are a moment apart."""
 
@@ -92,7 +94,7 @@ class Fork:
 
     def __init__(self, work: Callable[[], int], seconds: int) -> None:
         self.begun, self.seconds = time.monotonic(), _WAIT * seconds
-        self.ticks, self.moved, self.asked = 0, self.begun, self.begun
+        self.ticks, self.moved, self.looked, self.asked = 0, self.begun, self.begun, self.begun
         self.folder = tempfile.mkdtemp(prefix="mutants-")
         self.pid = os.fork()
         if self.pid == 0:
@@ -115,8 +117,10 @@ class Fork:
     def _is_idle(self) -> bool:
         now = time.monotonic()
         # Asked once a second: a look at all processes takes a millisecond.
-        if now - self.moved > 1 and (ticks := _ticks(self.pid)) != self.ticks:
-            self.ticks, self.moved = ticks, now
+        if now - self.looked > 1:
+            self.looked = now
+            if (ticks := _ticks(self.pid)) - self.ticks > _LITTLE:
+                self.ticks, self.moved = ticks, now
         return now - self.moved > _IDLE
 
     def _forgive_pauses(self) -> None:
