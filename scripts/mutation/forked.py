@@ -22,7 +22,6 @@ import itertools
 import json
 import os
 import pickle
-import resource
 import shutil
 import signal
 import sys
@@ -80,8 +79,10 @@ _WAIT = 20
 """Elapsed seconds per second of CPU after which a child is stopped: other programs run here too."""
 _IDLE = 60
 """Elapsed seconds with hardly any CPU, its own children's included, after which a child is taken to wait for ever."""
-_LITTLE = 50
-"""Clock ticks (half a second) that a child which waits in a loop may take in that time."""
+_TICKS = os.sysconf("SC_CLK_TCK")
+"""Clock ticks in a second of CPU."""
+_LITTLE = _TICKS // 2
+"""Clock ticks that a child which waits in a loop may take in that time."""
 _PAUSE = 10
 """Elapsed seconds between two looks at a child that mean a pause of the machine: they are a moment apart."""
 
@@ -93,14 +94,13 @@ class Fork:
     """
 
     def __init__(self, work: Callable[[], int], seconds: int) -> None:
-        self.begun, self.seconds = time.monotonic(), _WAIT * seconds
+        # Counted here: not every kernel keeps to a limit of CPU.
+        self.begun, self.longest, self.most_ticks = time.monotonic(), _WAIT * seconds, seconds * _TICKS
         self.ticks, self.moved, self.looked, self.asked = 0, self.begun, self.begun, self.begun
         self.folder = tempfile.mkdtemp(prefix="mutants-")
         self.pid = os.fork()
         if self.pid == 0:
             os.setsid()
-            # One second more for the hard limit: the soft one's signal tells that it was the time.
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
             tempfile.tempdir = os.environ["TMPDIR"] = self.folder
             silence, errors = os.open(os.devnull, os.O_RDWR), os.fdopen(os.dup(2), "w")
             for stream in (0, 1, 2):
@@ -114,14 +114,18 @@ class Fork:
             finally:
                 os._exit(code)
 
-    def _is_idle(self) -> bool:
+    def _hangs(self) -> bool:
+        """Whether the child has used too much CPU, or hardly any for long."""
         now = time.monotonic()
         # Asked once a second: a look at all processes takes a millisecond.
         if now - self.looked > 1:
             self.looked = now
-            if (ticks := _ticks(self.pid)) - self.ticks > _LITTLE:
+            ticks = _ticks(self.pid)
+            if ticks > self.most_ticks:
+                return True
+            if ticks - self.ticks > _LITTLE:
                 self.ticks, self.moved = ticks, now
-        return now - self.moved > _IDLE
+        return now - self.moved > _IDLE or now - self.begun > self.longest
 
     def _forgive_pauses(self) -> None:
         """Leave out the time in which nobody asked: the whole machine was stopped, not this child alone."""
@@ -136,7 +140,7 @@ class Fork:
         self._forgive_pauses()
         pid, status = os.waitpid(self.pid, os.WNOHANG)
         if not pid:
-            if time.monotonic() - self.begun < self.seconds and not self._is_idle():
+            if not self._hangs():
                 return None
             os.killpg(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
