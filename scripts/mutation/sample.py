@@ -183,7 +183,7 @@ def scores(packages: Sequence[str], size: int | None, seed: int, jobs: int) -> I
     wanted = list(dict.fromkeys(name for package in packages for name in folders(package)))
     ignored = [f"--ignore-glob=*/{slow}" for slow in _SLOW]
     with tempfile.TemporaryDirectory() as home:
-        out = Path(home) / "left.jsonl"
+        reading, writing = os.pipe()
         # What fixtures made lies here until the last change is tried.
         shared = Path(home) / "fixtures"
 
@@ -192,7 +192,7 @@ def scores(packages: Sequence[str], size: int | None, seed: int, jobs: int) -> I
             items = {name: item for name, item in collected.items() if not any(word in name for word in _SPARK)}
             loaded = functions()
             measured = Measured(items, loaded, jobs, shared)
-            with out.open("w") as file:
+            with os.fdopen(writing, "w", buffering=1) as file:
                 for sample in drawn:
                     by_test, begun = measured.of(sample.package), time.monotonic()
                     _control(sample, by_test, items, jobs)
@@ -207,16 +207,17 @@ def scores(packages: Sequence[str], size: int | None, seed: int, jobs: int) -> I
         # A process of its own: the one that tries again must not have loaded anything of ours.
         fork = os.fork()
         if fork == 0:
+            os.close(reading)
             code = 1
             try:
                 in_session([*wanted, *ignored], work)
                 code = 0
             finally:
                 os._exit(code)
-        if os.waitpid(fork, 0)[1]:
-            raise SystemExit(1)
-        told = [json.loads(line) for line in out.read_text().splitlines()]
-        for sample, (left, seconds) in zip(drawn, told, strict=True):
+        os.close(writing)
+        # Both go on side by side: what is left of one package is tried again while the next is tried.
+        for sample, line in zip(drawn, os.fdopen(reading), strict=False):
+            left, seconds = json.loads(line)
             again = {sample.tried[place]: Trial(**trial) for place, trial in left}
             begun = time.monotonic()
             survivors = _survivors(list(again), lambda site, c=again: anew(site, c[site]), jobs)
@@ -228,6 +229,8 @@ def scores(packages: Sequence[str], size: int | None, seed: int, jobs: int) -> I
                 tuple(survivors),
                 seconds + time.monotonic() - begun,
             )
+        if os.waitpid(fork, 0)[1]:
+            raise SystemExit(1)
 
 
 class Measured:
