@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from borgtrace.recipe.comparison import MEASURES, aligned, distances
+from borgtrace.recipe.comparison import MEASURES, aligned, crossings, distances
 from borgtrace.store.manifest import Manifest
 
 JOBS = 2000
@@ -158,3 +158,29 @@ def test_a_store_that_uses_nothing_has_no_ratio() -> None:
     # Of nothing the shape is nothing, too.
     shape = _rows(busy, _store(np.zeros(300), generation="2011"))["CPU-hours of a job"]
     assert (shape["unit"], shape["distance"]) == ("own mean", 1)
+
+
+def _waits(**curves: dict[float, float | None]) -> Any:
+    rows = [{"tier": tier, "percent": p, "seconds": s} for tier, curve in curves.items() for p, s in curve.items()]
+    kind = SimpleNamespace(result=SimpleNamespace(key=("tier", "percent")))
+    return SimpleNamespace(recipe=kind, table=pa.Table.from_pylist(rows))
+
+
+def test_tails_cross_where_the_order_changes_for_the_last_time() -> None:
+    old = _waits(all={50.0: 10.0, 80.0: 20.0, 90.0: 40.0, 99.0: 50.0}, mid={50.0: 1.0, 99.0: 2.0}, free={50.0: 3.0})
+    # Longer at 50 %, shorter at 80 and 90 %, longer at 99 %: from −30 to +60 the line is 0 after a third of the way.
+    new = _waits(
+        all={50.0: 11.0, 80.0: 5.0, 90.0: 10.0, 99.0: 110.0}, mid={50.0: 0.5, 99.0: 2.0}, free={50.0: 3.0, 99.0: None}
+    )
+    same = {"store": "new", "against": "old"}
+    assert crossings({"old": old, "new": new}).to_pylist() == [
+        {"tier": "all", **same, "percent": 93.0, "tail_is_longer": True},
+        {"tier": "mid", **same, "percent": None, "tail_is_longer": False},
+        {"tier": "free", **same, "percent": None, "tail_is_longer": None},
+    ]
+
+
+def test_only_quantiles_of_times_cross() -> None:
+    kind = SimpleNamespace(result=SimpleNamespace(key=("hour",)))
+    answer = SimpleNamespace(recipe=kind, table=pa.table({"hour": [0], "seconds": [1.0]}))
+    assert crossings({"a": answer, "b": answer}).num_rows == 0  # type: ignore[dict-item]

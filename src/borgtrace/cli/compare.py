@@ -11,7 +11,7 @@ ON_INTERRUPT = "nothing was written"
 def compare(
     stores: Annotated[list[Path], argument("STORE…", "Stores; the first is the one that others are compared with.")],
     questions: Annotated[str, option("A,B", "Questions to answer on each store.")] = "",
-    out: Annotated[Path | None, option("DIR", "Folder for compare.html, distances.csv, NAME.csv.")] = None,
+    out: Annotated[Path | None, option("DIR", "For compare.html, distances.csv, NAME.csv, NAME-crossings.csv.")] = None,
     memory: Memory = "4GB",
     seed: Seed = 0,
     as_json: Json = False,
@@ -32,7 +32,7 @@ def compare(
     from borgtrace.cli._printing import number, print_json
     from borgtrace.errors import UsageError
     from borgtrace.recipe import EngineTables, find_recipe
-    from borgtrace.recipe.comparison import aligned, distances
+    from borgtrace.recipe.comparison import aligned, crossings, distances
     from borgtrace.schema.ranges import parse_words
     from borgtrace.storage import replacing, write_file
 
@@ -53,6 +53,8 @@ def compare(
         }
         answers = [dict(zip(answered, row, strict=True)) for row in zip(*answered.values(), strict=True)]
         tables = {recipe.name: aligned(results) for recipe, results in zip(chosen, answers, strict=True)}
+        crossed = {f"{recipe.name}-crossings": crossings(found) for recipe, found in zip(chosen, answers, strict=True)}
+        tables |= {name: table for name, table in crossed.items() if table.num_rows}
         tables["distances"] = found
         for name, table in tables.items():
             with replacing(out / f"{name}.csv") as draft:

@@ -1,7 +1,7 @@
 """Several stores side by side: answers aligned by their keys, and distances between their jobs with intervals."""
 
 from collections.abc import Mapping
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -86,6 +86,51 @@ def aligned(results: Mapping[str, Result]) -> pa.Table:
         )
         query = f"select {using}{', ' if columns else ''}{columns} from {joined} order by {using}"
         return connection.sql(query).to_arrow_table()
+
+
+def crossings(results: Mapping[str, Result]) -> pa.Table:
+    """Return where the quantile curves of stores cross those of the first for the last time, of one question.
+
+    Beyond it lies the tail, in which the order of the two is another than just before: waits may be shorter for most
+    jobs and longer for the last ones.  Only where the answer has quantiles of seconds by percent.
+
+    Parameters
+    ----------
+    results
+        Answers by the label of their store.
+
+    Returns
+    -------
+    pyarrow.Table
+        The rest of the key, ``store``, ``against``, ``percent`` (between two published ones along the line; NULL where
+        the curves do not cross), and whether the ``tail_is_longer`` in the store.
+    """
+    (against, first), *others = results.items()
+    key = [name for name in first.recipe.result.key if name != "percent"]
+    if "percent" not in first.recipe.result.key or "seconds" not in first.table.column_names:
+        return pa.table({})
+    rows: list[dict[str, Any]] = []
+    base = _curves(first, key)
+    for label, result in others:
+        for group, curve in _curves(result, key).items():
+            shared = sorted(curve.keys() & base.get(group, {}).keys())
+            gaps = [curve[percent] - base[group][percent] for percent in shared]
+            known = [(percent, gap) for percent, gap in zip(shared, gaps, strict=True) if gap]
+            turns = [pair for pair in pairwise(known) if pair[0][1] * pair[1][1] < 0]
+            row = {**dict(zip(key, group, strict=True)), "store": label, "against": against, "percent": None}
+            if turns:
+                (low, before), (high, after) = turns[-1]
+                row["percent"] = low + (high - low) * before / (before - after)
+            rows.append(row | {"tail_is_longer": known[-1][1] > 0 if known else None})
+    return pa.Table.from_pylist(rows)
+
+
+def _curves(result: Result, key: list[str]) -> dict[tuple[Any, ...], dict[float, float]]:
+    found: dict[tuple[Any, ...], dict[float, float]] = {}
+    for row in result.table.to_pylist():
+        if row["seconds"] is not None:
+            found.setdefault(tuple(row[name] for name in key), {})[row["percent"]] = row["seconds"]
+    return found
 
 
 def distances(stores: Mapping[str, Store], *, seed: int = 0) -> pa.Table:
