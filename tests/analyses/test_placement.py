@@ -162,3 +162,26 @@ def test_the_last_demand_before_the_start_rules() -> None:
     }
     (row,) = answer(find_recipe("eligible_starts"), tiny("2019", **starts))
     assert (row["n_starts"], row["n_broken"]) == (1, 0)
+
+
+def test_a_demand_rules_its_own_attempt_from_its_very_microsecond() -> None:
+    starts = {
+        **CELL,
+        "instance_events": [
+            event(1, "SUBMIT", at(1)),
+            placed(1, 1, at(2)),
+            event(1, "EVICT", at(3)),
+            event(1, "SUBMIT", at(4)),  # demands nothing any more: not counted
+            placed(1, 1, at(5)),
+            event(2, "SUBMIT", at(1)),
+            placed(2, 1, at(3)),
+            event(3, "SUBMIT", at(1)),  # never demands anything
+            placed(3, 1, at(3)),
+        ],
+        "instance_constraints": [
+            constraint(1, "disk", "PRESENT", None, at(1)),  # machine 1 has none
+            constraint(2, "disk", "NOT_PRESENT", None, at(3)),
+        ],
+    }
+    (row,) = answer(find_recipe("eligible_starts"), tiny("2019", **starts))
+    assert (row["n_starts"], row["n_broken"]) == (2, 1)

@@ -47,13 +47,28 @@ def _starts(tables: Tables, events: ir.Table) -> ir.Table:
     a = of_jobs(tables.instance_attempts)
     # Before the trace a start has no instant at which its machine could be looked at.
     placed = a.filter(is_known(a.schedule_time) & a.machine_id.notnull())
-    times = ("begin_time", "schedule_time")
-    placed = placed.select(*TASK, "attempt", "machine_id", *times, tier=tier(tables, placed.priority))
-    joined = placed.inner_join(events.rename(demanded="time"), list(TASK))
-    joined = joined.filter(joined.demanded.between(joined.begin_time, joined.schedule_time))
-    latest = ibis.row_number().over(group_by=[*TASK, "attempt"], order_by=ibis.desc("demanded"))
-    last = joined.mutate(place=latest).filter(lambda starts: starts.place == 0)
-    return last.select("tier", "machine_id", "schedule_time", "fingerprint")
+    placed = placed.semi_join(tables.instance_constraints, list(TASK))
+    starts = placed.select(
+        *TASK,
+        "machine_id",
+        "begin_time",
+        time=placed.schedule_time,
+        tier=tier(tables, placed.priority),
+        demanded=ibis.null("int64"),
+        fingerprint=ibis.null("int64"),
+        is_start=ibis.literal(1, "int8"),
+    )
+    none = {name: ibis.null(starts[name].type()) for name in ("machine_id", "begin_time", "tier")}
+    demands = events.mutate(**none, demanded=events.time, is_start=ibis.literal(0, "int8"))
+    # One pass in order of time: a join would pair each start of a task with all that the task ever demanded.
+    both = starts.union(demands.select(starts.columns))
+    # What is demanded in the microsecond of a start is in force.
+    so_far = ibis.cumulative_window(group_by=list(TASK), order_by=["time", "is_start"])
+    numbered = both.mutate(number=both.demanded.count().over(so_far))
+    of_demand = ibis.window(group_by=[*TASK, "number"])
+    last = {name: numbered[name].max().over(of_demand) for name in ("demanded", "fingerprint")}
+    found = numbered.mutate(**last).filter(ibis._.is_start == 1, ibis._.demanded >= ibis._.begin_time)
+    return found.select("tier", "machine_id", "fingerprint", schedule_time=found.time)
 
 
 def plot(result: pa.Table) -> Chart:
