@@ -32,7 +32,8 @@ _SHOWN = 10
 """Windows that a notebook shows."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
+# Not frozen: that would triple the time to make one, of which there are as many as tasks that are looked at.
+@dataclass(slots=True, repr=False)
 class Trace(Mapping[str, "npt.NDArray[np.generic]"]):
     """One task's usage: a mapping of column names to arrays of shape (n,), read-only views of the store.
 

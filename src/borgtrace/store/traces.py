@@ -132,8 +132,9 @@ class TraceReader:
         row = find_row(self.collections, self.instances, collection_id, instance_index)
         if row < 0:
             raise self._unknown(collection_id, instance_index)
-        low, high = self.offsets[row], self.offsets[row + 1]
-        return {name: column[low:high] for name, column in self._default}
+        # One slice of plain integers: NumPy's would be converted again for each column.
+        span = slice(self.offsets.item(row), self.offsets.item(row + 1))
+        return {name: column[span] for name, column in self._default}
 
     def traces(self, rows: npt.NDArray[np.int64], columns: tuple[str, ...] = DEFAULT_COLUMNS) -> Traces:
         """Return many tasks as flat columns; zero-copy where they are neighbors, else gathered.
