@@ -1,7 +1,5 @@
 """Margins over a past usage: their bins, and which margin how much of the time would have needed."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Replays of reservation policies over the usage of tasks."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

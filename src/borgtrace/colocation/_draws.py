@@ -5,8 +5,6 @@ the thread that computes it, nor on which other tasks are drawn, nor on how many
 first columns of a longer run are the shorter run.
 """
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 

@@ -3,8 +3,6 @@
 Sums are taken in eight fixed lanes: as fast as the hardware allows, in an order that is ours.
 """
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 

@@ -7,8 +7,6 @@ in registers: exact to 4e-14 per term against ``scipy.special.log_ndtr``, and th
 (19 µs instead of 88 for 10,000 values with a table of cubics; scipy takes 1,156).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

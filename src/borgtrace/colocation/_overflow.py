@@ -4,8 +4,6 @@ The sums of all packings are taken tile by tile of realizations: a tile of all t
 every packing reads it, so that memory is read once, however many packings are compared.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from borgtrace.kernels.arrays import Index, Values

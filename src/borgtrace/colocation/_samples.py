@@ -1,7 +1,5 @@
 """Random subsets of tasks, and of a task's windows, without replacement and reproducible."""
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 

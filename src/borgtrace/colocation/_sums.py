@@ -1,7 +1,5 @@
 """Sums over selected rows: many random samples of tasks, each added up realization by realization."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 
 import numba

@@ -1,7 +1,5 @@
 """Types of the arrays that numeric code hands around, one word for each kind of element."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

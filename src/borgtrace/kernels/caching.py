@@ -6,8 +6,6 @@ editing those once gave silently old results.  Here the key holds a digest of th
 that it refers to, transitively, so an edit recompiles what it concerns and nothing else.
 """
 
-from __future__ import annotations
-
 import hashlib
 import pickle
 from collections.abc import Callable, Iterator

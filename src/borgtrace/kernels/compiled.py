@@ -3,8 +3,6 @@
 ``fastmath`` stays off: the order of additions is ours (measured: same speed, half the error).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 

@@ -3,8 +3,6 @@
 Steele, Lea & Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

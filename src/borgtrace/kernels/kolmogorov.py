@@ -1,7 +1,5 @@
 """Two windows of one task: do they come from one distribution?  The exact two-sample KS test."""
 
-from __future__ import annotations
-
 from math import comb
 
 import numba

@@ -1,7 +1,5 @@
 """Eight bytes at a time: unaligned loads, and the digits that a word begins with."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

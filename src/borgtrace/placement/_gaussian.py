@@ -4,8 +4,6 @@ Most machines are nearly full, so for most of them room < z√variance tells the
 asked by the estimator's own test, so the packing is the naive loop's, bit for bit.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

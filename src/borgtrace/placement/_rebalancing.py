@@ -1,7 +1,5 @@
 """Rebalancing: fill the last bin from the first tasks of the others, round robin (Janus & Rzadca, Algorithm 1)."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import types
 

@@ -6,8 +6,6 @@ them would have with the item, and whole subtrees where no bin can fit are skipp
 by the estimator's own test, from the left, so the answer is the naive loop's, bit for bit.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ Compiled functions cannot be put together at run time without compiling again, h
 pair stays two functions, and `CUTS` say which part of a row each of them gets.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

@@ -4,8 +4,6 @@ After Janus & Rzadca (SoCC'17), Algorithm 1 and §5.1.  A *machine* is a line of
 a *bin* is a machine in use; bins are numbered in the order they were opened.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import types
 

@@ -13,8 +13,6 @@ They have fixed signatures, so the packing kernels take them as first-class argu
 the estimator, at two nanoseconds a call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 

@@ -1,7 +1,5 @@
 """Paths, files and folders: how anything of borgtrace is put on disk whole or not at all."""
 
-from __future__ import annotations
-
 from borgtrace.storage.folder import check_free, new_folder
 from borgtrace.storage.local import local
 from borgtrace.storage.lock import locked

@@ -1,7 +1,5 @@
 """One folder, built once: locked while it is built, renamed when it is whole, never reused half-built."""
 
-from __future__ import annotations
-
 import glob
 from collections.abc import Iterator
 from contextlib import contextmanager

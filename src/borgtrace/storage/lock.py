@@ -1,7 +1,5 @@
 """One writer at a time: a lock file that the operating system frees when its holder dies."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Write beside, then rename: a reader sees what was there before or what is new, never half of it."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

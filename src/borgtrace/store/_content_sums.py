@@ -1,7 +1,5 @@
 """The sums behind a content digest: what each value of a column adds, by its row."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Finding a task in the sorted index, and copying scattered runs into one flat array."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

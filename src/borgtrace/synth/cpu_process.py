@@ -17,8 +17,6 @@ Every value of a noise depends on key and window alone.  Its two slow parts are 
 come in order and most of them are like the one before.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final, NamedTuple
 

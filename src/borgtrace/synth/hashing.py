@@ -6,8 +6,6 @@ bytes stay the same.  The mixer is SplitMix64's
 (:mod:`borgtrace.kernels.hashing`).
 """
 
-from __future__ import annotations
-
 import hashlib
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What a measurement window says: CPU, memory, disk and cycles of one execution in one window."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final
 

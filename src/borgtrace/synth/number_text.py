@@ -5,8 +5,6 @@ without exception.  So there are only 11,264 numbers below 1,024, and printing o
 prints four significant digits (``%.4g``), 2019 the exact decimal expansion.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Usage windows measured block by block, as numbers that are ready to print, and dealt out to files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple

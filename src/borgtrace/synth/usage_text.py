@@ -4,8 +4,6 @@ Both are the same work: constant text before each number (a comma; or the name o
 table.  What is the same in all rows of an execution or of a second is printed once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

@@ -7,8 +7,6 @@ them around 16 centroids. Clusters are lettered by size; a is the largest.
 Reference: Janus & Rzadca, SoCC'17, Fig. 4.
 """
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """From the windows, terms and stays of tasks to rows (machine, term, slot, CPU, memory): the compiled part."""
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import numpy as np

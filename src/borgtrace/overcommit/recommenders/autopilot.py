@@ -8,8 +8,6 @@ The paper leaves open, and this declares: buckets (from 1 millicore or 1 MB, eac
 the size), N of the maximum (all samples so far).  Its samples are seconds, these the means of 5 minutes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from borgtrace.kernels.arrays import Index, Numbers

@@ -1,7 +1,5 @@
 """What estimators read off a task's observed values: moments, quantiles, histograms, generating functions."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

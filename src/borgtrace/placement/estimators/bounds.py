@@ -1,7 +1,5 @@
 """Fit tests that can only err on the safe side (for independent tasks): Hoeffding, Bernstein, Chernoff."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gaussian quantile corrected for skewness and kurtosis of the sum (Cornish & Fisher)."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tail of the sum by the saddlepoint approximation of Lugannani & Rice."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
