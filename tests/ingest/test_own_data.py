@@ -53,6 +53,13 @@ def test_every_container_gives_the_same_windows(tmp_path, name, content):
     assert rows(ingest_own(tmp_path, AVERAGES, {name: content}), "instance_usage", USAGE) == AVERAGED
 
 
+@pytest.mark.parametrize("name", ["own.csv", "own.parquet", "own.json"])
+def test_a_folder_may_have_an_apostrophe(tmp_path, name):
+    (tmp_path / "it's").mkdir()
+    store = ingest_own(tmp_path / "it's", AVERAGES, {name: CONTAINERS[name]})
+    assert rows(store, "instance_usage", USAGE) == AVERAGED
+
+
 def test_what_no_file_told_is_derived_and_marked(tmp_path):
     store = ingest_own(tmp_path, AVERAGES, {"own.csv": THREE_COLUMNS})
     assert rows(store, "instance_events", "collection_id, type, time, missing_type") == [

@@ -69,3 +69,8 @@ def test_what_a_killed_run_left_behind_is_cleared(tmp_path: Path) -> None:
     (left / "truth.json").touch()
     generate(tmp_path / "out", machines=2, hours=1)
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
+
+
+def test_a_folder_with_an_apostrophe_gets_the_same_truth(tmp_path: Path) -> None:
+    plain, quoted = (generate(tmp_path / name, machines=3, hours=1, jobs=1) for name in ("its", "it's"))
+    assert pq.read_table(quoted / "truth.parquet").equals(pq.read_table(plain / "truth.parquet"))

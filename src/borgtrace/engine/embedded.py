@@ -17,6 +17,7 @@ from borgtrace.engine.memory import parse_memory
 from borgtrace.engine.stored import stored_names
 from borgtrace.errors import EngineError
 from borgtrace.schema import Table
+from borgtrace.schema.sql import literals
 
 _SERIAL = itertools.count()
 SQL_TYPES = {
@@ -153,9 +154,8 @@ def files_sql(paths: Sequence[str | Path], *, numbered: bool = False) -> str:
     >>> files_sql(["it's.parquet"])
     "read_parquet(['it''s.parquet'], hive_partitioning = false)"
     """
-    listed = ", ".join("'" + str(path).replace("'", "''") + "'" for path in paths)
     # Otherwise a store below a folder called ``cell=a`` would gain a column ``cell``.
-    return f"read_parquet([{listed}], hive_partitioning = false{', file_row_number = true' * numbered})"
+    return f"read_parquet([{literals(paths)}], hive_partitioning = false{', file_row_number = true' * numbered})"
 
 
 def _spill_directory() -> Path:

@@ -20,6 +20,7 @@ from borgtrace.engine.embedded import raw_connection, view_sql
 from borgtrace.engine.stoppable import Stoppable
 from borgtrace.errors import BorgtraceError, EngineError, UsageError, did_you_mean, first_line
 from borgtrace.schema import TABLES, Table
+from borgtrace.schema.sql import literal
 
 # Rebuilt from these words and the checked query behind them: what runs is what was checked.
 _OPTION = r"(?:ANALYZE|FORMAT\s+\w+)"
@@ -91,8 +92,7 @@ def open_tasks(tasks: pa.Table) -> duckdb.DuckDBPyConnection:
 def _lock(con: duckdb.DuckDBPyConnection, root: Path | None) -> None:
     # The slash at the end keeps out a neighbor whose name only begins like the store's.
     if root is not None:
-        directory = f"{root.resolve()}/".replace("'", "''")
-        con.execute(f"SET allowed_directories = ['{directory}']")
+        con.execute(f"SET allowed_directories = [{literal(f'{root.resolve()}/')}]")
     con.execute("SET autoload_known_extensions = false")
     con.execute("SET enable_external_access = false")
     # Last: afterward no setting can be changed, those above included.

@@ -8,8 +8,8 @@ from urllib.parse import quote
 import numpy as np
 import pyarrow as pa
 
-from borgtrace.explore.text import literal
 from borgtrace.explore.trace import Trace
+from borgtrace.schema.sql import literal
 
 MOST_ROWS = 100
 _SUMS = (

@@ -9,8 +9,8 @@ from borgtrace.explore.cell import NAMES
 from borgtrace.explore.charts import Chart, Series
 from borgtrace.explore.load import lanes, requested, used
 from borgtrace.explore.span import Span, life_of
-from borgtrace.explore.text import literal
 from borgtrace.explore.trace import Trace
+from borgtrace.schema.sql import literal
 from borgtrace.schema.time import SECOND, WINDOW
 
 MOST_BARS = 20_000

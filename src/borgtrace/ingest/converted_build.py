@@ -21,6 +21,7 @@ from borgtrace.ingest.progress import Progress
 from borgtrace.ingest.staged import StagedPaths
 from borgtrace.ingest.staged_relation import StagedPart
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
+from borgtrace.schema.sql import literal
 from borgtrace.schema.time import WINDOW
 from borgtrace.storage import INCOMPLETE
 from borgtrace.store.layout import Layout
@@ -84,7 +85,7 @@ def convert(
         progress.begin(f"cluster {name}", 0, "rows")
         # Made once, not for each of its files: a query over all rows, which no range of collections makes smaller.
         unsorted = work / f"{name}{INCOMPLETE}"
-        connection.execute(f"COPY ({relation}) TO '{unsorted}' (FORMAT parquet, COMPRESSION lz4)")
+        connection.execute(f"COPY ({relation}) TO {literal(unsorted)} (FORMAT parquet, COMPRESSION lz4)")
         # A table without rows has no files.
         if count_rows([unsorted]):
             files[name] = cluster(connection, TABLES[name], f"FROM {files_sql([unsorted])}", work / name)

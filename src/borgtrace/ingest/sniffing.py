@@ -15,6 +15,7 @@ import duckdb
 from borgtrace.engine.embedded import without_bar
 from borgtrace.errors import SourceError, first_line
 from borgtrace.schema.dialects.units import ISO
+from borgtrace.schema.sql import literal
 from borgtrace.schema.time import write_time
 
 _ROLES = {
@@ -109,15 +110,15 @@ def sniff(path: Path) -> Draft:
 
 
 def _reader(path: Path) -> str:
-    named = str(path).replace("'", "''")
+    named = literal(path)
     with path.open("rb") as file:
         head = file.read(4)
     if head == b"PAR1":
-        return f"read_parquet('{named}')"
+        return f"read_parquet({named})"
     packed = {b"\x1f\x8b": "gzip", b"\x28\xb5": "zstd"}.get(head[:2], "none")
     if ".json" in path.name or head[:1] == b"{":
-        return f"read_json('{named}', format='newline_delimited', compression='{packed}')"
-    return f"read_csv('{named}', header=true, delim=',', compression='{packed}')"
+        return f"read_json({named}, format='newline_delimited', compression='{packed}')"
+    return f"read_csv({named}, header=true, delim=',', compression='{packed}')"
 
 
 def _roles(path: Path, kinds: Mapping[str, str]) -> dict[str, str]:

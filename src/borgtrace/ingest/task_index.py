@@ -10,6 +10,7 @@ from borgtrace.engine.embedded import SQL_TYPES, files_sql, select_sql
 from borgtrace.ingest.clustering import PARQUET
 from borgtrace.schema import TABLES, TERMINAL_EVENTS, Dialect
 from borgtrace.schema.enums import EVENT_TYPE
+from borgtrace.schema.sql import literal, literals
 from borgtrace.store.layout import part_name
 
 _LAST_KNOWN = ("priority", "scheduling_class", "cpu_request", "memory_request", "disk_request")
@@ -44,7 +45,7 @@ def write_tasks(
     _view(connection, "collection_events", files["collection_events"])
     connection.register("usage_index", usage)
     written = connection.execute(
-        f"COPY ({_query(dialect)}) TO '{folder / part_name(0)}' ({PARQUET})"
+        f"COPY ({_query(dialect)}) TO {literal(folder / part_name(0))} ({PARQUET})"
     ).fetchall()  # to the end: an open result bars other work on the connection
     connection.unregister("usage_index")
     return int(written[0][0]) if written else 0
@@ -116,8 +117,7 @@ def _last_known(name: str) -> str:
 
 
 def _terminal(name: str) -> str:
-    listed = ", ".join(f"'{event}'" for event in TERMINAL_EVENTS)
-    return f"CASE WHEN {name} IN ({listed}) THEN {name} END"
+    return f"CASE WHEN {name} IN ({literals(TERMINAL_EVENTS)}) THEN {name} END"
 
 
 _LAST_TIME = """
@@ -133,11 +133,10 @@ def _ended_2019() -> str:
     Among the events of its last instant the one that is legal from the state before comes first:
     a death of what was alive, then a new SUBMIT; a SUBMIT of what was dead, then a new death.
     """
-    names = ", ".join(f"'{name}'" for name in EVENT_TYPE.names)
-    rank = f"list_position([{names}], type)"
+    rank = f"list_position([{literals(EVENT_TYPE.names)}], type)"
     at_end = "FILTER (time = last_time)"
     before = f"arg_max(type, (time, {rank})) FILTER (time < last_time)"
-    alive_before = f"coalesce({before} NOT IN ({', '.join(repr(e) for e in TERMINAL_EVENTS)}), false)"
+    alive_before = f"coalesce({before} NOT IN ({literals(TERMINAL_EVENTS)}), false)"
     reborn = f"coalesce(bool_or(type = 'SUBMIT') {at_end}, false)"
     # Updates change no state, so they cannot hide the end of an instance.
     last = f"arg_max(type, {rank}) FILTER (time = last_time AND type NOT LIKE 'UPDATE%')"

@@ -21,6 +21,7 @@ from borgtrace.engine import read_table
 from borgtrace.lifecycle.derived import Derived
 from borgtrace.lifecycle.pieces import pieces
 from borgtrace.schema import Dialect
+from borgtrace.schema.sql import literal
 from borgtrace.storage import remove, replacing, write_file
 from borgtrace.store.digest import file_digests
 from borgtrace.store.layout import part_name
@@ -203,5 +204,4 @@ def _copy_parts(con: ibis.backends.BaseBackend, parts: Sequence[ir.Table], folde
 
 
 def _copy(con: ibis.backends.BaseBackend, expr: ir.Table, target: Path) -> None:
-    path = str(target).replace("'", "''")
-    con.raw_sql(f"COPY ({_typed(con, expr)}) TO '{path}' (FORMAT parquet, COMPRESSION zstd)")
+    con.raw_sql(f"COPY ({_typed(con, expr)}) TO {literal(target)} (FORMAT parquet, COMPRESSION zstd)")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from borgtrace.errors import UsageError, check_names
 from borgtrace.schema import TERMINAL_EVENTS, Dialect
+from borgtrace.schema.sql import literals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,9 +110,4 @@ def _ever_on(machines: tuple[int, ...]) -> str:
 
 
 def _one_of(column: str, values: tuple[object, ...]) -> str:
-    return f"{column} in ({', '.join(map(_literal, values))})" if values else ""
-
-
-def _literal(value: object) -> str:
-    # Quotes are doubled, so that a name cannot end the string.
-    return str(value) if isinstance(value, int) else "'" + str(value).replace("'", "''") + "'"
+    return f"{column} in ({literals(values)})" if values else ""

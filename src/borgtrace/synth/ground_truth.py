@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from borgtrace._version import __version__
+from borgtrace.schema.sql import literal
 from borgtrace.synth.classes import EVERY_CLASS
 from borgtrace.synth.event_log import TraceSegment
 from borgtrace.synth.measurement import FAULTS
@@ -110,7 +111,7 @@ class GroundTruth:
                         sqrt(greatest(sum(sum2_sampled) / sum(n) - (sum(sum_sampled) / sum(n)) ** 2, 0))
                             AS std_sampled_cpu,
                         sum(sum_memory) / sum(n) AS mean_average_memory
-                    FROM read_parquet('{part}') WHERE n > 0
+                    FROM read_parquet({literal(part)}) WHERE n > 0
                     GROUP BY ALL ORDER BY collection_id, instance_index
-                ) TO '{final}' (FORMAT parquet, COMPRESSION zstd)""")
+                ) TO {literal(final)} (FORMAT parquet, COMPRESSION zstd)""")
         part.unlink()
