@@ -18,7 +18,7 @@ from borgtrace.explore.span import life_of
 from borgtrace.explore.tiers import tier_colors
 from borgtrace.explore.trace import Trace
 from borgtrace.report.holdings import trace_name
-from borgtrace.report.values import cell, integer, is_number, unit, words
+from borgtrace.report.values import cell, environment
 from borgtrace.schema import TABLES
 from borgtrace.schema.time import TRACE_START
 from borgtrace.store.machine import capacity_at
@@ -35,16 +35,8 @@ class Pages:
 
     @cached_property
     def _environment(self) -> jinja2.Environment:
-        # A missing name fails instead of leaving a gap; all text is escaped.
-        environment = jinja2.Environment(
-            loader=jinja2.PackageLoader("borgtrace.explore"),
-            autoescape=True,
-            undefined=jinja2.StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        environment.filters.update(integer=integer, words=words, unit=unit, plain=text, value=cell)
-        environment.tests.update(numeric=is_number)
+        filling = environment("borgtrace.explore")
+        filling.filters.update(plain=text, value=cell)
         manifest = self.trace.store.manifest
         clock = {
             # Epoch seconds of time zero: charts show the cell's wall clock.
@@ -54,10 +46,10 @@ class Pages:
             "end": self.trace.span.end,
             "tiers": tier_colors(manifest.dialect),
         }
-        environment.globals.update(
+        filling.globals.update(
             views=VIEWS, manifest=manifest, trace=trace_name(manifest), clock=to_json(clock).decode(), q=""
         )
-        return environment
+        return filling
 
     def render(self, template: str, **values: Any) -> str:
         """Fill a template."""

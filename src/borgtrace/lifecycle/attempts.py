@@ -44,7 +44,7 @@ def attempts(events: ir.Table, dialect: Dialect) -> ir.Table:
     Returns
     -------
     ir.Table
-        Columns of ``INSTANCE_ATTEMPTS`` or ``COLLECTION_ATTEMPTS``; times in µs.
+        Columns of ``instance_attempts`` or ``collection_attempts``; times in µs.
     """
     key = key_of(events)
     carried = [name for name in CARRIED if name in events.columns]

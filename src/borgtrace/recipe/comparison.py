@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from borgtrace.engine.embedded import raw_connection
 from borgtrace.kernels.arrays import Index, Numbers
 from borgtrace.recipe.result import Result
 from borgtrace.schema.arrow import arrow_schema
-from borgtrace.schema.types import Column, Table
+from borgtrace.schema.tables import read_declarations
 from borgtrace.store import Manifest, Store
 
 BLOCKS = 100
@@ -36,25 +37,7 @@ MEASURES: dict[str, tuple[str, str]] = {
 }
 """What is measured of each job: SQL over its tasks, and the unit.  A capacity is that of the largest machine."""
 
-DISTANCES = Table(
-    "distances",
-    "measure and store, against the first one",
-    ("measure", "store"),
-    (
-        Column("measure", "string", "", "What is measured of each job."),
-        Column("store", "string", "id", "The store."),
-        Column("against", "string", "id", "The first store."),
-        Column("jobs", "int64", "count", "Jobs of the store that have a value."),
-        Column("jobs_against", "int64", "count", "Jobs of the first store that have a value."),
-        Column("unit", "string", "", "Unit of both; 'own mean' where capacities differ, so that only shapes compare."),
-        Column("ratio", "float64", "1", "Mean of the store over that of the first; NULL where only shapes compare."),
-        Column("ratio_low", "float64", "1", "Lower end of its 95 % interval, over blocks of jobs."),
-        Column("ratio_high", "float64", "1", "Upper end of it."),
-        Column("distance", "float64", "1", "Largest distance of the two distribution functions (Kolmogorov-Smirnov)."),
-        Column("distance_low", "float64", "1", "Lower end of its 95 % interval, over blocks of jobs."),
-        Column("distance_high", "float64", "1", "Upper end of it."),
-    ),
-)
+DISTANCES = read_declarations(Path(__file__).with_name("comparison.columns"))["distances"]
 
 
 def aligned(results: Mapping[str, Result]) -> pa.Table:

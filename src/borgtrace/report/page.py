@@ -7,7 +7,6 @@ from importlib.metadata import version as distribution_version
 from itertools import product
 from typing import Any
 
-import jinja2
 from markupsafe import Markup
 
 from borgtrace.recipe.claims import KINDS, headline, unjudged
@@ -15,7 +14,7 @@ from borgtrace.report import holdings, overview
 from borgtrace.report.citations import papers_cited
 from borgtrace.report.prose import inline, paragraphs
 from borgtrace.report.sections import VERDICTS, Section, grouped, observed, refusals
-from borgtrace.report.values import integer, is_number, unit, words
+from borgtrace.report.values import environment
 from borgtrace.schema import TABLES
 from borgtrace.storage import write_file
 from borgtrace.store.kept import user_cache
@@ -76,18 +75,10 @@ def report_html(
 
 def render(template: str, **values: Any) -> str:
     """Fill a template of this package, with the drawing library at hand."""
-    # A missing name fails instead of leaving a gap; all text is escaped unless it is marked as HTML.
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("borgtrace.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    filters = (headline, json_script, inline, paragraphs, integer, words, unit)
-    environment.filters.update({function.__name__: function for function in filters})
-    environment.tests.update(numeric=is_number)
-    return environment.get_template(template).render(library=Markup(javascript()), **values)
+    filling = environment("borgtrace.report")
+    filters = (headline, json_script, inline, paragraphs)
+    filling.filters.update({function.__name__: function for function in filters})
+    return filling.get_template(template).render(library=Markup(javascript()), **values)
 
 
 def json_script(text: str) -> Markup:

@@ -137,3 +137,15 @@ def instant(time: int, manifest: Manifest, form: str) -> str:
     if time in (BEFORE_TRACE, AFTER_TRACE):
         return "before the trace" if time == BEFORE_TRACE else "after the trace"
     return manifest.dialect.wall_clock(time, manifest.cell).strftime(form)
+
+
+def environment(package: str) -> Any:
+    """Return what fills the templates of a package."""
+    import jinja2  # here, for not every command that writes numbers fills templates
+
+    # A missing name fails instead of leaving a gap; all text is escaped unless it is marked as HTML.
+    strict: dict[str, Any] = {"undefined": jinja2.StrictUndefined, "autoescape": True}
+    made = jinja2.Environment(loader=jinja2.PackageLoader(package), trim_blocks=True, lstrip_blocks=True, **strict)
+    made.filters.update(integer=integer, words=words, unit=unit)
+    made.tests.update(numeric=is_number)
+    return made

@@ -8,14 +8,9 @@ from borgtrace.schema.dialects import RawTable
 from borgtrace.schema.tables import TABLES
 from borgtrace.schema.types import Column, Table
 
+_SIMPLE = ("int64", "int32", "uint32", "float32", "float64", "string", "bool")
 _PLAIN: dict[str, pa.DataType] = {
-    "int64": pa.int64(),
-    "int32": pa.int32(),
-    "uint32": pa.uint32(),
-    "float32": pa.float32(),
-    "float64": pa.float64(),
-    "string": pa.string(),
-    "bool": pa.bool_(),
+    **{name: pa.type_for_alias(name) for name in _SIMPLE},
     "enum": pa.string(),
     "list<float32>": pa.list_(pa.float32()),
     "list<int64>": pa.list_(pa.int64()),

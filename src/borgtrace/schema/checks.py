@@ -1,9 +1,10 @@
 """Rules that the values of a column keep: declared once, from which every reader derives its tests."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, cast
 
-from borgtrace.schema.time import AFTER_TRACE, WINDOW
+from borgtrace.schema.data_files import read_rows
 
 Rule = Literal["at_least", "at_most", "ascending", "not_empty"]
 
@@ -43,24 +44,8 @@ class Check:
 
 
 CHECKS: dict[str, Check] = {
-    check.reason: check
-    for check in (
-        Check("integer_out_of_range", "at_least"),
-        # A reason of its own: a negative amount is a fault of measuring, a negative id one of writing.
-        Check("negative_resource", "at_least"),
-        Check("unknown_enum_code", "at_most"),
-        # The sentinel itself is the one value beyond the bound.
-        Check("after_trace_time", "at_most", AFTER_TRACE - 1),
-        Check("end_before_start", "at_least"),
-        Check("window_over_300s", "at_most", WINDOW),
-        Check("cpu_above_1", "at_most", 1),
-        Check("sample_out_of_range", "at_most"),
-        # Where maxima are sums over sub-containers (2011's aggregation_type) the maximum itself is no bound, so
-        # breaking it is only information.
-        Check("mean_above_maximum", "at_most", 0, "", "aggregation_type", "mean_above_summed_maximum"),
-        Check("percentiles_empty", "not_empty"),
-        Check("percentiles_unordered", "ascending"),
-    )
+    row["reason"]: Check(**cast(Any, row | {"bound": int(row["bound"])}))
+    for row in read_rows(Path(__file__).with_name("checks.csv"))
 }
 """Rules by reason, without the other column, or the bound, that a column adds."""
 NOT_NEGATIVE = (CHECKS["integer_out_of_range"], CHECKS["negative_resource"])

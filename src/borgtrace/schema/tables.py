@@ -12,9 +12,17 @@ STATISTICS_COLUMNS = ("average_cpu", "sampled_cpu", "average_memory")
 """Usage columns whose mean, deviation, maximum and time-weighted mean each task carries."""
 
 
-def read_declarations(file: Path) -> dict[str, Table]:
-    """Read the tables that a file declares, in its order; ``tables.columns`` says how it is written."""
-    groups: dict[str, list[Column]] = {}
+def read_declarations(file: Path, known: Iterable[Table] = ()) -> dict[str, Table]:
+    """Read the tables that a file declares, in its order; ``tables.columns`` says how it is written.
+
+    Parameters
+    ----------
+    file
+        The declarations.
+    known
+        Other tables: a line ``table.column`` takes a column of theirs.
+    """
+    groups = {f"{table.name}.{column.name}": [column] for table in known for column in table.columns}
     tables: dict[str, Table] = {}
     for head, *declared in read_paragraphs(file):
         columns = [one for line in declared for one in groups.get(line) or [_column(*line.split("|"))]]

@@ -44,12 +44,13 @@ def kept_folder(store: Store, kind: str, version: str, build: Callable[[Path], N
 
 
 def version_of(packages: Iterable[Path]) -> str:
-    """Return a digest of the modules of some packages, given by their folders.
+    """Return a digest of the modules and declarations of some packages, given by their folders.
 
     Read as files: to import them takes longer than a first page may.
     """
     digest = hashlib.sha256()
-    for path in (path for package in packages for path in sorted(package.glob("*.py"))):
+    files = (path for package in packages for path in sorted(package.iterdir()))
+    for path in (path for path in files if path.suffix in (".py", ".columns")):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:8]
 
