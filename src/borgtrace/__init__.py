@@ -33,25 +33,9 @@ _LAZY = {
 }
 _PACKAGES = frozenset({"ingest", "synth", "datasets", "colocation", "overcommit"})
 
-__all__ = [
-    "BorgtraceError",
-    "EngineError",
-    "QualityError",
-    "SchemaError",
-    "SourceError",
-    "Store",
-    "StoreError",
-    "Trace",
-    "UsageError",
-    "__version__",
-    "colocation",
-    "compare",
-    "datasets",
-    "ingest",
-    "open",
-    "overcommit",
-    "synth",
-]
+__all__ = ["BorgtraceError", "EngineError", "QualityError", "SchemaError", "SourceError", "Store", "StoreError"]
+__all__ += ["Trace", "UsageError", "__version__", "colocation", "compare", "datasets", "ingest", "open", "overcommit"]
+__all__ += ["synth"]
 
 
 def __getattr__(name: str) -> Any:

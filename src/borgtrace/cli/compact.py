@@ -2,31 +2,25 @@
 
 from typing import Annotated, Any
 
-from typer import Option
-
-from borgtrace.cli._options import AnswerFolder, Json, Memory, Png, Seed, Store
+from borgtrace.cli._options import AnswerFolder, Json, Memory, Png, Seed, Store, flag, option
 
 
 def compact(
     store: Store,
-    at: Annotated[str, Option(help="The moment, such as 12h or 2d3h; 0 is its start.", metavar="TIME")],
-    what_if: Annotated[
-        list[str] | None, Option(help="A row of the table, repeatable; all by default.", metavar="NAME")
-    ] = None,
-    policy: Annotated[
-        str, Option(help="Which machine a task goes to, such as best-fit.", metavar="POLICY")
-    ] = "least-stranded",
-    margin: Annotated[float, Option(help="Reservations are usage and this share more.", metavar="SHARE")] = 0.25,
-    cores_per_unit: Annotated[float, Option(help="Cores of the largest machine.", metavar="CORES")] = 0.0,
-    gib_per_unit: Annotated[float, Option(help="GiB of memory of the largest machine.", metavar="GIB")] = 0.0,
-    seeds: Annotated[int, Option(help="Orders of machines and jobs that are tried.", min=1, metavar="N")] = 11,
+    at: Annotated[str, option("TIME", "The moment, such as 12h or 2d3h; 0 is its start.")],
+    what_if: Annotated[list[str] | None, option("NAME", "A row of the table, repeatable; all by default.")] = None,
+    policy: Annotated[str, option("POLICY", "Which machine a task goes to, such as best-fit.")] = "least-stranded",
+    margin: Annotated[float, option("SHARE", "Reservations are usage and this share more.")] = 0.25,
+    cores_per_unit: Annotated[float, option("CORES", "Cores of the largest machine.")] = 0.0,
+    gib_per_unit: Annotated[float, option("GIB", "GiB of memory of the largest machine.")] = 0.0,
+    seeds: Annotated[int, option("N", "Orders of machines and jobs that are tried.", min=1)] = 11,
     seed: Seed = 0,
-    jobs: Annotated[int, Option(help="Processes.", min=1, metavar="N")] = 1,
+    jobs: Annotated[int, option("N", "Processes.", min=1)] = 1,
     memory: Memory = "4GB",
     out: AnswerFolder = None,
     png: Png = False,
     as_json: Json = False,
-    list_names: Annotated[bool, Option("--list", help="List the what-ifs and policies, and stop.")] = False,
+    list_names: Annotated[bool, flag("--list", "List the what-ifs and policies, and stop.")] = False,
 ) -> None:
     """Pack the workload of one moment onto fewer and fewer machines: Borg's cell compaction, with what-ifs.
 

@@ -2,36 +2,30 @@
 
 from typing import Annotated, Any
 
-from typer import Option
-
-from borgtrace.cli._options import AnswerFolder, Json, Memory, Png, Seed, Store
+from borgtrace.cli._options import AnswerFolder, Json, Memory, Png, Seed, Store, flag, option
 
 
 def simulate(
     store: Store,
     policy: Annotated[
-        list[str] | None,
-        Option(help="recorded, or a policy such as best-fit+preempt or random:k=5; repeatable.", metavar="POLICY"),
+        list[str] | None, option("POLICY", "recorded, or a policy such as best-fit+preempt or random:k=5; repeatable.")
     ] = None,
     factor: Annotated[
-        float, Option(help="What tasks below production take of their requests; 0: calibrated.", metavar="SHARE")
+        float, option("SHARE", "What tasks below production take of their requests; 0: calibrated.")
     ] = 0.0,
     each_constraint: Annotated[
-        bool, Option("--each-constraint", help="Also drop the constraints on each attribute in turn.")
+        bool, flag("--each-constraint", "Also drop the constraints on each attribute in turn.")
     ] = False,
     add_machines: Annotated[
-        list[str] | None,
-        Option(help="Also with so many machines more, such as 100:0.5:0.25; repeatable.", metavar="N:CPU:MEMORY"),
+        list[str] | None, option("N:CPU:MEMORY", "Also with so many machines more, such as 100:0.5:0.25; repeatable.")
     ] = None,
-    event_log: Annotated[
-        str, Option(help="Write the schedule as a store of its own, for one policy.", metavar="DIR")
-    ] = "",
+    event_log: Annotated[str, option("DIR", "Write the schedule as a store of its own, for one policy.")] = "",
     seed: Seed = 0,
     memory: Memory = "4GB",
     out: AnswerFolder = None,
     png: Png = False,
     as_json: Json = False,
-    list_names: Annotated[bool, Option("--list", help="List the policies, and stop.")] = False,
+    list_names: Annotated[bool, flag("--list", "List the policies, and stop.")] = False,
 ) -> None:
     """Schedule the trace again: its arrivals, run times, machines and priorities, under other policies.
 

@@ -1,23 +1,15 @@
 """Machines of unequal size: the capacity table of a cell, and sequences of machines drawn from it."""
 
+from pathlib import Path
+
 import numpy as np
 
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Numbers
 from borgtrace.recipe import Tables
+from borgtrace.schema.data_files import read_rows
 
-PUBLISHED = (
-    (0.5, 0.5, 6_732),
-    (0.5, 0.25, 3_863),
-    (0.5, 0.75, 1_001),
-    (1.0, 1.0, 795),
-    (0.25, 0.25, 126),
-    (0.5, 0.12, 52),
-    (0.5, 0.03, 5),
-    (0.5, 0.97, 5),
-    (1.0, 0.5, 3),
-    (0.5, 0.06, 1),
-)
+PUBLISHED = [tuple(map(float, row.values())) for row in read_rows(Path(__file__).with_name("published_machines.csv"))]
 """CPU, memory and number of machines of the cell of 2011 (Reiss et al., SoCC'12, Table 1)."""
 
 

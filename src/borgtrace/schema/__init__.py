@@ -6,14 +6,5 @@ from borgtrace.schema.tables import DISTRIBUTIONS, PERCENTILES, TABLES, TRACE_TA
 from borgtrace.schema.types import Column, Table
 
 __all__ = ["DIALECTS", "DISTRIBUTIONS", "ENUMS", "PERCENTILES", "TABLES", "TERMINAL_EVENTS", "TRACE_TABLES"]
-__all__ += [
-    "UPDATE_EVENTS",
-    "Absent",
-    "Column",
-    "Dialect",
-    "RawField",
-    "RawTable",
-    "Table",
-    "dialect",
-    "with_percentiles",
-]
+__all__ += ["UPDATE_EVENTS", "Absent", "Column", "Dialect", "RawField", "RawTable", "Table", "dialect"]
+__all__ += ["with_percentiles"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from borgtrace.errors import UsageError
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from borgtrace.store.store import Store
 
-_ENDED = ", ".join(f"'{name}'" for name in TERMINAL_EVENTS)
+_SQL = {name: Path(__file__).with_name(f"{name}.sql").read_text("utf-8") for name in ("running_on", "hourly_load")}
 
 
 @dataclass(frozen=True)
@@ -80,29 +81,7 @@ def running_on(store: Store, machine: int, time: int) -> pa.Table:
     """
     # A full join: where SCHEDULE records are missing (under 0.05 % in 2011) usage alone shows that a task ran, and a
     # task between two windows is shown by its events alone.
-    return store.sql(f"""
-        WITH last_event AS (
-            SELECT collection_id, instance_index, max(time) AS since,
-                   arg_max((type, machine_id), (time, source_part, source_row)) AS event
-            FROM instance_events
-            WHERE time <= {time} AND type IN ('SCHEDULE', {_ENDED})
-              AND (collection_id, instance_index) IN (
-                  SELECT (collection_id, instance_index) FROM instance_events
-                  WHERE machine_id = {machine} AND type = 'SCHEDULE' AND time <= {time})
-            GROUP BY ALL
-        ), running AS (
-            SELECT * FROM last_event WHERE event = ('SCHEDULE', {machine})
-        ), used AS (
-            SELECT collection_id, instance_index, average_cpu, maximum_cpu, average_memory
-            FROM instance_usage
-            WHERE machine_id = {machine} AND start_time <= {time} AND end_time > {time}
-        )
-        SELECT collection_id, instance_index, since, priority, scheduling_class, cpu_request, memory_request,
-               average_cpu, maximum_cpu, average_memory
-        FROM running FULL JOIN used USING (collection_id, instance_index)
-             LEFT JOIN tasks USING (collection_id, instance_index)
-        ORDER BY cpu_request DESC NULLS LAST, 1, 2
-    """)
+    return store.sql(_SQL["running_on"], {"machine": machine, "time": time, "ended": list(TERMINAL_EVENTS)})
 
 
 def hourly_load(store: Store, machine: int) -> pa.Table:
@@ -120,14 +99,4 @@ def hourly_load(store: Store, machine: int) -> pa.Table:
         Its id.
     """
     # Only jobs: the usage of an alloc instance contains that of the tasks inside it and would count twice.
-    return store.sql(f"""
-        WITH windows AS (
-            -- NULL where the end is not known: sums leave it out.
-            SELECT *, nullif(end_time, {AFTER_TRACE}) - start_time AS duration FROM instance_usage
-        )
-        SELECT start_time // {HOUR} AS hour, count(DISTINCT (collection_id, instance_index)) AS n_tasks,
-               sum(average_cpu * duration) / {HOUR} AS cpu,
-               sum(average_memory * duration) / {HOUR} AS memory
-        FROM windows WHERE machine_id = {machine} AND collection_type = 'JOB'
-        GROUP BY hour ORDER BY hour
-    """)
+    return store.sql(_SQL["hourly_load"], {"machine": machine, "hour": HOUR, "after": AFTER_TRACE})
