@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from borgtrace.analyses._quantiles import Counts, Groups, fetch_counts
 from borgtrace.analyses._windows import UNKNOWN, int_sum, tier
-from borgtrace.errors import UsageError
+from borgtrace.errors import check_names
 from borgtrace.recipe import Tables
 
 
@@ -25,8 +25,7 @@ def ranked(attempts: ir.Table, tier_of: str) -> ir.Table:
     tier_of
         ``"schedule"``: its SCHEDULE, or its other events where it has none; ``"submit"``: its SUBMIT alone.
     """
-    if tier_of not in ("schedule", "submit"):
-        raise UsageError("tier_of", "unknown event", expected="schedule or submit", got=tier_of)
+    check_names("tier_of", [tier_of], ("schedule", "submit"), "unknown event")
     return attempts if tier_of == "schedule" else attempts.mutate(priority=attempts.submit_priority)
 
 

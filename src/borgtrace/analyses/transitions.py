@@ -12,7 +12,7 @@ import pyarrow as pa
 from borgtrace.analyses._attempts import PENDING
 from borgtrace.analyses._claims import LIKE_2011
 from borgtrace.analyses._results import RESULTS
-from borgtrace.errors import UsageError
+from borgtrace.errors import check_names
 from borgtrace.lifecycle import GRAPHS, is_legal
 from borgtrace.recipe import Claims, NotApplicable, Recipe, Tables, above, equals
 from borgtrace.recipe.charts import Chart, Plot, axis, rect, when
@@ -30,8 +30,7 @@ def compute(tables: Tables, *, of: str = "instances") -> pa.Table:
     of
         ``"instances"`` or ``"collections"``.
     """
-    if of not in ("instances", "collections"):
-        raise UsageError("of", "unknown entity", expected="instances or collections", got=of)
+    check_names("of", [of], ("instances", "collections"), "unknown entity")
     steps = tables.instance_transitions if of == "instances" else tables.collection_transitions
     pairs = tables.fetch(steps.group_by(["from_type", "to_type"]).aggregate(n=steps.n.sum()), "pairs")
     arrows = list(zip(pairs["from_type"].to_pylist(), pairs["to_type"].to_pylist(), strict=True))

@@ -14,7 +14,7 @@ from borgtrace.colocation import write_pool as write
 from borgtrace.colocation.classes import parse_promises
 from borgtrace.colocation.experiment import run_cells
 from borgtrace.colocation.from_moments import Moments, read_moments
-from borgtrace.errors import StoreError, UsageError
+from borgtrace.errors import StoreError, UsageError, check_names
 from borgtrace.ingest import IngestOptions, ingest
 from borgtrace.placement import estimators, packers
 from borgtrace.recipe import NotApplicable, Tables
@@ -204,9 +204,7 @@ def run(
     parameters = {name: value for name, value in given.items() if value is not None}
     Options(**parameters)  # refuses values outside their range before anything runs
     known = find_experiments()
-    for name in names:
-        if name not in known:
-            raise UsageError("--experiment", "unknown name", expected="one of " + ", ".join(known), got=name)
+    check_names("--experiment", names, known)
     chosen = [known[name] for name in dict.fromkeys(names or known)]
     # All cells first, in one pass over the instances: experiments share them and find the outcomes kept.
     run_cells(study, chosen, parameters)

@@ -129,14 +129,19 @@ def select_sql(table: Table, paths: Sequence[str | Path], replaced: Mapping[str,
     """
     names = stored_names(table, paths) if paths else {}
     held = {column: f'"{stored}"' for column, stored in names.items() if stored} | dict(replaced or {})
-    # Cast always: NULL, which stands for a column that the files lack, has no type of its own.
-    values = ", ".join(
-        f'CAST({held.get(column.name, "NULL")} AS {SQL_TYPES[column.type]}) AS "{column.name}"'
-        for column in table.columns
-    )
+    values = columns_sql(table, held)
     if not paths:
         return f"SELECT {values} WHERE false"
     return f"SELECT {values} FROM {files_sql(paths)}"
+
+
+def columns_sql(table: Table, held: Mapping[str, str]) -> str:
+    """Write the list of a table's columns, from the SQL of those that are held; NULL elsewhere."""
+    # Cast always: NULL has no type of its own.
+    return ", ".join(
+        f'CAST({held.get(column.name, "NULL")} AS {SQL_TYPES[column.type]}) AS "{column.name}"'
+        for column in table.columns
+    )
 
 
 def files_sql(paths: Sequence[str | Path], *, numbered: bool = False) -> str:

@@ -7,7 +7,7 @@ HTTPS without an account, and none of them promises a listing.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from borgtrace.errors import UsageError
+from borgtrace.errors import UsageError, check_names
 from borgtrace.schema import TRACE_TABLES
 from borgtrace.schema.dialects import DIALECTS, Dialect, Publication
 from borgtrace.schema.ranges import ALL, Numbers
@@ -109,8 +109,7 @@ def bucket(generation: str, cell: str = "", raw_format: str | None = None) -> Bu
     'clusterdata-2011-2'
     """
     published = {one.name: one for one in DIALECTS.values() if one.publication}
-    if generation not in published:
-        raise UsageError("GENERATION", "no such trace", expected=" or ".join(published), got=generation)
+    check_names("GENERATION", [generation], published, "no such trace")
     found = published[generation]
     cells, formats = found.cells, found.formats
     if cell and not cells:
@@ -119,8 +118,7 @@ def bucket(generation: str, cell: str = "", raw_format: str | None = None) -> Bu
     if cells and cell not in cells:
         what, expected = f"{generation} has {len(cells)} cells", f"one of {cells[0]} … {cells[-1]}"
         raise UsageError("--cell", what, expected=expected, got=cell or "none", way_out=f"try --cell {cells[0]}")
-    if raw_format not in (None, *formats):
-        what = f"{generation} is not published in this format"
-        raise UsageError("--format", what, expected=" or ".join(formats), got=raw_format)
+    chosen = formats[0] if raw_format is None else raw_format
+    check_names("--format", [chosen], formats, f"{generation} is not published in this format")
     assert found.publication is not None
-    return Bucket(found, found.publication, cell, raw_format or formats[0])
+    return Bucket(found, found.publication, cell, chosen)

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pyarrow.parquet as pq
 
-from borgtrace.engine.embedded import SQL_TYPES, files_sql, select_sql
+from borgtrace.engine.embedded import columns_sql, files_sql, select_sql
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.conversion_terms import MACHINE_NAMES, TASK_NAMES, Basis, Terms, id_sql
 from borgtrace.ingest.converted_events import collection_events, instance_constraints, instance_events
@@ -20,6 +20,7 @@ from borgtrace.ingest.scattered_rows import put_together, usual_step
 from borgtrace.ingest.staged_relation import StagedPart
 from borgtrace.schema import TABLES, TRACE_TABLES, Dialect
 from borgtrace.schema.records import RECORDS
+from borgtrace.schema.sql import quoted
 from borgtrace.schema.time import WINDOW
 from borgtrace.store.coverage import DERIVED_EVENTS
 
@@ -114,24 +115,13 @@ def _rows(name: str, parts: Sequence[StagedPart]) -> str:
 
 
 def _part(name: str, part: StagedPart) -> str:
-    held = pq.read_schema(part.path).names
-    values = ", ".join(
-        f'CAST({_quoted(c.name) if c.name in held else "NULL"} AS {SQL_TYPES[c.type]}) AS "{c.name}"'
-        for c in RECORDS[name].columns
-    )
+    values = columns_sql(RECORDS[name], quoted(pq.read_schema(part.path).names))
     return f"SELECT {values}, {part.part} AS source_part, source_row FROM {files_sql([part.path])}"
 
 
-def _quoted(name: str) -> str:
-    return f'"{name}"'
-
-
 def _canonical(connection: duckdb.DuckDBPyConnection, name: str, query: str) -> str:
-    held = {"is_on_dedicated_machine": "false"}
-    held |= {row[0]: _quoted(row[0]) for row in connection.execute(f"DESCRIBE {query}").fetchall()}
-    values = ", ".join(
-        f'CAST({held.get(c.name, "NULL")} AS {SQL_TYPES[c.type]}) AS "{c.name}"' for c in TABLES[name].columns
-    )
+    made = quoted(row[0] for row in connection.execute(f"DESCRIBE {query}").fetchall())
+    values = columns_sql(TABLES[name], {"is_on_dedicated_machine": "false"} | made)
     return f"SELECT {values} FROM ({query})"
 
 

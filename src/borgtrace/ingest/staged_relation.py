@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from borgtrace.engine.embedded import SQL_TYPES, files_sql, select_sql
-from borgtrace.schema import Column, Table
+from borgtrace.engine.embedded import columns_sql, files_sql, select_sql
+from borgtrace.schema import Table
+from borgtrace.schema.sql import quoted
 from borgtrace.store.manifest import SourceEntry
 
 # What 2011 does not publish because it has but one value.
@@ -60,28 +61,18 @@ def staged_relation(table: Table, parts: Sequence[StagedPart]) -> str:
         # Files of 19 and of 20 columns may lie side by side (v2.0 and v2.1).
         groups.setdefault(tuple(pq.read_schema(part.path).names), []).append(part)
     if not groups:
-        return f"SELECT {', '.join(_value(c, ()) for c in table.columns)} WHERE false"
+        return f"SELECT {columns_sql(table, _CONSTANTS)} WHERE false"
     return " UNION ALL ".join(_select(table, names, found) for names, found in groups.items())
 
 
 def _select(table: Table, names: tuple[str, ...], parts: Sequence[StagedPart]) -> str:
-    values = ", ".join(_value(column, names) for column in table.columns)
+    values = columns_sql(table, {**_CONSTANTS, **quoted(names), "source_part": "part_number"})
     numbers = ", ".join(str(part.part) for part in parts)
     return (
         # By the file's number among those read: a map searched by its name costs each row more with each part.
         f"SELECT {values} FROM (SELECT *, ([{numbers}])[CAST(file_index AS BIGINT) + 1] AS part_number "
         f"FROM {files_sql([part.path for part in parts])})"
     )
-
-
-def _value(column: Column, names: Sequence[str]) -> str:
-    if column.name == "source_part":
-        value = "part_number" if names else "NULL"
-    elif column.name in names:
-        value = f'"{column.name}"'
-    else:
-        value = _CONSTANTS.get(column.name, "NULL")
-    return f'CAST({value} AS {SQL_TYPES[column.type]}) AS "{column.name}"'
 
 
 def present_relation(table: Table, paths: Sequence[Path], renumbered: Mapping[int, int | None]) -> str:

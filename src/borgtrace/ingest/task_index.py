@@ -6,11 +6,11 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 
-from borgtrace.engine.embedded import SQL_TYPES, files_sql, select_sql
+from borgtrace.engine.embedded import columns_sql, files_sql, select_sql
 from borgtrace.ingest.clustering import PARQUET
 from borgtrace.schema import TABLES, TERMINAL_EVENTS, Dialect
 from borgtrace.schema.enums import EVENT_TYPE
-from borgtrace.schema.sql import literal, literals
+from borgtrace.schema.sql import literal, literals, quoted
 from borgtrace.store.layout import part_name
 
 _LAST_KNOWN = ("priority", "scheduling_class", "cpu_request", "memory_request", "disk_request")
@@ -81,18 +81,13 @@ def _query(dialect: Dialect) -> str:
                 ORDER BY collection_id, instance_index ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
             ), 0) AS BIGINT) AS first_row) FROM joined
         )
-        SELECT {_columns()} FROM placed ORDER BY collection_id, instance_index
+        SELECT {columns_sql(TABLES["tasks"], quoted(TABLES["tasks"].names))} FROM placed
+        ORDER BY collection_id, instance_index
     """
 
 
 def _count(name: str) -> str:
     return f"n_{name.lower()}"
-
-
-def _columns() -> str:
-    return ", ".join(
-        f'CAST("{column.name}" AS {SQL_TYPES[column.type]}) AS "{column.name}"' for column in TABLES["tasks"].columns
-    )
 
 
 def _told(dialect: Dialect) -> str:

@@ -1,4 +1,4 @@
-"""Values as SQL writes them."""
+"""Values and names as SQL writes them."""
 
 from collections.abc import Iterable
 
@@ -24,3 +24,14 @@ def literals(values: Iterable[object]) -> str:
     "'SUBMIT', 'KILL'"
     """
     return ", ".join(map(literal, values))
+
+
+def quoted(names: Iterable[str]) -> dict[str, str]:
+    """Write names of columns, by name.
+
+    Examples
+    --------
+    >>> quoted(["user"])
+    {'user': '"user"'}
+    """
+    return {name: f'"{name}"' for name in names}
