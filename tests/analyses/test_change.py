@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ibis
+import pyarrow as pa
 import pytest
 
 from borgtrace.analyses import hourly_change, window_change
+from borgtrace.analyses._relative_change import by_resource
 from tests.analyses.tiny import answer, tiny, window
 
 USAGE = [
@@ -74,3 +77,9 @@ def test_hours_weigh_by_the_time_measured() -> None:
     }
     finding = hourly_change.RECIPE.run(tables).findings[0]
     assert float(finding.measured) == pytest.approx(600 / 1350, rel=1e-3)
+
+
+def test_a_resource_that_one_period_does_not_know_has_no_change() -> None:
+    pairs = {"cpu": [0.5], "previous_cpu": [0.25], "memory": [0.5], "previous_memory": [None]}
+    found = by_resource(ibis.memtable(pa.table(pairs, pa.schema([(name, pa.float64()) for name in pairs]))))
+    assert found.select("resource", "change").to_pyarrow().to_pylist() == [{"resource": "cpu", "change": 1.0}]

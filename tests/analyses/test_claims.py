@@ -40,6 +40,28 @@ def submitted(new: int, again: int) -> Rows:
     return [{"hour": hour, "n_new": new, "n_again": again} for hour in range(3)]
 
 
+def top_users(*shares: float) -> Rows:
+    """Return an answer of *jobs_per_owner*: the jobs of the largest users together."""
+    return [{"kind": "user", "rank": rank, "share": share} for rank, share in enumerate(shares, 1)]
+
+
+def peaks(*bins: int) -> Rows:
+    """Return an answer of *peak_to_request*: a task in each of some bins of memory, three in the first of CPU."""
+    memory = [{"resource": "memory", "bin": number, "n_within": 1} for number in bins]
+    return [*memory, {"resource": "cpu", "bin": 0, "n_within": 3}]
+
+
+def margins(**violated: float) -> Rows:
+    """Return an answer of *reservation*: 20 % above the usage before, by resource."""
+    same = {"tier": "all", "policy": "previous", "setting": 0.2}
+    return [{**same, "resource": name, "violated": share} for name, share in violated.items()]
+
+
+def queue(*pairs: tuple[int, int]) -> Rows:
+    """Return an answer of *queue_length*: what the published formula counts, and what waits."""
+    return [{"pending_published": formula, "pending": counted} for formula, counted in pairs]
+
+
 @pytest.mark.parametrize(
     ("recipe", "id_", "rows", "measured", "verdict"),
     [
@@ -66,6 +88,14 @@ def submitted(new: int, again: int) -> Rows:
         ("job_events", "JE-jobs", [{"type": "any", "n_jobs": 672_074}], "672074", "holds"),
         ("jobs_per_owner", "JE-users", [{"kind": "user", "rank": 933}], "933", "holds"),
         ("jobs_per_owner", "S0-users", [{"kind": "user", "rank": 933}], "933", "holds"),
+        # The largest of two is enough to say so; with one alone it would be all, whatever users do.
+        ("jobs_per_owner", "JE-top-user", top_users(0.146, 0.2), "0.146", "holds"),
+        # Half of the tasks at 5 % (the middle of the first bin is 0.025), half at 65 % (0.625): 0.325.
+        ("peak_to_request", "KOR-mean-memory", peaks(0, 12), "0.325", "holds"),
+        ("reservation", "S4-measure1-violated-memory", margins(cpu=0.3, memory=0.05), "0.05", "holds"),
+        ("reservation", "S4-measure1-violated-cpu", margins(cpu=0.3, memory=0.05), "0.3", "does not hold"),
+        # The last instant counts: two published, three counted.
+        ("queue_length", "S4-method-3-2", queue((5, 5), (9, 1), (2, 3)), "-1", "does not hold"),
         # The bytes have 19 of 2,012,242, the page prints 0.0008 %.
         (
             "data_quality",
@@ -91,6 +121,17 @@ def test_what_a_claim_measures(recipe: str, id_: str, rows: Rows, measured: str,
 )
 def test_why_the_slack_cannot_be_compared(slack: dict[str, float | None], reason: str) -> None:
     assert finding("vertical_scaling", "TIR-autopilot", settings(**slack)).reason == reason
+
+
+def test_few_owners_or_equal_memory_tell_nothing() -> None:
+    found = finding("jobs_per_owner", "JE-top-user", top_users(0.9))
+    assert found.reason == "fewer than 2 owners of the kind user"
+    assert (
+        finding("jobs_per_owner", "JE-top-ten", top_users(*[0.9] * 19)).reason
+        == "fewer than 20 owners of the kind user"
+    )
+    equal = [{"bucket": bucket, "memory": 0.5} for bucket in range(3)]
+    assert finding("job_memory", "TIR-cpu-memory", equal).reason == "the jobs fill fewer than three buckets"
 
 
 def test_the_published_totals_are_those_of_the_paper() -> None:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from borgtrace.analyses import data_quality
-from borgtrace.analyses._anomalies import verdict
-from borgtrace.schema.dialects import GOOGLE_2011
+from borgtrace.analyses._anomalies import tolerance, verdict
+from borgtrace.schema.dialects import GOOGLE_2011, Rate
 from tests.analyses.tiny import answer, at, tiny, window
 
 EVENTS = [
@@ -239,3 +239,25 @@ def test_pending_tasks_whose_constraints_are_updated() -> None:
     constraint = {"name": "disk", "relation": "EQUAL", "value": "1"}
     rows = found(instance_events=events, instance_constraints=[{**each, **constraint} for each in key[:2]])
     assert rows["pending_updates"] == (1, 2, "reported")
+
+
+@pytest.mark.parametrize(("days", "expected"), [(14, (1, 14)), (13, (0, 0))])
+def test_a_day_stands_out_of_two_weeks_and_of_no_less(days: int, expected: tuple[int, int]) -> None:
+    """A failure a day; three on the sixth are more than twice the median, which is one."""
+    times = [*(at(86_400 * day + 1) for day in range(days)), at(5 * 86_400 + 2), at(5 * 86_400 + 3)]
+    events = [{"collection_id": n, "time": time, "type": "FAIL"} for n, time in enumerate(times, 1)]
+    assert data_quality._fail_days(tiny(instance_events=events)) == expected
+
+
+def test_a_claim_knows_its_tables_and_its_kind() -> None:
+    claims = {claim.id: claim for claim in data_quality.RECIPE.claims}
+    windows = claims["QUALITY-window_off_grid"]
+    assert (windows.kind, windows.scope.tables) == ("published", ("instance_usage",))
+    # Counted over the real files, not published.
+    jobs = claims["QUALITY-missing_info_collections"]
+    assert (jobs.kind, jobs.scope.tables) == ("criterion", ("collection_events",))
+    assert claims["QUALITY-usage_missing"].scope.tables == ("instance_usage", "instance_events")
+
+
+def test_an_undocumented_rate_may_be_any_share() -> None:
+    assert tolerance(Rate("", "", None)) == "0 … 1"

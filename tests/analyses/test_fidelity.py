@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from borgtrace.analyses import _fidelity as weighted
+from borgtrace.analyses import fidelity
 from borgtrace.analyses._fidelity import Units, ended_within, hill, quantile, rank_slope, ratio, times, top_share
 from borgtrace.analyses._fidelity_events import event_measures
 from borgtrace.analyses.fidelity import RECIPE
@@ -134,3 +138,27 @@ def test_owners_by_their_jobs() -> None:
 def test_a_tail_begins_at_its_least_value() -> None:
     # Logarithms of 1, 2 and 4 over the least: 0, 1 and 2 times ln 2; three values over their sum.
     assert hill(np.array([10.0, 20.0, 40.0, 9.0]), ROWS, 10.0)(np.ones(4)) == pytest.approx(1 / np.log(2))
+
+
+def test_the_interval_is_of_the_finite_resamples_and_needs_a_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = SimpleNamespace(measure="m", tier="all")
+
+    def measuring(first: float):  # type: ignore[no-untyped-def]
+        """Give `first` for the store itself, then 0, 1 … 100 for its resamples, each second one not measurable."""
+        given = iter([first, *(x for n in range(101) for x in (float(n), float("nan")))])
+        return {("m", "all"): lambda weights: next(given)}
+
+    found = []
+    monkeypatch.setattr(fidelity, "_row", lambda target, measured, low, high: found.append((measured, low, high)))
+    for first in (7.0, float("nan")):
+        monkeypatch.setattr(fidelity, "_targets", lambda tables, units, x=first: ((target,), measuring(x)))
+        fidelity.compute(one_task(is_synthetic=True), resamples=202)
+    assert found == [(7.0, 2.5, 97.5), (None, None, None)]
+
+
+def test_slopes_are_fitted_up_to_the_published_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    ranks: list[int] = []
+    monkeypatch.setattr(weighted, "rank_slope", lambda owner, unit, upto: ranks.append(upto))
+    tables = one_task(is_synthetic=True)
+    event_measures(tables, Units.of(tables))
+    assert ranks == [200, 1000]  # FACTS: ranks 1 to 200 of users, 1 to 1,000 of logical names
