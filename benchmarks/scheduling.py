@@ -22,7 +22,8 @@ import borgtrace
 from borgtrace.recipe import EngineTables
 from borgtrace.scheduling import parse_policy
 from borgtrace.scheduling.compaction import Workload, needed, order_of
-from borgtrace.scheduling.packing import Demand, pack
+from borgtrace.scheduling.machines import Demand
+from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.replay import Trace, calibrated, replayed
 from borgtrace.scheduling.workload import Machines, read_tasks
 

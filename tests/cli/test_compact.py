@@ -8,10 +8,14 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+import borgtrace
 from borgtrace.cli import main
 from borgtrace.ingest import IngestOptions, ingest
-from borgtrace.recipe import NotApplicable
+from borgtrace.recipe import EngineTables, NotApplicable
 from borgtrace.scheduling.compact import CLAIMS
+from borgtrace.scheduling.machines import UNIT
+from borgtrace.scheduling.plan import parse_plan, plan_of
+from borgtrace.scheduling.workload import read_tasks
 from tests.ingest.raw import write_part
 
 MACHINES = [f"0,{machine},0,PLATFORM,1,1" for machine in (1, 2, 3, 4)]
@@ -59,6 +63,8 @@ def test_what_ifs_by_hand(cell: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert code == 0, err
     rows = {row["what_if"]: row for row in json.loads(out)["rows"]}
     expected = {
+        # Jobs of one task each are whole anyway.
+        "whole-jobs": 4,
         **{"limits": 4, "no-constraints": 4, "segregated": 4, "cells-2": 4, "trust-0": 4},
         # Eight halves in five cells: three cells of two tasks and two of one.  Eight cells of one: eight machines.
         **{"cells-5": 5, "cells-10": 8},
@@ -72,6 +78,7 @@ def test_what_ifs_by_hand(cell: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert rows["reclaimed-segregated"]["change"] == pytest.approx(1 / 3)
     machines = [rows[f"trust-{trust}"]["machines"] for trust in (0, 25, 50, 75, 100)]
     assert machines == sorted(machines, reverse=True)
+    assert rows["planned"]["note"] == "not applicable: needs --plan ESTIMATOR, such as gpa:0.01"
     assert rows["powers-of-two"]["note"] == (
         "not applicable: needs --cores-per-unit and --gib-per-unit: what the largest machine has is not published"
     )
@@ -88,6 +95,44 @@ def test_requests_become_powers_of_two(cell: Path, capsys: pytest.CaptureFixture
     _, out, _ = run(capsys, cell, "--at", "600s", *units, "--json")
     rows = json.loads(out)["rows"]
     assert [(row["what_if"], row["machines"]) for row in rows] == [("powers-of-two", 6), ("users-10tib", 4)]
+
+
+@pytest.mark.parametrize(
+    ("plan", "machines"),
+    [
+        # Four quarters and four halves, which is what was used, without variance; twice that; all by half of requests.
+        *(("average:1", 3), ("cantelli:2", 3), ("percentile:50", 3), ("gpa:0.01", 3), ("average:2", 6)),
+        ("request:2", 2),
+    ],
+)
+def test_a_plan_by_hand(cell: Path, capsys: pytest.CaptureFixture[str], plan: str, machines: int) -> None:
+    code, out, err = run(capsys, cell, "--at", "600s", "--what-if", "planned", "--plan", plan, "--seeds", 2, "--json")
+    assert code == 0, err
+    assert [row["machines"] for row in json.loads(out)["rows"]] == [machines]
+
+
+def test_what_estimators_make_of_windows(tmp_path: Path) -> None:
+    # Windows of .25 and .75 CPU: mean .5, standard deviation .25, and a tenth of .5 above the least; memory as much.
+    zeros = ",".join("0" * 12)
+    usage = [
+        f"{600 + 300 * at}000000,{900 + 300 * at}000000,1,0,1,{u},{u},{zeros},0" for at, u in enumerate((0.25, 0.75))
+    ]
+    tables = EngineTables.of(
+        borgtrace.open(
+            store(tmp_path, machine_events=MACHINES, task_events=task(1, 9, 1) + task(2, 9, 1), task_usage=usage)
+        )
+    )
+    tasks = read_tasks(tables)
+    expected = {"gpa:0.02275013": 0.5, "average:2": 1.0, "cantelli:1": 0.75, "percentile:10": 0.3, "request:2": 0.25}
+    for text, size in expected.items():
+        plan = plan_of(parse_plan(text), tables, tasks)
+        # The other task was not measured and takes its request.
+        assert (plan.sizes / UNIT).tolist() == [pytest.approx([size] * 2, abs=1e-6), [0.5, 0.5]], text
+        assert plan.unmeasured == 1
+        is_gpa = text.startswith("gpa")
+        assert (plan.variances / UNIT**2).tolist() == [[0.0625 * is_gpa] * 2, [0.0, 0.0]]
+        # Φ(−2) = .02275013
+        assert plan.safety == pytest.approx(4.0 * is_gpa, abs=1e-6)
 
 
 def test_the_claim_reads_the_change_of_its_row_where_it_has_one() -> None:

@@ -14,8 +14,9 @@ from borgtrace.lifecycle.occupancy import occupancy
 from borgtrace.recipe import EngineTables
 from borgtrace.report.holdings import trace_name
 from borgtrace.scheduling import SIMULATE
-from borgtrace.scheduling.replay import Trace, levels, recorded
-from tests.cli.test_compact import store
+from borgtrace.scheduling.replay import Trace, recorded
+from tests.cli.test_compact import store, used
+from tests.scheduling.traces import levels
 
 SECOND = 10**6
 FREE, OTHER, PRODUCTION = 0, 4, 9
@@ -182,6 +183,48 @@ def test_added_machines_shorten_the_queue(tmp_path: Path, capsys: pytest.Capture
     used = [rows[f"first-fit{added}", "free"]["cpu"] for added in ("", " + 2:1:1")]
     assert used[1] == pytest.approx(used[0] / 3)
     assert "attributes" not in err
+
+
+def test_other_machines_and_usage_instead_of_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    usage = [used(job, 1, 0.3) for job in (1, 2, 3)]
+    cell = store(tmp_path, machine_events=["0,7,0,PLATFORM,0.5,1"], task_events=QUEUE, task_usage=usage)
+    given = ("--policy", "recorded", "--policy", "first-fit", "--upgrade-machines", "0.5:1=1:1")
+    rows, _ = simulate(capsys, cell, *given, "--factor", 1)
+    # None of .6 fits a half; on a whole machine the queue is the known one.
+    names = [("first-fit", "free"), ("first-fit upgraded 0.5:1=1:1", "free")]
+    assert [(rows[name]["starts"], rows[name]["impossible"]) for name in names] == [(1, 3), (4, 0)]
+    assert (rows[names[1]]["wait_mean"], rows[names[1]]["wait_small"], rows[names[1]]["wait_large"]) == (
+        67.5,
+        0.0,
+        90.0,
+    )
+    # By usage one fits a half at a time, and all three a whole one; the late task of .1 has no usage.
+    rows, err = simulate(capsys, cell, *given, "--plan", "average:1")
+    assert [rows[name]["wait_mean"] for name in names] == [67.5, 0.0]
+    assert [rows[name]["factor"] for name in names] == pytest.approx([1.0 / 1.9] * 2, rel=1e-5)
+    assert "average 1: 1 attempts without usage take what they ask for" in " ".join(err.split())
+    assert rows["recorded", "free"]["factor"] == 1.0
+
+
+@pytest.mark.parametrize("text", ["0.5:1", "0.5:1=1", "0.5:1=1:1=1:1", "a:1=1:1", "0:1=1:1", "0.5:1=1:1.5"])
+def test_upgrades_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        SIMULATE.run("nowhere", upgrade_machines=(text,))
+    assert str(caught.value) == (
+        "--upgrade-machines: no shapes: expected CPU:MEMORY=CPU:MEMORY, above 0 and at most 1, the largest machine, "
+        f"got {text}; try 0.5:0.25=0.5:0.5"
+    )
+
+
+@pytest.mark.parametrize("text", ["gpa:0.6", "convolution:0.01"])
+def test_a_plan_that_is_no_room_test_is_refused(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        SIMULATE.run("nowhere", plan=text)
+    expected = "average, cantelli, percentile, request, or gpa up to 0.5"
+    assert str(caught.value) == f"--plan: no room test of a scheduler: expected {expected}, got {text}"
+    with pytest.raises(UsageError) as caught:
+        SIMULATE.run("nowhere", plan="gpa:0.01", factor=0.5)
+    assert str(caught.value) == "--factor: not beside --plan: expected one of the two, got --plan gpa:0.01 --factor 0.5"
 
 
 @pytest.mark.parametrize("text", ["2:1", "0:1:1", "-1:1:1", "2:1.5:1", "2:1:0", "2:a:1", "2:1:1:1"])

@@ -18,13 +18,21 @@ SCORES = {
 class PlainCell:
     """Machines as lists; `allowed` is one list of flags for each set of constraints."""
 
-    def __init__(self, capacity, ids, allowed=()) -> None:
+    def __init__(self, capacity, ids, allowed=(), variances=None, z=0.0) -> None:
+        self.variances, self.z = variances, z
+        self.spread = [[0, 0] for _ in capacity]
         self.capacity = [tuple(map(int, row)) for row in capacity]
         self.free = [list(row) for row in self.capacity]
         self.ids, self.allowed = list(ids), allowed
         self.groups: list[list[int]] = [[] for _ in self.capacity]
 
-    def open(self, machine, cpu, memory, group, demand) -> bool:
+    def open(self, machine, cpu, memory, group, demand, task=None) -> bool:
+        if self.variances is not None:
+            for place, size in enumerate((cpu, memory)):
+                spread = self.spread[machine][place] + int(self.variances[task][place])
+                left = self.free[machine][place] - size
+                if left < 0 or left**2 < self.z**2 * spread:
+                    return False
         return (
             self.free[machine][0] >= cpu
             and self.free[machine][1] >= memory
@@ -32,10 +40,10 @@ class PlainCell:
             and (group < 0 or group not in self.groups[machine])
         )
 
-    def choose(self, policy, cpu, memory, group, demand) -> int:
+    def choose(self, policy, cpu, memory, group, demand, task=None) -> int:
         found = []
         for machine, (wide, high) in enumerate(self.capacity):
-            if self.open(machine, cpu, memory, group, demand):
+            if self.open(machine, cpu, memory, group, demand, task):
                 a, b = (self.free[machine][0] - cpu) / wide, (self.free[machine][1] - memory) / high
                 found.append((SCORES[policy](a, b, cpu / wide, memory / high), self.ids[machine], machine))
         return min(found)[2] if found else -1
@@ -50,9 +58,11 @@ def plain_pack(sizes, groups, sets, order, cell, policy) -> list[int]:
     out = [-1] * len(sizes)
     for task in order:
         cpu, memory = map(int, sizes[task])
-        out[task] = cell.choose(policy, cpu, memory, groups[task], sets[task])
+        out[task] = cell.choose(policy, cpu, memory, groups[task], sets[task], task)
         if out[task] >= 0:
             cell.place(out[task], cpu, memory, groups[task])
+            for place in range(2 if cell.variances is not None else 0):
+                cell.spread[out[task]][place] += int(cell.variances[task][place])
     return out
 
 

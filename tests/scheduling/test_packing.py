@@ -8,8 +8,8 @@ import pytest
 from borgtrace.errors import UsageError
 from borgtrace.scheduling import POLICIES, parse_policy
 from borgtrace.scheduling.compaction import Workload, bound, needed
-from borgtrace.scheduling.machines import UNIT
-from borgtrace.scheduling.packing import Demand, pack
+from borgtrace.scheduling.machines import UNIT, Demand
+from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.whatifs import Moment
 from tests.scheduling.plain import SCORES, PlainCell, plain_needed, plain_pack, random_cell
 
@@ -25,6 +25,61 @@ def test_packing_is_that_of_a_plain_scan(seed: int) -> None:
         expected = plain_pack(sizes, groups, sets, order, PlainCell(capacity, ids, allowed), policy)
         assert found.tolist() == expected, policy
         assert pending == expected.count(-1)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_packing_by_means_and_variances_is_that_of_a_plain_scan(seed: int) -> None:
+    capacity, sizes, groups, sets, allowed, _, jobs = random_cell(seed)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(sizes)) if seed % 2 else np.arange(len(sizes))
+    # By job, so that runs of tasks are alike; half of the jobs take what they are planned with.
+    variances = np.rint(sizes**2 * np.array([0, 1.5])[jobs % 2, None]).astype(np.int64)
+    ids = np.arange(len(capacity))
+    for policy in SCORES:
+        demand = Demand(sizes, groups, sets, allowed, variances, 2.0**2)
+        found, _ = pack(demand, order, capacity, ids, POLICIES[policy])
+        plain = PlainCell(capacity, ids, allowed, variances, 2.0)
+        assert found.tolist() == plain_pack(sizes, groups, sets, order, plain, policy), policy
+
+
+def test_three_tasks_that_vary_fill_a_machine() -> None:
+    # Means of .1875 and standard deviations of .125: k of them take k·.1875 + 2·.125·√k, .9955 for 3 and 1.25 for 4.
+    sizes, none = np.full((7, 2), UNIT * 3 // 16), np.full(7, -1)
+    variances = np.full((7, 2), UNIT**2 // 64)
+    given = (np.arange(7), np.full((3, 2), UNIT), np.arange(3), parse_policy("first-fit"))
+    assert pack(Demand(sizes, none, none + 1), *given)[0].tolist() == [0] * 5 + [1] * 2
+    assert pack(Demand(sizes, none, none + 1, variances=variances, safety=4.0), *given)[0].tolist() == [
+        0,
+        0,
+        0,
+        1,
+        1,
+        1,
+        2,
+    ]
+    # Two resources, each by itself: with a variance of memory alone it is the same.
+    variances[:, 0] = 0
+    assert pack(Demand(sizes, none, none + 1, variances=variances, safety=4.0), *given)[1] == 0
+    # One of them alone takes .1875 + .25: a machine of .4375 is just enough, one of less is not.
+    for wide, pending in ((7 * UNIT // 16, 0), (7 * UNIT // 16 - 1, 1)):
+        demand = Demand(sizes[:1], none[:1], none[:1] + 1, variances=variances[:1], safety=4.0)
+        cell = np.array([[UNIT, wide]])
+        assert pack(demand, np.arange(1), cell, np.arange(1))[1] == pending
+
+
+def test_a_job_is_placed_whole_or_not_at_all() -> None:
+    sizes, none = np.full((6, 2), UNIT // 2), np.full(6, -1)
+    jobs = np.array([0, 0, 0, 1, 2, 2])
+    given = (Demand(sizes, none, none + 1), np.arange(6), np.full((1, 2), UNIT), np.arange(1))
+    # The first job does not fit, the second does, and leaves room for one of the third.
+    assert pack(*given)[0].tolist() == [0, 0, -1, -1, -1, -1]
+    found, pending = pack(*given, whole=jobs)
+    assert (found.tolist(), pending) == ([-1, -1, -1, 0, -1, -1], 5)
+    assert pack(*given, whole=jobs, most=2)[1] == 3
+    workload = Workload(given[0], none + 1, jobs, none > 0, is_whole=True)
+    # Three machines hold six halves whatever the order; of the first three tasks two need one.
+    assert needed(workload, given[2], 0) == 3
+    assert needed(workload.of(jobs == 0), given[2], 0) == 2
 
 
 @pytest.mark.parametrize("seed", range(20))

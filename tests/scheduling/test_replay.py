@@ -14,7 +14,8 @@ from borgtrace.recipe import EngineTables, NotApplicable
 from borgtrace.scheduling import COMPACT, SIMULATE, parse_policy
 from borgtrace.scheduling.events import ALIVE, DONE, PREEMPTED, REMOVED
 from borgtrace.scheduling.machines import UNIT
-from borgtrace.scheduling.replay import Trace, calibrated, impossible, in_order, recorded, replayed
+from borgtrace.scheduling.plan import Plan
+from borgtrace.scheduling.replay import Trace, calibrated, impossible, recorded, replayed, with_factor
 from borgtrace.scheduling.simulate import rows_of
 from borgtrace.scheduling.workload import Machines, read_tasks
 from tests.cli.test_compact import store
@@ -109,6 +110,56 @@ def test_a_task_is_impossible_where_no_machine_has_room_for_both() -> None:
     assert impossible(replace(trace, tasks=tasks, allowed=allowed)).tolist() == [1, 2, 3]
 
 
+def planned(trace: Trace, policy: str, mean: float, deviation: float) -> list[tuple[int, ...]]:
+    """Job, start, end and kind of each submission where all tasks are planned alike, with z = 2."""
+    sizes = np.full((len(trace.tasks), 2), round(mean * UNIT))
+    plan = Plan("gpa", sizes, np.full_like(sizes, round(deviation * UNIT) ** 2), 4.0, 0)
+    rows = replayed(trace, parse_policy(policy), 1.0, plan=plan)
+    return [(int(trace.tasks.collection[row[0]]), *map(int, row[[2, 3, 5]])) for row in rows]
+
+
+def test_who_varies_waits_for_room_beside_the_others() -> None:
+    # As packed by hand elsewhere: three of mean 3/16 and deviation 1/8 fit a machine, whatever they ask for.
+    attempts = [(job, 0, job, job, job + 100, 1.0, FREE) for job in range(5)]
+    assert planned(trace_of(attempts), "best-fit", 3 / 16, 1 / 8) == [
+        *((0, 0, 100, DONE), (1, 1, 101, DONE), (2, 2, 102, DONE), (3, 100, 200, DONE), (4, 101, 201, DONE))
+    ]
+    # Planned by means alone all five fit.
+    assert [row[1] for row in planned(trace_of(attempts), "best-fit", 3 / 16, 0.0)] == [0, 1, 2, 3, 4]
+
+
+def test_production_evicts_until_the_variance_has_room_too() -> None:
+    # The last of the lowest tier goes; that alone is enough, though means left room for two more before.
+    attempts = [(job, 0, job, job, 900, 1.0, FREE) for job in range(3)] + [(9, 0, 10, 10, 900, 1.0, PRODUCTION)]
+    rows = planned(trace_of(attempts), "best-fit+preempt", 3 / 16, 1 / 8)
+    assert rows[:4] == [(0, 0, 900, DONE), (1, 1, 900, DONE), (2, 2, 10, PREEMPTED), (9, 10, 900, DONE)]
+    # What was evicted runs once there is room again.
+    assert rows[4] == (2, 900, -1, ALIVE)
+
+
+def test_a_row_of_alike_arrivals_is_placed_as_each_by_itself() -> None:
+    # Ten alike on machines of ½, 1 and ½, between them two that end, and a machine that goes and returns.
+    alike = [(job, 0, 100 + 10 * job, 100 + 10 * job, 900, 0.25, FREE) for job in range(10)]
+    others = [(20, 0, 0, 0, 125, 0.5, FREE), (21, 0, 115, 115, 135, 0.75, OTHER)]
+    trace = trace_of(sorted([*alike, *others], key=lambda row: row[2]), (0.5, 1.0, 0.5))
+    changes = np.concatenate([trace.changes, np.array([(145, 2, 0, 0), (165, 2, 1, 0)])])
+    rows = submissions(replace(trace, changes=changes), "best-fit")
+    where = {job: (started, machine) for job, _, started, _, machine, _ in reversed(rows)}
+    # 20 fills machine 0 until 125, 21 takes three quarters of machine 1 from 120 on, when 0 and 1 have been there.
+    assert where[20] == (0, 0)
+    assert where[0] == (100, 2)
+    assert where[1] == (110, 2)
+    assert where[21] == (115, 1)
+    assert where[2] == (120, 1)
+    # From 125 on machine 0 is empty: a half is left there, less than of machine 1, which 21 leaves at 135.
+    assert (where[3], where[4]) == ((130, 0), (140, 0))
+    # At 145 machine 2 goes, and both its tasks come again 7 µs later, after 5 and before 6.
+    assert where[5] == (150, 1)
+    assert rows[8:10] == [(0, 152, 152, 952, 1, DONE), (1, 152, 152, 942, 1, DONE)]
+    # Now all is full until machine 2 returns at 165, and then until 2 ends on machine 1, before 3 on machine 0.
+    assert [where[job] for job in (6, 7, 8, 9)] == [(165, 2), (170, 2), (900, 1), (900, 0)]
+
+
 def test_constraints_that_a_machine_begins_and_ceases_to_meet() -> None:
     # The second machine has room from the start on; the first set is met there from 300 to 400 µs, the second from 400.
     attempts = [
@@ -121,7 +172,7 @@ def test_constraints_that_a_machine_begins_and_ceases_to_meet() -> None:
         *(made,),
         tasks=replace(made.tasks, sets=np.array([0, 1, 1, 2])),
         allowed=np.zeros((2, 2), np.bool_),
-        changes=in_order(made.changes, later),
+        changes=np.concatenate([later, made.changes]),
     )
     assert submissions(trace) == [
         (1, 0, 0, 900, 0, DONE),
@@ -138,7 +189,7 @@ def test_rows_by_hand() -> None:
     second = 10**6
     attempts = [
         (1, 0, 0, 0, 90 * second, 0.6, FREE),
-        (2, 0, 0, -1, -1, 0.3, FREE),
+        (2, 0, 0, -1, -1, 0.1, FREE),
         (3, 0, 0, -1, -1, 3.0, FREE),
         (4, 0, 0, 0, -1, 0.5, PRODUCTION),
     ]
@@ -150,12 +201,14 @@ def test_rows_by_hand() -> None:
     ]
     rows = np.array(found)
     rows[:, 1:4] = np.where(rows[:, 1:4] > 0, rows[:, 1:4] * second, rows[:, 1:4])
-    free, production = rows_of(trace, rows, "best-fit", 1 / 3)
-    # Waits of 0, 2, 20 and 5 s; (10 + 8 + 50) s of .6 and 95 s of .3, of 100 s of two machines.
-    used = pytest.approx((68 * 0.6 + 95 * 0.3) / 200, rel=1e-6)
+    free, production = rows_of(trace, rows, "best-fit", with_factor(trace.tasks, 1 / 3), impossible(trace))
+    # Waits of 0, 2, 20 and 5 s; (10 + 8 + 50) s of .6 and 95 s of .1, of 100 s of two machines.
+    used = pytest.approx((68 * 0.6 + 95 * 0.1) / 200, rel=1e-5)
     expected: dict[str, Any] = {
         **{"policy": "best-fit", "tier": "free", "submissions": 5, "starts": 4, "evicted": 1, "removed": 1},
         **{"wait_p50": 3.5, "wait_p90": pytest.approx(15.5), "wait_mean": 6.75, "running": pytest.approx(1.63)},
+        # A task that asks for a tenth is small.
+        **{"wait_small": 5.0, "wait_large": pytest.approx(22 / 3)},
         # 27 s of waits, and the 100 s of the one that never started.
         **{"waiting_hours": pytest.approx(127 / 3600), "running_end": 1, "pending_end": 1, "impossible": 1},
         **{"cpu": used, "memory": used, "factor": 0.333333},
@@ -167,10 +220,11 @@ def test_rows_by_hand() -> None:
 
 def test_a_tier_that_never_starts_has_no_waits() -> None:
     trace = trace_of([(1, 0, 0, -1, -1, 2.0, FREE)])
-    (row,) = rows_of(trace, np.array([[0, 0, -1, -1, -1, ALIVE]]), "best-fit", 1.0)
+    given = (np.array([[0, 0, -1, -1, -1, ALIVE]]), "best-fit", trace.tasks.sizes, impossible(trace))
+    (row,) = rows_of(trace, *given)
     assert (row["wait_p50"], row["wait_p90"], row["wait_mean"], row["cpu"]) == (None, None, None, 0.0)
     trace.tasks.tier[:] = -1
-    (row,) = rows_of(trace, np.array([[0, 0, -1, -1, -1, ALIVE]]), "best-fit", 1.0)
+    (row,) = rows_of(trace, *given)
     assert row["tier"] == "unknown"
 
 

@@ -31,6 +31,8 @@ def test_room_by_hand() -> None:
     expected = {"stranded_cpu": 0.75 * 10 / 200, "stranded_memory": 0.25 * 100 / 200}
     # 110 µs with tasks: 40 with 1.25 CPU asked for; full is not more than full. Used is more for the 10 of machine 1.
     expected |= {"overcommitted": 40 / 110, "overloaded": 10 / 110}
+    # One task for 60 µs and two for 40 on machine 0, one for 10 on machine 1.
+    expected |= {"machines": 110 / 100, "tasks_per_machine": 150 / 110}
     assert room_of(cell, FOUND, cell.tasks.sizes) == pytest.approx(expected)
 
 
@@ -54,4 +56,11 @@ def test_overload_needs_usage_of_nine_tasks_in_ten() -> None:
 def test_tasks_on_machines_that_are_not_known_take_no_room() -> None:
     cell = trace()
     found = room_of(cell, np.array([[0, 0, 0, 50, -1, DONE]]), cell.tasks.sizes)
-    assert found == {"stranded_cpu": 0.0, "stranded_memory": 0.0, "overcommitted": 0.0, "overloaded": 0.0}
+    assert found == {
+        "machines": 0.0,
+        "tasks_per_machine": 0.0,
+        "stranded_cpu": 0.0,
+        "stranded_memory": 0.0,
+        "overcommitted": 0.0,
+        "overloaded": 0.0,
+    }

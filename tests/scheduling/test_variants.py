@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
+from borgtrace.errors import UsageError
 from borgtrace.scheduling.machines import UNIT
-from borgtrace.scheduling.variants import _with_machines, costliest
+from borgtrace.scheduling.variants import _upgraded, _with_machines, costliest
 from tests.scheduling.traces import trace_of
 
 
@@ -21,6 +23,18 @@ def test_added_machines_come_after_the_others_are_there_from_the_begin_and_meet_
     assert sorted(trace.changes.tolist()) == [[0, 2, 1, 0], [0, 3, 1, 0], [50, 0, 1, 0], [50, 1, 1, 0]]
     assert trace.allowed.shape == (0, 4)
     assert len(made.machines.ids) == 2
+
+
+def test_machines_of_one_shape_become_others() -> None:
+    made = trace_of([(1, 0, 0, 0, -1, 0.5, 0)], (1.0, 0.5, 0.5))
+    made.machines.capacity[2] = (UNIT // 2, round(0.2493 * UNIT))
+    found = _upgraded(made, "0.5:0.25=0.75:1").machines
+    assert (found.capacity / UNIT).tolist() == [[1, 1], [0.5, 0.5], [0.75, 1]]
+    with pytest.raises(UsageError) as caught:
+        _upgraded(made, "0.5:0.251=1:1")
+    assert str(caught.value) == (
+        "--upgrade-machines: no machine has this shape: expected one of 0.5:0.2493; 0.5:0.5; 1:1, got 0.5:0.251=1:1"
+    )
 
 
 def row(policy: str, hours: float) -> dict[str, object]:

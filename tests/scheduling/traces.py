@@ -31,3 +31,25 @@ def trace_of(attempts: Sequence[Attempt], machines: Sequence[float] = (1.0,), un
     capacity = np.rint(np.column_stack([machines, machines]) * UNIT).astype(np.int64)
     changes = np.column_stack([0 * ids, ids - 1, 0 * ids + 1, 0 * ids])
     return Trace(tasks, arrival, Machines(ids, capacity), changes, np.empty((0, len(ids)), np.bool_), until, 0, 0)
+
+
+def levels(trace: Trace, rows: np.ndarray, tier: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the instants at which a tier changes, and how many of it are pending and running from each on.
+
+    Parameters
+    ----------
+    trace, rows
+        What was replayed, and what came of it.
+    tier
+        Its place among the tiers.
+    """
+    rows = rows[trace.tasks.tier[rows[:, 0]] == tier]
+    submitted, started, ended = rows[:, 1], rows[:, 2], rows[:, 3]
+    has_start, has_end = started >= 0, ended >= 0
+    waits = submitted[has_start], started[has_start]
+    times = np.concatenate([submitted, waits[1], ended[has_end & ~has_start], ended[has_end & has_start]])
+    parts = (len(submitted), len(waits[1]), int((has_end & ~has_start).sum()), int((has_end & has_start).sum()))
+    pending, running = np.repeat((1, -1, -1, 0), parts), np.repeat((0, 1, 0, -1), parts)
+    instants, at = np.unique(times, return_inverse=True)
+    sums = (np.bincount(at, change, len(instants)).cumsum() for change in (pending, running))
+    return (instants, *(np.rint(total).astype(np.int64) for total in sums))

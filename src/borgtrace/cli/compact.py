@@ -11,6 +11,7 @@ def compact(
     what_if: Annotated[list[str] | None, option("NAME", "A row of the table, repeatable; all by default.")] = None,
     policy: Annotated[str, option("POLICY", "Which machine a task goes to, such as best-fit.")] = "least-stranded",
     margin: Annotated[float, option("SHARE", "Reservations are usage and this share more.")] = 0.25,
+    plan: Annotated[str, option("ESTIMATOR", "What tasks take in the row planned, such as gpa:0.01.")] = "",
     cores_per_unit: Annotated[float, option("CORES", "Cores of the largest machine.")] = 0.0,
     gib_per_unit: Annotated[float, option("GIB", "GiB of memory of the largest machine.")] = 0.0,
     seeds: Annotated[int, option("N", "Orders of machines and jobs that are tried.", min=1)] = 11,
@@ -43,7 +44,14 @@ def compact(
         return
     check_png(png, out)
     given: dict[str, Any] = {
-        **{"at": parse_time(at, "--at"), "policy": policy, "margin": margin, "seeds": seeds, "seed": seed},
+        **{
+            "at": parse_time(at, "--at"),
+            "policy": policy,
+            "margin": margin,
+            "plan": plan,
+            "seeds": seeds,
+            "seed": seed,
+        },
         **{"cores": cores_per_unit, "gib": gib_per_unit, "jobs": jobs},
         **({"what_ifs": tuple(what_if)} if what_if else {}),
     }

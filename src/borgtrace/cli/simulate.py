@@ -13,11 +13,17 @@ def simulate(
     factor: Annotated[
         float, option("SHARE", "What tasks below production take of their requests; 0: calibrated.")
     ] = 0.0,
+    plan: Annotated[
+        str, option("ESTIMATOR", "Plan all tasks by their usage, such as gpa:0.01, instead of a factor.")
+    ] = "",
     each_constraint: Annotated[
         bool, flag("--each-constraint", "Also drop the constraints on each attribute in turn.")
     ] = False,
     add_machines: Annotated[
         list[str] | None, option("N:CPU:MEMORY", "Also with so many machines more, such as 100:0.5:0.25; repeatable.")
+    ] = None,
+    upgrade_machines: Annotated[
+        list[str] | None, option("OLD=NEW", "Also with other machines instead, such as 0.5:0.25=0.5:0.5; repeatable.")
     ] = None,
     event_log: Annotated[str, option("DIR", "Write the schedule as a store of its own, for one policy.")] = "",
     seed: Seed = 0,
@@ -44,6 +50,7 @@ def simulate(
         return
     check_png(png, out)
     given: dict[str, Any] = {"factor": factor, "seed": seed, **({"policies": tuple(policy)} if policy else {})}
+    given |= {"plan": plan, "upgrade_machines": tuple(upgrade_machines or ())}
     given |= {"each_constraint": each_constraint, "add_machines": tuple(add_machines or ()), "event_log": event_log}
     opened = borgtrace.open(store, memory=memory)
     with steps() as report:

@@ -6,9 +6,8 @@ each.  The smallest score wins, ties go to the lowest rank.
 
 import numpy as np
 
-from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.kernels.compiled import compiled
-from borgtrace.scheduling.machines import CPU, MEMORY, NEXT, NEXT_TASK, SIDE, Cell, level
+from borgtrace.scheduling.machines import BLOCK, CPU, MEMORY, NEXT_TASK, SIDE, Cell
 
 LEAST_STRANDED, BEST_FIT, WORST_FIT, FIRST_FIT, DOT_PRODUCT = range(5)
 _STRIDE = 1_000_003
@@ -42,140 +41,109 @@ def _bound(kind: int, a: float, b: float, a_end: float, b_end: float, x: float, 
     return score(kind, a_end, b_end, x, y) - _ROUNDING
 
 
+@compiled(inline=True, makes_arrays=False)
+def bound_of_squares(kind: int, row: int, column: int, columns: int, x: float, y: float) -> float:
+    """Return a score that no machine of some squares in a row of the grid is below once it takes `x` and `y` more."""
+    a, a_end = max((row / SIDE) ** 2 - x, 0.0), ((row + 1) / SIDE) ** 2 - x
+    b, b_end = max((column / SIDE) ** 2 - y, 0.0), ((column + columns) / SIDE) ** 2 - y
+    return _bound(kind, a, b, a_end, b_end, x, y)
+
+
 @compiled(makes_arrays=False)
-def is_apart(cell: Cell, machine: int, group: int, groups: Index) -> bool:
+def is_apart(cell: Cell, machine: int, group: int) -> bool:
     """Whether no task of a group (−1: none) is on a machine."""
     if group < 0:
         return True
     task = cell.tops[machine]
     while task >= 0:
-        if groups[task] == group:
+        if cell.groups[task] == group:
             return False
         task = cell.tasks[task, NEXT_TASK]
     return True
 
 
 @compiled(makes_arrays=False)
-def is_open(cell: Cell, machine: int, cpu: int, memory: int, group: int, groups: Index, allowed: Flags) -> bool:
+def is_safe(cell: Cell, task: int, left: int, spread: int, which: int) -> bool:
+    """Whether enough of a resource is left beside a task for the variance of what is there, and its own.
+
+    Parameters
+    ----------
+    cell, task
+        The machines, and who comes.
+    left, spread
+        Capacity less all means, and the sum of the variances of the others.
+    which
+        CPU or memory.
+    """
+    if cell.safety == 0:
+        return left >= 0
+    return left >= 0 and float(left) * left >= cell.safety * (spread + cell.variances[task, which])
+
+
+@compiled(makes_arrays=False)
+def has_room(cell: Cell, machine: int, task: int) -> bool:
+    """Whether a machine has room for a task."""
+    cpu = cell.free[machine, CPU] - cell.sizes[task, CPU]
+    memory = cell.free[machine, MEMORY] - cell.sizes[task, MEMORY]
+    spread = cell.spread[machine]
+    return is_safe(cell, task, cpu, spread[CPU], CPU) and is_safe(cell, task, memory, spread[MEMORY], MEMORY)
+
+
+@compiled(makes_arrays=False)
+def is_open(cell: Cell, machine: int, task: int) -> bool:
     """Whether a machine takes a task: it is there, has room, meets the constraints, and holds none of its group."""
     return (
         cell.is_up[machine]
-        and cell.free[machine, CPU] >= cpu
-        and cell.free[machine, MEMORY] >= memory
-        and (allowed.size == 0 or allowed[machine])
-        and is_apart(cell, machine, group, groups)
+        and has_room(cell, machine, task)
+        and cell.allowed[cell.sets[task], machine]
+        and is_apart(cell, machine, cell.groups[task])
     )
 
 
 @compiled(makes_arrays=False)
-def score_on(cell: Cell, kind: int, machine: int, cpu: int, memory: int) -> float:
+def score_on(cell: Cell, kind: int, machine: int, task: int) -> float:
     """Return the score of a machine where a task has room."""
+    cpu, memory = cell.sizes[task, CPU], cell.sizes[task, MEMORY]
     wide, high = cell.capacity[machine, CPU], cell.capacity[machine, MEMORY]
     a, b = (cell.free[machine, CPU] - cpu) / wide, (cell.free[machine, MEMORY] - memory) / high
     return score(kind, a, b, cpu / wide, memory / high)
 
 
 @compiled(makes_arrays=False)
-def first_empty(cell: Cell, group: int, allowed: Flags) -> int:
-    """Return the lowest empty machine of a class that meets the constraints, or −1."""
-    end = cell.first[group + 1]
-    at = cell.empty[group]
-    while at < end and (cell.n_tasks[at] or not cell.is_up[at]):
-        at += 1
-    cell.empty[group] = at
+def first_empty(cell: Cell, group: int, task: int) -> int:
+    """Return the lowest empty machine of a class that meets a task's constraints, or −1."""
+    at, end, which = cell.first[group], cell.first[group + 1], cell.sets[task]
     while at < end:
-        if cell.n_tasks[at] == 0 and cell.is_up[at] and (allowed.size == 0 or allowed[at]):
+        if cell.idle[at // BLOCK] == 0:
+            at = (at // BLOCK + 1) * BLOCK
+        elif cell.n_tasks[at] == 0 and cell.is_up[at] and cell.allowed[which, at]:
             return at
-        at += 1
+        else:
+            at += 1
     return -1
 
 
 @compiled(makes_arrays=False)
-def _best_of(
-    cell: Cell,
-    kind: int,
-    at: int,
-    cpu: int,
-    memory: int,
-    group: int,
-    groups: Index,
-    allowed: Flags,
-    best: int,
-    least: float,
-) -> tuple[int, float]:
-    """Return the best machine so far and its score, those of a square that begins with `at` looked at too."""
-    while at >= 0:
-        if cell.free[at, CPU] >= cpu and cell.free[at, MEMORY] >= memory:
-            value = score_on(cell, kind, at, cpu, memory)
-            is_better = value < least or (value == least and cell.rank[at] < cell.rank[best])
-            # The rest costs more to ask, and few machines come so far.
-            if is_better and is_open(cell, at, cpu, memory, group, groups, allowed):
-                best, least = at, value
-        at = cell.places[at, NEXT]
-    return best, least
+def choose_of_k(cell: Cell, kind: int, k: int, start: int, task: int) -> int:
+    """Return the best of the first `k` machines that take a task, in a random order that `start` decides; or −1.
 
-
-@compiled(makes_arrays=False)
-def choose(cell: Cell, kind: int, cpu: int, memory: int, group: int, groups: Index, allowed: Flags) -> int:
-    """Return the machine with the smallest score among those that take a task, or −1; the same as of a plain scan.
+    Borg's relaxed randomization.
 
     Parameters
     ----------
-    cell
-        The machines.
+    cell, task
+        The machines, and who comes.
     kind
         The scorer.
-    cpu, memory
-        What the task takes.
-    group, groups
-        The task's group of anti-affinity (−1: none), and those of all tasks.
-    allowed
-        Which machines meet its constraints; all of them where empty.
-    """
-    best, least = -1, np.inf
-    for k in range(cell.first.size - 1):
-        wide, high = cell.capacity[cell.first[k], CPU], cell.capacity[cell.first[k], MEMORY]
-        if cpu > wide or memory > high:
-            continue
-        x, y = cpu / wide, memory / high
-        found = first_empty(cell, k, allowed)
-        if found >= 0:
-            value = score(kind, (wide - cpu) / wide, (high - memory) / high, x, y)
-            if value < least or (value == least and cell.rank[found] < cell.rank[best]):
-                best, least = found, value
-        left = level(memory, high)
-        for row in range(level(cpu, wide), SIDE):
-            if cell.filled[k, row] == 0:
-                continue
-            a, a_end = max((row / SIDE) ** 2 - x, 0.0), ((row + 1) / SIDE) ** 2 - x
-            # Rows are left with more and more CPU, so that none after this one is better either.
-            if kind <= BEST_FIT and _bound(kind, a, 0.0, 1.0, 1.0, x, y) > least:
-                break
-            for column in range(left, SIDE):
-                at = cell.heads[k, row, column]
-                if at < 0:
-                    continue
-                b, b_end = max((column / SIDE) ** 2 - y, 0.0), ((column + 1) / SIDE) ** 2 - y
-                if _bound(kind, a, b, a_end, b_end, x, y) > least:
-                    continue
-                best, least = _best_of(cell, kind, at, cpu, memory, group, groups, allowed, best, least)
-    return best
-
-
-@compiled(makes_arrays=False)
-def choose_of_k(
-    cell: Cell, kind: int, k: int, start: int, cpu: int, memory: int, group: int, groups: Index, allowed: Flags
-) -> int:
-    """Return the best of the first `k` machines that take a task, in a random order that `start` decides; or −1.
-
-    Borg's relaxed randomization; the other parameters are those of :func:`choose`.
+    k, start
+        How many are enough, and where the order begins.
     """
     best, least, seen, n = -1, np.inf, 0, cell.rank.size
     for step in range(n):
         at = (start + step * _STRIDE) % n
-        if not is_open(cell, at, cpu, memory, group, groups, allowed):
+        if not is_open(cell, at, task):
             continue
-        value = score_on(cell, kind, at, cpu, memory)
+        value = score_on(cell, kind, at, task)
         if value < least or (value == least and cell.rank[at] < cell.rank[best]):
             best, least = at, value
         seen += 1

@@ -9,7 +9,7 @@ Reference: Verma et al., EuroSys'15 (Large-scale cluster management at Google wi
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -24,10 +24,11 @@ from borgtrace.recipe.checks import table_of
 from borgtrace.recipe.store_question import StoreQuestion
 from borgtrace.scheduling._results import RESULTS
 from borgtrace.scheduling.compaction import Workload, bound, needed
-from borgtrace.scheduling.packing import Demand
+from borgtrace.scheduling.machines import Demand
+from borgtrace.scheduling.plan import parse_plan, plan_of
 from borgtrace.scheduling.policies import Policy, parse_policy
 from borgtrace.scheduling.whatifs import LIMITS, WHAT_IFS, Moment, WhatIf
-from borgtrace.scheduling.workload import Machines, Tasks, eligible, read_tasks
+from borgtrace.scheduling.workload import Machines, Tasks, eligible, matched, read_tasks
 from borgtrace.schema.time import write_time
 from borgtrace.store import Store
 
@@ -51,6 +52,8 @@ class Setting:
         Which machine a task goes to.
     margin
         Reservations are usage and this share more.
+    plan
+        Estimator of what tasks take, such as ``gpa:0.01``, for the row `planned`; none where empty.
     cores, gib
         Cores and GiB of the largest machine; 0 where not known.
     seeds
@@ -65,6 +68,7 @@ class Setting:
     what_ifs: Sequence[str] = ALL
     policy: str = "least-stranded"
     margin: float = 0.25
+    plan: str = ""
     cores: float = 0.0
     gib: float = 0.0
     seeds: int = 11
@@ -73,6 +77,8 @@ class Setting:
 
     def __post_init__(self) -> None:
         check_names("--what-if", self.what_ifs, ALL)
+        if self.plan:
+            parse_plan(self.plan)
         if self.margin < 0:
             raise UsageError("--margin", "negative", expected="0 or more", got=f"{self.margin:g}")
 
@@ -101,6 +107,8 @@ class Compact(StoreQuestion):
         usage, others = _usage(tables, tasks, setting.at)
         workload = workload_of(tables, tasks, machines, setting.at)
         moment = Moment(workload, usage, tasks.user, setting.cores, setting.gib, setting.margin)
+        if setting.plan:
+            moment = replace(moment, plan=plan_of(parse_plan(setting.plan), tables, tasks))
         # What others are compared with comes first, asked for or not.
         chosen = [each for each in WHAT_IFS if each.name in setting.what_ifs]
         names = {LIMITS, *(each.name for each in chosen), *(each.beside for each in chosen)}
@@ -139,7 +147,7 @@ def workload_of(tables: EngineTables, tasks: Tasks, machines: Machines, at: int)
     at
         When attributes are looked at, µs.
     """
-    demand = Demand(tasks.sizes, tasks.groups, tasks.sets, eligible(tables, tasks, machines, at))
+    demand = Demand(tasks.sizes, tasks.groups, tasks.sets, eligible(tables, tasks, machines, at)[0])
     return Workload(demand, tasks.priority, tasks.jobs, tasks.is_production)
 
 
@@ -154,16 +162,13 @@ def _usage(tables: EngineTables, tasks: Tasks, at: int) -> tuple[Any, int]:
         cpu=covering.average_cpu.max(), memory=covering.average_memory.max()
     )
     rows = tables.fetch(by_task.filter(by_task.cpu.notnull() & by_task.memory.notnull()))
-    keys = zip(rows["collection_id"].to_pylist(), rows["instance_index"].to_pylist(), strict=True)
-    place = {key: number for number, key in enumerate(keys)}
-    found = np.full((len(tasks), 2), np.nan)
-    lines = [place.get(key, -1) for key in zip(tasks.collection.tolist(), tasks.instance.tolist(), strict=True)]
-    is_known = np.array(lines) >= 0
-    others = len(place) - int(is_known.sum())
+    found, lines = np.full((len(tasks), 2), np.nan), matched(rows, tasks)
+    is_known = lines >= 0
+    others = rows.num_rows - int(is_known.sum())
     if is_known.mean() < _COVERED:
         return None, others
     values = np.column_stack([rows["cpu"].to_numpy(), rows["memory"].to_numpy()])
-    found[is_known] = values[np.array(lines)[is_known]]
+    found[is_known] = values[lines[is_known]]
     return found, others
 
 

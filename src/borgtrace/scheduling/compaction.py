@@ -14,8 +14,8 @@ import numpy as np
 
 from borgtrace.errors import UsageError
 from borgtrace.kernels.arrays import Flags, Index
-from borgtrace.scheduling.machines import UNIT
-from borgtrace.scheduling.packing import ANYWHERE, Demand, pack
+from borgtrace.scheduling.machines import ANYWHERE, UNIT, Demand
+from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.policies import POLICIES, Policy
 
 _PICKY = 500
@@ -38,6 +38,8 @@ class Workload:
         int64 (n, 2): what production takes of the room of others; None: what it asks for.
     is_production
         bool (n,).
+    is_whole
+        Whether tasks of a job with one priority are placed all or none.
     """
 
     demand: Demand
@@ -45,13 +47,13 @@ class Workload:
     jobs: Index
     is_production: Flags
     reserved: Index | None = None
+    is_whole: bool = False
 
     def of(self, chosen: Flags) -> Workload:
         """Return some of the tasks."""
-        demand = self.demand
-        part = Demand(demand.sizes[chosen], demand.groups[chosen], demand.sets[chosen], demand.allowed)
         reserved = None if self.reserved is None else self.reserved[chosen]
-        return Workload(part, self.priority[chosen], self.jobs[chosen], self.is_production[chosen], reserved)
+        parts = self.priority[chosen], self.jobs[chosen], self.is_production[chosen], reserved
+        return Workload(self.demand.of(chosen), *parts, self.is_whole)
 
     def with_sizes(self, sizes: Index) -> Workload:
         """Return the tasks with other sizes, int64 (n, 2)."""
@@ -150,8 +152,9 @@ def _pending(
         order = order[np.argsort(~tasks.is_production[order], kind="stable")]
         sizes = np.where(tasks.is_production[:, None], tasks.reserved, tasks.demand.sizes)
         reserved = np.ascontiguousarray(sizes), int(tasks.is_production.sum())
-    demand = replace(tasks.demand, allowed=allowed)
-    return pack(demand, order, capacity[lines], rank, policy, most=limit, seed=seed, reserved=reserved)[1]
+    demand, machines = replace(tasks.demand, allowed=allowed), (capacity[lines], rank)
+    whole = tasks.jobs if tasks.is_whole else None
+    return pack(demand, order, *machines, policy, most=limit, seed=seed, reserved=reserved, whole=whole)[1]
 
 
 def _check_possible(tasks: Workload, capacity: Index, limit: int) -> None:

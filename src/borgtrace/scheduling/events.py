@@ -4,15 +4,17 @@ What waits is kept by kinds of tasks that are alike to a scheduler.  A task that
 that gets room is the only one where anything may fit: no other is looked at, and the kinds are asked, not the tasks.
 """
 
-import heapq
 from typing import NamedTuple
 
 import numpy as np
 
-from borgtrace.kernels.arrays import Flags, Index
+from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
-from borgtrace.scheduling.choice import choose, choose_of_k, is_apart, is_open
+from borgtrace.scheduling.candidates import best, is_crowded, look, make_candidates, note
+from borgtrace.scheduling.choice import choose_of_k, has_room, is_apart, is_open, is_safe
+from borgtrace.scheduling.heap import Heap, make_heap, pop, push
 from borgtrace.scheduling.machines import CPU, MEMORY, NEXT_TASK, Cell, place, release, settle
+from borgtrace.scheduling.queue import Queue, dequeue, enqueue
 
 ATTEMPT, SUBMITTED, STARTED, ENDED, WHERE, KIND = range(6)
 """Columns of what :func:`run` returns."""
@@ -20,11 +22,14 @@ ALIVE, DONE, PREEMPTED, REMOVED = range(4)
 """How a submission ended: not at all, as in the trace, by a task of a higher tier, with its machine."""
 NEVER = -1
 _END, _MACHINE, _ARRIVAL = range(3)
+_RANKS = 4
+"""Of one instant ends come first, then machines, then arrivals: a time and its rank are one number."""
+_LAST = 2**63 - 1
+_ALIKE = 2
+"""From so many alike arrivals in a row on, what is known of machines is kept for the next one."""
 NEVER_RAN = -2
 _FACTOR, _MASK = 1_103_515_245, 2**31 - 1
 """A linear congruential generator, of which the upper bits are taken."""
-Agenda = list[tuple[int, int, int, int]]
-"""What is to come: time, what, of which attempt or event of a machine, and its row."""
 
 
 class Arrivals(NamedTuple):
@@ -42,14 +47,12 @@ class Arrivals(NamedTuple):
         The attempt of the same task that follows; −1: none.
     gap
         From the end of this one to the submission of that one, µs.
-    is_first
-        bool: whether it follows no other.
+    firsts
+        Attempts that follow no other, by time: shape (firsts,).
+    alike
+        How many of `firsts` from each on are of one kind: shape (firsts,).
     tier, priority
         Who may evict whom, and who is asked first.
-    sizes
-        Shape (n, 2).
-    groups, sets
-        Anti-affinity and constraints.
     kinds
         Attempts of one kind are alike to a scheduler.
     """
@@ -59,56 +62,11 @@ class Arrivals(NamedTuple):
     leaves: Index
     after: Index
     gap: Index
-    is_first: Flags
+    firsts: Index
+    alike: Index
     tier: Index
     priority: Index
-    sizes: Index
-    groups: Index
-    sets: Index
     kinds: Index
-
-
-class Queue(NamedTuple):
-    """What waits: first and last of a kind, neighbors of an attempt, and the kinds with any (a list and its length)."""
-
-    heads: Index
-    tails: Index
-    links: Index
-    active: Index
-    places: Index
-    n_active: Index
-
-
-@compiled(makes_arrays=False)
-def _enqueue(queue: Queue, kind: int, attempt: int) -> None:
-    tail = queue.tails[kind]
-    queue.links[attempt, 0], queue.links[attempt, 1] = -1, tail
-    if tail >= 0:
-        queue.links[tail, 0] = attempt
-    else:
-        queue.heads[kind] = attempt
-        queue.active[queue.n_active[0]] = kind
-        queue.places[kind] = queue.n_active[0]
-        queue.n_active[0] += 1
-    queue.tails[kind] = attempt
-
-
-@compiled(makes_arrays=False)
-def _dequeue(queue: Queue, kind: int, attempt: int) -> None:
-    after, before = queue.links[attempt]
-    if before >= 0:
-        queue.links[before, 0] = after
-    else:
-        queue.heads[kind] = after
-    if after >= 0:
-        queue.links[after, 1] = before
-    else:
-        queue.tails[kind] = before
-    if queue.heads[kind] < 0:
-        queue.n_active[0] -= 1
-        last, at = queue.active[queue.n_active[0]], queue.places[kind]
-        queue.active[at] = last
-        queue.places[last] = at
 
 
 class Replay(NamedTuple):
@@ -118,21 +76,18 @@ class Replay(NamedTuple):
     ----------
     cell, jobs, queue
         Machines, what arrives, and what waits.
-    allowed
-        bool (1 + sets, machines): which machines meet each set of constraints; the first is none.
     held
-        Shape (tiers, machines, 2): what tasks of each tier take.
+        Shape (tiers, machines, 4): what tasks of each tier take, and its variance.
     row_of
         Shape (attempts,): the latest row of each.
     machines
         Shape (events, 4): time, machine, whether it is there, or meets a set of constraints, from then on, and which
-        line of `allowed` that is (0: whether it is there).
+        line of the cell's `allowed` that is (0: whether it is there).
     """
 
     cell: Cell
     jobs: Arrivals
     queue: Queue
-    allowed: Flags
     held: Index
     row_of: Index
     machines: Index
@@ -154,15 +109,13 @@ def _next_for(replay: Replay, machine: int) -> int:
     cell, jobs, queue = replay.cell, replay.jobs, replay.queue
     for at in range(queue.n_active[0]):
         head = queue.heads[queue.active[at]]
-        cpu, memory = jobs.sizes[head]
-        if cpu > cell.free[machine, CPU] or memory > cell.free[machine, MEMORY]:
+        if cell.sizes[head, CPU] > cell.free[machine, CPU] or cell.sizes[head, MEMORY] > cell.free[machine, MEMORY]:
             continue
         if best >= 0:
             ahead = jobs.priority[head] - jobs.priority[best]
             if ahead < 0 or (ahead == 0 and replay.row_of[head] > replay.row_of[best]):
                 continue
-        where = replay.allowed[jobs.sets[head]]
-        if is_open(cell, machine, cpu, memory, jobs.groups[head], jobs.groups, where):
+        if is_open(cell, machine, head):
             best = head
     return best
 
@@ -172,20 +125,20 @@ def _to_preempt(replay: Replay, attempt: int) -> int:
     """Return the machine where a task fits once lower tiers are evicted and least is missing now; −1: none."""
     best, least = -1, np.inf
     cell, jobs = replay.cell, replay.jobs
-    cpu, memory = jobs.sizes[attempt]
-    where = replay.allowed[jobs.sets[attempt]]
+    cpu, memory = cell.sizes[attempt]
     for machine in range(cell.rank.size):
-        if not (cell.is_up[machine] and where[machine]):
+        if not (cell.is_up[machine] and cell.allowed[cell.sets[attempt], machine]):
             continue
         wide, high = cell.free[machine, CPU], cell.free[machine, MEMORY]
         missing = max(0, cpu - wide) / cell.capacity[machine, CPU]
         missing += max(0, memory - high) / cell.capacity[machine, MEMORY]
+        spread, other = cell.spread[machine]
         for tier in range(jobs.tier[attempt]):
-            wide += replay.held[tier, machine, CPU]
-            high += replay.held[tier, machine, MEMORY]
+            held = replay.held[tier, machine]
+            wide, high, spread, other = wide + held[0], high + held[1], spread - held[2], other - held[3]
         is_better = missing < least or (missing == least and cell.rank[machine] < cell.rank[best])
-        has_room = wide >= cpu and high >= memory
-        if is_better and has_room and is_apart(cell, machine, jobs.groups[attempt], jobs.groups):
+        fits = is_safe(cell, attempt, wide - cpu, spread, CPU) and is_safe(cell, attempt, high - memory, other, MEMORY)
+        if is_better and fits and is_apart(cell, machine, cell.groups[attempt]):
             best, least = machine, missing
     return best
 
@@ -204,51 +157,57 @@ def _victim(replay: Replay, rows: Index, machine: int, tier: int) -> int:
     return found
 
 
-@compiled()
-def _start(replay: Replay, agenda: Agenda, rows: Index, attempt: int, machine: int, time: int) -> None:
+@compiled(makes_arrays=False)
+def _hold(replay: Replay, attempt: int, machine: int, sign: int) -> None:
+    """Count what an attempt takes of a machine for its tier, or no longer."""
+    held = replay.held[replay.jobs.tier[attempt], machine]
+    for which in (CPU, MEMORY):
+        held[which] += sign * replay.cell.sizes[attempt, which]
+        if replay.cell.safety > 0:
+            held[2 + which] += sign * replay.cell.variances[attempt, which]
+
+
+@compiled(makes_arrays=False)
+def _start(replay: Replay, agenda: Heap, rows: Index, attempt: int, machine: int, time: int) -> None:
     jobs, row = replay.jobs, replay.row_of[attempt]
-    cpu, memory = jobs.sizes[attempt]
     rows[row, STARTED], rows[row, WHERE] = time, machine
-    replay.held[jobs.tier[attempt], machine, CPU] += cpu
-    replay.held[jobs.tier[attempt], machine, MEMORY] += memory
-    place(replay.cell, attempt, machine, cpu, memory)
+    _hold(replay, attempt, machine, 1)
+    place(replay.cell, attempt, machine)
     if jobs.duration[attempt] >= 0:
-        heapq.heappush(agenda, (time + jobs.duration[attempt], _END, attempt, row))
+        push(agenda, (time + jobs.duration[attempt]) * _RANKS + _END, attempt, row)
 
 
 @compiled(makes_arrays=False)
 def _stop(replay: Replay, rows: Index, attempt: int, time: int, how: int) -> int:
     row = replay.row_of[attempt]
-    cpu, memory = replay.jobs.sizes[attempt]
-    machine = release(replay.cell, attempt, cpu, memory)
-    replay.held[replay.jobs.tier[attempt], machine, CPU] -= cpu
-    replay.held[replay.jobs.tier[attempt], machine, MEMORY] -= memory
+    machine = release(replay.cell, attempt)
+    _hold(replay, attempt, machine, -1)
     rows[row, ENDED], rows[row, KIND] = time, how
     return machine
 
 
-@compiled()
-def _change(replay: Replay, rule: Rule, agenda: Agenda, rows: Index, event: int) -> int:
-    """Let a machine come, or meet constraints, and return it; or go with its tasks, which are submitted again: −1.
+@compiled(makes_arrays=False)
+def _change(replay: Replay, rule: Rule, agenda: Heap, rows: Index, event: int) -> int:
+    """Let a machine come or go, or begin or cease to meet constraints; return it.
 
-    A task that runs stays where its constraints are no longer met.
+    Tasks of a machine that goes are submitted again; one whose constraints are no longer met runs on.
     """
     time, machine, is_there, which = replay.machines[event]
     cell = replay.cell
     if which > 0:
-        replay.allowed[which, machine] = is_there == 1
-        return machine if is_there == 1 and cell.is_up[machine] else -1
+        cell.allowed[which, machine] = is_there == 1
+        return machine
     cell.is_up[machine] = is_there == 1
     settle(cell, machine)
     while is_there == 0 and cell.tops[machine] >= 0:
         attempt = cell.tops[machine]
         _stop(replay, rows, attempt, time, REMOVED)
-        heapq.heappush(agenda, (time + rule.pause, _ARRIVAL, attempt, 0))
-    return machine if is_there == 1 else -1
+        push(agenda, (time + rule.pause) * _RANKS + _ARRIVAL, attempt, 0)
+    return machine
 
 
-@compiled()
-def _finish(replay: Replay, agenda: Agenda, rows: Index, attempt: int, row: int, time: int) -> int:
+@compiled(makes_arrays=False)
+def _finish(replay: Replay, agenda: Heap, rows: Index, attempt: int, row: int, time: int) -> int:
     """Let a submission end, unless it was evicted before; return the machine that gets room, or −1."""
     jobs, roomy = replay.jobs, -1
     if rows[row, ENDED] != NEVER:
@@ -256,76 +215,134 @@ def _finish(replay: Replay, agenda: Agenda, rows: Index, attempt: int, row: int,
     if rows[row, STARTED] != NEVER:
         roomy = _stop(replay, rows, attempt, time, DONE)
     else:
-        _dequeue(replay.queue, jobs.kinds[attempt], attempt)
+        dequeue(replay.queue, jobs.kinds[attempt], attempt)
         rows[row, ENDED], rows[row, KIND] = time, DONE
     after = jobs.after[attempt]
     if after >= 0:
-        heapq.heappush(agenda, (max(jobs.time[after], time + jobs.gap[attempt]), _ARRIVAL, after, 0))
+        again = max(jobs.time[after], time + jobs.gap[attempt])
+        push(agenda, again * _RANKS + _ARRIVAL, after, 0)
     return roomy
 
 
-@compiled()
-def _evict_for(replay: Replay, rule: Rule, agenda: Agenda, rows: Index, attempt: int, time: int) -> int:
+@compiled(makes_arrays=False)
+def _evict_for(replay: Replay, rule: Rule, agenda: Heap, rows: Index, attempt: int, time: int) -> int:
     """Evict lower tiers from a machine until a task fits, and return it; −1: there is none."""
-    cell, (cpu, memory) = replay.cell, replay.jobs.sizes[attempt]
     machine = _to_preempt(replay, attempt)
-    while machine >= 0 and (cell.free[machine, CPU] < cpu or cell.free[machine, MEMORY] < memory):
+    while machine >= 0 and not has_room(replay.cell, machine, attempt):
         victim = _victim(replay, rows, machine, replay.jobs.tier[attempt])
         _stop(replay, rows, victim, time, PREEMPTED)
-        heapq.heappush(agenda, (time + rule.pause, _ARRIVAL, victim, 0))
+        push(agenda, (time + rule.pause) * _RANKS + _ARRIVAL, victim, 0)
     return machine
 
 
-@compiled()
+@compiled(makes_arrays=False)
 def _arrive(
-    replay: Replay, rule: Rule, agenda: Agenda, rows: Index, attempt: int, row: int, time: int, draw: int
-) -> int:
-    """Place a submission or let it wait; return the machine that was made room on, or −1."""
+    replay: Replay,
+    rule: Rule,
+    agenda: Heap,
+    rows: Index,
+    attempt: int,
+    row: int,
+    time: int,
+    draw: int,
+    heap: Heap,
+    is_known: bool,
+) -> tuple[int, bool]:
+    """Place a submission or let it wait; return its machine, or −1, and whether others were evicted from it.
+
+    Where `is_known`, `heap` has the machines that may take it.
+    """
     cell, jobs, queue = replay.cell, replay.jobs, replay.queue
     rows[row, ATTEMPT], rows[row, SUBMITTED], rows[row, KIND] = attempt, time, ALIVE
     replay.row_of[attempt] = row
     if jobs.duration[attempt] == NEVER_RAN and jobs.leaves[attempt] >= 0:
-        heapq.heappush(agenda, (max(time, jobs.leaves[attempt]), _END, attempt, row))
-    where, group = replay.allowed[jobs.sets[attempt]], jobs.groups[attempt]
-    cpu, memory = jobs.sizes[attempt]
-    machine, roomy = -1, -1
+        push(agenda, max(time, jobs.leaves[attempt]) * _RANKS + _END, attempt, row)
+    machine, evicts = -1, False
     # Where another of its kind waits, nothing has room.
     if queue.heads[jobs.kinds[attempt]] < 0:
         if rule.k > 0:
-            machine = choose_of_k(cell, rule.kind, rule.k, draw, cpu, memory, group, jobs.groups, where)
+            machine = choose_of_k(cell, rule.kind, rule.k, draw, attempt)
         else:
-            machine = choose(cell, rule.kind, cpu, memory, group, jobs.groups, where)
+            if not is_known:
+                look(heap, cell, rule.kind, attempt)
+            machine = best(heap, cell, rule.kind, attempt)
     if machine < 0 and rule.preempts:
-        machine = roomy = _evict_for(replay, rule, agenda, rows, attempt, time)
+        machine = _evict_for(replay, rule, agenda, rows, attempt, time)
+        evicts = machine >= 0
     if machine >= 0:
         _start(replay, agenda, rows, attempt, machine, time)
     else:
-        _enqueue(queue, jobs.kinds[attempt], attempt)
-    return roomy
+        enqueue(queue, jobs.kinds[attempt], attempt)
+    return machine, evicts
 
 
-@compiled()
-def _refill(replay: Replay, agenda: Agenda, rows: Index, machine: int, time: int) -> None:
+@compiled(makes_arrays=False)
+def _refill(replay: Replay, agenda: Heap, rows: Index, machine: int, time: int) -> None:
     """Start what waits and fits a machine."""
     found = _next_for(replay, machine)
     while found >= 0:
-        _dequeue(replay.queue, replay.jobs.kinds[found], found)
+        dequeue(replay.queue, replay.jobs.kinds[found], found)
         _start(replay, agenda, rows, found, machine, time)
         found = _next_for(replay, machine)
 
 
-@compiled()
-def _agenda(replay: Replay) -> Agenda:
-    """Return what is known to happen: machines, and attempts that follow no other."""
-    agenda = [(replay.machines[at, 0], _MACHINE, at, 0) for at in range(len(replay.machines))]
-    for attempt in range(replay.jobs.time.size):
-        if replay.jobs.is_first[attempt]:
-            agenda.append((replay.jobs.time[attempt], _ARRIVAL, attempt, 0))
-    heapq.heapify(agenda)
-    return agenda
+@compiled(makes_arrays=False)
+def _next(replay: Replay, agenda: Heap, begun: int, changed: int) -> tuple[int, int, int]:
+    """Return what comes next: time and what, of which attempt or event, and its row (−1: it is none of the agenda)."""
+    jobs, key, value, row = replay.jobs, _LAST, 0, -1
+    if changed < len(replay.machines):
+        key, value = replay.machines[changed, 0] * _RANKS + _MACHINE, changed
+    if begun < jobs.firsts.size:
+        first = jobs.firsts[begun]
+        if jobs.time[first] * _RANKS + _ARRIVAL < key:
+            key, value = jobs.time[first] * _RANKS + _ARRIVAL, first
+    # Of two that arrive at one instant the first in the trace goes first.
+    if agenda.size[0] and (int(agenda.keys[0]), agenda.values[0, 0]) < (key, value):
+        key, value, row = int(agenda.keys[0]), agenda.values[0, 0], agenda.values[0, 1]
+        pop(agenda)
+    return key, value, row
 
 
-@compiled()
+@compiled(makes_arrays=False)
+def _go_on(
+    replay: Replay, rule: Rule, agenda: Heap, heap: Heap, other: Heap, rows: Index, state: Index, until: int
+) -> bool:
+    """Let things happen up to a time; return False where rows or the agenda have to grow first."""
+    jobs, (begun, changed, count, draw, alike, model) = replay.jobs, state
+    is_over = False
+    while count < len(rows) and agenda.size[0] + jobs.time.size < agenda.keys.size:
+        key, value, row = _next(replay, agenda, begun, changed)
+        time, what, is_refilled = key // _RANKS, key % _RANKS, True
+        if key == _LAST or time > until:
+            is_over = True
+            break
+        if what == _MACHINE:
+            machine, changed = _change(replay, rule, agenda, rows, value), changed + 1
+        elif what == _END:
+            machine = _finish(replay, agenda, rows, value, row, time)
+        else:
+            if row < 0:
+                alike, begun = jobs.alike[begun], begun + 1
+                if alike >= _ALIKE and rule.k == 0 and (model < 0 or jobs.kinds[model] != jobs.kinds[value]):
+                    model = value
+                    look(heap, replay.cell, rule.kind, model)
+            draw = (draw * _FACTOR + 1) & _MASK
+            start = (draw >> 16) % max(replay.cell.rank.size, 1)
+            is_known = model >= 0 and jobs.kinds[model] == jobs.kinds[value]
+            one = heap if is_known else other
+            machine, is_refilled = _arrive(replay, rule, agenda, rows, value, count, time, start, one, is_known)
+            count += 1
+        if machine >= 0 and is_refilled and replay.cell.is_up[machine]:
+            _refill(replay, agenda, rows, machine, time)
+        if machine >= 0 and model >= 0:
+            note(heap, replay.cell, rule.kind, machine, model)
+            # After the last of a row what becomes of machines is noted for nobody.
+            if alike <= 1 or is_crowded(heap, replay.cell):
+                model = -1
+    state[0], state[1], state[2], state[3], state[4], state[5] = begun, changed, count, draw, alike, model
+    return is_over
+
+
 def run(replay: Replay, rule: Rule, until: int, seed: int) -> Index:
     """Replay; return a row for each submission: attempt, submitted, started, ended, machine, kind (−1: not at all).
 
@@ -340,23 +357,11 @@ def run(replay: Replay, rule: Rule, until: int, seed: int) -> Index:
     seed
         Of random orders of machines.
     """
-    rows, count = np.full((replay.jobs.time.size + 1024, 6), NEVER), 0
-    draw, agenda = seed, _agenda(replay)
-    while len(agenda):
-        time, what, value, row = heapq.heappop(agenda)
-        if time > until:
-            break
-        if what == _MACHINE:
-            roomy = _change(replay, rule, agenda, rows, value)
-        elif what == _END:
-            roomy = _finish(replay, agenda, rows, value, row, time)
-        else:
-            if count == len(rows):
-                rows = np.concatenate((rows, np.full((count, 6), NEVER)))
-            draw = (draw * _FACTOR + 1) & _MASK
-            start = (draw >> 16) % max(replay.cell.rank.size, 1)
-            roomy = _arrive(replay, rule, agenda, rows, value, count, time, start)
-            count += 1
-        if roomy >= 0:
-            _refill(replay, agenda, rows, roomy, time)
-    return rows[:count]
+    n = len(replay.jobs.time)
+    rows, agenda = np.full((n + 1024, 6), NEVER), make_heap(3 * n + 1024)
+    heap, other = make_candidates(replay.cell), make_candidates(replay.cell)
+    state = np.array([0, 0, 0, seed, 0, -1])
+    while not _go_on(replay, rule, agenda, heap, other, rows, state, until):
+        rows = np.concatenate((rows, np.full((n + 1024, 6), NEVER)))
+        agenda = Heap(np.tile(agenda.keys, 2), np.tile(agenda.values, (2, 1)), agenda.size)
+    return rows[: state[2]]

@@ -5,6 +5,7 @@ tasks.  Empty ones are all alike, so that only the lowest of a class is ever a c
 little is free: that is where most machines of a full cell are.
 """
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,8 @@ Whole numbers, because sums of fractions depend on the order of their terms, and
 """
 SIDE = 32
 """Rows and columns of the grid of a class."""
+BLOCK = 64
+"""Machines in a row whose empty ones are counted together, so that full stretches are passed over."""
 CPU, MEMORY = 0, 1
 
 
@@ -38,8 +41,8 @@ class Cell(NamedTuple):
         Shape (machines,).
     first
         Shape (classes + 1,): where each class begins.
-    empty
-        Shape (classes,): no machine of the class before this one is empty.
+    idle
+        Shape (blocks,): how many of `BLOCK` machines in a row are there and empty.
     heads
         Shape (classes, SIDE, SIDE): first machine in a square, −1 where there is none.
     filled
@@ -50,6 +53,16 @@ class Cell(NamedTuple):
         Shape (machines,): the latest task of a machine.
     tasks
         Shape (tasks, 3): machine, and the next and the previous task there; −1: none.
+    sizes, sets
+        Shapes (tasks, 2) and (tasks,): what each takes, and its line of `allowed`.
+    allowed
+        bool (1 + sets, machines): which machines meet each set of constraints; the first is none.
+    groups
+        Shape (tasks,): tasks of one group share no machine (−1: no group).
+    variances, spread
+        Shapes (tasks, 2) and (machines, 2): variance of what a task takes, and their sums, in squared units.
+    safety
+        Square of how many standard deviations of its tasks stay free on a machine; 0: nothing is asked of variances.
     """
 
     capacity: Index
@@ -58,19 +71,66 @@ class Cell(NamedTuple):
     is_up: Flags
     n_tasks: Index
     first: Index
-    empty: Index
+    idle: Index
     heads: Index
     filled: Index
     places: Index
     tops: Index
     tasks: Index
+    sizes: Index
+    sets: Index
+    groups: Index
+    variances: Index
+    spread: Index
+    allowed: Flags
+    safety: float
 
 
 CLASS, _SQUARE, NEXT, _PREVIOUS = range(4)
+_IDLE = SIDE * SIDE
+"""The square of a machine that is there and empty."""
 MACHINE, NEXT_TASK, PREVIOUS_TASK = range(3)
 
 
-def make_cell(capacity: Index, rank: Index, n_tasks: int) -> tuple[Cell, Index]:
+NO_VARIANCE: Index = np.empty((0, 2), np.int64)
+"""What stands for tasks that take what they are planned with."""
+ANYWHERE: Flags = np.empty((0, 0), np.bool_)
+"""What stands for machines where no task has constraints."""
+
+
+@dataclass(frozen=True, eq=False)
+class Demand:
+    """Tasks to be packed.
+
+    Attributes
+    ----------
+    sizes
+        int64 (n, 2): CPU and memory, in parts of `UNIT`.
+    groups
+        int64 (n,): tasks of one group share no machine; −1: no group.
+    sets
+        int64 (n,): 0, or 1 + the line of `allowed` that says where the task may be.
+    allowed
+        bool (sets, machines): which machines meet each set of constraints.
+    variances, safety
+        As of :class:`Cell`.
+    """
+
+    sizes: Index
+    groups: Index
+    sets: Index
+    allowed: Flags = field(default_factory=lambda: ANYWHERE)
+    variances: Index = field(default_factory=lambda: NO_VARIANCE)
+    safety: float = 0.0
+
+    def of(self, chosen: Flags) -> "Demand":
+        """Return some of the tasks."""
+        variances = self.variances[chosen] if len(self.variances) else NO_VARIANCE
+        parts = self.sizes[chosen], self.groups[chosen], self.sets[chosen], self.allowed, variances
+        return Demand(*parts, self.safety)
+
+
+def make_cell(capacity: Index, rank: Index, demand: Demand) -> tuple[Cell, Index]:
     """Return an empty cell, and the line of `capacity` behind each of its machines.
 
     Parameters
@@ -79,19 +139,25 @@ def make_cell(capacity: Index, rank: Index, n_tasks: int) -> tuple[Cell, Index]:
         Shape (machines, 2), above 0.
     rank
         Shape (machines,): the order of ties, each number once.
-    n_tasks
-        How many tasks there will be.
+    demand
+        The tasks.
     """
     order = np.lexsort((rank, capacity[:, MEMORY], capacity[:, CPU]))
     shape, n = capacity[order], len(order)
     is_first = np.append(True, (np.diff(shape, axis=0) != 0).any(axis=1)) if n else np.empty(0, np.bool_)
     first = np.append(np.flatnonzero(is_first), n).astype(np.int64)
     kinds, places = len(first) - 1, np.full((n, 4), -1, np.int64)
-    places[:, CLASS] = np.cumsum(is_first) - 1
+    places[:, CLASS], places[:, _SQUARE] = np.cumsum(is_first) - 1, _IDLE
+    idle = np.bincount(np.arange(n) // BLOCK).astype(np.int64)
+    rows = demand.allowed[:, order] if len(demand.allowed) else np.empty((0, n), np.bool_)
     cell = Cell(
         *(np.ascontiguousarray(shape), shape.copy(), rank[order], np.ones(n, np.bool_), np.zeros(n, np.int64)),
-        *(first, first[:-1].copy(), np.full((kinds, SIDE, SIDE), -1, np.int64), np.zeros((kinds, SIDE), np.int64)),
-        *(places, np.full(n, -1, np.int64), np.full((n_tasks, 3), -1, np.int64)),
+        *(first, idle, np.full((kinds, SIDE, SIDE), -1, np.int64), np.zeros((kinds, SIDE), np.int64)),
+        *(places, np.full(n, -1, np.int64), np.full((len(demand.sizes), 3), -1, np.int64)),
+        *(np.array(demand.sizes, order="C"), demand.sets, demand.groups),
+        *(demand.variances, np.zeros((n, 2), np.int64)),
+        allowed=np.vstack([np.ones((1, n), np.bool_), rows]),
+        safety=demand.safety,
     )
     return cell, order
 
@@ -122,14 +188,15 @@ def settle(cell: Cell, machine: int) -> None:
     kind, old = places[machine, CLASS], places[machine, _SQUARE]
     new = -1
     if cell.is_up[machine]:
-        if cell.n_tasks[machine] == 0:
-            cell.empty[kind] = min(cell.empty[kind], machine)
-        else:
+        new = _IDLE
+        if cell.n_tasks[machine]:
             row = level(cell.free[machine, CPU], cell.capacity[machine, CPU])
             new = row * SIDE + level(cell.free[machine, MEMORY], cell.capacity[machine, MEMORY])
     if new == old:
         return
-    if old >= 0:
+    if old == _IDLE:
+        cell.idle[machine // BLOCK] -= 1
+    elif old >= 0:
         after, before = places[machine, NEXT], places[machine, _PREVIOUS]
         if before >= 0:
             places[before, NEXT] = after
@@ -139,7 +206,9 @@ def settle(cell: Cell, machine: int) -> None:
             places[after, _PREVIOUS] = before
         cell.filled[kind, old // SIDE] -= 1
     places[machine, _SQUARE] = new
-    if new >= 0:
+    if new == _IDLE:
+        cell.idle[machine // BLOCK] += 1
+    elif new >= 0:
         after = cell.heads[kind, new // SIDE, new % SIDE]
         places[machine, NEXT], places[machine, _PREVIOUS] = after, -1
         if after >= 0:
@@ -149,10 +218,13 @@ def settle(cell: Cell, machine: int) -> None:
 
 
 @compiled(makes_arrays=False)
-def place(cell: Cell, task: int, machine: int, cpu: int, memory: int) -> None:
-    """Put a task on a machine, which takes so much of it."""
-    cell.free[machine, CPU] -= cpu
-    cell.free[machine, MEMORY] -= memory
+def place(cell: Cell, task: int, machine: int) -> None:
+    """Put a task on a machine."""
+    cell.free[machine, CPU] -= cell.sizes[task, CPU]
+    cell.free[machine, MEMORY] -= cell.sizes[task, MEMORY]
+    if cell.safety > 0:
+        cell.spread[machine, CPU] += cell.variances[task, CPU]
+        cell.spread[machine, MEMORY] += cell.variances[task, MEMORY]
     cell.n_tasks[machine] += 1
     after = cell.tops[machine]
     cell.tasks[task, MACHINE] = machine
@@ -164,11 +236,14 @@ def place(cell: Cell, task: int, machine: int, cpu: int, memory: int) -> None:
 
 
 @compiled(makes_arrays=False)
-def release(cell: Cell, task: int, cpu: int, memory: int) -> int:
+def release(cell: Cell, task: int) -> int:
     """Take a task off its machine, and return the machine."""
     machine, after, before = cell.tasks[task]
-    cell.free[machine, CPU] += cpu
-    cell.free[machine, MEMORY] += memory
+    cell.free[machine, CPU] += cell.sizes[task, CPU]
+    cell.free[machine, MEMORY] += cell.sizes[task, MEMORY]
+    if cell.safety > 0:
+        cell.spread[machine, CPU] -= cell.variances[task, CPU]
+        cell.spread[machine, MEMORY] -= cell.variances[task, MEMORY]
     cell.n_tasks[machine] -= 1
     if before >= 0:
         cell.tasks[before, NEXT_TASK] = after

@@ -3,16 +3,19 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 
 from borgtrace.kernels.arrays import Flags, Index
 from borgtrace.lifecycle.order import SOURCE_ORDER
 from borgtrace.recipe import NotApplicable, Tables
 from borgtrace.scheduling.compaction import Workload
-from borgtrace.scheduling.events import ALIVE, DONE, NEVER, NEVER_RAN, Arrivals, Queue, Replay, Rule, run
-from borgtrace.scheduling.machines import make_cell, settle, to_units
-from borgtrace.scheduling.packing import ANYWHERE, Demand, pack
+from borgtrace.scheduling.events import ALIVE, DONE, NEVER, NEVER_RAN, Arrivals, Replay, Rule, run
+from borgtrace.scheduling.machines import ANYWHERE, Demand, make_cell, settle, to_units
+from borgtrace.scheduling.packing import pack
+from borgtrace.scheduling.plan import Plan
 from borgtrace.scheduling.policies import Policy
-from borgtrace.scheduling.workload import Machines, Tasks, eligible_later, read_tasks
+from borgtrace.scheduling.queue import make_queue
+from borgtrace.scheduling.workload import Machines, Tasks, eligible, read_tasks
 from borgtrace.schema.time import AFTER_TRACE
 
 PAUSE = 7
@@ -72,10 +75,10 @@ class Trace:
         order = np.lexsort(keys)
         tasks, arrivals = tasks.of(order), arrivals[order]
         machines, changes = _machines(tables)
-        allowed, later = eligible_later(tables, tasks, machines)
+        allowed, later = eligible(tables, tasks, machines, 0)
         ran = tasks.times["schedule_time"] >= 0
         return cls(
-            *(tasks, arrivals, machines, in_order(changes, later), allowed, last),
+            *(tasks, arrivals, machines, np.concatenate([later, changes]), allowed, last),
             int((ran & ~np.isin(tasks.machine, machines.ids)).sum()),
             int((tasks.times["submit_time"] < 0).sum()),
         )
@@ -93,20 +96,6 @@ def _machines(tables: Tables) -> tuple[Machines, Index]:
     is_up = rows["type"].to_numpy(zero_copy_only=False) != "REMOVE"
     changes = np.column_stack([rows["time"].to_numpy(), np.searchsorted(known, ids), is_up, 0 * ids])[is_ours]
     return Machines(known, capacity[is_known][first], len(np.unique(ids[~is_ours]))), changes.astype(np.int64)
-
-
-def in_order(machines: Index, later: Index) -> Index:
-    """Return events of machines and of constraints that they meet by time; at one instant the second come first.
-
-    A machine that comes with its attributes is known by them when the first task is asked.
-
-    Parameters
-    ----------
-    machines, later
-        As :attr:`Trace.changes`.
-    """
-    rows = np.concatenate([later, machines])
-    return rows[np.argsort(rows[:, 0], kind="stable")]
 
 
 def with_factor(tasks: Tasks, factor: float) -> Index:
@@ -139,8 +128,9 @@ def calibrated(trace: Trace) -> float:
     return low / _STEPS
 
 
-def impossible(trace: Trace) -> Index:
-    """Return the attempts that no machine of the trace takes, whatever runs there."""
+def impossible(trace: Trace, plan: Plan | None = None) -> Index:
+    """Return the attempts that no machine of the trace takes, whatever runs there, as they ask or are planned."""
+    sizes = plan.sizes if plan else trace.tasks.sizes
     shapes, kinds = np.unique(trace.machines.capacity, axis=0, return_inverse=True)
     # Of each set of constraints, which shapes of machines meet it.
     met = np.ones((len(trace.allowed) + 1, len(shapes)), np.bool_)
@@ -151,7 +141,7 @@ def impossible(trace: Trace) -> Index:
         met[place] = np.bincount(kinds.reshape(-1), line, len(shapes)) > 0
     fits = np.zeros(len(trace.tasks), np.bool_)
     for shape, (wide, high) in enumerate(shapes.tolist()):
-        has_room = (trace.tasks.sizes[:, 0] <= wide) & (trace.tasks.sizes[:, 1] <= high)
+        has_room = (sizes[:, 0] <= wide) & (sizes[:, 1] <= high)
         fits |= has_room & met[trace.tasks.sets, shape]
     return np.flatnonzero(~fits)
 
@@ -167,7 +157,7 @@ def recorded(trace: Trace) -> Index:
     return np.column_stack([np.arange(len(tasks)), trace.arrivals, start, left, np.where(start >= 0, place, -1), how])
 
 
-def replayed(trace: Trace, policy: Policy, factor: float, seed: int = 0) -> Index:
+def replayed(trace: Trace, policy: Policy, factor: float, seed: int = 0, plan: Plan | None = None) -> Index:
     """Schedule a trace again; return the rows of :func:`borgtrace.scheduling.events.run`, machines as lines.
 
     Parameters
@@ -180,27 +170,35 @@ def replayed(trace: Trace, policy: Policy, factor: float, seed: int = 0) -> Inde
         What tasks below production take of what they ask for.
     seed
         Of random orders.
+    plan
+        What tasks are planned with instead.
     """
     tasks, n = trace.tasks, len(trace.tasks)
-    jobs = _arrivals(trace, with_factor(tasks, factor))
-    cell, lines = make_cell(trace.machines.capacity, np.arange(len(trace.machines.ids)), n)
+    demand = Demand(with_factor(tasks, factor), tasks.groups, tasks.sets, trace.allowed)
+    demand = plan.of(demand) if plan else demand
+    jobs = _arrivals(trace, demand)
+    cell, lines = make_cell(trace.machines.capacity, np.arange(len(trace.machines.ids)), demand)
     cell.is_up[:] = False
     for machine in range(len(lines)):
         settle(cell, machine)
     place = np.argsort(lines)
-    changes = trace.changes.copy()
+    # Of one instant constraints come first: a machine that comes with its attributes is known by them when asked.
+    changes = trace.changes[np.argsort(trace.changes[:, 0], kind="stable")]
     changes[:, 1] = place[changes[:, 1]]
-    allowed = np.vstack([np.ones((1, len(lines)), np.bool_), trace.allowed[:, lines]])
-    none = np.full(int(jobs.kinds.max(initial=-1)) + 1, -1, np.int64)
-    queue = Queue(none, none.copy(), np.full((n, 2), -1), none.copy(), none.copy(), np.zeros(1, np.int64))
-    held = np.zeros((len(tasks.tiers) + 1, len(lines), 2), np.int64)
-    work = Replay(cell, jobs, queue, allowed, held, np.full(n, NEVER), changes)
+    queue = make_queue(int(jobs.kinds.max(initial=-1)) + 1, n)
+    held = np.zeros((len(tasks.tiers) + 1, len(lines), 4), np.int64)
+    work = Replay(cell, jobs, queue, held, np.full(n, NEVER), changes)
     rows = run(work, Rule(policy.kind, policy.k, policy.preempts, PAUSE), trace.until, seed)
     rows[:, 4] = np.where(rows[:, 4] >= 0, lines[rows[:, 4]], NEVER)
     return rows
 
 
-def _arrivals(trace: Trace, sizes: Index) -> Arrivals:
+def _coded(values: Index) -> Index:
+    """Number what is equal alike, by a table of hashes: rows are too many to be sorted."""
+    return np.asarray(pa.array(values).dictionary_encode().indices, np.int64)
+
+
+def _arrivals(trace: Trace, demand: Demand) -> Arrivals:
     tasks, n = trace.tasks, len(trace.tasks)
     start, left = tasks.times["schedule_time"], tasks.times["left_time"]
     is_known = (left >= 0) & (left <= trace.until)
@@ -220,31 +218,14 @@ def _arrivals(trace: Trace, sizes: Index) -> Arrivals:
     production = tasks.tiers.index("production") if "production" in tasks.tiers else len(tasks.tiers)
     # Production and what is above it never evict each other; what has no tier is below all.
     tier = np.minimum(tasks.tier, production) + 1
-    keys = np.column_stack([sizes, tasks.sets, tasks.groups, tasks.priority])
-    kinds = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    kinds, varied = np.zeros(n, np.int64), demand.variances.T if len(demand.variances) else ()
+    for column in (*demand.sizes.T, *varied, demand.sets, demand.groups, tasks.priority):
+        kinds = _coded(kinds * n + _coded(column))
+    firsts = np.flatnonzero(is_first)
+    firsts = firsts[np.argsort(trace.arrivals[firsts], kind="stable")]
+    ends = np.flatnonzero(np.append(np.diff(kinds[firsts]) != 0, True)[: len(firsts)]) + 1
+    alike = ends[np.searchsorted(ends, np.arange(len(firsts)), side="right")] - np.arange(len(firsts))
     return Arrivals(
-        *(trace.arrivals, duration, np.where(is_known, left, -1), np.where(lost, -1, after), gap, is_first),
-        *(tier, tasks.priority, np.ascontiguousarray(sizes), tasks.groups, tasks.sets, kinds),
+        *(trace.arrivals, duration, np.where(is_known, left, -1), np.where(lost, -1, after), gap, firsts, alike),
+        *(tier, tasks.priority, kinds),
     )
-
-
-def levels(trace: Trace, rows: Index, tier: int) -> tuple[Index, Index, Index]:
-    """Return the instants at which a tier changes, and how many of it are pending and running from each on.
-
-    Parameters
-    ----------
-    trace, rows
-        What was replayed, and what came of it.
-    tier
-        Its place among the tiers.
-    """
-    rows = rows[trace.tasks.tier[rows[:, 0]] == tier]
-    submitted, started, ended = rows[:, 1], rows[:, 2], rows[:, 3]
-    has_start, has_end = started >= 0, ended >= 0
-    waits = submitted[has_start], started[has_start]
-    times = np.concatenate([submitted, waits[1], ended[has_end & ~has_start], ended[has_end & has_start]])
-    parts = (len(submitted), len(waits[1]), int((has_end & ~has_start).sum()), int((has_end & has_start).sum()))
-    pending, running = np.repeat((1, -1, -1, 0), parts), np.repeat((0, 1, 0, -1), parts)
-    instants, at = np.unique(times, return_inverse=True)
-    sums = (np.bincount(at, change, len(instants)).cumsum() for change in (pending, running))
-    return (instants, *(np.rint(total).astype(np.int64) for total in sums))

@@ -49,6 +49,10 @@ def room_of(trace: Trace, found: Index, planned: Index) -> dict[str, float | Non
     tasks = trace.tasks
     is_covered = tasks.without_usage * _UNMEASURED <= len(tasks)
     return {
+        **{
+            "machines": busy / max(trace.until, 1),
+            "tasks_per_machine": float((lasts @ np.cumsum(sign)) / max(busy, 1.0)),
+        },
         **{"stranded_cpu": float(stranded[0]), "stranded_memory": float(stranded[1])},
         **{"overcommitted": share_above(tasks.sizes), "overloaded": share_above(tasks.used) if is_covered else None},
     }

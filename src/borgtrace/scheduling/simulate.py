@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from borgtrace.errors import UsageError
-from borgtrace.kernels.arrays import Index
+from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.recipe import EngineTables
 from borgtrace.recipe.charts import Chart, Plot, axis, bar, beside, melted
 from borgtrace.recipe.checks import table_of
@@ -26,15 +26,19 @@ from borgtrace.recipe.store_question import StoreQuestion
 from borgtrace.scheduling._results import RESULTS
 from borgtrace.scheduling.event_log import write_event_log
 from borgtrace.scheduling.events import ALIVE, ENDED, KIND, PREEMPTED, REMOVED, STARTED, SUBMITTED
+from borgtrace.scheduling.machines import UNIT
+from borgtrace.scheduling.plan import Plan, parse_plan, plan_of
 from borgtrace.scheduling.policies import Policy, parse_policy
 from borgtrace.scheduling.replay import RECORDED, Trace, calibrated, impossible, recorded, replayed, with_factor
 from borgtrace.scheduling.room import room_of
-from borgtrace.scheduling.variants import costliest, parse_machines, variants
+from borgtrace.scheduling.variants import costliest, parse_machines, parse_upgrade, variants
 from borgtrace.schema.time import HOUR, SECOND
 from borgtrace.store import Store
 
 RESULT = RESULTS["simulation"]
 _ROOM = {"stranded_cpu": "stranded CPU", "stranded_memory": "stranded memory", "overcommitted": "overcommitted time"}
+_LARGE = 0.1
+"""Tasks that ask for more of the largest machine's CPU or memory are large."""
 DEFAULTS = (RECORDED, "best-fit", "best-fit+preempt")
 
 
@@ -48,21 +52,27 @@ class Setting:
         Policies as text; `DEFAULTS` by default.
     factor
         What tasks below production take of their requests; 0: calibrated.
+    plan
+        Estimator of what all tasks take, such as ``gpa:0.01``, instead of the factor; none where empty.
     seed
         Of random orders of machines.
     each_constraint
         Whether the constraints on each attribute are dropped in turn, too.
     add_machines
         Machines to add, as text; each is a what-if of its own.
+    upgrade_machines
+        Shapes of machines to replace, as text; each is a what-if of its own.
     event_log
         Folder of a store to write of the schedule; none where empty.
     """
 
     policies: Sequence[str] = DEFAULTS
     factor: float = 0.0
+    plan: str = ""
     seed: int = 0
     each_constraint: bool = False
     add_machines: Sequence[str] = ()
+    upgrade_machines: Sequence[str] = ()
     event_log: str = ""
 
     def __post_init__(self) -> None:
@@ -71,6 +81,13 @@ class Setting:
             raise UsageError("--event-log", "not one schedule", expected="one --policy, not recorded", got=got)
         for text in self.add_machines:
             parse_machines(text)
+        for text in self.upgrade_machines:
+            parse_upgrade(text)
+        if self.plan and self.factor:
+            got = f"--plan {self.plan} --factor {self.factor:g}"
+            raise UsageError("--factor", "not beside --plan", expected="one of the two", got=got)
+        if self.plan:
+            parse_plan(self.plan)
         if not 0 <= self.factor <= 1:
             raise UsageError("--factor", "not a share", expected="above 0 and at most 1", got=f"{self.factor:g}")
 
@@ -111,29 +128,33 @@ class Simulate(StoreQuestion):
         setting, policies = asked
         self.report("reading", 0, len(policies))
         trace = Trace.of(tables, store.manifest.time_range["instance_events"][1])
-        factor = setting.factor or calibrated(trace)
-        self.said(_counted(trace))
-        asked_of = list(variants(trace, tables, each_constraint=setting.each_constraint, machines=setting.add_machines))
+        plan = plan_of(parse_plan(setting.plan), tables, trace.tasks) if setting.plan else None
+        factor = 1.0 if plan else setting.factor or calibrated(trace)
+        self.said(_counted(trace, plan))
+        changes = {"machines": setting.add_machines, "upgrades": setting.upgrade_machines}
+        asked_of = list(variants(trace, tables, each_constraint=setting.each_constraint, **changes))
         # What was recorded cannot change.
         runs = [(*run, *of) for run in policies.items() for of in asked_of[: None if run[1] else 1]]
         rows: list[dict[str, Any]] = []
         for done, (name, policy, change, changed) in enumerate(runs):
             self.report(f"{name}{change}", done, len(runs))
-            found = recorded(trace) if policy is None else replayed(changed, policy, factor, setting.seed)
+            found = recorded(trace) if policy is None else replayed(changed, policy, factor, setting.seed, plan)
             if setting.event_log and not change:
                 write_event_log(store, trace, found, name, setting.seed, setting.event_log)
             taken = 1.0 if policy is None else factor
-            room = room_of(changed, found, with_factor(trace.tasks, taken))
-            rows += [row | room for row in rows_of(changed, found, f"{name}{change}", taken)]
+            planned = plan.sizes if plan and policy else with_factor(trace.tasks, taken)
+            never = impossible(changed, plan if policy else None)
+            room = room_of(changed, found, planned)
+            rows += [row | room for row in rows_of(changed, found, f"{name}{change}", planned, never)]
         for sentence in costliest(rows):
             self.said(sentence)
         return table_of(rows, self.result)
 
 
-def _counted(trace: Trace) -> str:
+def _counted(trace: Trace, plan: Plan | None) -> str:
     """Say what of the trace could not be used as it is."""
     tasks = trace.tasks
-    waits = impossible(trace)
+    waits = impossible(trace, plan)
     named = ", ".join(f"{tasks.collection[at]}/{tasks.instance[at]}" for at in waits[:3].tolist())
     machines = trace.machines
     return (
@@ -141,10 +162,11 @@ def _counted(trace: Trace) -> str:
         f"{trace.unknown_machine:,} on machines that are not known, "
         f"{len(waits):,} that fit no machine{f' ({named} …)' if named else ''}; "
         f"{len(machines.ids):,} machines, {machines.without_capacity:,} others without a capacity"
+        + (f"; {plan.label}: {plan.unmeasured:,} attempts without usage take what they ask for" if plan else "")
     )
 
 
-def rows_of(trace: Trace, found: Index, policy: str, factor: float) -> list[dict[str, Any]]:
+def rows_of(trace: Trace, found: Index, policy: str, planned: Index, impossible: Index) -> list[dict[str, Any]]:
     """Return the rows of a policy, one for each tier with tasks.
 
     Parameters
@@ -153,13 +175,17 @@ def rows_of(trace: Trace, found: Index, policy: str, factor: float) -> list[dict
         What was replayed.
     found
         What :func:`borgtrace.scheduling.events.run` returned.
-    policy, factor
-        The policy's name, and what tasks below production took.
+    policy
+        Its name.
+    planned
+        What tasks were planned with, int64 (n, 2).
+    impossible
+        Attempts that no machine takes.
     """
     tasks = trace.tasks
-    never = np.isin(np.arange(len(tasks)), impossible(trace))
+    never = np.isin(np.arange(len(tasks)), impossible)
+    is_large: Flags = tasks.sizes.max(axis=1) > round(UNIT * _LARGE)
     total = trace.machines.capacity.sum(axis=0) * max(trace.until, 1)
-    planned = with_factor(tasks, factor)
     rows = []
     for tier in np.unique(tasks.tier).tolist():
         part = found[tasks.tier[found[:, 0]] == tier]
@@ -177,7 +203,8 @@ def rows_of(trace: Trace, found: Index, policy: str, factor: float) -> list[dict
         row = {
             **{"policy": policy, "tier": tasks.tiers[tier] if tier >= 0 else "unknown"},
             **{"submissions": len(part), "starts": len(ran), "wait_p50": middle, "wait_p90": high},
-            "wait_mean": float(waits.mean()) if len(waits) else None,
+            "wait_mean": _mean(waits),
+            **{f"wait_{size}": _mean(waits[is_large[ran[:, 0]] == (size == "large")]) for size in ("small", "large")},
             "waiting_hours": float((waits.sum() * SECOND + unstarted.sum()) / HOUR),
             "evicted": int((part[:, KIND] == PREEMPTED).sum()),
             "removed": int((part[:, KIND] == REMOVED).sum()),
@@ -189,6 +216,10 @@ def rows_of(trace: Trace, found: Index, policy: str, factor: float) -> list[dict
         }
         rows.append(row)
     return rows
+
+
+def _mean(values: Numbers) -> float | None:
+    return float(values.mean()) if len(values) else None
 
 
 def plot(result: pa.Table) -> Chart:

@@ -8,11 +8,13 @@ import numpy as np
 
 from borgtrace.errors import UsageError
 from borgtrace.recipe import Tables
-from borgtrace.scheduling.machines import to_units
-from borgtrace.scheduling.replay import Trace, in_order
-from borgtrace.scheduling.workload import eligible_later
+from borgtrace.scheduling.machines import UNIT, to_units
+from borgtrace.scheduling.replay import Trace
+from borgtrace.scheduling.workload import eligible
 
 _WITHOUT = " without "
+_CLOSE = 0.001
+"""How far a capacity may be from what a user writes, in largest machines."""
 
 
 def parse_machines(text: str) -> tuple[int, float, float]:
@@ -39,8 +41,26 @@ def parse_machines(text: str) -> tuple[int, float, float]:
     return int(number), cpu, memory
 
 
+def parse_upgrade(text: str) -> tuple[list[float], list[float]]:
+    """Read ``0.5:0.25=0.5:0.5``: CPU and memory of the machines that are replaced, and of those that come instead.
+
+    Raises
+    ------
+    UsageError
+        For anything else.
+    """
+    try:
+        old, new = ([float(number) for number in part.split(":")] for part in text.split("="))
+    except ValueError:
+        old = new = []
+    if not (len(old) == len(new) == 2 and all(0 < number <= 1 for number in (*old, *new))):
+        expected = "CPU:MEMORY=CPU:MEMORY, above 0 and at most 1, the largest machine"
+        raise UsageError("--upgrade-machines", "no shapes", expected=expected, got=text, way_out="try 0.5:0.25=0.5:0.5")
+    return old, new
+
+
 def variants(
-    trace: Trace, tables: Tables, *, each_constraint: bool, machines: Sequence[str]
+    trace: Trace, tables: Tables, *, each_constraint: bool, machines: Sequence[str], upgrades: Sequence[str]
 ) -> Iterator[tuple[str, Trace]]:
     """Yield the trace as it is, then each change of it, with what it adds to the name of a policy.
 
@@ -50,19 +70,34 @@ def variants(
         What is changed, and where attributes of machines are.
     each_constraint
         Whether the constraints on each attribute are dropped in turn.
-    machines
-        Machines to add, as :func:`parse_machines` reads them.
+    machines, upgrades
+        Machines to add, as :func:`parse_machines` reads them, and to replace, as :func:`parse_upgrade` does.
     """
     yield "", trace
     demanded = trace.tasks.demanded
     for name in sorted({constraint[0] for one in demanded for constraint in one if each_constraint}):
         kept = tuple([constraint for constraint in one if constraint[0] != name] for one in demanded)
         tasks = replace(trace.tasks, demanded=kept)
-        allowed, later = eligible_later(tables, tasks, trace.machines)
-        changes = in_order(trace.changes[trace.changes[:, 3] == 0], later)
+        allowed, later = eligible(tables, tasks, trace.machines, 0)
+        changes = np.concatenate([later, trace.changes[trace.changes[:, 3] == 0]])
         yield f"{_WITHOUT}{name}", replace(trace, tasks=tasks, allowed=allowed, changes=changes)
     for text in machines:
         yield f" + {text}", _with_machines(trace, *parse_machines(text))
+    for text in upgrades:
+        yield f" upgraded {text}", _upgraded(trace, text)
+
+
+def _upgraded(trace: Trace, text: str) -> Trace:
+    """Give all machines of one shape another."""
+    old, new = (to_units(np.array(shape)) for shape in parse_upgrade(text))
+    capacity = trace.machines.capacity
+    # Capacities are published with four digits, and users write fewer.
+    chosen = (np.abs(capacity - old) <= UNIT * _CLOSE).all(axis=1)
+    if not chosen.any():
+        shapes = "; ".join(f"{cpu:.4g}:{memory:.4g}" for cpu, memory in np.unique(capacity, axis=0) / UNIT)
+        raise UsageError("--upgrade-machines", "no machine has this shape", expected=f"one of {shapes}", got=text)
+    cell = replace(trace.machines, capacity=np.where(chosen[:, None], new, capacity))
+    return replace(trace, machines=cell)
 
 
 def _with_machines(trace: Trace, number: int, cpu: float, memory: float) -> Trace:

@@ -9,11 +9,14 @@ from borgtrace.kernels.arrays import Flags, Index, Numbers
 from borgtrace.recipe import NotApplicable
 from borgtrace.scheduling.compaction import Workload
 from borgtrace.scheduling.machines import UNIT, to_units
+from borgtrace.scheduling.plan import Plan
 
 LIMITS, RECLAIMED = "limits", "reclaimed"
 TIB = 1024
 """GiB."""
 _BY_LIMITS = "by limits alone: Borg gained by room that is reclaimed from production and used by the rest"
+
+_WHOLE = "all tasks of a job that have one priority are placed, or none"
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +35,8 @@ class Moment:
         Of the largest machine; 0: not known.
     margin
         Reservations are usage and this share more, at most the limit.
+    plan
+        What an estimator plans the tasks with; None: nobody asked for one.
     """
 
     workload: Workload
@@ -40,6 +45,7 @@ class Moment:
     cores: float = 0.0
     gib: float = 0.0
     margin: float = 0.25
+    plan: Plan | None = None
 
     def reserved(self, margin: float, trust: float = 1.0) -> Index:
         """Return limits less a trusted share of what is above usage and its margin: int64 (n, 2).
@@ -63,6 +69,12 @@ class Moment:
         # Production is planned by its limits, the rest by its reservations.
         own = np.where(self.workload.is_production[:, None], self.workload.demand.sizes, sizes)
         return replace(self.workload.with_sizes(own), reserved=sizes)
+
+    def planned(self) -> Workload:
+        """Return the workload in which every task takes what an estimator says."""
+        if self.plan is None:
+            raise NotApplicable("needs --plan ESTIMATOR, such as gpa:0.01")
+        return replace(self.workload, demand=self.plan.of(self.workload.demand))
 
 
 Cells = Sequence[Workload]
@@ -132,6 +144,8 @@ WHAT_IFS = (
         lambda moment, rng: [moment.workload.without_constraints()],
         note="neither placement constraints nor anti-affinity",
     ),
+    WhatIf("whole-jobs", lambda moment, rng: [replace(moment.workload, is_whole=True)], note=_WHOLE),
+    WhatIf("planned", lambda moment, rng: [moment.planned()], note="every task takes what --plan makes of its usage"),
     WhatIf("segregated", lambda moment, rng: _segregated(moment.workload), LIMITS, "+20 to 30 %", _BY_LIMITS),
     *(WhatIf(f"cells-{n}", _split(n), LIMITS, "more (a curve)", _BY_LIMITS) for n in (2, 5, 10)),
     WhatIf("powers-of-two", _powers, LIMITS, "+30 to 50 %"),

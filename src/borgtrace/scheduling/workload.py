@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import ibis
@@ -111,7 +112,7 @@ class Tasks:
     def __len__(self) -> int:
         return len(self.collection)
 
-    @property
+    @cached_property
     def jobs(self) -> Index:
         """Place of each task's job among the jobs."""
         return np.unique(self.collection, return_inverse=True)[1].astype(np.int64)
@@ -231,6 +232,13 @@ def _tasks(
     )
 
 
+def matched(rows: pa.Table, tasks: Tasks) -> Index:
+    """Return the line of `rows` (one for each of some tasks) of each attempt, −1 where it has none."""
+    place = {key: line for line, key in enumerate(zip(*(rows[name].to_pylist() for name in _TASK), strict=True))}
+    keys = zip(tasks.collection.tolist(), tasks.instance.tolist(), strict=True)
+    return np.array([place.get(key, NONE) for key in keys], np.int64)
+
+
 def _two(rows: pa.Table, *names: str) -> Numbers:
     return np.column_stack([rows[name].to_numpy().astype(np.float64) for name in names])
 
@@ -239,26 +247,8 @@ def _integers(rows: pa.Table, name: str) -> Index:
     return rows[name].fill_null(NONE).to_numpy().astype(np.int64)
 
 
-def eligible(tables: Tables, tasks: Tasks, machines: Machines, time: int) -> npt.NDArray[np.bool_]:
-    """Return which machines meet each set of constraints at a time: bool (sets, machines).
-
-    Parameters
-    ----------
-    tables, tasks, machines
-        Of one store.
-    time
-        In µs: attributes are those of that time.
-    """
-    found = np.ones((len(tasks.demanded), len(machines.ids)), np.bool_)
-    cell = Eligibility(tables) if tasks.demanded else None
-    for place, constraints in enumerate(tasks.demanded):
-        if cell is not None:
-            found[place] = cell.allows(constraints, machines.ids, np.full(len(machines.ids), time, np.int64))
-    return found
-
-
-def eligible_later(tables: Tables, tasks: Tasks, machines: Machines) -> tuple[npt.NDArray[np.bool_], Index]:
-    """Return which machines meet each set of constraints when the trace begins, and what changes after that.
+def eligible(tables: Tables, tasks: Tasks, machines: Machines, time: int) -> tuple[Flags, Index]:
+    """Return which machines meet each set of constraints at a time, and what changes after that.
 
     Whether a machine is there is told elsewhere: attributes decide here, and those of a machine that comes later are
     known from when the trace has them.
@@ -267,19 +257,21 @@ def eligible_later(tables: Tables, tasks: Tasks, machines: Machines) -> tuple[np
     ----------
     tables, tasks, machines
         Of one store.
+    time
+        In µs.
 
     Returns
     -------
     tuple of ndarray
         bool (sets, machines), and int64 (changes, 4): time (µs), machine, whether it is met, 1 + the set.
     """
-    found = np.ones((len(tasks.demanded), len(machines.ids)), np.bool_)
-    later = [np.empty((0, 4), np.int64)]
+    found, later = np.ones((len(tasks.demanded), len(machines.ids)), np.bool_), [np.empty((0, 4), np.int64)]
     cell = Eligibility(tables) if tasks.demanded else None
     for place, constraints in enumerate(tasks.demanded):
         if cell is not None:
             times, lines, states = cell.changes(constraints, machines.ids)
-            found[place, lines[times == 0]] = states[times == 0]
+            # By machine and time: of those of one machine the last stays.
+            found[place, lines[times <= time]] = states[times <= time]
             rows = np.column_stack([times, lines, states, np.full(len(times), place + 1)])
-            later.append(rows[times > 0].astype(np.int64))
+            later.append(rows[times > time].astype(np.int64))
     return found, np.concatenate(later)

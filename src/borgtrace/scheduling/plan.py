@@ -1,0 +1,115 @@
+"""What tasks were measured to take instead of what they ask for: estimators of `borgtrace.placement` as the room test.
+
+A size (average, cantelli, percentile, request) takes the place of what a task asks for.  With gpa means and variances
+of the tasks of a machine are summed, and mean + z·√variance may be at most its capacity, z = Φ⁻¹(1 − ρ).  CPU and
+memory are tested each by itself.  All windows of a task are looked at, later ones too: a forecast that is perfect.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from borgtrace.errors import UsageError
+from borgtrace.kernels.arrays import Flags, Index, Numbers
+from borgtrace.recipe import Tables
+from borgtrace.scheduling.machines import UNIT, Demand, to_units
+from borgtrace.scheduling.workload import Tasks, matched
+
+if TYPE_CHECKING:
+    from borgtrace.placement import Estimator
+
+_SIZES = ("average", "cantelli", "percentile", "request")
+_MOST = 0.5
+"""Above this ρ less than the mean would stay free."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What tasks are planned with.
+
+    Attributes
+    ----------
+    label
+        The estimator and its parameter.
+    sizes, variances
+        int64 (n, 2): expected CPU and memory in units, and their variances in squared units.
+    safety
+        As of :class:`borgtrace.scheduling.machines.Cell`.
+    unmeasured
+        How many tasks have no usage and take what they ask for.
+    """
+
+    label: str
+    sizes: Index
+    variances: Index
+    safety: float
+    unmeasured: int
+
+    def of(self, demand: Demand) -> Demand:
+        """Return tasks with what they are planned with."""
+        return replace(demand, sizes=self.sizes, variances=self.variances, safety=self.safety)
+
+
+def parse_plan(text: str) -> Estimator:
+    """Read an estimator such as ``gpa:0.01`` or ``percentile:95``.
+
+    Raises
+    ------
+    UsageError
+        For one that is unknown, or that no scheduler here tests room by.
+    """
+    # Compiled code that takes long to read: only who asks for an estimator waits.
+    from borgtrace.placement import parse_estimator
+
+    estimator = parse_estimator(text)
+    if estimator.name not in _SIZES and not (estimator.name == "gpa" and estimator.parameter <= _MOST):
+        expected = f"{', '.join(_SIZES)}, or gpa up to {_MOST:g}"
+        raise UsageError("--plan", "no room test of a scheduler", expected=expected, got=text)
+    return estimator
+
+
+def plan_of(estimator: Estimator, tables: Tables, tasks: Tasks) -> Plan:
+    """Return what an estimator plans tasks with.
+
+    Parameters
+    ----------
+    estimator
+        As :func:`parse_plan` returns it.
+    tables, tasks
+        Of one store.
+    """
+    sizes, variances = tasks.sizes.copy(), np.zeros_like(tasks.sizes)
+    is_gpa, is_measured = estimator.name == "gpa", np.ones(len(tasks), np.bool_)
+    for place, resource in enumerate(("cpu", "memory")):
+        values = _values(estimator, tables, tasks, resource)
+        is_known: Flags = ~np.isnan(values.sum(axis=1))
+        request = np.where(tasks.sizes[is_known, place] > 0, tasks.sizes[is_known, place] / UNIT, np.nan)
+        mean, std, most, quantile = values[is_known].T
+        seen: Any = SimpleNamespace(mean=mean, std=std, variance=np.square(std), request=request)
+        seen.moments, seen.percentile = np.column_stack([mean] * 5 + [most]), lambda level, found=quantile: found
+        items = estimator.items(seen, 1.0)
+        sizes[is_known, place] = to_units(items[:, 0])
+        if is_gpa:
+            variances[is_known, place] = np.rint(items[:, 1] * UNIT**2)
+        is_measured &= is_known
+    safety = NormalDist().inv_cdf(1 - estimator.parameter) ** 2 if is_gpa else 0.0
+    return Plan(estimator.label, sizes, variances, safety, int((~is_measured).sum()))
+
+
+def _values(estimator: Estimator, tables: Tables, tasks: Tasks, resource: str) -> Numbers:
+    """Return mean, standard deviation, maximum and the percentile asked for of each task: float64 (n, 4), or NaN."""
+    usage = tables.instance_usage
+    column = usage[f"average_{resource}"].cast("float64")
+    level = estimator.parameter / 100 if estimator.name == "percentile" else 1.0
+    by_task = usage.group_by("collection_id", "instance_index").aggregate(
+        mean=column.mean(), std=column.std(how="pop"), most=column.max(), quantile=column.quantile(level)
+    )
+    rows = tables.fetch(by_task)
+    lines = matched(rows, tasks)
+    values = np.column_stack([rows[name].fill_null(np.nan).to_numpy() for name in rows.column_names[2:]])
+    return np.where(lines[:, None] >= 0, values[lines], np.nan) if len(values) else np.full((len(tasks), 4), np.nan)
