@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace import engine
-from borgtrace.engine import bigquery, embedded, guard, processes, spark, stoppable
+from borgtrace.engine import bigquery, embedded, guard, processes, spark, stoppable, stored
 from borgtrace.engine.processes import map_processes
 from borgtrace.engine.stored import is_current, stored_names, stored_types
 from borgtrace.errors import EngineError, StoreError, UsageError
@@ -313,3 +313,40 @@ def test_nothing_is_left_of_a_time_limit() -> None:
     for _ in range(20):
         assert stoppable.within(60, lambda: 7, lambda: None) == 7
         assert threading.enumerate() == before
+
+
+def test_results_come_in_the_order_of_the_items_unless_as_they_are_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = []
+
+    def pool(**options: Any) -> Any:
+        kinds.append(options["return_as"])
+        return lambda calls: iter(())
+
+    monkeypatch.setattr(processes, "Parallel", pool)
+    for ordered in (True, False):
+        assert list(map_processes(abs, [1], 2, place="here", ordered=ordered)) == []
+    assert kinds == ["generator", "generator_unordered"]
+
+
+def test_a_connection_for_tasks_sees_nothing_but_tasks() -> None:
+    con = guard.open_tasks(pa.table({"collection_id": [7]}))
+    assert con.execute("SELECT * FROM tasks").fetchall() == [(7,)]
+    with pytest.raises(duckdb.CatalogException, match="given"):
+        con.execute("SELECT * FROM given")
+
+
+def test_texts_are_of_one_type_whether_or_not_a_file_numbers_them() -> None:
+    numbered = pa.dictionary(pa.int32(), pa.string())
+    assert stored._word(numbered) == stored._word(pa.string()) == "string"
+    assert stored._word(pa.list_(numbered)) == "list<string>"
+
+
+@pytest.mark.parametrize(
+    ("url", "threads"), [("local", 1), ("local[3]", 3), ("local[*]", 5), ("local[12,3]", 12), ("spark://host:7077", 1)]
+)
+def test_threads_of_a_local_spark(url: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 5)
+    assert spark._local_threads(url) == threads
+    # Not every system tells.
+    monkeypatch.setattr(os, "cpu_count", lambda: None)
+    assert spark._local_threads("local[*]") == 1

@@ -20,7 +20,7 @@ from borgtrace.errors import StoreError, UsageError
 from borgtrace.schema import TABLES, TRACE_TABLES, dialect
 from borgtrace.schema.arrow import arrow_schema
 from borgtrace.schema.dialects import DIALECTS
-from borgtrace.store import Store, columns, integrity, kept, swap, unchanged
+from borgtrace.store import Store, columns, compatibility, integrity, kept, swap, unchanged
 from borgtrace.store.compatibility import is_newer, lacking_columns
 from borgtrace.store.coverage import DECLARED_WHOLE, Coverage, StoreCoverage, coverage, whole_trace
 from borgtrace.store.criteria import Criteria, in_fraction
@@ -29,7 +29,7 @@ from borgtrace.store.manifest import Manifest, SourceEntry, _fits, entry_from, r
 from borgtrace.store.names import id_of
 from borgtrace.store.parts import describe_numbers
 from borgtrace.store.traces import TraceReader
-from borgtrace.store.verify import Check, _first_fault, _index, _order, _quarantine, as_error
+from borgtrace.store.verify import Check, _bits, _first_fault, _index, _order, _quarantine, as_error
 
 SECOND = 1_000_000
 EMPTY = Manifest("2011", "", "UTC", "1", "d", {}, ())
@@ -605,3 +605,62 @@ def test_checks_that_fail_are_one_error(tmp_path: Path) -> None:
 
 def test_every_table_of_a_trace_is_covered() -> None:
     assert list(coverage(EMPTY).tables) == list(TRACE_TABLES)
+
+
+def test_who_made_a_trace_is_said_in_a_word() -> None:
+    given = (None, {"seed": 1}, {"simulated": "best-fit"})
+    assert [replace(EMPTY, synthetic=each).made for each in given] == ["", "synthetic", "simulated"]
+
+
+@pytest.mark.parametrize(("text", "known"), [('{"a": [1]}', {"a": [1]}), ("[1]", {}), ("no JSON", {})])
+def test_a_record_of_comparisons_is_a_table_or_nothing(
+    text: str, known: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "record").write_text(text)
+    monkeypatch.setattr(unchanged, "_record", lambda root: root / "record")
+    assert unchanged._known(tmp_path) == known
+
+
+def test_a_file_that_was_compared_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").write_bytes(b"x")
+    os.utime(tmp_path / "a", (1, 1))
+    # The time of the last change cannot be set: each file counts as settled.
+    monkeypatch.setattr(unchanged, "_TICK", -(10**12))
+    monkeypatch.setattr(unchanged, "_record", lambda root: root / "record")
+    digests = {"a": hashlib.sha256(b"x").hexdigest()}
+    assert unchanged.changed_files(tmp_path, digests) == {}
+    monkeypatch.setattr(unchanged, "file_digests", lambda *_: pytest.fail("it was read again"))
+    assert unchanged.changed_files(tmp_path, digests) == {}
+
+
+def test_a_part_that_the_manifest_does_not_list_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(integrity, "unknown_parts", lambda layout, manifest: {"b.parquet", "a.parquet"})
+    found = integrity._changed(Layout(Path("/s")), replace(EMPTY, files={"c.parquet": "0"}))
+    assert "a.parquet is none of the files that the manifest lists" in str(found)
+
+
+def test_a_damaged_part_hides_no_other_table(tmp_path: Path) -> None:
+    first, second = list(TABLES)[:2]
+    (tmp_path / first).write_text("damage")
+    pq.write_table(pa.table({"a": [1]}), tmp_path / second)
+    layout: Any = SimpleNamespace(parts=lambda name: [path] if (path := tmp_path / name).exists() else [])
+    assert [(table.name, types) for table, types in compatibility._stored(layout)] == [(second, {"a": "int64"})]
+
+
+def test_arrays_are_compared_bit_by_bit() -> None:
+    plus, minus = (_bits(np.array([zero])) for zero in (0.0, -0.0))
+    assert (plus.tolist(), minus.tolist()) == ([0], [2**31])
+
+
+def test_an_array_of_another_kind_is_damage_though_its_file_is_whole(tmp_path: Path) -> None:
+    layout = Layout(tmp_path)
+    path = layout.array("average_cpu")
+    path.parent.mkdir(parents=True)
+    np.save(path, np.zeros(3))
+    with pytest.raises(StoreError, match="float64"):
+        columns.load_array(layout, "average_cpu", 3)
+
+
+def test_a_missing_element_of_a_list_is_not_a_number() -> None:
+    lists = pa.array([[None, 0.5], [0.25]], pa.list_(pa.float32()))
+    assert np.array_equal(columns.values(lists, 0), np.array([np.nan, 0.25], np.float32), equal_nan=True)
