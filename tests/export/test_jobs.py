@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import os
 import sqlite3
 from collections import defaultdict
 from contextlib import closing
+from itertools import groupby, pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.errors import StoreError, UsageError
-from borgtrace.export import JobsLayout, export_jobs
+from borgtrace.export import JobsLayout, export_jobs, jobs
 from borgtrace.export.jobs import files
 from borgtrace.export.jobs.file_rows import FileRows
 from borgtrace.schema import evolution
@@ -241,3 +243,43 @@ def test_names_lists_and_percentiles_are_columns_too(tmp_path: Path, output_form
         ("ALLOC_SET", None, None, None),
     ]
     assert kinds == ["TEXT", "REAL", "TEXT", "REAL"]
+
+
+def test_work_is_cut_at_files(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    (whole,) = jobs._calls(store, JobsLayout("csv"))
+    assert [(file.first, file.last) for file in whole] == list(pairwise([0, *(file.last for file in whole)]))
+    assert whole[-1].last == store.usage_rows()
+    # The last file begins where a piece of work could.
+    for size in (2, whole[-1].first):
+        monkeypatch.setattr(jobs, "_ROWS_PER_CALL", size)
+        cut = [list(files) for _, files in groupby(whole, lambda file, n=size: file.first // n)]
+        assert list(jobs._calls(store, JobsLayout("csv"))) == cut
+
+
+@pytest.mark.parametrize(
+    ("rows_per_call", "workers", "cores", "expected"),
+    [(10**6, 3, 8, 1), (1, 3, 8, 3), (1, None, 8, 8), (1, None, None, 1)],
+)
+def test_processes_are_those_that_have_work_to_do(
+    rows_per_call: int,
+    workers: int | None,
+    cores: int | None,
+    expected: int,
+    store: Store,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen, told = [], []
+
+    def serial(write, calls, workers, place):  # type: ignore[no-untyped-def]
+        seen.append(workers)
+        return map(write, calls)
+
+    monkeypatch.setattr(jobs, "_ROWS_PER_CALL", rows_per_call)
+    monkeypatch.setattr(jobs, "map_processes", serial)
+    monkeypatch.setattr(os, "cpu_count", lambda: cores)
+    layout = JobsLayout("csv")
+    export_jobs(store, tmp_path / "out", layout, workers=workers, progress=lambda *step: told.append(step))
+    assert seen == [expected]
+    upto = [files[-1].last for files in jobs._calls(store, layout)]
+    assert told == [("write", rows, store.usage_rows()) for rows in upto]
