@@ -8,7 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from warm import warm_commands
+
+# Seeded, and never timed: on a busy machine an example that is right may take long.
+settings.register_profile("tests", deadline=None, derandomize=True)
+settings.load_profile("tests")
 
 _TRACE = Path(__file__).parents[2] / "shared" / "trace"
 _SPARK = {"spark_tables", "engines", "con"}

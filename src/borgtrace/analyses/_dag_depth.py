@@ -24,6 +24,7 @@ def depths(after: Index, before: Index) -> dict[int, int]:
 
     Examples
     --------
+    >>> import numpy as np
     >>> depths(np.array([2, 3, 3]), np.array([1, 2, 1]))
     {1: 0, 2: 1, 3: 2}
     """
