@@ -54,8 +54,11 @@ def main() -> None:
         ("job order, anti-affinity", workload.demand, in_order),
         ("shuffled", free.demand, shuffled),
     ):
-        spent, (_, pending) = seconds(lambda demand=demand, order=order: pack(demand, order, capacity, rank))
-        print(f"{name}: {len(order) / spent:,.0f} placements/s, {pending} pending", flush=True)
+        for text in ("best-fit", "least-stranded"):
+            parts = (demand, order, capacity, rank, parse_policy(text))
+            spent, (_, pending) = seconds(lambda parts=parts: pack(*parts))
+            placed = len(order) - pending
+            print(f"{text}, {name}: {placed / spent:,.0f} placements/s, {pending:,} pending", flush=True)
     spent, found = seconds(lambda: needed(free, machines.capacity, 0))
     print(f"a compaction to {found:,} machines: {spent:.1f} s", flush=True)
     trace = Trace.of(tables, store.manifest.time_range["instance_events"][1])

@@ -25,6 +25,7 @@ class PlainCell:
         self.free = [list(row) for row in self.capacity]
         self.ids, self.allowed = list(ids), allowed
         self.groups: list[list[int]] = [[] for _ in self.capacity]
+        self.is_up = [True] * len(self.capacity)
 
     def open(self, machine, cpu, memory, group, demand, task=None) -> bool:
         if self.variances is not None:
@@ -34,7 +35,8 @@ class PlainCell:
                 if left < 0 or left**2 < self.z**2 * spread:
                     return False
         return (
-            self.free[machine][0] >= cpu
+            self.is_up[machine]
+            and self.free[machine][0] >= cpu
             and self.free[machine][1] >= memory
             and (demand == 0 or bool(self.allowed[demand - 1][machine]))
             and (group < 0 or group not in self.groups[machine])
@@ -48,10 +50,20 @@ class PlainCell:
                 found.append((SCORES[policy](a, b, cpu / wide, memory / high), self.ids[machine], machine))
         return min(found)[2] if found else -1
 
-    def place(self, machine, cpu, memory, group) -> None:
-        self.free[machine][0] -= cpu
-        self.free[machine][1] -= memory
+    def place(self, machine, cpu, memory, group, task=None) -> None:
         self.groups[machine].append(group)
+        self._take(machine, cpu, memory, task, 1)
+
+    def remove(self, machine, cpu, memory, group, task=None) -> None:
+        self.groups[machine].remove(group)
+        self._take(machine, cpu, memory, task, -1)
+
+    def _take(self, machine, cpu, memory, task, sign) -> None:
+        self.free[machine][0] -= sign * cpu
+        self.free[machine][1] -= sign * memory
+        if self.variances is not None and task is not None:
+            for place in range(2):
+                self.spread[machine][place] += sign * int(self.variances[task][place])
 
 
 def plain_pack(sizes, groups, sets, order, cell, policy) -> list[int]:
@@ -60,9 +72,7 @@ def plain_pack(sizes, groups, sets, order, cell, policy) -> list[int]:
         cpu, memory = map(int, sizes[task])
         out[task] = cell.choose(policy, cpu, memory, groups[task], sets[task], task)
         if out[task] >= 0:
-            cell.place(out[task], cpu, memory, groups[task])
-            for place in range(2 if cell.variances is not None else 0):
-                cell.spread[out[task]][place] += int(cell.variances[task][place])
+            cell.place(out[task], cpu, memory, groups[task], task)
     return out
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from borgtrace.errors import UsageError
 from borgtrace.scheduling import POLICIES, parse_policy
+from borgtrace.scheduling.choice import choose
 from borgtrace.scheduling.compaction import Workload, bound, needed
-from borgtrace.scheduling.machines import UNIT, Demand
+from borgtrace.scheduling.machines import UNIT, Demand, make_cell, place, release, settle
 from borgtrace.scheduling.packing import pack
 from borgtrace.scheduling.whatifs import Moment
 from tests.scheduling.plain import SCORES, PlainCell, plain_needed, plain_pack, random_cell
@@ -40,6 +41,35 @@ def test_packing_by_means_and_variances_is_that_of_a_plain_scan(seed: int) -> No
         found, _ = pack(demand, order, capacity, ids, POLICIES[policy])
         plain = PlainCell(capacity, ids, allowed, variances, 2.0)
         assert found.tolist() == plain_pack(sizes, groups, sets, order, plain, policy), policy
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_task_alone_goes_where_a_plain_scan_sends_it(seed: int) -> None:
+    # Tasks come and go in a random order, so that none is like the one before; from half of the time on the last
+    # machine is away.
+    capacity, sizes, groups, sets, allowed, _, _ = random_cell(seed)
+    variances = np.rint(sizes**2 * 1.5 * (seed % 2)).astype(np.int64)
+    ids, z = np.random.default_rng(seed).permutation(len(capacity)), 1.0 * (seed % 4 == 1)
+    for policy in SCORES:
+        rng = np.random.default_rng(seed)
+        cell, lines = make_cell(capacity, ids, Demand(sizes, groups, sets, allowed, variances, z**2))
+        plain = PlainCell(capacity, ids, allowed, variances, z)
+        there: list[int] = []
+        for step, task in enumerate(rng.permutation(len(sizes)).tolist()):
+            given = (*map(int, sizes[task]), groups[task])
+            if step == len(sizes) // 2:
+                cell.is_up[-1], plain.is_up[lines[-1]] = False, False
+                settle(cell, len(capacity) - 1)
+            found = choose(cell, POLICIES[policy].kind, task)
+            expected = plain.choose(policy, *given, sets[task], task)
+            assert (lines[found] if found >= 0 else -1) == expected, policy
+            if found >= 0:
+                place(cell, task, found)
+                plain.place(expected, *given, task)
+                there.append(task)
+            if there and rng.random() < 0.4:
+                gone = there.pop(rng.integers(len(there)))
+                plain.remove(lines[release(cell, gone)], *map(int, sizes[gone]), groups[gone], gone)
 
 
 def test_three_tasks_that_vary_fill_a_machine() -> None:

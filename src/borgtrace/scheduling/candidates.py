@@ -1,4 +1,4 @@
-"""Which machine a task goes to: those that may take it, the best on top, for one task or many that are alike.
+"""Which machine each of many tasks that are alike goes to: those that may take one, the best on top.
 
 A heap of score, rank and machine.  A row of the grid stands for its squares, and a square for its machines, by a bound
 of their scores, until it comes to the top: few machines are looked at.  Entries may be out of date as long as none is

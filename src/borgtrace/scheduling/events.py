@@ -11,7 +11,7 @@ import numpy as np
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.candidates import best, is_crowded, look, make_candidates, note
-from borgtrace.scheduling.choice import choose_of_k, has_room, is_apart, is_open, is_safe
+from borgtrace.scheduling.choice import choose, choose_of_k, has_room, is_apart, is_open, is_safe
 from borgtrace.scheduling.heap import Heap, make_heap, pop, push
 from borgtrace.scheduling.machines import CPU, MEMORY, NEXT_TASK, Cell, place, release, settle
 from borgtrace.scheduling.queue import Queue, dequeue, enqueue
@@ -25,8 +25,11 @@ _END, _MACHINE, _ARRIVAL = range(3)
 _RANKS = 4
 """Of one instant ends come first, then machines, then arrivals: a time and its rank are one number."""
 _LAST = 2**63 - 1
-_ALIKE = 2
-"""From so many alike arrivals in a row on, what is known of machines is kept for the next one."""
+_ALIKE = 4
+"""From so many alike arrivals in a row on, what is known of machines is kept for the next one.
+
+Measured on the real parts: 308,000 placements/s with 2, 337,000 with 4, 325,000 with 8.
+"""
 NEVER_RAN = -2
 _FACTOR, _MASK = 1_103_515_245, 2**31 - 1
 """A linear congruential generator, of which the upper bits are taken."""
@@ -262,10 +265,10 @@ def _arrive(
     if queue.heads[jobs.kinds[attempt]] < 0:
         if rule.k > 0:
             machine = choose_of_k(cell, rule.kind, rule.k, draw, attempt)
-        else:
-            if not is_known:
-                look(heap, cell, rule.kind, attempt)
+        elif is_known:
             machine = best(heap, cell, rule.kind, attempt)
+        else:
+            machine = choose(cell, rule.kind, attempt)
     if machine < 0 and rule.preempts:
         machine = _evict_for(replay, rule, agenda, rows, attempt, time)
         evicts = machine >= 0
@@ -304,9 +307,7 @@ def _next(replay: Replay, agenda: Heap, begun: int, changed: int) -> tuple[int, 
 
 
 @compiled(makes_arrays=False)
-def _go_on(
-    replay: Replay, rule: Rule, agenda: Heap, heap: Heap, other: Heap, rows: Index, state: Index, until: int
-) -> bool:
+def _go_on(replay: Replay, rule: Rule, agenda: Heap, heap: Heap, rows: Index, state: Index, until: int) -> bool:
     """Let things happen up to a time; return False where rows or the agenda have to grow first."""
     jobs, (begun, changed, count, draw, alike, model) = replay.jobs, state
     is_over = False
@@ -329,8 +330,7 @@ def _go_on(
             draw = (draw * _FACTOR + 1) & _MASK
             start = (draw >> 16) % max(replay.cell.rank.size, 1)
             is_known = model >= 0 and jobs.kinds[model] == jobs.kinds[value]
-            one = heap if is_known else other
-            machine, is_refilled = _arrive(replay, rule, agenda, rows, value, count, time, start, one, is_known)
+            machine, is_refilled = _arrive(replay, rule, agenda, rows, value, count, time, start, heap, is_known)
             count += 1
         if machine >= 0 and is_refilled and replay.cell.is_up[machine]:
             _refill(replay, agenda, rows, machine, time)
@@ -358,10 +358,11 @@ def run(replay: Replay, rule: Rule, until: int, seed: int) -> Index:
         Of random orders of machines.
     """
     n = len(replay.jobs.time)
-    rows, agenda = np.full((n + 1024, 6), NEVER), make_heap(3 * n + 1024)
-    heap, other = make_candidates(replay.cell), make_candidates(replay.cell)
+    # Some are submitted more often than in the trace, most only as often.
+    rows, agenda = np.full((n + n // 8 + 1024, 6), NEVER), make_heap(3 * n + 1024)
+    heap = make_candidates(replay.cell)
     state = np.array([0, 0, 0, seed, 0, -1])
-    while not _go_on(replay, rule, agenda, heap, other, rows, state, until):
+    while not _go_on(replay, rule, agenda, heap, rows, state, until):
         rows = np.concatenate((rows, np.full((n + 1024, 6), NEVER)))
         agenda = Heap(np.tile(agenda.keys, 2), np.tile(agenda.values, (2, 1)), agenda.size)
     return rows[: state[2]]

@@ -5,7 +5,7 @@ import numpy as np
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.candidates import best, look, make_candidates, note
-from borgtrace.scheduling.choice import choose_of_k
+from borgtrace.scheduling.choice import choose, choose_of_k
 from borgtrace.scheduling.heap import Heap
 from borgtrace.scheduling.machines import CPU, MEMORY, Cell, Demand, make_cell, place, release, settle
 from borgtrace.scheduling.policies import POLICIES, Policy
@@ -26,23 +26,26 @@ def _same(cell: Cell, one: int, other: int) -> bool:
 def _pack(cell: Cell, heap: Heap, kind: int, k: int, starts: Index, order: Index, most: int, out: Index) -> int:
     """Place tasks in order; stop where more than `most` stay pending; return how many do."""
     pending, last = 0, -1
-    for task in order:
+    for at, task in enumerate(order):
         if pending > most:
             break
+        is_known = last >= 0 and _same(cell, last, task)
         if k > 0:
             found = choose_of_k(cell, kind, k, starts[task], task)
-        else:
+        elif is_known or (at + 1 < order.size and _same(cell, task, order[at + 1])):
             # What follows and is alike goes where is best among the same machines.
-            if last < 0 or not _same(cell, last, task):
+            if not is_known:
                 look(heap, cell, kind, task)
             last, found = task, best(heap, cell, kind, task)
+        else:
+            last, found = -1, choose(cell, kind, task)
         out[task] = found
         if found < 0:
             pending += 1
             continue
         place(cell, task, found)
         # What is on top is put right when it is asked next.
-        if k == 0 and cell.n_tasks[found] == 1:
+        if last >= 0 and cell.n_tasks[found] == 1:
             note(heap, cell, kind, found, task)
     return pending
 
