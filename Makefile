@@ -25,7 +25,7 @@ $(TESTS): $(PACKAGE)
 demo: $(PACKAGE)
 	$(BIN)/borgtrace demo $(DEMO)
 
-## All tests: about a quarter of an hour on two cores (the goal is 12 minutes).
+## All tests: nine to twelve minutes on two cores.
 test: $(TESTS)
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
