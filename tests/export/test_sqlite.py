@@ -83,3 +83,13 @@ def test_a_table_without_task_and_time_has_no_index(tmp_path: Path) -> None:
         assert connection.execute("SELECT name, sql FROM sqlite_schema").fetchall() == [
             ("task_usage", "CREATE TABLE `task_usage` (`machine ID` INTEGER)")
         ]
+
+
+def test_only_a_file_of_more_rows_than_the_largest_is_written_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, connect = [], sqlite._connect
+    monkeypatch.setattr(sqlite, "_connect", lambda path: (opened.append(path), connect(path))[1])
+    monkeypatch.setattr(sqlite, "LARGEST", 100)
+    _write(tmp_path, [99, 100, 101, 7], [307])
+    assert [path for path in opened if path != ":memory:"] == [tmp_path / "2.sqlite3"]
