@@ -1,26 +1,20 @@
-"""The steps of one transfer and of a session, one by one and without a server: what each keeps, discards and says."""
+"""The steps of one transfer, without a server: what each keeps, discards and says."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import httpx
 import pytest
 
-from borgtrace.errors import SourceError, UsageError
-from borgtrace.fetch import Backoff, Ledger, Listener, Outcome, Plan, RemoteFile, Session, Version, bucket, fetch_files
-from borgtrace.fetch import run as run_module
-from borgtrace.fetch.digests import parse_goog_hash
+from borgtrace.fetch import Ledger, Listener, RemoteFile, Session, Version
 from borgtrace.fetch.ledger import Entry
 from borgtrace.fetch.retry import Fault, Stopped
 from borgtrace.fetch.transfer import Transfer
-from borgtrace.fetch.version import _number
 
 GZIP = b"\x1f\x8b" + b"12345678"
 MD5 = {"md5": hashlib.md5(GZIP).hexdigest()}
@@ -230,196 +224,3 @@ def test_a_stop_is_felt_before_the_next_block_is_written(begin: Begin, tmp_path:
     with pytest.raises(Stopped):
         transfer._append("wb", iter([GZIP]))
     assert partial(tmp_path) == b""
-
-
-def test_a_session_that_is_left_is_stopped_and_closed() -> None:
-    with Session(1) as session:
-        pass
-    assert session._client.is_closed
-    with pytest.raises(Stopped):
-        session.wait()
-
-
-def test_waits_are_as_long_as_asked_for_and_never_below_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[float] = []
-    with Session(1) as session:
-        monkeypatch.setattr(session, "_stop", SimpleNamespace(wait=waits.append, set=lambda: None))
-        for seconds in (-3.0, 0.0, 5.0):
-            session.wait(seconds)
-    assert waits == [0.0, 0.0, 5.0]
-
-
-@pytest.mark.parametrize(("jobs", "n_threads"), [(0, 1), (1, 1), (3, 3)])
-def test_there_are_as_many_threads_as_jobs_and_at_least_one(jobs: int, n_threads: int) -> None:
-    with Session(1) as session, session.threads(jobs) as pool:
-        assert isinstance(pool, ThreadPoolExecutor)
-        assert pool._max_workers == n_threads
-
-
-def test_ctrl_c_ends_what_runs_and_drops_what_waits() -> None:
-    begun: list[int] = []
-
-    def work(number: int) -> None:
-        begun.append(number)
-        session.wait(50.0)
-
-    running: list[Future[None]] = []
-
-    def interrupted() -> None:
-        with session.threads(1) as pool:
-            running.extend(pool.submit(work, number) for number in range(3))
-            raise KeyboardInterrupt
-
-    with Session(1) as session:
-        with pytest.raises(KeyboardInterrupt):
-            interrupted()
-        assert len(begun) <= 1
-        assert [future.cancelled() for future in running[1:]] == [True, True]
-
-
-def test_progress_starts_the_count_from_nothing() -> None:
-    """One attempt that brings a byte, then six that bring none, then the file: seven in a row, of eight allowed."""
-    arrived = [0]
-    outcomes = iter([1] + [0] * 6 + [None])
-
-    def attempt() -> str:
-        outcome = next(outcomes)
-        if outcome is None:
-            return "whole"
-        arrived[0] += outcome
-        raise Fault("cut")
-
-    delays: list[float] = []
-    with Session(1, backoff=Backoff(base=1e-9)) as session:
-        session.listener = Listener(retrying=lambda path, reason, delay: delays.append(delay))
-        assert session.repeat("file", attempt, lambda: arrived[0]) == "whole"
-    assert len(delays) == 7
-    # Each wait is twice the one before, within the jitter: the first is drawn below 1e-9 s again after progress.
-    assert all(2.0**n / 2 <= delay / 1e-9 <= 2.0**n for n, delay in enumerate(delays))
-
-
-def test_requests_of_both_kinds_wait_while_the_server_wants_quiet(serve, monkeypatch) -> None:
-    server = serve({"file": GZIP})
-    waits: list[float] = []
-    with Session(1) as session:
-        monkeypatch.setattr(session, "wait", lambda seconds=0.0: waits.append(seconds))
-        monkeypatch.setattr("borgtrace.fetch.session.time", SimpleNamespace(monotonic=lambda: 100.0))
-        session._quiet_until = 107.0
-        assert session.head(f"{server.url}/file").size == 10
-        assert waits == [7.0]
-        with session.get(f"{server.url}/file"):
-            assert waits == [7.0, 7.0, 0.0]
-
-
-def test_a_stop_ends_a_read_that_blocks(serve) -> None:
-    server = serve({"file": GZIP[:2] + bytes(5_000_000)})
-    with Session(1) as session:
-        with session.get(f"{server.url}/file"):
-            assert len(session._open) == 1
-        assert not session._open
-
-        def read_on() -> None:
-            with session.get(f"{server.url}/file") as response:
-                session.stop()
-                response.read()
-
-        with pytest.raises(Stopped):
-            read_on()
-
-
-def test_a_list_of_checksums_may_be_empty_or_missing_but_not_something_else(serve) -> None:
-    server = serve({"empty": b"", "page": b"Please log in", "list": b"ab" * 32 + b"  x.gz\n"})
-    with Session(1, backoff=Backoff(base=0.0, attempts=2)) as session:
-        assert [session.sums(f"{server.url}/{name}") for name in ("empty", "nothing", "list")] == [
-            {},
-            {},
-            {"x.gz": "ab" * 32},
-        ]
-        with pytest.raises(SourceError, match="gave up after 2 attempts: page holds no checksums"):
-            session.sums(f"{server.url}/page")
-
-
-def test_a_redirect_within_the_server_is_followed(serve) -> None:
-    server = serve({"old": b"", "new": GZIP}, choose=lambda method, path: "moved" if path == "old" else None)
-    with Session(1) as session:
-        assert session.head(f"{server.url}/old").size == 10
-
-
-def test_a_plan_counts_what_is_to_come(tmp_path: Path) -> None:
-    files = [
-        RemoteFile("t", part, f"{part}.gz", f"http://x/{part}", Version(size)) for part, size in ((0, 7), (1, None))
-    ]
-    plan = Plan(bucket("2011"), tmp_path / "no" / "folder", tuple(files), tuple(files[1:]), (), 0)
-    assert (plan.total, plan.here) == (7, tuple(files[:1]))
-
-
-@pytest.mark.parametrize(("remaining", "fits"), [(10, True), (11, False)])
-def test_a_disk_may_be_filled_to_the_last_byte(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remaining: int, fits: bool
-) -> None:
-    plan = Plan(bucket("2011"), tmp_path / "folder", (), (), (), remaining)
-    monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=10))
-    if fits:
-        plan.check_space()
-    else:
-        with pytest.raises(UsageError, match="expected 11 bytes, got 10 bytes free"):
-            plan.check_space()
-
-
-def test_no_more_files_are_begun_than_jobs_and_those_that_were_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files = tuple(RemoteFile("t", part, f"{part}.gz", "", Version(1)) for part in range(6))
-    begun: list[int] = []
-
-    def fetched(session: Session, file: RemoteFile, folder: Path, ledger: Ledger) -> Outcome:
-        return Outcome(file, folder / file.path)
-
-    class Pool:
-        """Work that is done as soon as it is handed in."""
-
-        def submit(self, work: Callable[..., Outcome], session: Session, file: RemoteFile, *rest: object):
-            begun.append(file.part)
-            future: Future[Outcome] = Future()
-            future.set_result(work(session, file, *rest))
-            return future
-
-    @contextmanager
-    def threads(jobs: int) -> Iterator[Pool]:
-        yield Pool()
-
-    monkeypatch.setattr(run_module, "_fetch", fetched)
-    with Session(1) as session:
-        monkeypatch.setattr(session, "threads", threads)
-        outcomes = fetch_files(session, Plan(bucket("2011"), tmp_path, files, files, (), 0), jobs=2)
-        for n_asked in range(1, 7):
-            next(outcomes)
-            assert sorted(begun) == list(range(min(6, 2 + n_asked)))
-        assert list(outcomes) == []
-
-
-def test_a_file_that_cannot_be_written_says_why(session: Session, tmp_path: Path, monkeypatch) -> None:
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Transfer, "run", fail)
-    file = RemoteFile("t", 0, "x.gz", "", Version(1))
-    (outcome,) = fetch_files(session, Plan(bucket("2011"), tmp_path, (file,), (file,), (), 0))
-    assert (outcome.path, str(outcome.error)) == (
-        tmp_path / "x.gz",
-        f"{tmp_path / 'x.gz'}: cannot be written (No space left on device); free some disk and run the command again",
-    )
-
-
-def test_a_line_of_the_ledger(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path) as ledger:
-        ledger.record("a.gz", Entry("done", Version(4, '"t"', {"md5": "1"}), 7))
-    assert (tmp_path / ".fetch.jsonl").read_text() == (
-        '{"mtime_ns":7,"path":"a.gz","state":"done","store":"",'
-        '"version":{"digests":{"md5":"1"},"etag":"\\"t\\"","size":4}}\n'
-    )
-
-
-def test_digests_that_are_none_are_passed_over() -> None:
-    assert parse_goog_hash(["md5=*", "crc32c=AA*AAAA==", "crc32c=AAAAAQ=="]) == {"crc32c": "00000001"}
-    assert [_number(text) for text in (None, "", "12", "-1", "²", "٣")] == [None, None, 12, None, None, None]

@@ -1,0 +1,119 @@
+"""How measurements of other formats become windows of canonical usage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from borgtrace.errors import SourceError, UsageError
+from borgtrace.ingest.conversion import open_rows
+from borgtrace.ingest.conversion_terms import Basis, Terms
+from borgtrace.ingest.converted_usage import windows
+from borgtrace.ingest.scattered_rows import usual_step
+from borgtrace.ingest.staged_relation import StagedPart
+from borgtrace.schema.dialects import Conversion
+from borgtrace.schema.dialects.declaration import declared_dialect
+
+
+def test_what_files_of_own_data_fill() -> None:
+    fills = {"task_rows": frozenset({"start"}), "usage_rows": frozenset[str]()}
+    terms = Terms(Conversion(), Basis(cores=8.0, zero=5), fills)
+    asked = (("task_rows",), ("task_rows", "start"), ("task_rows", "end"), ("machine_rows",))
+    assert [terms.has(*each) for each in asked] == [True, True, False, False]
+    assert terms.has_lives
+    assert not Terms(Conversion(), Basis(), {"task_rows": frozenset({"end"})}).has_lives
+    assert terms.time("t") == "(t - -599999995)"
+    assert (terms.amount("x", "cpu"), terms.amount("x", "memory")) == ("(x / 8.0)", "(x)")
+
+
+ROWS = [("a", 0), ("a", 290), ("a", 600), ("b", 1000), ("b", 1000)]
+
+
+def measured(**more: Any) -> duckdb.DuckDBPyConnection:
+    con = duckdb.connect()
+    columns: dict[str, Any] = {
+        "task": [task for task, _ in ROWS],
+        "instance": pa.nulls(len(ROWS), pa.int32()),
+        "time": pa.array([time for _, time in ROWS], pa.int64()),
+        "end": pa.nulls(len(ROWS), pa.int64()),
+        "length": pa.nulls(len(ROWS), pa.int64()),
+        "average_cpu": pa.nulls(len(ROWS), pa.float64()),
+        "counter_cpu": pa.nulls(len(ROWS), pa.float64()),
+        "source_part": [0] * len(ROWS),
+        "source_row": list(range(len(ROWS))),
+    }
+    rows = pa.table(columns | more)
+    con.register("given", rows)
+    con.execute("CREATE TABLE usage_rows AS FROM given")
+    return con
+
+
+@pytest.mark.parametrize(
+    ("conversion", "spans"),
+    [
+        # A window ends after a step, or where the next one begins; two rows of one time are repeats.
+        (Conversion(step=300), [(0, 290), (290, 590), (600, 900), (1000, 1300), (1000, 1300)]),
+        (Conversion(step=300, is_regular=True), [(0, 300), (290, 590), (600, 900), (1000, 1300), (1000, 1300)]),
+        (Conversion(step=300, label="end"), [(0, 0), (0, 290), (300, 600), (700, 1000), (1000, 1000)]),
+        (Conversion(step=300, label="end", is_regular=True), [(0, 0), (0, 290), (300, 600), (700, 1000), (700, 1000)]),
+    ],
+)
+def test_windows_of_measurements(conversion: Conversion, spans: list[tuple[int, int]]) -> None:
+    con = measured()
+    sql = windows(Terms(conversion, Basis(), {"usage_rows": frozenset({"average_cpu"})}))
+    found = con.execute(f"SELECT start, stop FROM ({sql}) ORDER BY source_row").fetchall()
+    assert (found[:4], len(found)) == (spans[:4], 5)
+
+
+def test_windows_that_say_their_end_or_length() -> None:
+    con = measured(
+        end=pa.array([10, None, None, None, None], pa.int64()), length=pa.array([7, 7, None, 1, 2], pa.int64())
+    )
+    sql = windows(Terms(Conversion(), Basis(), {"usage_rows": frozenset({"average_cpu"})}))
+    assert con.execute(f"SELECT start, stop FROM ({sql}) ORDER BY source_row").fetchall() == [
+        (0, 10),
+        (290, 297),
+        (600, None),
+        (1000, 1001),
+        (1000, 1002),
+    ]
+
+
+def test_the_usual_step_of_a_counter() -> None:
+    counted = measured(counter_cpu=pa.array([1.0, 2.0, 3.0, 4.0, None]))
+    counted.execute("INSERT INTO usage_rows (task, time, counter_cpu) VALUES ('c', 0, 1), ('c', 310, 2), ('c', 310, 3)")
+    assert usual_step(counted) == 310
+    assert usual_step(measured()) == 0
+
+
+def opened(tmp_path: Path, capacity: tuple[float | None, float | None] = (8.0, None), **columns: list[Any]) -> Terms:
+    """What is found out of two measurements of one task, 300 s apart."""
+    rows = {"task": ["web", "web"], "time": [0, 300_000_000], "source_row": [0, 1]} | columns
+    pq.write_table(pa.table(rows), tmp_path / "u.parquet")
+    own = declared_dialect({"clock": "relative", "machines": {"machine": "node"}}, "own.toml")
+    return open_rows(duckdb.connect(), own, {"usage_rows": [StagedPart(tmp_path / "u.parquet", 3)]}, capacity)
+
+
+def test_two_names_of_one_id_are_refused(tmp_path: Path) -> None:
+    # The lower half of md5("one") without its highest bit; a number is its own id.
+    both = ["192254321972271663", "one"]
+    for column, kind in (("task", "task"), ("machine", "machine")):
+        with pytest.raises(SourceError) as caught:
+            opened(tmp_path, **{column: both})
+        assert str(caught.value) == (
+            f"column {kind}: two names have one id: got 192254321972271663 and one; rename one of them"
+        )
+
+
+def test_only_a_counter_has_a_usual_step(tmp_path: Path) -> None:
+    counted = opened(tmp_path, counter_cpu=[1.0, 2.0])
+    assert (counted.conversion.step, counted.basis) == (300_000_000, Basis(8.0, None, 0))
+    assert counted.fills["usage_rows"] >= {"task", "time", "counter_cpu"}
+    assert opened(tmp_path, average_cpu=[1.0, 2.0]).conversion.step is None
+    with pytest.raises(UsageError, match="--capacity: cpu is in cores, and no table of machines says"):
+        opened(tmp_path, (None, None), average_cpu=[1.0, 2.0])

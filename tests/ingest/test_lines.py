@@ -1,0 +1,87 @@
+"""How lines and blocks of raw files are read: their length, their ends, errors of the disk."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from borgtrace.errors import SourceError
+from borgtrace.ingest import delimited, streams
+from borgtrace.ingest.raw_layout import NeedsValidation
+from borgtrace.ingest.sources import Source
+from borgtrace.schema.dialects import GOOGLE_2011
+
+
+def lengths(*blocks: bytes) -> None:
+    looked = streams.LineLengths(Path("x"))
+    for block in blocks:
+        looked.look(block)
+
+
+def test_a_line_may_be_as_long_as_is_allowed_and_not_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "LONGEST_LINE", 4)
+    for blocks in ((b"1234\n1234\n", b"1234"), (b"12", b"34\n", b"\n\n1234"), (b"",), (b"1\n" * 9, b"1234\n1234")):
+        lengths(*blocks)
+    for blocks in ((b"12345\n",), (b"1\n12345",), (b"12", b"345"), (b"12", b"345\n1\n"), (b"1\n2\n12345\n1\n",)):
+        with pytest.raises(SourceError, match="x: a line is too long: expected lines of at most 16 MiB"):
+            lengths(*blocks)
+
+
+def test_a_workload_file_is_read_as_delimited_lines() -> None:
+    text = b"; a comment\n  1  2\t3\n\n4 a,b 6\n;5 6\n7"
+    expected = b"1,2,3\n4,a;b,6\n7\n"
+    for size in (-1, 1, 4, 100):
+        fields = streams._Fields(io.BytesIO(text))  # type: ignore[arg-type]
+        found = b""
+        while block := fields.read(size):
+            assert size < 0 or len(block) <= size
+            found += block
+        assert found == expected
+    buffer = bytearray(8)
+    assert streams._Fields(io.BytesIO(text)).readinto(buffer) == 8  # type: ignore[arg-type]
+    assert bytes(buffer) == expected[:8]
+    assert streams._Fields(io.BytesIO(b"")).readable()  # type: ignore[arg-type]
+
+
+def test_an_error_of_the_disk_is_no_damage(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"plain")
+    source = Source(path, GOOGLE_2011, "task_usage", "csv", is_zstd=True)
+    with pytest.raises(SourceError, match="zstd data is damaged or ends early"), streams.open_stream(source) as stream:
+        stream.read()
+
+    def fail() -> None:
+        with streams.open_stream(Source(path, GOOGLE_2011, "task_usage", "csv", is_zstd=True)):
+            raise OSError(5, "the disk fails")
+
+    path.write_bytes(pa.compress(b"1\n", "zstd", asbytes=True))
+    with pytest.raises(OSError, match="the disk fails"):
+        fail()
+
+
+@pytest.mark.parametrize(
+    ("blocks", "barred", "stops"),
+    [
+        ([b"1,2\r\n3,", b"4\n"], b"", False),
+        ([b"1\r", b"\n2\n"], b"", False),
+        ([b"1\r2\n"], b"", True),
+        ([b"1\n2\r3"], b"", True),  # in the last line, which has no end
+        ([b"0", b"x10\n"], b"", True),  # cut in the middle of what is strange
+        ([b'"1"\n'], b"", False),
+        ([b'"1"\n'], b'"', True),
+    ],
+)
+def test_lines_that_arrow_would_take_otherwise(blocks: list[bytes], barred: bytes, stops: bool) -> None:
+    waiting = iter([*blocks, b""])
+    stream: Any = SimpleNamespace(read=lambda size: next(waiting))
+    lines = delimited._Lines(stream, barred)
+    if stops:
+        with pytest.raises(NeedsValidation):
+            list(iter(lambda: lines.read(9), b""))
+    else:
+        assert [lines.read(9) for _ in range(len(blocks) + 1)] == [*blocks, b""]

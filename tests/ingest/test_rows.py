@@ -1,0 +1,131 @@
+"""The order of rows, the files that they are cut into, and the tasks that blocks end in."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from borgtrace.ingest import usage_index
+from borgtrace.ingest.column_checks import count_out_of_order
+from borgtrace.ingest.completion import _stays, _time_range, count_rows
+from borgtrace.ingest.file_ranges import cut_ranges, plan_files, range_condition
+from borgtrace.ingest.row_order import sort_rows
+from borgtrace.schema.time import AFTER_TRACE
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_rows_are_sorted_as_python_sorts_them(seed: int) -> None:
+    draw = random.Random(seed)
+    n = draw.choice([0, 1, 2, 50])
+    kinds = {
+        "wide": lambda: draw.choice([0, 1, 2**62, 2**63 - 1]),
+        "few": lambda: draw.randrange(3),
+        "signed": lambda: draw.randrange(-3, 3),
+        "gaps": lambda: draw.choice([None, 1, 5]),
+        "text": lambda: draw.choice(["a", "b", "", None]),
+        "time": lambda: draw.randrange(2**40),
+    }
+    key = draw.sample(sorted(kinds), draw.choice([1, 2, 4]))
+    rows = [{name: kinds[name]() for name in key} | {"at": at} for at in range(n)]
+    types = [(name, pa.string() if name == "text" else pa.int64()) for name in [*key, "at"]]
+    found = sort_rows(pa.Table.from_pylist(rows, pa.schema(types)), [*key, "at"]).to_pylist()
+
+    def in_order(row: dict[str, Any]) -> list[tuple[bool, Any]]:
+        # NULL comes last.
+        return [(row[name] is None, row[name] or ("" if name == "text" else 0)) for name in [*key, "at"]]
+
+    assert found == sorted(rows, key=in_order)
+
+
+@pytest.mark.parametrize("wide", [2**62, 2**63 - 1])
+@pytest.mark.parametrize("far", [1, 2**20, 2**40, 2**62])
+def test_ties_of_a_wide_column_are_settled_by_what_follows(wide: int, far: int) -> None:
+    """Both together take more bits than a word has: what is left over is compared among equal rows only."""
+    rows = [
+        (first, second, third) for third in (9, 0) for second in (far, 5, 0, 2, far - 1, 3) for first in (wide, 7, 0)
+    ]
+    names = ("a", "b", "c")
+    table = pa.table({name: [row[place] for row in rows] for place, name in enumerate(names)})
+    for n_columns in (2, 3):
+        key = [row[:n_columns] for row in rows]
+        found = sort_rows(table.select(names[:n_columns]), names[:n_columns])
+        assert list(zip(*(column.to_pylist() for column in found.columns), strict=True)) == sorted(key)
+
+
+def test_times_out_of_order_are_counted_across_chunks() -> None:
+    assert count_out_of_order(np.array([]), 5) == 0
+    assert count_out_of_order(np.array([5, 5, 4, 6, 1]), 5) == 2
+    assert count_out_of_order(np.array([4, 9]), 5) == 1
+
+
+def test_files_of_collections_are_cut_and_kept() -> None:
+    ids, counts = np.array([1, 5, 9, 12]), np.array([3, 2, 7, 1])
+    assert cut_ranges(ids, counts, 5) == [9, 12]  # 3 and 2 fill one exactly; 7 is more than a file
+    assert cut_ranges(ids, counts, 100) == []
+    assert [range_condition([5, 9], number) for number in range(3)] == [
+        "collection_id < 5",
+        "collection_id >= 5 AND collection_id < 9",
+        "collection_id >= 9",
+    ]
+    present = [Path("a"), Path("b"), Path("c")]
+    # New rows of 5: the first file, which ends before 9, is written anew and split, the others stay.
+    assert plan_files(ids, counts, 4, present, [9, 12], np.array([5])) == ([5, 9, 12], {2: Path("b"), 3: Path("c")})
+    assert plan_files(ids, counts, 100, present, [9, 12], np.array([], np.int64)) == (
+        [9, 12],
+        {0: Path("a"), 1: Path("b"), 2: Path("c")},
+    )
+
+
+def usage_of(pairs: list[tuple[int, int]]) -> pa.Table:
+    return pa.table({"collection_id": [a for a, _ in pairs], "instance_index": [b for _, b in pairs]})
+
+
+def test_the_last_task_of_a_block_waits_for_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert usage_index._last_task(usage_of([(1, 0), (1, 1), (1, 1)])) == 1
+    assert usage_index._last_task(usage_of([(1, 1), (2, 1), (2, 1)])) == 1
+    assert usage_index._last_task(usage_of([(1, 0), (1, 0)])) == 0
+    tasks = [(1, 0)] * 3 + [(1, 1)] + [(2, 0)] * 4 + [(3, 0)]
+    kinds = {"collection_type": pa.string()} | dict.fromkeys(usage_index.STATISTICS_COLUMNS, pa.float32())
+    parts = []
+    for number, rows in enumerate((tasks[:4], tasks[4:])):
+        columns = {name: pa.nulls(len(rows), kinds.get(name, pa.int64())) for name in usage_index._READ}
+        columns |= {name: usage_of(rows).column(name) for name in ("collection_id", "instance_index")}
+        parts.append(tmp_path / f"part-{number:05d}.parquet")
+        pq.write_table(pa.table(columns), parts[-1])
+    monkeypatch.setattr(usage_index, "ROWS_PER_BLOCK", 2)
+    found = list(usage_index._whole_tasks(parts))
+    ids = [
+        list(zip(*(block.column(name).to_pylist() for name in usage_index._READ[:2]), strict=True))
+        for _, block in found
+    ]
+    assert [pair for block in ids for pair in block] == tasks
+    assert [first for first, _ in found] == [sum(map(len, ids[:i])) for i in range(len(ids))]
+    # No task is in two blocks.
+    assert sum(len(set(block)) for block in ids) == 4
+    assert list(usage_index._whole_tasks([])) == []
+
+
+def test_the_first_and_the_last_time_of_a_table(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"start_time": [5, 9], "end_time": [8, AFTER_TRACE]}), tmp_path / "u.parquet")
+    pq.write_table(pa.table({"time": [3, AFTER_TRACE, 4]}), tmp_path / "e.parquet")
+    pq.write_table(pa.table({"time": [AFTER_TRACE]}), tmp_path / "m.parquet")
+    files = {
+        "instance_usage": [tmp_path / "u.parquet"],
+        "instance_events": [tmp_path / "e.parquet"],
+        "machine_events": [tmp_path / "m.parquet"],
+        "machine_attributes": [],
+    }
+    assert _time_range(duckdb.connect(), files) == {"instance_usage": [5, 8], "instance_events": [3, 4]}
+    assert [count_rows(paths) for paths in files.values()] == [2, 3, 1, 0]
+    assert [_stays(path, tmp_path) for path in (None, tmp_path / "u.parquet", Path("/other/u.parquet"))] == [
+        False,
+        False,
+        True,
+    ]

@@ -1,0 +1,111 @@
+"""What is guessed of a file of own data, by names and sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from borgtrace.errors import SourceError
+from borgtrace.ingest.sniffing import sniff
+
+
+def draft(tmp_path: Path, text: str) -> tuple[dict[str, Any], dict[str, str]]:
+    path = tmp_path / "own.csv"
+    path.write_text(text)
+    found = sniff(path)
+    return found.declaration, found.said
+
+
+@pytest.mark.parametrize(
+    ("times", "unit", "clock", "step"),
+    [
+        ([0, 300, 600], "s", "relative", "5m"),
+        ([100_000_000, 100_000_060], "s", "epoch", "1m"),
+        ([99_999_879, 99_999_939], "s", "relative", "1m"),
+        ([100_000_000_000, 100_000_001_000], "ms", "epoch", "1s"),
+        ([10**14, 10**14 + 10**6], "us", "epoch", "1s"),
+        ([10**17, 10**17 + 10**9], "ns", "epoch", "1s"),
+    ],
+)
+def test_times_are_guessed_by_their_size(tmp_path: Path, times: list[int], unit: str, clock: str, step: str) -> None:
+    lines = "".join(f"web,{time},{place % 2 + 1}.5\n" for place, time in enumerate([*times, times[-1] * 2 - times[-2]]))
+    declared, said = draft(tmp_path, f"pod,ts,cpu\n{lines}")
+    assert declared == {
+        "name": "own",
+        "clock": clock,
+        "step": step,
+        "label": "start",
+        "usage": {
+            "task": "pod",
+            "time": {"column": "ts", "unit": unit},
+            "cpu": {"column": "cpu", "unit": "cores", "kind": "average"},
+        },
+    }
+    since = "1970" if clock == "epoch" else "the start of the trace"
+    assert said["usage.time"] == f"column ts: guessed from its size to be {unit} since {since}"
+
+
+@pytest.mark.parametrize(
+    ("header", "values", "usage"),
+    [
+        ("cpu_usage_seconds_total", "1 2 3", {"cpu": {"unit": "s", "kind": "counter"}}),
+        ("cpu_instant_milli", "3 2 3", {"cpu": {"unit": "millicores", "kind": "instant"}}),
+        ("cpu_percent", "3 2 3", {"cpu": {"kind": "average"}}),
+        ("cpu", "1 2 3", {"cpu": {"unit": "cores"}}),  # it never falls: it may be a counter
+        ("mem_MiB", "3 2 3", {"memory": {"unit": "MiB", "kind": "average"}}),
+        ("current_memory", "3000000 2 1000000", {"memory": {"unit": "bytes", "kind": "instant"}}),
+        ("memory", "999999 999999 1", {"memory": {"kind": "average"}}),
+        ("memory_bytes", "3 2 3", {"memory": {"unit": "bytes", "kind": "average"}}),
+    ],
+)
+def test_usage_is_guessed_by_name_and_size(tmp_path: Path, header: str, values: str, usage: dict[str, Any]) -> None:
+    lines = "".join(
+        f"7,{index},n1,{300 * index},{300 * index + 300},{value}\n" for index, value in enumerate(values.split())
+    )
+    lines = lines.replace("7,1,", "7,0,").replace("7,2,", "7,0,")
+    declared, _ = draft(tmp_path, f"job_id,task_index,node,start,end_time,{header}\n{lines}")
+    ((name, facts),) = usage.items()
+    assert declared["usage"] == {
+        "task": "job_id",
+        "time": {"column": "start", "unit": "s"},
+        "end": {"column": "end_time", "unit": "s"},
+        "instance": "task_index",
+        "machine": "node",
+        name: {"column": header, **facts},
+    }
+    # The end of each window is said: no step is guessed.
+    assert "step" not in declared
+
+
+@pytest.mark.parametrize(
+    ("header", "what"),
+    [("a,ts,cpu", "task"), ("pod,when,cpu", "time"), ("pod,ts,disk", "cpu"), ("pod,ts,cpu_limit", "cpu")],
+)
+def test_a_column_that_is_not_there_is_asked_for(tmp_path: Path, header: str, what: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        draft(tmp_path, f"{header}\n1,2,3\n")
+    assert str(caught.value) == (
+        f"{tmp_path / 'own.csv'}: no column is called like a {what}: got {header.replace(',', ', ')}; "
+        f"write a file with [usage] and {what} = its column, and add --dialect FILE.toml"
+    )
+
+
+def test_a_draft_says_beside_each_line_what_was_guessed(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("pod,date,memory\nweb,2026-01-01 00:00:00,5\nweb,2026-01-01 00:05:00,4\n")
+    found = sniff(path)
+    assert found.text() == (
+        "# A first draft: each guess is said beside it. Correct what is wrong, and fill in what is left open.\n"
+        'name = "own"\n'
+        'clock = "epoch"\n'
+        'step = "5m"  # step 5m: guessed, the most common time between two rows of a task\n'
+        'label = "start"  # label start: guessed, a row is about the step that begins at its time\n'
+        "\n[usage]\n"
+        'task = "pod"\n'
+        'time = { column = "date", unit = "iso", zone = "UTC" }'
+        "  # column date: guessed that times which do not say their zone are UTC\n"
+        'memory = { column = "memory", kind = "average" }  # column memory: add the unit, such as MiB\n'
+    )
+    assert len(found.guesses) == 4

@@ -1,0 +1,137 @@
+"""Texts that are sizes, declarations, printed Python, or strange, each on a few typed values."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from borgtrace.errors import SourceError, UsageError
+from borgtrace.ingest.flattened import _choose
+from borgtrace.ingest.flattened_rows import _literal, _whole, record_of
+from borgtrace.ingest.json_token_counts import tokens_in
+from borgtrace.ingest.own_data import parse_capacity, read_declaration
+from borgtrace.ingest.sources import Source
+from borgtrace.ingest.strange_text import is_strange
+from borgtrace.schema.dialects import KAGGLE_2019
+
+
+@pytest.mark.parametrize(
+    ("text", "cores", "n_bytes"),
+    [
+        ("", None, None),
+        ("1core", 1.0, None),
+        ("1.5 GiB , 2cores", 2.0, 1.5 * 2**30),
+        ("500MB", None, 5e8),
+        ("64bytes", None, 64.0),
+    ],
+)
+def test_the_size_of_a_machine(text: str, cores: float | None, n_bytes: float | None) -> None:
+    assert parse_capacity(text) == (cores, n_bytes)
+
+
+@pytest.mark.parametrize("text", ["8apples", "0cores", "8cores,4cores", "1GiB,2MB", "cores", "8", "-1cores", "1GiBx"])
+def test_what_is_no_size_of_a_machine(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_capacity(text)
+    assert str(caught.value) == f"--capacity: not the size of a machine: expected such as 8cores,32GiB, got {text}"
+
+
+def test_a_declaration_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(SourceError) as caught:
+        read_declaration(tmp_path / "own.toml")
+    assert str(caught.value) == (
+        f"{tmp_path / 'own.toml'}: no such file or directory; "
+        "write a first draft: borgtrace dialect sniff FILE > own.toml"
+    )
+    (tmp_path / "own.toml").write_text("a =")
+    with pytest.raises(SourceError, match=r"own.toml: not TOML \(.*; mend the line"):
+        read_declaration(tmp_path / "own.toml")
+
+
+@pytest.mark.parametrize(
+    ("text", "strange"),
+    [
+        (b"0x1", True),
+        (b"1,0XfF\n", True),
+        (b'{"a": "0b1"}', True),
+        (b"5\t0B10\t5", True),
+        (b"0xg,0x1", True),  # the second one
+        (b"a0x1,b", False),
+        (b"0x1a=,5", False),
+        (b"0x,0b", False),
+        (b"10x5", False),
+        (b"a\0", True),
+        ("a\N{REPLACEMENT CHARACTER}".encode(), True),
+        (b"", False),
+        (b"1,2.5,abc\n", False),
+    ],
+)
+def test_text_that_arrow_and_we_read_differently(text: bytes, strange: bool) -> None:
+    assert is_strange(text) is strange
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 64, 200])
+def test_strange_text_and_flags_are_found_at_any_place_of_a_block(length: int) -> None:
+    # Compiled code looks at many bytes at a time, and at the last ones by themselves.
+    before, after = b"10,x0.5," * 30, b',"b":5.0,"e":"u"'
+    assert not is_strange(before[:length])
+    assert is_strange(before[:length] + b",0X1F")
+    assert is_strange(b"0b1" + after * length)
+    assert is_strange(before[:length] + b"\xef\xbf\xbd" + after)
+    assert not is_strange(before[:length] + b"\xef\xbf\xbe" + after)
+    for text, flags in ((b"true", 1), (b"false", 1), (b"falsetrue", 2), (b"fals", 0), (b"True rue TRUE", 0)):
+        assert tokens_in(b"," * length + text)[3] == flags
+
+
+@pytest.mark.parametrize(
+    ("printed", "text"),
+    [
+        ("{'cpus': 0.5, 'memory': None}", '{"cpus": 0.5, "memory": null}'),
+        ("{'a': nan}", '{"a": null}'),
+        ("[0.1 1. 2.5e-05 3]", "[0.1,1.0,2.5e-05,3]"),
+        (
+            "[{'name': 'nan\"b', 'value': ''} {'name': \"it's\"}]",
+            '[{"name": "nan\\"b", "value": ""},{"name": "it\'s"}]',
+        ),
+        (" [] ", "[]"),
+    ],
+)
+def test_a_printed_python_literal_becomes_json(printed: str, text: str) -> None:
+    assert _literal(printed) == text
+    json.loads(text)
+
+
+def test_what_pandas_made_of_integers_is_undone() -> None:
+    assert [_whole(text) for text in ("5.0", "-5.0", "+5", "5.5", "a.0", "5.00")] == [
+        "5",
+        "-5",
+        "+5",
+        "5.5",
+        "a.0",
+        "5.00",
+    ]
+    flattened = KAGGLE_2019.flattened
+    assert flattened
+    raw = KAGGLE_2019.tables["collection_events"]
+    # A column that was renamed is there even where it is empty: its row is to be refused.
+    assert record_of(flattened, raw, {"time": "", "scheduler": "nan"}) == '{"type":"","scheduler":"nan"}'
+
+
+def test_a_cell_is_chosen_where_a_file_mixes_them() -> None:
+    def source(cell: str) -> Source:
+        return Source(Path("x.csv"), KAGGLE_2019, "kaggle", "kaggle", cell=cell)
+
+    mixed = Counter({"b": 2, "a": 1})
+    assert [_choose(source(cell), mixed) for cell in ("a", "b")] == ["a", "b"]
+    assert _choose(source(""), Counter({"d": 5})) == "d"
+    for cell, cells in (("", mixed), ("c", mixed), ("c", Counter({"d": 5}))):
+        with pytest.raises(UsageError) as caught:
+            _choose(source(cell), cells)
+        known = ", ".join(f"{name} ({number} rows)" for name, number in sorted(cells.items()))
+        assert str(caught.value) == (
+            f"--cell: x.csv mixes cells, and a store holds one: expected one of {known}, got {cell or 'none'}; "
+            f"choose one: --cell {min(cells)}"
+        )

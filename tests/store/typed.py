@@ -1,0 +1,45 @@
+"""A manifest, an entry of its ledger and an index, typed by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from borgtrace.store import columns
+from borgtrace.store.layout import Layout, part_name
+from borgtrace.store.manifest import Manifest, SourceEntry
+
+SECOND = 1_000_000
+EMPTY = Manifest("2011", "", "UTC", "1", "d", {}, ())
+ENTRY = SourceEntry("task_usage/part-00003", "f", "instance_usage", "task_usage", "csv", 9, "s", 3, None, 5, 4, 1)
+
+
+def entry(part: int | None, parts: int | None = None, **facts: Any) -> SourceEntry:
+    return replace(ENTRY, part=part, parts=parts, **facts)
+
+
+def indexed(folder: Path, windows: list[int], first: list[int] | None = None) -> Layout:
+    """A store's index of tasks (2, 0), (2, 1), (5, 0) …, and arrays that count their rows."""
+    layout = Layout(folder)
+    ids = [(2, 0), (2, 1), (5, 0), (9, 3)][: len(windows)]
+    starts = first if first is not None else [sum(windows[:i]) for i in range(len(windows))]
+    layout.table("tasks").mkdir(parents=True)
+    layout.traces.mkdir()
+    table = pa.table(
+        {
+            "collection_id": pa.array([a for a, _ in ids], pa.int64()),
+            "instance_index": pa.array([b for _, b in ids], pa.int32()),
+            "first_row": pa.array(starts, pa.int64()),
+            "n_windows": pa.array(windows, pa.int32()),
+        }
+    )
+    pq.write_table(table, layout.table("tasks") / part_name(0))
+    for name in columns.DEFAULT_COLUMNS:
+        kind = np.uint32 if name == "start_time" else np.float32
+        np.save(layout.array(name), np.arange(max(0, sum(windows)), dtype=kind))
+    return layout
