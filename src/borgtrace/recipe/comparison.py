@@ -74,8 +74,8 @@ def aligned(results: Mapping[str, Result]) -> pa.Table:
 def crossings(results: Mapping[str, Result]) -> pa.Table:
     """Return where the quantile curves of stores cross those of the first for the last time, of one question.
 
-    Beyond it lies the tail, in which the order of the two is another than just before: waits may be shorter for most
-    jobs and longer for the last ones.  Only where the answer has quantiles of seconds by percent.
+    Beyond it lies the tail, where the order of the two is reversed: waits may be shorter for most jobs and longer for
+    the last ones.  Only where the answer has quantiles of seconds by percent.
 
     Parameters
     ----------

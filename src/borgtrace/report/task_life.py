@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
@@ -62,16 +62,11 @@ def read_life(store: Store, collection_id: int, instance_index: int) -> Life:
         Where the store has no such task.
     """
     store.traces([(collection_id, instance_index)])  # refuses an unknown task, and names its neighbors
-    which = f"collection_id = {collection_id} AND instance_index = {instance_index}"
-
-    def rows(columns: tuple[str, ...], table: str) -> pa.Table:
-        # Among equal times the order of the file, as everywhere: a SUBMIT and its SCHEDULE may share a microsecond.
-        order = f"{columns[0]}, source_part, source_row"
-        return store.sql(f"SELECT {', '.join(columns)} FROM {table} WHERE {which} ORDER BY {order}")
-
-    events, usage = rows(EVENT_COLUMNS, "instance_events"), rows(USAGE_COLUMNS, "instance_usage")
-    (task,) = store.sql(f"SELECT * FROM tasks WHERE {which}").to_pylist()
-    return Life(collection_id, instance_index, events, usage, task, percentiles(store, collection_id, instance_index))
+    task = collection_id, instance_index
+    events = _rows(store, task, "instance_events", "time", EVENT_COLUMNS)
+    usage = _rows(store, task, "instance_usage", "start_time", USAGE_COLUMNS)
+    (summary,) = store.sql(f"SELECT * FROM tasks WHERE {_is(task)}").to_pylist()
+    return Life(collection_id, instance_index, events, usage, summary, percentiles(store, *task))
 
 
 def percentiles(store: Store, collection_id: int, instance_index: int) -> dict[str, pa.ChunkedArray]:
@@ -84,12 +79,19 @@ def percentiles(store: Store, collection_id: int, instance_index: int) -> dict[s
     collection_id, instance_index
         The task.
     """
-    chosen = ", ".join(f"{column}[{at + 1}] AS {name}" for name, (column, at) in PERCENTILES.items())
-    found = store.sql(
-        f"SELECT {chosen} FROM instance_usage WHERE collection_id = {collection_id} AND "
-        f"instance_index = {instance_index} ORDER BY start_time, source_part, source_row"
-    )
+    chosen = [f"{column}[{at + 1}] AS {name}" for name, (column, at) in PERCENTILES.items()]
+    found = _rows(store, (collection_id, instance_index), "instance_usage", "start_time", chosen)
     return {name: found[name] for name in PERCENTILES} if found["p50"].null_count < len(found) else {}
+
+
+def _rows(store: Store, task: tuple[int, int], table: str, time: str, columns: Sequence[str]) -> pa.Table:
+    # Among equal times the order of the file, as everywhere: a SUBMIT and its SCHEDULE may share a microsecond.
+    order = f"{time}, source_part, source_row"
+    return store.sql(f"SELECT {', '.join(columns)} FROM {table} WHERE {_is(task)} ORDER BY {order}")
+
+
+def _is(task: tuple[int, int]) -> str:
+    return f"collection_id = {task[0]} AND instance_index = {task[1]}"
 
 
 def chart(life: Life) -> alt.TopLevelMixin | None:

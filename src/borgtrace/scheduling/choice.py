@@ -31,6 +31,12 @@ def score(kind: int, a: float, b: float, x: float, y: float) -> float:
 
 
 @compiled(inline=True, makes_arrays=False)
+def is_better(cell: Cell, value: float, machine: int, least: float, best: int) -> bool:
+    """Whether a machine is chosen rather than the `best` so far: the smaller score, among equal ones the lower rank."""
+    return value < least or (value == least and cell.rank[machine] < cell.rank[best])
+
+
+@compiled(inline=True, makes_arrays=False)
 def _bound(kind: int, a: float, b: float, a_end: float, b_end: float, x: float, y: float) -> float:
     """Return a score that no machine with shares in [a, a_end] × [b, b_end] is below."""
     if kind == LEAST_STRANDED:
@@ -130,9 +136,8 @@ def _best_of(cell: Cell, kind: int, at: int, task: int, best: int, least: float)
     while at >= 0:
         if cell.free[at, CPU] >= cpu and cell.free[at, MEMORY] >= memory:
             value = score_on(cell, kind, at, task)
-            is_better = value < least or (value == least and cell.rank[at] < cell.rank[best])
             # The rest costs more to ask, and few machines come so far.
-            if is_better and is_open(cell, at, task):
+            if is_better(cell, value, at, least, best) and is_open(cell, at, task):
                 best, least = at, value
         at = cell.places[at, NEXT]
     return best, least
@@ -161,7 +166,7 @@ def choose(cell: Cell, kind: int, task: int) -> int:
         x, y, low, left = cpu / wide, memory / high, level(cpu, wide), level(memory, high)
         value = score(kind, (wide - cpu) / wide, (high - memory) / high, x, y)
         found = first_empty(cell, k, task) if value <= least else -1
-        if found >= 0 and is_open(cell, found, task) and (value < least or cell.rank[found] < cell.rank[best]):
+        if found >= 0 and is_open(cell, found, task) and is_better(cell, value, found, least, best):
             best, least = found, value
         for step in range(SIDE - low):
             # From where the best are: little is left in the first rows and columns, and most in the last ones.
@@ -202,7 +207,7 @@ def choose_of_k(cell: Cell, kind: int, k: int, start: int, task: int) -> int:
         if not is_open(cell, at, task):
             continue
         value = score_on(cell, kind, at, task)
-        if value < least or (value == least and cell.rank[at] < cell.rank[best]):
+        if is_better(cell, value, at, least, best):
             best, least = at, value
         seen += 1
         if seen == k:

@@ -11,7 +11,7 @@ import numpy as np
 from borgtrace.kernels.arrays import Index
 from borgtrace.kernels.compiled import compiled
 from borgtrace.scheduling.candidates import best, is_crowded, look, make_candidates, note
-from borgtrace.scheduling.choice import choose, choose_of_k, has_room, is_apart, is_open, is_safe
+from borgtrace.scheduling.choice import choose, choose_of_k, has_room, is_apart, is_better, is_open, is_safe
 from borgtrace.scheduling.heap import Heap, make_heap, pop, push
 from borgtrace.scheduling.machines import CPU, MEMORY, NEXT_TASK, Cell, place, release, settle
 from borgtrace.scheduling.queue import Queue, dequeue, enqueue
@@ -139,9 +139,8 @@ def _to_preempt(replay: Replay, attempt: int) -> int:
         for tier in range(jobs.tier[attempt]):
             held = replay.held[tier, machine]
             wide, high, spread, other = wide + held[0], high + held[1], spread - held[2], other - held[3]
-        is_better = missing < least or (missing == least and cell.rank[machine] < cell.rank[best])
         fits = is_safe(cell, attempt, wide - cpu, spread, CPU) and is_safe(cell, attempt, high - memory, other, MEMORY)
-        if is_better and fits and is_apart(cell, machine, cell.groups[attempt]):
+        if fits and is_better(cell, missing, machine, least, best) and is_apart(cell, machine, cell.groups[attempt]):
             best, least = machine, missing
     return best
 
