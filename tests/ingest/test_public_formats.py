@@ -133,10 +133,128 @@ def test_a_log_of_jobs_has_attempts_and_no_times_where_it_says_minus_one(tmp_pat
     ]
 
 
+ALIBABA = {
+    "machine_meta.csv": "m_1,0,1,7,96,100,USING\nm_2,3600,2,8,48,50,USING\nm_1,7200,1,7,96,-1,USING\n",
+    "container_meta.csv": "c_1,m_1,0,app_7,started,400,800,1.5\nc_1,m_1,500,app_7,started,800,800,3\n"
+    "c_2,m_2,100,app_8,started,1200,1200,101\n",
+    "container_usage.csv": "c_1,m_1,10,25,50,1.5,,,,,3\nc_1,m_1,20,-1,101,-1,,,,,\nc_2,m_2,600,50,50,,0.2,1,0,0,101\n",
+    "batch_task.csv": "M1,2,j_1,1,Terminated,100,400,100,0.5\nR2_1,1,j_1,1,Failed,400,500,50,0.25\n"
+    "M5_1_2_9,1,j_1,1,Waiting,0,0,100,0.5\ntask_Nzg==,,j_1,2,Running,450,0,,\nM2,1,j_2,1,Terminated,0,50,200,1\n",
+    "batch_instance.csv": "ins_9,M1,j_1,1,Failed,100,150,m_1,1,2,90,95,0.1,0.2\n"
+    "ins_9,M1,j_1,1,Terminated,160,400,m_2,2,2,90,95,0.1,0.2\n"
+    "ins_7,M1,j_1,1,Terminated,100,390,m_1,1,1,,,,\nins_3,M2,j_2,1,Terminated,0,50,m_1,1,1,,,,\n",
+}
+
+
+def test_alibaba_machines_have_cores_and_shares_of_memory(tmp_path):
+    store = _store(tmp_path, ALIBABA)
+    # A time of 0 is before the trace; a machine that is listed again is no new one.
+    found = rows(store, "machine_events", "machine_id, time, type, cpu_capacity, memory_capacity")
+    assert sorted((time, kind, *size) for machine, time, kind, *size in found if machine == hashed("m_1")) == [
+        (0, "ADD", 1.0, 1.0),
+        (7800 * SECOND, "UPDATE", 1.0, None),
+    ]
+    assert (hashed("m_2"), 4200 * SECOND, "ADD", 0.5, 0.5) in found
+    assert (store.manifest.basis["cores"], "bytes" in store.manifest.basis) == (96, False)
+
+
+def test_alibaba_containers_are_there_from_their_first_row_and_later_rows_update_them(tmp_path):
+    store = _store(tmp_path, ALIBABA)
+    names = {hashed("c_1"): "c_1", hashed("c_2"): "c_2"}
+    found = rows(store, "instance_events", "collection_id, time, type, machine_id, cpu_request, memory_request")
+    events = [(names[job], time // SECOND, *more) for job, time, *more in found if job in names]
+    m1, m2 = hashed("m_1"), hashed("m_2")
+    assert sorted(events, key=lambda each: each[:3]) == [
+        ("c_1", 0, "SCHEDULE", m1, pytest.approx(4 / 96), pytest.approx(0.015)),
+        ("c_1", 0, "SUBMIT", None, pytest.approx(4 / 96), pytest.approx(0.015)),
+        ("c_1", 1100, "UPDATE_RUNNING", m1, pytest.approx(8 / 96), pytest.approx(0.03)),
+        ("c_2", 700, "SCHEDULE", m2, 0.125, None),
+        ("c_2", 700, "SUBMIT", None, 0.125, None),
+    ]
+    # 25 % of the 8 cores that c_1 requests last; a window ends with the next one, and after 300 s at the latest.
+    columns = "collection_id, start_time, end_time, average_cpu, average_memory, cycles_per_instruction"
+    usage = rows(store, "instance_usage", columns)
+    assert sorted((names[job], start // SECOND, end // SECOND, *used) for job, start, end, *used in usage) == [
+        ("c_1", 610, 620, pytest.approx(2 / 96), pytest.approx(0.015), 1.5),
+        ("c_1", 620, 920, None, None, None),
+        ("c_2", 1200, 1500, 0.0625, None, None),
+    ]
+    logical = rows(store, "collection_events", "collection_name, collection_logical_name", "type = 'SUBMIT'")
+    assert logical[-2:] == [("j_1/task_Nzg==", "j_1"), ("j_2/M2", "j_2")]
+    assert ("c_1", "app_7") in logical
+
+
+def test_alibaba_tasks_of_a_job_wait_for_those_that_their_names_say(tmp_path):
+    store = _store(tmp_path, ALIBABA)
+    tasks = {hashed(f"j_1/{name}"): name for name in ("M1", "R2_1", "M5_1_2_9", "task_Nzg==")}
+    found = rows(store, "collection_events", "collection_id, time, type, start_after_collection_ids")
+    # No row is about a task 9, and j_2's task 2 is of another job.
+    assert sorted(
+        (tasks[job], time // SECOND, kind, sorted(tasks[each] for each in after or []))
+        for job, time, kind, after in found
+        if job in tasks
+    ) == [
+        ("M1", 700, "SCHEDULE", []),
+        ("M1", 700, "SUBMIT", []),
+        ("M1", 1000, "FINISH", []),
+        ("M5_1_2_9", 0, "SUBMIT", ["M1", "R2_1"]),
+        ("R2_1", 1000, "SCHEDULE", ["M1"]),
+        ("R2_1", 1000, "SUBMIT", ["M1"]),
+        ("R2_1", 1100, "FAIL", ["M1"]),
+        ("task_Nzg==", 1050, "SCHEDULE", []),
+        ("task_Nzg==", 1050, "SUBMIT", []),
+    ]
+
+
+def test_alibaba_rows_of_an_instance_are_its_attempts_with_the_request_of_its_task(tmp_path):
+    store = _store(tmp_path, ALIBABA)
+    # ins_7 comes before ins_9.  Its averages span its life: they are no windows of use.
+    found = rows(
+        store,
+        "instance_events",
+        "instance_index, time, type, machine_id, cpu_request, memory_request",
+        f"collection_id = {hashed('j_1/M1')}",
+    )
+    request = (pytest.approx(1 / 96), pytest.approx(0.005))
+    m1, m2 = hashed("m_1"), hashed("m_2")
+    assert [(each[0], each[1] // SECOND, *each[2:]) for each in found] == [
+        (0, 700, "SCHEDULE", m1, *request),
+        (0, 700, "SUBMIT", None, *request),
+        (0, 990, "FINISH", m1, *request),
+        (1, 700, "SCHEDULE", m1, *request),
+        (1, 700, "SUBMIT", None, *request),
+        (1, 750, "FAIL", m1, *request),
+        (1, 760, "SCHEDULE", m2, *request),
+        (1, 760, "SUBMIT", None, *request),
+        (1, 1000, "FINISH", m2, *request),
+    ]
+    assert not rows(store, "instance_usage", "*", f"collection_id = {hashed('j_1/M1')}")
+    before = rows(store, "instance_events", "time, type", f"collection_id = {hashed('j_2/M2')}")
+    assert before == [(0, "SCHEDULE"), (0, "SUBMIT"), (650 * SECOND, "FINISH")]
+
+
 MUTATED = {
+    "alibaba-machines": (ALIBABA, "machine_meta.csv", "m_{n},{n},1,7,96,100,USING\n", ""),
+    "alibaba-containers": (ALIBABA, "container_meta.csv", "c_{n},m_1,{n},app_7,started,400,800,1.5\n", ""),
+    "alibaba-usage": (ALIBABA, "container_usage.csv", "c_2,m_2,{n},25,50,1.5,,,,,3\n", ""),
+    "alibaba-tasks": (ALIBABA, "batch_task.csv", "M{n}_1,2,j_1,1,Terminated,{n},{m},100,0.5\n", ""),
+    "alibaba-instances": (ALIBABA, "batch_instance.csv", "ins_{n},M1,j_1,1,Failed,{n},{m},m_1,1,2,90,95,0.1,0.2\n", ""),
     "openb": (OPENB, "openb_pod_list_default.csv", "p{n},64000,131072,8,1000,,LS,Succeeded,{n},{m},{n}\n", ""),
     "azure": (AZURE, "vm_cpu_readings-file-1-of-195.csv", f"{{n}}00,{V1},1,50,25\n", "64cores,256GiB"),
     "swf": (SWF, "log.swf", "{n} {n} 5 100 32 -1 -1 32 -1 -1 1 7 -1 3 -1 -1 -1 -1\n", "128cores"),
+}
+
+
+# Places of numbers, which are read: the others may hold anything.
+NUMBERS = {
+    "openb_pod_list_default.csv": (1, 2, 3, 4, 8, 9, 10),
+    "vm_cpu_readings-file-1-of-195.csv": (0, 3, 4),
+    "log.swf": range(1, 5),
+    "machine_meta.csv": (1, 4, 5),
+    "container_meta.csv": (2, 5, 7),
+    "container_usage.csv": (2, 3, 4, 5),
+    "batch_task.csv": (5, 6, 7, 8),
+    "batch_instance.csv": (5, 6),
 }
 
 
@@ -156,7 +274,7 @@ def test_each_of_a_thousand_mutated_lines_is_stored_or_refused(tmp_path, files, 
     (kept,) = (tmp_path / "store" / "quarantine").rglob("*.parquet")
     refused = {row["source_row"] - before: row["raw"] for row in pq.read_table(kept).to_pylist()}
     # A line that is as documented is never refused, and one with a letter among its numbers always is.
-    numbers = {"openb": (1, 2, 3, 4, 8, 9, 10), "azure": (0, 3, 4), "swf": range(1, 5)}[store.manifest.generation[:5]]
+    numbers = NUMBERS[name]
     for n, text in enumerate(lines):
         fields = text.split() if name.endswith(".swf") else text.split(",")
         whole = len(fields) == line.count(" " if name.endswith(".swf") else ",") + 1

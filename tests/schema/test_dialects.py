@@ -69,7 +69,8 @@ def test_an_unknown_format_is_a_usage_error():
     with pytest.raises(UsageError) as error:
         dialect("2013")
     assert str(error.value) == (
-        "dialect: no such trace format: expected azure-2019, 2011, 2019, kaggle-2019, openb, prometheus, swf, got 2013"
+        "dialect: no such trace format: expected "
+        "alibaba-2018, azure-2019, 2011, 2019, kaggle-2019, openb, prometheus, swf, got 2013"
     )
 
 

@@ -14,6 +14,7 @@ from borgtrace.engine.embedded import columns_sql, files_sql, select_sql
 from borgtrace.errors import SourceError, UsageError
 from borgtrace.ingest.conversion_terms import MACHINE_NAMES, TASK_NAMES, Basis, Terms, id_sql
 from borgtrace.ingest.converted_events import collection_events, instance_constraints, instance_events
+from borgtrace.ingest.converted_jobs import show_tasks
 from borgtrace.ingest.converted_machines import machine_attributes, machine_events
 from borgtrace.ingest.converted_usage import instance_usage
 from borgtrace.ingest.scattered_rows import put_together, usual_step
@@ -56,16 +57,18 @@ def open_rows(
         Two names have one id.
     """
     assert dialect.conversion
-    for name in RECORDS:
-        connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {_rows(name, staged.get(name, ()))}")
-    if dialect.conversion.is_scattered:
-        put_together(connection)
-    _check_names(connection)
     fills = {
         name: frozenset(column for part in parts for column in pq.read_schema(part.path).names)
         for name, parts in staged.items()
         if parts
     }
+    for name in ("usage_rows", "machine_rows"):
+        connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {_rows(name, staged.get(name, ()))}")
+    tasks = _rows("task_rows", staged.get("task_rows", ()))
+    show_tasks(connection, tasks, has_jobs="job" in fills.get("task_rows", ()))
+    if dialect.conversion.is_scattered:
+        put_together(connection)
+    _check_names(connection)
     conversion = dialect.conversion
     if conversion.step is None and "counter_cpu" in fills.get("usage_rows", ()):
         conversion = replace(conversion, step=usual_step(connection))
@@ -143,10 +146,11 @@ def _check_names(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _capacity(connection: duckdb.DuckDBPyConnection, terms: Terms, given: Capacity) -> Capacity:
-    largest = _one(connection, "SELECT max(cpu), max(memory) FROM machine_rows")
+    amounts = ", ".join("NULL" if name in terms.conversion.shares else f"max({name})" for name in ("cpu", "memory"))
+    largest = _one(connection, f"SELECT {amounts} FROM machine_rows")
     known = [found or said for found, said in zip(largest, given, strict=True)]
     for name, unit, amount in (("cpu", "cores", known[0]), ("memory", "bytes", known[1])):
-        if amount is None and _is_measured(terms, name):
+        if amount is None and name not in terms.conversion.shares and _is_measured(terms, name):
             option = "--capacity 8cores" if name == "cpu" else "--capacity 8cores,32GiB"
             raise UsageError(
                 "--capacity",

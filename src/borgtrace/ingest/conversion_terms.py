@@ -1,13 +1,14 @@
 """What the queries of converted rows share: ids of names, the store's clock, and amounts as shares of a machine."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from borgtrace.schema.dialects import Conversion
 from borgtrace.schema.enums import TERMINAL_EVENTS
 from borgtrace.schema.records import RECORDS
 from borgtrace.schema.time import TRACE_START
 
-TASK_NAMES = " UNION ALL ".join(f"SELECT task FROM {name}" for name in ("usage_rows", "task_rows"))
+TASK_NAMES = " UNION ALL ".join(f"SELECT task FROM {name}" for name in ("usage_rows", "task_rows", "whole_tasks"))
 MACHINE_NAMES = " UNION ALL ".join(f"SELECT machine, source_part, source_row FROM {name}" for name in RECORDS)
 TERMINAL = ", ".join(f"'{event}'" for event in TERMINAL_EVENTS)
 FIRST_ROW = "min(source_part) AS source_part, arg_min(source_row, (source_part, source_row)) AS source_row"
@@ -62,10 +63,22 @@ class Terms:
         """SQL of a time on the store's clock."""
         return f"({time} - {self.basis.zero - TRACE_START})"
 
+    def begun(self, time: str) -> str:
+        """SQL of the time at which something began: what is there at the first instant of the trace began before it."""
+        known, first = self.time(time), self.conversion.first
+        return known if first is None else f"CASE WHEN {time} > {first} THEN {known} ELSE 0 * {time} END"
+
     def amount(self, value: str, resource: str) -> str:
         """SQL of cores or bytes as a fraction of the largest machine."""
+        if resource in self.conversion.shares:
+            return f"({value})"
         whole = self.basis.cores if resource == "cpu" else self.basis.bytes
         return f"({value} / {whole!r})" if whole else f"({value})"
+
+
+def query_of(name: str, **parts: str) -> str:
+    """Return the query of a file of ``conversion_sql``, with its parts in their places."""
+    return (Path(__file__).parent / "conversion_sql" / f"{name}.sql").read_text("utf-8").format(**parts)
 
 
 def id_sql(name: str) -> str:

@@ -2,12 +2,15 @@
 
 from borgtrace.ingest.conversion_terms import FIRST_ROW, MACHINE_NAMES, Terms, id_sql
 
+_ORDER = "PARTITION BY machine ORDER BY time NULLS FIRST, source_part, source_row"
+
 
 def machine_events(terms: Terms) -> str:
     """SQL of the events of machines: one for each that a table lists, else for each that is named."""
     if terms.has("machine_rows"):
         return f"""
-            SELECT coalesce({terms.time("time")}, 0) AS time, {id_sql("machine")} AS machine_id, 'ADD' AS type,
+            SELECT coalesce({terms.begun("time")}, 0) AS time, {id_sql("machine")} AS machine_id,
+                   CASE WHEN row_number() OVER ({_ORDER}) = 1 THEN 'ADD' ELSE 'UPDATE' END AS type,
                    platform AS platform_id, {terms.amount("cpu", "cpu")} AS cpu_capacity,
                    {terms.amount("memory", "memory")} AS memory_capacity, source_part, source_row FROM machine_rows
         """

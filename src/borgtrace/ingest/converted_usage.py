@@ -18,7 +18,7 @@ def instance_usage(terms: Terms) -> str:
                {cpu.format("coalesce(average_cpu, instant_cpu)")} AS average_cpu,
                {cpu.format("instant_cpu")} AS sampled_cpu, {cpu.format("maximum_cpu")} AS maximum_cpu,
                {memory.format("coalesce(average_memory, instant_memory)")} AS average_memory,
-               {memory.format("maximum_memory")} AS maximum_memory, u.source_part, u.source_row
+               {memory.format("maximum_memory")} AS maximum_memory, cycles_per_instruction, u.source_part, u.source_row
         FROM ({windows(terms)}) u {_joins(terms)}
     """
     return _merged(terms, rows) if terms.conversion.window else rows
@@ -84,7 +84,7 @@ def _merged(terms: Terms, rows: str) -> str:
     length = "(end_time - start_time)"
     means = ", ".join(
         f"sum({name} * {length}) / nullif(sum({length}) FILTER ({name} IS NOT NULL), 0) AS {name}"
-        for name in ("average_cpu", "average_memory")
+        for name in ("average_cpu", "average_memory", "cycles_per_instruction")
     )
     return f"""
         SELECT collection_id, instance_index, machine_id,

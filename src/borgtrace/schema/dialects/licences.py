@@ -1,6 +1,6 @@
 """Terms under which traces are published, as one sentence for pages made of them."""
 
 GOOGLE = "Google's cluster traces are published under the license CC-BY 4.0."
-ALIBABA = "Alibaba's traces are published for research or study; their folder of 2023 holds no license."
+ALIBABA = "Alibaba's traces are published for research or study; their folders hold no license."
 AZURE = "Azure's traces are published under the license CC-BY 4.0."
 WORKLOADS = "Logs of the Parallel Workloads Archive are published under terms of their own, one by one."

@@ -146,6 +146,8 @@ _MARKS: Mapping[str, Mapping[str, Any]] = {
     "number": {"pattern": r"\d+"},
     "hash": {"pattern": r"[A-Za-z0-9+/]{43}="},
     "encrypted": {"pattern": r"[A-Za-z0-9+/=]{24,}"},
+    # m_12, c_7, j_190: a letter for what it is of.
+    "lettered": {"pattern": r"[a-z]_\d+"},
     "keeps_empty": {"keeps_empty": True},
 }
 _UNITS = {**TIMES, **CPU, **MEMORY}

@@ -87,6 +87,11 @@ class Conversion:
     of
         Of what usage of ``cpu`` and ``memory`` is a share: ``"request"``, ``"machine"`` or ``"largest"`` (of the
         machines); else it is in cores and bytes.
+    shares
+        Resources whose requests and capacities are shares of the largest machine already.
+    waits
+        Regular expression of the names of tasks that wait for others of their job: its groups are the number of the
+        task, and those of the others.
     is_scattered
         Whether files tell parts of a row: those of one task (at one time) and of one machine are put together.
     first, last
@@ -100,6 +105,8 @@ class Conversion:
     is_regular: bool = False
     window: int | None = None
     of: Mapping[str, str] = field(default_factory=dict)
+    shares: tuple[str, ...] = ()
+    waits: str = ""
     is_scattered: bool = False
     first: int | None = None
     last: int | None = None
