@@ -194,6 +194,7 @@ def test_a_thinned_curve_keeps_its_ends_and_extremes() -> None:
         (72, "hour of the trace", None),
         (743, "day of the trace", 31),
         (80, "day of the trace", 4),
+        (96, "day of the trace", 5),
     ],
 )
 def test_long_traces_are_marked_by_days(last: int, title: str, marks: int | None) -> None:
@@ -206,6 +207,8 @@ def test_long_traces_are_marked_by_days(last: int, title: str, marks: int | None
         # The beginning of each day, numbered from 0.
         assert x["axis"]["values"] == [24 * day for day in range(marks)]
         assert x["axis"]["labelExpr"] == "datum.value / 24"
+        # A month of them leaves no room for every number.
+        assert x["axis"]["labelOverlap"] is True
 
 
 def test_tiers_have_their_colours_as_colours_alone() -> None:

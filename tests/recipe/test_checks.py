@@ -46,6 +46,12 @@ def test_every_failure_is_told_at_once(columns: dict[str, list[object]], message
     assert str(caught.value) == f"answer: the result is not what its recipe declares: {message}"
 
 
+def test_a_float_loses_digits_where_it_is_declared_narrower() -> None:
+    shares = Table("shares", "thing", (), (Column("share", "float32", "1", "A share."),))
+    # 2⁻²⁴ beside 1 is the first digit that float32 has no room for.
+    assert conform(pa.table({"share": [1 + 2.0**-24, None]}), shares)["share"].to_pylist() == [1.0, None]
+
+
 def test_an_integer_that_does_not_fit_is_named() -> None:
     counts = Table("counts", "thing", ("n",), (Column("n", "int32", "count", "A number.", nullable=False),))
     with pytest.raises(SchemaError, match=r"^n: a value does not fit int32: Integer value 2147483648 not in range"):

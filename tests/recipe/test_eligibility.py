@@ -77,8 +77,8 @@ def test_a_machine_that_is_asked_for_by_its_id(cell: Eligibility) -> None:
 
 
 def test_where_no_machine_is_there_a_share_is_no_number() -> None:
-    late = Eligibility(tiny("2019", machine_events=[machine(1, at(5), "ADD")], machine_attributes=[]))
-    found = late.shares((), np.array([at(5) - 1, at(5)]))
+    late = Eligibility(tiny("2019", machine_events=[machine(1, at(5) + 1, "ADD")], machine_attributes=[]))
+    found = late.shares((), np.array([at(5), at(5) + 1]))
     assert np.isnan(found[0])
     assert found[1] == 1.0
     with pytest.raises(NotApplicable, match="no machine is there"):

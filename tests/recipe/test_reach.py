@@ -46,6 +46,16 @@ def test_machines_come_whole_with_the_first_part():
     assert found == [Reach(1, 696 * HOUR, 5)]
 
 
+def test_nothing_is_said_beyond_the_most_that_was_asked_about():
+    # The eighteenth part would bring a claim.
+    found = reaches([question(Scope(is_whole=False))], dialect("2011"), {"task_events": 500}, 17)
+    assert [(one.parts, one.claims) for one in found] == [(1, 0), (10, 0), (17, 0)]
+
+
+def test_parts_of_no_table_cover_no_time():
+    assert reaches([question(Scope())], dialect("2011"), {}, 1) == [Reach(1, 0, 0)]
+
+
 @pytest.mark.parametrize(("parts", "claims"), [(None, 0), (3, 1)])
 def test_shards_of_2019_cover_the_month_but_hold_no_whole_task(parts, claims):
     asked = [question(Scope(is_whole=False))]

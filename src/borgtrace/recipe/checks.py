@@ -68,10 +68,8 @@ def table_of(rows: Sequence[Mapping[str, Any]], declared: Table) -> pa.Table:
 
 
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    if pa.types.is_floating(field.type):
-        return pc.cast(column, field.type, safe=False)
     try:
-        # Safe: an integer that does not fit the declared width is an error and not another number.
+        # An integer that does not fit the declared width is an error and not another number; of floats only digits go.
         return pc.cast(column, field.type)
     except pa.ArrowInvalid as error:
         raise SchemaError(field.name, f"a value does not fit {field.type}: {first_line(error)}") from error

@@ -158,7 +158,7 @@ def in_days(hours: Channel, last: float) -> Channel:
     if last <= 3 * _DAY:
         return hours
     labels = {"values": list(range(0, int(last) + 1, _DAY)), "labelExpr": f"datum.value / {_DAY}", "labelOverlap": True}
-    return replace(hours, title="day of the trace", options={**(hours.options or {}), "axis": labels})
+    return replace(hours, title="day of the trace", options={"axis": labels})
 
 
 def palette(name: str, colours: Mapping[str, str], title: str | None = AUTO) -> Channel:
