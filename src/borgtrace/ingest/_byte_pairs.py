@@ -26,14 +26,15 @@ def may_have(text: bytes, pair: bytes) -> bool:
     >>> may_have(b"1,0Xff", b"0x"), may_have(b"10,xb", b"0x")
     (True, False)
     """
-    return _count(np.frombuffer(text, np.uint8), np.uint8(pair[0]), np.uint8(pair[1])) > 0
+    return not _least_difference(np.frombuffer(text, np.uint8), np.uint8(pair[0]), np.uint8(pair[1]))
 
 
 @compiled(makes_arrays=False)
-def _count(text: npt.NDArray[np.uint8], first: np.uint8, second: np.uint8) -> int:
-    # A slice, one condition and no early end: otherwise the compiler makes no vector instructions of the loop.
+def _least_difference(text: npt.NDArray[np.uint8], first: np.uint8, second: np.uint8) -> np.uint8:
+    # The least of bytes, of a slice and without an early end: the compiler makes vector instructions of it, which take
+    # a twentieth of the time of counting where the pair is (a count is wider than a byte).
     after = text[1:]
-    found = 0
+    least = np.uint8(255)
     for i in range(len(after)):
-        found += ((text[i] ^ first) | ((after[i] | _CASE) ^ second)) == 0
-    return found
+        least = min(least, np.uint8((text[i] ^ first) | ((after[i] | _CASE) ^ second)))
+    return least
