@@ -1,6 +1,6 @@
 """SQL of the usage of converted files: measurements of any step, counters among them, as windows of the store."""
 
-from borgtrace.ingest.conversion_terms import FIRST_ROW, Terms, id_sql
+from borgtrace.ingest.conversion_terms import FIRST_ROW, Terms, id_sql, query_of
 from borgtrace.schema.time import TRACE_START
 
 LONGEST_GAP = 5
@@ -29,6 +29,8 @@ def windows(terms: Terms) -> str:
     conversion, step = terms.conversion, terms.conversion.step
     if terms.has("usage_rows", "counter_cpu"):
         return _increases(f"{LONGEST_GAP} * {step}")
+    if not terms.has("usage_rows", "time"):
+        return query_of("lengths")
     if step is None:
         return 'SELECT *, time AS start, coalesce("end", time + length) AS stop FROM usage_rows'
     # Jitter makes no two windows of a task overlap.  Rows of one time are repeats, not windows without length.
@@ -57,6 +59,8 @@ def _increases(longest: str) -> str:
 def _share(terms: Terms, name: str) -> str:
     """SQL of an amount of usage as a fraction of the largest machine, with a place for what was measured."""
     of = terms.conversion.of.get(name, "")
+    if of == "clock":
+        return terms.amount("{} / r.cpu_clock * r.cpu_request", name)
     if of == "request":
         return terms.amount(f"{{}} * r.{name}_request", name)
     if of == "machine" and terms.has("machine_rows"):
@@ -67,8 +71,9 @@ def _share(terms: Terms, name: str) -> str:
 
 def _joins(terms: Terms) -> str:
     joins, shares = "", terms.conversion.of.values()
-    if "request" in shares:
-        latest = ", ".join(f"arg_max({name}, source_row) AS {name}" for name in ("cpu_request", "memory_request"))
+    if {"request", "clock"} & set(shares):
+        known = ("cpu_request", "cpu_clock", "memory_request")
+        latest = ", ".join(f"arg_max({name}, source_row) AS {name}" for name in known)
         joins += f"""
             LEFT JOIN (SELECT task, coalesce(instance, 0) AS instance, {latest} FROM task_rows GROUP BY ALL) r
             ON r.task = u.task AND r.instance = coalesce(u.instance, 0)"""

@@ -4,6 +4,7 @@ So both containers of 2019 are judged by the same SQL, and the quarantine shows 
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 
 from borgtrace.engine.embedded import without_bar
 from borgtrace.errors import SourceError
-from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout
+from borgtrace.ingest.raw_layout import NeedsValidation, RawLayout, layout_of
 from borgtrace.ingest.records import ROWS_PER_CHUNK, read_flat
 from borgtrace.ingest.sources import Source
 from borgtrace.ingest.streams import plain_file
@@ -38,7 +39,15 @@ def read_parquet(source: Source, layout: RawLayout) -> Iterator[pa.Table]:
         schema = pq.read_schema(path)
         if not layout.is_converted and _is_odd(schema, layout):
             raise NeedsValidation
-        yield from read_flat(f"read_parquet('{path}')", layout, schema.names)
+        yield from read_flat(_records(path, layout), layout, schema.names)
+
+
+def _records(path: Path, layout: RawLayout) -> str:
+    """SQL of the records of a file, whose instants become numbers of the unit in which the format has them."""
+    units = {field.raw.name: field.raw.scale for field in layout.fields if field.is_scaled}
+    stamps = [field.name for field in pq.read_schema(path) if pa.types.is_timestamp(field.type) and field.name in units]
+    numbers = ", ".join(f'epoch_us("{name}") / {units[name]} AS "{name}"' for name in stamps)
+    return f"(SELECT *{f' REPLACE ({numbers})' if stamps else ''} FROM read_parquet('{path}'))"
 
 
 def _is_odd(schema: pa.Schema, layout: RawLayout) -> bool:
@@ -62,7 +71,7 @@ def parquet_blocks(source: Source) -> Iterator[pa.Table]:
     done = 0
     with plain_file(source) as path, without_bar(duckdb.connect(config={"threads": 1})) as connection:
         # As JSON, since the validating reader takes texts apart, and the quarantine keeps what a person can read.
-        query = f"SELECT to_json(r)::VARCHAR AS line FROM read_parquet('{path}') AS r"
+        query = f"SELECT to_json(r)::VARCHAR AS line FROM {_records(path, layout_of(source))} AS r"
         try:
             for batch in connection.sql(query).to_arrow_reader(ROWS_PER_CHUNK):
                 numbers = pa.array(np.arange(done, done + batch.num_rows))

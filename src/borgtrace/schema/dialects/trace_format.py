@@ -85,8 +85,8 @@ class Conversion:
     window
         Length of the slots that the measurements of a task are merged into, in µs; None where each stays as it is.
     of
-        Of what usage of ``cpu`` and ``memory`` is a share: ``"request"``, ``"machine"`` or ``"largest"`` (of the
-        machines); else it is in cores and bytes.
+        Of what usage of ``cpu`` and ``memory`` is a share: ``"request"``, ``"clock"`` (of the cores requested),
+        ``"machine"`` or ``"largest"`` (of the machines); else it is in cores and bytes.
     shares
         Resources whose requests and capacities are shares of the largest machine already.
     waits
