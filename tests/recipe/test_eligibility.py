@@ -42,6 +42,7 @@ KERNELS = [
     attribute(30, at(9), None),
     attribute(99, 0, "3"),
     attribute(10, 0, "7", name="disk"),
+    attribute(20, at(12) + 1, "5", name="disk"),
 ]
 TIMES = np.array([0, at(5) - 1, at(5), at(7) - 1, at(7), at(9), at(10), at(19), at(20)])
 
@@ -74,6 +75,24 @@ def test_a_machine_that_is_asked_for_by_its_id(cell: Eligibility) -> None:
     assert cell.knows(np.array([10, 15, 30, 40])).tolist() == [True, False, True, False]
     machines, times = np.array([10, 20, 30, 30, 20]), np.array([0, 0, at(5), at(7), at(20)])
     assert cell.allows((("kernel", "EQUAL", "3"),), machines, times).tolist() == [True, False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("constraints", "machines", "changes"),
+    [
+        # Machine 30 has no kernel before 7 s, an old one until 9 s, and none again; whether it is there is not asked.
+        ((("kernel", "EQUAL", "3"),), [10, 30], [(0, 0, True), (0, 1, False), (at(7), 1, True), (at(9), 1, False)]),
+        # What is absent counts as 0: the demand is met all the time, and no change is told.
+        ((("kernel", "LESS_THAN", "9"),), [30], [(0, 0, True)]),
+        ((("disk", "EQUAL", "5"),), [10, 20], [(0, 0, False), (0, 1, False), (at(12) + 1, 1, True)]),
+        ((), [20], [(0, 0, True)]),
+    ],
+)
+def test_when_machines_begin_and_cease_to_meet_a_demand(
+    cell: Eligibility, constraints: Any, machines: list[int], changes: list[tuple[int, int, bool]]
+) -> None:
+    times, places, states = cell.changes(constraints, np.array(machines))
+    assert [*zip(times.tolist(), places.tolist(), states.tolist(), strict=True)] == changes
 
 
 def test_where_no_machine_is_there_a_share_is_no_number() -> None:
