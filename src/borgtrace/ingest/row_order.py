@@ -36,7 +36,7 @@ def _take(column: pa.ChunkedArray, order: pa.Array) -> pa.ChunkedArray:
     if column.null_count == len(column):
         return pa.chunked_array([pa.nulls(len(column), column.type)])
     # In one piece: looking up the chunk of every value takes longer than joining the chunks.
-    return pa.chunked_array([column.combine_chunks().take(order)])
+    return pa.chunked_array([pc.take(column.combine_chunks(), order, boundscheck=False)])
 
 
 def _order(words: Sequence[Words]) -> Index:
