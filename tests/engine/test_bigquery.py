@@ -60,6 +60,7 @@ EXPECTED: dict[str, list[dict[str, Any]]] = {
             "platform_id": "pl",
             "cpu_capacity": 0.5,
             "memory_capacity": 0.25,
+            "gpu_capacity": None,
             "missing_data_reason": None,
         },
         {
@@ -70,6 +71,7 @@ EXPECTED: dict[str, list[dict[str, Any]]] = {
             "platform_id": None,
             "cpu_capacity": None,
             "memory_capacity": None,
+            "gpu_capacity": None,
             "missing_data_reason": "SNAPSHOT_BUT_NO_TRANSITION",
         },
     ],
@@ -116,6 +118,7 @@ EXPECTED: dict[str, list[dict[str, Any]]] = {
             "cpu_request": 0.5,
             "memory_request": 0.25,
             "disk_request": None,
+            "gpu_request": None,
             "needs_different_machine": None,
         },
         {
@@ -135,6 +138,7 @@ EXPECTED: dict[str, list[dict[str, Any]]] = {
             "cpu_request": None,
             "memory_request": None,
             "disk_request": None,
+            "gpu_request": None,
             "needs_different_machine": None,
         },
     ],

@@ -21,37 +21,40 @@ def _store(folder, files, capacity=""):
 
 
 OPENB = {
-    "openb_node_list_all_node.csv": "sn,cpu_milli,memory_mib,gpu,model\nn1,32000,262144,0,\nn2,128000,524288,8,G9\n",
+    "openb_node_list_all_node.csv": "sn,cpu_milli,memory_mib,gpu,model\n"
+    "n1,32000,262144,0,\nn2,128000,524288,8,G9\nn3,128000,524288,4,G7\n",
     "openb_pod_list_default.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,"
     "deletion_time,scheduled_time\n"
     "p1,64000,131072,8,1000,,LS,Succeeded,100,700,110\n"
     "p2,16000,262144,1,220,G8|G9,BE,Running,200,800,200\n"
     "p3,4000,4096,0,0,,Burstable,Pending,300,900,\n"
-    "p4,4000,4096,0,0,,LS,Failed,400,500,410\n"
-    "p5,4000,4096,0,0,,LS,Running,450,,460\n",
+    "p4,4000,4096,1,1000,G9,LS,Failed,400,500,410\n"
+    "p5,4000,4096,0,0,,LS,Running,450,,460\n"
+    "p6,4000,4096,0,0,,LS,Running,470,1000,480\n",
 }
 
 
 def test_openb_nodes_are_machines_with_gpus_as_attributes(tmp_path):
     store = _store(tmp_path, OPENB)
-    assert rows(store, "machine_events", "machine_id, cpu_capacity, memory_capacity") == sorted(
-        [(hashed("n1"), 0.25, 0.5), (hashed("n2"), 1.0, 1.0)]
+    assert rows(store, "machine_events", "machine_id, cpu_capacity, memory_capacity, gpu_capacity") == sorted(
+        [(hashed("n1"), 0.25, 0.5, 0), (hashed("n2"), 1.0, 1.0, 8), (hashed("n3"), 1.0, 1.0, 4)]
     )
     assert rows(store, "machine_attributes", "name, value") == [
+        ("gpu_model", "G7"),
         ("gpu_model", "G9"),
-        ("gpus", "0"),
-        ("gpus", "8"),
         ("name", "n1"),
         ("name", "n2"),
+        ("name", "n3"),
     ]
     assert (store.manifest.basis["cores"], store.manifest.basis["bytes"]) == (128, 512 * 2**30)
     assert store.manifest.generation == "openb"
 
 
 def test_openb_pods_end_as_their_phase_says(tmp_path):
-    # A running or pending pod with a deletion was killed then; p3 was never scheduled, and p5 goes on.
+    # A running or pending pod with a deletion was killed then; p3 was never scheduled.  p5 goes on: so does p6, which
+    # is there at the last instant.
     store = _store(tmp_path, OPENB)
-    names = {hashed(f"p{n}"): f"p{n}" for n in range(1, 6)}
+    names = {hashed(f"p{n}"): f"p{n}" for n in range(1, 7)}
     found = rows(store, "instance_events", "collection_id, time, type, cpu_request, memory_request")
     assert sorted((names[job], time // SECOND - 600, kind, *asked) for job, time, kind, *asked in found) == [
         ("p1", 100, "SUBMIT", 0.5, 0.25),
@@ -67,13 +70,16 @@ def test_openb_pods_end_as_their_phase_says(tmp_path):
         ("p4", 500, "FAIL", 0.03125, 0.0078125),
         ("p5", 450, "SUBMIT", 0.03125, 0.0078125),
         ("p5", 460, "SCHEDULE", 0.03125, 0.0078125),
+        ("p6", 470, "SUBMIT", 0.03125, 0.0078125),
+        ("p6", 480, "SCHEDULE", 0.03125, 0.0078125),
     ]
     constraints = rows(store, "instance_constraints", "collection_id, name, relation, value")
     assert sorted((names[job], *asked) for job, *asked in constraints) == [
-        ("p1", "gpu_thousandths", "GREATER_THAN_EQUAL", "8000"),
-        ("p2", "gpu_model", "EQUAL", "G8|G9"),
-        ("p2", "gpu_thousandths", "GREATER_THAN_EQUAL", "220"),
+        ("p2", "gpu_model", "NOT_EQUAL", "G7"),
+        ("p4", "gpu_model", "EQUAL", "G9"),
     ]
+    asked = {names[job]: gpus for job, gpus in rows(store, "tasks", "collection_id, gpu_request")}
+    assert asked == {"p1": 8000, "p2": 220, "p3": 0, "p4": 1000, "p5": 0, "p6": 0}
 
 
 V1, V2 = "a" * 40 + "+/==", "b" * 40 + "+/=="

@@ -25,8 +25,9 @@ def _amounts(terms: Terms) -> dict[str, str]:
 
 
 def _lives(terms: Terms, rows: str = "task_rows") -> str:
-    last = terms.conversion.last
-    return query_of("lives", rows=rows, last="CAST('inf' AS DOUBLE)" if last is None else str(last))
+    known = terms.conversion.last
+    last = '(SELECT max("end") FROM task_rows)' if terms.conversion.is_cut else "CAST('inf' AS DOUBLE)"
+    return query_of("lives", rows=rows, last=last if known is None else str(known))
 
 
 def collection_events(terms: Terms) -> str:
@@ -39,6 +40,6 @@ def collection_events(terms: Terms) -> str:
 
 
 def instance_constraints(terms: Terms) -> str:
-    """SQL of what a task asks of GPUs, as constraints on its machine."""
+    """SQL of the GPU models that tasks accept, as constraints on their machines."""
     submitted, collection = terms.begun("submitted"), id_sql("task")
     return query_of("instance_constraints", lives=_lives(terms), submitted=submitted, collection=collection)

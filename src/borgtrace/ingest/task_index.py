@@ -13,7 +13,7 @@ from borgtrace.schema.enums import EVENT_TYPE
 from borgtrace.schema.sql import literal, literals, quoted
 from borgtrace.store.layout import part_name
 
-_LAST_KNOWN = ("priority", "scheduling_class", "cpu_request", "memory_request", "disk_request")
+_LAST_KNOWN = ("priority", "scheduling_class", "cpu_request", "memory_request", "disk_request", "gpu_request")
 ORDER = "file_row_number"
 """What orders the events of one instance: its rows lie in one file, sorted by time and source."""
 

@@ -80,6 +80,7 @@ class Store:
         """Open a store of this class; see :func:`borgtrace.store.open`."""
         store = cls(Path(path), read_intact(Path(path)), memory)
         lacking = lacking_columns(store.layout, store.manifest.schema, store.manifest.format_version)
+        lacking = tuple(name for name in lacking if store.manifest.dialect.tells(*name.split(".")))
         if lacking:
             # stacklevel 3: the line that called the function `open`.
             warnings.warn(_notice(store, lacking), StoreNotice, stacklevel=3)

@@ -1,13 +1,12 @@
--- What a task asks of GPUs, as constraints on its machine: all of its devices together, whole ones where no share is told; a
--- task of none asks for nothing.
-WITH lives AS ({lives}), asked AS (
-    SELECT *, 'gpu_thousandths' AS name, 'GREATER_THAN_EQUAL' AS relation, 0 AS position,
-           CAST(CAST(nullif(coalesce(gpus, 1) * coalesce(gpu_share, 1000 * least(gpus, 1)), 0) AS BIGINT) AS VARCHAR)
-           AS value
-    FROM lives
+-- The GPU models that a task accepts.  A constraint cannot name one of several: it must be none of all other models there are.
+WITH lives AS ({lives}), models AS (SELECT DISTINCT gpu_model AS other FROM machine_rows WHERE gpu_model IS NOT NULL),
+asked AS (
+    SELECT *, 'EQUAL' AS relation, gpu_model AS value FROM lives WHERE gpu_model NOT LIKE '%|%'
     UNION ALL
-    SELECT *, 'gpu_model', 'EQUAL', 1, gpu_model FROM lives
+    SELECT lives.*, 'NOT_EQUAL', other FROM lives JOIN models
+    ON gpu_model LIKE '%|%' AND NOT list_contains(string_split(gpu_model, '|'), other)
 )
 SELECT {collection} AS collection_id, coalesce(instance, 0) AS instance_index, {submitted} AS time,
-       name, relation, value, position, source_part, source_row
-FROM asked WHERE value IS NOT NULL AND submitted IS NOT NULL
+       'gpu_model' AS name, relation, value, source_part, source_row,
+       row_number() OVER (PARTITION BY source_part, source_row ORDER BY value) - 1 AS position
+FROM asked WHERE submitted IS NOT NULL

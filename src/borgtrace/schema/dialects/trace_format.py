@@ -97,6 +97,8 @@ class Conversion:
     first, last
         First and last instant of the trace on its own clock, in µs, where they are known: what starts at the one began
         before it, what ends at the other went on.
+    is_cut
+        Whether the latest end that the files tell is that of the trace: what ends then went on.
     """
 
     clock: Literal["epoch", "relative"] = "relative"
@@ -110,6 +112,7 @@ class Conversion:
     is_scattered: bool = False
     first: int | None = None
     last: int | None = None
+    is_cut: bool = False
 
 
 # Compared by identity: so a dialect can be the key of a cache, which its mappings could not.
@@ -242,6 +245,27 @@ class Dialect:
         """
         tables = TRACE_TABLES if table is None else (table,)
         return any(isinstance(self.source(name, column), str) for name in tables if column in TABLES[name].names)
+
+    def tells(self, table: str, column: str) -> bool:
+        """Return whether a store of the trace can have values in a column; of a derived table, in what it is made of.
+
+        Parameters
+        ----------
+        table
+            Its table.
+        column
+            The canonical column.
+
+        Examples
+        --------
+        >>> from borgtrace.schema.dialects import dialect
+        >>> [dialect("2011").tells("tasks", name) for name in ("disk_request", "gpu_request", "n_windows")]
+        [True, False, True]
+        """
+        tables = (
+            [table] if table in TRACE_TABLES else [each.name for each in TRACE_TABLES.values() if column in each.names]
+        )
+        return not tables or column in _DERIVED or any(self.publishes(column, name) for name in tables)
 
     def tier_of(self, priority: int) -> str:
         """Name the tier of a priority; KeyError outside the published range.
