@@ -7,7 +7,7 @@ each.  The smallest score wins, ties go to the lowest rank.
 import numpy as np
 
 from borgtrace.kernels.compiled import compiled
-from borgtrace.scheduling.machines import BLOCK, CPU, MEMORY, NEXT, NEXT_TASK, SIDE, Cell, level
+from borgtrace.scheduling.machines import BLOCK, CPU, MEMORY, NEXT, NEXT_TASK, SIDE, Cell, highest, level, lowest
 
 LEAST_STRANDED, BEST_FIT, WORST_FIT, FIRST_FIT, DOT_PRODUCT = range(5)
 _STRIDE = 1_000_003
@@ -178,11 +178,14 @@ def choose(cell: Cell, kind: int, task: int) -> int:
                 if kind == LEAST_STRANDED:
                     continue
                 break
-            for across in range(SIDE - left):
-                column = left + across if kind <= BEST_FIT else SIDE - 1 - across
-                at = cell.heads[k, row, column]
-                if at >= 0 and bound_of_squares(kind, row, column, 1, x, y) <= least:
-                    best, least = _best_of(cell, kind, at, task, best, least)
+            squares = cell.filled[k, row] >> left << left
+            while squares:
+                column = lowest(squares) if kind <= BEST_FIT else highest(squares)
+                squares ^= 1 << column
+                if bound_of_squares(kind, row, column, 1, x, y) <= least:
+                    best, least = _best_of(cell, kind, cell.heads[k, row, column], task, best, least)
+                elif kind != LEAST_STRANDED:
+                    break
     return best
 
 

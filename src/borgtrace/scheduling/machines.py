@@ -5,6 +5,7 @@ tasks.  Empty ones are all alike, so that only the lowest of a class is ever a c
 little is free: that is where most machines of a full cell are.
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -46,7 +47,7 @@ class Cell(NamedTuple):
     heads
         Shape (classes, SIDE, SIDE): first machine in a square, −1 where there is none.
     filled
-        Shape (classes, SIDE): machines in a row of squares.
+        Shape (classes, SIDE): of each row of squares, a bit for every one that holds machines.
     places
         Shape (machines, 4): class, square, and the next and the previous machine of the square; −1: none.
     tops
@@ -181,6 +182,18 @@ def level(free: int, capacity: int) -> int:
     return min(SIDE - 1, int(SIDE * np.sqrt(free / capacity)))
 
 
+@compiled(inline=True, makes_arrays=False)
+def lowest(bits: int) -> int:
+    """Return the place of the lowest bit of some."""
+    return math.frexp(float(bits & -bits))[1] - 1
+
+
+@compiled(inline=True, makes_arrays=False)
+def highest(bits: int) -> int:
+    """Return the place of the highest bit of some."""
+    return math.frexp(float(bits))[1] - 1
+
+
 @compiled(makes_arrays=False)
 def settle(cell: Cell, machine: int) -> None:
     """Bring the place of a machine in the grid up to date."""
@@ -204,7 +217,8 @@ def settle(cell: Cell, machine: int) -> None:
             cell.heads[kind, old // SIDE, old % SIDE] = after
         if after >= 0:
             places[after, _PREVIOUS] = before
-        cell.filled[kind, old // SIDE] -= 1
+        if cell.heads[kind, old // SIDE, old % SIDE] < 0:
+            cell.filled[kind, old // SIDE] ^= 1 << old % SIDE
     places[machine, _SQUARE] = new
     if new == _IDLE:
         cell.idle[machine // BLOCK] += 1
@@ -214,7 +228,7 @@ def settle(cell: Cell, machine: int) -> None:
         if after >= 0:
             places[after, _PREVIOUS] = machine
         cell.heads[kind, new // SIDE, new % SIDE] = machine
-        cell.filled[kind, new // SIDE] += 1
+        cell.filled[kind, new // SIDE] |= 1 << new % SIDE
 
 
 @compiled(makes_arrays=False)
