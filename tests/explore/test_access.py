@@ -123,7 +123,9 @@ def test_its_own_pages_are_accepted(cell: TestClient, headers: dict[str, str]) -
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
 def test_nothing_can_be_sent(cell: TestClient, method: str) -> None:
-    assert cell.request(method, "/sql").status_code == 405
+    answer = cell.request(method, "/sql")
+    assert answer.status_code == 405
+    assert "The explorer only reads." in answer.text
 
 
 @pytest.mark.parametrize("path", [*PATHS, "/machine/9", "/data/cell/none.json"])

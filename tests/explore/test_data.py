@@ -65,6 +65,8 @@ def test_how_full_each_machine_was(cell: TestClient) -> None:
 
 def test_a_machine(cell: TestClient) -> None:
     cpu = columns(cell, "/data/machine/7/cpu.json")
+    drawn = [one["column"] for one in cell.get("/data/machine/7/cpu.json").json()["series"]]
+    assert drawn == ["free", "production", "requested", "capacity"]
     assert cpu["production"] == [0.125, 0.25, None, 0]
     assert cpu["free"] == [0, 0, None, 0.0625]
     assert cpu["requested"] == [0, 0.25, 0.25, 0.375]  # at the start of each slot

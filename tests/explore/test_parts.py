@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.errors import UsageError
-from borgtrace.explore import grid, job, machine, question, rows, task, windows
+from borgtrace.explore import grid, job, load, machine, question, rows, task, windows
 from borgtrace.explore.charts import to_csv, to_json
 from borgtrace.explore.lives import AFTER, Lives, write_lives
 from borgtrace.explore.span import Span, life_of, whole
@@ -103,6 +103,12 @@ def test_lives_are_cut_to_seconds_and_sorted_by_machine(tmp_path: Path) -> None:
     assert (rest.task.tolist(), rest.machine.tolist(), rest.end) == ([4, 5], [-1, -1], ["FAIL", "LOST"])
 
 
+def test_who_ran_nowhere_ran_on_no_machine(tmp_path: Path) -> None:
+    store = SimpleNamespace(task_rows=lambda pairs: pairs[:, 0])
+    write_lives(store, [attempts((0, None, 1 * S, 2 * S, 3 * S, "FINISH"))], tmp_path, np.array([0, 1]))
+    assert [Lives(tmp_path).of_machine(place).task.tolist() for place in (0, 1)] == [[], []]
+
+
 def test_a_store_without_attempts(tmp_path: Path) -> None:
     write_lives(SimpleNamespace(), [], tmp_path, np.array([7]))
     assert Lives(tmp_path).of_machine(0).task.tolist() == []
@@ -148,22 +154,26 @@ def trace(machines: list[int], jobs: list[int]) -> Trace:
     return Trace(store, pyramid, SimpleNamespace(), Span(0, 1))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("asked", "nearest"), [(1, 7), (9, 7), (90, 100), (999, 100)])
+@pytest.mark.parametrize(("asked", "nearest"), [(1, 7), (9, 7), (51, 50), (90, 100), (999, 100)])
 def test_who_is_not_there_has_a_nearest(asked: int, nearest: int) -> None:
-    known = trace([7, 100], [7, 100])
+    known = trace([7, 50, 100], [7, 50, 100])
     with pytest.raises(UsageError) as told:
         known.place(asked)
     assert str(told.value) == f"machine: not in this store: got {asked}; the nearest is {nearest}"
     with pytest.raises(UsageError) as told:
         known.job_rows(asked)
     assert str(told.value) == f"job: no task of it is in this store: got {asked}; the nearest is {nearest}"
-    assert (known.place(100), known.job_rows(100)) == (1, (1, 2))
+    assert (known.place(100), known.job_rows(100)) == (2, (2, 3))
 
 
 def test_nobody_is_nearest_where_there_is_nobody() -> None:
     nobody = trace([], [])
     with pytest.raises(UsageError, match=r"got 1; the store names no machines$"):
         nobody.place(1)
+    with pytest.raises(UsageError, match=r"got 1; the store has no tasks$"):
+        nobody.job_rows(1)
+    # Nor is there a table of them where nothing was stored.
+    nobody.store.manifest.tables.clear()
     with pytest.raises(UsageError, match=r"got 1; the store has no tasks$"):
         nobody.job_rows(1)
 
@@ -210,6 +220,33 @@ def test_the_capacity_of_a_machine_is_that_of_its_last_event() -> None:
     assert [None if np.isnan(value) else value for value in found] == [None, 0.5, 0.5, 0.25, 0, None, None]
     # Before its first event, and where it has none, nobody knows.
     assert np.isnan(machine.capacity(explored, 8, "memory", slots)).all()  # type: ignore[arg-type]
+
+
+def test_lanes_of_a_machine_begin_in_order_and_then_by_their_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ("collection_id", "instance_index", "tier", "machine_id", "begin", "start")
+    known = [(5, 1, "free", 7, 0, 600), (4, 0, "free", 7, 0, 700)]
+    monkeypatch.setattr(machine, "lanes", lambda *_: dict(zip(names, zip(*known, strict=True), strict=True)))
+    # Of this one only usage tells.
+    monkeypatch.setattr(machine, "_measured", lambda *_: [(5, 0, "free", 7, None, 600)])
+    lives = SimpleNamespace(of_machine=lambda place: SimpleNamespace(task=None))
+    explored = SimpleNamespace(place=lambda id_: 0, pyramid=SimpleNamespace(lives=lives))
+    found = machine.bars(explored, 7)  # type: ignore[arg-type]
+    assert (found["collection_id"], found["instance_index"], found["start"]) == ([5, 5, 4], [0, 1, 0], [600, 600, 700])
+
+
+def test_what_was_used_is_weighted_by_the_length_of_its_window() -> None:
+    # A second counts; no length, one that is not known, and what begins before the trace do not.
+    arrays = {
+        "start_time": np.array([600, 700, 800, 900, 599], np.int32),
+        "duration": np.array([1, 0, 2**31 - 1, 150, 300], np.int32),
+        "average_cpu": np.array([0.5, 0.25, 0.25, 0.125, 0.25], np.float32),
+    }
+    tasks = SimpleNamespace(tier=np.array([0]), is_job=np.array([True]), tiers=("free",))
+    store = SimpleNamespace(array=arrays.__getitem__)
+    explored = SimpleNamespace(store=store, tasks=tasks, task_of=lambda rows: np.zeros(len(rows), int))
+    sums, n = load.used(explored, np.arange(5), "cpu", Span(600 * S, 1200 * S))  # type: ignore[arg-type]
+    assert sums.tolist() == [[pytest.approx(0.5 / 300), 0.125 * 0.5]]
+    assert n.tolist() == [1, 1]
 
 
 def test_the_fullest_machines_come_first() -> None:
@@ -298,7 +335,8 @@ class Stream:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "rows", "is_cut", "read"), [([3, 2], 5, False, 2), ([3, 3, 1], 5, True, 2), ([], 0, False, 0)]
+    ("sizes", "rows", "is_cut", "read"),
+    [([3, 2], 5, False, 2), ([3, 2, 1, 1], 5, True, 3), ([3, 3, 1], 5, True, 2), ([], 0, False, 0)],
 )
 def test_of_an_answer_so_much_is_computed_as_is_shown(sizes: list[int], rows: int, is_cut: bool, read: int) -> None:
     stream = Stream(sizes)

@@ -9,14 +9,14 @@ import numpy as np
 
 from borgtrace.schema.time import AFTER_TRACE, SECOND, TRACE_START
 from borgtrace.synth.clock import Clock
-from borgtrace.synth.event_log import EventLog, Execution, InstanceEvent, TraceSegment
+from borgtrace.synth.event_log import CollectionEvent, EventLog, Execution, InstanceEvent, TraceSegment
 from borgtrace.synth.fault_injection import REUSED_ID, FaultInjector
 from borgtrace.synth.fault_rates import NO_FAULTS
 from borgtrace.synth.machines import MachineEvent
 from borgtrace.synth.missing_records import MissingSchedules, choose, choose_share
 from borgtrace.synth.options import Options
 from borgtrace.synth.usage_windows import windows_of
-from tests.synth.scripted import job_of, workload
+from tests.synth.scripted import FREE, GOOGLE_2011, job_of, workload
 
 
 def test_segments_hand_over_what_goes_on() -> None:
@@ -103,6 +103,34 @@ def test_a_small_trace_has_one_job_without_tasks_in_its_first_half() -> None:
     assert times[1] <= times[2] < TRACE_START + 7200 * SECOND
     assert [event.job.id for event in segment.collections] == found.planted["jobs_without_tasks"] * 3
     assert segment.instances == []
+    assert {(event.job.tier, event.job.size) for event in segment.collections} == {(FREE, 1)}
+
+
+def test_jobs_without_tasks_are_a_share_of_those_that_will_arrive() -> None:
+    # Ten machines for two hours.
+    jobs = GOOGLE_2011.jobs_per_hour * 10 * 2
+    assert len(injector(no_tasks=3 / jobs).planted["jobs_without_tasks"]) == 3
+
+
+def test_what_is_marked_and_what_is_not() -> None:
+    """Each event a hundred times: two in the trace, one before it; of a job an end, and one that is no end."""
+    tasks = [job_of(id=id_).tasks[0] for id_ in range(100)]
+    made_up = "SNAPSHOT_BUT_NO_TRANSITION"
+    for rate, planted, expected in (
+        ("made_up", "made_up_events", {("SCHEDULE", made_up), ("UPDATE_RUNNING", made_up)}),
+        ("made_up_updates", "made_up_events", {("UPDATE_RUNNING", made_up)}),
+        ("lost_jobs", "lost_jobs", {("LOST", "NO_SNAPSHOT_OR_TRANSITION")}),
+        ("made_up_collections", "made_up_collections", {("SCHEDULE", made_up), ("KILL", made_up)}),
+    ):
+        kinds = ((0, "SUBMIT"), (TRACE_START, "SCHEDULE"), (TRACE_START + 1, "UPDATE_RUNNING"))
+        events = [InstanceEvent(time, kind, task) for time, kind in kinds for task in tasks]
+        ends = ((0, "SUBMIT"), (TRACE_START, "SCHEDULE"), (TRACE_START + 1, "KILL"))
+        jobs = [CollectionEvent(time, kind, task.job) for time, kind in ends for task in tasks]
+        found = injector(**{rate: 1.0})
+        (segment,) = found.inject(iter([TraceSegment(0, 0, 2 * TRACE_START, instances=events, collections=jobs)]))
+        marked = [event for event in (*segment.instances, *segment.collections) if event.missing]
+        assert {(event.type, event.missing) for event in marked} == expected
+        assert found.planted[planted] == [event.place for event in marked]
 
 
 def test_one_id_is_used_for_two_lives() -> None:
@@ -116,7 +144,7 @@ def test_one_id_is_used_for_two_lives() -> None:
     assert [event.type for event in events] == ["SUBMIT", "SCHEDULE", "FAIL", "SUBMIT", "SCHEDULE", "FINISH"]
     assert [event.before for event in events] == ["", "SUBMIT", "SCHEDULE", "FAIL", "SUBMIT", "SCHEDULE"]
     assert [event.machine < 0 for event in events] == [True, False, False, True, False, False]
-    assert {event.task.job.id for event in events} == {REUSED_ID}
+    assert {(event.task.job.id, event.task.job.tier) for event in events} == {(REUSED_ID, FREE)}
     assert len(first.instances) == 3
     assert found.planted["reused_job"] == [REUSED_ID]
     # In a trace shorter than that there is no room for it.

@@ -5,12 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from borgtrace.errors import UsageError
+from borgtrace.schema.dialects import dialect
+from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.synth import generate
-from tests.synth.reading import digests
+from borgtrace.synth.event_log import Execution, TraceSegment
+from borgtrace.synth.generate import _usage
+from borgtrace.synth.machines import draw_machines
+from borgtrace.synth.options import Options, part_bounds
+from borgtrace.synth.raw_files import PartFiles
+from borgtrace.synth.usage_windows import windows_of
+from tests.synth.reading import digests, read_rows
+from tests.synth.scripted import GOOGLE_2011, job_of
 
 
 @pytest.mark.parametrize("generation", ["2011", "2019"])
@@ -24,6 +34,35 @@ def test_same_seed_same_bytes_with_any_number_of_threads(tmp_path: Path, generat
     assert pq.read_table(made[0] / "truth.parquet").equals(pq.read_table(made[1] / "truth.parquet"))
     assert a.keys() == c.keys()
     assert not any(a[k] == c[k] for k in a if "usage" in k)
+
+
+def test_progress_is_told_in_hours_and_rows(tmp_path: Path) -> None:
+    told: list[tuple[float, int]] = []
+    generate(tmp_path / "x", machines=1, hours=1, parts=3, progress=lambda hours, rows: told.append((hours, rows)))
+    # Twelve windows: four in each part.
+    assert [hours for hours, _ in told] == pytest.approx([1 / 3, 2 / 3, 1])
+    rows = read_rows(tmp_path / "x", "task_usage")
+    assert [n for _, n in told] == sorted(n for _, n in told)
+    assert told[-1][1] == len(list(rows)) > 0
+
+
+def test_a_month_has_the_parts_of_the_published_trace() -> None:
+    assert len(part_bounds(29 * 24)) == 501
+
+
+def test_tables_of_machines_are_one_file_however_many_parts(tmp_path: Path) -> None:
+    names = ("task_events", "machine_events", "machine_attributes")
+    machines = draw_machines(GOOGLE_2011, 2, 1)
+    files = PartFiles(tmp_path, dialect("2011"), machines, names, 3)
+    files.close()
+    assert files.n_files == {"task_events": 3, "machine_events": 1, "machine_attributes": 1}
+
+
+def test_usage_of_a_part_is_one_piece() -> None:
+    run = Execution(job_of().tasks[0], 0, TRACE_START, TRACE_START + 600 * SECOND, TRACE_START + 600 * SECOND)
+    windows = windows_of(TraceSegment(0, TRACE_START, TRACE_START + 600 * SECOND, executions=[run]), np.array([5]))
+    pieces, blocks = _usage(windows, Options(machines=1, hours=1))
+    assert (list(pieces), int(blocks.tally[:, 0].sum())) == ([0], 2)
 
 
 def test_one_table_alone(tmp_path: Path) -> None:

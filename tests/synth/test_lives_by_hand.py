@@ -6,11 +6,11 @@ import math
 from types import SimpleNamespace
 from typing import Any
 
-from borgtrace.schema.time import SECOND
+from borgtrace.schema.time import SECOND, TRACE_START
 from borgtrace.synth.clock import Clock
 from borgtrace.synth.jobs import Job, Task
 from borgtrace.synth.lifecycle import Lifecycle
-from borgtrace.synth.outcomes import FIRST_EVICTED, LOOPING, Outcomes
+from borgtrace.synth.outcomes import FIRST_EVICTED, LOOPING, Outcomes, Wait
 from borgtrace.synth.relations import Relations
 from tests.synth.scripted import FREE, GOOGLE_2011, GOOGLE_2019, PRODUCTION, Scripted, job_of, workload
 
@@ -66,6 +66,16 @@ def test_chances_of_a_task() -> None:
     assert outcomes(0.4).pause("KILL") == 1
 
 
+def test_how_a_task_ends_whose_machine_goes() -> None:
+    """From priority 9 on, 32 % are evicted, 46 % fail and 22 % are killed; below all are evicted."""
+    job = job_of()
+    job.priority = 8
+    assert outcomes().without_machine(job) == "EVICT"
+    job.priority = 9
+    ends = [outcomes(u).without_machine(job) for u in (0.31, 0.33, 0.77, 0.79)]
+    assert ends == ["EVICT", "FAIL", "FAIL", "KILL"]
+
+
 def test_tasks_alive_at_the_start_that_end_too_early_are_no_long_ones() -> None:
     # .009 of production end within 7,800 s: whatever is asked for, who is to be long lasts two hours.
     assert PRODUCTION.lasting(1.0) == PRODUCTION.lasting(7200.0) == 1 - PRODUCTION.residual.below(7200.0)
@@ -83,6 +93,9 @@ class Log:
     def task(self, kind: str, task: Task, machine: int = -1) -> None:
         self.events.append((kind, task.index, machine))
         task.state = kind
+
+    def begin_execution(self, task: Task) -> None:
+        self.events.append(("begins", task.index))
 
     def end_execution(self, task: Task, usage_end: int) -> None:
         self.events.append(("usage", task.index, usage_end))
@@ -102,9 +115,9 @@ def test_a_cancelled_job_loses_who_runs_and_who_waits() -> None:
     life, log = lifecycle(0.5, 0.5, 0.0, 0.0)
     job = job_of(3, id=7)
     job.worst = 0
-    job.tasks[0].machine, job.tasks[0].state, job.tasks[1].state, job.tasks[2].state = 5, "SCHEDULE", "ENABLE", "FAIL"
+    job.tasks[0].machine, job.tasks[0].state, job.tasks[1].state, job.tasks[2].state = 0, "SCHEDULE", "ENABLE", "FAIL"
     life._cancel(job)
-    assert log.events == [("usage", 0, 0), ("KILL", 0, 5), ("KILL", 1, -1)]
+    assert log.events == [("usage", 0, 0), ("KILL", 0, 0), ("KILL", 1, -1)]
     assert (job.alive, job.is_cancelled) == (1, True)
     life.submit(job.tasks[2])
     assert log.events[3:] == [("KILL", 7)]
@@ -146,3 +159,88 @@ def test_a_held_job_follows_another_or_waits_a_while() -> None:
     relations.random = Scripted(2.0)
     relations._hold(job_of(id=4), [])
     assert at[-1][0] == 5 + 2 * SECOND
+
+
+def planned(life: Lifecycle) -> list[tuple[Any, ...]]:
+    """Return what is ahead: when, what, and its arguments after the task."""
+    return [(time, action.__name__, *arguments[1:]) for time, _, action, arguments in sorted(life.clock._heap)]
+
+
+def test_a_wait_ends_as_drawn_and_may_be_updated_halfway() -> None:
+    for drawn, expected in (
+        (Wait("SCHEDULE", 100, True), [(57, "_update", 3, "UPDATE_PENDING"), (107, "_try", 3, 0)]),
+        (Wait("EVICT", 100), [(107, "_leave", 3, "EVICT")]),
+    ):
+        life, _ = lifecycle()
+        life.outcomes = SimpleNamespace(wait=lambda job, drawn=drawn: drawn)  # type: ignore[assignment]
+        task = job_of().tasks[0]
+        task.attempt = 3
+        life.wait(task, 7)
+        assert planned(life) == expected
+
+
+def test_an_eviction_is_owed_where_its_task_no_longer_waits() -> None:
+    # Whether the task comes back; here its job is canceled.
+    life, log = lifecycle(0.5)
+    (task,) = (job := job_of(id=7, is_cancelled=True)).tasks
+    job.worst = 0
+    life._leave(task, 0, "EVICT")
+    assert log.events == [("EVICT", 0, -1), ("EVICT", 7)]
+    assert not life.outcomes.owes_eviction
+    life._leave(task, 0, "KILL")
+    assert not life.outcomes.owes_eviction
+    # That attempt is over.
+    life._leave(task, 0, "EVICT")
+    assert (life.outcomes.owes_eviction, len(log.events)) == (True, 2)
+
+
+def test_a_run_ends_as_drawn_and_may_be_updated_halfway() -> None:
+    for residual, since in ((False, 7), (True, TRACE_START)):
+        life, log = lifecycle(end=10**12)
+        life.clock.now = 7
+        life.outcomes = SimpleNamespace(  # type: ignore[assignment]
+            run=lambda job, residual: (9000.0, "FAIL"), is_updated=lambda job: True
+        )
+        (task,) = (job := job_of(id=7)).tasks
+        task.machine = 5
+        life.begin(task, residual)
+        life.begin(task, residual)
+        # A job is scheduled once, with the first run of any of its tasks.
+        assert log.events == [("SCHEDULE", 7), *[("SCHEDULE", 0, 5), ("begins", 0)] * 2]
+        assert job.is_scheduled
+        ends, updates = since + 9000 * SECOND, since + 4500 * SECOND
+        assert planned(life) == [(updates, "_update", 0, "UPDATE_RUNNING")] * 2 + [(ends, "finish", 0, "FAIL")] * 2
+
+
+def test_only_those_who_may_evict_do() -> None:
+    """From the profile's priority on; else the task waits and tries again."""
+    for priority, expected in ((GOOGLE_2019.evicting - 1, []), (GOOGLE_2019.evicting, [0])):
+        life, _ = lifecycle()
+        life.scheduler = SimpleNamespace(choose=lambda task: -1, add=lambda task: None)  # type: ignore[assignment]
+        life.outcomes = SimpleNamespace(retry=lambda tries: 50)  # type: ignore[assignment]
+        life._evict_for = lambda task: 0  # type: ignore[method-assign]
+        begun: list[int] = []
+        life.begin = lambda task, begun=begun: begun.append(task.machine)  # type: ignore[misc,assignment]
+        task = job_of().tasks[0]
+        task.job.priority = priority
+        life._try(task, 0, 2)
+        assert begun == expected
+        assert planned(life) == ([] if begun else [(50, "_try", 0, 3)])
+
+
+def test_parents_are_alive_and_not_cancelled() -> None:
+    relations = Relations(workload(10, profile=GOOGLE_2019), SimpleNamespace(), Scripted(0.5))  # type: ignore[arg-type]
+    over, cancelled, alive = job_of(id=1), job_of(id=2, is_cancelled=True), job_of(id=3)
+    over.alive = 0
+    relations._recent.extend([over, cancelled])
+    orphan, child = job_of(id=4), job_of(id=5)
+    # Only the vertical scaling is drawn: there is no parent to choose.
+    relations.relate(orphan)
+    assert orphan.parent is None
+    relations._recent.remove(orphan)
+    relations._recent.append(alive)
+    relations.random = Scripted(0.5, 0.34, 0.99)
+    relations.relate(child)
+    assert child.parent is alive
+    assert alive.children == [child]
+    assert child in relations._recent

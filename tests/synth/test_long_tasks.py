@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,6 +11,7 @@ from scipy import stats
 from borgtrace.errors import UsageError
 from borgtrace.synth import draw_long_tasks
 from borgtrace.synth.classes import CLASSES
+from borgtrace.synth.long_tasks import _job_sizes
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +64,14 @@ def test_same_seed_same_pool() -> None:
     a, b, c = (draw_long_tasks(200, seed) for seed in (1, 1, 2))
     assert np.array_equal(a.inst, b.inst)
     assert not np.array_equal(a.offsets, c.offsets)
+
+
+def test_no_job_has_more_than_a_hundredth_of_the_pool_or_fifty_tasks() -> None:
+    """Where all jobs would be of a thousand tasks; the last one has what is left."""
+    every = SimpleNamespace(zipf=lambda exponent, size: np.full(size, 1000))
+    for n, most, jobs in ((99, 1, 99), (199, 1, 199), (200, 2, 100), (299, 2, 150), (5000, 50, 100), (5100, 50, 102)):
+        sizes = _job_sizes(n, every)  # type: ignore[arg-type]
+        assert (max(sizes), len(sizes), sum(sizes)) == (most, jobs, n)
 
 
 def test_bad_sizes_are_refused() -> None:

@@ -10,10 +10,11 @@ import pytest
 
 from borgtrace.schema.time import HOUR, SECOND, TRACE_START
 from borgtrace.synth.arrivals import Arrivals
-from borgtrace.synth.consumption import EASY, EMPTY, IDLE, Consumption, _score, use_little
+from borgtrace.synth.consumption import _ORDER, EASY, EMPTY, IDLE, REQUEST, Consumption, _classes, _score, use_little
 from borgtrace.synth.event_log import CollectionEvent
 from borgtrace.synth.event_rows import collection_row
 from borgtrace.synth.jobs import Job
+from borgtrace.synth.workload import LARGE
 from tests.synth.scripted import BEB, FREE, GOOGLE_2011, GOOGLE_2019, OTHER, Scripted, job_of, workload
 
 
@@ -54,6 +55,8 @@ def test_sizes_of_jobs() -> None:
     # Frequent sizes first, then a few tasks, then the tail from ten up to ten times the machines.
     assert size(0.19, 0.0) == 2
     assert size(0.21, 7) == 7
+    few = arrivals(OTHER.single + (1 - OTHER.single) * 0.44, 10)
+    assert (few.size(OTHER), few.random.asked) == (10, [(2, 10)])
     assert size(0.46, 1e-9) in (9, 10)
     assert size(0.46, 1 - 1e-12) == 200
 
@@ -115,3 +118,24 @@ def test_rows_of_jobs() -> None:
     row = collection_row(CollectionEvent(5, "SUBMIT", job_of(after=job_of(id=8))))
     assert (row["max_per_machine"], row["scheduler"], row["start_after_collection_ids"]) == (None, "DEFAULT", [8])
     assert row["parent_collection_id"] is None
+
+
+def test_requests_of_large_jobs_are_spread_below_what_the_cell_has() -> None:
+    # The limit is e^(mean + deviation): 84.13 % of a normal score lie below it.
+    cell, asked = workload(10), []
+
+    def place(u: float, size: int, below: float) -> float:
+        asked.append((size, below))
+        return [0.5, 0.0, 1.0][len(asked) - 1]
+
+    cell._requests = SimpleNamespace(place=place)  # type: ignore[assignment]
+    limit = math.exp(REQUEST[0] + REQUEST[1])
+    # A place at either end has a score of a millionth, not an infinite one.
+    assert [cell._urge(LARGE, limit) for _ in range(3)] == pytest.approx([0.0, -4.753424, 4.753424])
+    assert asked == [(LARGE, pytest.approx(0.8413447))] * 3
+
+
+def test_places_at_the_ends_of_a_class_stay_inside_it() -> None:
+    (first, last), inside = _classes(np.array([0.0, 1.0]))
+    assert (first, last) == (_ORDER[0], _ORDER[-1])
+    assert inside.tolist() == [1e-6, 1 - 1e-6]

@@ -105,4 +105,4 @@ def _machine_ids(store: Store) -> Iterator[Index]:
     """Yield the machine of each usage row in the order of the store, `_NOWHERE` where it names none."""
     for part in store.layout.parts("instance_usage"):
         for batch in pq.ParquetFile(part).iter_batches(_BATCH, columns=["machine_id"]):
-            yield batch.column(0).fill_null(_NOWHERE).to_numpy(zero_copy_only=False)
+            yield batch.column(0).fill_null(_NOWHERE).to_numpy()
